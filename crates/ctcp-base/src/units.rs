@@ -65,10 +65,9 @@ impl FromStr for Rate {
         let lower = text.trim().to_ascii_lowercase();
         let lower = lower.strip_suffix("/s").unwrap_or(&lower);
         let units = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)];
-        scaled(lower, &units).map(|bits| Self(bits as u64)).ok_or(ParseUnitError {
-            what: "rate",
-            example: "25mbit",
-        })
+        scaled(lower, &units)
+            .map(|bits| Self(bits as u64))
+            .ok_or(ParseUnitError { what: "rate", example: "25mbit" })
     }
 }
 

@@ -1,1 +1,29 @@
-//! In the making.
+//! The ctcp transport protocol without I/O.
+//!
+//! [`Endpoint`] stands for one socket: it knows connection ids, answers first packets and hands datagrams to
+//! connections. [`Connection`] is one peer: streams above, sealed packets below. Neither reads a clock, opens a
+//! socket or asks for entropy: time, datagrams and a seed are arguments, so that a simulator and the real
+//! runtime drive the very same code.
+#![forbid(unsafe_code)]
+
+mod ack;
+mod code;
+mod config;
+pub mod congestion;
+mod connection;
+mod crypto;
+mod endpoint;
+mod error;
+mod event;
+mod handshake;
+mod id;
+mod path;
+mod profile;
+mod recovery;
+mod redundancy;
+mod stream;
+mod trace;
+pub mod wire;
+
+pub use error::{CloseReason, ConnectionError, TransportError, TransportErrorCode};
+pub use id::{ConnectionId, Direction, PacketNumber, PathId, Role, StreamId, SymbolIndex};

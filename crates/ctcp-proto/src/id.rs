@@ -1,0 +1,149 @@
+//! The names of things on the wire, each its own type so that none can be taken for another.
+
+use core::fmt;
+
+/// The index of a source symbol: the position in the connection's one symbol space, from 0.
+pub type SymbolIndex = u64;
+
+/// Which side of the connection we are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Sent the INITIATE.
+    Client,
+    /// Answered it.
+    Server,
+}
+
+impl Role {
+    /// The other side.
+    #[must_use]
+    pub const fn peer(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// Which way bytes flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// From us to the peer.
+    Send,
+    /// From the peer to us.
+    Receive,
+}
+
+/// The number of a packet on its path (the paper's `seqno`), from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PacketNumber(pub u64);
+
+impl PacketNumber {
+    /// The number behind this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for PacketNumber {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "#{}", self.0)
+    }
+}
+
+/// A path of a connection. Path 0 is the handshake's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(pub u8);
+
+impl fmt::Display for PathId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "path {}", self.0)
+    }
+}
+
+/// A bidirectional stream. Ids 0, 4, 8, .. are the client's, 1, 5, 9, .. the server's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub u64);
+
+impl StreamId {
+    /// The `index`-th stream (from 0) that `initiator` opens.
+    #[must_use]
+    pub const fn new(initiator: Role, index: u64) -> Self {
+        Self(index << 2 | matches!(initiator, Role::Server) as u64)
+    }
+
+    /// Who opened it; `None` for the reserved residues.
+    #[must_use]
+    pub const fn initiator(self) -> Option<Role> {
+        match self.0 & 3 {
+            0 => Some(Role::Client),
+            1 => Some(Role::Server),
+            _ => None,
+        }
+    }
+
+    /// Its position among the streams of its initiator, from 0.
+    #[must_use]
+    pub const fn index(self) -> u64 {
+        self.0 >> 2
+    }
+}
+
+impl fmt::Display for StreamId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "stream {}", self.0)
+    }
+}
+
+/// A connection id of 0 to 20 bytes (RFC 8999).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId {
+    length: u8,
+    bytes: [u8; Self::MAX],
+}
+
+impl ConnectionId {
+    /// The longest id that the invariants of RFC 8999 and our header allow.
+    pub const MAX: usize = 20;
+    /// The length of the ids we choose for ourselves.
+    pub const LOCAL: usize = 8;
+
+    /// An id of the given bytes; `None` beyond [`Self::MAX`].
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        let mut id = Self { length: u8::try_from(bytes.len()).ok()?, bytes: [0; Self::MAX] };
+        id.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(id)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+impl fmt::Debug for ConnectionId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_bytes().iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stream_ids_know_their_initiator_and_index() {
+        let id = StreamId::new(Role::Server, 5);
+        assert_eq!((id.0, id.initiator(), id.index()), (21, Some(Role::Server), 5));
+        assert_eq!(StreamId(2).initiator(), None);
+    }
+
+    #[test]
+    fn connection_ids_have_at_most_twenty_bytes() {
+        assert!(ConnectionId::new(&[1; 21]).is_none());
+        assert_eq!(ConnectionId::new(&[1, 2]).map(|id| id.as_bytes().to_vec()), Some(vec![1, 2]));
+    }
+}
