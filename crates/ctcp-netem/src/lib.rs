@@ -1,1 +1,52 @@
-//! In the making.
+//! Seeded models of lossy links, driven in virtual or in real time.
+//!
+//! A [`Link`] is one direction of a path. It does no I/O and reads no clock: it is handed packets
+//! with the instant of their arrival and asked for packets that are due. The same seed, packets and
+//! instants give the same deliveries, so a simulation replays exactly, and the loopback demo drives
+//! the very model that the tests drive.
+//!
+//! ```text
+//!            lost        flipped, copied    full: dropped
+//!              ^                ^                ^
+//!              |                |                |
+//! packet -> [loss] -> [corrupt, duplicate] -> [queue] -> [rate] -> [delay, jitter, reorder] -> packet
+//! ```
+//!
+//! Loss comes before the rate, as in the experiments of the CTCP paper (Fig. 3): a lost packet uses
+//! no capacity of the link, so an ideal sender reaches the full rate at any loss.
+//!
+//! ```
+//! use core::time::Duration;
+//! use ctcp_base::{Instant, Prng, Rate};
+//! use ctcp_netem::{Link, LinkConfig};
+//!
+//! let config = LinkConfig::default()
+//!     .with_rate(Rate::from_megabits_per_second(12))
+//!     .with_delay(Duration::from_millis(10));
+//! let mut link = Link::new(config, Prng::new(1));
+//! link.handle_packet(Instant::ZERO, vec![0_u8; 1_472]);
+//! // 1,472 bytes and 28 of headers take 1 ms at 12 Mbit/s, then 10 ms to arrive.
+//! assert_eq!(link.poll_timeout(), Some(Instant::from_millis(11)));
+//! assert!(link.poll_delivery(Instant::from_millis(10)).is_none());
+//! assert!(link.poll_delivery(Instant::from_millis(11)).is_some());
+//! ```
+#![forbid(unsafe_code)]
+
+mod config;
+mod delay;
+mod link;
+mod loss;
+mod preset;
+mod queue;
+mod rate;
+mod schedule;
+mod stats;
+
+pub use config::{IPV4_UDP_OVERHEAD, LinkConfig, PathConfig};
+pub use delay::{MAX_HELD_BYTES, MAX_HELD_PACKETS};
+pub use link::Link;
+pub use loss::{GilbertElliott, LossModel};
+pub use preset::{Preset, UnknownPreset};
+pub use queue::{FULL_PACKET_BYTES, QueueLimit};
+pub use schedule::{Change, Schedule};
+pub use stats::LinkStats;

@@ -1,0 +1,186 @@
+//! The delay line: packets under way, in the order in which they will be delivered.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use ctcp_base::Instant;
+
+/// The most packets that a link holds, waiting and under way together, whatever its queue's limit:
+/// 1 Gbit/s over a geostationary hop of 300 ms is 25,000 full packets, and as much again may queue.
+pub const MAX_HELD_PACKETS: usize = 65_536;
+
+/// The most payload bytes that a link holds: [`MAX_HELD_PACKETS`] of about 2 KiB.
+pub const MAX_HELD_BYTES: usize = 128 * 1024 * 1024;
+
+/// A packet with its plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Flying<P> {
+    /// When its last bit leaves the transmitter.
+    pub(crate) departure: Instant,
+    /// From departure to delivery, jitter included, being held back not included.
+    pub(crate) propagation: Duration,
+    /// How long it is held back so that others overtake it.
+    pub(crate) held_back: Duration,
+    /// The packet itself.
+    pub(crate) packet: P,
+}
+
+#[derive(Clone, Debug)]
+struct Entry<P> {
+    due: Instant,
+    /// Counts the packets in the order in which they were pushed.
+    order: u64,
+    flying: Flying<P>,
+}
+
+/// What comes out of a [`DelayLine`].
+pub(crate) struct Delivery<P> {
+    pub(crate) packet: P,
+    /// A packet that was pushed later has been delivered already.
+    pub(crate) was_overtaken: bool,
+}
+
+/// Packets sorted by the instant of delivery; those of the same instant in the order of arrival.
+///
+/// Unless held back, no packet is delivered before one that was pushed earlier.
+#[derive(Clone, Debug)]
+pub(crate) struct DelayLine<P> {
+    entries: VecDeque<Entry<P>>,
+    bytes: usize,
+    pushed: u64,
+    /// Before this instant no packet may be delivered, or it would overtake.
+    not_before: Instant,
+    latest_delivered: Option<u64>,
+}
+
+impl<P: AsRef<[u8]>> DelayLine<P> {
+    pub(crate) fn new() -> Self {
+        Self {
+            entries: VecDeque::new(),
+            bytes: 0,
+            pushed: 0,
+            not_before: Instant::ZERO,
+            latest_delivered: None,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether the model's memory limits allow one more packet of `bytes`.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.entries.len() < MAX_HELD_PACKETS && self.bytes.saturating_add(bytes) <= MAX_HELD_BYTES
+    }
+
+    pub(crate) fn push(&mut self, flying: Flying<P>) {
+        self.bytes += flying.packet.as_ref().len();
+        self.pushed += 1;
+        self.insert(self.pushed, flying);
+    }
+
+    fn insert(&mut self, order: u64, flying: Flying<P>) {
+        self.not_before = self.not_before.max(flying.departure + flying.propagation);
+        let due = self.not_before + flying.held_back;
+        // Nearly always the place is the end, where an insertion moves nothing.
+        let place = self.entries.partition_point(|entry| (entry.due, entry.order) < (due, order));
+        self.entries.insert(place, Entry { due, order, flying });
+    }
+
+    pub(crate) fn next_delivery(&self) -> Option<Instant> {
+        self.entries.front().map(|entry| entry.due)
+    }
+
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<Delivery<P>> {
+        if self.next_delivery()? > now {
+            return None;
+        }
+        let entry = self.entries.pop_front()?;
+        self.bytes -= entry.flying.packet.as_ref().len();
+        let was_overtaken = self.latest_delivered.is_some_and(|latest| latest > entry.order);
+        self.latest_delivered = self.latest_delivered.max(Some(entry.order));
+        Some(Delivery { packet: entry.flying.packet, was_overtaken })
+    }
+
+    /// Gives the packets that have not left by `now` the new instants of `departures`, which come in
+    /// the order in which the packets were pushed.
+    pub(crate) fn reschedule(&mut self, now: Instant, departures: impl Iterator<Item = Instant>) {
+        let (mut waiting, left): (Vec<_>, Vec<_>) =
+            self.entries.drain(..).partition(|entry| entry.flying.departure > now);
+        waiting.sort_by_key(|entry| entry.order);
+        self.not_before = left
+            .iter()
+            .map(|entry| entry.due.saturating_back(entry.flying.held_back))
+            .fold(now, Instant::max);
+        self.entries = left.into();
+        for (mut entry, departure) in waiting.into_iter().zip(departures) {
+            entry.flying.departure = departure;
+            self.insert(entry.order, entry.flying);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flying(name: u8, departure: u64, propagation: u64, held_back: u64) -> Flying<Vec<u8>> {
+        Flying {
+            departure: Instant::from_millis(departure),
+            propagation: Duration::from_millis(propagation),
+            held_back: Duration::from_millis(held_back),
+            packet: vec![name],
+        }
+    }
+
+    fn drain(line: &mut DelayLine<Vec<u8>>) -> Vec<(u64, u8, bool)> {
+        let mut deliveries = Vec::new();
+        while let Some(due) = line.next_delivery() {
+            let delivery = line.poll(due).expect("a packet is due");
+            deliveries.push((due.as_nanos() / 1_000_000, delivery.packet[0], delivery.was_overtaken));
+        }
+        deliveries
+    }
+
+    #[test]
+    fn a_packet_with_less_delay_does_not_overtake() {
+        let mut line = DelayLine::new();
+        line.push(flying(1, 0, 10, 0));
+        line.push(flying(2, 1, 2, 0));
+        line.push(flying(3, 2, 20, 0));
+        assert_eq!(drain(&mut line), [(10, 1, false), (10, 2, false), (22, 3, false)]);
+    }
+
+    #[test]
+    fn a_packet_held_back_is_overtaken_and_delays_nobody() {
+        let mut line = DelayLine::new();
+        line.push(flying(1, 0, 10, 5));
+        line.push(flying(2, 1, 10, 0));
+        line.push(flying(3, 2, 10, 0));
+        line.push(flying(4, 9, 10, 0));
+        assert_eq!(drain(&mut line), [(11, 2, false), (12, 3, false), (15, 1, true), (19, 4, false)]);
+    }
+
+    #[test]
+    fn new_departures_reach_only_packets_that_have_not_left() {
+        let mut line = DelayLine::new();
+        for (name, departure) in [(1, 1), (2, 2), (3, 3)] {
+            line.push(flying(name, departure, 10, 0));
+        }
+        let slower = [4, 7].into_iter().map(Instant::from_millis);
+        line.reschedule(Instant::from_millis(1), slower);
+        assert_eq!(drain(&mut line), [(11, 1, false), (14, 2, false), (17, 3, false)]);
+    }
+
+    #[test]
+    fn memory_is_bounded_in_packets_and_in_bytes() {
+        let mut line = DelayLine::new();
+        assert!(line.has_room(MAX_HELD_BYTES) && !line.has_room(MAX_HELD_BYTES + 1));
+        for _ in 0..MAX_HELD_PACKETS {
+            line.push(flying(0, 0, 10, 0));
+        }
+        assert!(!line.has_room(0));
+        line.poll(Instant::from_millis(10));
+        assert!(line.has_room(1));
+    }
+}

@@ -1,0 +1,86 @@
+//! Which packets are lost: one loss process a file.
+
+mod bernoulli;
+mod gilbert_elliott;
+mod on_off;
+mod pattern;
+
+use core::time::Duration;
+
+use ctcp_base::{Instant, Prng, Probability};
+
+pub use gilbert_elliott::GilbertElliott;
+
+/// A loss process, described by its parameters only; the state lives in the link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum LossModel {
+    /// Nothing is lost.
+    #[default]
+    None,
+    /// Each packet is lost with the same probability, independently of all others.
+    Bernoulli(Probability),
+    /// Bursts: a two-state Markov chain that moves once a packet.
+    GilbertElliott(GilbertElliott),
+    /// Periodic interference: in the first `on` of each `period` of time, packets are lost with
+    /// probability `loss`. A microwave oven is 20 ms, 9 ms, 1 (CTCP paper, section 7.1).
+    OnOff {
+        /// From the start of one lossy part to the start of the next.
+        period: Duration,
+        /// The lossy part of each period.
+        on: Duration,
+        /// The loss during the lossy part.
+        loss: Probability,
+    },
+    /// A script for tests: the n-th packet is lost when the n-th entry is true, and none after the end.
+    Pattern(Vec<bool>),
+}
+
+impl LossModel {
+    /// Independent loss with the given probability.
+    #[must_use]
+    pub const fn bernoulli(probability: Probability) -> Self {
+        Self::Bernoulli(probability)
+    }
+
+    /// Bursts of `burst` packets on average with the mean loss `mean`; see
+    /// [`GilbertElliott::from_mean_and_burst`] for what is possible.
+    #[must_use]
+    pub fn bursts(mean: Probability, burst: f64) -> Option<Self> {
+        GilbertElliott::from_mean_and_burst(mean, burst).map(Self::GilbertElliott)
+    }
+}
+
+/// A loss model with its state.
+#[derive(Clone, Debug)]
+pub(crate) enum LossProcess {
+    None,
+    Bernoulli(Probability),
+    GilbertElliott(gilbert_elliott::Chain),
+    OnOff(on_off::OnOff),
+    Pattern(pattern::Pattern),
+}
+
+impl LossProcess {
+    pub(crate) fn new(model: &LossModel) -> Self {
+        match model {
+            LossModel::None => Self::None,
+            LossModel::Bernoulli(probability) => Self::Bernoulli(*probability),
+            LossModel::GilbertElliott(parameters) => {
+                Self::GilbertElliott(gilbert_elliott::Chain::new(*parameters))
+            }
+            LossModel::OnOff { period, on, loss } => Self::OnOff(on_off::OnOff::new(*period, *on, *loss)),
+            LossModel::Pattern(lost) => Self::Pattern(pattern::Pattern::new(lost.clone())),
+        }
+    }
+
+    /// Decides about the packet that arrives at `now`.
+    pub(crate) fn is_lost(&mut self, now: Instant, prng: &mut Prng) -> bool {
+        match self {
+            Self::None => false,
+            Self::Bernoulli(probability) => bernoulli::is_lost(*probability, prng),
+            Self::GilbertElliott(chain) => chain.is_lost(prng),
+            Self::OnOff(on_off) => on_off.is_lost(now, prng),
+            Self::Pattern(pattern) => pattern.is_lost(),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The transmitter: when a packet's last bit has left.
+
+use core::time::Duration;
+
+use ctcp_base::{Instant, Rate};
+
+/// Nanoseconds in a second times bits in a byte.
+const BIT_NANOS_PER_BYTE: u128 = 8_000_000_000;
+
+/// Sends one packet after the other at a rate.
+///
+/// Fractions of a nanosecond are carried from packet to packet, so that a backlog is drained at
+/// exactly the rate, however odd its number.
+#[derive(Clone, Debug)]
+pub(crate) struct Transmitter {
+    rate: Rate,
+    busy_until: Instant,
+    /// What `busy_until` is short of, in units of 1 ns / (bits per second); below the rate.
+    remainder: u128,
+}
+
+impl Transmitter {
+    pub(crate) fn new(rate: Rate) -> Self {
+        Self { rate, busy_until: Instant::ZERO, remainder: 0 }
+    }
+
+    pub(crate) fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Queues `bytes` behind all that came before, at `now`; returns when their last bit leaves.
+    pub(crate) fn transmit(&mut self, now: Instant, bytes: u64) -> Instant {
+        self.occupy(now, u128::from(bytes) * BIT_NANOS_PER_BYTE)
+    }
+
+    /// Transmits the rest of a packet that would have taken `rest` longer at the rate `before`.
+    pub(crate) fn transmit_rest(&mut self, now: Instant, rest: Duration, before: Rate) -> Instant {
+        self.occupy(now, rest.as_nanos() * u128::from(before.as_bits_per_second()))
+    }
+
+    /// Drops all plans and goes on at `rate` from `now`.
+    pub(crate) fn restart(&mut self, now: Instant, rate: Rate) {
+        *self = Self { rate, busy_until: now, remainder: 0 };
+    }
+
+    /// Occupies the transmitter with `work` bits times 10^9.
+    fn occupy(&mut self, now: Instant, work: u128) -> Instant {
+        if now > self.busy_until {
+            self.busy_until = now;
+            self.remainder = 0;
+        }
+        let rate = u128::from(self.rate.as_bits_per_second());
+        let work = work.saturating_add(self.remainder);
+        // The rate zero stands for "unlimited": no work takes any time.
+        if let Some(nanos) = work.checked_div(rate) {
+            self.busy_until += Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+            self.remainder = work % rate;
+        }
+        self.busy_until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backlog_is_drained_at_exactly_the_rate_whatever_its_number() {
+        for bits in [1, 9_600, 6_999_999, 25_000_000, 999_999_937] {
+            let mut transmitter = Transmitter::new(Rate::from_bits_per_second(bits));
+            let mut last = Instant::ZERO;
+            for _ in 0..1_000 {
+                last = transmitter.transmit(Instant::ZERO, 1_000);
+            }
+            let exact = 1_000_000_u128 * BIT_NANOS_PER_BYTE / u128::from(bits);
+            assert_eq!(u128::from(last.as_nanos()), exact, "{bits} bit/s");
+        }
+    }
+
+    #[test]
+    fn an_idle_transmitter_saves_nothing_up() {
+        let mut transmitter = Transmitter::new(Rate::from_megabits_per_second(8));
+        assert_eq!(transmitter.transmit(Instant::ZERO, 1_000), Instant::from_millis(1));
+        assert_eq!(transmitter.transmit(Instant::from_secs(5), 1_000), Instant::from_millis(5_001));
+    }
+
+    #[test]
+    fn without_a_limit_everything_leaves_at_once() {
+        let mut transmitter = Transmitter::new(Rate::default());
+        let now = Instant::from_millis(3);
+        assert_eq!(transmitter.transmit(now, u64::MAX), now);
+    }
+
+    #[test]
+    fn the_rest_of_a_packet_takes_its_time_at_the_new_rate() {
+        let before = Rate::from_megabits_per_second(8);
+        let mut transmitter = Transmitter::new(before);
+        let end = transmitter.transmit(Instant::ZERO, 1_000);
+        let now = Instant::from_micros(250);
+        transmitter.restart(now, Rate::from_megabits_per_second(4));
+        // 750 us at 8 Mbit/s are 1,500 us at 4 Mbit/s.
+        assert_eq!(transmitter.transmit_rest(now, end - now, before), Instant::from_micros(1_750));
+    }
+}

@@ -1,0 +1,124 @@
+//! Changes of a link over time: a script that is part of a scenario.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use ctcp_base::{Instant, Rate};
+
+use crate::{Link, LinkConfig, LossModel};
+
+/// What changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Everything at once; see [`Link::set_config`].
+    Config(LinkConfig),
+    /// The rate; see [`Link::set_rate`].
+    Rate(Rate),
+    /// The loss; see [`Link::set_loss`].
+    Loss(LossModel),
+    /// The one-way delay, for packets that arrive from then on.
+    Delay(Duration),
+    /// A blackout begins (true) or ends (false).
+    Down(bool),
+}
+
+/// Changes in the order of their time; those of the same instant in the order in which they were added.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    changes: VecDeque<(Instant, Change)>,
+}
+
+impl Schedule {
+    /// A schedule of the given changes, in any order.
+    #[must_use]
+    pub fn new(changes: impl IntoIterator<Item = (Instant, Change)>) -> Self {
+        let mut changes: Vec<_> = changes.into_iter().collect();
+        changes.sort_by_key(|(at, _)| *at);
+        Self { changes: changes.into() }
+    }
+
+    /// The same schedule with one more change.
+    #[must_use]
+    pub fn with(mut self, at: Instant, change: Change) -> Self {
+        let place = self.changes.partition_point(|(other, _)| *other <= at);
+        self.changes.insert(place, (at, change));
+        self
+    }
+
+    /// The same schedule with a blackout of the length `lasting`, beginning at `from`.
+    #[must_use]
+    pub fn with_blackout(self, from: Instant, lasting: Duration) -> Self {
+        self.with(from, Change::Down(true)).with(from + lasting, Change::Down(false))
+    }
+
+    /// When the next change is to happen.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.changes.front().map(|(at, _)| *at)
+    }
+
+    /// The next change due at or before `now`, with its own instant.
+    pub fn poll_change(&mut self, now: Instant) -> Option<(Instant, Change)> {
+        if self.poll_timeout()? > now {
+            return None;
+        }
+        self.changes.pop_front()
+    }
+
+    /// Applies to `link` all that is due at or before `now`, each change at its own instant, so that a
+    /// late call gives the same link as a punctual one if no packet arrived in between.
+    pub fn apply_due<P: AsRef<[u8]> + AsMut<[u8]> + Clone>(&mut self, now: Instant, link: &mut Link<P>) {
+        while let Some((at, change)) = self.poll_change(now) {
+            link.apply(at, change);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctcp_base::Prng;
+
+    #[test]
+    fn changes_are_applied_in_the_order_of_time() {
+        let mut schedule = Schedule::new([
+            (Instant::from_secs(3), Change::Down(false)),
+            (Instant::from_secs(1), Change::Rate(Rate::from_megabits_per_second(1))),
+            (Instant::from_secs(2), Change::Down(true)),
+        ]);
+        let mut link: Link<Vec<u8>> = Link::new(LinkConfig::default(), Prng::new(1));
+        assert_eq!(schedule.poll_timeout(), Some(Instant::from_secs(1)));
+        schedule.apply_due(Instant::from_millis(2_500), &mut link);
+        assert!(link.is_down());
+        assert_eq!(link.config().rate, Rate::from_megabits_per_second(1));
+        schedule.apply_due(Instant::from_secs(3), &mut link);
+        assert!(!link.is_down());
+        assert_eq!(schedule.poll_timeout(), None);
+    }
+
+    #[test]
+    fn changes_of_one_instant_keep_the_order_in_which_they_were_added() {
+        let at = Instant::from_secs(1);
+        let mut schedule = Schedule::default()
+            .with(at, Change::Delay(Duration::from_millis(1)))
+            .with(at, Change::Delay(Duration::from_millis(2)))
+            .with(Instant::ZERO, Change::Delay(Duration::from_millis(3)));
+        let order: Vec<Change> =
+            core::iter::from_fn(|| schedule.poll_change(at).map(|(_, change)| change)).collect();
+        assert_eq!(order, [3, 1, 2].map(|millis| Change::Delay(Duration::from_millis(millis))));
+    }
+
+    #[test]
+    fn a_blackout_loses_what_is_offered_while_it_lasts() {
+        let mut schedule =
+            Schedule::default().with_blackout(Instant::from_millis(10), Duration::from_millis(5));
+        let mut link = Link::new(LinkConfig::default(), Prng::new(1));
+        for millis in 0..20 {
+            let now = Instant::from_millis(millis);
+            schedule.apply_due(now, &mut link);
+            link.handle_packet(now, vec![0_u8]);
+            assert_eq!(link.poll_delivery(now).is_some(), !(10..15).contains(&millis), "at {millis} ms");
+        }
+        assert_eq!(link.stats().lost_while_down, 5);
+    }
+}

@@ -1,0 +1,34 @@
+//! What happened on a link so far.
+
+/// Counters of one direction. Every packet is in exactly one place:
+/// `offered + duplicated = lost + dropped + overflowed + delivered + held`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Packets handed to the link.
+    pub offered: u64,
+    /// Packets lost before the queue, by the loss model or because the link was down.
+    pub lost: u64,
+    /// Those of `lost` that were offered while the link was down.
+    pub lost_while_down: u64,
+    /// Packets dropped because the queue was full.
+    pub dropped: u64,
+    /// Packets dropped by the model's own memory limit. Not zero means that the figures describe the
+    /// limit and not the link.
+    pub overflowed: u64,
+    /// Extra copies made.
+    pub duplicated: u64,
+    /// Packets, or copies, that had a byte changed.
+    pub corrupted: u64,
+    /// Packets delivered, copies included.
+    pub delivered: u64,
+    /// Payload bytes delivered.
+    pub bytes_delivered: u64,
+    /// Packets delivered after one that entered the queue later.
+    pub reordered: u64,
+    /// Packets waiting, being transmitted or under way now.
+    pub held: u64,
+    /// The most packets that the queue ever held.
+    pub queue_max_packets: u64,
+    /// The most bytes, overhead included, that the queue ever held.
+    pub queue_max_bytes: u64,
+}
