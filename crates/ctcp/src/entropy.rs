@@ -1,0 +1,24 @@
+//! The only place that asks the operating system for randomness. Everything below draws from a generator that
+//! is seeded here once per endpoint.
+
+use std::io;
+
+use crate::proto::SecretKey;
+
+/// 32 bytes from the operating system.
+///
+/// # Errors
+/// When the operating system has no randomness to give, which on usual systems never happens.
+pub(crate) fn seed() -> io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(seed)
+}
+
+/// A new private key from the entropy of the operating system.
+///
+/// # Errors
+/// When the operating system has no randomness to give, which on usual systems never happens.
+pub fn generate_key() -> io::Result<SecretKey> {
+    Ok(SecretKey::from_bytes(seed()?))
+}
