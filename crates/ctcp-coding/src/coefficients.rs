@@ -1,0 +1,110 @@
+//! Coefficients of a combination from a 16-bit key. **This is wire format.**
+//!
+//! A combination over `n` symbols carries a key and a density instead of `n` coefficients; sender and
+//! receiver generate the same ones, as RFC 8681 section 3.6 prescribes for GF(2^8) (m = 8):
+//!
+//! ```text
+//! seed TinyMT32 (RFC 8682) with the key, zero-extended to 32 bits; each draw is its next 32-bit output
+//! for each of the n coefficients, lowest symbol index first:
+//!     if density < 15:   draw; if (draw AND 15) > density, the coefficient is 0: next coefficient
+//!     draw until (draw AND 255) is not 0: that is the coefficient
+//! ```
+//!
+//! So a coefficient is zero with probability (15 - density) / 16 and otherwise uniform over 1..=255; with
+//! density 15 none is zero. The sequence for a longer range begins with that of a shorter one under
+//! the same key and density.
+
+mod tinymt32;
+
+use tinymt32::TinyMt32;
+
+/// The density at which no coefficient is zero; also the largest there is.
+pub const DENSITY_MAX: u8 = 15;
+
+/// Fills `out` with the coefficients of `key` at `density` (above [`DENSITY_MAX`] counts as it).
+pub fn generate(key: u16, density: u8, out: &mut [u8]) {
+    let mut random = TinyMt32::new(u32::from(key));
+    for coefficient in out {
+        let is_zero = density < DENSITY_MAX && (random.next_u32() & 0xF) as u8 > density;
+        *coefficient = if is_zero { 0 } else { draw_nonzero(&mut random) };
+    }
+}
+
+/// Fills `out` with coefficients uniform over all 256 elements, zero included.
+///
+/// For experiments on Lemma 1 of TCP/NC and on rank, whose statements assume it. Not wire format.
+pub fn generate_uniform(seed: u32, out: &mut [u8]) {
+    let mut random = TinyMt32::new(seed);
+    out.fill_with(|| random.next_u32() as u8);
+}
+
+fn draw_nonzero(random: &mut TinyMt32) -> u8 {
+    loop {
+        let byte = random.next_u32() as u8;
+        if byte != 0 {
+            return byte;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tinymt32::FIRST_OUTPUTS_OF_SEED_1;
+    use super::*;
+    use std::vec;
+    use std::vec::Vec;
+
+    #[test]
+    fn density_15_gives_the_bytes_of_rfc_8681_appendix_a() {
+        // None of the first 50 values of rand256 for seed 1 is zero, so they are the coefficients.
+        let mut out = [0; 50];
+        generate(1, 15, &mut out);
+        assert_eq!(out[..10], [37, 225, 177, 176, 21, 246, 54, 139, 168, 237]);
+        assert!(out.iter().zip(FIRST_OUTPUTS_OF_SEED_1).all(|(&byte, word)| byte == word as u8));
+    }
+
+    #[test]
+    fn lower_density_spends_a_draw_of_four_bits_on_each_coefficient() {
+        for density in 0..15 {
+            let mut draws = FIRST_OUTPUTS_OF_SEED_1.iter();
+            let expected: Vec<u8> = (0..25)
+                .map(|_| {
+                    let is_nonzero = (draws.next().unwrap() % 16) as u8 <= density;
+                    if is_nonzero { *draws.next().unwrap() as u8 } else { 0 }
+                })
+                .collect();
+            let mut out = [0; 25];
+            generate(1, density, &mut out);
+            assert_eq!(out.to_vec(), expected);
+        }
+    }
+
+    #[test]
+    fn zeros_appear_as_often_as_the_density_says() {
+        for density in 0..=15u8 {
+            let mut zeros = 0;
+            for key in 0..200 {
+                let mut out = vec![0; 100];
+                generate(key, density, &mut out);
+                zeros += out.iter().filter(|&&c| c == 0).count();
+            }
+            let expected = 20_000 * usize::from(15 - density) / 16;
+            assert!(zeros.abs_diff(expected) < 350, "density {density}: {zeros} zeros, {expected} expected");
+        }
+    }
+
+    #[test]
+    fn a_longer_range_continues_a_shorter_one() {
+        let (mut long, mut short) = ([0; 300], [0; 100]);
+        generate(77, 9, &mut long);
+        generate(77, 9, &mut short);
+        assert_eq!(long[..100], short);
+    }
+
+    #[test]
+    fn the_uniform_generator_reaches_all_256_values() {
+        let mut out = vec![0; 10_000];
+        generate_uniform(5, &mut out);
+        assert!((0..=255u8).all(|value| out.contains(&value)));
+    }
+}

@@ -1,0 +1,334 @@
+//! One decoder for every code: it takes source symbols and combinations over any ranges.
+//!
+//! ```text
+//!          floor()      oldest_undecoded()            known_end()        limit()
+//!             |                 |                          |                |
+//!   released  [ k  k  k  k  k  k  ?  k  s  ?  k  k  s  ?  ? )  not heard of  )  refused
+//!                  k known: contents held           s seen: leads an equation   ? neither
+//! ```
+//!
+//! Stored equations are kept as a row-reduced basis with leading (lowest) pivots: the basis matrix of
+//! TCP/NC section 3.1, so a symbol is *seen* if it is known or leads a row, and the row is its
+//! witness. Elimination works on coefficients alone, at arrival, which makes rank and "innovative"
+//! exact; each row remembers how it came about as a sum of the combinations as they arrived. Payload is touched
+//! only when a row has shrunk to a single symbol: then that symbol is computed in one fused sweep
+//! over the payloads and known symbols it depends on. A systematic block with m losses so costs
+//! m combinations.
+//!
+//! Invariants: a row's pivot column is zero in all other rows; columns of known symbols are zero in
+//! all rows; there are as many equations as rows, and the rows' transforms to them are a
+//! nonsingular matrix; `floor <= oldest undelivered <= oldest undecoded <= known end <= limit`.
+
+mod intervals;
+mod rows;
+mod solve;
+mod window;
+
+pub use intervals::MissingInterval;
+
+use crate::slots::SlotPool;
+use crate::symbol_range::SymbolRange;
+use alloc::vec::Vec;
+use core::fmt;
+use rows::Rows;
+use solve::Solver;
+use window::{State, Window};
+
+/// What sender and receiver have agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecoderConfig {
+    /// Most bytes in a symbol.
+    pub symbol_size_max: usize,
+    /// Symbols from the oldest undecoded one on that may be referred to: the sender's window.
+    ///
+    /// It bounds memory: the decoder holds contents of less than twice as many symbols and equations
+    /// together, and for the equations up to `window` coefficients each, three times.
+    pub window: usize,
+}
+
+/// What an accepted arrival was worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It raised the rank by one.
+    Innovative,
+    /// It told nothing new, and nothing of it was kept.
+    Redundant,
+    /// It refers to symbols whose contents were released: the sender no longer combines them, so
+    /// this was late. Nothing of it was kept.
+    TooOld,
+}
+
+/// A sender that breaks the rules. Nothing of such an arrival is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// The payload is longer than a symbol may be.
+    TooLong,
+    /// The number of coefficients is not the length of the range.
+    CoefficientCount,
+    /// It refers to symbols at or beyond [`Decoder::limit`], or spans more than the window.
+    OutsideWindow,
+}
+
+/// Recovers source symbols from any mix of them and their combinations.
+#[derive(Debug)]
+pub struct Decoder {
+    config: DecoderConfig,
+    window: Window,
+    rows: Rows,
+    solver: Solver,
+    pool: SlotPool,
+    /// Combinations that begin below it are too old.
+    floor: u64,
+    /// The sender's own floor, as far as announced; it counts once everything below is delivered.
+    announced_floor: u64,
+    /// Scratch of [`Decoder::handle_combination`]: rows to subtract and how often.
+    reductions: Vec<(u32, u8)>,
+}
+
+impl Decoder {
+    /// A decoder that has heard of no symbol. It allocates when symbols arrive.
+    #[must_use]
+    pub fn new(config: DecoderConfig) -> Self {
+        Self {
+            config,
+            window: Window::default(),
+            rows: Rows::default(),
+            solver: Solver::default(),
+            pool: SlotPool::new(config.symbol_size_max),
+            floor: 0,
+            announced_floor: 0,
+            reductions: Vec::new(),
+        }
+    }
+
+    /// Takes the source symbol `index`, uncoded, with or without the zeros at its end.
+    ///
+    /// A symbol already known is redundant; its contents are not compared.
+    pub fn handle_source(&mut self, index: u64, contents: &[u8]) -> Result<Arrival, DecodeError> {
+        if contents.len() > self.config.symbol_size_max {
+            return Err(DecodeError::TooLong);
+        }
+        if index >= self.limit() {
+            return Err(DecodeError::OutsideWindow);
+        }
+        if self.window.is_known(index) {
+            return Ok(Arrival::Redundant);
+        }
+        self.window.extend_to(index + 1);
+        let mut slot = self.pool.take();
+        slot.write(contents);
+        let old_state = self.window.set_known(index, slot);
+        if let State::Seen(row) = old_state {
+            self.rows.release_pivot(row, &mut self.window);
+        } else {
+            self.rows.clear_column(index);
+        }
+        self.finish_arrival();
+        Ok(Arrival::Innovative)
+    }
+
+    /// Takes a combination: `payload = sum_i coefficients[i] * symbol(range.first + i)`, with or
+    /// without the zeros at its end.
+    ///
+    /// A redundant payload is not compared with what is known: a sender that contradicts itself is not noticed.
+    pub fn handle_combination(
+        &mut self,
+        range: SymbolRange,
+        coefficients: &[u8],
+        payload: &[u8],
+    ) -> Result<Arrival, DecodeError> {
+        if payload.len() > self.config.symbol_size_max {
+            return Err(DecodeError::TooLong);
+        }
+        if coefficients.len() != usize::from(range.length()) {
+            return Err(DecodeError::CoefficientCount);
+        }
+        if range.end() > self.limit() || coefficients.len() > self.config.window {
+            return Err(DecodeError::OutsideWindow);
+        }
+        if range.end() <= self.window.oldest_undecoded() {
+            return Ok(Arrival::Redundant);
+        }
+        if range.first() < self.floor {
+            return Ok(Arrival::TooOld);
+        }
+        self.window.extend_to(range.end());
+        let arrival = self.eliminate(range, coefficients, payload);
+        self.finish_arrival();
+        Ok(arrival)
+    }
+
+    /// Reduces a combination by the basis and keeps what is left of it, if anything is.
+    fn eliminate(&mut self, range: SymbolRange, coefficients: &[u8], payload: &[u8]) -> Arrival {
+        let first = range.first().max(self.window.oldest_undecoded());
+        let skip = (first - range.first()) as usize;
+        let mut row = self.rows.new_row(first, &coefficients[skip..]);
+        self.reductions.clear();
+        for index in first..range.end() {
+            match self.window.state(index) {
+                State::Known { .. } => row.clear(index),
+                State::Unknown => {}
+                State::Seen(id) => {
+                    let factor = row.coefficient(index);
+                    if factor != 0 {
+                        self.reductions.push((*id, factor));
+                    }
+                }
+            }
+        }
+        for &(id, factor) in &self.reductions {
+            self.rows.subtract(&mut row, id, factor);
+        }
+        if row.is_zero() {
+            self.rows.give_back(row);
+            return Arrival::Redundant;
+        }
+        let mut slot = self.pool.take();
+        slot.write(payload);
+        let equation = self.rows.add_equation(range.first(), coefficients, slot);
+        self.rows.set_transform(&mut row, equation, &self.reductions);
+        self.rows.insert(row, &mut self.window);
+        Arrival::Innovative
+    }
+
+    fn finish_arrival(&mut self) {
+        self.solver.solve(&mut self.rows, &mut self.window, &mut self.pool);
+        self.release();
+    }
+
+    /// The next symbol that has become known: its index and its contents, zero padded to
+    /// `symbol_size_max` bytes. Each symbol comes once, in the order they became known.
+    ///
+    /// Symbols not polled hold the window: poll until `None` after each arrival.
+    pub fn poll_decoded(&mut self) -> Option<(u64, &[u8])> {
+        self.release();
+        let index = self.window.pop_decoded()?;
+        self.move_floor();
+        let contents = self.window.contents(index)?;
+        Some((index, &contents[..self.config.symbol_size_max]))
+    }
+
+    /// Contents of a known symbol that is still held, zero padded to `symbol_size_max` bytes.
+    #[must_use]
+    pub fn symbol(&self, index: u64) -> Option<&[u8]> {
+        Some(&self.window.contents(index)?[..self.config.symbol_size_max])
+    }
+
+    /// Tells that the sender no longer combines symbols below `index`, so that they need not be held.
+    ///
+    /// Whatever the sender says, no symbol goes before it is decoded and polled.
+    pub fn release_before(&mut self, index: u64) {
+        self.announced_floor = self.announced_floor.max(index);
+        self.release();
+    }
+
+    fn move_floor(&mut self) {
+        let announced = self.announced_floor.min(self.window.oldest_undelivered());
+        // A sender that refers to the symbol before `end` keeps none before `end - window`.
+        let out_of_reach = self.window.end().saturating_sub(self.config.window as u64);
+        self.floor = self.floor.max(announced).max(out_of_reach);
+    }
+
+    /// Frees what lies below the floor and below every stored equation.
+    fn release(&mut self) {
+        self.move_floor();
+        let needed = self.rows.oldest_reference().unwrap_or(self.floor);
+        self.window.release_before(needed.min(self.floor), &mut self.pool);
+    }
+
+    /// Gives memory of past peaks back. For a connection that has become idle.
+    pub fn shrink(&mut self) {
+        self.release();
+        self.pool.shrink();
+        self.window.shrink();
+        self.rows.shrink();
+        self.solver = Solver::default();
+        self.reductions = Vec::new();
+    }
+
+    /// Smallest index that is not seen: neither known nor leading a stored equation.
+    #[must_use]
+    pub fn oldest_unseen(&self) -> u64 {
+        self.window.oldest_unseen()
+    }
+
+    /// Smallest index that is not known.
+    #[must_use]
+    pub fn oldest_undecoded(&self) -> u64 {
+        self.window.oldest_undecoded()
+    }
+
+    /// One past the largest index that any arrival referred to.
+    #[must_use]
+    pub fn known_end(&self) -> u64 {
+        self.window.end()
+    }
+
+    /// Combinations that begin below this index are too old.
+    #[must_use]
+    pub fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// One past the largest acceptable index: oldest undecoded (and unpolled) symbol plus window.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.window.oldest_undelivered().saturating_add(self.config.window as u64)
+    }
+
+    /// Whether the symbol is known.
+    #[must_use]
+    pub fn is_decoded(&self, index: u64) -> bool {
+        self.window.is_known(index)
+    }
+
+    /// Whether the symbol is known or leads a stored equation.
+    #[must_use]
+    pub fn is_seen(&self, index: u64) -> bool {
+        self.window.is_seen(index)
+    }
+
+    /// Number of stored equations: degrees of freedom that have not yet become symbols.
+    #[must_use]
+    pub fn equations(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// What was agreed on.
+    #[must_use]
+    pub fn config(&self) -> DecoderConfig {
+        self.config
+    }
+
+    /// Degrees of freedom about the symbols of `range` alone: the dimension of what is known that
+    /// involves no other unknown symbol. It equals the range's length exactly if all are known.
+    #[must_use]
+    pub fn rank_in(&self, range: SymbolRange) -> usize {
+        self.window.known_in(range) + self.rows.rank_within(range)
+    }
+
+    /// Where degrees of freedom are missing in `[oldest_undecoded, known_end)`, oldest first.
+    ///
+    /// Replaces `intervals` by at most `limit` disjoint intervals and returns the end of what they
+    /// cover: `known_end`, or the start of the first one that had no room. An interval is either
+    /// a run of adjacent unknown symbols that no equation involves (all missing), or the span of equations
+    /// whose spans overlap (unknown symbols in it less equations). Between them all is known.
+    pub fn undecodable_intervals(&self, limit: usize, intervals: &mut Vec<MissingInterval>) -> u64 {
+        intervals::collect(&self.window, &self.rows, limit, intervals)
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::TooLong => "the payload is longer than a symbol may be",
+            Self::CoefficientCount => "the number of coefficients is not the length of the range",
+            Self::OutsideWindow => "the range reaches outside the window",
+        })
+    }
+}
+
+impl core::error::Error for DecodeError {}
+
+#[cfg(test)]
+mod tests;

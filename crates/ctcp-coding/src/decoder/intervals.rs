@@ -1,0 +1,65 @@
+//! Where degrees of freedom are missing: what an acknowledgement tells the sender.
+
+use super::rows::Rows;
+use super::window::{State, Window};
+use alloc::vec::Vec;
+
+/// Consecutive symbols `[first, end)` that `missing` more innovative combinations of them make known.
+///
+/// Symbols inside it may be known; the first is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissingInterval {
+    /// Index of its first symbol, which is unknown.
+    pub first: u64,
+    /// Index after its last symbol.
+    pub end: u64,
+    /// Unknown symbols in it less the equations about them; at least 1.
+    pub missing: u64,
+}
+
+/// An interval under construction.
+struct Open {
+    interval: MissingInterval,
+    /// Whether equations span it; otherwise it is a run of symbols no equation involves.
+    has_equations: bool,
+}
+
+pub(super) fn collect(
+    window: &Window,
+    rows: &Rows,
+    limit: usize,
+    intervals: &mut Vec<MissingInterval>,
+) -> u64 {
+    intervals.clear();
+    let mut open: Option<Open> = None;
+    for (index, state) in window.states(window.oldest_undecoded(), window.end()) {
+        if let Some(closed) = open.take_if(|open| !open.reaches(index, state)) {
+            intervals.push(closed.interval);
+        }
+        let (row_end, missing) = match state {
+            State::Known { .. } => continue,
+            State::Seen(row) => (rows.row(*row).end(), 0),
+            State::Unknown => (index + 1, 1),
+        };
+        match &mut open {
+            Some(open) => {
+                open.interval.end = open.interval.end.max(row_end);
+                open.interval.missing += missing;
+            }
+            None if intervals.len() >= limit => return index,
+            None => {
+                let interval = MissingInterval { first: index, end: row_end, missing };
+                open = Some(Open { interval, has_equations: matches!(state, State::Seen(_)) });
+            }
+        }
+    }
+    intervals.extend(open.map(|open| open.interval));
+    window.end()
+}
+
+impl Open {
+    /// Whether the symbol `index` still belongs to it.
+    fn reaches(&self, index: u64, state: &State) -> bool {
+        if self.has_equations { index < self.interval.end } else { matches!(state, State::Unknown) }
+    }
+}

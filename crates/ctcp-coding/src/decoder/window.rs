@@ -1,0 +1,143 @@
+//! The state of every symbol between the oldest held and the newest heard of.
+
+use crate::slots::{Slot, SlotPool};
+use crate::symbol_range::SymbolRange;
+use alloc::collections::VecDeque;
+
+/// What is known of one symbol.
+#[derive(Debug)]
+pub(super) enum State {
+    /// Nothing, or only equations that other symbols lead.
+    Unknown,
+    /// It leads the row with this number.
+    Seen(u32),
+    /// Its contents.
+    Known { slot: Slot, is_delivered: bool },
+}
+
+/// Symbols `[base, end)`; all below `base` are known, delivered and released.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    symbols: VecDeque<State>,
+    base: u64,
+    oldest_undelivered: u64,
+    oldest_undecoded: u64,
+    oldest_unseen: u64,
+    /// Known and not yet delivered, in the order they became known.
+    decoded: VecDeque<u64>,
+}
+
+impl Window {
+    pub(super) fn end(&self) -> u64 {
+        self.base + self.symbols.len() as u64
+    }
+
+    pub(super) fn oldest_undelivered(&self) -> u64 {
+        self.oldest_undelivered
+    }
+
+    pub(super) fn oldest_undecoded(&self) -> u64 {
+        self.oldest_undecoded
+    }
+
+    pub(super) fn oldest_unseen(&self) -> u64 {
+        self.oldest_unseen
+    }
+
+    /// The state of a symbol inside `[base, end)`.
+    pub(super) fn state(&self, index: u64) -> &State {
+        &self.symbols[(index - self.base) as usize]
+    }
+
+    /// The state of a symbol, if it lies in `[base, end)`.
+    pub(super) fn find(&self, index: u64) -> Option<&State> {
+        self.symbols.get(usize::try_from(index.checked_sub(self.base)?).ok()?)
+    }
+
+    /// Indexes with states from `first` (at least `base`) up to `end` (at most the window's).
+    pub(super) fn states(&self, first: u64, end: u64) -> impl Iterator<Item = (u64, &State)> {
+        let skip = (first - self.base) as usize;
+        (first..).zip(self.symbols.range(skip..(end - self.base) as usize))
+    }
+
+    pub(super) fn is_known(&self, index: u64) -> bool {
+        index < self.oldest_undecoded || matches!(self.find(index), Some(State::Known { .. }))
+    }
+
+    pub(super) fn is_seen(&self, index: u64) -> bool {
+        index < self.oldest_unseen || matches!(self.find(index), Some(State::Known { .. } | State::Seen(_)))
+    }
+
+    pub(super) fn known_in(&self, range: SymbolRange) -> usize {
+        range.indexes().filter(|&index| self.is_known(index)).count()
+    }
+
+    pub(super) fn contents(&self, index: u64) -> Option<&[u8]> {
+        match self.find(index)? {
+            State::Known { slot, .. } => Some(slot.padded()),
+            _ => None,
+        }
+    }
+
+    /// Makes room for the symbols below `end`. The caller has checked `end` against the limit.
+    pub(super) fn extend_to(&mut self, end: u64) {
+        while self.end() < end {
+            self.symbols.push_back(State::Unknown);
+        }
+    }
+
+    /// Stores the contents of a symbol inside `[base, end)` and returns its state before.
+    pub(super) fn set_known(&mut self, index: u64, slot: Slot) -> State {
+        let known = State::Known { slot, is_delivered: false };
+        let old = core::mem::replace(&mut self.symbols[(index - self.base) as usize], known);
+        debug_assert!(!matches!(old, State::Known { .. }), "a symbol becomes known once");
+        self.decoded.push_back(index);
+        while matches!(self.find(self.oldest_undecoded), Some(State::Known { .. })) {
+            self.oldest_undecoded += 1;
+        }
+        self.skip_seen();
+        old
+    }
+
+    /// Notes that a symbol inside `[base, end)` leads the row `row`.
+    pub(super) fn set_seen(&mut self, index: u64, row: u32) {
+        let state = &mut self.symbols[(index - self.base) as usize];
+        debug_assert!(!matches!(state, State::Known { .. }), "a known symbol leads no row");
+        *state = State::Seen(row);
+        self.skip_seen();
+    }
+
+    fn skip_seen(&mut self) {
+        while matches!(self.find(self.oldest_unseen), Some(State::Known { .. } | State::Seen(_))) {
+            self.oldest_unseen += 1;
+        }
+    }
+
+    /// The next symbol to hand out; it counts as delivered from now on.
+    pub(super) fn pop_decoded(&mut self) -> Option<u64> {
+        let index = self.decoded.pop_front()?;
+        if let Some(State::Known { is_delivered, .. }) = self.symbols.get_mut((index - self.base) as usize) {
+            *is_delivered = true;
+        }
+        while matches!(self.find(self.oldest_undelivered), Some(State::Known { is_delivered: true, .. })) {
+            self.oldest_undelivered += 1;
+        }
+        Some(index)
+    }
+
+    /// Frees the symbols below `index`, but none that is not delivered.
+    pub(super) fn release_before(&mut self, index: u64, pool: &mut SlotPool) {
+        let index = index.min(self.oldest_undelivered);
+        while self.base < index {
+            if let Some(State::Known { slot, .. }) = self.symbols.pop_front() {
+                pool.give_back(slot);
+            }
+            self.base += 1;
+        }
+    }
+
+    pub(super) fn shrink(&mut self) {
+        self.symbols.shrink_to_fit();
+        self.decoded.shrink_to_fit();
+    }
+}

@@ -1,0 +1,161 @@
+//! The kernels, one file an instruction set, and the choice between them.
+//!
+//! An [`Engine`] value exists only for an instruction set this processor has: that is what makes its
+//! safe methods sound. [`Engine::current`] is the fastest one unless [`Engine::force`] chose another.
+
+mod naive;
+mod scalar;
+
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// Most outputs of one walk over the sources, over all engines.
+const SWEEP_OUTPUTS_MAX: usize = 4;
+
+/// One instruction set's way to compute `outs[r] (^)= sum_j rows[r][j] * sources[j]`.
+///
+/// The caller has checked that all outputs have one length, that every source has at least that
+/// length, and that every row has as many coefficients as there are sources.
+trait Kernel: Copy {
+    /// How many outputs a walk over the sources computes best, 1 to [`SWEEP_OUTPUTS_MAX`].
+    const OUTPUTS: usize;
+
+    fn sweep<const R: usize>(
+        self,
+        outs: &mut [&mut [u8]; R],
+        rows: &[&[u8]; R],
+        sources: &[&[u8]],
+        mode: Mode,
+    );
+}
+
+/// Whether a sweep replaces its outputs or adds to them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Assign,
+    Add,
+}
+
+/// A set of kernels that this processor can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Engine(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Naive(naive::Naive),
+    Scalar(scalar::Scalar),
+}
+
+/// An engine of this build; whether the processor can run it is found at run time.
+struct Candidate {
+    name: &'static str,
+    detect: fn() -> Option<Kind>,
+}
+
+/// All engines, slowest first; the position plus one is the code in [`CURRENT`].
+const CANDIDATES: [Candidate; 2] = [
+    Candidate { name: "naive", detect: || Some(Kind::Naive(naive::Naive)) },
+    Candidate { name: "scalar", detect: || Some(Kind::Scalar(scalar::Scalar)) },
+];
+
+/// Code of the engine in use; 0 before the first use.
+static CURRENT: AtomicU8 = AtomicU8::new(0);
+
+impl Engine {
+    /// The engines of this processor, slowest first. `naive` and `scalar` run everywhere.
+    pub fn available() -> impl DoubleEndedIterator<Item = Self> {
+        CANDIDATES.iter().filter_map(|candidate| (candidate.detect)().map(Self))
+    }
+
+    /// The engine called `name`, if there is one and this processor can run it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let candidate = CANDIDATES.iter().find(|candidate| candidate.name == name)?;
+        (candidate.detect)().map(Self)
+    }
+
+    /// The fastest engine of this processor.
+    #[must_use]
+    pub fn fastest() -> Self {
+        Self::available().next_back().unwrap_or(Self(Kind::Scalar(scalar::Scalar)))
+    }
+
+    /// The engine that the functions of [`gf256`](crate::gf256), the encoder and the decoder use.
+    #[must_use]
+    #[inline]
+    pub fn current() -> Self {
+        let code = usize::from(CURRENT.load(Ordering::Relaxed));
+        match code.checked_sub(1).and_then(|position| CANDIDATES.get(position)) {
+            Some(candidate) => (candidate.detect)().map_or_else(Self::fastest, Self),
+            None => {
+                let fastest = Self::fastest();
+                fastest.force();
+                fastest
+            }
+        }
+    }
+
+    /// Makes this the engine of the whole process. For measurements and tests: all engines give equal bytes.
+    pub fn force(self) {
+        let position = CANDIDATES.iter().position(|candidate| candidate.name == self.name()).unwrap_or(0);
+        CURRENT.store(position as u8 + 1, Ordering::Relaxed);
+    }
+
+    /// Its name, as taken by [`Engine::named`].
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Naive(_) => "naive",
+            Kind::Scalar(_) => "scalar",
+        }
+    }
+
+    /// [`gf256::combine`](crate::gf256::combine) on this engine.
+    #[inline]
+    pub fn combine(self, out: &mut [u8], coefficients: &[u8], sources: &[&[u8]]) {
+        self.run(&mut [out], &[coefficients], sources, Mode::Assign);
+    }
+
+    /// [`gf256::combine_add`](crate::gf256::combine_add) on this engine.
+    #[inline]
+    pub fn combine_add(self, out: &mut [u8], coefficients: &[u8], sources: &[&[u8]]) {
+        self.run(&mut [out], &[coefficients], sources, Mode::Add);
+    }
+
+    /// [`gf256::combine_rows`](crate::gf256::combine_rows) on this engine.
+    pub fn combine_rows(self, outs: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]]) {
+        self.run(outs, rows, sources, Mode::Assign);
+    }
+
+    /// [`gf256::combine_rows_add`](crate::gf256::combine_rows_add) on this engine.
+    pub fn combine_rows_add(self, outs: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]]) {
+        self.run(outs, rows, sources, Mode::Add);
+    }
+
+    fn run(self, outs: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]], mode: Mode) {
+        let Some(first) = outs.first() else { return };
+        let length = first.len();
+        assert!(outs.iter().all(|out| out.len() == length), "outputs differ in length");
+        assert!(outs.len() == rows.len(), "one row of coefficients an output");
+        assert!(rows.iter().all(|row| row.len() == sources.len()), "one coefficient a source");
+        assert!(sources.iter().all(|source| source.len() >= length), "a source is shorter than the output");
+        match self.0 {
+            Kind::Naive(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
+            Kind::Scalar(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
+        }
+    }
+}
+
+/// Cuts any number of outputs into sweeps of the kernel's favourite width.
+#[inline]
+fn run_sweeps<K: Kernel>(kernel: K, outs: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]], mode: Mode) {
+    const { assert!(K::OUTPUTS >= 1 && K::OUTPUTS <= SWEEP_OUTPUTS_MAX) };
+    for (outs, rows) in outs.chunks_mut(K::OUTPUTS).zip(rows.chunks(K::OUTPUTS)) {
+        match (outs, rows) {
+            ([a], [p]) => kernel.sweep(&mut [a], &[p], sources, mode),
+            ([a, b], [p, q]) => kernel.sweep(&mut [a, b], &[p, q], sources, mode),
+            ([a, b, c], [p, q, r]) => kernel.sweep(&mut [a, b, c], &[p, q, r], sources, mode),
+            ([a, b, c, d], [p, q, r, s]) => kernel.sweep(&mut [a, b, c, d], &[p, q, r, s], sources, mode),
+            _ => unreachable!("chunks of equal size up to SWEEP_OUTPUTS_MAX"),
+        }
+    }
+}

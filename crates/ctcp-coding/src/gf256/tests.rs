@@ -1,0 +1,170 @@
+//! The field's laws, and every engine against the naive one.
+
+use super::*;
+use crate::test_random::TestRandom;
+use std::vec;
+use std::vec::Vec;
+
+#[test]
+fn tables_agree_with_the_definition_for_all_pairs() {
+    for a in 0..=255u8 {
+        for b in 0..=255u8 {
+            assert_eq!(element::mul(a, b), element::mul_by_definition(a, b));
+        }
+    }
+}
+
+#[test]
+fn every_element_but_zero_has_an_inverse() {
+    assert_eq!(element::inverse(0), None);
+    for a in 1..=255u8 {
+        assert_eq!(element::mul(a, element::inverse(a).unwrap()), 1);
+    }
+}
+
+#[test]
+fn two_generates_the_multiplicative_group() {
+    let mut power = 1;
+    for exponent in 1..=255 {
+        power = element::mul(power, 2);
+        assert_eq!(power == 1, exponent == 255);
+    }
+}
+
+#[test]
+fn scalar_and_naive_are_always_available_and_found_by_name() {
+    let names: Vec<_> = Engine::available().map(Engine::name).collect();
+    assert!(names.starts_with(&["naive", "scalar"]));
+    for engine in Engine::available() {
+        assert_eq!(Engine::named(engine.name()), Some(engine));
+    }
+    assert_eq!(Engine::named("abacus"), None);
+}
+
+#[test]
+fn every_engine_multiplies_as_the_table_for_all_pairs() {
+    let all: Vec<u8> = (0..=255).collect();
+    for engine in Engine::available() {
+        for coefficient in 0..=255u8 {
+            let mut out = vec![0xAA; 256];
+            engine.combine(&mut out, &[coefficient], &[&all]);
+            for (b, &product) in out.iter().enumerate() {
+                assert_eq!(
+                    product,
+                    element::mul(coefficient, b as u8),
+                    "{} {coefficient} * {b}",
+                    engine.name()
+                );
+            }
+        }
+    }
+}
+
+/// Compares one engine with plain element arithmetic at one shape; guards show writes outside the outputs.
+fn check_shape(engine: Engine, random: &mut TestRandom, outputs: usize, sources: usize, length: usize) {
+    let storage: Vec<(usize, Vec<u8>)> =
+        (0..sources).map(|_| (random.below(64) as usize, random.bytes(length + 64))).collect();
+    let views: Vec<&[u8]> = storage.iter().map(|(start, bytes)| &bytes[*start..*start + length]).collect();
+    let rows: Vec<Vec<u8>> = (0..outputs).map(|_| random.bytes(sources)).collect();
+    let rows: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
+    for add in [false, true] {
+        let start = random.below(64) as usize;
+        let mut buffers: Vec<Vec<u8>> = (0..outputs).map(|_| random.bytes(length + 128)).collect();
+        let mut expected = buffers.clone();
+        for (out, row) in expected.iter_mut().zip(&rows) {
+            for position in 0..length {
+                let sum = row
+                    .iter()
+                    .zip(&views)
+                    .fold(0, |sum, (&coefficient, source)| sum ^ element::mul(coefficient, source[position]));
+                let old = if add { out[start + position] } else { 0 };
+                out[start + position] = old ^ sum;
+            }
+        }
+        let mut outs: Vec<&mut [u8]> =
+            buffers.iter_mut().map(|out| &mut out[start..start + length]).collect();
+        if add {
+            engine.combine_rows_add(&mut outs, &rows, &views);
+        } else {
+            engine.combine_rows(&mut outs, &rows, &views);
+        }
+        assert_eq!(buffers, expected, "{} {outputs} {sources} {length} {add}", engine.name());
+    }
+}
+
+#[test]
+fn every_engine_equals_element_arithmetic_at_all_lengths() {
+    let mut random = TestRandom::new(1);
+    for engine in Engine::available() {
+        for length in 0..=257 {
+            check_shape(engine, &mut random, 1 + length % 5, random_count(length), length);
+        }
+    }
+}
+
+/// Source counts that vary with the length, zero included.
+fn random_count(length: usize) -> usize {
+    (length * 7 + 3) % 6
+}
+
+#[test]
+fn every_engine_equals_element_arithmetic_at_packet_sizes() {
+    let mut random = TestRandom::new(2);
+    for engine in Engine::available() {
+        for length in [1200, 1344, 1345, 1407, 1500] {
+            for outputs in 1..=5 {
+                check_shape(engine, &mut random, outputs, 9, length);
+            }
+        }
+    }
+}
+
+/// The whole product of lengths, alignments of source and output, and coefficients.
+#[test]
+#[ignore = "takes minutes; run with: cargo test --release -p ctcp-coding -- --ignored"]
+fn every_engine_equals_element_arithmetic_for_all_lengths_alignments_and_coefficients() {
+    let mut random = TestRandom::new(3);
+    let bytes = random.bytes(512);
+    for engine in Engine::available() {
+        for length in 0..=257 {
+            for alignment in 0..64 {
+                for coefficient in 0..=255u8 {
+                    let source = &bytes[alignment..alignment + length];
+                    let mut out = [0x5A; 400];
+                    let start = (alignment * 5 + usize::from(coefficient)) % 64;
+                    engine.combine_add(&mut out[start..start + length], &[coefficient], &[source]);
+                    for (position, &byte) in out.iter().enumerate() {
+                        let product = position
+                            .checked_sub(start)
+                            .and_then(|inside| source.get(inside))
+                            .map_or(0, |&factor| element::mul(coefficient, factor));
+                        assert_eq!(byte, 0x5A ^ product, "{}", engine.name());
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn slice_helpers_follow_element_arithmetic() {
+    let source: Vec<u8> = (0..100).collect();
+    let mut out = vec![3; 100];
+    mul(&mut out, 7, &source);
+    assert!(out.iter().zip(&source).all(|(&o, &s)| o == element::mul(7, s)));
+    mul_add(&mut out, 7, &source);
+    assert!(out.iter().all(|&o| o == 0));
+    xor(&mut out, &source);
+    assert_eq!(out, source);
+    scale(&mut out, 9);
+    assert!(out.iter().zip(&source).all(|(&o, &s)| o == element::mul(9, s)));
+}
+
+#[test]
+fn forcing_an_engine_makes_it_current() {
+    let before = Engine::current();
+    Engine::named("scalar").unwrap().force();
+    assert_eq!(Engine::current().name(), "scalar");
+    before.force();
+    assert_eq!(Engine::current(), before);
+}

@@ -1,0 +1,127 @@
+//! Buffers for symbol contents: 64-byte aligned, zero padded, used again and again.
+//!
+//! Invariant: every byte of a slot beyond its `used` length is zero. So a kernel may read any slot
+//! up to the stride, and symbols of different lengths combine as if they were zero padded.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Alignment of slots and unit of their length: a cache line, and the widest vector register.
+const LINE: usize = 64;
+
+/// One symbol's buffer. The default value holds none.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    storage: Vec<u8>,
+    /// Where the aligned part begins in `storage`.
+    start: usize,
+    used: usize,
+}
+
+impl Slot {
+    fn with_stride(stride: usize) -> Self {
+        let storage = vec![0; stride + LINE - 1];
+        // The answer is usize::MAX where alignment cannot be known (Miri); unaligned slots work as well.
+        let start = Some(storage.as_ptr().align_offset(LINE)).filter(|&start| start < LINE).unwrap_or(0);
+        Self { storage, start, used: 0 }
+    }
+
+    /// All `stride` bytes, zero beyond [`Slot::used`].
+    pub(crate) fn padded(&self) -> &[u8] {
+        self.storage.get(self.start..self.start + self.stride()).unwrap_or(&[])
+    }
+
+    /// Bytes that may differ from zero.
+    pub(crate) fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Whether it holds no buffer, as the default value.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.storage.is_empty()
+    }
+
+    /// Replaces the contents.
+    pub(crate) fn write(&mut self, contents: &[u8]) {
+        self.buffer(contents.len()).copy_from_slice(contents);
+    }
+
+    /// The first `length` bytes for the caller to overwrite all of; the others become zero.
+    pub(crate) fn buffer(&mut self, length: usize) -> &mut [u8] {
+        let start = self.start;
+        if length < self.used {
+            self.storage[start + length..start + self.used].fill(0);
+        }
+        self.used = length;
+        &mut self.storage[start..start + length]
+    }
+
+    fn stride(&self) -> usize {
+        self.storage.len().saturating_sub(LINE - 1)
+    }
+}
+
+/// The slots not in use. It allocates only when it is asked for more slots than ever before.
+#[derive(Debug)]
+pub(crate) struct SlotPool {
+    free: Vec<Slot>,
+    stride: usize,
+}
+
+impl SlotPool {
+    pub(crate) fn new(symbol_size_max: usize) -> Self {
+        Self { free: Vec::new(), stride: round_up_to_line(symbol_size_max) }
+    }
+
+    pub(crate) fn take(&mut self) -> Slot {
+        self.free.pop().unwrap_or_else(|| Slot::with_stride(self.stride))
+    }
+
+    pub(crate) fn give_back(&mut self, slot: Slot) {
+        if slot.stride() == self.stride {
+            self.free.push(slot);
+        }
+    }
+
+    /// Frees all slots not in use.
+    pub(crate) fn shrink(&mut self) {
+        self.free = Vec::new();
+    }
+}
+
+/// The length a kernel works on for `length` bytes: whole lines have no tail to treat apart.
+pub(crate) fn round_up_to_line(length: usize) -> usize {
+    length.next_multiple_of(LINE)
+}
+
+/// Length without the zeros at the end.
+pub(crate) fn trimmed_length(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shorter_contents_leave_no_trace_of_longer_ones() {
+        let mut pool = SlotPool::new(100);
+        let mut slot = pool.take();
+        slot.write(&[7; 100]);
+        pool.give_back(slot);
+        let mut slot = pool.take();
+        slot.write(&[9; 3]);
+        assert_eq!(slot.padded().len(), 128);
+        assert_eq!(&slot.padded()[..3], [9; 3]);
+        assert!(slot.padded()[3..].iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn slots_are_aligned_to_cache_lines() {
+        let mut pool = SlotPool::new(1344);
+        for _ in 0..10 {
+            let slot = pool.take();
+            assert!(cfg!(miri) || slot.padded().as_ptr().align_offset(LINE) == 0);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Full Gaussian elimination on a dense matrix over all symbols there ever were.
+
+use ctcp_coding::{Arrival, DecodeError, MissingInterval, SymbolRange, gf256::element};
+use std::collections::BTreeSet;
+
+/// What the decoder should answer.
+pub(crate) struct Model {
+    pub(crate) window: usize,
+    /// The reduced row echelon form of everything accepted, sorted by pivot, columns from 0 on.
+    rows: Vec<Vec<u8>>,
+    known_end: u64,
+    delivered: BTreeSet<u64>,
+    announced_floor: u64,
+    floor: u64,
+}
+
+impl Model {
+    pub(crate) fn new(window: usize) -> Self {
+        Self {
+            window,
+            rows: Vec::new(),
+            known_end: 0,
+            delivered: BTreeSet::new(),
+            announced_floor: 0,
+            floor: 0,
+        }
+    }
+
+    pub(crate) fn source(&mut self, index: u64) -> Result<Arrival, DecodeError> {
+        if index >= self.limit() {
+            return Err(DecodeError::OutsideWindow);
+        }
+        if self.is_decoded(index) {
+            return Ok(Arrival::Redundant);
+        }
+        self.known_end = self.known_end.max(index + 1);
+        self.add(index, &[1]);
+        self.move_floor();
+        Ok(Arrival::Innovative)
+    }
+
+    pub(crate) fn combination(
+        &mut self,
+        range: SymbolRange,
+        coefficients: &[u8],
+    ) -> Result<Arrival, DecodeError> {
+        if range.end() > self.limit() || coefficients.len() > self.window {
+            return Err(DecodeError::OutsideWindow);
+        }
+        if range.end() <= self.oldest_undecoded() {
+            return Ok(Arrival::Redundant);
+        }
+        if range.first() < self.floor {
+            return Ok(Arrival::TooOld);
+        }
+        self.known_end = self.known_end.max(range.end());
+        let rank = self.rows.len();
+        self.add(range.first(), coefficients);
+        self.move_floor();
+        Ok(if self.rows.len() > rank { Arrival::Innovative } else { Arrival::Redundant })
+    }
+
+    fn add(&mut self, first: u64, coefficients: &[u8]) {
+        let mut row = vec![0; first as usize];
+        row.extend_from_slice(coefficients);
+        self.rows.push(row);
+        reduce(&mut self.rows);
+    }
+
+    pub(crate) fn deliver(&mut self, index: u64) {
+        assert!(self.is_decoded(index), "{index} is handed out but not decodable");
+        assert!(self.delivered.insert(index), "{index} is handed out twice");
+        self.move_floor();
+    }
+
+    pub(crate) fn check_all_delivered(&self) {
+        assert!((0..self.known_end).all(|i| !self.is_decoded(i) || self.delivered.contains(&i)));
+    }
+
+    pub(crate) fn release_before(&mut self, index: u64) {
+        self.announced_floor = self.announced_floor.max(index);
+        self.move_floor();
+    }
+
+    fn move_floor(&mut self) {
+        let reach = self.known_end.saturating_sub(self.window as u64);
+        self.floor = self.floor.max(reach).max(self.announced_floor.min(self.oldest_undelivered()));
+    }
+
+    pub(crate) fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    pub(crate) fn limit(&self) -> u64 {
+        self.oldest_undelivered() + self.window as u64
+    }
+
+    pub(crate) fn known_end(&self) -> u64 {
+        self.known_end
+    }
+
+    pub(crate) fn equations(&self) -> usize {
+        self.rows.iter().filter(|row| weight(row) > 1).count()
+    }
+
+    pub(crate) fn is_decoded(&self, index: u64) -> bool {
+        self.rows.iter().any(|row| weight(row) == 1 && pivot(row) == index)
+    }
+
+    pub(crate) fn is_seen(&self, index: u64) -> bool {
+        self.rows.iter().any(|row| pivot(row) == index)
+    }
+
+    pub(crate) fn oldest_undecoded(&self) -> u64 {
+        first_without(|index| self.is_decoded(index))
+    }
+
+    pub(crate) fn oldest_unseen(&self) -> u64 {
+        first_without(|index| self.is_seen(index))
+    }
+
+    fn oldest_undelivered(&self) -> u64 {
+        first_without(|index| self.delivered.contains(&index))
+    }
+
+    /// Rank of everything less the rank of its part outside the range.
+    pub(crate) fn rank_in(&self, range: SymbolRange) -> usize {
+        let mut outside = self.rows.clone();
+        for row in &mut outside {
+            for (index, coefficient) in row.iter_mut().enumerate() {
+                if range.contains(index as u64) {
+                    *coefficient = 0;
+                }
+            }
+        }
+        reduce(&mut outside);
+        self.rows.len() - outside.len()
+    }
+
+    /// Merges the spans of rows that overlap, then adds runs of symbols outside all spans.
+    pub(crate) fn intervals(&self) -> Vec<MissingInterval> {
+        let mut spans: Vec<(u64, u64)> = Vec::new();
+        for row in self.rows.iter().filter(|row| weight(row) > 1) {
+            match spans.last_mut().filter(|span| pivot(row) < span.1) {
+                Some(span) => span.1 = span.1.max(row_end(row)),
+                None => spans.push((pivot(row), row_end(row))),
+            }
+        }
+        let mut intervals: Vec<MissingInterval> = Vec::new();
+        for &(first, end) in &spans {
+            let unknown = (first..end).filter(|&index| !self.is_decoded(index)).count();
+            let rows = self.rows.iter().filter(|row| weight(row) > 1 && (first..end).contains(&pivot(row)));
+            intervals.push(MissingInterval { first, end, missing: (unknown - rows.count()) as u64 });
+        }
+        let is_lone = |index: u64| {
+            index < self.known_end
+                && !self.is_decoded(index)
+                && !spans.iter().any(|&(first, end)| (first..end).contains(&index))
+        };
+        for first in (0..self.known_end).filter(|&i| is_lone(i) && (i == 0 || !is_lone(i - 1))) {
+            let end = (first..).find(|&index| !is_lone(index)).expect("the end is not lone");
+            intervals.push(MissingInterval { first, end, missing: end - first });
+        }
+        intervals.sort_by_key(|interval| interval.first);
+        intervals
+    }
+}
+
+fn first_without(has: impl Fn(u64) -> bool) -> u64 {
+    (0..).find(|&index| !has(index)).expect("finitely many have it")
+}
+
+fn weight(row: &[u8]) -> usize {
+    row.iter().filter(|&&coefficient| coefficient != 0).count()
+}
+
+fn pivot(row: &[u8]) -> u64 {
+    row.iter().position(|&coefficient| coefficient != 0).expect("no row is zero") as u64
+}
+
+fn row_end(row: &[u8]) -> u64 {
+    row.iter().rposition(|&coefficient| coefficient != 0).expect("no row is zero") as u64 + 1
+}
+
+/// Brings a matrix into reduced row echelon form, zero rows removed.
+fn reduce(rows: &mut Vec<Vec<u8>>) {
+    let width = rows.iter().map(Vec::len).max().unwrap_or(0);
+    rows.iter_mut().for_each(|row| row.resize(width, 0));
+    let mut rank = 0;
+    for column in 0..width {
+        let Some(found) = (rank..rows.len()).find(|&row| rows[row][column] != 0) else { continue };
+        rows.swap(rank, found);
+        let inverse = element::inverse(rows[rank][column]).expect("not zero");
+        rows[rank].iter_mut().for_each(|coefficient| *coefficient = element::mul(inverse, *coefficient));
+        let lead = rows[rank].clone();
+        for (_, row) in rows.iter_mut().enumerate().filter(|&(position, _)| position != rank) {
+            let factor = row[column];
+            if factor != 0 {
+                row.iter_mut().zip(&lead).for_each(|(c, &l)| *c ^= element::mul(factor, l));
+            }
+        }
+        rank += 1;
+    }
+    rows.truncate(rank);
+}
