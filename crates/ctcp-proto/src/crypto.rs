@@ -1,1 +1,17 @@
-//! In the making.
+//! Keys, packet protection, replay protection and stateless reset (PROTOCOL.md sections 2.2 and 2.3).
+//!
+//! Nothing here asks for entropy or time: both are arguments. AEAD, header protection, HKDF and HMAC are ring's;
+//! the Noise handshake lives in [`crate::handshake`].
+
+pub mod derive;
+pub mod keys;
+pub mod protection;
+pub mod replay;
+pub mod reset;
+pub mod suite;
+
+pub use keys::{KeyError, PublicKey, SecretKey};
+pub use protection::{OpenError, Opened, PacketProtection, SealError, SealHeader};
+pub use replay::ReplayWindow;
+pub use reset::{ResetKey, ResetToken};
+pub use suite::Suite;

@@ -1,1 +1,17 @@
-//! In the making.
+//! The handshake's parts (PROTOCOL.md section 3): Noise messages, cookies, and how many strangers may wait.
+//!
+//! ```text
+//!  INITIATE ---> HalfOpen::admit ---> Responder::open ---> Responder::answer ---> HalfOpen::insert ---> RESPONSE
+//!                  |  ^                                                               |
+//!           COOKIE |  | CookieJar::is_valid                first sealed packet: HalfOpen::remove
+//!                  v  |
+//!            CookieJar::make
+//! ```
+
+pub mod cookie;
+pub mod half_open;
+pub mod noise;
+
+pub use cookie::CookieJar;
+pub use half_open::{Admission, HalfOpen};
+pub use noise::{HandshakeError, Initiator, Responder, Secrets};

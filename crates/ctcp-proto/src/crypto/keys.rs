@@ -1,0 +1,163 @@
+//! Static X25519 keys (RFC 7748), written as WireGuard writes them: 32 bytes in standard base64, 44 characters.
+
+use core::fmt;
+use core::str::FromStr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use snow::params::DHChoice;
+use snow::resolvers::{CryptoResolver, DefaultResolver};
+
+use super::derive::wipe;
+
+/// A static private key. It prints nothing of itself and is wiped when dropped.
+#[derive(Clone)]
+pub struct SecretKey([u8; 32]);
+
+impl SecretKey {
+    /// The key of 32 bytes from a good source of entropy; every value is a key (X25519 clamps it).
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes, as given. They are the secret: do not log them.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Its text for a key file, which [`FromStr`] reads again. This is the secret: do not log it.
+    #[must_use]
+    pub fn to_base64(&self) -> String {
+        STANDARD.encode(self.0)
+    }
+
+    /// The public key that belongs to it.
+    #[must_use]
+    pub fn public_key(&self) -> PublicKey {
+        let mut pair =
+            DefaultResolver.resolve_dh(&DHChoice::Curve25519).expect("snow is built with Curve25519");
+        pair.set(&self.0);
+        let bytes = pair.pubkey().try_into().expect("a public key of Curve25519 has 32 bytes");
+        PublicKey(bytes)
+    }
+}
+
+impl Drop for SecretKey {
+    fn drop(&mut self) {
+        wipe(&mut self.0);
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SecretKey(..)")
+    }
+}
+
+impl FromStr for SecretKey {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        parse(text).map(Self)
+    }
+}
+
+/// A static public key: the name of a peer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PublicKey(pub [u8; 32]);
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&STANDARD.encode(self.0))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "PublicKey({self})")
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        parse(text).map(Self)
+    }
+}
+
+/// A text that is not a key: not exactly 32 bytes in canonical base64 with its padding. It repeats nothing of
+/// the text, which may be most of a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyError;
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a key is 32 bytes in base64: 44 characters, the last one '='")
+    }
+}
+
+impl core::error::Error for KeyError {}
+
+fn parse(text: &str) -> Result<[u8; 32], KeyError> {
+    // The length first, so that a long text is not decoded for nothing.
+    if text.len() != 44 {
+        return Err(KeyError);
+    }
+    let mut decoded = STANDARD.decode(text).map_err(|_| KeyError)?;
+    let bytes = decoded.as_slice().try_into().map_err(|_| KeyError);
+    wipe(&mut decoded);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(hex: &str) -> [u8; 32] {
+        core::array::from_fn(|index| u8::from_str_radix(&hex[2 * index..2 * index + 2], 16).unwrap())
+    }
+
+    #[test]
+    fn public_keys_meet_rfc_7748_section_6_1() {
+        let bob = bytes("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb");
+        let public = bytes("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f");
+        assert_eq!(SecretKey::from_bytes(bob).public_key(), PublicKey(public));
+    }
+
+    #[test]
+    fn a_key_is_read_as_it_is_written() {
+        let secret = SecretKey::from_bytes([7; 32]);
+        let public = secret.public_key();
+        assert_eq!(public.to_string().parse(), Ok(public));
+        assert_eq!(public.to_string().len(), 44);
+        let again: SecretKey = secret.to_base64().parse().unwrap();
+        assert_eq!(again.public_key(), public);
+    }
+
+    #[test]
+    fn a_text_with_anything_else_is_refused() {
+        let good = PublicKey([7; 32]).to_string();
+        for bad in [
+            String::new(),
+            good[..43].to_string(),
+            format!("{good}="),
+            format!(" {good}"),
+            format!("{good}\n"),
+            good.replace('=', "A"),
+            good.replace('B', "-"),
+            // The last character carries two bits that must be zero.
+            format!("{}9=", &good[..42]),
+        ] {
+            assert_eq!(bad.parse::<PublicKey>(), Err(KeyError), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_key_does_not_print_itself() {
+        let secret = SecretKey::from_bytes([7; 32]);
+        assert_eq!(format!("{secret:?}"), "SecretKey(..)");
+    }
+}

@@ -1,0 +1,161 @@
+//! Stateless reset (PROTOCOL.md section 2.3, RFC 9000 section 10.3): how a server that lost a connection says so.
+//!
+//! ```text
+//!  +-+-+-+-+-+-+-+-+
+//!  |0|1| random (6)|
+//!  +-+-+-+-+-+-+-+-+-----------------+
+//!  | random (32 or more)             |
+//!  +---------------------------------+
+//!  | token of the connection id (128)|
+//!  +---------------------------------+
+//! ```
+
+use core::fmt;
+
+use ring::hmac;
+
+use super::derive::{expand, is_equal};
+use super::keys::SecretKey;
+use crate::id::ConnectionId;
+
+/// The shortest datagram that can be a reset: what looks like the shortest sealed packet.
+pub const RESET_MIN: usize = 21;
+/// A reset is no longer than this plus [`RESET_SPREAD`]: no packet is known by being this short, and a longer one
+/// says nothing more.
+const RESET_USUAL: usize = 42;
+/// Lengths vary by so much, so that resets are not known by their length.
+const RESET_SPREAD: usize = 16;
+
+/// The secret by which a connection, and nobody else, can be told that its peer forgot it. Comparing takes the same
+/// time wherever the difference is.
+#[derive(Clone, Copy)]
+pub struct ResetToken(pub [u8; Self::LENGTH]);
+
+impl ResetToken {
+    /// Bytes of a token.
+    pub const LENGTH: usize = 16;
+}
+
+impl PartialEq for ResetToken {
+    fn eq(&self, other: &Self) -> bool {
+        is_equal(&self.0, &other.0)
+    }
+}
+
+impl Eq for ResetToken {}
+
+impl fmt::Debug for ResetToken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("ResetToken(..)")
+    }
+}
+
+/// Makes the tokens of a server. It depends on the static key alone, so a restarted server makes the same ones.
+#[derive(Clone)]
+pub struct ResetKey(hmac::Key);
+
+impl ResetKey {
+    /// The reset key of a server with this static key.
+    #[must_use]
+    pub fn new(own: &SecretKey) -> Self {
+        let key: [u8; 32] = expand(own.as_bytes(), &[b"ctcp reset"]);
+        Self(hmac::Key::new(hmac::HMAC_SHA256, &key))
+    }
+
+    /// The token of a connection id that this server chose.
+    #[must_use]
+    pub fn token(&self, id: &ConnectionId) -> ResetToken {
+        let tag = hmac::sign(&self.0, id.as_bytes());
+        let mut token = ResetToken([0; ResetToken::LENGTH]);
+        token.0.copy_from_slice(&tag.as_ref()[..ResetToken::LENGTH]);
+        token
+    }
+}
+
+impl fmt::Debug for ResetKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("ResetKey(..)")
+    }
+}
+
+/// The reset that answers a datagram of `triggering_length` bytes. It is shorter than that, so that two parties that
+/// both lost their state cannot send resets to each other for ever; `None` if that leaves too little room.
+#[must_use]
+pub fn write_reset(token: &ResetToken, triggering_length: usize, entropy: &[u8; 32]) -> Option<Vec<u8>> {
+    // The last byte decides the length and is not on the wire.
+    let random: [u8; RESET_USUAL + 1] = expand(entropy, &[b"ctcp reset random"]);
+    let spread = usize::from(random[RESET_USUAL]) % RESET_SPREAD;
+    let length = (RESET_USUAL + spread).min(triggering_length.checked_sub(1)?);
+    if length < RESET_MIN {
+        return None;
+    }
+    let mut datagram = random.get(..length - ResetToken::LENGTH)?.to_vec();
+    datagram[0] = 0x40 | random[0] & 0x3f;
+    datagram.extend_from_slice(&token.0);
+    Some(datagram)
+}
+
+/// Whether a datagram that could not be opened is a reset with this token.
+#[must_use]
+pub fn is_reset(datagram: &[u8], token: &ResetToken) -> bool {
+    match (datagram.first(), datagram.last_chunk()) {
+        (Some(first), Some(last)) if datagram.len() >= RESET_MIN => {
+            first & 0xc0 == 0x40 && ResetToken(*last) == *token
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token() -> ResetToken {
+        ResetKey::new(&SecretKey::from_bytes([9; 32])).token(&ConnectionId::new(&[1; 8]).unwrap())
+    }
+
+    #[test]
+    fn a_restarted_server_makes_the_same_token_and_another_server_or_id_another() {
+        let id = ConnectionId::new(&[1; 8]).unwrap();
+        assert_eq!(token(), ResetKey::new(&SecretKey::from_bytes([9; 32])).token(&id));
+        assert_ne!(token(), ResetKey::new(&SecretKey::from_bytes([8; 32])).token(&id));
+        let other = ConnectionId::new(&[2; 8]).unwrap();
+        assert_ne!(token(), ResetKey::new(&SecretKey::from_bytes([9; 32])).token(&other));
+    }
+
+    #[test]
+    fn a_reset_is_shorter_than_what_provoked_it_and_recognized() {
+        for triggering in 0..200 {
+            match write_reset(&token(), triggering, &[triggering as u8; 32]) {
+                None => assert!(triggering <= RESET_MIN),
+                Some(datagram) => {
+                    assert!(datagram.len() < triggering && datagram.len() >= RESET_MIN);
+                    assert_eq!(datagram[0] & 0xc0, 0x40);
+                    assert!(is_reset(&datagram, &token()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_lengths_of_resets_vary() {
+        let lengths: std::collections::BTreeSet<_> =
+            (0..64).map(|entropy| write_reset(&token(), 1200, &[entropy; 32]).unwrap().len()).collect();
+        assert!(lengths.len() > 8, "{lengths:?}");
+    }
+
+    #[test]
+    fn anything_else_is_no_reset() {
+        let datagram = write_reset(&token(), 1200, &[3; 32]).unwrap();
+        for index in (0..16).map(|back| datagram.len() - 1 - back) {
+            let mut other = datagram.clone();
+            other[index] ^= 0x10;
+            assert!(!is_reset(&other, &token()));
+        }
+        let mut long_header = datagram.clone();
+        long_header[0] |= 0x80;
+        assert!(!is_reset(&long_header, &token()));
+        assert!(!is_reset(&datagram[datagram.len() - 20..], &token()));
+        assert!(!is_reset(&[], &token()));
+    }
+}

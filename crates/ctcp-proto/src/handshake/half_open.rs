@@ -1,0 +1,231 @@
+//! How many strangers a server works for at a time (PROTOCOL.md section 3, "Under load").
+//!
+//! A handshake is half-open from the RESPONSE until the client's first sealed packet. Until then the client may
+//! be a forged address, or a replayed INITIATE, so its memory and the work for it are bounded:
+//!
+//! ```text
+//!  half-open   0 .................. COOKIE_THRESHOLD .................. HALF_OPEN_MAX
+//!  no cookie   proceed, at most UNPROVEN_PER_SECOND | demand a cookie | busy
+//!  cookie      proceed                              | proceed         | busy
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+/// Most half-open handshakes. Each holds its keys and a RESPONSE of at most 1200 bytes, so all of them some
+/// megabytes; with a round trip of 200 ms it lets 20 000 honest clients per second through.
+pub const HALF_OPEN_MAX: usize = 4096;
+/// Above so many half-open handshakes a client must show a cookie. A calm server never gets there: it takes 1000
+/// new clients per second at a round trip of 250 ms.
+pub const COOKIE_THRESHOLD: usize = 256;
+/// How long a handshake may stay half-open: several of the client's repetitions (each at most 1 s after the
+/// last), so that a lossy path does not lose a handshake whose keys the client has already.
+pub const HALF_OPEN_LIFETIME: Duration = Duration::from_secs(10);
+/// Handshakes per second for clients without a cookie. The public-key operations of one take a server about a fifth of
+/// a millisecond, so forged INITIATEs cost at most a tenth of a core; honest clients beyond it pay one round trip.
+pub const UNPROVEN_PER_SECOND: u32 = 500;
+/// So many of them may come at once after a quiet time, as when all clients of a restarted server return.
+pub const UNPROVEN_BURST: u32 = 250;
+
+/// What to do with an INITIATE of a new client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Open its message.
+    Proceed,
+    /// Answer with COOKIE; keep nothing, compute nothing.
+    DemandCookie,
+    /// Answer with REJECT (busy), or not at all.
+    Busy,
+}
+
+/// The half-open handshakes of an endpoint, by the endpoint's own name for each.
+#[derive(Clone, Debug)]
+pub struct HalfOpen<K> {
+    deadlines: BTreeMap<K, Instant>,
+    by_deadline: BTreeSet<(Instant, K)>,
+    unproven: TokenBucket,
+}
+
+impl<K: Ord + Clone> HalfOpen<K> {
+    /// Nobody waits.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { deadlines: BTreeMap::new(), by_deadline: BTreeSet::new(), unproven: TokenBucket::new() }
+    }
+
+    /// Decides on an INITIATE that belongs to no handshake yet. Proceeding without a cookie is charged, so ask once.
+    pub fn admit(&mut self, now: Instant, has_valid_cookie: bool) -> Admission {
+        if self.len() >= HALF_OPEN_MAX {
+            Admission::Busy
+        } else if has_valid_cookie || self.len() < COOKIE_THRESHOLD && self.unproven.take(now) {
+            Admission::Proceed
+        } else {
+            Admission::DemandCookie
+        }
+    }
+
+    /// A RESPONSE was sent: the handshake is half-open from now on. False, and nothing changes, when there is no room
+    /// or the key is present already.
+    pub fn insert(&mut self, now: Instant, key: K) -> bool {
+        if self.len() >= HALF_OPEN_MAX || self.contains(&key) {
+            return false;
+        }
+        let deadline = now + HALF_OPEN_LIFETIME;
+        self.by_deadline.insert((deadline, key.clone()));
+        self.deadlines.insert(key, deadline);
+        true
+    }
+
+    /// The client is confirmed, or its connection is gone. False if it was not half-open.
+    pub fn remove(&mut self, key: &K) -> bool {
+        let Some((key, deadline)) = self.deadlines.remove_entry(key) else { return false };
+        self.by_deadline.remove(&(deadline, key))
+    }
+
+    /// Whether this handshake is half-open.
+    #[must_use]
+    pub fn contains(&self, key: &K) -> bool {
+        self.deadlines.contains_key(key)
+    }
+
+    /// Half-open handshakes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.deadlines.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.deadlines.is_empty()
+    }
+
+    /// When the oldest one expires.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.by_deadline.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// Removes one whose time is over; call until `None`.
+    pub fn poll_expired(&mut self, now: Instant) -> Option<K> {
+        let (deadline, _) = self.by_deadline.first()?;
+        if *deadline > now {
+            return None;
+        }
+        let (_, key) = self.by_deadline.pop_first()?;
+        self.deadlines.remove(&key);
+        Some(key)
+    }
+}
+
+impl<K: Ord + Clone> Default for HalfOpen<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// [`UNPROVEN_PER_SECOND`] with bursts of [`UNPROVEN_BURST`], kept as saved time: one handshake costs a fixed
+/// share of a second, and time saves itself up to a full burst.
+#[derive(Clone, Debug)]
+struct TokenBucket {
+    saved: Duration,
+    last: Instant,
+}
+
+impl TokenBucket {
+    const COST: Duration = Duration::from_nanos(1_000_000_000 / UNPROVEN_PER_SECOND as u64);
+    const FULL: Duration = Duration::from_nanos(Self::COST.as_nanos() as u64 * UNPROVEN_BURST as u64);
+
+    /// A full bucket, so that a server that just started is calm.
+    const fn new() -> Self {
+        Self { saved: Self::FULL, last: Instant::ZERO }
+    }
+
+    fn take(&mut self, now: Instant) -> bool {
+        self.saved = Self::FULL.min(self.saved + (now - self.last));
+        self.last = self.last.max(now);
+        let rest = self.saved.checked_sub(Self::COST);
+        self.saved = rest.unwrap_or(self.saved);
+        rest.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant::from_secs(100);
+
+    fn filled(count: usize) -> HalfOpen<usize> {
+        let mut half_open = HalfOpen::new();
+        assert!((0..count).all(|key| half_open.insert(NOW, key)));
+        half_open
+    }
+
+    #[test]
+    fn a_calm_server_asks_nobody_for_a_cookie() {
+        let mut half_open = filled(COOKIE_THRESHOLD - 1);
+        assert_eq!(half_open.admit(NOW, false), Admission::Proceed);
+    }
+
+    #[test]
+    fn above_the_threshold_only_a_cookie_opens_the_door() {
+        let mut half_open = filled(COOKIE_THRESHOLD);
+        assert_eq!(half_open.admit(NOW, false), Admission::DemandCookie);
+        assert_eq!(half_open.admit(NOW, true), Admission::Proceed);
+        assert!(half_open.remove(&0));
+        assert_eq!(half_open.admit(NOW, false), Admission::Proceed);
+    }
+
+    #[test]
+    fn a_full_server_is_busy_even_for_a_cookie() {
+        let mut half_open = filled(HALF_OPEN_MAX);
+        assert_eq!(half_open.admit(NOW, true), Admission::Busy);
+        assert_eq!(half_open.admit(NOW, false), Admission::Busy);
+        assert!(!half_open.insert(NOW, HALF_OPEN_MAX));
+        assert_eq!(half_open.len(), HALF_OPEN_MAX);
+    }
+
+    #[test]
+    fn handshakes_expire_in_order_and_not_before_their_time() {
+        let mut half_open = HalfOpen::new();
+        let second = Duration::from_secs(1);
+        assert!(half_open.insert(NOW, 'b') && half_open.insert(NOW + second, 'a'));
+        assert!(!half_open.insert(NOW + second, 'b'), "repeating does not prolong it");
+        assert_eq!(half_open.next_timeout(), Some(NOW + HALF_OPEN_LIFETIME));
+        assert_eq!(half_open.poll_expired(NOW + HALF_OPEN_LIFETIME.saturating_sub(second)), None);
+        assert_eq!(half_open.poll_expired(NOW + HALF_OPEN_LIFETIME), Some('b'));
+        assert_eq!(half_open.poll_expired(NOW + HALF_OPEN_LIFETIME), None);
+        assert!(half_open.remove(&'a') && !half_open.remove(&'a'));
+        assert!(half_open.is_empty());
+        assert_eq!(half_open.next_timeout(), None);
+    }
+
+    #[test]
+    fn work_without_cookies_is_bounded_by_a_burst_and_a_rate() {
+        let mut half_open = HalfOpen::<u32>::new();
+        let mut admitted_within = |from_milliseconds: u64, milliseconds: u64| {
+            (0..milliseconds * 10)
+                .filter(|step| {
+                    let now = NOW + Duration::from_micros(from_milliseconds * 1000 + step * 100);
+                    half_open.admit(now, false) == Admission::Proceed
+                })
+                .count() as u32
+        };
+        assert_eq!(admitted_within(0, 2000), UNPROVEN_BURST + 2 * UNPROVEN_PER_SECOND - 1);
+        // A long rest fills the bucket to one burst and no further.
+        assert_eq!(admitted_within(60_000, 1000), UNPROVEN_BURST + UNPROVEN_PER_SECOND - 1);
+        assert_eq!(half_open.admit(NOW + Duration::from_secs(61), true), Admission::Proceed);
+    }
+
+    #[test]
+    fn a_server_that_starts_at_the_origin_of_time_is_calm() {
+        let mut half_open = HalfOpen::<u32>::new();
+        let admitted =
+            (0..1000).filter(|_| half_open.admit(Instant::ZERO, false) == Admission::Proceed).count();
+        assert_eq!(admitted, UNPROVEN_BURST as usize);
+    }
+}

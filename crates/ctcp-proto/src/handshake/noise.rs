@@ -1,0 +1,179 @@
+//! The Noise IK handshake (`Noise_IK_25519_ChaChaPoly_BLAKE2s`, PROTOCOL.md section 3) through snow, with the
+//! parameters as payloads.
+//!
+//! ```text
+//!  message 1    e (32) | s, sealed (32 + 16) | client's parameters, sealed (n + 16)
+//!  message 2    e (32) | server's parameters, sealed (n + 16)
+//! ```
+//!
+//! The only random thing in it is each side's ephemeral key. It comes from an entropy argument, so the same entropy
+//! gives the same messages: whoever calls must never use one entropy for two handshakes.
+
+mod random;
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+
+use snow::{Builder, HandshakeState};
+
+use self::random::SeededResolver;
+use crate::crypto::derive::wipe;
+use crate::crypto::{PublicKey, SecretKey};
+
+/// Longest Noise message on the wire.
+pub const MESSAGE_MAX: usize = 1024;
+/// Bytes of message 1 beside the client's parameters.
+pub const MESSAGE_1_OVERHEAD: usize = 32 + (32 + 16) + 16;
+/// Bytes of message 2 beside the server's parameters.
+pub const MESSAGE_2_OVERHEAD: usize = 32 + 16;
+
+const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
+/// "ctcp" and the version. Both sides mix it in, so that nobody can make them speak different versions.
+const PROLOGUE: &[u8] = b"ctcp\x43\x54\x00\x01";
+
+/// Why a step of the handshake failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandshakeError {
+    /// Our own parameters do not fit into a message of [`MESSAGE_MAX`] bytes.
+    ParametersTooLong,
+    /// The message could not be opened: it is for another key, damaged, forged, or of another handshake.
+    NotAuthentic,
+    /// The handshake was finished before.
+    AlreadyFinished,
+}
+
+impl fmt::Display for HandshakeError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::ParametersTooLong => "the parameters do not fit into a handshake message",
+            Self::NotAuthentic => "the handshake message could not be opened",
+            Self::AlreadyFinished => "the handshake is finished already",
+        })
+    }
+}
+
+impl core::error::Error for HandshakeError {}
+
+/// The first secret of each direction (`secret_0`), from the point of view of the side that has it.
+#[derive(Clone)]
+pub struct Secrets {
+    /// Seals what we send.
+    pub send: [u8; 32],
+    /// Opens what we receive.
+    pub receive: [u8; 32],
+}
+
+impl Drop for Secrets {
+    fn drop(&mut self) {
+        wipe(&mut self.send);
+        wipe(&mut self.receive);
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Secrets(..)")
+    }
+}
+
+/// The client's side, waiting for message 2.
+#[derive(Debug)]
+pub struct Initiator(HandshakeState);
+
+impl Initiator {
+    /// Begins a handshake with the server of this public key: the state and message 1.
+    ///
+    /// # Errors
+    /// [`HandshakeError::ParametersTooLong`].
+    pub fn start(
+        entropy: [u8; 32],
+        own: &SecretKey,
+        server: &PublicKey,
+        parameters: &[u8],
+    ) -> Result<(Self, Vec<u8>), HandshakeError> {
+        let mut state = builder(entropy, own)
+            .remote_public_key(&server.0)
+            .and_then(Builder::build_initiator)
+            .expect("the pattern and its keys are complete");
+        let message = write(&mut state, parameters, MESSAGE_1_OVERHEAD)?;
+        Ok((Self(state), message))
+    }
+
+    /// Reads message 2: the server's parameters and the secrets. Anybody can send garbage to a client, so after a
+    /// failure the state waits on for the true message.
+    ///
+    /// # Errors
+    /// [`HandshakeError::NotAuthentic`], [`HandshakeError::AlreadyFinished`].
+    pub fn finish(&mut self, message: &[u8]) -> Result<(Vec<u8>, Secrets), HandshakeError> {
+        if self.0.is_handshake_finished() {
+            return Err(HandshakeError::AlreadyFinished);
+        }
+        let parameters = read(&mut self.0, message)?;
+        let (send, receive) = self.0.dangerously_get_raw_split();
+        Ok((parameters, Secrets { send, receive }))
+    }
+}
+
+/// The server's side, between message 1 and its answer.
+#[derive(Debug)]
+pub struct Responder(HandshakeState);
+
+impl Responder {
+    /// Reads message 1: who the client is and its parameters. This costs public-key operations, see
+    /// [`super::HalfOpen`]; and the message may be a replay, so nothing but an answer may follow from it.
+    ///
+    /// # Errors
+    /// [`HandshakeError::NotAuthentic`].
+    pub fn open(
+        entropy: [u8; 32],
+        own: &SecretKey,
+        message: &[u8],
+    ) -> Result<(Self, PublicKey, Vec<u8>), HandshakeError> {
+        let mut state =
+            builder(entropy, own).build_responder().expect("the pattern and its keys are complete");
+        let parameters = read(&mut state, message)?;
+        let client = state.get_remote_static().and_then(|key| key.try_into().ok());
+        let client = PublicKey(client.expect("message 1 of IK holds the client's key"));
+        Ok((Self(state), client, parameters))
+    }
+
+    /// Writes message 2: the bytes and the secrets.
+    ///
+    /// # Errors
+    /// [`HandshakeError::ParametersTooLong`].
+    pub fn answer(mut self, parameters: &[u8]) -> Result<(Vec<u8>, Secrets), HandshakeError> {
+        let message = write(&mut self.0, parameters, MESSAGE_2_OVERHEAD)?;
+        let (receive, send) = self.0.dangerously_get_raw_split();
+        Ok((message, Secrets { send, receive }))
+    }
+}
+
+fn builder(entropy: [u8; 32], own: &SecretKey) -> Builder<'_> {
+    let pattern = PATTERN.parse().expect("snow knows the pattern");
+    Builder::with_resolver(pattern, Box::new(SeededResolver::new(entropy)))
+        .local_private_key(own.as_bytes())
+        .and_then(|builder| builder.prologue(PROLOGUE))
+        .expect("each is set once")
+}
+
+fn write(state: &mut HandshakeState, parameters: &[u8], overhead: usize) -> Result<Vec<u8>, HandshakeError> {
+    let length = parameters.len() + overhead;
+    if length > MESSAGE_MAX {
+        return Err(HandshakeError::ParametersTooLong);
+    }
+    let mut message = vec![0; length];
+    let written = state.write_message(parameters, &mut message).expect("it is our turn and the buffer fits");
+    assert_eq!(written, length, "the overhead of a message is known");
+    Ok(message)
+}
+
+fn read(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
+    if message.len() > MESSAGE_MAX {
+        return Err(HandshakeError::NotAuthentic);
+    }
+    let mut parameters = vec![0; message.len()];
+    let length = state.read_message(message, &mut parameters).map_err(|_| HandshakeError::NotAuthentic)?;
+    parameters.truncate(length);
+    Ok(parameters)
+}
