@@ -1,1 +1,89 @@
-//! In the making.
+//! The wire format (PROTOCOL.md sections 2 to 5): pure reading and writing, no state, no policy.
+//!
+//! ```text
+//!  datagram ─ peek ─┬─ LongPacket, VersionNegotiation          handshake, in the clear
+//!                   └─ ShortHeader │ sealed payload
+//!                                       └─ frames ─┬─ control, ACK
+//!                                                  └─ SOURCE, CODED, RECODED ── symbol ── stream frames
+//! ```
+//!
+//! Invariants: reading never panics and never allocates more than a named limit, whatever the bytes are; a
+//! value that was read or built within its limits is written to bytes that read as the same value.
+
+mod datagram;
+mod frame;
+mod header;
+mod packet_number;
+mod parameters;
+mod pretty;
+mod symbol;
+mod varint;
+
+use core::fmt;
+
+pub use datagram::{
+    COMBINATION_HEADER_MAX, DatagramBuilder, NewPacket, SHORT_OVERHEAD_MAX, SealablePacket,
+    symbol_size_for_datagram,
+};
+pub use frame::ack::{
+    ACK_BITMAP_BYTES_MAX, ACK_INTERVALS_MAX, ACK_RANGES_MAX, AckFrame, AckRanges, EcnCounts, MissingInterval,
+};
+pub use frame::combination::COMBINATION_LENGTH_MAX;
+pub use frame::{CLOSE_REASON_MAX, Frame, Frames, frames};
+pub use header::protection::{header_sample, protect_header, unprotect_header};
+pub use header::{
+    DATAGRAM_SIZE_MIN, LongHeader, LongPacket, NOISE_MESSAGE_MAX, Peek, RejectReason, ShortHeader,
+    TAG_LENGTH, TOKEN_MAX, VERSION, VersionNegotiation, peek,
+};
+pub use packet_number::TruncatedNumber;
+pub use parameters::{
+    AEAD_SUITES_MAX, BLOCK_SIZE_MAX, BLOCKS_MAX, DATAGRAM_SIZE_MAX, MAX_ACK_DELAY_MAX, PARAMETERS_MAX,
+    ParameterError, Parameters, ProfileParameter, REFUSAL_REASON_MAX, Refusal, STREAMS_MAX,
+    SYMBOL_SIZE_RANGE, SYMBOL_WINDOW_RANGE, ServerAnswer,
+};
+pub use symbol::{StreamFrame, StreamFrames, SymbolBuilder, frames_in_symbol};
+pub use varint::{Reader, VARINT_MAX, varint_length, write_u16, write_u32, write_u64, write_varint};
+
+use crate::error::{TransportError, TransportErrorCode};
+
+/// Bytes that are not what they should be. The reason is for people; nothing branches on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed(&'static str);
+
+impl Malformed {
+    /// The bytes end in the middle of something.
+    pub const TRUNCATED: Self = Self("ends too early");
+
+    /// An error with its reason.
+    #[must_use]
+    pub const fn new(reason: &'static str) -> Self {
+        Self(reason)
+    }
+
+    /// What is wrong, in words.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        self.0
+    }
+
+    /// The error that ends a connection with `code` for these bytes.
+    #[must_use]
+    pub const fn into_error(self, code: TransportErrorCode) -> TransportError {
+        TransportError::new(code, self.0)
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0)
+    }
+}
+
+impl core::error::Error for Malformed {}
+
+impl From<Malformed> for TransportError {
+    /// A frame that cannot be parsed. Symbols have a code of their own: see [`Malformed::into_error`].
+    fn from(malformed: Malformed) -> Self {
+        malformed.into_error(TransportErrorCode::FrameEncoding)
+    }
+}

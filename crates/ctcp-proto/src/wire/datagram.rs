@@ -1,0 +1,212 @@
+//! A sealed packet's datagram in the making: header, then frames, then the tag's room.
+//!
+//! ```text
+//!  |<------------------------------- size limit --------------------------------->|
+//!  | header, plain | frames ... PADDING ... combination to the end |   tag (16)   |
+//!                                                    ^ remaining() ends here
+//! ```
+//!
+//! The builder keeps the rules that every packet obeys: the frames fit, a combination is the last of them, and
+//! the sample of header protection exists.
+
+use crate::id::{ConnectionId, PacketNumber, PathId};
+use crate::wire::{AckFrame, Frame, ShortHeader, TAG_LENGTH, TruncatedNumber};
+
+/// The header of a packet to the longest connection id, and the tag.
+pub const SHORT_OVERHEAD_MAX: usize = ShortHeader::LENGTH_MAX + TAG_LENGTH;
+
+/// The longest header of SOURCE and CODED: type 1, first symbol 8, density, length and key 4, floor distance 4
+/// (a sender's window has at most 65536 symbols).
+pub const COMBINATION_HEADER_MAX: usize = 17;
+
+/// Packet number and payload have at least this many bytes together, so that with the tag the sample exists.
+const NUMBER_AND_PAYLOAD_MIN: usize = TruncatedNumber::LENGTH_MAX;
+
+/// The largest symbol whose combinations, alone in a packet to `destination`, always fit a datagram of
+/// `datagram_size` bytes: 46 bytes less for an id of 8 bytes.
+#[must_use]
+pub fn symbol_size_for_datagram(datagram_size: usize, destination: &ConnectionId) -> usize {
+    let unused = ConnectionId::MAX - destination.as_bytes().len();
+    datagram_size.saturating_sub(SHORT_OVERHEAD_MAX - unused + COMBINATION_HEADER_MAX)
+}
+
+/// What the header of a new packet says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewPacket {
+    /// Which of two successive keys will seal it.
+    pub key_phase: bool,
+    /// Whom it is for.
+    pub destination: ConnectionId,
+    /// The path it travels on.
+    pub path: PathId,
+    /// Its number on that path.
+    pub packet_number: PacketNumber,
+    /// The largest number the peer has acknowledged there.
+    pub largest_acked: Option<PacketNumber>,
+}
+
+/// Takes frames until the datagram is full.
+#[derive(Debug)]
+pub struct DatagramBuilder {
+    buffer: Vec<u8>,
+    /// Longest plaintext datagram: the size limit without the tag.
+    limit: usize,
+    packet: NewPacket,
+    header_length: usize,
+    is_ack_eliciting: bool,
+    has_combination: bool,
+}
+
+/// A finished packet before it is sealed in place: its key seals `buffer[header_length..]` with
+/// `buffer[..header_length]` as associated data, appends the tag and hides the header.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SealablePacket {
+    /// Header and frames.
+    pub buffer: Vec<u8>,
+    /// Where the frames begin.
+    pub header_length: usize,
+    /// The bytes of the destination connection id.
+    pub destination_length: usize,
+    /// The path it travels on.
+    pub path: PathId,
+    /// Its number on that path.
+    pub packet_number: PacketNumber,
+    /// Whether it asks for an acknowledgement.
+    pub is_ack_eliciting: bool,
+}
+
+impl DatagramBuilder {
+    /// A packet with a short header in `buffer`, whose content is dropped and whose memory is used again. The
+    /// sealed datagram will have at most `size_max` bytes.
+    ///
+    /// # Panics
+    /// When `size_max` leaves no room for a frame of 3 bytes.
+    #[must_use]
+    pub fn short(mut buffer: Vec<u8>, size_max: usize, packet: NewPacket) -> Self {
+        let NewPacket { key_phase, destination, path, packet_number, largest_acked } = packet;
+        let packet_number = TruncatedNumber::new(packet_number, largest_acked);
+        buffer.clear();
+        ShortHeader { key_phase, destination, path, packet_number }.write(&mut buffer);
+        let header_length = buffer.len();
+        assert!(
+            size_max >= header_length + NUMBER_AND_PAYLOAD_MIN + TAG_LENGTH,
+            "no room in {size_max} bytes"
+        );
+        let limit = size_max - TAG_LENGTH;
+        Self { buffer, limit, packet, header_length, is_ack_eliciting: false, has_combination: false }
+    }
+
+    /// Bytes left for frames.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        if self.has_combination { 0 } else { self.limit - self.buffer.len() }
+    }
+
+    /// Whether no frame was written.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.buffer.len() == self.header_length
+    }
+
+    /// Whether a frame asks for an acknowledgement.
+    #[must_use]
+    pub const fn is_ack_eliciting(&self) -> bool {
+        self.is_ack_eliciting
+    }
+
+    /// The bytes the datagram would have if it were sealed now.
+    #[must_use]
+    pub fn sealed_length(&self) -> usize {
+        self.buffer.len().max(self.shortest()) + TAG_LENGTH
+    }
+
+    /// Appends a frame; whether the packet asks for an acknowledgement now.
+    ///
+    /// # Panics
+    /// When it does not fit into [`DatagramBuilder::remaining`], in particular behind a combination.
+    pub fn write(&mut self, frame: &Frame<'_>) -> bool {
+        let length = frame.encoded_length();
+        assert!(length <= self.remaining(), "{length} bytes of a frame, {} left", self.remaining());
+        frame.write(&mut self.buffer);
+        self.on_written(frame)
+    }
+
+    /// Appends as much of an acknowledgement as fits into `max_length` bytes and into the datagram; whether
+    /// anything did.
+    pub fn write_ack(&mut self, ack: &AckFrame, max_length: usize) -> bool {
+        let space = max_length.min(self.remaining());
+        ack.write_within(&mut self.buffer, space)
+    }
+
+    /// Appends a combination whose payload is computed in place: `fill` gets `length` zero bytes behind the
+    /// header of `frame`, whose own payload is empty. Trailing zeros of the result are not sent.
+    ///
+    /// # Panics
+    /// When `frame` is no combination, has a payload of its own, or does not fit with `length` bytes more.
+    pub fn write_combination<R>(
+        &mut self,
+        frame: &Frame<'_>,
+        length: usize,
+        fill: impl FnOnce(&mut [u8]) -> R,
+    ) -> R {
+        let (Frame::Source { symbol: [], .. }
+        | Frame::Coded { payload: [], .. }
+        | Frame::Recoded { payload: [], .. }) = frame
+        else {
+            panic!("the header of a combination is expected");
+        };
+        let needed = frame.encoded_length().saturating_add(length);
+        assert!(needed <= self.remaining(), "{needed} bytes of a combination, {} left", self.remaining());
+        frame.write(&mut self.buffer);
+        let start = self.buffer.len();
+        self.buffer.resize(start + length, 0);
+        let result = fill(&mut self.buffer[start..]);
+        let zeros = self.buffer[start..].iter().rev().take_while(|&&byte| byte == 0).count();
+        self.buffer.truncate(self.buffer.len() - zeros);
+        self.on_written(frame);
+        result
+    }
+
+    /// Appends PADDING until the sealed datagram has `size` bytes, if it has fewer.
+    ///
+    /// # Panics
+    /// When `size` is above the limit, or a combination was written: zeros behind it would lengthen it.
+    pub fn pad_to(&mut self, size: usize) {
+        assert!(!self.has_combination, "padding comes before a combination");
+        let plain = size.saturating_sub(TAG_LENGTH);
+        assert!(plain <= self.limit, "padding to {size} bytes is above the limit");
+        self.buffer.resize(self.buffer.len().max(plain), 0);
+    }
+
+    /// The packet, padded so that the sample of header protection exists.
+    #[must_use]
+    pub fn into_parts(mut self) -> SealablePacket {
+        // Only frames of one or two bytes make it so short, never a combination.
+        self.buffer.resize(self.buffer.len().max(self.shortest()), 0);
+        SealablePacket {
+            buffer: self.buffer,
+            header_length: self.header_length,
+            destination_length: self.packet.destination.as_bytes().len(),
+            path: self.packet.path,
+            packet_number: self.packet.packet_number,
+            is_ack_eliciting: self.is_ack_eliciting,
+        }
+    }
+
+    /// The buffer of a packet that was not needed after all.
+    #[must_use]
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+
+    fn on_written(&mut self, frame: &Frame<'_>) -> bool {
+        self.has_combination = frame.is_combination();
+        self.is_ack_eliciting |= frame.is_ack_eliciting();
+        self.is_ack_eliciting
+    }
+
+    /// The shortest plaintext datagram that has a sample.
+    fn shortest(&self) -> usize {
+        1 + self.packet.destination.as_bytes().len() + 1 + NUMBER_AND_PAYLOAD_MIN
+    }
+}

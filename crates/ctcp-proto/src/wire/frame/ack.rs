@@ -1,0 +1,256 @@
+//! ACK: which packets of a path arrived, and which symbols are still unknown (PROTOCOL.md 4.1).
+//!
+//! ```text
+//!  symbols   ... decoded | undecoded, some seen | unseen | unknown to the receiver
+//!                        ^oldest undecoded      ^oldest unseen (somewhere)     ^known end
+//!                        |-- interval --| |interval|      reported end: intervals are complete below it
+//!  packets   ranges or a bitmap downwards from the largest, whichever is shorter
+//! ```
+//!
+//! Invariants of everything read: `oldest_undecoded <= oldest_unseen <= known_end <= VARINT_MAX`, intervals
+//! ascend without overlap within `[oldest_undecoded, reported_end]`, `reported_end <= known_end`, no interval
+//! misses more than its length, and packet ranges descend without touching.
+
+mod ranges;
+
+use core::time::Duration;
+
+use crate::id::{PacketNumber, PathId, SymbolIndex};
+use crate::wire::Malformed;
+use crate::wire::frame::kind;
+use crate::wire::varint::{Reader, VARINT_MAX, varint_length, write_varint};
+
+pub use ranges::{ACK_BITMAP_BYTES_MAX, ACK_RANGES_MAX, AckRanges};
+use ranges::{Fit, Form};
+
+/// The most intervals in one frame: a sender repairs the oldest first and hears about the others soon enough.
+pub const ACK_INTERVALS_MAX: usize = 32;
+
+/// What a receiver has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AckFrame {
+    /// The path whose packets are acknowledged.
+    pub path: PathId,
+    /// The packets that arrived on it.
+    pub ranges: AckRanges,
+    /// How long ago the largest arrived; whole microseconds on the wire.
+    pub delay: Duration,
+    /// All symbols below it are decoded.
+    pub oldest_undecoded: SymbolIndex,
+    /// All symbols below it are seen: decoded or expressed by later ones.
+    pub oldest_unseen: SymbolIndex,
+    /// One past the last symbol that any packet mentioned.
+    pub known_end: SymbolIndex,
+    /// Groups of unknown symbols, ascending.
+    pub intervals: Vec<MissingInterval>,
+    /// The intervals are complete below this symbol.
+    pub reported_end: SymbolIndex,
+    /// Congestion marks counted on this path.
+    pub ecn: Option<EcnCounts>,
+}
+
+/// Unknown symbols `[first, end)` that take `missing` more degrees of freedom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissingInterval {
+    /// The first symbol.
+    pub first: SymbolIndex,
+    /// One past the last, more than `first`.
+    pub end: SymbolIndex,
+    /// Degrees of freedom it takes to decode them, at most their number.
+    pub missing: u64,
+}
+
+/// Packets received with each mark (RFC 3168), in total since the path began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnCounts {
+    /// With ECT(0).
+    pub ect0: u64,
+    /// With ECT(1).
+    pub ect1: u64,
+    /// With CE: the network is congested.
+    pub ce: u64,
+}
+
+impl AckFrame {
+    /// The largest packet number that arrived.
+    #[must_use]
+    pub fn largest(&self) -> PacketNumber {
+        self.ranges.largest()
+    }
+
+    /// Reads what follows the type.
+    pub(super) fn parse(kind: u8, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let path =
+            u8::try_from(reader.varint()?).map_err(|_| Malformed::new("acknowledged path above 255"))?;
+        let largest = reader.varint()?;
+        let delay = Duration::from_micros(reader.varint()?);
+        let oldest_undecoded = reader.varint()?;
+        let oldest_unseen = advance(oldest_undecoded, reader)?;
+        let known_end = advance(oldest_undecoded, reader)?;
+        if oldest_unseen > known_end {
+            return Err(Malformed::new("oldest unseen symbol behind the known end"));
+        }
+        let intervals = parse_intervals(oldest_undecoded, reader)?;
+        let reported_end = advance(oldest_undecoded, reader)?;
+        let last_end = intervals.last().map_or(oldest_undecoded, |interval| interval.end);
+        if last_end > reported_end || reported_end > known_end {
+            return Err(Malformed::new("interval behind the reported or the known end"));
+        }
+        let has_bitmap = matches!(kind, kind::ACK_BITMAP | kind::ACK_BITMAP_ECN);
+        let form = if has_bitmap { Form::Bitmap } else { Form::Ranges };
+        let ranges = AckRanges::parse(form, PacketNumber(largest), reader)?;
+        let ecn = match kind {
+            kind::ACK_RANGES_ECN | kind::ACK_BITMAP_ECN => Some(parse_ecn(reader)?),
+            _ => None,
+        };
+        let symbols = Self {
+            path: PathId(path),
+            ranges,
+            delay,
+            oldest_undecoded,
+            oldest_unseen,
+            known_end,
+            intervals,
+            reported_end,
+            ecn,
+        };
+        Ok(symbols)
+    }
+
+    /// Appends it, and says whether it did: when even its smallest form is longer than `max_length` nothing is
+    /// written. What does not fit or is beyond a limit is left out: intervals from the end, with the reported
+    /// end lowered to the first one left out, but no more of them than it takes to leave half of the space to
+    /// the packet ranges; then the oldest packet ranges.
+    ///
+    /// # Panics
+    /// When the symbols contradict each other (see the invariants of the type's fields): they are ours.
+    pub fn write_within(&self, out: &mut Vec<u8>, max_length: usize) -> bool {
+        let Some(plan) = self.plan(max_length) else { return false };
+        let start = out.len();
+        out.push(match (plan.ranges.form, self.ecn) {
+            (Form::Ranges, None) => kind::ACK_RANGES,
+            (Form::Bitmap, None) => kind::ACK_BITMAP,
+            (Form::Ranges, Some(_)) => kind::ACK_RANGES_ECN,
+            (Form::Bitmap, Some(_)) => kind::ACK_BITMAP_ECN,
+        });
+        for field in self.head() {
+            write_varint(out, field);
+        }
+        self.write_intervals(out, plan.intervals);
+        self.ranges.write(out, plan.ranges);
+        for count in self.ecn.iter().flat_map(|ecn| [ecn.ect0, ecn.ect1, ecn.ce]) {
+            write_varint(out, count);
+        }
+        debug_assert_eq!(out.len() - start, plan.length, "the plan was exact");
+        true
+    }
+
+    /// How many bytes it takes when space is no limit.
+    #[must_use]
+    pub fn encoded_length(&self) -> usize {
+        self.plan(usize::MAX).map_or(0, |plan| plan.length)
+    }
+
+    /// The fields in front of the intervals.
+    fn head(&self) -> [u64; 6] {
+        let from_undecoded = |symbol: SymbolIndex| {
+            symbol.checked_sub(self.oldest_undecoded).expect("nothing is below the oldest undecoded symbol")
+        };
+        assert!(self.oldest_unseen <= self.known_end, "a seen symbol was mentioned by a packet");
+        [
+            u64::from(self.path.0),
+            self.largest().0,
+            u64::try_from(self.delay.as_micros()).map_or(VARINT_MAX, |micros| micros.min(VARINT_MAX)),
+            self.oldest_undecoded,
+            from_undecoded(self.oldest_unseen),
+            from_undecoded(self.known_end),
+        ]
+    }
+
+    /// The end of the report when only the first `count` intervals are in it.
+    fn reported_end_of(&self, count: usize) -> SymbolIndex {
+        self.intervals.get(count).map_or(self.reported_end, |dropped| dropped.first.min(self.reported_end))
+    }
+
+    /// The first `count` intervals as the numbers of the wire: count, (gap, length, missing) each, reported end.
+    fn interval_fields(&self, count: usize) -> impl Iterator<Item = u64> {
+        let kept = &self.intervals[..count];
+        let ends = core::iter::once(self.oldest_undecoded).chain(kept.iter().map(|interval| interval.end));
+        let triples = kept.iter().zip(ends).flat_map(|(interval, previous_end)| {
+            let gap = interval.first.checked_sub(previous_end).expect("intervals ascend");
+            let length = interval.end.checked_sub(interval.first).expect("intervals have a length");
+            assert!(length > 0 && interval.missing <= length, "an interval misses at most its length");
+            [gap, length, interval.missing]
+        });
+        let reported_end = self.reported_end_of(count);
+        assert!(kept.last().is_none_or(|last| last.end <= reported_end) && reported_end <= self.known_end);
+        let reported =
+            reported_end.checked_sub(self.oldest_undecoded).expect("the report covers its intervals");
+        core::iter::once(count as u64).chain(triples).chain([reported])
+    }
+
+    fn write_intervals(&self, out: &mut Vec<u8>, count: usize) {
+        for field in self.interval_fields(count) {
+            write_varint(out, field);
+        }
+    }
+
+    fn intervals_length(&self, count: usize) -> usize {
+        self.interval_fields(count).map(varint_length).sum()
+    }
+
+    /// How much of it fits into `max_length` bytes.
+    fn plan(&self, max_length: usize) -> Option<Plan> {
+        let ecn = self.ecn.iter().flat_map(|ecn| [ecn.ect0, ecn.ect1, ecn.ce]);
+        let fixed = 1 + self.head().into_iter().chain(ecn).map(varint_length).sum::<usize>();
+        let space = max_length.checked_sub(fixed)?;
+        let wanted = self.ranges.fit(usize::MAX)?.length;
+        let for_intervals = space.saturating_sub(wanted).max(space / 2);
+        let most = self.intervals.len().min(ACK_INTERVALS_MAX);
+        let intervals = (0..=most).rev().find(|&count| self.intervals_length(count) <= for_intervals);
+        [intervals.unwrap_or(0), 0].into_iter().find_map(|intervals| {
+            let used = self.intervals_length(intervals);
+            let ranges = self.ranges.fit(space.checked_sub(used)?)?;
+            Some(Plan { intervals, ranges, length: fixed + used + ranges.length })
+        })
+    }
+}
+
+/// What of a frame is written.
+struct Plan {
+    /// So many intervals from the front.
+    intervals: usize,
+    ranges: Fit,
+    /// Bytes of the whole frame.
+    length: usize,
+}
+
+/// A number given as its distance from `base`, within the numbers of symbols.
+fn advance(base: u64, reader: &mut Reader<'_>) -> Result<u64, Malformed> {
+    let sum = base.checked_add(reader.varint()?).filter(|&sum| sum <= VARINT_MAX);
+    sum.ok_or(Malformed::new("acknowledged symbol beyond the last one"))
+}
+
+fn parse_intervals(base: SymbolIndex, reader: &mut Reader<'_>) -> Result<Vec<MissingInterval>, Malformed> {
+    let count = reader.varint()?;
+    if count > ACK_INTERVALS_MAX as u64 {
+        return Err(Malformed::new("more than 32 missing intervals"));
+    }
+    let mut previous_end = base;
+    let mut intervals = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        let first = advance(previous_end, reader)?;
+        let end = advance(first, reader)?;
+        let missing = reader.varint()?;
+        if end == first || missing > end - first {
+            return Err(Malformed::new("missing interval of no symbol or missing more than it holds"));
+        }
+        intervals.push(MissingInterval { first, end, missing });
+        previous_end = end;
+    }
+    Ok(intervals)
+}
+
+fn parse_ecn(reader: &mut Reader<'_>) -> Result<EcnCounts, Malformed> {
+    Ok(EcnCounts { ect0: reader.varint()?, ect1: reader.varint()?, ce: reader.varint()? })
+}

@@ -1,0 +1,110 @@
+//! SOURCE, CODED and RECODED: combinations of symbols. Each runs to the end of the packet.
+//!
+//! ```text
+//!  SOURCE    0x06 | index  | floor distance | symbol ...
+//!  CODED     0x07 | first  | density (4) length (12) | key (16) | floor distance | combination ...
+//!  RECODED   0x08 | first  | length | coefficients | floor distance | combination ...
+//! ```
+//!
+//! Invariant of everything read: `floor <= first`, `1 <= length <= 4095`, and the end of the range,
+//! `first + length`, is at most [`VARINT_MAX`], so that no sum of indices overflows later.
+
+use crate::id::SymbolIndex;
+use crate::wire::Malformed;
+use crate::wire::frame::{Frame, kind};
+use crate::wire::varint::{Reader, VARINT_MAX, varint_length, write_u16, write_varint};
+
+/// The most symbols a combination spans: 12 bits on the wire.
+pub const COMBINATION_LENGTH_MAX: u16 = 4095;
+
+/// The largest density threshold (RFC 8681): no coefficient is zero.
+const DENSITY_MAX: u8 = 15;
+
+pub(super) fn parse<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<Frame<'a>, Malformed> {
+    let first = reader.varint()?;
+    match kind {
+        kind::SOURCE => {
+            checked_range(first, 1)?;
+            let floor = parse_floor(first, reader)?;
+            Ok(Frame::Source { index: first, floor, symbol: reader.rest() })
+        }
+        kind::CODED => {
+            let shape = reader.u16()?;
+            let length = checked_range(first, u64::from(shape & COMBINATION_LENGTH_MAX))?;
+            let key = reader.u16()?;
+            let floor = parse_floor(first, reader)?;
+            let density = (shape >> 12) as u8;
+            Ok(Frame::Coded { first, length, density, key, floor, payload: reader.rest() })
+        }
+        _ => {
+            let length = checked_range(first, reader.varint()?)?;
+            let coefficients = reader.bytes(usize::from(length))?;
+            let floor = parse_floor(first, reader)?;
+            Ok(Frame::Recoded { first, coefficients, floor, payload: reader.rest() })
+        }
+    }
+}
+
+/// The length of a range if the range is allowed.
+fn checked_range(first: SymbolIndex, length: u64) -> Result<u16, Malformed> {
+    if length == 0 || length > u64::from(COMBINATION_LENGTH_MAX) {
+        return Err(Malformed::new("combination of no symbol or of too many"));
+    }
+    if first > VARINT_MAX - length {
+        return Err(Malformed::new("combination beyond the last symbol"));
+    }
+    Ok(length as u16)
+}
+
+fn parse_floor(first: SymbolIndex, reader: &mut Reader<'_>) -> Result<SymbolIndex, Malformed> {
+    let distance = reader.varint()?;
+    first.checked_sub(distance).ok_or(Malformed::new("window floor below the first symbol"))
+}
+
+pub(super) fn write(frame: &Frame<'_>, out: &mut Vec<u8>) {
+    match *frame {
+        Frame::Source { index, floor, symbol } => {
+            assert!(checked_range(index, 1).is_ok(), "symbol {index} does not exist");
+            out.push(kind::SOURCE);
+            write_varint(out, index);
+            write_tail(out, index, floor, symbol);
+        }
+        Frame::Coded { first, length, density, key, floor, payload } => {
+            assert!(checked_range(first, u64::from(length)).is_ok() && density <= DENSITY_MAX);
+            out.push(kind::CODED);
+            write_varint(out, first);
+            write_u16(out, u16::from(density) << 12 | length);
+            write_u16(out, key);
+            write_tail(out, first, floor, payload);
+        }
+        Frame::Recoded { first, coefficients, floor, payload } => {
+            assert!(checked_range(first, coefficients.len() as u64).is_ok(), "range out of bounds");
+            out.push(kind::RECODED);
+            write_varint(out, first);
+            write_varint(out, coefficients.len() as u64);
+            out.extend_from_slice(coefficients);
+            write_tail(out, first, floor, payload);
+        }
+        _ => unreachable!("only called for the frames of this file"),
+    }
+}
+
+fn write_tail(out: &mut Vec<u8>, first: SymbolIndex, floor: SymbolIndex, payload: &[u8]) {
+    assert!(floor <= first, "floor {floor} above {first}");
+    write_varint(out, first - floor);
+    out.extend_from_slice(payload);
+}
+
+pub(super) fn length(frame: &Frame<'_>) -> usize {
+    let tail = |first: u64, floor: u64, payload: &[u8]| {
+        varint_length(first) + varint_length(first.saturating_sub(floor)) + payload.len()
+    };
+    match *frame {
+        Frame::Source { index, floor, symbol } => 1 + tail(index, floor, symbol),
+        Frame::Coded { first, floor, payload, .. } => 1 + 2 + 2 + tail(first, floor, payload),
+        Frame::Recoded { first, coefficients, floor, payload } => {
+            1 + varint_length(coefficients.len() as u64) + coefficients.len() + tail(first, floor, payload)
+        }
+        _ => unreachable!("only called for the frames of this file"),
+    }
+}

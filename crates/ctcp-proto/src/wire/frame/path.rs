@@ -1,0 +1,15 @@
+//! PADDING, PATH_CHALLENGE and PATH_RESPONSE: what a path needs to be measured and validated.
+
+use crate::wire::frame::kind;
+use crate::wire::varint::Reader;
+
+/// Takes the zeros that follow the first one; the length of the whole run.
+pub(super) fn parse_padding(reader: &mut Reader<'_>) -> usize {
+    let more = reader.peek().iter().take_while(|&&byte| byte == kind::PADDING).count();
+    reader.bytes(more).map_or(1, |zeros| 1 + zeros.len())
+}
+
+pub(super) fn write(kind: u8, data: [u8; 8], out: &mut Vec<u8>) {
+    out.push(kind);
+    out.extend_from_slice(&data);
+}

@@ -1,0 +1,361 @@
+//! Packet headers (PROTOCOL.md section 2), compatible with QUIC's invariants (RFC 8999).
+//!
+//! ```text
+//!  long    |1|1|T T|0 0 0 0| version (32) | len, destination id | len, source id | body by type |
+//!  short   |0|1|K|0 0 0|L L| destination id | path id (8) | packet number (1..3 bytes) | sealed |
+//! ```
+//!
+//! [`peek`] reads what every version has in common and is all a router or an endpoint with a foreign version
+//! needs. The rest is read only for [`VERSION`].
+
+pub(crate) mod protection;
+
+use crate::id::{ConnectionId, PathId};
+use crate::wire::varint::{Reader, write_u32, write_varint};
+use crate::wire::{Malformed, TruncatedNumber};
+
+/// The version of this protocol.
+pub const VERSION: u32 = 0x4354_0001;
+/// An INITIATE fills at least this datagram, and every path carries it: what QUIC asks for, too.
+pub const DATAGRAM_SIZE_MIN: usize = 1200;
+/// Longest token: ours has 24 bytes, other servers may keep a little more in it.
+pub const TOKEN_MAX: usize = 64;
+/// Longest Noise message: with the longest token and ids it fits [`DATAGRAM_SIZE_MIN`].
+pub const NOISE_MESSAGE_MAX: usize = 1024;
+/// The authentication tag behind a sealed payload.
+pub const TAG_LENGTH: usize = 16;
+
+/// A client's first destination id has at least this many bytes, so that nobody guesses it.
+const INITIAL_DESTINATION_MIN: usize = 8;
+
+const LONG: u8 = 0x80;
+const FIXED: u8 = 0x40;
+const KEY_PHASE: u8 = 0x20;
+const RESERVED: u8 = 0x1c;
+const NUMBER_LENGTH: u8 = 0x03;
+
+/// What all versions have in common. Long ids may have up to 255 bytes in versions that are not ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peek<'a> {
+    /// A long header. Version 0 is a version negotiation packet.
+    Long {
+        /// The packet's version.
+        version: u32,
+        /// The destination connection id.
+        destination: &'a [u8],
+        /// The source connection id.
+        source: &'a [u8],
+    },
+    /// A short header, or a stateless reset.
+    Short {
+        /// The destination connection id.
+        destination: ConnectionId,
+    },
+}
+
+/// Reads the part of a header that every version shares. `local_id_length` is the length of the ids this
+/// endpoint chose for itself: short headers do not say it.
+///
+/// # Errors
+/// When the datagram ends inside it, or the second bit of a short header is not set.
+pub fn peek(datagram: &[u8], local_id_length: usize) -> Result<Peek<'_>, Malformed> {
+    let mut reader = Reader::new(datagram);
+    let first = reader.u8()?;
+    if first & LONG == 0 {
+        if first & FIXED == 0 {
+            return Err(Malformed::new("short header without its fixed bit"));
+        }
+        let destination = connection_id(reader.bytes(local_id_length)?)?;
+        return Ok(Peek::Short { destination });
+    }
+    let version = reader.u32()?;
+    let length = usize::from(reader.u8()?);
+    let destination = reader.bytes(length)?;
+    let length = usize::from(reader.u8()?);
+    let source = reader.bytes(length)?;
+    Ok(Peek::Long { version, destination, source })
+}
+
+/// The connection ids of a long header of [`VERSION`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongHeader {
+    /// Whom it is for.
+    pub destination: ConnectionId,
+    /// Who sent it.
+    pub source: ConnectionId,
+}
+
+/// Why a server did not answer an INITIATE. Not authenticated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RejectReason {
+    /// The first message could not be opened, most likely made for another server key.
+    Unopened,
+    /// Too many handshakes at once.
+    Busy,
+    /// A reason of a later protocol.
+    Unknown(u8),
+}
+
+impl RejectReason {
+    /// The reason of a number from the wire.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Self {
+        match number {
+            1 => Self::Unopened,
+            2 => Self::Busy,
+            other => Self::Unknown(other),
+        }
+    }
+
+    /// Its number on the wire.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Unopened => 1,
+            Self::Busy => 2,
+            Self::Unknown(other) => other,
+        }
+    }
+}
+
+/// A packet of the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LongPacket<'a> {
+    /// The client's first packet.
+    Initiate {
+        /// Destination: the client's random choice; source: the client's id.
+        header: LongHeader,
+        /// The token of a COOKIE, or empty.
+        token: &'a [u8],
+        /// Noise message 1.
+        message: &'a [u8],
+    },
+    /// The server's answer.
+    Response {
+        /// Destination: the client's id; source: the server's id.
+        header: LongHeader,
+        /// Noise message 2.
+        message: &'a [u8],
+    },
+    /// The server asks the client to prove its address.
+    Cookie {
+        /// Destination: the client's id; source: the destination id of the INITIATE.
+        header: LongHeader,
+        /// To be sent back.
+        token: &'a [u8],
+    },
+    /// The server does not answer.
+    Reject {
+        /// Destination: the client's id; source: the destination id of the INITIATE.
+        header: LongHeader,
+        /// Why.
+        reason: RejectReason,
+    },
+}
+
+impl<'a> LongPacket<'a> {
+    /// Reads a datagram whose [`peek`] says [`VERSION`].
+    ///
+    /// # Errors
+    /// When it is no such packet, holds more than the limits allow, or is an INITIATE below
+    /// [`DATAGRAM_SIZE_MIN`] or with a guessable destination id.
+    pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
+        let Peek::Long { version: VERSION, destination, source } = peek(datagram, 0)? else {
+            return Err(Malformed::new("no long header of this version"));
+        };
+        let header = LongHeader { destination: connection_id(destination)?, source: connection_id(source)? };
+        let mut reader = Reader::new(datagram);
+        let first = reader.u8()?;
+        if first & FIXED == 0 || first & 0x0f != 0 {
+            return Err(Malformed::new("long header with wrong bits"));
+        }
+        reader.bytes(4 + 1 + destination.len() + 1 + source.len())?;
+        let packet = match first >> 4 & 3 {
+            0 => return Self::parse_initiate(datagram, header, reader),
+            1 => Self::Response { header, message: message(&mut reader)? },
+            2 => Self::Cookie { header, token: token(&mut reader)? },
+            _ => Self::Reject { header, reason: RejectReason::from_number(reader.u8()?) },
+        };
+        if reader.is_empty() { Ok(packet) } else { Err(Malformed::new("bytes behind a handshake packet")) }
+    }
+
+    fn parse_initiate(
+        datagram: &[u8],
+        header: LongHeader,
+        mut reader: Reader<'a>,
+    ) -> Result<Self, Malformed> {
+        if datagram.len() < DATAGRAM_SIZE_MIN {
+            return Err(Malformed::new("INITIATE in a datagram below 1200 bytes"));
+        }
+        if header.destination.as_bytes().len() < INITIAL_DESTINATION_MIN {
+            return Err(Malformed::new("INITIATE to an id below 8 bytes"));
+        }
+        // What follows is padding; nothing depends on it.
+        Ok(Self::Initiate { header, token: token(&mut reader)?, message: message(&mut reader)? })
+    }
+
+    /// Its connection ids.
+    #[must_use]
+    pub const fn header(&self) -> LongHeader {
+        match self {
+            Self::Initiate { header, .. }
+            | Self::Response { header, .. }
+            | Self::Cookie { header, .. }
+            | Self::Reject { header, .. } => *header,
+        }
+    }
+
+    /// Replaces the content of `out` by the whole datagram, padded where the type demands it.
+    ///
+    /// # Panics
+    /// When a token or message is longer than its limit: we made it ourselves.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.clear();
+        let kind = match self {
+            Self::Initiate { .. } => 0,
+            Self::Response { .. } => 1,
+            Self::Cookie { .. } => 2,
+            Self::Reject { .. } => 3,
+        };
+        let LongHeader { destination, source } = self.header();
+        write_long(out, LONG | FIXED | kind << 4, VERSION, [destination.as_bytes(), source.as_bytes()]);
+        match self {
+            Self::Initiate { token, message, .. } => {
+                write_prefixed(out, token, TOKEN_MAX);
+                write_prefixed(out, message, NOISE_MESSAGE_MAX);
+                out.resize(out.len().max(DATAGRAM_SIZE_MIN), 0);
+            }
+            Self::Response { message, .. } => write_prefixed(out, message, NOISE_MESSAGE_MAX),
+            Self::Cookie { token, .. } => write_prefixed(out, token, TOKEN_MAX),
+            Self::Reject { reason, .. } => out.push(reason.number()),
+        }
+    }
+}
+
+/// A version negotiation packet (RFC 8999 section 6): its sender speaks only the versions in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VersionNegotiation<'a> {
+    /// The source id of the packet it answers.
+    pub destination: &'a [u8],
+    /// The destination id of the packet it answers.
+    pub source: &'a [u8],
+    versions: &'a [u8],
+}
+
+impl<'a> VersionNegotiation<'a> {
+    /// Reads a datagram whose [`peek`] says version 0.
+    ///
+    /// # Errors
+    /// When it is no such packet or lists no version.
+    pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
+        let Peek::Long { version: 0, destination, source } = peek(datagram, 0)? else {
+            return Err(Malformed::new("no version negotiation packet"));
+        };
+        let mut reader = Reader::new(datagram);
+        reader.bytes(1 + 4 + 1 + destination.len() + 1 + source.len())?;
+        let versions = reader.rest();
+        if versions.is_empty() || !versions.len().is_multiple_of(4) {
+            return Err(Malformed::new("version negotiation without a list of versions"));
+        }
+        Ok(Self { destination, source, versions })
+    }
+
+    /// The versions its sender speaks.
+    pub fn versions(&self) -> impl Iterator<Item = u32> + 'a {
+        self.versions
+            .chunks_exact(4)
+            .map(|bytes| bytes.iter().fold(0, |value, &byte| value << 8 | u32::from(byte)))
+    }
+
+    /// Replaces the content of `out` by the packet that answers an unknown version with ours.
+    /// `destination` and `source` are those of the answered packet, crossed over.
+    ///
+    /// # Panics
+    /// When an id is longer than 255 bytes, which [`peek`] never gives.
+    pub fn write(out: &mut Vec<u8>, destination: &[u8], source: &[u8]) {
+        out.clear();
+        write_long(out, LONG | FIXED, 0, [destination, source]);
+        write_u32(out, VERSION);
+    }
+}
+
+/// A short header, without its protection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortHeader {
+    /// Which of two successive keys sealed the packet.
+    pub key_phase: bool,
+    /// Whom it is for.
+    pub destination: ConnectionId,
+    /// The path it travels on.
+    pub path: PathId,
+    /// The packet's number on that path, truncated.
+    pub packet_number: TruncatedNumber,
+}
+
+impl ShortHeader {
+    /// The longest one.
+    pub const LENGTH_MAX: usize = 1 + ConnectionId::MAX + 1 + TruncatedNumber::LENGTH_MAX;
+
+    /// Its length in bytes.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        1 + self.destination.as_bytes().len() + 1 + self.packet_number.length()
+    }
+
+    /// Appends it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let key_phase = if self.key_phase { KEY_PHASE } else { 0 };
+        out.push(FIXED | key_phase | self.packet_number.length() as u8);
+        out.extend_from_slice(self.destination.as_bytes());
+        out.push(self.path.0);
+        self.packet_number.write(out);
+    }
+
+    /// Reads a header whose protection was removed. The destination id has `destination_length` bytes.
+    ///
+    /// # Errors
+    /// When the datagram ends inside it, or a bit is not as this version has it.
+    pub fn parse(datagram: &[u8], destination_length: usize) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(datagram);
+        let first = reader.u8()?;
+        if first & (LONG | FIXED | RESERVED) != FIXED {
+            return Err(Malformed::new("short header with wrong bits"));
+        }
+        let destination = connection_id(reader.bytes(destination_length)?)?;
+        let path = PathId(reader.u8()?);
+        let packet_number = TruncatedNumber::from_bytes(reader.bytes(usize::from(first & NUMBER_LENGTH))?)?;
+        Ok(Self { key_phase: first & KEY_PHASE != 0, destination, path, packet_number })
+    }
+}
+
+fn connection_id(bytes: &[u8]) -> Result<ConnectionId, Malformed> {
+    ConnectionId::new(bytes).ok_or(Malformed::new("connection id above 20 bytes"))
+}
+
+fn token<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
+    let token = reader.prefixed()?;
+    if token.len() > TOKEN_MAX { Err(Malformed::new("token above 64 bytes")) } else { Ok(token) }
+}
+
+fn message<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
+    let message = reader.prefixed()?;
+    if message.len() > NOISE_MESSAGE_MAX {
+        return Err(Malformed::new("handshake message above 1024 bytes"));
+    }
+    Ok(message)
+}
+
+fn write_long(out: &mut Vec<u8>, first: u8, version: u32, ids: [&[u8]; 2]) {
+    out.push(first);
+    write_u32(out, version);
+    for id in ids {
+        out.push(u8::try_from(id.len()).expect("connection ids have at most 255 bytes"));
+        out.extend_from_slice(id);
+    }
+}
+
+fn write_prefixed(out: &mut Vec<u8>, bytes: &[u8], longest: usize) {
+    assert!(bytes.len() <= longest, "{} bytes where {longest} are allowed", bytes.len());
+    write_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}

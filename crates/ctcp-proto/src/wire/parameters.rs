@@ -1,0 +1,367 @@
+//! What each side says about itself in the handshake (PROTOCOL.md 3.1).
+//!
+//! ```text
+//!  | id (varint) | length (varint) | value | ...        in any order, each id at most once
+//! ```
+//!
+//! Invariant of everything read: every field is in the range its documentation gives.
+
+use core::fmt;
+use core::ops::RangeInclusive;
+use core::time::Duration;
+
+use crate::error::{TransportError, TransportErrorCode};
+use crate::id::{ConnectionId, Role};
+use crate::wire::Malformed;
+use crate::wire::varint::{Reader, varint_length, write_u16, write_varint};
+
+/// Symbol sizes one may accept: not all header, and the 16-bit content length with a good margin.
+pub const SYMBOL_SIZE_RANGE: RangeInclusive<usize> = 256..=16_384;
+/// Symbols one may store behind the oldest undecoded one: a few packets up to 64 MB of 1 KB symbols.
+pub const SYMBOL_WINDOW_RANGE: RangeInclusive<u64> = 16..=65_536;
+/// Most streams in total: there are no more ids.
+pub const STREAMS_MAX: u64 = 1 << 60;
+/// Largest block: what one combination can span.
+pub const BLOCK_SIZE_MAX: u64 = 4095;
+/// Most blocks in flight: as many as the largest window has symbols.
+pub const BLOCKS_MAX: u64 = 65_536;
+/// Largest UDP payload; larger statements mean this one.
+pub const DATAGRAM_SIZE_MAX: usize = 65_527;
+/// Longest delay of an acknowledgement, as in QUIC: 2^14 ms.
+pub const MAX_ACK_DELAY_MAX: Duration = Duration::from_millis(1 << 14);
+/// Most suites offered: there are two.
+pub const AEAD_SUITES_MAX: usize = 16;
+/// Longest text of a refusal.
+pub const REFUSAL_REASON_MAX: usize = 256;
+/// All parameters together: what the longest Noise message can carry.
+pub const PARAMETERS_MAX: usize = crate::wire::NOISE_MESSAGE_MAX;
+
+const DATAGRAM_SIZES: RangeInclusive<u64> = crate::wire::DATAGRAM_SIZE_MIN as u64..=crate::wire::VARINT_MAX;
+
+mod id {
+    pub(super) const CONNECTION_ID: u64 = 0x01;
+    pub(super) const SYMBOL_SIZE_MAX: u64 = 0x02;
+    pub(super) const SYMBOL_WINDOW: u64 = 0x03;
+    pub(super) const MAX_DATA: u64 = 0x04;
+    pub(super) const MAX_STREAM_DATA: u64 = 0x05;
+    pub(super) const MAX_STREAMS: u64 = 0x06;
+    pub(super) const IDLE_TIMEOUT: u64 = 0x07;
+    pub(super) const MAX_ACK_DELAY: u64 = 0x08;
+    pub(super) const DATAGRAM_SIZE_MAX: u64 = 0x09;
+    pub(super) const RESET_TOKEN: u64 = 0x0a;
+    pub(super) const AEAD_SUITES: u64 = 0x0b;
+    pub(super) const PROFILE: u64 = 0x0c;
+    pub(super) const BLOCK_SIZE: u64 = 0x0d;
+    pub(super) const BLOCKS: u64 = 0x0e;
+    pub(super) const REFUSAL: u64 = 0x0f;
+}
+
+/// The parameters of one side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// The sender's connection id; equal to the source id of its header.
+    pub connection_id: ConnectionId,
+    /// Largest symbol it accepts in bytes, within [`SYMBOL_SIZE_RANGE`].
+    pub symbol_size_max: usize,
+    /// Symbols it stores behind the oldest undecoded one, within [`SYMBOL_WINDOW_RANGE`].
+    pub symbol_window: u64,
+    /// Initial credit of the connection in stream bytes.
+    pub max_data: u64,
+    /// Initial credit of each stream in bytes.
+    pub max_stream_data: u64,
+    /// Streams the peer may have opened in total, at most [`STREAMS_MAX`].
+    pub max_streams: u64,
+    /// After so long without any packet it forgets the connection, if ever; whole milliseconds, not zero.
+    pub idle_timeout: Option<Duration>,
+    /// By how much it may delay an acknowledgement; whole microseconds, at most [`MAX_ACK_DELAY_MAX`].
+    pub max_ack_delay: Duration,
+    /// Largest UDP payload it can receive in bytes, [`DATAGRAM_SIZE_MIN`](crate::wire::DATAGRAM_SIZE_MIN)
+    /// ..= [`DATAGRAM_SIZE_MAX`].
+    pub datagram_size_max: usize,
+    /// How a client recognises that the server lost the connection; from a server only.
+    pub reset_token: Option<[u8; 16]>,
+    /// Client: numbers of the suites it offers, best first, 1..=[`AEAD_SUITES_MAX`]. Server: the one it chose.
+    pub aead_suites: Vec<u8>,
+    /// Client: what it asks for. Server: what it grants.
+    pub profile: ProfileParameter,
+    /// Most symbols in a block (`blksize`), 1..=[`BLOCK_SIZE_MAX`].
+    pub block_size: u64,
+    /// Most blocks in flight (`numblks`), 1..=[`BLOCKS_MAX`].
+    pub blocks: u64,
+}
+
+/// The numbers of the profile parameter. What they stand for is the profile's business.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProfileParameter {
+    /// The profile.
+    pub profile: u8,
+    /// Which range to combine.
+    pub code: u8,
+    /// How many packets may be in flight.
+    pub congestion: u8,
+    /// How many extra combinations, and when.
+    pub redundancy: u8,
+    /// The redundancy's own number, in thousandths.
+    pub redundancy_parameter: u16,
+}
+
+/// A server that wants no connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The server's connection id; equal to the source id of its header.
+    pub connection_id: ConnectionId,
+    /// 1: the client's key is not listed; 2: full.
+    pub code: u8,
+    /// For people, at most [`REFUSAL_REASON_MAX`] bytes.
+    pub reason: String,
+}
+
+/// What a server says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerAnswer {
+    /// The connection is made.
+    Accepted(Parameters),
+    /// It is not.
+    Refused(Refusal),
+}
+
+/// Why parameters are not accepted. The handshake ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterError {
+    /// They cannot be read.
+    Malformed(Malformed),
+    /// This id occurs twice.
+    Repeated(u64),
+    /// This id is required and is not there.
+    Missing(u64),
+    /// The value of this id is outside its range.
+    OutOfRange(u64),
+    /// This id must not come from this side.
+    Forbidden(u64),
+}
+
+impl Parameters {
+    /// Reads what a client sent.
+    ///
+    /// # Errors
+    /// See [`ParameterError`].
+    pub fn parse_from_client(bytes: &[u8]) -> Result<Self, ParameterError> {
+        let fields = Fields::parse(bytes)?;
+        for forbidden in [id::RESET_TOKEN, id::REFUSAL] {
+            if fields.find(forbidden).is_some() {
+                return Err(ParameterError::Forbidden(forbidden));
+            }
+        }
+        Self::from_fields(&fields, Role::Client)
+    }
+
+    /// Reads what a server sent.
+    ///
+    /// # Errors
+    /// See [`ParameterError`].
+    pub fn parse_from_server(bytes: &[u8]) -> Result<ServerAnswer, ParameterError> {
+        let fields = Fields::parse(bytes)?;
+        if let Some(value) = fields.find(id::REFUSAL) {
+            let connection_id = fields.connection_id()?;
+            return Refusal::parse(connection_id, value).map(ServerAnswer::Refused);
+        }
+        Self::from_fields(&fields, Role::Server).map(ServerAnswer::Accepted)
+    }
+
+    fn from_fields(fields: &Fields<'_>, sender: Role) -> Result<Self, ParameterError> {
+        let ack_delays = 0..=MAX_ACK_DELAY_MAX.as_micros() as u64;
+        let symbol_sizes = *SYMBOL_SIZE_RANGE.start() as u64..=*SYMBOL_SIZE_RANGE.end() as u64;
+        let any = 0..=crate::wire::VARINT_MAX;
+        let idle_millis = fields.number(id::IDLE_TIMEOUT, any.clone())?;
+        let datagram_size = fields.number(id::DATAGRAM_SIZE_MAX, DATAGRAM_SIZES)?;
+        Ok(Self {
+            connection_id: fields.connection_id()?,
+            symbol_size_max: fields.number(id::SYMBOL_SIZE_MAX, symbol_sizes)? as usize,
+            symbol_window: fields.number(id::SYMBOL_WINDOW, SYMBOL_WINDOW_RANGE)?,
+            max_data: fields.number(id::MAX_DATA, any.clone())?,
+            max_stream_data: fields.number(id::MAX_STREAM_DATA, any)?,
+            max_streams: fields.number(id::MAX_STREAMS, 0..=STREAMS_MAX)?,
+            idle_timeout: (idle_millis > 0).then(|| Duration::from_millis(idle_millis)),
+            max_ack_delay: Duration::from_micros(fields.number(id::MAX_ACK_DELAY, ack_delays)?),
+            datagram_size_max: datagram_size.min(DATAGRAM_SIZE_MAX as u64) as usize,
+            reset_token: fields.reset_token()?,
+            aead_suites: fields.aead_suites(sender)?,
+            profile: ProfileParameter::parse(fields.required(id::PROFILE)?)?,
+            block_size: fields.number(id::BLOCK_SIZE, 1..=BLOCK_SIZE_MAX)?,
+            blocks: fields.number(id::BLOCKS, 1..=BLOCKS_MAX)?,
+        })
+    }
+
+    /// Appends them, ids ascending.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        write_bytes(out, id::CONNECTION_ID, self.connection_id.as_bytes());
+        write_number(out, id::SYMBOL_SIZE_MAX, self.symbol_size_max as u64);
+        write_number(out, id::SYMBOL_WINDOW, self.symbol_window);
+        write_number(out, id::MAX_DATA, self.max_data);
+        write_number(out, id::MAX_STREAM_DATA, self.max_stream_data);
+        write_number(out, id::MAX_STREAMS, self.max_streams);
+        write_number(out, id::IDLE_TIMEOUT, whole(self.idle_timeout.unwrap_or_default().as_millis()));
+        write_number(out, id::MAX_ACK_DELAY, whole(self.max_ack_delay.as_micros()));
+        write_number(out, id::DATAGRAM_SIZE_MAX, self.datagram_size_max as u64);
+        if let Some(token) = &self.reset_token {
+            write_bytes(out, id::RESET_TOKEN, token);
+        }
+        write_bytes(out, id::AEAD_SUITES, &self.aead_suites);
+        let mut profile = Vec::with_capacity(6);
+        self.profile.write(&mut profile);
+        write_bytes(out, id::PROFILE, &profile);
+        write_number(out, id::BLOCK_SIZE, self.block_size);
+        write_number(out, id::BLOCKS, self.blocks);
+    }
+}
+
+impl ProfileParameter {
+    fn parse(value: &[u8]) -> Result<Self, ParameterError> {
+        let &[profile, code, congestion, redundancy, high, low] = value else {
+            return Err(ParameterError::OutOfRange(id::PROFILE));
+        };
+        let redundancy_parameter = u16::from_be_bytes([high, low]);
+        Ok(Self { profile, code, congestion, redundancy, redundancy_parameter })
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[self.profile, self.code, self.congestion, self.redundancy]);
+        write_u16(out, self.redundancy_parameter);
+    }
+}
+
+impl Refusal {
+    fn parse(connection_id: ConnectionId, value: &[u8]) -> Result<Self, ParameterError> {
+        let out_of_range = ParameterError::OutOfRange(id::REFUSAL);
+        let (&code, text) = value.split_first().ok_or(out_of_range)?;
+        if text.len() > REFUSAL_REASON_MAX {
+            return Err(out_of_range);
+        }
+        let reason = str::from_utf8(text).map_err(|_| out_of_range)?.to_owned();
+        Ok(Self { connection_id, code, reason })
+    }
+
+    /// Appends it instead of parameters.
+    ///
+    /// # Panics
+    /// When the reason is longer than [`REFUSAL_REASON_MAX`].
+    pub fn write(&self, out: &mut Vec<u8>) {
+        assert!(self.reason.len() <= REFUSAL_REASON_MAX, "reason too long");
+        write_bytes(out, id::CONNECTION_ID, self.connection_id.as_bytes());
+        write_varint(out, id::REFUSAL);
+        write_varint(out, 1 + self.reason.len() as u64);
+        out.push(self.code);
+        out.extend_from_slice(self.reason.as_bytes());
+    }
+}
+
+/// The raw values by id.
+struct Fields<'a> {
+    /// At most half of [`PARAMETERS_MAX`] entries.
+    values: Vec<(u64, &'a [u8])>,
+}
+
+impl<'a> Fields<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, ParameterError> {
+        if bytes.len() > PARAMETERS_MAX {
+            return Err(Malformed::new("parameters too long").into());
+        }
+        let mut fields = Self { values: Vec::with_capacity(16) };
+        let mut reader = Reader::new(bytes);
+        while !reader.is_empty() {
+            let id = reader.varint()?;
+            let value = reader.prefixed()?;
+            if fields.find(id).is_some() {
+                return Err(ParameterError::Repeated(id));
+            }
+            fields.values.push((id, value));
+        }
+        Ok(fields)
+    }
+
+    fn find(&self, id: u64) -> Option<&'a [u8]> {
+        self.values.iter().find(|(other, _)| *other == id).map(|(_, value)| *value)
+    }
+
+    fn required(&self, id: u64) -> Result<&'a [u8], ParameterError> {
+        self.find(id).ok_or(ParameterError::Missing(id))
+    }
+
+    fn number(&self, id: u64, range: RangeInclusive<u64>) -> Result<u64, ParameterError> {
+        let mut reader = Reader::new(self.required(id)?);
+        let value = reader.varint()?;
+        if !reader.is_empty() {
+            return Err(Malformed::new("bytes behind the number of a parameter").into());
+        }
+        if range.contains(&value) { Ok(value) } else { Err(ParameterError::OutOfRange(id)) }
+    }
+
+    fn connection_id(&self) -> Result<ConnectionId, ParameterError> {
+        let value = self.required(id::CONNECTION_ID)?;
+        ConnectionId::new(value).ok_or(ParameterError::OutOfRange(id::CONNECTION_ID))
+    }
+
+    fn reset_token(&self) -> Result<Option<[u8; 16]>, ParameterError> {
+        let value = self.find(id::RESET_TOKEN).map(<[u8; 16]>::try_from);
+        value.transpose().map_err(|_| ParameterError::OutOfRange(id::RESET_TOKEN))
+    }
+
+    fn aead_suites(&self, sender: Role) -> Result<Vec<u8>, ParameterError> {
+        let suites = self.required(id::AEAD_SUITES)?;
+        let most = if sender == Role::Server { 1 } else { AEAD_SUITES_MAX };
+        if suites.is_empty() || suites.len() > most {
+            return Err(ParameterError::OutOfRange(id::AEAD_SUITES));
+        }
+        Ok(suites.to_vec())
+    }
+}
+
+fn write_bytes(out: &mut Vec<u8>, id: u64, value: &[u8]) {
+    write_varint(out, id);
+    write_varint(out, value.len() as u64);
+    out.extend_from_slice(value);
+}
+
+fn write_number(out: &mut Vec<u8>, id: u64, value: u64) {
+    write_varint(out, id);
+    write_varint(out, varint_length(value) as u64);
+    write_varint(out, value);
+}
+
+/// A duration in whole units.
+fn whole(units: u128) -> u64 {
+    u64::try_from(units).map_or(crate::wire::VARINT_MAX, |units| units.min(crate::wire::VARINT_MAX))
+}
+
+impl From<Malformed> for ParameterError {
+    fn from(malformed: Malformed) -> Self {
+        Self::Malformed(malformed)
+    }
+}
+
+impl From<ParameterError> for TransportError {
+    fn from(error: ParameterError) -> Self {
+        let reason = match error {
+            ParameterError::Malformed(malformed) => malformed.reason(),
+            ParameterError::Repeated(_) => "repeated parameter",
+            ParameterError::Missing(_) => "missing parameter",
+            ParameterError::OutOfRange(_) => "parameter out of range",
+            ParameterError::Forbidden(_) => "parameter from the wrong side",
+        };
+        Self::new(TransportErrorCode::Parameter, reason)
+    }
+}
+
+impl fmt::Display for ParameterError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(malformed) => write!(formatter, "parameters: {malformed}"),
+            Self::Repeated(id) => write!(formatter, "parameter {id:#04x} occurs twice"),
+            Self::Missing(id) => write!(formatter, "parameter {id:#04x} is missing"),
+            Self::OutOfRange(id) => write!(formatter, "parameter {id:#04x} is out of range"),
+            Self::Forbidden(id) => write!(formatter, "parameter {id:#04x} comes from the wrong side"),
+        }
+    }
+}
+
+impl core::error::Error for ParameterError {}

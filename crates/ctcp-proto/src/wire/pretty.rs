@@ -1,0 +1,110 @@
+//! One line for a frame, for traces. Lengths of payloads, never their bytes.
+
+use core::fmt;
+
+use crate::wire::{AckFrame, Frame};
+
+impl fmt::Display for Frame<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Padding(count) => write!(formatter, "PADDING {count}"),
+            Self::Ping => formatter.write_str("PING"),
+            Self::Ack(ack) => ack.fmt(formatter),
+            Self::Source { index, floor, symbol } => {
+                write!(formatter, "SOURCE {index} floor {floor} ({} bytes)", symbol.len())
+            }
+            Self::Coded { first, length, density, key, floor, payload } => {
+                let end = first + u64::from(*length);
+                let bytes = payload.len();
+                write!(
+                    formatter,
+                    "CODED [{first}, {end}) key {key} density {density} floor {floor} ({bytes} bytes)"
+                )
+            }
+            Self::Recoded { first, coefficients, floor, payload } => {
+                let end = first + coefficients.len() as u64;
+                write!(formatter, "RECODED [{first}, {end}) floor {floor} ({} bytes)", payload.len())
+            }
+            Self::MaxData(credit) => write!(formatter, "MAX_DATA {credit}"),
+            Self::MaxStreamData { id, credit } => write!(formatter, "MAX_STREAM_DATA {id} {credit}"),
+            Self::MaxStreams(count) => write!(formatter, "MAX_STREAMS {count}"),
+            Self::ResetStream { id, code, final_size } => {
+                write!(formatter, "RESET_STREAM {id} code {code} final size {final_size}")
+            }
+            Self::StopSending { id, code } => write!(formatter, "STOP_SENDING {id} code {code}"),
+            Self::PathChallenge(data) => {
+                write!(formatter, "PATH_CHALLENGE {:016x}", u64::from_be_bytes(*data))
+            }
+            Self::PathResponse(data) => write!(formatter, "PATH_RESPONSE {:016x}", u64::from_be_bytes(*data)),
+            Self::Close { by_application, code, reason } => {
+                let who = if *by_application { "application" } else { "transport" };
+                // The peer's text: escaped, so that it cannot forge lines of a trace.
+                write!(formatter, "CLOSE by the {who} code {code} {reason:?}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for AckFrame {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "ACK {}", self.path)?;
+        for range in self.ranges.iter() {
+            match (range.start().0, range.end().0) {
+                (start, end) if start == end => write!(formatter, " {end}")?,
+                (start, end) => write!(formatter, " {end}..{start}")?,
+            }
+        }
+        let Self { delay, oldest_undecoded, oldest_unseen, known_end, reported_end, .. } = self;
+        write!(formatter, " delay {} us", delay.as_micros())?;
+        write!(formatter, " undecoded {oldest_undecoded} unseen {oldest_unseen} known {known_end}")?;
+        for interval in &self.intervals {
+            write!(formatter, " [{}, {}) misses {}", interval.first, interval.end, interval.missing)?;
+        }
+        write!(formatter, " reported {reported_end}")?;
+        match &self.ecn {
+            Some(ecn) => write!(formatter, " ecn {} {} {}", ecn.ect0, ecn.ect1, ecn.ce),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::id::{PacketNumber, PathId};
+    use crate::wire::{AckRanges, EcnCounts, MissingInterval};
+
+    #[test]
+    fn an_acknowledgement_is_one_line() {
+        let range = |start, end| PacketNumber(start)..=PacketNumber(end);
+        let ack = AckFrame {
+            path: PathId(1),
+            ranges: AckRanges::from_descending([range(8, 9), range(3, 3)]).expect("two ranges"),
+            delay: Duration::from_micros(25),
+            oldest_undecoded: 4,
+            oldest_unseen: 5,
+            known_end: 9,
+            intervals: vec![MissingInterval { first: 4, end: 6, missing: 1 }],
+            reported_end: 9,
+            ecn: Some(EcnCounts { ect0: 1, ect1: 0, ce: 2 }),
+        };
+        assert_eq!(
+            Frame::Ack(ack).to_string(),
+            "ACK path 1 9..8 3 delay 25 us undecoded 4 unseen 5 known 9 [4, 6) misses 1 reported 9 ecn 1 0 2"
+        );
+    }
+
+    #[test]
+    fn a_close_cannot_forge_a_line() {
+        let close = Frame::Close { by_application: true, code: 7, reason: "bye\nPING" };
+        assert_eq!(close.to_string(), r#"CLOSE by the application code 7 "bye\nPING""#);
+    }
+
+    #[test]
+    fn a_combination_shows_its_range_and_not_its_bytes() {
+        let coded = Frame::Coded { first: 7, length: 3, density: 15, key: 2, floor: 5, payload: &[1, 2] };
+        assert_eq!(coded.to_string(), "CODED [7, 10) key 2 density 15 floor 5 (2 bytes)");
+    }
+}
