@@ -1,0 +1,6 @@
+//! The repository as the chores see it: files, and Rust sources told apart into code and comments.
+
+pub(crate) mod functions;
+pub(crate) mod mask;
+pub(crate) mod rust;
+pub(crate) mod tree;

@@ -1,0 +1,80 @@
+//! `cargo xtask tidy`: the rules of the repository that a program can check, also run as a test.
+//!
+//! Each rule is a function of the tree and knows nothing of the others. Where a rule makes the code
+//! worse, a comment with the rule's name and the reason excuses one place: see [`excuses`].
+
+mod dependencies;
+mod documents;
+mod excuses;
+mod leftovers;
+mod paths;
+mod project;
+mod purity;
+mod size;
+mod unsafe_code;
+
+use std::fmt;
+
+use crate::requirements;
+use crate::source::tree::Tree;
+
+/// One thing to mend.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Violation {
+    pub(crate) path: String,
+    /// The line, or `None` when the file as a whole is meant.
+    pub(crate) line: Option<usize>,
+    /// The name of the rule, as excuses write it.
+    pub(crate) rule: &'static str,
+    pub(crate) what: String,
+    pub(crate) mend: &'static str,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, line, rule, what, mend } = self;
+        write!(formatter, "{path}:{}: {what} ({rule})\n    {mend}", line.unwrap_or(1))
+    }
+}
+
+/// Everything to mend, in the order of path and line.
+pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
+    let rules = [
+        dependencies::check,
+        documents::check,
+        leftovers::check,
+        paths::check,
+        project::check,
+        purity::check,
+        requirements::check,
+        size::check,
+        unsafe_code::check,
+    ];
+    let mut violations = excuses::apply(tree, rules.iter().flat_map(|rule| rule(tree)).collect());
+    violations.sort();
+    violations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_repository_is_tidy() {
+        let tree = Tree::read(&crate::root()).expect("a readable repository");
+        let violations: Vec<String> = check(&tree).iter().map(ToString::to_string).collect();
+        assert!(violations.is_empty(), "{} to mend:\n{}", violations.len(), violations.join("\n"));
+    }
+
+    #[test]
+    fn a_violation_says_where_it_is_and_how_to_mend_it() {
+        let violation = Violation {
+            path: "a.rs".into(),
+            line: Some(3),
+            rule: "leftovers",
+            what: "`dbg!`".into(),
+            mend: "remove it",
+        };
+        assert_eq!(violation.to_string(), "a.rs:3: `dbg!` (leftovers)\n    remove it");
+    }
+}

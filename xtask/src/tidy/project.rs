@@ -1,0 +1,62 @@
+//! The files that every visitor expects, and what every crate's manifest says.
+
+use super::Violation;
+use crate::source::tree::Tree;
+
+const RULE: &str = "project";
+
+/// Files at the root.
+const EXPECTED: [&str; 6] =
+    ["CHANGELOG.md", "CONTRIBUTING.md", "Cargo.lock", "LICENSE-APACHE", "LICENSE-MIT", "SECURITY.md"];
+
+/// Lines of every crate's manifest.
+const IN_MANIFESTS: [&str; 4] = [
+    "description = ",
+    "license.workspace = true",
+    "rust-version.workspace = true",
+    "[lints]\nworkspace = true",
+];
+
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    let violation =
+        |path: &str, what: String, mend| Violation { path: path.into(), line: None, rule: RULE, what, mend };
+    let mut violations = Vec::new();
+    for path in EXPECTED.iter().filter(|path| !tree.has(path)) {
+        violations.push(violation(path, "the file is missing".into(), "write it"));
+    }
+    if tree.file("CHANGELOG.md").is_some_and(|file| !file.text.contains("\n## [Unreleased]\n")) {
+        let mend = "add `## [Unreleased]` on top, where every change is noted that a user can notice";
+        violations.push(violation("CHANGELOG.md", "no section for unreleased changes".into(), mend));
+    }
+    for file in tree.files.iter().filter(|file| is_manifest(&file.path)) {
+        for line in IN_MANIFESTS.iter().filter(|line| !file.text.contains(**line)) {
+            let what = format!("the manifest does not say `{}`", line.replace('\n', " "));
+            violations.push(violation(&file.path, what, "add it: the workspace decides for all crates"));
+        }
+    }
+    violations
+}
+
+/// The manifest of a crate of the workspace; the fuzz targets are a workspace of their own.
+fn is_manifest(path: &str) -> bool {
+    path.ends_with("/Cargo.toml") && !path.starts_with("fuzz/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_files_and_sections_are_named() {
+        let tree = Tree::of(&[("CHANGELOG.md", "# Changelog\n"), ("Cargo.lock", ""), ("SECURITY.md", "")]);
+        let paths: Vec<String> = check(&tree).into_iter().map(|violation| violation.path).collect();
+        assert_eq!(paths, ["CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT", "CHANGELOG.md"]);
+    }
+
+    #[test]
+    fn a_manifest_follows_the_workspace() {
+        let tree = Tree::of(&[("crates/a/Cargo.toml", "[lints]\nworkspace = true\n")]);
+        let manifests = check(&tree).into_iter().filter(|violation| violation.path.ends_with(".toml"));
+        assert_eq!(manifests.count(), 3);
+    }
+}

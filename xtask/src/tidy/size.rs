@@ -1,0 +1,58 @@
+//! Files and functions that a reader can hold in mind.
+
+use super::Violation;
+use crate::source::tree::Tree;
+
+const RULE: &str = "size";
+
+/// The most lines of a file, its tests not counted.
+const FILE_LINES: usize = 600;
+
+/// The most lines of a function, from `fn` to the closing brace.
+const FUNCTION_LINES: usize = 70;
+
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (file, rust) in tree.rust() {
+        let mut add = |line, what, mend| {
+            violations.push(Violation { path: file.path.clone(), line, rule: RULE, what, mend });
+        };
+        let lines = rust.code_outside_tests().count();
+        if lines > FILE_LINES {
+            let what = format!("{lines} lines, the cap is {FILE_LINES}");
+            add(None, what, "split where a part has its own state or its own name");
+        }
+        for function in rust.functions.iter().filter(|function| !rust.is_test(function.first)) {
+            let lines = function.lines().count();
+            if lines > FUNCTION_LINES {
+                let what = format!("`{}` has {lines} lines, the cap is {FUNCTION_LINES}", function.name);
+                add(Some(function.first), what, "give a step of it a name and a function");
+            }
+        }
+    }
+    violations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, source: &str) -> Vec<Option<usize>> {
+        check(&Tree::of(&[(path, source)])).into_iter().map(|violation| violation.line).collect()
+    }
+
+    #[test]
+    fn a_function_of_seventy_lines_is_the_longest() {
+        let function = |lines: usize| format!("\nfn a() {{\n{}}}\n", "    b();\n".repeat(lines - 2));
+        assert!(found("a.rs", &function(70)).is_empty());
+        assert_eq!(found("a.rs", &function(71)), [Some(2)]);
+        assert!(found("crates/a/tests/b.rs", &function(71)).is_empty());
+    }
+
+    #[test]
+    fn a_file_of_six_hundred_lines_without_its_tests_is_the_longest() {
+        let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "    use a;\n".repeat(500));
+        assert!(found("a.rs", &format!("{}{tests}", "use a;\n".repeat(600))).is_empty());
+        assert_eq!(found("a.rs", &"use a;\n".repeat(601)), [None]);
+    }
+}
