@@ -15,7 +15,7 @@ pub(crate) fn check(result: &str, least_share: f64) -> io::Result<Vec<String>> {
     match result["goodput_share"].as_f64() {
         Some(share) if share >= least_share => {}
         Some(share) => {
-            complaints.push(format!("goodput is {share:.3} of the link, at least {least_share} wanted"))
+            complaints.push(format!("goodput is {share:.3} of the link, at least {least_share} wanted"));
         }
         None => complaints.push("the result has no goodput_share".into()),
     }
