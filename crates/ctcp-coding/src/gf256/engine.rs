@@ -3,10 +3,32 @@
 //! An [`Engine`] value exists only for an instruction set this processor has: that is what makes its
 //! safe methods sound. [`Engine::current`] is the fastest one unless [`Engine::force`] chose another.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod gfni;
 mod naive;
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod ssse3;
 
 use core::sync::atomic::{AtomicU8, Ordering};
+
+/// Whether this processor has all the features: asked at run time with `std`, at build time without.
+#[cfg(target_arch = "x86_64")]
+macro_rules! has_features {
+    ($($feature:tt),+) => {{
+        #[cfg(feature = "std")]
+        let has = true $(&& std::arch::is_x86_feature_detected!($feature))+;
+        #[cfg(not(feature = "std"))]
+        let has = true $(&& cfg!(target_feature = $feature))+;
+        has
+    }};
+}
+#[cfg(target_arch = "x86_64")]
+use has_features;
 
 /// Most outputs of one walk over the sources, over all engines.
 const SWEEP_OUTPUTS_MAX: usize = 4;
@@ -43,6 +65,14 @@ pub struct Engine(Kind);
 enum Kind {
     Naive(naive::Naive),
     Scalar(scalar::Scalar),
+    #[cfg(target_arch = "x86_64")]
+    Ssse3(ssse3::Ssse3),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(avx2::Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Gfni(gfni::Gfni),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(avx512::Avx512),
 }
 
 /// An engine of this build; whether the processor can run it is found at run time.
@@ -52,9 +82,17 @@ struct Candidate {
 }
 
 /// All engines, slowest first; the position plus one is the code in [`CURRENT`].
-const CANDIDATES: [Candidate; 2] = [
+const CANDIDATES: &[Candidate] = &[
     Candidate { name: "naive", detect: || Some(Kind::Naive(naive::Naive)) },
     Candidate { name: "scalar", detect: || Some(Kind::Scalar(scalar::Scalar)) },
+    #[cfg(target_arch = "x86_64")]
+    Candidate { name: "ssse3", detect: || ssse3::Ssse3::detect().map(Kind::Ssse3) },
+    #[cfg(target_arch = "x86_64")]
+    Candidate { name: "avx2", detect: || avx2::Avx2::detect().map(Kind::Avx2) },
+    #[cfg(target_arch = "x86_64")]
+    Candidate { name: "gfni", detect: || gfni::Gfni::detect().map(Kind::Gfni) },
+    #[cfg(target_arch = "x86_64")]
+    Candidate { name: "avx512", detect: || avx512::Avx512::detect().map(Kind::Avx512) },
 ];
 
 /// Code of the engine in use; 0 before the first use.
@@ -106,6 +144,14 @@ impl Engine {
         match self.0 {
             Kind::Naive(_) => "naive",
             Kind::Scalar(_) => "scalar",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Ssse3(_) => "ssse3",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Gfni(_) => "gfni",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512(_) => "avx512",
         }
     }
 
@@ -141,6 +187,14 @@ impl Engine {
         match self.0 {
             Kind::Naive(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
             Kind::Scalar(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Ssse3(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Gfni(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
         }
     }
 }

@@ -50,3 +50,52 @@ const fn products() -> [[u8; 256]; 256] {
     }
     table
 }
+
+/// For shuffles: `NIBBLES[c][i]` = c * i and `NIBBLES[c][16 + i]` = c * (16 i), for i below 16.
+#[cfg(target_arch = "x86_64")]
+pub(crate) static NIBBLES: [[u8; 32]; 256] = nibbles();
+
+/// For `gf2p8affineqb`: multiplication by c as an 8 x 8 bit matrix. The instruction takes output bit i from
+/// the parity of the input AND byte 7 - i of the matrix.
+#[cfg(target_arch = "x86_64")]
+pub(crate) static MATRICES: [u64; 256] = matrices();
+
+#[cfg(target_arch = "x86_64")]
+const fn nibbles() -> [[u8; 32]; 256] {
+    let products = products();
+    let mut table = [[0; 32]; 256];
+    let mut c = 0;
+    while c < 256 {
+        let mut i = 0;
+        while i < 16 {
+            table[c][i] = products[c][i];
+            table[c][16 + i] = products[c][16 * i];
+            i += 1;
+        }
+        c += 1;
+    }
+    table
+}
+
+#[cfg(target_arch = "x86_64")]
+const fn matrices() -> [u64; 256] {
+    let products = products();
+    let mut table = [0; 256];
+    let mut c = 0;
+    while c < 256 {
+        let mut column = 0;
+        while column < 8 {
+            // Column j of the matrix is the image of the input bit j.
+            let image = products[c][1 << column];
+            let mut row = 0;
+            while row < 8 {
+                let bit = (image >> row) as u64 & 1;
+                table[c] |= bit << (8 * (7 - row) + column);
+                row += 1;
+            }
+            column += 1;
+        }
+        c += 1;
+    }
+    table
+}

@@ -20,14 +20,14 @@ impl Kernel for Scalar {
         mode: Mode,
     ) {
         for (out, row) in outs.iter_mut().zip(rows) {
-            combine_range(out, row, sources, 0, mode);
+            combine_slice(out, row, sources, mode);
         }
     }
 }
 
-/// Combines the bytes `[start, out.len())`: everything here, the tail for the vector engines.
-pub(super) fn combine_range(out: &mut [u8], row: &[u8], sources: &[&[u8]], start: usize, mode: Mode) {
-    let mut at = start;
+/// One output; also what the vector engines do with outputs shorter than a register.
+pub(super) fn combine_slice(out: &mut [u8], row: &[u8], sources: &[&[u8]], mode: Mode) {
+    let mut at = 0;
     while at < out.len() {
         let end = out.len().min(at + TILE);
         let tile = &mut out[at..end];
