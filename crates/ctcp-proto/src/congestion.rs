@@ -1,1 +1,184 @@
-//! In the making.
+//! Congestion control: how many packets may be in flight on a path, and how fast they leave.
+//!
+//! A [`Controller`] is told what happens to each packet and answers with a window in packets (the paper's
+//! `tokens`) and a pacing rate. It knows nothing of what the packets hold: coding works inside its window
+//! and hides no loss from it (RFC 9265).
+//!
+//! ```text
+//!  on_sent   each packet that counts against the window
+//!  on_ack    once per newly acknowledged packet, in ascending order
+//!  on_loss   once per packet declared lost; one back-off per round trip is the controller's own affair
+//!  on_timeout  the retransmission time-out of the path passed
+//! ```
+
+use core::fmt::Debug;
+
+use ctcp_base::Instant;
+
+pub use crate::recovery::rtt::RttView;
+
+mod ctcp;
+mod reno;
+mod round;
+mod steady;
+
+use crate::PacketNumber;
+
+/// The smallest window any controller keeps: two packets, so that an acknowledgement comes without delay.
+pub(crate) const WINDOW_MIN: f64 = 2.0;
+
+/// The largest: 2^16 packets are 7 Gbit/s at 100 ms. It keeps a controller that measures nonsense finite.
+pub(crate) const WINDOW_MAX: f64 = 65_536.0;
+
+/// A packet left.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Sent {
+    /// When.
+    pub now: Instant,
+    /// Its number.
+    pub number: PacketNumber,
+    /// Bytes of its datagram.
+    pub size: u64,
+    /// Packets in flight, with it.
+    pub in_flight: u64,
+    /// Nothing more was there to send though the window had room.
+    pub is_app_limited: bool,
+}
+
+/// A packet was acknowledged for the first time, and it had not been declared lost.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Acked {
+    /// When the ACK arrived.
+    pub now: Instant,
+    /// The packet.
+    pub number: PacketNumber,
+    /// When it had left.
+    pub sent_time: Instant,
+    /// Bytes of its datagram.
+    pub size: u64,
+    /// Packets in flight behind the whole ACK.
+    pub in_flight: u64,
+    /// The largest packet number sent so far, which marks where the next round trip ends.
+    pub largest_sent: PacketNumber,
+    /// Round-trip times, this ACK's sample included.
+    pub rtt: RttView,
+    /// The paper's `p`, in `[0, 1]`.
+    pub loss_average: f64,
+    /// The packet left while the application had nothing more to send.
+    pub is_app_limited: bool,
+    /// The largest delivery rate of the last ten round trips in bytes a second, behind random loss.
+    pub delivery_rate: Option<f64>,
+    /// The ACK reported new congestion marks.
+    pub ecn_ce: bool,
+}
+
+/// A packet was declared lost.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Lost {
+    /// When.
+    pub now: Instant,
+    /// The packet.
+    pub number: PacketNumber,
+    /// When it had left.
+    pub sent_time: Instant,
+    /// Bytes of its datagram.
+    pub size: u64,
+    /// Packets in flight without it.
+    pub in_flight: u64,
+    /// The largest packet number sent so far.
+    pub largest_sent: PacketNumber,
+    /// Round-trip times.
+    pub rtt: RttView,
+    /// The paper's `p`, this loss included.
+    pub loss_average: f64,
+}
+
+/// Nothing was heard for the retransmission time-out.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct TimedOut {
+    /// When.
+    pub now: Instant,
+    /// Packets in flight.
+    pub in_flight: u64,
+    /// The largest packet number sent so far.
+    pub largest_sent: PacketNumber,
+    /// Round-trip times, as old as the last ACK.
+    pub rtt: RttView,
+}
+
+/// What a controller is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Looking for the capacity.
+    SlowStart,
+    /// Near it.
+    Avoidance,
+    /// A back-off is less than a round trip old.
+    Recovery,
+}
+
+/// A congestion control algorithm for one path.
+pub trait Controller: Debug + Send {
+    /// A packet that counts against the window left.
+    fn on_sent(&mut self, sent: &Sent);
+
+    /// A packet was acknowledged.
+    fn on_ack(&mut self, acked: &Acked);
+
+    /// A packet was lost.
+    fn on_loss(&mut self, lost: &Lost);
+
+    /// The retransmission time-out passed.
+    fn on_timeout(&mut self, timed_out: &TimedOut);
+
+    /// The full datagram of the path now has `bytes`.
+    fn on_datagram_size(&mut self, bytes: u64);
+
+    /// How many packets may be in flight (the paper's `tokens`), at least one.
+    fn window(&self) -> f64;
+
+    /// Bytes a second at which packets should leave; `None` before a round trip was measured.
+    fn pacing_rate(&self) -> Option<f64>;
+
+    /// What it is about.
+    fn phase(&self) -> Phase;
+
+    /// Its name, for logs and metrics.
+    fn name(&self) -> &'static str;
+}
+
+/// The algorithms, by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Ours: the paper's back-off made robust against noise, fast and with a small queue (`steady`).
+    #[default]
+    Default,
+    /// Algorithm 2 of the CTCP paper, to the letter.
+    Ctcp,
+    /// What standard TCP does (RFC 5681, RFC 6582), counted in packets.
+    Reno,
+}
+
+impl Algorithm {
+    /// A controller for a new path with full datagrams of `datagram_size` bytes.
+    #[must_use]
+    pub fn controller(self, datagram_size: u64) -> Box<dyn Controller> {
+        match self {
+            Self::Default => Box::new(steady::Steady::new(datagram_size)),
+            Self::Ctcp => Box::new(ctcp::Ctcp::new(datagram_size)),
+            Self::Reno => Box::new(reno::Reno::new(datagram_size)),
+        }
+    }
+}
+
+/// A pacing rate in bytes a second: `gain` times `window` packets of `datagram` bytes a round trip.
+fn pacing_rate(gain: f64, window: f64, datagram: u64, rtt: core::time::Duration) -> f64 {
+    gain * window * datagram as f64 / rtt.as_secs_f64().max(1e-6)
+}
+
+#[cfg(test)]
+mod tests;

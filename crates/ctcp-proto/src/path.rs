@@ -1,1 +1,5 @@
-//! In the making.
+//! What belongs to one path beside its packets: whether its address is real, and how large its datagrams may be.
+#![allow(dead_code, reason = "the connection that joins these policies grows on top of them")]
+
+pub(crate) mod mtu;
+pub(crate) mod validation;

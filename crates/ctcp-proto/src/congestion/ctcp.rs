@@ -1,0 +1,150 @@
+//! CTCP's congestion control to the letter (CTCP section 4.3, Algorithm 2).
+//!
+//! ```text
+//!   slow start   each ACK:  tokens += 1, until tokens > ss_threshold
+//!   avoidance    loss, once a round trip:  tokens *= RTTmin / RTT
+//!                else each ACK:            tokens += 1 / tokens
+//!   RTO          tokens = initial, slow start
+//! ```
+//!
+//! Three points where the text is wrong or silent:
+//! - It says one back-off per round trip; Algorithm 2 as printed backs off at every gap. Here: one per round trip.
+//! - An ACK that reveals a gap backs off *instead of* growing. Here packets are reported one by one, so growth
+//!   stops for the ACKs of one round trip only as far as they are the ones that reveal the loss.
+//! - Nothing ever sets `ss_threshold`, and slow start ignores loss. It starts infinite here, and the queue sets it:
+//!   when `RTTmin / RTT` of the last round trip says that a quarter of the packets in flight stand in a queue (but
+//!   at least four milliseconds: noise), the link is full, and the first back-off is taken at once. On a
+//!   link without queue the first loss *after* the rate stopped growing does it (see [`Plateau`]).
+//!
+//! RTTmin is that of the whole connection, RTT the acknowledged packet's own, unsmoothed: the profile needs clean
+//! samples. Requirement: C4
+
+use core::time::Duration;
+
+use super::round::{Plateau, Round};
+use super::{Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate};
+use crate::recovery::rtt::RttView;
+
+/// The paper's "initial token number", which it leaves open: TCP's initial window (RFC 6928).
+const INITIAL_TOKENS: f64 = 10.0;
+
+/// Slow start ends when RTTmin / RTT falls below it,
+const FULL_LINK: f64 = 0.75;
+
+/// unless the difference is within what a sleepy scheduler explains.
+const QUEUE_MIN: Duration = Duration::from_millis(4);
+
+/// Pacing spreads the window over the round trip; the surplus lets the window, not the pacer, be the limit.
+const PACING_GAIN: f64 = 1.2;
+
+/// In slow start the window doubles within the round trip.
+const PACING_GAIN_SLOW_START: f64 = 2.0;
+
+/// Algorithm 2.
+#[derive(Debug)]
+pub(super) struct Ctcp {
+    tokens: f64,
+    ss_threshold: f64,
+    /// Since the last back-off.
+    backed_off: Round,
+    plateau: Plateau,
+    is_recovering: bool,
+    datagram: u64,
+    rtt: Option<RttView>,
+}
+
+impl Ctcp {
+    /// A controller in slow start.
+    pub(super) fn new(datagram: u64) -> Self {
+        Self {
+            tokens: INITIAL_TOKENS,
+            ss_threshold: f64::INFINITY,
+            backed_off: Round::default(),
+            plateau: Plateau::default(),
+            is_recovering: false,
+            datagram,
+            rtt: None,
+        }
+    }
+
+    fn is_slow_start(&self) -> bool {
+        self.tokens <= self.ss_threshold
+    }
+
+    fn back_off(&mut self, rtt: &RttView, largest_sent: crate::PacketNumber) {
+        let beta = rtt.minimum_ever.as_secs_f64() / rtt.latest.as_secs_f64();
+        self.tokens = (self.tokens * beta.min(1.0)).max(WINDOW_MIN);
+        self.backed_off.begin(largest_sent);
+        self.is_recovering = true;
+    }
+
+    fn on_slow_start_ack(&mut self, acked: &Acked) {
+        if !acked.is_app_limited {
+            self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
+        }
+        let rtt = &acked.rtt;
+        let queue = rtt.standing.saturating_sub(rtt.minimum_ever);
+        let is_queueing =
+            queue > QUEUE_MIN && rtt.minimum_ever.as_secs_f64() < FULL_LINK * rtt.standing.as_secs_f64();
+        if is_queueing || self.plateau.on_ack(acked) {
+            self.back_off(rtt, acked.largest_sent);
+            // Below the tokens: slow start is over.
+            self.ss_threshold = self.tokens / 2.0;
+        }
+    }
+}
+
+impl Controller for Ctcp {
+    fn on_sent(&mut self, _sent: &Sent) {}
+
+    fn on_ack(&mut self, acked: &Acked) {
+        self.rtt = Some(acked.rtt);
+        if self.backed_off.is_behind(acked.number) {
+            self.is_recovering = false;
+        }
+        if self.is_slow_start() {
+            self.on_slow_start_ack(acked);
+        } else if !acked.is_app_limited {
+            self.tokens = (self.tokens + 1.0 / self.tokens).min(WINDOW_MAX);
+        }
+    }
+
+    fn on_loss(&mut self, lost: &Lost) {
+        if !self.is_slow_start() && self.backed_off.is_behind(lost.number) {
+            self.back_off(&lost.rtt, lost.largest_sent);
+        }
+    }
+
+    fn on_timeout(&mut self, timed_out: &TimedOut) {
+        self.tokens = INITIAL_TOKENS;
+        self.ss_threshold = f64::INFINITY;
+        self.plateau = Plateau::default();
+        self.backed_off.begin(timed_out.largest_sent);
+        self.is_recovering = false;
+    }
+
+    fn on_datagram_size(&mut self, bytes: u64) {
+        self.datagram = bytes;
+    }
+
+    fn window(&self) -> f64 {
+        self.tokens
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        let gain = if self.is_slow_start() { PACING_GAIN_SLOW_START } else { PACING_GAIN };
+        self.rtt.map(|rtt| pacing_rate(gain, self.tokens, self.datagram, rtt.smoothed))
+    }
+
+    fn phase(&self) -> Phase {
+        match (self.is_slow_start(), self.is_recovering) {
+            (true, _) => Phase::SlowStart,
+            (false, true) => Phase::Recovery,
+            (false, false) => Phase::Avoidance,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "ctcp"
+    }
+}

@@ -1,0 +1,225 @@
+//! How large the datagrams of a path may be (datagram packetization layer path MTU discovery, RFC 8899).
+//!
+//! ```text
+//!              probe acked: size rises       nothing left to try
+//!   Searching <----------------+---------------------> Settled --- 600 s ---> Searching
+//!       |                      |                          |
+//!       +----- several large packets in a row lost -------+
+//!                              v
+//!                      Suspicious: a base probe must pass ...   (else it is an outage: keep asking)
+//!                              v
+//!                      Verifying: ... and PROBES_MAX probes of the current size fail: back to the base
+//! ```
+//!
+//! Random loss looks like a black hole and like a probe too big. So a size is given up only after
+//! [`PROBES_MAX`] probes of it were lost, and what works is given up only when the base size passes
+//! while probes of the current one do not. Probes are PING and PADDING, lost ones no loss of the path.
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+/// Every path must carry it (RFC 8899 BASE_PLPMTU).
+pub(crate) const BASE: u64 = 1200;
+
+/// UDP payload of a 1500-byte link under IPv4. The first size tried.
+pub(crate) const ETHERNET_V4: u64 = 1472;
+
+/// The same under IPv6.
+pub(crate) const ETHERNET_V6: u64 = 1452;
+
+/// How many probes of a size must be lost before it counts as too big (RFC 8899 MAX_PROBES). At 30 % loss three
+/// are lost by chance once in 37 searches; the raise timer corrects it.
+pub(crate) const PROBES_MAX: u32 = 3;
+
+/// When a settled search tries larger sizes again (RFC 8899 PMTU_RAISE_TIMER).
+pub(crate) const RAISE_INTERVAL: Duration = Duration::from_secs(600);
+
+/// How many packets larger than the base must be lost in a row to suspect a black hole. At 30 % random loss it
+/// happens once in 10^5 packets, and costs two probes.
+const SUSPICIOUS_LOSSES: u32 = 10;
+
+/// The search ends when the unknown is smaller than this: a packet gains less than a percent.
+const STEP: u64 = 12;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// `lost` probes of `size` were lost so far.
+    Searching {
+        size: u64,
+        lost: u32,
+    },
+    Settled {
+        raise_at: Instant,
+    },
+    Suspicious,
+    Verifying {
+        lost: u32,
+    },
+}
+
+/// The search for the largest datagram of one path.
+#[derive(Clone, Debug)]
+pub(crate) struct MtuDiscovery {
+    current: u64,
+    /// No larger size is tried: what the peer takes and we can send.
+    ceiling: u64,
+    /// The smallest size known not to pass, or one beyond the ceiling.
+    too_big: u64,
+    phase: Phase,
+    /// The probe under way.
+    probing: Option<u64>,
+    large_losses: u32,
+}
+
+impl MtuDiscovery {
+    /// A search from [`BASE`] up to `ceiling` (the smaller of the peer's `datagram_size_max` and our own cap).
+    pub(crate) fn new(now: Instant, ceiling: u64) -> Self {
+        let ceiling = ceiling.max(BASE);
+        let mut search = Self {
+            current: BASE,
+            ceiling,
+            too_big: ceiling + 1,
+            phase: Phase::Settled { raise_at: now },
+            probing: None,
+            large_losses: 0,
+        };
+        search.go_on(now);
+        search
+    }
+
+    /// The largest datagram known to pass.
+    pub(crate) fn current(&self) -> u64 {
+        self.current
+    }
+
+    /// The size of a probe to send now. It repeats until [`Self::on_probe_sent`].
+    pub(crate) fn poll_probe(&mut self, now: Instant) -> Option<u64> {
+        if self.probing.is_some() {
+            return None;
+        }
+        if matches!(self.phase, Phase::Settled { raise_at } if raise_at <= now) {
+            self.too_big = self.ceiling + 1;
+            self.go_on(now);
+        }
+        match self.phase {
+            Phase::Searching { size, .. } => Some(size),
+            Phase::Settled { .. } => None,
+            Phase::Suspicious => Some(BASE),
+            Phase::Verifying { .. } => Some(self.current),
+        }
+    }
+
+    /// The probe of [`Self::poll_probe`] left.
+    pub(crate) fn on_probe_sent(&mut self, size: u64) {
+        self.probing = Some(size);
+    }
+
+    /// A probe arrived.
+    pub(crate) fn on_probe_acked(&mut self, now: Instant, size: u64) {
+        self.probing = None;
+        match self.phase {
+            Phase::Suspicious if size < self.current => self.phase = Phase::Verifying { lost: 0 },
+            Phase::Suspicious | Phase::Verifying { .. } => self.clear_suspicion(now),
+            Phase::Searching { .. } | Phase::Settled { .. } => {
+                if size > self.current && size <= self.ceiling {
+                    self.current = size;
+                    self.too_big = self.too_big.max(size + 1);
+                    self.large_losses = 0;
+                }
+                self.go_on(now);
+            }
+        }
+    }
+
+    /// A probe was lost.
+    pub(crate) fn on_probe_lost(&mut self, now: Instant, size: u64) {
+        self.probing = None;
+        match self.phase {
+            Phase::Searching { size: searched, lost } if searched == size => {
+                self.phase = Phase::Searching { size, lost: lost + 1 };
+                if lost + 1 >= PROBES_MAX {
+                    self.on_too_big(now, size);
+                }
+            }
+            Phase::Verifying { lost } if size == self.current => {
+                self.phase = Phase::Verifying { lost: lost + 1 };
+                if lost + 1 >= PROBES_MAX {
+                    self.too_big = self.current;
+                    self.current = BASE;
+                    self.large_losses = 0;
+                    self.go_on(now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The operating system refused a datagram of this size, or [`PROBES_MAX`] probes of it were lost.
+    pub(crate) fn on_too_big(&mut self, now: Instant, size: u64) {
+        self.probing = None;
+        self.too_big = self.too_big.min(size.max(BASE + 1));
+        if self.current >= self.too_big {
+            self.current = BASE;
+        }
+        self.go_on(now);
+    }
+
+    /// An ordinary packet of `size` was acknowledged.
+    pub(crate) fn on_packet_acked(&mut self, now: Instant, size: u64) {
+        if size <= BASE {
+            return;
+        }
+        self.large_losses = 0;
+        // Any packet of the current size proves as much as a probe.
+        if size >= self.current && matches!(self.phase, Phase::Suspicious | Phase::Verifying { .. }) {
+            self.clear_suspicion(now);
+        }
+    }
+
+    /// An ordinary packet of `size` was lost.
+    pub(crate) fn on_packet_lost(&mut self, size: u64) {
+        if size <= BASE || self.current <= BASE {
+            return;
+        }
+        self.large_losses += 1;
+        let is_calm = matches!(self.phase, Phase::Searching { .. } | Phase::Settled { .. });
+        if is_calm && self.large_losses >= SUSPICIOUS_LOSSES {
+            self.phase = Phase::Suspicious;
+        }
+    }
+
+    /// When [`Self::poll_probe`] has something new.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Settled { raise_at } if self.current < self.ceiling => Some(raise_at),
+            _ => None,
+        }
+    }
+
+    fn clear_suspicion(&mut self, now: Instant) {
+        self.large_losses = 0;
+        self.go_on(now);
+    }
+
+    /// Chooses the next size to try: the largest first, for most paths carry it, then the usual ones, then halves.
+    fn go_on(&mut self, now: Instant) {
+        let largest = self.too_big - 1;
+        let size = if largest < self.current + STEP && largest < self.ceiling || largest <= self.current {
+            None
+        } else if largest == self.ceiling {
+            Some(largest)
+        } else {
+            let usual =
+                [ETHERNET_V4, ETHERNET_V6].into_iter().find(|&size| self.current < size && size <= largest);
+            Some(usual.unwrap_or(self.current + (largest - self.current).div_ceil(2)))
+        };
+        self.phase = match size {
+            Some(size) => Phase::Searching { size, lost: 0 },
+            None => Phase::Settled { raise_at: now + RAISE_INTERVAL },
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests;

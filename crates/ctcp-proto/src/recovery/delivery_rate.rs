@@ -1,0 +1,163 @@
+//! How fast the path delivers, in bytes a second, measured at acknowledgements.
+//!
+//! Shape after draft-ietf-ccwg-bbr section 4.1: each packet carries a snapshot of how much had been delivered
+//! when it was sent; its acknowledgement says how much was delivered since, over the longer of the time it took
+//! to send that much and to acknowledge it. Lost packets do not count, so this is the rate behind the loss.
+//! The maximum over about ten round trips stands for the bottleneck.
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+use super::sliding::SlidingMaximum;
+
+/// How many round trips a maximum counts.
+const WINDOW_ROUNDS: u64 = 10;
+
+/// What a packet remembers of the moment it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DeliverySnapshot {
+    delivered: u64,
+    delivered_time: Instant,
+    first_sent_time: Instant,
+    is_app_limited: bool,
+}
+
+impl DeliverySnapshot {
+    /// A snapshot of a path that delivered nothing yet.
+    pub(crate) fn empty(now: Instant) -> Self {
+        Self { delivered: 0, delivered_time: now, first_sent_time: now, is_app_limited: false }
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RateSample {
+    /// Bytes a second.
+    pub(crate) rate: f64,
+    /// The sender had nothing to send in that time: the path may be faster.
+    pub(crate) is_app_limited: bool,
+    /// This acknowledgement began a new round trip.
+    pub(crate) is_round_start: bool,
+}
+
+/// Measures the delivery rate of one path.
+#[derive(Clone, Debug)]
+pub(crate) struct DeliveryRate {
+    delivered: u64,
+    delivered_time: Instant,
+    first_sent_time: Instant,
+    /// While `delivered` is below it, samples are limited by the application.
+    app_limited_until: Option<u64>,
+    round: u64,
+    round_ends_at: u64,
+    maximum: SlidingMaximum,
+    /// The newest packet of the acknowledgement being read: its snapshot and send time.
+    newest: Option<(DeliverySnapshot, Instant)>,
+}
+
+impl DeliveryRate {
+    /// A meter without measurements.
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            delivered: 0,
+            delivered_time: now,
+            first_sent_time: now,
+            app_limited_until: None,
+            round: 0,
+            round_ends_at: 0,
+            maximum: SlidingMaximum::new(WINDOW_ROUNDS),
+            newest: None,
+        }
+    }
+
+    /// The snapshot for a packet that is sent now, while `bytes_in_flight` (without it) are under way.
+    pub(crate) fn on_sent(&mut self, now: Instant, bytes_in_flight: u64) -> DeliverySnapshot {
+        if bytes_in_flight == 0 {
+            self.first_sent_time = now;
+            self.delivered_time = now;
+        }
+        DeliverySnapshot {
+            delivered: self.delivered,
+            delivered_time: self.delivered_time,
+            first_sent_time: self.first_sent_time,
+            is_app_limited: self.app_limited_until.is_some(),
+        }
+    }
+
+    /// The sender has room and nothing to send, while `bytes_in_flight` are under way.
+    pub(crate) fn on_app_limited(&mut self, bytes_in_flight: u64) {
+        self.app_limited_until = Some(self.delivered + bytes_in_flight.max(1));
+    }
+
+    /// A packet of `size` bytes sent at `sent` was acknowledged. Call it for each newly acknowledged packet in
+    /// ascending order, then [`Self::finish_ack`].
+    pub(crate) fn on_packet_acked(
+        &mut self,
+        now: Instant,
+        snapshot: DeliverySnapshot,
+        sent: Instant,
+        size: u64,
+    ) {
+        self.delivered += size;
+        self.delivered_time = now;
+        let is_newer = self.newest.is_none_or(|(newest, newest_sent)| {
+            snapshot.delivered > newest.delivered
+                || snapshot.delivered == newest.delivered && sent >= newest_sent
+        });
+        if is_newer {
+            self.newest = Some((snapshot, sent));
+            // The next sending interval begins where this packet left.
+            self.first_sent_time = sent;
+        }
+    }
+
+    /// Ends the reading of one acknowledgement. `minimum_rtt` guards against samples over an instant that a
+    /// burst of acknowledgements makes look fast.
+    pub(crate) fn finish_ack(&mut self, now: Instant, minimum_rtt: Duration) -> Option<RateSample> {
+        if self.app_limited_until.is_some_and(|until| self.delivered > until) {
+            self.app_limited_until = None;
+        }
+        let (snapshot, sent) = self.newest.take()?;
+        let is_round_start = snapshot.delivered >= self.round_ends_at;
+        if is_round_start {
+            self.round += 1;
+            self.round_ends_at = self.delivered;
+        }
+        let sending = sent - snapshot.first_sent_time;
+        let acknowledging = now - snapshot.delivered_time;
+        let interval = sending.max(acknowledging);
+        if interval.is_zero() || interval < minimum_rtt {
+            return None;
+        }
+        let rate = (self.delivered - snapshot.delivered) as f64 / interval.as_secs_f64();
+        // A limited sample may prove the path faster than we knew, never slower.
+        if !snapshot.is_app_limited || rate > self.maximum().unwrap_or(0.0) {
+            self.maximum.insert(self.round, rate as u64);
+        }
+        Some(RateSample { rate, is_app_limited: snapshot.is_app_limited, is_round_start })
+    }
+
+    /// The largest rate of about the last ten round trips, bytes a second.
+    pub(crate) fn maximum(&self) -> Option<f64> {
+        self.maximum.maximum(self.round).map(|rate| rate as f64)
+    }
+
+    /// Whether packets sent now are limited by the application.
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.app_limited_until.is_some()
+    }
+
+    /// Bytes delivered since the beginning.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Round trips since the beginning.
+    pub(crate) fn round(&self) -> u64 {
+        self.round
+    }
+}
+
+#[cfg(test)]
+mod tests;

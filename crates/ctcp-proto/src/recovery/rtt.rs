@@ -1,0 +1,227 @@
+//! Round-trip times of one path: latest, smoothed and varying (RFC 9002 section 5), the minimum that stands for
+//! the empty path, and the *standing* time of the last round.
+//!
+//! Why so many: the paper's back-off `RTTmin / RTT` (CTCP 4.3) is starved by noise in RTT and poisoned by a
+//! RTTmin that belongs to a route long gone. `minimum` therefore slides over ten seconds, and `standing` is
+//! the minimum of about the last round trip: a queue lifts every sample of a round, a late wake-up only some.
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+use super::sliding::SlidingMinimum;
+
+/// Assumed before the first sample (RFC 9002 section 6.2.2).
+pub(crate) const INITIAL_RTT: Duration = Duration::from_millis(333);
+
+/// How long a minimum counts: long enough to contain a moment of empty queues, short enough that a moved route
+/// is believed soon.
+pub(crate) const MINIMUM_WINDOW: Duration = Duration::from_secs(10);
+
+/// Timers and peers are no finer than this (RFC 9002 section 6.1.2).
+pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
+
+/// The shortest sample we believe; it keeps `RTTmin / RTT` and rates finite.
+const SMALLEST_SAMPLE: Duration = Duration::from_micros(1);
+
+/// The round-trip times of a path as congestion control sees them. Before the first sample all are the initial guess.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RttView {
+    /// The newest sample, the peer's acknowledgement delay taken off (the paper's RTT).
+    pub latest: Duration,
+    /// The exponentially smoothed time (RFC 9002 section 5.3).
+    pub smoothed: Duration,
+    /// The smoothed deviation from it.
+    pub variance: Duration,
+    /// The smallest of the last ten seconds.
+    pub minimum: Duration,
+    /// The smallest of the path's life (the paper's RTTmin, to the letter).
+    pub minimum_ever: Duration,
+    /// The smallest of about the last round trip.
+    pub standing: Duration,
+}
+
+impl RttView {
+    /// The part of the standing time that is queue: what it has above the minimum.
+    #[must_use]
+    pub fn standing_queue(&self) -> Duration {
+        self.standing.saturating_sub(self.minimum)
+    }
+}
+
+/// Estimates the round-trip times of one path.
+#[derive(Clone, Debug)]
+pub(crate) struct RttEstimator {
+    initial: Duration,
+    samples: Option<Samples>,
+    minimum: SlidingMinimum,
+    round: SlidingMinimum,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Samples {
+    latest: Duration,
+    smoothed: Duration,
+    variance: Duration,
+    minimum_ever: Duration,
+}
+
+impl RttEstimator {
+    /// An estimator that answers `initial` until it has a sample.
+    pub(crate) fn new(initial: Duration) -> Self {
+        let initial = initial.max(SMALLEST_SAMPLE);
+        Self {
+            initial,
+            samples: None,
+            minimum: SlidingMinimum::new(nanos(MINIMUM_WINDOW)),
+            round: SlidingMinimum::new(nanos(initial)),
+        }
+    }
+
+    /// Takes a sample: `rtt` from sending a packet to its acknowledgement, of which the peer says it spent
+    /// `ack_delay` waiting. The caller caps `ack_delay` at what the peer promised.
+    pub(crate) fn on_sample(&mut self, now: Instant, rtt: Duration, ack_delay: Duration) {
+        let rtt = rtt.max(SMALLEST_SAMPLE);
+        // RFC 9002 5.2: the minimum ignores the delay, so that a lying peer cannot push it below the path's.
+        self.minimum.insert(now.as_nanos(), nanos(rtt));
+        let floor = self.minimum.minimum(now.as_nanos()).map_or(rtt, Duration::from_nanos);
+        let latest = rtt.saturating_sub(ack_delay).max(floor);
+        self.samples = Some(match self.samples {
+            None => Samples { latest, smoothed: latest, variance: latest / 2, minimum_ever: rtt },
+            Some(old) => Samples {
+                latest,
+                // The variance first: it is taken against the old average (RFC 9002 5.3).
+                variance: (old.variance * 3 + old.smoothed.abs_diff(latest)) / 4,
+                smoothed: (old.smoothed * 7 + latest) / 8,
+                minimum_ever: old.minimum_ever.min(rtt),
+            },
+        });
+        self.round.resize(nanos(self.smoothed()));
+        self.round.insert(now.as_nanos(), nanos(latest));
+    }
+
+    /// Whether anything here was measured.
+    pub(crate) fn has_sample(&self) -> bool {
+        self.samples.is_some()
+    }
+
+    /// The newest sample.
+    pub(crate) fn latest(&self) -> Duration {
+        self.samples.map_or(self.initial, |samples| samples.latest)
+    }
+
+    /// The smoothed round-trip time.
+    pub(crate) fn smoothed(&self) -> Duration {
+        self.samples.map_or(self.initial, |samples| samples.smoothed)
+    }
+
+    /// The smoothed deviation.
+    pub(crate) fn variance(&self) -> Duration {
+        self.samples.map_or(self.initial / 2, |samples| samples.variance)
+    }
+
+    /// The smallest sample of the last [`MINIMUM_WINDOW`].
+    pub(crate) fn minimum(&self, now: Instant) -> Duration {
+        self.minimum.minimum(now.as_nanos()).map_or(self.initial, Duration::from_nanos)
+    }
+
+    /// The smallest sample ever.
+    pub(crate) fn minimum_ever(&self) -> Duration {
+        self.samples.map_or(self.initial, |samples| samples.minimum_ever)
+    }
+
+    /// The smallest sample of about the last round trip.
+    pub(crate) fn standing(&self, now: Instant) -> Duration {
+        self.round.minimum(now.as_nanos()).map_or(self.initial, Duration::from_nanos)
+    }
+
+    /// All of them, for congestion control.
+    pub(crate) fn view(&self, now: Instant) -> RttView {
+        RttView {
+            latest: self.latest(),
+            smoothed: self.smoothed(),
+            variance: self.variance(),
+            minimum: self.minimum(now),
+            minimum_ever: self.minimum_ever(),
+            standing: self.standing(now),
+        }
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    #[test]
+    fn before_the_first_sample_the_initial_guess_stands() {
+        let rtt = RttEstimator::new(INITIAL_RTT);
+        assert!(!rtt.has_sample());
+        assert_eq!(rtt.smoothed(), INITIAL_RTT);
+        assert_eq!(rtt.standing(at(5)), INITIAL_RTT);
+    }
+
+    #[test]
+    fn the_first_sample_replaces_the_guess_and_the_next_move_the_average_by_an_eighth() {
+        let mut rtt = RttEstimator::new(INITIAL_RTT);
+        rtt.on_sample(at(0), ms(80), ms(0));
+        assert_eq!((rtt.smoothed(), rtt.variance()), (ms(80), ms(40)));
+        rtt.on_sample(at(1), ms(160), ms(0));
+        assert_eq!((rtt.smoothed(), rtt.variance()), (ms(90), ms(50)));
+    }
+
+    #[test]
+    fn the_acknowledgement_delay_is_taken_off_but_never_below_the_minimum() {
+        let mut rtt = RttEstimator::new(INITIAL_RTT);
+        rtt.on_sample(at(0), ms(20), ms(15));
+        assert_eq!(rtt.latest(), ms(20), "a first sample is its own minimum");
+        rtt.on_sample(at(1), ms(28), ms(5));
+        assert_eq!(rtt.latest(), ms(23));
+        rtt.on_sample(at(2), ms(28), ms(25));
+        assert_eq!(rtt.latest(), ms(20));
+        assert_eq!(rtt.minimum(at(2)), ms(20));
+    }
+
+    #[test]
+    fn a_longer_route_replaces_the_minimum_after_ten_seconds_but_not_the_minimum_ever() {
+        let mut rtt = RttEstimator::new(INITIAL_RTT);
+        rtt.on_sample(at(0), ms(20), ms(0));
+        for millis in (100..=10_500).step_by(100) {
+            rtt.on_sample(at(millis), ms(50), ms(0));
+        }
+        assert_eq!(rtt.minimum(at(10_500)), ms(50));
+        assert_eq!(rtt.minimum_ever(), ms(20));
+    }
+
+    #[test]
+    fn noise_on_some_samples_of_a_round_does_not_lift_the_standing_time_but_a_queue_does() {
+        let mut rtt = RttEstimator::new(INITIAL_RTT);
+        for millis in 0..100 {
+            rtt.on_sample(at(millis), ms(20 + millis % 5), ms(0));
+        }
+        assert_eq!(rtt.standing(at(100)), ms(20));
+        for millis in 100..140 {
+            rtt.on_sample(at(millis), ms(30 + millis % 5), ms(0));
+        }
+        assert_eq!(rtt.standing(at(140)), ms(30));
+        assert_eq!(rtt.view(at(140)).standing_queue(), ms(10));
+    }
+
+    #[test]
+    fn a_sample_of_nothing_is_still_a_positive_time() {
+        let mut rtt = RttEstimator::new(INITIAL_RTT);
+        rtt.on_sample(at(0), ms(0), ms(0));
+        assert!(rtt.minimum(at(0)) > Duration::ZERO && rtt.smoothed() > Duration::ZERO);
+    }
+}

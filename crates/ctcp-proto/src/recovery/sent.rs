@@ -1,0 +1,441 @@
+//! The ledger of the packets one path sent: what each held, whether it arrived, is lost, or nobody knows yet.
+//!
+//! ```text
+//!                 ACK names it                      ACK names it all the same (spurious loss)
+//!   Outstanding ---------------> Acked   <--------------------------------+
+//!        |                                                                |
+//!        |  3 newer ones arrived, or 9/8 round trips passed               |
+//!        +--------------------------------------------------> Lost -------+
+//!                                                              |  remembered for a while
+//!                                                              v
+//!                                                           forgotten
+//! ```
+//!
+//! Slots stand in a queue by packet number, so that every question is an index. Numbers the sender skipped have
+//! a slot too: acknowledging one, or one not sent yet, is an optimistic ACK and a fault of the peer.
+//!
+//! An ACK repeats what former ones said. Each acknowledged slot therefore knows where its run of acknowledged
+//! numbers ends, and a repeated range costs one step instead of its length.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use ctcp_base::Instant;
+
+use super::delivery_rate::DeliverySnapshot;
+use super::loss::LossThresholds;
+use crate::id::PacketNumber;
+
+/// How many packet numbers a ledger spans. The congestion window stays far below; the limit stops a sender whose
+/// packets are neither acknowledged nor lost. At about 100 bytes a slot it is 13 MB.
+pub(crate) const SPAN_MAX: usize = 1 << 17;
+
+/// How many times the loss delay a lost packet is remembered, so that a late ACK of it teaches us reordering.
+const MEMORY_OF_LOST: u32 = 4;
+
+/// A packet as it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SentPacket<C> {
+    /// Its number on its path.
+    pub(crate) number: PacketNumber,
+    /// When it left.
+    pub(crate) time: Instant,
+    /// The bytes of its datagram.
+    pub(crate) size: u64,
+    /// Whether the peer must acknowledge it.
+    pub(crate) ack_eliciting: bool,
+    /// Whether it counts against the congestion window.
+    pub(crate) in_flight: bool,
+    /// Whether it looks for a larger MTU: its loss is no loss.
+    pub(crate) is_mtu_probe: bool,
+    /// What had been delivered when it left.
+    pub(crate) delivery: DeliverySnapshot,
+    /// What it held.
+    pub(crate) contents: C,
+}
+
+/// A packet that an ACK named for the first time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AckedPacket<C> {
+    /// As it was sent.
+    pub(crate) packet: SentPacket<C>,
+    /// [`SentPackets::poll_expired`] had reported it.
+    pub(crate) was_expired: bool,
+    /// It had been declared lost: not a loss, but reordering.
+    pub(crate) was_lost: Option<SpuriousLoss>,
+}
+
+/// How wrong a declaration of loss was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SpuriousLoss {
+    /// By how many packet numbers the largest acknowledged one was ahead when it arrived after all.
+    pub(crate) distance: u64,
+    /// How long after its sending the ACK came.
+    pub(crate) age: Duration,
+    /// How many packets were acknowledged or lost since it was declared lost (to take the loss out of an average).
+    pub(crate) outcomes_since: u64,
+}
+
+/// A packet declared lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LostPacket<C> {
+    /// As it was sent.
+    pub(crate) packet: SentPacket<C>,
+    /// [`SentPackets::poll_expired`] had reported it.
+    pub(crate) was_expired: bool,
+}
+
+/// What an ACK meant as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AckSummary {
+    /// When the largest number of the ACK was sent, if the ACK is the first to name it and names a new
+    /// ack-eliciting packet: the sample of RFC 9002 section 5.1.
+    pub(crate) rtt_sample_from: Option<Instant>,
+    /// How many packets it was the first to name.
+    pub(crate) newly_acked: u64,
+    /// Whether one of them was ack-eliciting.
+    pub(crate) has_ack_eliciting: bool,
+}
+
+/// The peer acknowledged a number that was never sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OptimisticAck {
+    /// The number.
+    pub(crate) number: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Slot<C> {
+    /// Never sent.
+    Skipped,
+    /// Under way.
+    Outstanding(SentPacket<C>),
+    /// Declared lost when `outcome` packets had been resolved, `since` then.
+    Lost { packet: SentPacket<C>, outcome: u64, since: Instant },
+    /// Arrived; the numbers up to `next` (exclusive) did so too or were never sent.
+    Acked { next: u64 },
+}
+
+/// The ledger of one path. `C` is what a packet held.
+#[derive(Clone, Debug)]
+pub(crate) struct SentPackets<C> {
+    slots: VecDeque<Slot<C>>,
+    /// The number of the first slot.
+    base: u64,
+    /// No number below it is outstanding.
+    first_outstanding: u64,
+    /// Outstanding packets below it were reported as expired.
+    expired_until: u64,
+    largest_acked: Option<u64>,
+    packets_in_flight: u64,
+    bytes_in_flight: u64,
+    ack_eliciting_outstanding: u64,
+    last_ack_eliciting: Option<Instant>,
+    /// Packets resolved so far.
+    outcomes: u64,
+    /// The ranges of the ACK being read, for turning them upwards.
+    ranges: Vec<(u64, u64)>,
+}
+
+impl<C> SentPackets<C> {
+    /// An empty ledger whose first packet number is 0.
+    pub(crate) fn new() -> Self {
+        Self {
+            slots: VecDeque::new(),
+            base: 0,
+            first_outstanding: 0,
+            expired_until: 0,
+            largest_acked: None,
+            packets_in_flight: 0,
+            bytes_in_flight: 0,
+            ack_eliciting_outstanding: 0,
+            last_ack_eliciting: None,
+            outcomes: 0,
+            ranges: Vec::new(),
+        }
+    }
+
+    /// The smallest number the next packet may have.
+    pub(crate) fn next_number(&self) -> PacketNumber {
+        PacketNumber(self.base + self.slots.len() as u64)
+    }
+
+    /// Whether another packet can be recorded. `false` only when far more is unresolved than any window allows.
+    pub(crate) fn has_room(&self) -> bool {
+        self.slots.len() < SPAN_MAX
+    }
+
+    /// Records a packet. Numbers go up; numbers left out count as never sent.
+    pub(crate) fn on_sent(&mut self, packet: SentPacket<C>) {
+        let number = packet.number.0;
+        assert!(number >= self.next_number().0, "packet numbers never repeat");
+        while self.next_number().0 < number {
+            self.slots.push_back(Slot::Skipped);
+        }
+        if packet.in_flight {
+            self.packets_in_flight += 1;
+            self.bytes_in_flight += packet.size;
+        }
+        if packet.ack_eliciting {
+            self.ack_eliciting_outstanding += 1;
+            self.last_ack_eliciting = Some(packet.time);
+        }
+        self.slots.push_back(Slot::Outstanding(packet));
+    }
+
+    /// Reads an ACK: `ranges` are inclusive `(first, last)` pairs, downwards from the largest. Packets it is the
+    /// first to name are appended to `acked` in ascending order.
+    ///
+    /// # Errors
+    /// [`OptimisticAck`] when it names a number that was never sent; then nothing changed.
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Instant,
+        ranges: impl IntoIterator<Item = (u64, u64)>,
+        acked: &mut Vec<AckedPacket<C>>,
+    ) -> Result<AckSummary, OptimisticAck> {
+        let mut upwards = core::mem::take(&mut self.ranges);
+        upwards.clear();
+        upwards.extend(ranges);
+        upwards.reverse();
+        let outcome = self.check_ranges(&upwards).map(|()| self.apply_ranges(now, &upwards, acked));
+        self.ranges = upwards;
+        outcome
+    }
+
+    fn check_ranges(&self, ranges: &[(u64, u64)]) -> Result<(), OptimisticAck> {
+        for &(first, last) in ranges {
+            if last >= self.next_number().0 {
+                return Err(OptimisticAck { number: last });
+            }
+            let mut number = first.max(self.base);
+            while number <= last {
+                number = match self.slot(number) {
+                    Some(Slot::Skipped) => return Err(OptimisticAck { number }),
+                    Some(Slot::Acked { next }) => (*next).max(number + 1),
+                    _ => number + 1,
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_ranges(
+        &mut self,
+        now: Instant,
+        ranges: &[(u64, u64)],
+        acked: &mut Vec<AckedPacket<C>>,
+    ) -> AckSummary {
+        let largest = ranges.last().map(|range| range.1);
+        self.largest_acked = self.largest_acked.max(largest);
+        let mut summary = AckSummary::default();
+        let mut largest_sent = None;
+        for &(first, last) in ranges {
+            let mut number = first.max(self.base);
+            while number <= last {
+                let (next, newly) = self.acknowledge(now, number, last);
+                number = next;
+                let Some(newly) = newly else { continue };
+                summary.newly_acked += 1;
+                summary.has_ack_eliciting |= newly.packet.ack_eliciting;
+                if Some(newly.packet.number.0) == largest {
+                    largest_sent = Some(newly.packet.time);
+                }
+                acked.push(newly);
+            }
+        }
+        if summary.has_ack_eliciting {
+            summary.rtt_sample_from = largest_sent;
+        }
+        self.advance();
+        summary
+    }
+
+    /// Acknowledges `number`, of a range that ends at `last`. Returns the number to go on with.
+    fn acknowledge(&mut self, now: Instant, number: u64, last: u64) -> (u64, Option<AckedPacket<C>>) {
+        let index = (number - self.base) as usize;
+        let Some(slot) = self.slots.get_mut(index) else { return (last + 1, None) };
+        if let Slot::Acked { next } = slot {
+            let jump = *next;
+            *next = jump.max(last + 1);
+            return (jump.max(number + 1), None);
+        }
+        let was_expired = number < self.expired_until;
+        let newly = match core::mem::replace(slot, Slot::Acked { next: last + 1 }) {
+            Slot::Outstanding(packet) => {
+                self.outcomes += 1;
+                self.leave(&packet);
+                AckedPacket { packet, was_expired, was_lost: None }
+            }
+            Slot::Lost { packet, outcome, .. } => {
+                let spurious = SpuriousLoss {
+                    distance: self.largest_acked.unwrap_or(number).saturating_sub(number),
+                    age: now - packet.time,
+                    outcomes_since: self.outcomes - outcome,
+                };
+                AckedPacket { packet, was_expired, was_lost: Some(spurious) }
+            }
+            Slot::Skipped | Slot::Acked { .. } => return (number + 1, None),
+        };
+        (number + 1, Some(newly))
+    }
+
+    /// A packet is no longer under way.
+    fn leave(&mut self, packet: &SentPacket<C>) {
+        if packet.in_flight {
+            self.packets_in_flight -= 1;
+            self.bytes_in_flight -= packet.size;
+        }
+        self.ack_eliciting_outstanding -= u64::from(packet.ack_eliciting);
+    }
+
+    /// The first outstanding number, from `number` on.
+    fn next_outstanding(&self, number: u64) -> u64 {
+        let mut number = number.max(self.base);
+        loop {
+            number = match self.slot(number) {
+                None | Some(Slot::Outstanding(_)) => return number,
+                Some(Slot::Acked { next }) => (*next).max(number + 1),
+                Some(Slot::Skipped | Slot::Lost { .. }) => number + 1,
+            };
+        }
+    }
+
+    /// Moves the cursors over what is resolved and drops the slots in front that nobody asks for any more.
+    fn advance(&mut self) {
+        self.first_outstanding = self.next_outstanding(self.first_outstanding).min(self.next_number().0);
+        while matches!(self.slots.front(), Some(Slot::Acked { .. } | Slot::Skipped)) {
+            // The newest slot stays, so that the next number is known.
+            if self.slots.len() == 1 {
+                break;
+            }
+            self.slots.pop_front();
+            self.base += 1;
+        }
+    }
+
+    fn slot(&self, number: u64) -> Option<&Slot<C>> {
+        let index = usize::try_from(number.checked_sub(self.base)?).ok()?;
+        self.slots.get(index)
+    }
+
+    fn outstanding(&self, number: u64) -> Option<&SentPacket<C>> {
+        match self.slot(number)? {
+            Slot::Outstanding(packet) => Some(packet),
+            _ => None,
+        }
+    }
+
+    /// The next packet that is outstanding since before `before` and was not reported yet (CTCP section 4.5: it
+    /// no longer counts as on its way to the receiver, though it is not lost yet). Call until `None`.
+    pub(crate) fn poll_expired(&mut self, before: Instant) -> Option<&SentPacket<C>> {
+        let number = self.next_outstanding(self.expired_until);
+        let is_old = self.outstanding(number).is_some_and(|packet| packet.time < before);
+        self.expired_until = if is_old { number + 1 } else { number };
+        if is_old { self.outstanding(number) } else { None }
+    }
+
+    /// When the next packet was sent that [`Self::poll_expired`] will report.
+    pub(crate) fn next_to_expire(&self) -> Option<Instant> {
+        self.outstanding(self.next_outstanding(self.expired_until)).map(|packet| packet.time)
+    }
+
+    /// The oldest packet whose fate is unknown (`seqno_una` of the paper).
+    pub(crate) fn oldest_unacked(&self) -> Option<&SentPacket<C>> {
+        self.outstanding(self.next_outstanding(self.first_outstanding))
+    }
+
+    /// The largest number acknowledged.
+    pub(crate) fn largest_acked(&self) -> Option<PacketNumber> {
+        self.largest_acked.map(PacketNumber)
+    }
+
+    /// Packets that count against the congestion window.
+    pub(crate) fn packets_in_flight(&self) -> u64 {
+        self.packets_in_flight
+    }
+
+    /// Their bytes.
+    pub(crate) fn bytes_in_flight(&self) -> u64 {
+        self.bytes_in_flight
+    }
+
+    /// Whether the peer owes an ACK.
+    pub(crate) fn has_ack_eliciting_outstanding(&self) -> bool {
+        self.ack_eliciting_outstanding > 0
+    }
+
+    /// When the last ack-eliciting packet left, from which the probe time-out counts.
+    pub(crate) fn last_ack_eliciting_sent(&self) -> Option<Instant> {
+        self.last_ack_eliciting
+    }
+}
+
+impl<C: Clone> SentPackets<C> {
+    /// Declares packets lost by `thresholds` and appends them to `lost` in ascending order (a copy: the ledger
+    /// remembers them for a while). Returns when to ask again, if a packet older than an acknowledged one is
+    /// still within its time.
+    pub(crate) fn detect_losses(
+        &mut self,
+        now: Instant,
+        thresholds: LossThresholds,
+        lost: &mut Vec<LostPacket<C>>,
+    ) -> Option<Instant> {
+        let largest = self.largest_acked?;
+        let mut deadline = None;
+        let mut number = self.next_outstanding(self.first_outstanding);
+        while number < largest {
+            let Some(packet) = self.outstanding(number) else { break };
+            let due = packet.time + thresholds.delay;
+            if due > now && largest - number < thresholds.packets {
+                // Later packets left later: this one is the first to be due.
+                deadline = Some(due);
+                break;
+            }
+            lost.extend(self.lose(now, number));
+            number = self.next_outstanding(number + 1);
+        }
+        self.forget_lost(now, thresholds.delay * MEMORY_OF_LOST);
+        self.advance();
+        deadline
+    }
+
+    /// Declares every outstanding packet lost, after a retransmission time-out or when the path is given up.
+    pub(crate) fn lose_all(&mut self, now: Instant, lost: &mut Vec<LostPacket<C>>) {
+        let mut number = self.next_outstanding(self.first_outstanding);
+        while self.outstanding(number).is_some() {
+            lost.extend(self.lose(now, number));
+            number = self.next_outstanding(number + 1);
+        }
+        self.advance();
+    }
+
+    fn lose(&mut self, now: Instant, number: u64) -> Option<LostPacket<C>> {
+        let packet = self.outstanding(number)?.clone();
+        self.leave(&packet);
+        self.outcomes += 1;
+        let was_expired = number < self.expired_until;
+        let slot = self.slots.get_mut((number - self.base) as usize)?;
+        *slot = Slot::Lost { packet: packet.clone(), outcome: self.outcomes, since: now };
+        Some(LostPacket { packet, was_expired })
+    }
+
+    /// Forgets the lost packets in front that were declared longer than `memory` ago.
+    fn forget_lost(&mut self, now: Instant, memory: Duration) {
+        while let Some(slot) = self.slots.front() {
+            let is_over = match slot {
+                Slot::Lost { since, .. } => now - *since > memory,
+                Slot::Acked { .. } | Slot::Skipped => true,
+                Slot::Outstanding(_) => false,
+            };
+            if !is_over || self.slots.len() == 1 {
+                break;
+            }
+            self.slots.pop_front();
+            self.base += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

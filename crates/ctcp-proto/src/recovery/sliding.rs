@@ -1,0 +1,154 @@
+//! The smallest (or largest) value of a sliding window, in bounded memory.
+//!
+//! A monotone queue: a new value removes every older one that it beats, so values and times both rise from
+//! front to back and the front is the answer. Values that come in within a sixteenth of the window behind one
+//! they do not beat are skipped, which bounds the queue; the answer is then late by at most that sixteenth.
+
+use std::collections::VecDeque;
+
+/// How finely a window is divided: the queue holds at most about this many values.
+const SLOTS: u64 = 16;
+
+/// The minimum over a sliding window. Positions are any number that never goes back: nanoseconds or rounds.
+#[derive(Clone, Debug)]
+pub(crate) struct SlidingMinimum {
+    window: u64,
+    entries: VecDeque<Entry>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    position: u64,
+    value: u64,
+}
+
+impl SlidingMinimum {
+    /// A minimum over the last `window` positions.
+    pub(crate) fn new(window: u64) -> Self {
+        Self { window, entries: VecDeque::new() }
+    }
+
+    /// Changes the length of the window from now on.
+    pub(crate) fn resize(&mut self, window: u64) {
+        self.window = window;
+    }
+
+    /// Adds a value seen at `position`.
+    pub(crate) fn insert(&mut self, position: u64, value: u64) {
+        while self.entries.back().is_some_and(|entry| entry.value >= value) {
+            self.entries.pop_back();
+        }
+        let oldest = position.saturating_sub(self.window);
+        // The last one stays whatever its age: a minimum of nothing helps nobody.
+        while self.entries.len() > 1 && self.entries.front().is_some_and(|entry| entry.position < oldest) {
+            self.entries.pop_front();
+        }
+        match self.entries.back() {
+            Some(last)
+                if last.position >= oldest
+                    && position - last.position.min(position) < self.window / SLOTS => {}
+            Some(last) if last.position < oldest => {
+                self.entries.clear();
+                self.entries.push_back(Entry { position, value });
+            }
+            _ => self.entries.push_back(Entry { position, value }),
+        }
+    }
+
+    /// The smallest value of the window that ends at `position`. Behind a pause longer than the window it is
+    /// the newest value there was; `None` before the first.
+    pub(crate) fn minimum(&self, position: u64) -> Option<u64> {
+        let oldest = position.saturating_sub(self.window);
+        let fresh = self.entries.iter().find(|entry| entry.position >= oldest);
+        fresh.or(self.entries.back()).map(|entry| entry.value)
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+/// The maximum over a sliding window: a [`SlidingMinimum`] upside down.
+#[derive(Clone, Debug)]
+pub(crate) struct SlidingMaximum(SlidingMinimum);
+
+impl SlidingMaximum {
+    /// A maximum over the last `window` positions.
+    pub(crate) fn new(window: u64) -> Self {
+        Self(SlidingMinimum::new(window))
+    }
+
+    /// Adds a value seen at `position`.
+    pub(crate) fn insert(&mut self, position: u64, value: u64) {
+        self.0.insert(position, u64::MAX - value);
+    }
+
+    /// The largest value of the window that ends at `position`; `None` before the first.
+    pub(crate) fn maximum(&self, position: u64) -> Option<u64> {
+        self.0.minimum(position).map(|value| u64::MAX - value)
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_minimum_is_forgotten_when_it_leaves_the_window() {
+        let mut filter = SlidingMinimum::new(100);
+        filter.insert(0, 5);
+        filter.insert(50, 9);
+        assert_eq!(filter.minimum(100), Some(5));
+        assert_eq!(filter.minimum(101), Some(9));
+    }
+
+    #[test]
+    fn after_a_pause_the_newest_value_stands() {
+        let mut filter = SlidingMinimum::new(100);
+        assert_eq!(filter.minimum(0), None);
+        filter.insert(0, 5);
+        assert_eq!(filter.minimum(1_000), Some(5));
+        filter.insert(1_000, 9);
+        assert_eq!(filter.minimum(1_000), Some(9), "the old minimum is no floor for the new window");
+    }
+
+    #[test]
+    fn the_maximum_mirrors_the_minimum() {
+        let mut filter = SlidingMaximum::new(10);
+        filter.insert(0, 7);
+        filter.insert(5, 3);
+        assert_eq!(filter.maximum(10), Some(7));
+        assert_eq!(filter.maximum(11), Some(3));
+    }
+
+    proptest! {
+        #[test]
+        fn the_answer_lies_between_the_exact_minimum_of_the_window_and_that_of_one_sixteenth_less(
+            steps in prop::collection::vec((0u64..40, 0u64..1_000), 1..300),
+        ) {
+            let window = 320;
+            let mut filter = SlidingMinimum::new(window);
+            let mut all = Vec::new();
+            let mut position = 0;
+            for (step, value) in steps {
+                position += step;
+                filter.insert(position, value);
+                all.push((position, value));
+                let exact = |length: u64| {
+                    all.iter().filter(|(at, _)| *at + length >= position).map(|(_, value)| *value).min()
+                };
+                let answer = filter.minimum(position).expect("a value was inserted");
+                prop_assert!(answer >= exact(window).expect("the newest is inside"));
+                prop_assert!(answer <= value, "never above the newest");
+                prop_assert!(filter.entries.len() as u64 <= SLOTS + 2);
+            }
+        }
+    }
+}
