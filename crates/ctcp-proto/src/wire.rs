@@ -30,7 +30,6 @@ pub use frame::ack::{
 };
 pub use frame::combination::COMBINATION_LENGTH_MAX;
 pub use frame::{CLOSE_REASON_MAX, Frame, Frames, frames};
-pub use header::protection::{header_sample, protect_header, unprotect_header};
 pub use header::{
     DATAGRAM_SIZE_MIN, LongHeader, LongPacket, NOISE_MESSAGE_MAX, Peek, RejectReason, ShortHeader,
     TAG_LENGTH, TOKEN_MAX, VERSION, VersionNegotiation, peek,

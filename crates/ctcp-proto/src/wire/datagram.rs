@@ -22,6 +22,9 @@ pub const COMBINATION_HEADER_MAX: usize = 17;
 /// Packet number and payload have at least this many bytes together, so that with the tag the sample exists.
 const NUMBER_AND_PAYLOAD_MIN: usize = TruncatedNumber::LENGTH_MAX;
 
+/// The least room for frames that makes a packet worth building.
+const PAYLOAD_MIN: usize = 3;
+
 /// The largest symbol whose combinations, alone in a packet to `destination`, always fit a datagram of
 /// `datagram_size` bytes: 46 bytes less for an id of 8 bytes.
 #[must_use]
@@ -33,8 +36,6 @@ pub fn symbol_size_for_datagram(datagram_size: usize, destination: &ConnectionId
 /// What the header of a new packet says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewPacket {
-    /// Which of two successive keys will seal it.
-    pub key_phase: bool,
     /// Whom it is for.
     pub destination: ConnectionId,
     /// The path it travels on.
@@ -49,51 +50,54 @@ pub struct NewPacket {
 #[derive(Debug)]
 pub struct DatagramBuilder {
     buffer: Vec<u8>,
-    /// Longest plaintext datagram: the size limit without the tag.
+    /// Where this datagram begins in the buffer.
+    start: usize,
+    /// Where the plaintext ends at the latest: the size limit without the tag.
     limit: usize,
     packet: NewPacket,
-    header_length: usize,
+    packet_number_length: usize,
     is_ack_eliciting: bool,
     has_combination: bool,
 }
 
-/// A finished packet before it is sealed in place: its key seals `buffer[header_length..]` with
-/// `buffer[..header_length]` as associated data, appends the tag and hides the header.
+/// A finished packet before it is sealed in place: what the keys must know of it, and the buffer it ends.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SealablePacket {
-    /// Header and frames.
+    /// Whatever was in front, then header and frames.
     pub buffer: Vec<u8>,
-    /// Where the frames begin.
-    pub header_length: usize,
+    /// Where the datagram begins.
+    pub start: usize,
     /// The bytes of the destination connection id.
     pub destination_length: usize,
     /// The path it travels on.
     pub path: PathId,
     /// Its number on that path.
     pub packet_number: PacketNumber,
+    /// The bytes of the number in the header.
+    pub packet_number_length: usize,
     /// Whether it asks for an acknowledgement.
     pub is_ack_eliciting: bool,
 }
 
 impl DatagramBuilder {
-    /// A packet with a short header in `buffer`, whose content is dropped and whose memory is used again. The
-    /// sealed datagram will have at most `size_max` bytes.
+    /// A packet with a short header behind whatever is in `buffer`. The sealed datagram will have at most
+    /// `size_max` bytes. The key phase is left to sealing.
     ///
     /// # Panics
     /// When `size_max` leaves no room for a frame of 3 bytes.
     #[must_use]
     pub fn short(mut buffer: Vec<u8>, size_max: usize, packet: NewPacket) -> Self {
-        let NewPacket { key_phase, destination, path, packet_number, largest_acked } = packet;
+        let NewPacket { destination, path, packet_number, largest_acked } = packet;
         let packet_number = TruncatedNumber::new(packet_number, largest_acked);
-        buffer.clear();
-        ShortHeader { key_phase, destination, path, packet_number }.write(&mut buffer);
-        let header_length = buffer.len();
-        assert!(
-            size_max >= header_length + NUMBER_AND_PAYLOAD_MIN + TAG_LENGTH,
-            "no room in {size_max} bytes"
-        );
-        let limit = size_max - TAG_LENGTH;
-        Self { buffer, limit, packet, header_length, is_ack_eliciting: false, has_combination: false }
+        let header = ShortHeader { key_phase: false, destination, path, packet_number };
+        let least = header.length() + PAYLOAD_MIN + TAG_LENGTH;
+        assert!(size_max >= least, "no room for a packet in {size_max} bytes");
+        let start = buffer.len();
+        header.write(&mut buffer);
+        let limit = start + size_max - TAG_LENGTH;
+        let packet_number_length = packet_number.length();
+        let (is_ack_eliciting, has_combination) = (false, false);
+        Self { buffer, start, limit, packet, packet_number_length, is_ack_eliciting, has_combination }
     }
 
     /// Bytes left for frames.
@@ -105,7 +109,7 @@ impl DatagramBuilder {
     /// Whether no frame was written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.buffer.len() == self.header_length
+        self.buffer.len() == self.payload_start()
     }
 
     /// Whether a frame asks for an acknowledgement.
@@ -117,7 +121,7 @@ impl DatagramBuilder {
     /// The bytes the datagram would have if it were sealed now.
     #[must_use]
     pub fn sealed_length(&self) -> usize {
-        self.buffer.len().max(self.shortest()) + TAG_LENGTH
+        self.buffer.len().max(self.shortest()) - self.start + TAG_LENGTH
     }
 
     /// Appends a frame; whether the packet asks for an acknowledgement now.
@@ -173,9 +177,9 @@ impl DatagramBuilder {
     /// When `size` is above the limit, or a combination was written: zeros behind it would lengthen it.
     pub fn pad_to(&mut self, size: usize) {
         assert!(!self.has_combination, "padding comes before a combination");
-        let plain = size.saturating_sub(TAG_LENGTH);
-        assert!(plain <= self.limit, "padding to {size} bytes is above the limit");
-        self.buffer.resize(self.buffer.len().max(plain), 0);
+        let end = self.start + size.saturating_sub(TAG_LENGTH);
+        assert!(end <= self.limit, "padding to {size} bytes is above the limit");
+        self.buffer.resize(self.buffer.len().max(end), 0);
     }
 
     /// The packet, padded so that the sample of header protection exists.
@@ -185,17 +189,19 @@ impl DatagramBuilder {
         self.buffer.resize(self.buffer.len().max(self.shortest()), 0);
         SealablePacket {
             buffer: self.buffer,
-            header_length: self.header_length,
+            start: self.start,
             destination_length: self.packet.destination.as_bytes().len(),
             path: self.packet.path,
             packet_number: self.packet.packet_number,
+            packet_number_length: self.packet_number_length,
             is_ack_eliciting: self.is_ack_eliciting,
         }
     }
 
-    /// The buffer of a packet that was not needed after all.
+    /// The buffer without the packet, which was not needed after all.
     #[must_use]
-    pub fn into_buffer(self) -> Vec<u8> {
+    pub fn into_buffer(mut self) -> Vec<u8> {
+        self.buffer.truncate(self.start);
         self.buffer
     }
 
@@ -205,8 +211,13 @@ impl DatagramBuilder {
         self.is_ack_eliciting
     }
 
-    /// The shortest plaintext datagram that has a sample.
+    fn payload_start(&self) -> usize {
+        let destination_length = self.packet.destination.as_bytes().len();
+        self.start + 1 + destination_length + 1 + self.packet_number_length
+    }
+
+    /// Where the plaintext ends at the earliest, so that the sample exists.
     fn shortest(&self) -> usize {
-        1 + self.packet.destination.as_bytes().len() + 1 + NUMBER_AND_PAYLOAD_MIN
+        self.payload_start() - self.packet_number_length + NUMBER_AND_PAYLOAD_MIN
     }
 }

@@ -8,8 +8,6 @@
 //! [`peek`] reads what every version has in common and is all a router or an endpoint with a foreign version
 //! needs. The rest is read only for [`VERSION`].
 
-pub(crate) mod protection;
-
 use crate::id::{ConnectionId, PathId};
 use crate::wire::varint::{Reader, write_u32, write_varint};
 use crate::wire::{Malformed, TruncatedNumber};
@@ -279,7 +277,7 @@ impl<'a> VersionNegotiation<'a> {
     }
 }
 
-/// A short header, without its protection.
+/// A short header, without its protection, which sealing adds and opening removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShortHeader {
     /// Which of two successive keys sealed the packet.
