@@ -173,6 +173,17 @@ mod tests {
     }
 
     #[test]
+    fn new_departures_keep_the_order_of_arrival_and_who_is_held_back() {
+        let mut line = DelayLine::new();
+        for (name, held_back) in [(1, 30), (2, 20), (3, 0), (4, 0)] {
+            line.push(flying(name, u64::from(name), 10, held_back));
+        }
+        let later = [5, 6, 7].into_iter().map(Instant::from_millis);
+        line.reschedule(Instant::from_millis(1), later);
+        assert_eq!(drain(&mut line), [(16, 3, false), (17, 4, false), (35, 2, true), (41, 1, true)]);
+    }
+
+    #[test]
     fn memory_is_bounded_in_packets_and_in_bytes() {
         let mut line = DelayLine::new();
         assert!(line.has_room(MAX_HELD_BYTES) && !line.has_room(MAX_HELD_BYTES + 1));
