@@ -21,18 +21,20 @@ mod varint;
 
 use core::fmt;
 
+pub use ctcp_coding::MissingInterval;
+
 pub use datagram::{
-    COMBINATION_HEADER_MAX, DatagramBuilder, NewPacket, SHORT_OVERHEAD_MAX, SealablePacket,
+    COMBINATION_OVERHEAD_MAX, DatagramBuilder, NewPacket, SHORT_OVERHEAD_MAX, SealablePacket,
     symbol_size_for_datagram,
 };
 pub use frame::ack::{
-    ACK_BITMAP_BYTES_MAX, ACK_INTERVALS_MAX, ACK_RANGES_MAX, AckFrame, AckRanges, EcnCounts, MissingInterval,
+    ACK_BITMAP_BYTES_MAX, ACK_INTERVALS_MAX, ACK_RANGES_MAX, AckFrame, AckRanges, EcnCounts,
 };
 pub use frame::combination::COMBINATION_LENGTH_MAX;
 pub use frame::{CLOSE_REASON_MAX, Frame, Frames, frames};
 pub use header::{
     DATAGRAM_SIZE_MIN, LongHeader, LongPacket, NOISE_MESSAGE_MAX, Peek, RejectReason, ShortHeader,
-    TAG_LENGTH, TOKEN_MAX, VERSION, VersionNegotiation, peek,
+    TAG_LENGTH, TOKEN_MAX, VERSION, VersionNegotiation, is_long_header, peek,
 };
 pub use packet_number::TruncatedNumber;
 pub use parameters::{

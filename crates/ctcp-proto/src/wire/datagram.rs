@@ -17,7 +17,7 @@ pub const SHORT_OVERHEAD_MAX: usize = ShortHeader::LENGTH_MAX + TAG_LENGTH;
 
 /// The longest header of SOURCE and CODED: type 1, first symbol 8, density, length and key 4, floor distance 4
 /// (a sender's window has at most 65536 symbols).
-pub const COMBINATION_HEADER_MAX: usize = 17;
+pub const COMBINATION_OVERHEAD_MAX: usize = 17;
 
 /// Packet number and payload have at least this many bytes together, so that with the tag the sample exists.
 const NUMBER_AND_PAYLOAD_MIN: usize = TruncatedNumber::LENGTH_MAX;
@@ -30,7 +30,7 @@ const PAYLOAD_MIN: usize = 3;
 #[must_use]
 pub fn symbol_size_for_datagram(datagram_size: usize, destination: &ConnectionId) -> usize {
     let unused = ConnectionId::MAX - destination.as_bytes().len();
-    datagram_size.saturating_sub(SHORT_OVERHEAD_MAX - unused + COMBINATION_HEADER_MAX)
+    datagram_size.saturating_sub(SHORT_OVERHEAD_MAX - unused + COMBINATION_OVERHEAD_MAX)
 }
 
 /// What the header of a new packet says.
@@ -184,7 +184,7 @@ impl DatagramBuilder {
 
     /// The packet, padded so that the sample of header protection exists.
     #[must_use]
-    pub fn into_parts(mut self) -> SealablePacket {
+    pub fn finish(mut self) -> SealablePacket {
         // Only frames of one or two bytes make it so short, never a combination.
         self.buffer.resize(self.buffer.len().max(self.shortest()), 0);
         SealablePacket {
@@ -200,7 +200,7 @@ impl DatagramBuilder {
 
     /// The buffer without the packet, which was not needed after all.
     #[must_use]
-    pub fn into_buffer(mut self) -> Vec<u8> {
+    pub fn abandon(mut self) -> Vec<u8> {
         self.buffer.truncate(self.start);
         self.buffer
     }

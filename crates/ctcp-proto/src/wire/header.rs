@@ -51,6 +51,12 @@ pub enum Peek<'a> {
     },
 }
 
+/// Whether a datagram begins with a long header, if it begins with a header at all.
+#[must_use]
+pub fn is_long_header(datagram: &[u8]) -> bool {
+    datagram.first().is_some_and(|first| first & LONG != 0)
+}
+
 /// Reads the part of a header that every version shares. `local_id_length` is the length of the ids this
 /// endpoint chose for itself: short headers do not say it.
 ///

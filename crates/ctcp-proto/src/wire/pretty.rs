@@ -48,10 +48,11 @@ impl fmt::Display for Frame<'_> {
 impl fmt::Display for AckFrame {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ACK {}", self.path)?;
-        for range in self.ranges.iter() {
-            match (range.start().0, range.end().0) {
-                (start, end) if start == end => write!(formatter, " {end}")?,
-                (start, end) => write!(formatter, " {end}..{start}")?,
+        for (start, end) in self.ranges.iter() {
+            if start == end {
+                write!(formatter, " {end}")?;
+            } else {
+                write!(formatter, " {end}..{start}")?;
             }
         }
         let Self { delay, oldest_undecoded, oldest_unseen, known_end, reported_end, .. } = self;
@@ -73,15 +74,14 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use crate::id::{PacketNumber, PathId};
+    use crate::id::PathId;
     use crate::wire::{AckRanges, EcnCounts, MissingInterval};
 
     #[test]
     fn an_acknowledgement_is_one_line() {
-        let range = |start, end| PacketNumber(start)..=PacketNumber(end);
         let ack = AckFrame {
             path: PathId(1),
-            ranges: AckRanges::from_descending([range(8, 9), range(3, 3)]).expect("two ranges"),
+            ranges: AckRanges::from_descending([(8, 9), (3, 3)]).expect("two ranges"),
             delay: Duration::from_micros(25),
             oldest_undecoded: 4,
             oldest_unseen: 5,

@@ -15,6 +15,8 @@ mod ranges;
 
 use core::time::Duration;
 
+use ctcp_coding::MissingInterval;
+
 use crate::id::{PacketNumber, PathId, SymbolIndex};
 use crate::wire::Malformed;
 use crate::wire::frame::kind;
@@ -47,17 +49,6 @@ pub struct AckFrame {
     pub reported_end: SymbolIndex,
     /// Congestion marks counted on this path.
     pub ecn: Option<EcnCounts>,
-}
-
-/// Unknown symbols `[first, end)` that take `missing` more degrees of freedom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MissingInterval {
-    /// The first symbol.
-    pub first: SymbolIndex,
-    /// One past the last, more than `first`.
-    pub end: SymbolIndex,
-    /// Degrees of freedom it takes to decode them, at most their number.
-    pub missing: u64,
 }
 
 /// Packets received with each mark (RFC 3168), in total since the path began.

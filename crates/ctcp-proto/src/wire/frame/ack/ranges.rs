@@ -8,8 +8,6 @@
 //!
 //! Invariant: at least one range; each lies at least one missing number below the one before it.
 
-use core::ops::RangeInclusive;
-
 use crate::id::PacketNumber;
 use crate::wire::Malformed;
 use crate::wire::varint::{Reader, varint_length, write_varint};
@@ -43,37 +41,19 @@ pub(super) struct Fit {
 }
 
 impl AckRanges {
-    /// The topmost range.
+    /// Ranges (first, last) in descending order; `None` when there is none.
     ///
     /// # Panics
-    /// When the range is empty.
-    #[must_use]
-    pub fn new(highest: RangeInclusive<PacketNumber>) -> Self {
-        assert!(!highest.is_empty(), "a range of no packet");
-        Self { ranges: vec![(highest.start().0, highest.end().0)] }
-    }
-
-    /// Ranges in descending order; `None` when there is none.
-    ///
-    /// # Panics
-    /// As [`AckRanges::push`].
-    pub fn from_descending(ranges: impl IntoIterator<Item = RangeInclusive<PacketNumber>>) -> Option<Self> {
-        let mut ranges = ranges.into_iter();
-        let mut all = Self::new(ranges.next()?);
-        for range in ranges {
-            all.push(range);
+    /// When a range is empty, or overlaps or touches the one before it: they are ours.
+    pub fn from_descending(ranges: impl IntoIterator<Item = (u64, u64)>) -> Option<Self> {
+        let ranges: Vec<_> = ranges.into_iter().collect();
+        let mut above = None;
+        for &(start, end) in &ranges {
+            assert!(start <= end, "a range of no packet");
+            assert!(above.is_none_or(|above| end + 1 < above), "ranges descend with a gap");
+            above = Some(start);
         }
-        Some(all)
-    }
-
-    /// Adds a range below all others.
-    ///
-    /// # Panics
-    /// When it is empty, or overlaps or touches the lowest.
-    pub fn push(&mut self, lower: RangeInclusive<PacketNumber>) {
-        assert!(!lower.is_empty(), "a range of no packet");
-        assert!(lower.end().0 + 1 < self.lowest_start(), "ranges descend with a gap");
-        self.ranges.push((lower.start().0, lower.end().0));
+        (!ranges.is_empty()).then_some(Self { ranges })
     }
 
     /// The largest number that arrived.
@@ -82,9 +62,10 @@ impl AckRanges {
         PacketNumber(self.ranges.first().map_or(0, |range| range.1))
     }
 
-    /// The ranges, downwards.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = RangeInclusive<PacketNumber>> + ExactSizeIterator {
-        self.ranges.iter().map(|&(start, end)| PacketNumber(start)..=PacketNumber(end))
+    /// The ranges (first, last), downwards. A peer can claim any number of packets with one range: look for what
+    /// was sent within it, never walk through it.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + ExactSizeIterator + Clone + '_ {
+        self.ranges.iter().copied()
     }
 
     /// Whether that packet arrived.
@@ -92,10 +73,6 @@ impl AckRanges {
     pub fn contains(&self, number: PacketNumber) -> bool {
         let position = self.ranges.partition_point(|range| range.0 > number.0);
         self.ranges.get(position).is_some_and(|range| number.0 <= range.1)
-    }
-
-    fn lowest_start(&self) -> u64 {
-        self.ranges.last().map_or(0, |range| range.0)
     }
 
     /// Reads what follows the reported end.
