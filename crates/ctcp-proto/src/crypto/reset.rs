@@ -124,6 +124,15 @@ mod tests {
     }
 
     #[test]
+    fn the_token_of_the_protocol_page_is_ours() {
+        const TOKEN: &str = "a5780d809ae72779ebc19f6b8b98a756";
+        let id = ConnectionId::new(&[0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08]).unwrap();
+        let token = ResetKey::new(&SecretKey::from_bytes([2; 32])).token(&id);
+        assert_eq!(token.0.map(|byte| format!("{byte:02x}")).concat(), TOKEN);
+        assert!(include_str!("../../../../PROTOCOL.md").contains(TOKEN));
+    }
+
+    #[test]
     fn a_reset_is_shorter_than_what_provoked_it_and_recognized() {
         for triggering in 0..200 {
             match write_reset(&token(), triggering, &[triggering as u8; 32]) {

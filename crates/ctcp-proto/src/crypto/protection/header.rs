@@ -27,7 +27,7 @@ const NUMBER_LENGTH_BITS: u8 = 0x03;
 
 /// Bytes of a short header.
 pub(super) const fn length(destination_length: usize, number_length: usize) -> usize {
-    1 + destination_length + 1 + number_length
+    destination_length.saturating_add(1 + 1 + number_length)
 }
 
 /// Sets the bit K of an unprotected header.
@@ -49,6 +49,21 @@ pub(super) struct Unprotected {
 }
 
 impl Unprotected {
+    /// The fields of a datagram that begins with an uncovered header of `length` bytes.
+    pub(super) fn parse(datagram: &[u8], length: usize) -> Self {
+        let first = datagram[0];
+        let number_length = usize::from(first & NUMBER_LENGTH_BITS);
+        let (fields, number) = datagram[..length].split_at(length - number_length);
+        Self {
+            path: PathId(fields[fields.len() - 1]),
+            phase: first & KEY_PHASE != 0,
+            has_reserved_bits: first & RESERVED_BITS != 0,
+            length,
+            truncated: number.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+            number_bits: 8 * number_length as u32,
+        }
+    }
+
     /// The full packet number: of those with these low bits the nearest to the next one expected (RFC 9000 section A.3).
     pub(super) fn restore_number(&self, largest: Option<PacketNumber>) -> PacketNumber {
         let expected = largest.map_or(0, |largest| largest.0 + 1);
@@ -104,15 +119,7 @@ impl HeaderProtection {
         *first = uncovered;
         let fields = rest.get_mut(destination_length..=destination_length + number_length)?;
         fields.iter_mut().zip(&mask[1..]).for_each(|(byte, mask)| *byte ^= mask);
-        let (path, number) = fields.split_first()?;
-        Some(Unprotected {
-            path: PathId(*path),
-            phase: uncovered & KEY_PHASE != 0,
-            has_reserved_bits: uncovered & RESERVED_BITS != 0,
-            length: length(destination_length, number_length),
-            truncated: number.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
-            number_bits: 8 * number_length as u32,
-        })
+        Some(Unprotected::parse(datagram, length(destination_length, number_length)))
     }
 
     fn mask(&self, datagram: &[u8], destination_length: usize) -> Option<[u8; 5]> {

@@ -1,1 +1,209 @@
+//! Tests of the Noise messages, with answers computed by an independent implementation.
 
+use proptest::prelude::*;
+
+use super::*;
+
+const CLIENT_PUBLIC: &str = "a4e09292b651c278b9772c569f5fa9bb13d906b46ab68c9df9dc2b4409f8a209";
+const SERVER_PUBLIC: &str = "ce8d3ad1ccb633ec7b70c17814a5c76ecd029685050d344745ba05870e587d59";
+const CLIENT_EPHEMERAL: &str = "27b3f79158822b2be96c77e62a5150ff620dac50576f0deac7b57ed77c7a1556";
+const SERVER_EPHEMERAL: &str = "3da3cb76b88a01e531aa91cdb6a19784473013b68b548f80713e5cc0312e18ba";
+const MESSAGE_1: &str = "ca578c75d9654a1805e5b614792b3b2e31fc8e2a6a59e76df873a8f5374cb452\
+                         56ee00eedd7b368e06360ecfbee473a0235f411cc98dbc680e6e9437ef4f6035\
+                         c77dccf828b209645cc8a4daf5310c338edadf9ef1f2338ca16dd8d421387756\
+                         64279202b412";
+const MESSAGE_2: &str = "884d1ca7cb742dc18fc1a93ad7d3522abf0064241c01de2b92432fd971042d6c\
+                         19d429bff41f5d7f3832073c4f53057c7482b9d8";
+const CLIENT_TO_SERVER: &str = "0f7419cd1b3e6e490a2009b429d54a24a5b12dd7fc4b5b11acd9b2b4aea2cb87";
+const SERVER_TO_CLIENT: &str = "3ddbcb52a6aacb5b40c1c898052d1363f1ecfac55a87e61af3e465bd705c900f";
+
+const CLIENT_PARAMETERS: [u8; 6] = [0x07, 0x04, 0x80, 0x00, 0x75, 0x30];
+const SERVER_PARAMETERS: [u8; 4] = [0x07, 0x02, 0x67, 0x10];
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn client() -> SecretKey {
+    SecretKey::from_bytes([1; 32])
+}
+
+fn server() -> SecretKey {
+    SecretKey::from_bytes([2; 32])
+}
+
+fn start() -> (Initiator, Vec<u8>) {
+    Initiator::start([3; 32], &client(), &server().public_key(), &CLIENT_PARAMETERS).unwrap()
+}
+
+fn answer(message_1: &[u8]) -> (Vec<u8>, Secrets) {
+    let (responder, _, _) = Responder::open([4; 32], &server(), message_1).unwrap();
+    responder.answer(&SERVER_PARAMETERS).unwrap()
+}
+
+#[test]
+fn both_sides_agree() {
+    let (mut initiator, message_1) = start();
+    let (responder, peer, parameters) = Responder::open([4; 32], &server(), &message_1).unwrap();
+    assert_eq!(peer, client().public_key());
+    assert_eq!(parameters, CLIENT_PARAMETERS);
+    let (message_2, at_server) = responder.answer(&SERVER_PARAMETERS).unwrap();
+    let (parameters, at_client) = initiator.finish(&message_2).unwrap();
+    assert_eq!(parameters, SERVER_PARAMETERS);
+    assert_eq!(at_client.send, at_server.receive);
+    assert_eq!(at_client.receive, at_server.send);
+    assert_ne!(at_client.send, at_client.receive);
+    assert_eq!(message_1.len(), MESSAGE_1_OVERHEAD + CLIENT_PARAMETERS.len());
+    assert_eq!(message_2.len(), MESSAGE_2_OVERHEAD + SERVER_PARAMETERS.len());
+}
+
+#[test]
+fn the_messages_are_those_of_an_independent_implementation() {
+    assert_eq!(hex(&client().public_key().0), CLIENT_PUBLIC);
+    assert_eq!(hex(&server().public_key().0), SERVER_PUBLIC);
+    let ephemeral = |entropy: [u8; 32]| -> [u8; 32] {
+        crate::crypto::derive::expand(&entropy, &[b"ctcp ephemeral", &[0; 4]])
+    };
+    assert_eq!(hex(&ephemeral([3; 32])), CLIENT_EPHEMERAL);
+    assert_eq!(hex(&ephemeral([4; 32])), SERVER_EPHEMERAL);
+    let (mut initiator, message_1) = start();
+    assert_eq!(hex(&message_1), MESSAGE_1);
+    let (message_2, _) = answer(&message_1);
+    assert_eq!(hex(&message_2), MESSAGE_2);
+    let (_, secrets) = initiator.finish(&message_2).unwrap();
+    assert_eq!(hex(&secrets.send), CLIENT_TO_SERVER);
+    assert_eq!(hex(&secrets.receive), SERVER_TO_CLIENT);
+}
+
+#[test]
+fn the_protocol_page_tells_the_same_handshake() {
+    let page: String = include_str!("../../../../../PROTOCOL.md").split_whitespace().collect();
+    for answer in [
+        CLIENT_PUBLIC,
+        SERVER_PUBLIC,
+        CLIENT_EPHEMERAL,
+        SERVER_EPHEMERAL,
+        MESSAGE_1,
+        MESSAGE_2,
+        CLIENT_TO_SERVER,
+        SERVER_TO_CLIENT,
+    ] {
+        assert!(page.contains(answer), "{answer}");
+    }
+}
+
+#[test]
+fn the_same_entropy_gives_the_same_bytes_and_another_gives_others() {
+    let (_, message_1) = start();
+    assert_eq!(start().1, message_1);
+    assert_eq!(answer(&message_1).0, answer(&message_1).0);
+    let (_, other) =
+        Initiator::start([5; 32], &client(), &server().public_key(), &CLIENT_PARAMETERS).unwrap();
+    assert!(other.iter().zip(&message_1).filter(|(left, right)| left == right).count() < 16);
+}
+
+#[test]
+fn a_message_for_another_server_is_refused() {
+    let other = SecretKey::from_bytes([9; 32]).public_key();
+    let (_, message_1) = Initiator::start([3; 32], &client(), &other, &CLIENT_PARAMETERS).unwrap();
+    let result = Responder::open([4; 32], &server(), &message_1);
+    assert_eq!(result.map(|_| ()), Err(HandshakeError::NotAuthentic));
+}
+
+#[test]
+fn an_answer_of_another_server_is_refused() {
+    // The other server cannot open message 1, so the best it can do is to answer a message of its own.
+    let (mut initiator, _) = start();
+    let mallory = SecretKey::from_bytes([9; 32]);
+    let (_, to_mallory) =
+        Initiator::start([3; 32], &client(), &mallory.public_key(), &CLIENT_PARAMETERS).unwrap();
+    let (responder, _, _) = Responder::open([4; 32], &mallory, &to_mallory).unwrap();
+    let (message_2, _) = responder.answer(&SERVER_PARAMETERS).unwrap();
+    assert_eq!(initiator.finish(&message_2).map(|_| ()), Err(HandshakeError::NotAuthentic));
+}
+
+#[test]
+fn an_answer_to_another_message_of_the_same_client_is_refused() {
+    let (mut initiator, _) = start();
+    let (_, other) =
+        Initiator::start([5; 32], &client(), &server().public_key(), &CLIENT_PARAMETERS).unwrap();
+    let (message_2, _) = answer(&other);
+    assert_eq!(initiator.finish(&message_2).map(|_| ()), Err(HandshakeError::NotAuthentic));
+}
+
+#[test]
+fn a_changed_or_cut_message_1_is_refused() {
+    let (_, message) = start();
+    let open = |message: &[u8]| Responder::open([4; 32], &server(), message).map(|_| ());
+    for index in 0..message.len() {
+        let mut changed = message.clone();
+        changed[index] ^= 1;
+        assert_eq!(open(&changed), Err(HandshakeError::NotAuthentic), "byte {index}");
+        assert_eq!(open(&message[..index]), Err(HandshakeError::NotAuthentic), "length {index}");
+    }
+    assert_eq!(open(&[message, vec![0]].concat()), Err(HandshakeError::NotAuthentic));
+    assert_eq!(open(&[0; MESSAGE_MAX + 1]), Err(HandshakeError::NotAuthentic));
+}
+
+#[test]
+fn the_client_waits_through_garbage_for_the_true_message_2() {
+    let (mut initiator, message_1) = start();
+    let (message, at_server) = answer(&message_1);
+    let mut refuse = |garbage: &[u8]| {
+        assert_eq!(initiator.finish(garbage).map(|_| ()), Err(HandshakeError::NotAuthentic));
+    };
+    for index in 0..message.len() {
+        let mut changed = message.clone();
+        changed[index] ^= 1;
+        refuse(&changed);
+        refuse(&message[..index]);
+    }
+    refuse(&[message.clone(), vec![0]].concat());
+    refuse(&message_1);
+    refuse(&[0xff; MESSAGE_MAX]);
+    refuse(&[0; 70_000]);
+    let (parameters, secrets) = initiator.finish(&message).unwrap();
+    assert_eq!(parameters, SERVER_PARAMETERS);
+    assert_eq!((secrets.send, secrets.receive), (at_server.receive, at_server.send));
+}
+
+#[test]
+fn a_finished_handshake_reads_nothing_more() {
+    let (mut initiator, message_1) = start();
+    let (message_2, _) = answer(&message_1);
+    assert!(initiator.finish(&message_2).is_ok());
+    assert_eq!(initiator.finish(&message_2).map(|_| ()), Err(HandshakeError::AlreadyFinished));
+}
+
+#[test]
+fn parameters_fill_a_message_to_the_last_byte_and_not_beyond() {
+    let public = server().public_key();
+    let start = |length| Initiator::start([3; 32], &client(), &public, &vec![7; length]);
+    let (mut initiator, message_1) = start(MESSAGE_MAX - MESSAGE_1_OVERHEAD).unwrap();
+    assert_eq!(message_1.len(), MESSAGE_MAX);
+    let too_long = start(MESSAGE_MAX - MESSAGE_1_OVERHEAD + 1).map(|_| ());
+    assert_eq!(too_long, Err(HandshakeError::ParametersTooLong));
+
+    let open = || Responder::open([4; 32], &server(), &message_1).unwrap().0;
+    let (message_2, _) = open().answer(&[8; MESSAGE_MAX - MESSAGE_2_OVERHEAD]).unwrap();
+    let too_long = open().answer(&[8; MESSAGE_MAX - MESSAGE_2_OVERHEAD + 1]).map(|_| ());
+    assert_eq!(too_long, Err(HandshakeError::ParametersTooLong));
+    assert_eq!(initiator.finish(&message_2).unwrap().0, [8; MESSAGE_MAX - MESSAGE_2_OVERHEAD]);
+}
+
+#[test]
+fn secrets_are_not_printed() {
+    let secrets = Secrets { send: [1; 32], receive: [2; 32] };
+    assert_eq!(format!("{secrets:?}"), "Secrets(..)");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn arbitrary_messages_never_open_and_never_panic(message in prop::collection::vec(any::<u8>(), 0..1100)) {
+        prop_assert!(Responder::open([4; 32], &server(), &message).is_err());
+        let (mut initiator, _) = start();
+        prop_assert!(initiator.finish(&message).is_err());
+    }
+}
