@@ -33,7 +33,7 @@ struct Citation {
     id: Option<Id>,
     path: String,
     line: usize,
-    function: Option<String>,
+    item: Option<String>,
     is_test: bool,
 }
 
@@ -57,10 +57,10 @@ pub(crate) fn table(tree: &Tree) -> String {
                 if citations.is_empty() { "not cited" } else { "" }
             );
             for citation in citations {
-                let Citation { path, line, function, is_test, .. } = citation;
+                let Citation { path, line, item, is_test, .. } = citation;
                 let kind = if is_test { "test" } else { "code" };
-                let function = function.unwrap_or_default();
-                let _ = writeln!(table, "       {kind}  {path}:{line}  {function}");
+                let item = item.unwrap_or_default();
+                let _ = writeln!(table, "       {kind}  {path}:{line}  {item}");
             }
         }
     }
@@ -94,7 +94,7 @@ fn citations(tree: &Tree) -> Vec<Citation> {
                     id: parse(text),
                     path: file.path.clone(),
                     line,
-                    function: rust.function_at(line).map(Into::into),
+                    item: rust.item_at(line),
                     is_test: rust.is_test(line),
                 });
             }
@@ -150,11 +150,11 @@ mod tests {
         let table = table(&Tree::of(&[("crates/a/src/b.rs", SOURCE)]));
         assert!(
             table.contains(
-                "  C4   \n       code  crates/a/src/b.rs:1  a\n       test  crates/a/src/b.rs:5  b\n"
+                "  C4   \n       code  crates/a/src/b.rs:1  fn a\n       test  crates/a/src/b.rs:5  fn b\n"
             ),
             "{table}"
         );
-        assert!(table.contains("  C5   \n       code  crates/a/src/b.rs:1  a\n"));
+        assert!(table.contains("  C5   \n       code  crates/a/src/b.rs:1  fn a\n"));
         assert!(table.contains("  C6   not cited\n"));
     }
 

@@ -1,7 +1,10 @@
 //! What the rules ask of a Rust file: its code, its comments, its functions, and which lines are tests.
 
 use super::functions::{self, Function};
-use super::mask::mask;
+use super::mask::{is_word, mask};
+
+/// The words that an item's name follows.
+const ITEMS: [&str; 9] = ["fn", "struct", "enum", "trait", "const", "static", "type", "mod", "impl"];
 
 /// A Rust file taken apart.
 pub(crate) struct RustSource {
@@ -48,11 +51,22 @@ impl RustSource {
         self.comments.iter().enumerate().map(|(index, line)| (index + 1, line.trim()))
     }
 
-    /// The name of the function that line `number` is in or, if it is in none, that follows it.
-    pub(crate) fn function_at(&self, number: usize) -> Option<&str> {
-        let inside = self.functions.iter().rfind(|function| function.lines().contains(&number));
-        let next = || self.functions.iter().find(|function| function.first > number);
-        inside.or_else(next).map(|function| function.name.as_str())
+    /// The item that line `number` is about: the function it is in or the item that follows it. The
+    /// comment of a whole file is about none.
+    pub(crate) fn item_at(&self, number: usize) -> Option<String> {
+        if let Some(function) = self.functions.iter().rfind(|function| function.lines().contains(&number)) {
+            return Some(format!("fn {}", function.name));
+        }
+        if self.comments.get(number - 1)?.trim_start().starts_with("//!") {
+            return None;
+        }
+        let is_item = |code: &str| !(code.trim().is_empty() || code.trim_start().starts_with("#["));
+        let (_, next) = self.all_code().find(|(line, code)| *line > number && is_item(code))?;
+        let words: Vec<&str> = next.split(|character| !is_word(character)).collect();
+        words
+            .windows(2)
+            .find(|pair| ITEMS.contains(&pair[0]) && !ITEMS.contains(&pair[1]))
+            .map(|pair| pair.join(" "))
     }
 }
 
@@ -108,8 +122,10 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_named_after_its_function_or_the_next_one() {
-        let rust = RustSource::new("a.rs", "// one\nfn a() {\n    // two\n}\n// three\nfn b() {}\n");
-        assert_eq!([1, 3, 5].map(|line| rust.function_at(line)), [Some("a"), Some("a"), Some("b")]);
+    fn a_line_is_named_after_its_function_or_the_item_that_follows() {
+        let source = "//! file\nfn a() {\n    // in a\n}\n// of D\npub const fn d() {}\n// of B\n#[derive(Debug)]\npub(crate) struct B<'a> {\n    // in B\n    c: &'a str,\n}\n";
+        let rust = RustSource::new("a.rs", source);
+        let names = [1, 3, 5, 7, 10].map(|line| rust.item_at(line));
+        assert_eq!(names, [None, Some("fn a".into()), Some("fn d".into()), Some("struct B".into()), None]);
     }
 }

@@ -6,8 +6,17 @@ use crate::source::tree::Tree;
 const RULE: &str = "project";
 
 /// Files at the root.
-const EXPECTED: [&str; 6] =
-    ["CHANGELOG.md", "CONTRIBUTING.md", "Cargo.lock", "LICENSE-APACHE", "LICENSE-MIT", "SECURITY.md"];
+const EXPECTED: [&str; 9] = [
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Cargo.lock",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "PROTOCOL.md",
+    "README.md",
+    "SECURITY.md",
+];
 
 /// Lines of every crate's manifest.
 const IN_MANIFESTS: [&str; 4] = [
@@ -48,9 +57,11 @@ mod tests {
 
     #[test]
     fn missing_files_and_sections_are_named() {
-        let tree = Tree::of(&[("CHANGELOG.md", "# Changelog\n"), ("Cargo.lock", ""), ("SECURITY.md", "")]);
+        let present = EXPECTED.iter().filter(|path| !path.starts_with("LICENSE"));
+        let files: Vec<(&str, &str)> = present.map(|path| (*path, "# A title\n")).collect();
+        let tree = Tree::of(&files);
         let paths: Vec<String> = check(&tree).into_iter().map(|violation| violation.path).collect();
-        assert_eq!(paths, ["CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT", "CHANGELOG.md"]);
+        assert_eq!(paths, ["LICENSE-APACHE", "LICENSE-MIT", "CHANGELOG.md"]);
     }
 
     #[test]
