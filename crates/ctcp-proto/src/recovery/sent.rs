@@ -30,6 +30,9 @@ use crate::id::PacketNumber;
 /// packets are neither acknowledged nor lost. At about 100 bytes a slot it is 13 MB.
 pub(crate) const SPAN_MAX: usize = 1 << 17;
 
+/// How many packets that ask for no ACK are remembered: more than a round trip of ACKs at 100 Mbit/s.
+const UNASKED_MAX: usize = 1024;
+
 /// How many times the loss delay a lost packet is remembered, so that a late ACK of it teaches us reordering.
 const MEMORY_OF_LOST: u32 = 4;
 
@@ -59,7 +62,7 @@ pub(crate) struct SentPacket<C> {
 pub(crate) struct AckedPacket<C> {
     /// As it was sent.
     pub(crate) packet: SentPacket<C>,
-    /// [`SentPackets::poll_expired`] had reported it.
+    /// It did not count as on its way any more: [`SentPackets::poll_expired`] had reported it, or it was lost.
     pub(crate) was_expired: bool,
     /// It had been declared lost: not a loss, but reordering.
     pub(crate) was_lost: Option<SpuriousLoss>,
@@ -72,8 +75,11 @@ pub(crate) struct SpuriousLoss {
     pub(crate) distance: u64,
     /// How long after its sending the ACK came.
     pub(crate) age: Duration,
-    /// How many packets were acknowledged or lost since it was declared lost (to take the loss out of an average).
+    /// How many packets (probes apart) were acknowledged or lost since it was declared lost, to take the loss out
+    /// of an average.
     pub(crate) outcomes_since: u64,
+    /// It was given up by [`SentPackets::lose_all`], which says nothing about reordering.
+    pub(crate) was_timeout: bool,
 }
 
 /// A packet declared lost.
@@ -111,7 +117,7 @@ enum Slot<C> {
     /// Under way.
     Outstanding(SentPacket<C>),
     /// Declared lost when `outcome` packets had been resolved, `since` then.
-    Lost { packet: SentPacket<C>, outcome: u64, since: Instant },
+    Lost { packet: SentPacket<C>, outcome: u64, since: Instant, was_timeout: bool },
     /// Arrived; the numbers up to `next` (exclusive) did so too or were never sent.
     Acked { next: u64 },
 }
@@ -169,6 +175,7 @@ impl<C> SentPackets<C> {
     pub(crate) fn on_sent(&mut self, packet: SentPacket<C>) {
         let number = packet.number.0;
         assert!(number >= self.next_number().0, "packet numbers never repeat");
+        self.forget_unasked();
         while self.next_number().0 < number {
             self.slots.push_back(Slot::Skipped);
         }
@@ -181,6 +188,22 @@ impl<C> SentPackets<C> {
             self.last_ack_eliciting = Some(packet.time);
         }
         self.slots.push_back(Slot::Outstanding(packet));
+    }
+
+    /// Forgets the oldest packets that ask for no ACK, when there are many: a side that only acknowledges may
+    /// never hear of them.
+    fn forget_unasked(&mut self) {
+        while self.slots.len() > UNASKED_MAX {
+            match self.slots.front() {
+                Some(Slot::Outstanding(packet)) if packet.ack_eliciting => return,
+                Some(Slot::Lost { .. }) | None => return,
+                Some(_) => {}
+            }
+            self.base += 1;
+            if let Some(Slot::Outstanding(packet)) = self.slots.pop_front() {
+                self.resolve(&packet);
+            }
+        }
     }
 
     /// Reads an ACK: `ranges` are inclusive `(first, last)` pairs, downwards from the largest. Packets it is the
@@ -263,25 +286,26 @@ impl<C> SentPackets<C> {
         let was_expired = number < self.expired_until;
         let newly = match core::mem::replace(slot, Slot::Acked { next: last + 1 }) {
             Slot::Outstanding(packet) => {
-                self.outcomes += 1;
-                self.leave(&packet);
+                self.resolve(&packet);
                 AckedPacket { packet, was_expired, was_lost: None }
             }
-            Slot::Lost { packet, outcome, .. } => {
+            Slot::Lost { packet, outcome, was_timeout, .. } => {
                 let spurious = SpuriousLoss {
                     distance: self.largest_acked.unwrap_or(number).saturating_sub(number),
                     age: now - packet.time,
                     outcomes_since: self.outcomes - outcome,
+                    was_timeout,
                 };
-                AckedPacket { packet, was_expired, was_lost: Some(spurious) }
+                AckedPacket { packet, was_expired: true, was_lost: Some(spurious) }
             }
             Slot::Skipped | Slot::Acked { .. } => return (number + 1, None),
         };
         (number + 1, Some(newly))
     }
 
-    /// A packet is no longer under way.
-    fn leave(&mut self, packet: &SentPacket<C>) {
+    /// A packet is no longer under way: its fate is known, or nobody will ask.
+    fn resolve(&mut self, packet: &SentPacket<C>) {
+        self.outcomes += u64::from(!packet.is_mtu_probe);
         if packet.in_flight {
             self.packets_in_flight -= 1;
             self.bytes_in_flight -= packet.size;
@@ -392,7 +416,7 @@ impl<C: Clone> SentPackets<C> {
                 deadline = Some(due);
                 break;
             }
-            lost.extend(self.lose(now, number));
+            lost.extend(self.lose(now, number, false));
             number = self.next_outstanding(number + 1);
         }
         self.forget_lost(now, thresholds.delay * MEMORY_OF_LOST);
@@ -404,19 +428,18 @@ impl<C: Clone> SentPackets<C> {
     pub(crate) fn lose_all(&mut self, now: Instant, lost: &mut Vec<LostPacket<C>>) {
         let mut number = self.next_outstanding(self.first_outstanding);
         while self.outstanding(number).is_some() {
-            lost.extend(self.lose(now, number));
+            lost.extend(self.lose(now, number, true));
             number = self.next_outstanding(number + 1);
         }
         self.advance();
     }
 
-    fn lose(&mut self, now: Instant, number: u64) -> Option<LostPacket<C>> {
+    fn lose(&mut self, now: Instant, number: u64, was_timeout: bool) -> Option<LostPacket<C>> {
         let packet = self.outstanding(number)?.clone();
-        self.leave(&packet);
-        self.outcomes += 1;
+        self.resolve(&packet);
         let was_expired = number < self.expired_until;
         let slot = self.slots.get_mut((number - self.base) as usize)?;
-        *slot = Slot::Lost { packet: packet.clone(), outcome: self.outcomes, since: now };
+        *slot = Slot::Lost { packet: packet.clone(), outcome: self.outcomes, since: now, was_timeout };
         Some(LostPacket { packet, was_expired })
     }
 

@@ -1,1 +1,130 @@
+use super::*;
+use proptest::prelude::*;
 
+const NOW: Instant = Instant::ZERO;
+
+/// Runs the search on a path that carries `mtu`, losing every `every`-th probe on top. Returns the sizes probed.
+fn search(mtu: &mut MtuDiscovery, now: Instant, path: u64, every: u64) -> Vec<u64> {
+    let mut probes = Vec::new();
+    while let Some(size) = mtu.poll_probe(now) {
+        probes.push(size);
+        assert!(probes.len() < 200, "the search ends");
+        mtu.on_probe_sent(size);
+        assert_eq!(mtu.poll_probe(now), None, "one probe at a time");
+        let is_dropped = every > 0 && (probes.len() as u64).is_multiple_of(every);
+        if size <= path && !is_dropped { mtu.on_probe_acked(now, size) } else { mtu.on_probe_lost(now, size) }
+    }
+    probes
+}
+
+#[test]
+fn an_ethernet_path_is_found_with_one_probe() {
+    let mut mtu = MtuDiscovery::new(NOW, ETHERNET_V4);
+    assert_eq!(search(&mut mtu, NOW, ETHERNET_V4, 0), [1472]);
+    assert_eq!(mtu.current(), 1472);
+    assert_eq!(mtu.next_timeout(), None, "there is nothing above the ceiling");
+}
+
+#[test]
+fn a_smaller_path_is_found_by_usual_sizes_and_then_by_halves() {
+    let mut mtu = MtuDiscovery::new(NOW, 9_000);
+    let probes = search(&mut mtu, NOW, ETHERNET_V6, 0);
+    assert_eq!(&probes[..7], [9_000, 9_000, 9_000, 1_472, 1_472, 1_472, 1_452]);
+    assert!((ETHERNET_V6 - STEP..=ETHERNET_V6).contains(&mtu.current()), "{}", mtu.current());
+    assert_eq!(mtu.next_timeout(), Some(NOW + RAISE_INTERVAL));
+}
+
+#[test]
+fn a_probe_is_too_big_only_after_its_third_loss() {
+    let mut mtu = MtuDiscovery::new(NOW, ETHERNET_V4);
+    for _ in 0..2 {
+        let size = mtu.poll_probe(NOW).expect("a probe");
+        mtu.on_probe_sent(size);
+        mtu.on_probe_lost(NOW, size);
+    }
+    assert_eq!(search(&mut mtu, NOW, ETHERNET_V4, 0), [1472]);
+}
+
+#[test]
+fn a_settled_search_tries_again_after_ten_minutes() {
+    let mut mtu = MtuDiscovery::new(NOW, ETHERNET_V4);
+    search(&mut mtu, NOW, 1_300, 0);
+    let small = mtu.current();
+    assert_eq!(mtu.poll_probe(NOW + RAISE_INTERVAL / 2), None);
+    search(&mut mtu, NOW + RAISE_INTERVAL, ETHERNET_V4, 0);
+    assert!(small <= 1_300 && mtu.current() == ETHERNET_V4);
+}
+
+#[test]
+fn a_refused_size_needs_no_probe() {
+    let mut mtu = MtuDiscovery::new(NOW, ETHERNET_V4);
+    mtu.on_too_big(NOW, 1_472);
+    assert_eq!(mtu.poll_probe(NOW), Some(1_452));
+}
+
+fn suspicious() -> MtuDiscovery {
+    let mut mtu = MtuDiscovery::new(NOW, ETHERNET_V4);
+    search(&mut mtu, NOW, ETHERNET_V4, 0);
+    for _ in 0..SUSPICIOUS_LOSSES {
+        mtu.on_packet_lost(1_472);
+    }
+    mtu
+}
+
+#[test]
+fn a_black_hole_is_left_when_the_base_passes_and_three_probes_of_the_current_size_do_not() {
+    let mut mtu = suspicious();
+    assert_eq!(mtu.current(), 1_472, "a suspicion alone changes nothing");
+    let probes = search(&mut mtu, NOW, 1_300, 0);
+    assert_eq!(&probes[..4], [BASE, 1_472, 1_472, 1_472]);
+    assert!((1_300 - STEP..=1_300).contains(&mtu.current()), "{}", mtu.current());
+}
+
+#[test]
+fn random_loss_is_cleared_by_a_probe_or_by_any_large_packet() {
+    let mut mtu = suspicious();
+    assert_eq!(search(&mut mtu, NOW, ETHERNET_V4, 0), [BASE, 1_472]);
+    assert_eq!(mtu.current(), 1_472);
+    let mut mtu = suspicious();
+    mtu.on_packet_acked(NOW, 1_472);
+    assert_eq!((mtu.poll_probe(NOW), mtu.current()), (None, 1_472));
+}
+
+#[test]
+fn an_outage_is_no_black_hole() {
+    let mut mtu = suspicious();
+    for _ in 0..20 {
+        assert_eq!(mtu.poll_probe(NOW), Some(BASE));
+        mtu.on_probe_sent(BASE);
+        mtu.on_probe_lost(NOW, BASE);
+    }
+    assert_eq!(mtu.current(), 1_472);
+}
+
+#[test]
+fn losses_with_arrivals_between_raise_no_suspicion() {
+    let mut mtu = MtuDiscovery::new(NOW, ETHERNET_V4);
+    search(&mut mtu, NOW, ETHERNET_V4, 0);
+    for round in 0..1_000 {
+        if round % u64::from(SUSPICIOUS_LOSSES) == 0 {
+            mtu.on_packet_acked(NOW, 1_472);
+        } else {
+            mtu.on_packet_lost(1_472);
+        }
+    }
+    assert_eq!(mtu.poll_probe(NOW), None);
+}
+
+proptest! {
+    #[test]
+    fn the_search_ends_near_the_path_whatever_it_carries(
+        path in BASE..10_000u64,
+        ceiling in 0u64..10_000,
+        every in prop_oneof![Just(0u64), 2u64..10],
+    ) {
+        let mut mtu = MtuDiscovery::new(NOW, ceiling);
+        search(&mut mtu, NOW, path, every);
+        let best = path.min(ceiling.max(BASE));
+        prop_assert!(mtu.current() <= best && mtu.current() + STEP > best, "{} of {}", mtu.current(), best);
+    }
+}

@@ -1,1 +1,115 @@
+use super::*;
 
+fn rtt(millis: u64) -> RttEstimator {
+    let mut rtt = RttEstimator::new(Duration::from_millis(333));
+    rtt.on_sample(Instant::ZERO, Duration::from_millis(millis), Duration::ZERO);
+    rtt
+}
+
+fn spurious(distance: u64, age_millis: u64) -> SpuriousLoss {
+    SpuriousLoss { distance, age: Duration::from_millis(age_millis), outcomes_since: 0, was_timeout: false }
+}
+
+#[test]
+fn the_thresholds_begin_as_in_rfc_9002() {
+    let thresholds = LossDetector::new().thresholds(Instant::ZERO, &rtt(80));
+    assert_eq!((thresholds.packets, thresholds.delay), (3, Duration::from_millis(90)));
+}
+
+#[test]
+fn the_delay_is_never_finer_than_the_timer() {
+    let mut short = RttEstimator::new(Duration::from_millis(333));
+    short.on_sample(Instant::ZERO, Duration::from_micros(100), Duration::ZERO);
+    assert_eq!(LossDetector::new().thresholds(Instant::ZERO, &short).delay, GRANULARITY);
+}
+
+#[test]
+fn a_packet_ten_behind_that_was_only_late_is_waited_for_the_next_time() {
+    let mut detector = LossDetector::new();
+    detector.on_spurious_loss(Instant::ZERO, spurious(10, 100), &rtt(80));
+    let thresholds = detector.thresholds(Instant::ZERO, &rtt(80));
+    assert_eq!((thresholds.packets, thresholds.delay), (11, Duration::from_millis(110)));
+}
+
+#[test]
+fn no_reordering_raises_the_thresholds_beyond_their_bounds() {
+    let mut detector = LossDetector::new();
+    detector.on_spurious_loss(Instant::ZERO, spurious(100_000, 10_000), &rtt(80));
+    let thresholds = detector.thresholds(Instant::ZERO, &rtt(80));
+    assert_eq!((thresholds.packets, thresholds.delay), (PACKET_THRESHOLD_MAX, Duration::from_millis(160)));
+}
+
+#[test]
+fn quiet_round_trips_bring_the_thresholds_back() {
+    let mut detector = LossDetector::new();
+    detector.on_spurious_loss(Instant::ZERO, spurious(63, 10_000), &rtt(80));
+    let mut packets = Vec::new();
+    for period in 0..8 {
+        packets.push(detector.thresholds(Instant::from_millis(period * 1_281), &rtt(80)).packets);
+    }
+    assert_eq!(packets, [64, 33, 18, 10, 6, 4, 3, 3]);
+}
+
+#[test]
+fn a_time_out_that_proved_wrong_is_no_reordering() {
+    let mut detector = LossDetector::new();
+    detector.on_spurious_loss(
+        Instant::ZERO,
+        SpuriousLoss { was_timeout: true, ..spurious(50, 500) },
+        &rtt(80),
+    );
+    assert_eq!(detector.thresholds(Instant::ZERO, &rtt(80)).packets, 3);
+}
+
+#[test]
+fn terms_one_by_one_are_the_papers_closed_form() {
+    let (mu, start) = (0.05, 0.2);
+    for losses in 0..6 {
+        let mut average = LossAverage::new(start, mu);
+        average.on_ack();
+        (0..losses).for_each(|_| average.on_loss());
+        // p (1-mu)^(losses+1) + 1 - (1-mu)^losses
+        let keep = (0..losses).fold(1.0, |product, _| product * (1.0 - mu));
+        let paper = start * keep * (1.0 - mu) + (1.0 - keep);
+        assert!((average.value() - paper).abs() < 1e-12, "{losses}: {} {paper}", average.value());
+    }
+}
+
+#[test]
+fn the_average_finds_the_loss_of_a_path() {
+    let mut prng = ctcp_base::Prng::new(5);
+    let mut average = LossAverage::new(INITIAL_LOSS, MU);
+    let (mut sum, rounds) = (0.0, 50_000);
+    for _ in 0..rounds {
+        if prng.unit() < 0.1 {
+            average.on_loss()
+        } else {
+            average.on_ack()
+        }
+        sum += average.value();
+    }
+    assert!((0.09..0.11).contains(&(sum / f64::from(rounds))));
+}
+
+#[test]
+fn a_spurious_loss_is_taken_out_to_the_digit() {
+    let outcomes = [false, false, true, false, true, false, false];
+    let run = |late: Option<usize>| {
+        let mut average = LossAverage::new(0.1, MU);
+        for (index, lost) in outcomes.into_iter().enumerate() {
+            if lost && late != Some(index) { average.on_loss() } else { average.on_ack() }
+        }
+        average
+    };
+    let mut corrected = run(None);
+    corrected.on_spurious_loss(4);
+    assert!((corrected.value() - run(Some(2)).value()).abs() < 1e-12);
+}
+
+#[test]
+fn a_time_out_sets_the_average_back_to_its_start() {
+    let mut average = LossAverage::new(0.03, MU);
+    (0..100).for_each(|_| average.on_loss());
+    average.on_timeout();
+    assert!((average.value() - 0.03).abs() < f64::EPSILON);
+}
