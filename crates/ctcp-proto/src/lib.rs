@@ -15,6 +15,8 @@ pub mod crypto;
 mod endpoint;
 mod error;
 mod event;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod handshake;
 mod id;
 mod path;
@@ -28,3 +30,4 @@ pub mod wire;
 pub use crypto::{KeyError, PublicKey, SecretKey, Suite};
 pub use error::{CloseReason, ConnectionError, TransportError, TransportErrorCode};
 pub use id::{ConnectionId, Direction, PacketNumber, PathId, Role, StreamId, SymbolIndex};
+pub use stream::{OpenError, ReadError, ReadOutcome, UnknownStream, WriteError};

@@ -103,8 +103,17 @@ impl SymbolBuilder {
     /// When `capacity` cannot hold the length field or is more than it can express.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
+        Self::reusing(Vec::with_capacity(capacity), capacity)
+    }
+
+    /// The same in the memory of `bytes`, whatever it held.
+    ///
+    /// # Panics
+    /// As [`SymbolBuilder::new`].
+    #[must_use]
+    pub fn reusing(mut bytes: Vec<u8>, capacity: usize) -> Self {
         assert!((CONTENT_LENGTH_BYTES..=CONTENT_LENGTH_BYTES + usize::from(u16::MAX)).contains(&capacity));
-        let mut bytes = Vec::with_capacity(capacity);
+        bytes.clear();
         bytes.resize(CONTENT_LENGTH_BYTES, 0);
         Self { bytes, capacity, is_closed: false }
     }

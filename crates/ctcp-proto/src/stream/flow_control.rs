@@ -1,0 +1,256 @@
+//! Credit: how many bytes and streams either side may send or open, as absolute totals (RFC 9000 section 4).
+//!
+//! ```text
+//!  read by the application      received (highest offset)       limit = what was announced
+//!  ------------|------------------------|-------------------------------|
+//!              |<---------------------- window ------------------------>|
+//! ```
+//!
+//! A byte is charged when it enters a symbol and is never charged again: repair needs no credit. The receiver
+//! announces a new limit when at least half a window was read since the last one, so that credit costs few
+//! packets and a reader that stops stops the sender. Invariant: `read <= received <= limit`, hence what is held
+//! never exceeds the window.
+
+use crate::error::{TransportError, TransportErrorCode};
+
+/// The largest total that any limit can name: the largest varint.
+pub(crate) const LIMIT_MAX: u64 = (1 << 62) - 1;
+
+/// The largest number of streams of one initiator (RFC 9000 section 4.6): ids are varints with two bits of kind.
+pub(crate) const STREAMS_MAX: u64 = 1 << 60;
+
+/// What the peer lets us send, of one stream or of the connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SendCredit {
+    limit: u64,
+    used: u64,
+}
+
+impl SendCredit {
+    /// Credit for the first `limit` bytes.
+    #[must_use]
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { limit: limit.min(LIMIT_MAX), used: 0 }
+    }
+
+    /// A new limit from the peer. Limits never shrink: a smaller one was overtaken on its way.
+    pub(crate) fn raise(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit.min(LIMIT_MAX));
+    }
+
+    /// Bytes that may be sent now.
+    #[must_use]
+    pub(crate) fn available(&self) -> u64 {
+        self.limit - self.used
+    }
+
+    /// Bytes sent so far.
+    #[must_use]
+    pub(crate) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Charges `bytes`, which are at most [`Self::available`].
+    pub(crate) fn charge(&mut self, bytes: u64) {
+        debug_assert!(bytes <= self.available(), "bytes were packed beyond the credit");
+        self.used = (self.used + bytes).min(self.limit);
+    }
+}
+
+/// What we let the peer send, of one stream or of the connection (there `received` sums all streams).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReceiveCredit {
+    window: u64,
+    limit: u64,
+    received: u64,
+    read: u64,
+}
+
+impl ReceiveCredit {
+    /// Credit for `window` bytes more than were read, at any time.
+    #[must_use]
+    pub(crate) fn new(window: u64) -> Self {
+        let window = window.min(LIMIT_MAX);
+        Self { window, limit: window, received: 0, read: 0 }
+    }
+
+    /// Charges `bytes` that arrived; an error when the peer was not allowed to send them.
+    pub(crate) fn charge(&mut self, bytes: u64) -> Result<(), TransportError> {
+        let received = self.received.checked_add(bytes).filter(|&received| received <= self.limit);
+        self.received = received.ok_or(TransportError::new(
+            TransportErrorCode::FlowControl,
+            "more bytes than the credit allows",
+        ))?;
+        Ok(())
+    }
+
+    /// `bytes` of those received were read by the application, or thrown away.
+    pub(crate) fn on_read(&mut self, bytes: u64) {
+        self.read += bytes;
+        debug_assert!(self.read <= self.received, "read more than was received");
+    }
+
+    /// Everything received counts as read; returns how many bytes that were.
+    pub(crate) fn read_all(&mut self) -> u64 {
+        let unread = self.received - self.read;
+        self.read = self.received;
+        unread
+    }
+
+    /// One past the highest byte received.
+    #[must_use]
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// The limit announced last.
+    #[must_use]
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Was enough read to announce a new limit?
+    #[must_use]
+    pub(crate) fn is_announcement_due(&self) -> bool {
+        self.next_limit() - self.limit >= (self.window / 2).max(1)
+    }
+
+    /// The limit to announce now; from here on it is granted.
+    pub(crate) fn announce(&mut self) -> u64 {
+        self.limit = self.next_limit();
+        self.limit
+    }
+
+    fn next_limit(&self) -> u64 {
+        // Never below what was announced: `read` only grows and the window is fixed.
+        self.read.saturating_add(self.window).min(LIMIT_MAX)
+    }
+}
+
+/// How many streams the peer may open: a total that follows the streams that ended, so that a fixed number can
+/// be open at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamAllowance {
+    concurrent: u64,
+    opened: u64,
+    closed: u64,
+    limit: u64,
+}
+
+impl StreamAllowance {
+    /// `concurrent` streams may be open at a time.
+    #[must_use]
+    pub(crate) fn new(concurrent: u64) -> Self {
+        let concurrent = concurrent.min(STREAMS_MAX);
+        Self { concurrent, opened: 0, closed: 0, limit: concurrent }
+    }
+
+    /// The peer names its stream number `index`, and by that opens all below it that are new. Returns the range
+    /// of new ones, empty when it was opened before.
+    pub(crate) fn open_up_to(&mut self, index: u64) -> Result<core::ops::Range<u64>, TransportError> {
+        if index >= self.limit {
+            return Err(TransportError::new(TransportErrorCode::StreamLimit, "more streams than allowed"));
+        }
+        let first = self.opened;
+        self.opened = self.opened.max(index + 1);
+        Ok(first..self.opened)
+    }
+
+    /// Streams the peer opened so far.
+    #[must_use]
+    pub(crate) fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// One of its streams ended.
+    pub(crate) fn on_closed(&mut self) {
+        self.closed += 1;
+        debug_assert!(self.closed <= self.opened, "more streams ended than were opened");
+    }
+
+    /// The limit announced last.
+    #[must_use]
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Is a new limit worth a frame? Not while the peer may open another half of its streams anyway; then with
+    /// every stream that ends.
+    #[must_use]
+    pub(crate) fn is_announcement_due(&self) -> bool {
+        self.next_limit() > self.limit && self.limit - self.opened <= self.concurrent / 2
+    }
+
+    /// The limit to announce now; from here on it is granted.
+    pub(crate) fn announce(&mut self) -> u64 {
+        self.limit = self.next_limit();
+        self.limit
+    }
+
+    fn next_limit(&self) -> u64 {
+        self.closed.saturating_add(self.concurrent).min(STREAMS_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_from_the_peer_never_shrink() {
+        let mut credit = SendCredit::new(10);
+        credit.charge(4);
+        credit.raise(7);
+        assert_eq!(credit.available(), 6);
+        credit.raise(u64::MAX);
+        assert_eq!(credit.available(), LIMIT_MAX - 4);
+    }
+
+    #[test]
+    fn a_new_limit_is_due_when_half_the_window_was_read() {
+        let mut credit = ReceiveCredit::new(100);
+        credit.charge(100).unwrap();
+        credit.on_read(49);
+        assert!(!credit.is_announcement_due());
+        credit.on_read(1);
+        assert!(credit.is_announcement_due());
+        assert_eq!(credit.announce(), 150);
+        assert!(!credit.is_announcement_due());
+        assert_eq!(credit.limit(), 150);
+    }
+
+    #[test]
+    fn one_byte_beyond_the_limit_is_a_fault_and_charges_nothing() {
+        let mut credit = ReceiveCredit::new(100);
+        credit.charge(99).unwrap();
+        assert_eq!(credit.charge(2).unwrap_err().code, TransportErrorCode::FlowControl);
+        assert_eq!(credit.charge(u64::MAX).unwrap_err().code, TransportErrorCode::FlowControl);
+        assert_eq!(credit.received(), 99);
+        assert_eq!(credit.read_all(), 99);
+        assert_eq!(credit.read_all(), 0);
+    }
+
+    #[test]
+    fn ended_streams_make_room_for_new_ones_and_for_no_more() {
+        let mut allowance = StreamAllowance::new(4);
+        assert_eq!(allowance.open_up_to(3).unwrap(), 0..4);
+        assert_eq!(allowance.open_up_to(4).unwrap_err().code, TransportErrorCode::StreamLimit);
+        assert!(!allowance.is_announcement_due());
+        allowance.on_closed();
+        assert!(allowance.is_announcement_due());
+        assert_eq!(allowance.announce(), 5);
+        assert_eq!(allowance.open_up_to(4).unwrap(), 4..5);
+        assert_eq!(allowance.open_up_to(2).unwrap(), 5..5);
+        assert_eq!(allowance.open_up_to(5).unwrap_err().code, TransportErrorCode::StreamLimit);
+    }
+
+    #[test]
+    fn a_peer_with_plenty_of_allowance_is_not_told_of_every_ended_stream() {
+        let mut allowance = StreamAllowance::new(100);
+        allowance.open_up_to(9).unwrap();
+        allowance.on_closed();
+        assert!(!allowance.is_announcement_due());
+        allowance.open_up_to(49).unwrap();
+        assert!(allowance.is_announcement_due());
+    }
+}

@@ -1,0 +1,389 @@
+//! All streams of a connection, and what an application does with them.
+//!
+//! Invariants: a stream is in the map from the moment it is opened until both of its halves are over and its
+//! last event was taken, so every queue of ids here has at most one entry a stream; `queued` is the sum of all
+//! send buffers; a stream waits in the scheduler exactly while it has a byte under its own credit or a bare FIN.
+
+mod incoming;
+mod outgoing;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::control::{Flagged, Flags};
+use super::flow_control::{ReceiveCredit, STREAMS_MAX, SendCredit, StreamAllowance};
+use super::page::PagePool;
+use super::receive::ReceiveHalf;
+use super::scheduler::{Scheduler, Share};
+use super::send::{ResetCause, SEND_BUFFER_MAX, SendHalf, SendState};
+use super::{OpenError, ReadError, ReadOutcome, StreamEvent, UnknownStream, WriteError};
+use crate::id::{Role, StreamId, SymbolIndex};
+
+/// Bytes all streams together may queue before the share of each shrinks: a peer that opens many streams and
+/// grants no credit must not make us hold [`SEND_BUFFER_MAX`] for each.
+pub const SEND_TOTAL_MAX: usize = 16 * 1024 * 1024;
+
+/// What a stream may queue even then, so that every one goes on: about three symbols.
+const SEND_BUFFER_MIN: usize = 4 * 1024;
+
+/// The windows this side grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamsConfig {
+    /// Bytes the peer may send of all streams ahead of what was read: the most memory unread bytes take.
+    pub max_data: u64,
+    /// Bytes it may send of one stream ahead of what was read: at least two bandwidth-delay products.
+    pub max_stream_data: u64,
+    /// Streams it may have open at a time. An idle one costs about 350 bytes.
+    pub max_streams: u64,
+}
+
+impl Default for StreamsConfig {
+    /// 16 MiB for the connection, 1 MiB a stream (25 Mbit/s over 300 ms), 4096 streams (1.5 MB while idle: a
+    /// large browser session through a proxy, or a few hundred users behind one client).
+    fn default() -> Self {
+        Self { max_data: 16 * 1024 * 1024, max_stream_data: 1024 * 1024, max_streams: 4096 }
+    }
+}
+
+/// What happened to a stream that the application was not told yet, in the order in which it is told.
+mod event_flag {
+    pub(super) const STOPPED: u8 = 1;
+    pub(super) const READABLE: u8 = 2;
+    pub(super) const WRITABLE: u8 = 4;
+    pub(super) const FINISHED: u8 = 8;
+}
+
+/// What the peer was not told yet.
+mod control_flag {
+    pub(super) const RESET: u8 = 1;
+    pub(super) const STOP: u8 = 2;
+    pub(super) const CREDIT: u8 = 4;
+}
+
+/// One stream.
+struct Stream {
+    send: SendHalf,
+    receive: ReceiveHalf,
+    share: Share,
+    events: Flags,
+    control: Flags,
+    /// The last read was blocked (or there was none): the next byte is news.
+    reader_waits: bool,
+    /// The last write was not taken whole: room is news.
+    writer_waits: bool,
+}
+
+impl Stream {
+    fn new(send_credit: u64, receive_window: u64) -> Self {
+        Self {
+            send: SendHalf::new(send_credit),
+            receive: ReceiveHalf::new(receive_window),
+            share: Share::default(),
+            events: Flags::default(),
+            control: Flags::default(),
+            reader_waits: true,
+            writer_waits: false,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.send.is_over() && self.receive.is_over() && self.events.is_empty()
+    }
+}
+
+/// The streams this side opens.
+#[derive(Debug, Default)]
+struct LocalStreams {
+    opened: u64,
+    /// How many the peer allows.
+    limit: u64,
+    /// An open found the limit reached.
+    opener_waits: bool,
+    is_available_news: bool,
+}
+
+/// The streams the peer opens.
+#[derive(Debug)]
+struct PeerStreams {
+    allowance: StreamAllowance,
+    accepted: u64,
+    /// The last accept found none: the next stream is news.
+    acceptor_waits: bool,
+    is_opened_news: bool,
+    is_limit_untold: bool,
+}
+
+/// All streams of a connection.
+pub struct Streams {
+    role: Role,
+    config: StreamsConfig,
+    /// Boxed: a node of the map holds eleven values and is half empty when ids only grow.
+    streams: BTreeMap<StreamId, Box<Stream>>,
+    local: LocalStreams,
+    peer: PeerStreams,
+    send_credit: SendCredit,
+    /// The credit the peer gives each stream at first.
+    peer_stream_data: u64,
+    receive_credit: ReceiveCredit,
+    is_credit_untold: bool,
+    scheduler: Scheduler,
+    pool: PagePool,
+    /// Bytes written and not in symbols.
+    queued: usize,
+    /// Halves in `DataSent`, by the symbol of their FIN.
+    in_flight: BTreeSet<(SymbolIndex, StreamId)>,
+    events: Flagged,
+    control: Flagged,
+    ignored_bytes: u64,
+}
+
+impl Streams {
+    /// The streams of a connection of which we are `role`. Nothing can be opened before
+    /// [`Self::set_peer_limits`].
+    #[must_use]
+    pub fn new(role: Role, config: StreamsConfig) -> Self {
+        Self {
+            role,
+            config,
+            streams: BTreeMap::new(),
+            local: LocalStreams::default(),
+            peer: PeerStreams {
+                allowance: StreamAllowance::new(config.max_streams),
+                accepted: 0,
+                acceptor_waits: true,
+                is_opened_news: false,
+                is_limit_untold: false,
+            },
+            send_credit: SendCredit::default(),
+            peer_stream_data: 0,
+            receive_credit: ReceiveCredit::new(config.max_data),
+            is_credit_untold: false,
+            scheduler: Scheduler::default(),
+            pool: PagePool::default(),
+            queued: 0,
+            in_flight: BTreeSet::new(),
+            events: Flagged::default(),
+            control: Flagged::default(),
+            ignored_bytes: 0,
+        }
+    }
+
+    /// What the peer's parameters grant: bytes in total, bytes of each stream, streams in total.
+    pub fn set_peer_limits(&mut self, max_data: u64, max_stream_data: u64, max_streams: u64) {
+        self.send_credit.raise(max_data);
+        self.peer_stream_data = max_stream_data;
+        self.raise_stream_limit(max_streams);
+    }
+
+    fn raise_stream_limit(&mut self, limit: u64) {
+        let limit = limit.min(STREAMS_MAX);
+        if limit > self.local.limit {
+            self.local.limit = limit;
+            self.local.is_available_news |= core::mem::take(&mut self.local.opener_waits);
+        }
+    }
+
+    fn insert(&mut self, id: StreamId) {
+        let stream = Stream::new(self.peer_stream_data, self.config.max_stream_data);
+        self.streams.insert(id, Box::new(stream));
+    }
+
+    /// Opens a stream. The peer learns of it with its first bytes, its end or its reset.
+    ///
+    /// # Errors
+    /// When the peer allows no more streams.
+    pub fn open(&mut self) -> Result<StreamId, OpenError> {
+        if self.local.opened == self.local.limit {
+            self.local.opener_waits = true;
+            return Err(OpenError::LimitReached);
+        }
+        let id = StreamId::new(self.role, self.local.opened);
+        self.local.opened += 1;
+        self.insert(id);
+        Ok(id)
+    }
+
+    /// The next stream that the peer opened, in the order of their ids.
+    pub fn accept(&mut self) -> Option<StreamId> {
+        if self.peer.accepted == self.peer.allowance.opened() {
+            self.peer.acceptor_waits = true;
+            return None;
+        }
+        let id = StreamId::new(self.role.peer(), self.peer.accepted);
+        self.peer.accepted += 1;
+        Some(id)
+    }
+
+    /// Queues bytes to send and returns how many were taken, at least one (none only of an empty slice).
+    ///
+    /// # Errors
+    /// [`WriteError::Blocked`] when the buffer is full, the others when the half is over.
+    pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
+        let limit = self.send_buffer_limit();
+        let stream = self.streams.get_mut(&id).ok_or(WriteError::UnknownStream)?;
+        let taken = stream.send.write(&mut self.pool, data, limit)?;
+        self.queued += taken;
+        stream.writer_waits = taken < data.len();
+        if taken == 0 && !data.is_empty() {
+            return Err(WriteError::Blocked);
+        }
+        self.schedule(id);
+        Ok(taken)
+    }
+
+    /// What one stream may queue now: less when all of them hold a lot.
+    fn send_buffer_limit(&self) -> usize {
+        (SEND_TOTAL_MAX.saturating_sub(self.queued) / 4).clamp(SEND_BUFFER_MIN, SEND_BUFFER_MAX)
+    }
+
+    /// Ends a stream behind the bytes written so far.
+    ///
+    /// # Errors
+    /// When the half is over already; never [`WriteError::Blocked`].
+    pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
+        let stream = self.streams.get_mut(&id).ok_or(WriteError::UnknownStream)?;
+        stream.send.finish()?;
+        self.schedule(id);
+        Ok(())
+    }
+
+    /// Puts a stream in line if it has something to send under its own credit.
+    fn schedule(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        if stream.send.sendable() > 0 {
+            self.scheduler.add(id, &mut stream.share);
+        } else if stream.send.has_bare_fin() {
+            self.scheduler.add_bare_fin(id, &mut stream.share);
+        }
+    }
+
+    /// Reads the next bytes in order.
+    ///
+    /// # Errors
+    /// When the peer reset the stream, this side stopped it, or there is none.
+    pub fn read(&mut self, id: StreamId, out: &mut [u8]) -> Result<ReadOutcome, ReadError> {
+        let stream = self.streams.get_mut(&id).ok_or(ReadError::UnknownStream)?;
+        let outcome = stream.receive.read(&mut self.pool, &mut self.receive_credit, out);
+        if outcome == Ok(ReadOutcome::Blocked) {
+            stream.reader_waits = true;
+        }
+        if stream.receive.is_announcement_due() {
+            self.control.set(id, &mut stream.control, control_flag::CREDIT);
+        }
+        self.after_reading(id);
+        outcome
+    }
+
+    /// Gives up sending: queued bytes are thrown away and the peer's reader is told `code`.
+    ///
+    /// # Errors
+    /// When there is no such stream. A half that is over stays as it is.
+    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
+        if !self.streams.contains_key(&id) {
+            return Err(UnknownStream);
+        }
+        self.give_up(id, ResetCause::Local(code));
+        Ok(())
+    }
+
+    /// Resets the sending half and returns whether that changed anything.
+    fn give_up(&mut self, id: StreamId, cause: ResetCause) -> bool {
+        let Some(stream) = self.streams.get_mut(&id) else { return false };
+        if let SendState::DataSent { last_symbol } = stream.send.state() {
+            self.in_flight.remove(&(last_symbol, id));
+        }
+        let Some(dropped) = stream.send.reset(&mut self.pool, cause) else { return false };
+        self.queued -= dropped;
+        self.scheduler.remove(id, &mut stream.share);
+        self.control.set(id, &mut stream.control, control_flag::RESET);
+        true
+    }
+
+    /// Gives up reading: bytes here and to come are thrown away, and the peer's writer is told `code`.
+    ///
+    /// # Errors
+    /// When there is no such stream. A half that is over stays as it is.
+    pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
+        let stream = self.streams.get_mut(&id).ok_or(UnknownStream)?;
+        if stream.receive.stop(&mut self.pool, &mut self.receive_credit, code) {
+            self.control.set(id, &mut stream.control, control_flag::STOP);
+        }
+        self.after_reading(id);
+        Ok(())
+    }
+
+    /// Bytes were read or thrown away.
+    fn after_reading(&mut self, id: StreamId) {
+        self.is_credit_untold |= self.receive_credit.is_announcement_due();
+        self.release_if_over(id);
+    }
+
+    /// The next change for the application. Drain it after every input.
+    pub fn poll_event(&mut self) -> Option<StreamEvent> {
+        if core::mem::take(&mut self.peer.is_opened_news) {
+            return Some(StreamEvent::Opened);
+        }
+        if core::mem::take(&mut self.local.is_available_news) {
+            return Some(StreamEvent::Available);
+        }
+        loop {
+            let id = self.events.first()?;
+            let event = self.streams.get_mut(&id).and_then(|stream| Self::take_event(id, stream));
+            if self.streams.get(&id).is_none_or(|stream| stream.events.is_empty()) {
+                self.events.pop();
+                self.release_if_over(id);
+            }
+            if event.is_some() {
+                return event;
+            }
+        }
+    }
+
+    fn take_event(id: StreamId, stream: &mut Stream) -> Option<StreamEvent> {
+        if stream.events.take(event_flag::STOPPED) {
+            let (SendState::ResetSent(ResetCause::Stopped(code))
+            | SendState::ResetReceived(ResetCause::Stopped(code))) = stream.send.state()
+            else {
+                return None;
+            };
+            return Some(StreamEvent::Stopped { id, code });
+        }
+        if stream.events.take(event_flag::READABLE) {
+            return Some(StreamEvent::Readable(id));
+        }
+        if stream.events.take(event_flag::WRITABLE) {
+            return Some(StreamEvent::Writable(id));
+        }
+        stream.events.take(event_flag::FINISHED).then_some(StreamEvent::Finished(id))
+    }
+
+    /// Forgets a stream whose halves are both over and of which the application knows all, and lets the peer
+    /// open another instead.
+    fn release_if_over(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.get(&id).filter(|stream| stream.is_over()) else { return };
+        debug_assert!(!stream.share.is_queued(), "{id} is over and has something to send");
+        self.control.remove(id, stream.control);
+        self.streams.remove(&id);
+        if id.initiator() == Some(self.role.peer()) {
+            self.peer.allowance.on_closed();
+            self.peer.is_limit_untold |= self.peer.allowance.is_announcement_due();
+        }
+    }
+
+    /// Streams that are not over.
+    #[must_use]
+    pub fn open_streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Bytes held for readers. Takes time in proportion to the streams; for statistics and tests.
+    #[must_use]
+    pub fn received_bytes_held(&self) -> usize {
+        self.streams.values().map(|stream| stream.receive.buffered()).sum()
+    }
+
+    /// Bytes that came for streams that were over: nobody's fault, they were in symbols when a side gave up.
+    #[must_use]
+    pub fn ignored_bytes(&self) -> u64 {
+        self.ignored_bytes
+    }
+}

@@ -1,0 +1,138 @@
+//! What goes to the peer: symbols and control frames.
+
+use super::{SEND_BUFFER_MIN, Stream, Streams, control_flag, event_flag};
+use crate::id::{StreamId, SymbolIndex};
+use crate::stream::control::Control;
+use crate::stream::receive::ReceiveState;
+use crate::stream::send::{Packed, SendState};
+use crate::wire::SymbolBuilder;
+
+impl Streams {
+    /// Could a symbol be filled now, with at least one byte or end of a stream?
+    #[must_use]
+    pub fn has_data_to_send(&self) -> bool {
+        self.scheduler.next(self.is_connection_blocked()).is_some()
+    }
+
+    /// Bytes wait, and only the peer's credit keeps them here.
+    #[must_use]
+    pub fn is_blocked_by_credit(&self) -> bool {
+        self.queued > 0 && !self.has_data_to_send()
+    }
+
+    fn is_connection_blocked(&self) -> bool {
+        self.send_credit.available() == 0
+    }
+
+    /// Bytes written and not in symbols, under credit or not.
+    #[must_use]
+    pub fn queued_bytes(&self) -> usize {
+        self.queued
+    }
+
+    /// Fills the symbol `index` with stream frames: `out` becomes the whole symbol, its length field included, in
+    /// at most `capacity` bytes; the zeros behind the content are left out. Indices grow from call to call.
+    /// Returns false, with `out` empty, when there was nothing to pack.
+    pub fn fill_symbol(&mut self, index: SymbolIndex, capacity: usize, out: &mut Vec<u8>) -> bool {
+        self.scheduler.set_symbol_capacity(capacity);
+        let mut symbol = SymbolBuilder::reusing(core::mem::take(out), capacity);
+        while let Some(id) = self.scheduler.next(self.is_connection_blocked()) {
+            let Some(stream) = self.streams.get_mut(&id) else {
+                debug_assert!(false, "{id} is in line and does not exist");
+                break;
+            };
+            let packed = stream.send.pack((id, index), &mut symbol, &mut self.send_credit, &mut self.pool);
+            let Some(packed) = packed else { break };
+            self.on_packed(id, index, packed);
+        }
+        let is_filled = !symbol.is_empty();
+        *out = symbol.finish();
+        if !is_filled {
+            out.clear();
+        }
+        is_filled
+    }
+
+    fn on_packed(&mut self, id: StreamId, index: SymbolIndex, packed: Packed) {
+        self.queued -= packed.bytes;
+        let limit = self.send_buffer_limit();
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let has_more = stream.send.sendable() > 0;
+        self.scheduler.on_packed(id, &mut stream.share, packed.total, has_more);
+        if packed.fin {
+            self.in_flight.insert((index, id));
+        }
+        // Half the buffer: a writer is woken for a good piece and not for every symbol.
+        let has_room = stream.send.queued() <= limit.max(SEND_BUFFER_MIN) / 2;
+        if stream.send.state() == SendState::Send && has_room && core::mem::take(&mut stream.writer_waits) {
+            self.events.set(id, &mut stream.events, event_flag::WRITABLE);
+        }
+    }
+
+    /// The next control frame to send; each comes once, with its latest value.
+    pub fn poll_control(&mut self) -> Option<Control> {
+        if core::mem::take(&mut self.is_credit_untold) {
+            return Some(Control::MaxData(self.receive_credit.announce()));
+        }
+        if core::mem::take(&mut self.peer.is_limit_untold) {
+            return Some(Control::MaxStreams(self.peer.allowance.announce()));
+        }
+        loop {
+            let id = self.control.first()?;
+            let control = self.streams.get_mut(&id).and_then(|stream| take_control(id, stream));
+            if self.streams.get(&id).is_none_or(|stream| stream.control.is_empty()) {
+                self.control.pop();
+            }
+            if control.is_some() {
+                return control;
+            }
+        }
+    }
+
+    /// Whether [`Self::poll_control`] has something to say; it may turn out to be needless by then.
+    #[must_use]
+    pub fn has_control(&self) -> bool {
+        self.is_credit_untold || self.peer.is_limit_untold || self.control.first().is_some()
+    }
+
+    /// A control frame of ours was lost: it is told again if it is still the latest and still needed.
+    pub fn on_control_lost(&mut self, control: &Control) {
+        match *control {
+            Control::MaxData(limit) => self.is_credit_untold |= limit == self.receive_credit.limit(),
+            Control::MaxStreams(limit) => self.peer.is_limit_untold |= limit == self.peer.allowance.limit(),
+            Control::MaxStreamData { id, credit } => {
+                self.tell_again(id, control_flag::CREDIT, |stream| credit == stream.receive.limit());
+            }
+            Control::ResetStream { id, .. } => self.tell_again(id, control_flag::RESET, |_| true),
+            Control::StopSending { id, .. } => self.tell_again(id, control_flag::STOP, |_| true),
+        }
+    }
+
+    fn tell_again(&mut self, id: StreamId, flag: u8, is_latest: impl FnOnce(&Stream) -> bool) {
+        if let Some(stream) = self.streams.get_mut(&id)
+            && is_latest(stream)
+        {
+            self.control.set(id, &mut stream.control, flag);
+        }
+    }
+}
+
+/// The next control frame of a stream; `None` when those flagged are not needed any more.
+fn take_control(id: StreamId, stream: &mut Stream) -> Option<Control> {
+    if stream.control.take(control_flag::RESET)
+        && let Some(reset) = stream.send.reset_frame(id)
+    {
+        return Some(reset);
+    }
+    if stream.control.take(control_flag::STOP)
+        && let ReceiveState::Stopped { code } = stream.receive.state()
+    {
+        return Some(Control::StopSending { id, code });
+    }
+    if stream.control.take(control_flag::CREDIT)
+        && let Some(credit) = stream.receive.announce()
+    {
+        return Some(Control::MaxStreamData { id, credit });
+    }
+    None
+}
