@@ -217,11 +217,9 @@ impl Run<'_> {
 mod tests {
     use super::run;
     use proptest::collection::vec;
-    use proptest::prelude::{ProptestConfig, any, proptest};
+    use proptest::prelude::{any, proptest};
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
-
         #[test]
         fn the_decoder_equals_naive_elimination_under_any_operations(bytes in vec(any::<u8>(), 0..600)) {
             run(&bytes);

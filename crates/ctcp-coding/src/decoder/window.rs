@@ -125,9 +125,9 @@ impl Window {
         Some(index)
     }
 
-    /// Frees the symbols below `index`, but none that is not delivered.
+    /// Frees the symbols below `index`, all of which have been delivered.
     pub(super) fn release_before(&mut self, index: u64, pool: &mut SlotPool) {
-        let index = index.min(self.oldest_undelivered);
+        debug_assert!(index <= self.oldest_undelivered, "no symbol goes before it is delivered");
         while self.base < index {
             if let Some(State::Known { slot, .. }) = self.symbols.pop_front() {
                 pool.give_back(slot);

@@ -1,0 +1,119 @@
+//! Nothing is allocated per packet after warm-up, and no peer can make a decoder grow without end.
+
+use ctcp_coding::{Arrival, Decoder, DecoderConfig, Encoder, SymbolRange, coefficients};
+
+const SYMBOL_SIZE: usize = 1344;
+const WINDOW: usize = 64;
+
+/// A sender and a receiver with a path between them that loses packets in a fixed pattern.
+struct Session {
+    encoder: Encoder,
+    decoder: Decoder,
+    payload: Vec<u8>,
+    coefficients: Vec<u8>,
+    delivered: u64,
+}
+
+impl Session {
+    fn new() -> Self {
+        Self {
+            encoder: Encoder::new(SYMBOL_SIZE, WINDOW),
+            decoder: Decoder::new(DecoderConfig { symbol_size_max: SYMBOL_SIZE, window: WINDOW }),
+            payload: Vec::new(),
+            coefficients: Vec::new(),
+            delivered: 0,
+        }
+    }
+
+    /// 40 symbols, every fourth lost, and after every third a combination over the whole window; then
+    /// combinations until all is decoded.
+    fn run_round(&mut self, round: u64) {
+        let contents = [round as u8; SYMBOL_SIZE];
+        for step in 0..40 {
+            let index = self.encoder.push(&contents).expect("the round fits the window");
+            if step % 4 != 3 {
+                self.decoder.handle_source(index, &contents).expect("inside the window");
+            }
+            if step % 3 == 2 && step % 2 == 0 {
+                self.combine(round as u16 * 64 + step);
+            }
+            self.poll();
+        }
+        for key in 40..64 {
+            if self.decoder.oldest_undecoded() == self.encoder.next_index() {
+                break;
+            }
+            self.combine(round as u16 * 64 + key);
+            self.poll();
+        }
+        self.encoder.release_before(self.decoder.oldest_undecoded());
+        self.decoder.release_before(self.encoder.first());
+        assert_eq!(self.delivered, self.encoder.next_index());
+    }
+
+    fn combine(&mut self, key: u16) {
+        let range = SymbolRange::from_bounds(self.encoder.first(), self.encoder.next_index());
+        let range = range.expect("the window holds symbols");
+        self.coefficients.resize(usize::from(range.length()), 0);
+        coefficients::generate(key, coefficients::DENSITY_MAX, &mut self.coefficients);
+        self.encoder.combine(range, &self.coefficients, &mut self.payload).expect("the whole window");
+        self.decoder.handle_combination(range, &self.coefficients, &self.payload).expect("inside the window");
+    }
+
+    fn poll(&mut self) {
+        while self.decoder.poll_decoded().is_some() {
+            self.delivered += 1;
+        }
+    }
+}
+
+#[test]
+fn nothing_is_allocated_per_packet_after_warm_up() {
+    let mut session = Session::new();
+    (0..20).for_each(|round| session.run_round(round));
+    let info = allocation_counter::measure(|| (20..60).for_each(|round| session.run_round(round)));
+    assert_eq!((info.count_total, session.delivered), (0, 2400));
+}
+
+#[test]
+fn a_new_encoder_and_decoder_have_allocated_nothing() {
+    let info = allocation_counter::measure(|| {
+        let session = Session::new();
+        assert_eq!(session.decoder.known_end(), 0);
+    });
+    assert_eq!(info.count_total, 0);
+}
+
+#[test]
+fn shrinking_an_idle_decoder_gives_its_memory_back() {
+    let info = allocation_counter::measure(|| {
+        let mut session = Session::new();
+        (0..5).for_each(|round| session.run_round(round));
+        let before = allocation_counter::measure(|| session.decoder.shrink());
+        assert!(before.bytes_current < -50_000, "{before:?}");
+    });
+    assert_eq!(info.bytes_current, 0);
+}
+
+#[test]
+fn a_sender_of_contradictory_combinations_fills_a_bounded_memory() {
+    // Nobody polls, so the window never moves.
+    let mut decoder = Decoder::new(DecoderConfig { symbol_size_max: SYMBOL_SIZE, window: WINDOW });
+    let info = allocation_counter::measure(|| {
+        for key in 0..5_000u16 {
+            let first = u64::from(key) % WINDOW as u64;
+            let length = 1 + (key / 7) % WINDOW as u16;
+            let range = SymbolRange::new(first, length).expect("short");
+            let mut row = vec![0; usize::from(length)];
+            coefficients::generate(key, 7, &mut row);
+            let arrival = decoder.handle_combination(range, &row, &[key as u8; SYMBOL_SIZE]);
+            assert_ne!(arrival, Ok(Arrival::TooOld));
+            if range.end() > WINDOW as u64 {
+                assert!(arrival.is_err());
+            }
+        }
+    });
+    let symbols = 2 * WINDOW as u64 * (SYMBOL_SIZE as u64 + 64 + 64);
+    let rows = 6 * (WINDOW * WINDOW) as u64 + 20_000;
+    assert!(info.bytes_max < symbols + rows, "{info:?}");
+}
