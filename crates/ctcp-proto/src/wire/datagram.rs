@@ -221,3 +221,6 @@ impl DatagramBuilder {
         self.payload_start() - self.packet_number_length + NUMBER_AND_PAYLOAD_MIN
     }
 }
+
+#[cfg(test)]
+mod tests;

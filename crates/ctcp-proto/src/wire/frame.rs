@@ -217,3 +217,6 @@ impl<'a> Iterator for Frames<'a> {
         Some(frame)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -363,3 +363,6 @@ fn write_prefixed(out: &mut Vec<u8>, bytes: &[u8], longest: usize) {
     write_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
+
+#[cfg(test)]
+mod tests;

@@ -365,3 +365,6 @@ impl fmt::Display for ParameterError {
 }
 
 impl core::error::Error for ParameterError {}
+
+#[cfg(test)]
+mod tests;

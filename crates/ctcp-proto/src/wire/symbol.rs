@@ -173,3 +173,6 @@ impl SymbolBuilder {
 fn header_length(id: StreamId, offset: u64) -> usize {
     1 + varint_length(id.0) + if offset > 0 { varint_length(offset) } else { 0 }
 }
+
+#[cfg(test)]
+mod tests;

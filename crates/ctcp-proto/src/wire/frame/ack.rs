@@ -245,3 +245,6 @@ fn parse_intervals(base: SymbolIndex, reader: &mut Reader<'_>) -> Result<Vec<Mis
 fn parse_ecn(reader: &mut Reader<'_>) -> Result<EcnCounts, Malformed> {
     Ok(EcnCounts { ect0: reader.varint()?, ect1: reader.varint()?, ce: reader.varint()? })
 }
+
+#[cfg(test)]
+mod tests;

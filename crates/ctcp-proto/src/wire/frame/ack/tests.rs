@@ -1,0 +1,233 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::wire::frame::tests::any_ack;
+use crate::wire::{Frame, frames};
+
+/// An acknowledgement of these packets that knows nothing of symbols.
+fn of_packets(ranges: &[(u64, u64)]) -> AckFrame {
+    AckFrame {
+        path: PathId(0),
+        ranges: AckRanges::from_descending(ranges.iter().copied()).expect("at least one range"),
+        delay: Duration::ZERO,
+        oldest_undecoded: 0,
+        oldest_unseen: 0,
+        known_end: 0,
+        intervals: Vec::new(),
+        reported_end: 0,
+        ecn: None,
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<AckFrame, Malformed> {
+    match frames(bytes).next() {
+        Some(Ok(Frame::Ack(ack))) => Ok(ack),
+        Some(Err(malformed)) => Err(malformed),
+        other => panic!("no acknowledgement: {other:?}"),
+    }
+}
+
+fn written(ack: &AckFrame, max_length: usize) -> Option<Vec<u8>> {
+    let mut out = vec![0xee];
+    let fits = ack.write_within(&mut out, max_length);
+    assert_eq!(fits, out.len() > 1, "something is written exactly if it fits");
+    fits.then(|| out.split_off(1))
+}
+
+/// The bytes of an acknowledgement from its numbers; largest and symbol fields in front.
+fn from_numbers(kind: u8, numbers: &[u64]) -> Vec<u8> {
+    let mut out = vec![kind];
+    for &number in numbers {
+        write_varint(&mut out, number);
+    }
+    out
+}
+
+#[test]
+fn the_shorter_form_is_chosen_and_both_read_alike() {
+    // Ranges, kind and length of the frame: head 6 bytes, intervals 2 bytes.
+    type Received = &'static [(u64, u64)];
+    let table: [(Received, u8, usize); 7] = [
+        // One packet: a bitmap of no bytes.
+        (&[(9, 9)], kind::ACK_BITMAP, 9 + 1),
+        // A run of 10 takes 1 + 1 bytes as a range, 1 + 2 as a bitmap.
+        (&[(0, 9)], kind::ACK_RANGES, 9 + 2),
+        // A tie goes to the ranges.
+        (&[(2, 9)], kind::ACK_RANGES, 9 + 2),
+        // One hole near the top: 1 + 1 + 2 bytes, or 1 + 2.
+        (&[(7, 9), (0, 5)], kind::ACK_BITMAP, 9 + 3),
+        // One hole in a long run.
+        (&[(100, 200), (0, 98)], kind::ACK_RANGES, 10 + 1 + 2 + 3),
+        // Every other packet.
+        (&[(16, 16), (14, 14), (12, 12), (10, 10), (8, 8)], kind::ACK_BITMAP, 9 + 2),
+        // Far apart.
+        (&[(60, 60), (20, 20)], kind::ACK_RANGES, 9 + 4),
+    ];
+    for (ranges, kind, length) in table {
+        let ack = of_packets(ranges);
+        let out = written(&ack, usize::MAX).expect("no limit");
+        assert_eq!((out[0], out.len()), (kind, length), "{ranges:?}");
+        assert_eq!(read(&out), Ok(ack));
+    }
+}
+
+#[test]
+fn a_bitmap_and_ranges_of_the_same_packets_read_as_the_same() {
+    // 20 19 18, 15 14, 9: the drawing in the module.
+    let head = [0, 20, 0, 0, 0, 0, 0, 0];
+    let ranges = [from_numbers(kind::ACK_RANGES, &head), vec![2, 2, 1, 1, 3, 0]].concat();
+    let bitmap = [from_numbers(kind::ACK_BITMAP, &head), vec![2, 0b1100_1100, 0b0010_0000]].concat();
+    let expected = of_packets(&[(18, 20), (14, 15), (9, 9)]);
+    assert_eq!(read(&ranges), Ok(expected.clone()));
+    assert_eq!(read(&bitmap), Ok(expected));
+}
+
+#[test]
+fn a_third_of_the_packets_lost_is_told_over_four_thousand_numbers() {
+    // 30 % loss, regular: 7 of 10 arrive in runs of 2 and 3, so 3 ranges each 10 numbers.
+    let received = |number: &u64| !matches!(number % 10, 2 | 5 | 9);
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for number in (0..10_000u64).rev().filter(received) {
+        match ranges.last_mut() {
+            Some((start, _)) if *start == number + 1 => *start = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let ack = of_packets(&ranges);
+    let out = written(&ack, usize::MAX).expect("no limit");
+    assert_eq!(out[0], kind::ACK_BITMAP);
+    let read = read(&out).expect("what we wrote");
+    let lowest = read.ranges.iter().last().expect("never empty").0;
+    assert!((9_998 - 4_096..9_998 - 4_080).contains(&lowest), "{lowest}");
+    assert!(read.ranges.iter().eq(ranges.into_iter().take(read.ranges.iter().len())));
+}
+
+#[test]
+fn the_oldest_ranges_are_dropped_at_the_limit_of_ranges() {
+    // Too far apart for a bitmap.
+    let ranges: Vec<(u64, u64)> = (0..300).rev().map(|index| (index * 10_000, index * 10_000)).collect();
+    let ack = of_packets(&ranges);
+    let read = read(&written(&ack, usize::MAX).expect("no limit")).expect("what we wrote");
+    assert!(read.ranges.iter().eq(ranges.iter().copied().take(ACK_RANGES_MAX + 1)));
+}
+
+#[test]
+fn intervals_beyond_the_limit_lower_the_reported_end() {
+    let mut ack = of_packets(&[(5, 5)]);
+    ack.intervals =
+        (0..40).map(|index| MissingInterval { first: 3 * index, end: 3 * index + 2, missing: 1 }).collect();
+    (ack.known_end, ack.reported_end) = (150, 140);
+    let read = read(&written(&ack, usize::MAX).expect("no limit")).expect("what we wrote");
+    assert_eq!(read.intervals, ack.intervals[..ACK_INTERVALS_MAX]);
+    assert_eq!((read.reported_end, read.known_end), (3 * ACK_INTERVALS_MAX as u64, 150));
+}
+
+#[test]
+fn intervals_leave_half_of_the_space_to_packet_ranges() {
+    let ranges: Vec<(u64, u64)> = (0..200).rev().map(|index| (index * 10_000, index * 10_000)).collect();
+    let mut ack = of_packets(&ranges);
+    ack.intervals =
+        (0..32).map(|index| MissingInterval { first: 3 * index, end: 3 * index + 2, missing: 1 }).collect();
+    (ack.known_end, ack.reported_end) = (96, 96);
+    let out = written(&ack, 100).expect("a few of each fit");
+    let read = read(&out).expect("what we wrote");
+    assert!(out.len() > 94, "{}", out.len());
+    // About 90 bytes are left behind the head: 45 for intervals of 3 bytes, 45 for ranges of 3 bytes.
+    assert!((12..=15).contains(&read.intervals.len()), "{}", read.intervals.len());
+    assert!((12..=16).contains(&read.ranges.iter().len()), "{}", read.ranges.iter().len());
+}
+
+proptest! {
+    #[test]
+    fn what_is_cut_to_a_budget_is_the_newest_packets_and_the_oldest_intervals(ack in any_ack(), cut in 0.0..1.0f64) {
+        let whole = ack.encoded_length();
+        let budget = (whole as f64 * cut) as usize;
+        let smallest = {
+            let top = ack.ranges.iter().next().expect("never empty");
+            let ranges = AckRanges::from_descending([top]).expect("one range");
+            let reported_end = ack.intervals.first().map_or(ack.reported_end, |interval| interval.first);
+            AckFrame { ranges, intervals: Vec::new(), reported_end, ..ack.clone() }.encoded_length()
+        };
+        let out = written(&ack, budget);
+        prop_assert_eq!(out.is_some(), budget >= smallest, "budget {}, smallest {}", budget, smallest);
+        let Some(out) = out else { return Ok(()) };
+        prop_assert!(out.len() <= budget);
+        let cut = read(&out).expect("what we wrote");
+        let (kept_ranges, kept) = (cut.ranges.iter().len(), cut.intervals.len());
+        prop_assert!(cut.ranges.iter().eq(ack.ranges.iter().take(kept_ranges)));
+        prop_assert_eq!(&cut.intervals[..], &ack.intervals[..kept]);
+        let reported_end = ack.intervals.get(kept).map_or(ack.reported_end, |dropped| dropped.first);
+        prop_assert_eq!(cut.reported_end, reported_end);
+        let rest = AckFrame { ranges: ack.ranges.clone(), intervals: ack.intervals.clone(), reported_end: ack.reported_end, ..cut };
+        prop_assert_eq!(rest, ack);
+    }
+
+    #[test]
+    fn contains_agrees_with_the_ranges(ack in any_ack(), below in 0u64..1_000) {
+        let number = ack.largest().0.saturating_sub(below);
+        let inside = ack.ranges.iter().any(|(start, end)| (start..=end).contains(&number));
+        prop_assert_eq!(ack.ranges.contains(PacketNumber(number)), inside);
+        prop_assert!(!ack.ranges.contains(ack.largest().next()));
+    }
+}
+
+#[test]
+fn hostile_numbers_are_errors() {
+    const MAX: u64 = VARINT_MAX;
+    let bitmap = |largest: u64, bytes: &[u8]| {
+        let mut out = from_numbers(kind::ACK_BITMAP, &[0, largest, 0, 0, 0, 0, 0, 0, bytes.len() as u64]);
+        out.extend_from_slice(bytes);
+        out
+    };
+    let ranges = |numbers: &[u64]| from_numbers(kind::ACK_RANGES, numbers);
+    let cases = [
+        ("path above 255", ranges(&[256, 9, 0, 0, 0, 0, 0, 0, 0, 0])),
+        ("length of the first range above the largest", ranges(&[0, 9, 0, 0, 0, 0, 0, 0, 0, 10])),
+        ("gap below zero", ranges(&[0, 9, 0, 0, 0, 0, 0, 0, 1, 0, 8, 0])),
+        ("gap of 2^62 - 1", ranges(&[0, 9, 0, 0, 0, 0, 0, 0, 1, 0, MAX, 0])),
+        ("length below zero", ranges(&[0, 9, 0, 0, 0, 0, 0, 0, 1, 0, 0, 8])),
+        ("257 further ranges", {
+            let mut numbers = vec![0, 9_999, 0, 0, 0, 0, 0, 0, 257, 0];
+            numbers.extend([0; 2 * 257]);
+            ranges(&numbers)
+        }),
+        ("as many ranges as a varint can say", ranges(&[0, 9, 0, 0, 0, 0, 0, 0, MAX, 0])),
+        ("bitmap below packet 0", bitmap(7, &[0b0000_0001])),
+        ("bitmap of 513 bytes", bitmap(MAX, &[0; 513])),
+        ("bitmap that is not there", from_numbers(kind::ACK_BITMAP, &[0, 9, 0, 0, 0, 0, 0, 0, MAX])),
+        ("unseen behind the known end", ranges(&[0, 9, 0, 0, 1, 0, 0, 0, 0, 0])),
+        ("unseen behind the last symbol", ranges(&[0, 9, 0, MAX, 1, 1, 0, 0, 0, 0])),
+        ("known end behind the last symbol", ranges(&[0, 9, 0, MAX, 0, 1, 0, 0, 0, 0])),
+        ("reported end behind the known end", ranges(&[0, 9, 0, 0, 0, 5, 0, 6, 0, 0])),
+        ("33 intervals", ranges(&[0, 9, 0, 0, 0, 99, 33])),
+        ("interval of no symbol", ranges(&[0, 9, 0, 0, 0, 5, 1, 0, 0, 0, 5, 0, 0])),
+        ("interval that misses more than it holds", ranges(&[0, 9, 0, 0, 0, 5, 1, 0, 2, 3, 5, 0, 0])),
+        ("interval behind the reported end", ranges(&[0, 9, 0, 0, 0, 5, 1, 0, 4, 1, 3, 0, 0])),
+        ("interval behind the last symbol", ranges(&[0, 9, 0, MAX, 0, 0, 1, MAX, MAX, 1, 0, 0, 0])),
+    ];
+    for (what, bytes) in cases {
+        assert!(read(&bytes).is_err(), "{what}");
+    }
+}
+
+#[test]
+fn the_largest_of_everything_is_read() {
+    const MAX: u64 = VARINT_MAX;
+    let all = from_numbers(
+        kind::ACK_RANGES_ECN,
+        &[255, MAX, MAX, 0, MAX, MAX, 1, 0, MAX, MAX, MAX, 0, MAX, MAX, MAX, MAX],
+    );
+    let ack = read(&all).expect("all within bounds");
+    assert_eq!(ack.ranges.iter().collect::<Vec<_>>(), [(0, MAX)]);
+    assert_eq!(ack.intervals, [MissingInterval { first: 0, end: MAX, missing: MAX }]);
+    let bits = [&from_numbers(kind::ACK_BITMAP, &[0, MAX, 0, 0, 0, 0, 0, 0, 512])[..], &[0x55; 512]].concat();
+    let ack = read(&bits).expect("all within bounds");
+    assert_eq!(ack.ranges.iter().len(), 1 + 2048);
+    assert_eq!(written(&ack, usize::MAX), Some(bits));
+}
+
+#[test]
+fn bits_below_packet_zero_may_be_padding() {
+    let bytes = [&from_numbers(kind::ACK_BITMAP, &[0, 3, 0, 0, 0, 0, 0, 0, 1])[..], &[0b1010_0000]].concat();
+    assert_eq!(read(&bytes), Ok(of_packets(&[(2, 3), (0, 0)])));
+}

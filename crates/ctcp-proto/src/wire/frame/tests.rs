@@ -1,0 +1,297 @@
+use core::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::id::PathId;
+use crate::wire::{AckRanges, COMBINATION_LENGTH_MAX, EcnCounts, MissingInterval, STREAMS_MAX, VARINT_MAX};
+
+/// Numbers of every length of a varint, small ones as often as large ones.
+pub(crate) fn any_varint() -> impl Strategy<Value = u64> {
+    (0u32..=62, any::<u64>()).prop_map(|(bits, noise)| noise & ((1 << bits) - 1))
+}
+
+pub(crate) fn any_ack() -> impl Strategy<Value = AckFrame> {
+    (any_received(), any_symbols(), any::<u8>(), any_varint(), any_ecn()).prop_map(
+        |(ranges, symbols, path, delay, ecn)| AckFrame {
+            path: PathId(path),
+            ranges,
+            delay: Duration::from_micros(delay),
+            ecn,
+            ..symbols
+        },
+    )
+}
+
+fn any_ecn() -> impl Strategy<Value = Option<EcnCounts>> {
+    let counts = (any_varint(), any_varint(), any_varint());
+    prop::option::of(counts.prop_map(|(ect0, ect1, ce)| EcnCounts { ect0, ect1, ce }))
+}
+
+/// Received numbers that one frame can express: at most 256 gaps.
+fn any_received() -> impl Strategy<Value = AckRanges> {
+    let step = || prop_oneof![4 => 0u64..4, 1 => 0u64..200_000];
+    (any_varint(), prop::collection::vec((step(), step()), 0..=256), step()).prop_map(
+        |(largest, steps, first)| {
+            let mut start = largest - first.min(largest);
+            let mut ranges = vec![(start, largest)];
+            for (gap, length) in steps {
+                let Some(end) = start.checked_sub(gap + 2) else { break };
+                start = end - length.min(end);
+                ranges.push((start, end));
+            }
+            AckRanges::from_descending(ranges).expect("at least one range")
+        },
+    )
+}
+
+/// The symbol fields of an acknowledgement; the others are dummies.
+fn any_symbols() -> impl Strategy<Value = AckFrame> {
+    let interval = (0u64..1_000, 1u64..300, 1u64..300);
+    let intervals = prop::collection::vec(interval, 0..=32);
+    (any_varint(), intervals, 0u64..100, 0u64..100, any::<prop::sample::Index>()).prop_map(
+        |(oldest_undecoded, steps, reported, known, unseen)| {
+            let oldest_undecoded = oldest_undecoded.min(VARINT_MAX - 100_000);
+            let mut end = oldest_undecoded;
+            let mut intervals = Vec::new();
+            for (gap, length, missing) in steps {
+                let first = end + gap;
+                end = first + length;
+                intervals.push(MissingInterval { first, end, missing: missing.min(length) });
+            }
+            let known_end = end + reported + known;
+            AckFrame {
+                path: PathId(0),
+                ranges: AckRanges::from_descending([(0, 0)]).expect("one range"),
+                delay: Duration::ZERO,
+                oldest_undecoded,
+                oldest_unseen: oldest_undecoded
+                    + unseen.index((known_end - oldest_undecoded) as usize + 1) as u64,
+                known_end,
+                intervals,
+                reported_end: end + reported,
+                ecn: None,
+            }
+        },
+    )
+}
+
+/// Where a combination lies: first symbol, length and floor.
+fn any_range() -> impl Strategy<Value = (u64, u16, u64)> {
+    (any_varint(), 1..=COMBINATION_LENGTH_MAX, any_varint()).prop_map(|(first, length, floor)| {
+        let first = first.min(VARINT_MAX - u64::from(length));
+        (first, length, floor.min(first))
+    })
+}
+
+/// A frame whose payload, if it has one, is some of `bytes`, and whose reason, if it has one, is `text`.
+fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = Frame<'static>> {
+    let payload = (0..=bytes.len()).prop_map(move |length| &bytes[..length]);
+    let id = || any_varint().prop_map(StreamId);
+    prop_oneof![
+        (1usize..300).prop_map(Frame::Padding),
+        Just(Frame::Ping),
+        any_ack().prop_map(Frame::Ack),
+        (any_range(), payload.clone()).prop_map(|((index, _, floor), symbol)| Frame::Source {
+            index,
+            floor,
+            symbol
+        }),
+        (any_range(), 0u8..=15, any::<u16>(), payload.clone()).prop_map(
+            |((first, length, floor), density, key, payload)| Frame::Coded {
+                first,
+                length,
+                density,
+                key,
+                floor,
+                payload
+            }
+        ),
+        (any_range(), payload).prop_map(|((first, length, floor), payload)| {
+            let coefficients = &payload[..payload.len().min(usize::from(length))];
+            match coefficients {
+                [] => Frame::Ping,
+                coefficients => Frame::Recoded { first, coefficients, floor, payload },
+            }
+        }),
+        any_varint().prop_map(Frame::MaxData),
+        (id(), any_varint()).prop_map(|(id, credit)| Frame::MaxStreamData { id, credit }),
+        (0..=STREAMS_MAX).prop_map(Frame::MaxStreams),
+        (id(), any_varint(), any_varint()).prop_map(|(id, code, final_size)| Frame::ResetStream {
+            id,
+            code,
+            final_size
+        }),
+        (id(), any_varint()).prop_map(|(id, code)| Frame::StopSending { id, code }),
+        any::<[u8; 8]>().prop_map(Frame::PathChallenge),
+        any::<[u8; 8]>().prop_map(Frame::PathResponse),
+        (any::<bool>(), any_varint()).prop_map(move |(by_application, code)| Frame::Close {
+            by_application,
+            code,
+            reason: text
+        }),
+    ]
+}
+
+static BYTES: [u8; 1500] = {
+    let mut bytes = [0; 1500];
+    let mut index = 0;
+    while index < bytes.len() {
+        bytes[index] = (index % 251) as u8 + 1;
+        index += 1;
+    }
+    bytes
+};
+
+fn written(frame: &Frame<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame.write(&mut out);
+    out
+}
+
+proptest! {
+    #[test]
+    fn a_written_frame_reads_as_itself_and_has_the_stated_length(frame in any_frame(&BYTES, "schlüssig")) {
+        let out = written(&frame);
+        prop_assert_eq!(out.len(), frame.encoded_length());
+        prop_assert_eq!(frames(&out).collect::<Vec<_>>(), [Ok(frame)]);
+    }
+
+    #[test]
+    fn a_row_of_frames_reads_as_itself(row in prop::collection::vec(any_frame(&BYTES, "x"), 0..8)) {
+        // A combination ends the packet, and adjacent runs of padding are one.
+        let combination = row.iter().position(Frame::is_combination).map_or(row.len(), |index| index + 1);
+        let mut row = row[..combination].to_vec();
+        row.dedup_by(|right, left| match (left, right) {
+            (Frame::Padding(left), Frame::Padding(right)) => { *left += *right; true }
+            _ => false,
+        });
+        let out: Vec<u8> = row.iter().flat_map(written).collect();
+        prop_assert_eq!(frames(&out).collect::<Result<Vec<_>, _>>(), Ok(row));
+    }
+
+    #[test]
+    fn a_truncated_frame_is_an_error_unless_only_its_payload_is_shorter(frame in any_frame(&BYTES, "end")) {
+        let out = written(&frame);
+        let head = match &frame {
+            Frame::Source { symbol: payload, .. }
+            | Frame::Coded { payload, .. }
+            | Frame::Recoded { payload, .. } => out.len() - payload.len(),
+            Frame::Padding(_) => 0,
+            _ => out.len(),
+        };
+        for length in 1..out.len() {
+            let outcome = frames(&out[..length]).collect::<Result<Vec<_>, _>>();
+            prop_assert_eq!(outcome.is_err(), length < head, "{} bytes of {}", length, out.len());
+        }
+    }
+}
+
+#[test]
+fn only_padding_acknowledgements_and_closes_ask_for_nothing() {
+    let ack = AckFrame {
+        path: PathId(0),
+        ranges: AckRanges::from_descending([(0, 0)]).expect("one range"),
+        delay: Duration::ZERO,
+        oldest_undecoded: 0,
+        oldest_unseen: 0,
+        known_end: 0,
+        intervals: Vec::new(),
+        reported_end: 0,
+        ecn: None,
+    };
+    let silent = [
+        Frame::Padding(1),
+        Frame::Ack(ack),
+        Frame::Close { by_application: true, code: 0, reason: "" },
+        Frame::Close { by_application: false, code: 0, reason: "" },
+    ];
+    assert!(!silent.iter().any(Frame::is_ack_eliciting));
+    let asking = [
+        Frame::Ping,
+        Frame::Source { index: 0, floor: 0, symbol: &[] },
+        Frame::Coded { first: 0, length: 1, density: 15, key: 0, floor: 0, payload: &[] },
+        Frame::Recoded { first: 0, coefficients: &[1], floor: 0, payload: &[] },
+        Frame::MaxData(0),
+        Frame::MaxStreamData { id: StreamId(0), credit: 0 },
+        Frame::MaxStreams(0),
+        Frame::ResetStream { id: StreamId(0), code: 0, final_size: 0 },
+        Frame::StopSending { id: StreamId(0), code: 0 },
+        Frame::PathChallenge([0; 8]),
+        Frame::PathResponse([0; 8]),
+    ];
+    assert!(asking.iter().all(Frame::is_ack_eliciting));
+}
+
+#[test]
+fn types_without_a_meaning_are_errors() {
+    let known = [0..=8, 0x10..=0x14, 0x18..=0x19, 0x1c..=0x1d];
+    for kind in 0..=u8::MAX {
+        let bytes = [kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let is_unknown = frames(&bytes).next() == Some(Err(Malformed::new("frame of unknown type")));
+        assert_eq!(is_unknown, !known.iter().any(|range| range.contains(&kind)), "{kind:#04x}");
+    }
+}
+
+#[test]
+fn nothing_is_read_behind_an_error() {
+    let outcome: Vec<_> = frames(&[0x01, 0x0a, 0x01]).collect();
+    assert_eq!(outcome, [Ok(Frame::Ping), Err(Malformed::new("frame of unknown type"))]);
+}
+
+#[test]
+fn a_number_may_be_longer_than_it_needs_to_be() {
+    assert_eq!(frames(&[0x10, 0x40, 0x05]).next(), Some(Ok(Frame::MaxData(5))));
+    assert_eq!(frames(&[0x10, 0xc0, 0, 0, 0, 0, 0, 0, 5]).next(), Some(Ok(Frame::MaxData(5))));
+}
+
+#[test]
+fn combinations_out_of_bounds_are_errors() {
+    let last = VARINT_MAX.to_be_bytes().map(|byte| byte | if byte == 0x3f { 0xc0 } else { 0 });
+    let source = |index: &[u8], distance: u8| [&[0x06], index, &[distance, 9]].concat();
+    assert!(frames(&source(&[5], 5)).all(|frame| frame.is_ok()));
+    assert!(frames(&source(&[5], 6)).any(|frame| frame.is_err()), "floor below zero");
+    assert!(frames(&source(&last, 0)).any(|frame| frame.is_err()), "no symbol behind the last");
+    let coded = |first: u8, shape: u16| {
+        let [high, low] = shape.to_be_bytes();
+        [0x07, first, high, low, 0, 1, 0, 9]
+    };
+    assert!(frames(&coded(0, 0xf001)).all(|frame| frame.is_ok()));
+    assert!(frames(&coded(0, 0xffff)).all(|frame| frame.is_ok()));
+    assert!(frames(&coded(0, 0xf000)).any(|frame| frame.is_err()), "no symbol");
+    let recoded = |length: u64, coefficients: usize| {
+        let mut out = vec![0x08, 0];
+        crate::wire::write_varint(&mut out, length);
+        out.resize(out.len() + coefficients + 1, 0);
+        out
+    };
+    assert!(frames(&recoded(4095, 4095)).all(|frame| frame.is_ok()));
+    assert!(frames(&recoded(4096, 4096)).any(|frame| frame.is_err()), "too many coefficients");
+    assert!(frames(&recoded(0, 1)).any(|frame| frame.is_err()), "no coefficient");
+    assert!(frames(&recoded(VARINT_MAX, 1)).any(|frame| frame.is_err()));
+}
+
+#[test]
+fn more_streams_than_ids_are_an_error() {
+    let mut out = Vec::new();
+    Frame::MaxStreams(STREAMS_MAX).write(&mut out);
+    assert_eq!(frames(&out).next(), Some(Ok(Frame::MaxStreams(STREAMS_MAX))));
+    let mut out = Vec::new();
+    Frame::MaxStreams(STREAMS_MAX + 1).write(&mut out);
+    assert!(frames(&out).any(|frame| frame.is_err()));
+}
+
+#[test]
+fn a_close_keeps_what_is_text_of_its_reason_and_no_more_than_the_limit() {
+    let broken = [0x1d, 7, 4, b'o', b'k', 0xff, b'x'];
+    let close = |reason| Some(Ok(Frame::Close { by_application: true, code: 7, reason }));
+    assert_eq!(frames(&broken).next(), close("ok"));
+    // Two bytes a character, and the limit is even: one byte in front moves it into a character.
+    let long = format!("x{}", "ü".repeat(CLOSE_REASON_MAX));
+    let out = written(&Frame::Close { by_application: true, code: 7, reason: &long });
+    assert_eq!(frames(&out).next(), close(&long[..CLOSE_REASON_MAX - 1]));
+    let mut out = vec![0x1d, 7];
+    crate::wire::write_varint(&mut out, 1_000);
+    out.resize(out.len() + 1_000, b'y');
+    assert_eq!(frames(&out).next(), close(&"y".repeat(CLOSE_REASON_MAX)));
+}
