@@ -1,20 +1,95 @@
 //! A handle of one connection.
 
+use core::fmt;
+use core::pin::pin;
+use core::task::Waker;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use ctcp_proto::ConnectionError;
+use ctcp_proto::{ConnectionError, StreamId};
+use tokio::sync::Notify;
 
 use crate::Stream;
-use crate::proto::{ConnectionStats, PublicKey};
+use crate::proto::{ConnectionStats, OpenError, PublicKey};
+use crate::slot::{Signals, Slot, StreamSlot};
+use crate::state::{Key, Shared};
 
 /// A connection to one authenticated peer. Cheap to clone; the clones are the same connection.
 ///
 /// When the last handle of it and of its streams is dropped, it closes with code 0, and what has not reached
 /// the peer is lost: wait for [`crate::SendStream::finished`] first.
-#[derive(Clone, Debug)]
-pub struct Connection(());
+#[derive(Clone)]
+pub struct Connection(Arc<ConnectionRef>);
 
-#[expect(clippy::unused_async, reason = "in the making")]
+/// What handles of a connection and of its streams have in common; the connection lives as long as one of them.
+pub(crate) struct ConnectionRef {
+    shared: Arc<Shared>,
+    key: Key,
+    signals: Arc<Signals>,
+}
+
+impl ConnectionRef {
+    pub(crate) fn new(shared: Arc<Shared>, key: Key, signals: Arc<Signals>) -> Self {
+        Self { shared, key, signals }
+    }
+
+    /// Does something to the connection that causes no output.
+    pub(crate) fn look<T>(&self, action: impl FnOnce(&mut Slot) -> T) -> T {
+        let mut state = self.shared.lock();
+        action(state.slot(self.key).expect("a slot stays while a handle holds it"))
+    }
+
+    /// Does something to the connection and sees to it that its outputs are drained if the action says so.
+    pub(crate) fn act<T>(&self, action: impl FnOnce(&mut Slot) -> (T, bool)) -> T {
+        let mut state = self.shared.lock();
+        let slot = state.slot(self.key).expect("a slot stays while a handle holds it");
+        let (result, has_output) = action(slot);
+        let must_notify = has_output && state.mark_ready(self.key);
+        drop(state);
+        if must_notify {
+            self.shared.work.notify_one();
+        }
+        result
+    }
+
+    /// Looks until there is something, woken by `signal`.
+    async fn wait_for<T>(&self, signal: &Notify, mut look: impl FnMut(&Self) -> Option<T>) -> T {
+        loop {
+            let mut notified = pin!(signal.notified());
+            notified.as_mut().enable();
+            if let Some(found) = look(self) {
+                return found;
+            }
+            notified.await;
+        }
+    }
+}
+
+impl Drop for ConnectionRef {
+    fn drop(&mut self) {
+        self.shared.lock().release(self.shared.clock.now(), self.key);
+        self.shared.work.notify_one();
+    }
+}
+
+impl fmt::Debug for ConnectionRef {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.look(|slot| formatter.debug_tuple("Connection").field(&slot.remote()).finish())
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl From<ConnectionRef> for Connection {
+    fn from(connection: ConnectionRef) -> Self {
+        Self(Arc::new(connection))
+    }
+}
+
 impl Connection {
     /// A new stream, at once unless the peer's limit of open streams is reached; then it waits. The peer
     /// learns of it with its first bytes. Dropping the future opens nothing.
@@ -22,7 +97,14 @@ impl Connection {
     /// # Errors
     /// When the connection is over.
     pub async fn open(&self) -> Result<Stream, ConnectionError> {
-        unimplemented!()
+        let opened = self.0.wait_for(&self.0.signals.streams_available, |connection| {
+            connection.act(|slot| {
+                let opened = slot.open();
+                let has_output = opened.is_some();
+                (opened, has_output)
+            })
+        });
+        Ok(self.stream(opened.await?))
     }
 
     /// The next stream that the peer opened. Dropping the future loses none.
@@ -30,40 +112,97 @@ impl Connection {
     /// # Errors
     /// When the connection is over.
     pub async fn accept(&self) -> Result<Stream, ConnectionError> {
-        unimplemented!()
+        let accepted = self.0.wait_for(&self.0.signals.stream_opened, |connection| {
+            connection.act(|slot| {
+                let accepted = slot.accept();
+                let has_output = accepted.is_some();
+                (accepted, has_output)
+            })
+        });
+        Ok(self.stream(accepted.await?))
+    }
+
+    fn stream(&self, id: StreamId) -> Stream {
+        Stream::new(Arc::clone(&self.0), id)
+    }
+
+    /// Waits until the handshake is complete.
+    pub(crate) async fn connected(&self) -> Result<(), ConnectionError> {
+        let connected = self.0.wait_for(&self.0.signals.changed, |connection| {
+            connection.look(|slot| match &slot.error {
+                Some(error) => Some(Err(error.clone())),
+                None => slot.is_connected.then_some(Ok(())),
+            })
+        });
+        connected.await
     }
 
     /// Ends the connection at once, with a code and a text for the peer. What has not arrived is lost.
-    pub fn close(&self, _code: u64, _reason: &str) {
-        unimplemented!()
+    pub fn close(&self, code: u64, reason: &str) {
+        let shared = &self.0.shared;
+        let mut wakers = Vec::new();
+        {
+            let mut state = shared.lock();
+            let now = state.at(shared.clock.now());
+            state.close_connection(now, self.0.key, (code, reason), &mut wakers);
+        }
+        wakers.into_iter().for_each(Waker::wake);
+        shared.work.notify_one();
     }
 
     /// Waits until the connection is over and says why.
     pub async fn closed(&self) -> ConnectionError {
-        unimplemented!()
+        self.0
+            .wait_for(&self.0.signals.changed, |connection| connection.look(|slot| slot.error.clone()))
+            .await
     }
 
     /// True when the connection is over.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        unimplemented!()
+        self.0.look(|slot| slot.error.is_some())
     }
 
     /// Measurements and counts.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
-        unimplemented!()
+        self.0.look(|slot| slot.connection.stats())
     }
 
     /// The public key by which the peer proved itself.
     #[must_use]
     pub fn peer_key(&self) -> PublicKey {
-        unimplemented!()
+        self.0.look(|slot| slot.connection.peer_key())
     }
 
     /// The peer's address now; it changes when the peer roams.
     #[must_use]
     pub fn remote_address(&self) -> SocketAddr {
-        unimplemented!()
+        self.0.look(Slot::remote)
+    }
+}
+
+impl Slot {
+    /// `None`: the peer allows no more now.
+    fn open(&mut self) -> Option<Result<StreamId, ConnectionError>> {
+        if let Some(error) = &self.error {
+            return Some(Err(error.clone()));
+        }
+        let id = match self.connection.open() {
+            Ok(id) => id,
+            Err(OpenError::LimitReached) => return None,
+            Err(_) => return Some(Err(ConnectionError::ClosedLocally)),
+        };
+        self.streams.insert(id, StreamSlot::default());
+        Some(Ok(id))
+    }
+
+    /// `None`: the peer opened none. Those that it opened before the connection ended can still be read.
+    fn accept(&mut self) -> Option<Result<StreamId, ConnectionError>> {
+        let Some(id) = self.connection.accept() else {
+            return self.error.clone().map(Err);
+        };
+        self.streams.insert(id, StreamSlot::default());
+        Some(Ok(id))
     }
 }

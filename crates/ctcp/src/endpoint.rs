@@ -1,19 +1,44 @@
 //! One UDP socket and all connections over it.
 
+use core::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use crate::proto::{EndpointStats, PublicKey};
-use crate::{ClientConfig, ConnectError, Connection, ServerConfig};
+use crate::clock::Clock;
+use crate::connection::ConnectionRef;
+use crate::driver::Driver;
+use crate::proto::{self, EndpointConfig, EndpointStats, PublicKey, TransportConfig};
+use crate::slot::Owner;
+use crate::socket::{self, Counters, Socket, SocketStats};
+use crate::state::{Shared, State};
+use crate::{ClientConfig, ConnectError, Connection, ServerConfig, entropy};
 
 /// One UDP socket and all connections over it. Cheap to clone; the clones are the same endpoint.
 ///
 /// It lives on the tokio runtime on which it was made. When all handles of it, of its connections and of their
 /// streams are dropped, it says goodbye to the peers and ends.
-#[derive(Clone, Debug)]
-pub struct Endpoint(());
+#[derive(Clone)]
+pub struct Endpoint(Arc<EndpointRef>);
 
-#[expect(clippy::unused_async, reason = "in the making")]
+/// Counts as one handle however often [`Endpoint`] is cloned.
+struct EndpointRef {
+    shared: Arc<Shared>,
+}
+
+impl Drop for EndpointRef {
+    fn drop(&mut self) {
+        self.shared.lock().release_endpoint(self.shared.clock.now());
+        self.shared.work.notify_one();
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Endpoint").field(&self.0.shared.lock().local_address).finish()
+    }
+}
+
 impl Endpoint {
     /// An endpoint that only connects.
     ///
@@ -22,8 +47,16 @@ impl Endpoint {
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and time enabled.
-    pub fn client(_config: ClientConfig) -> io::Result<Self> {
-        unimplemented!()
+    pub fn client(config: ClientConfig) -> io::Result<Self> {
+        let ClientConfig { secret_key, bind, transport } = config;
+        let endpoint = EndpointConfig {
+            secret_key,
+            accept: None,
+            transport: transport.clone(),
+            pin_profile: false,
+            connections: EndpointConfig::CONNECTIONS,
+        };
+        Self::start(endpoint, bind, transport)
     }
 
     /// An endpoint that accepts, and may connect as well.
@@ -33,16 +66,38 @@ impl Endpoint {
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and time enabled.
-    pub fn server(_config: ServerConfig) -> io::Result<Self> {
-        unimplemented!()
+    pub fn server(config: ServerConfig) -> io::Result<Self> {
+        let ServerConfig { listen, secret_key, clients, transport, pin_profile, connections } = config;
+        let accept = Some(clients);
+        let endpoint =
+            EndpointConfig { secret_key, accept, transport: transport.clone(), pin_profile, connections };
+        Self::start(endpoint, Some(listen), transport)
+    }
+
+    fn start(
+        config: EndpointConfig,
+        bind: Option<SocketAddr>,
+        transport: TransportConfig,
+    ) -> io::Result<Self> {
+        let socket = socket::bind(bind)?;
+        let local_address = socket.local_addr()?;
+        let counters = Arc::<Counters>::default();
+        let socket = Socket::new(socket, Arc::clone(&counters))?;
+        let is_server = config.accept.is_some();
+        let endpoint = proto::Endpoint::new(config, entropy::seed()?);
+        let state = State::new(endpoint, transport, local_address);
+        let shared = Arc::new(Shared::new(state, Clock::new(), counters));
+        tokio::spawn(Driver::new(Arc::clone(&shared), socket, is_server).run());
+        tracing::debug!(%local_address, is_server, "endpoint started");
+        Ok(Self(Arc::new(EndpointRef { shared })))
     }
 
     /// The address of the socket.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// None today; an endpoint without a socket would have none.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        unimplemented!()
+        Ok(self.0.shared.lock().local_address)
     }
 
     /// Connects to the server that holds the private half of `server_key`. Dropping the future gives up.
@@ -51,36 +106,103 @@ impl Endpoint {
     /// See [`ConnectError`].
     pub async fn connect(
         &self,
-        _remote: SocketAddr,
-        _server_key: PublicKey,
+        remote: SocketAddr,
+        server_key: PublicKey,
     ) -> Result<Connection, ConnectError> {
-        unimplemented!()
+        let connection = self.begin_connect(remote, server_key)?;
+        connection.connected().await.map_err(ConnectError::Failed)?;
+        Ok(connection)
     }
 
-    /// The next client that proved its key and passed the policy; `None` once the endpoint is closed, or when
-    /// it is no server.
+    fn begin_connect(&self, remote: SocketAddr, server_key: PublicKey) -> Result<Connection, ConnectError> {
+        let shared = &self.0.shared;
+        let mut state = shared.lock();
+        if state.is_closed {
+            return Err(ConnectError::EndpointClosed);
+        }
+        if !socket::can_reach(state.local_address, remote) {
+            return Err(ConnectError::WrongFamily { local: state.local_address, remote });
+        }
+        let now = state.at(shared.clock.now());
+        let transport = state.transport.clone();
+        let (handle, connection) =
+            state.endpoint.connect(now, remote, server_key, transport).map_err(ConnectError::NotStarted)?;
+        let (key, signals) = state.insert(handle, connection, remote, Owner::Held);
+        drop(state);
+        shared.work.notify_one();
+        Ok(ConnectionRef::new(Arc::clone(shared), key, signals).into())
+    }
+
+    /// The next client that proved its key and passed the policy; `None` once the endpoint is closed. For an
+    /// endpoint that only connects it waits until then. Dropping the future loses no client.
     pub async fn accept(&self) -> Option<Connection> {
-        unimplemented!()
+        let shared = &self.0.shared;
+        loop {
+            let mut incoming = core::pin::pin!(shared.incoming.notified());
+            incoming.as_mut().enable();
+            {
+                let mut state = shared.lock();
+                if let Some((key, signals)) = state.accept() {
+                    return Some(ConnectionRef::new(Arc::clone(shared), key, signals).into());
+                }
+                if state.is_closed {
+                    return None;
+                }
+            }
+            incoming.await;
+        }
     }
 
     /// Closes all connections with a code and a text for the peer, accepts no more, and waits until the peers
     /// were told.
-    pub async fn close(&self, _code: u64, _reason: &str) {
-        unimplemented!()
+    pub async fn close(&self, code: u64, reason: &str) {
+        let shared = &self.0.shared;
+        let wakers = {
+            let mut state = shared.lock();
+            let now = state.at(shared.clock.now());
+            state.close(now, code, reason)
+        };
+        wakers.into_iter().for_each(core::task::Waker::wake);
+        shared.incoming.notify_waiters();
+        shared.work.notify_one();
+        loop {
+            let mut idle = core::pin::pin!(shared.idle.notified());
+            idle.as_mut().enable();
+            if shared.lock().is_idle() {
+                return;
+            }
+            idle.await;
+        }
     }
 
     /// Moves to a new local socket, bound to `address`. Connections go on from there: peers validate the new
-    /// address and answer to it.
+    /// address and answer to it. What was on the way to the old socket is lost, and repaired.
     ///
     /// # Errors
     /// When the socket cannot be bound; the old one stays in use.
-    pub fn rebind(&self, _address: SocketAddr) -> io::Result<()> {
-        unimplemented!()
+    pub fn rebind(&self, address: SocketAddr) -> io::Result<()> {
+        let socket = socket::bind(Some(address))?;
+        let local_address = socket.local_addr()?;
+        let shared = &self.0.shared;
+        {
+            let mut state = shared.lock();
+            tracing::info!(old = %state.local_address, new = %local_address, "new local socket");
+            state.local_address = local_address;
+            state.new_socket = Some(socket);
+        }
+        shared.work.notify_one();
+        Ok(())
     }
 
-    /// Counts of the endpoint.
+    /// Counts of the protocol: handshakes, refusals, drops.
     #[must_use]
     pub fn stats(&self) -> EndpointStats {
-        unimplemented!()
+        self.0.shared.lock().endpoint.stats()
+    }
+
+    /// Counts of the socket.
+    #[must_use]
+    pub fn socket_stats(&self) -> SocketStats {
+        self.0.shared.counters.snapshot()
     }
 }

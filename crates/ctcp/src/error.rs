@@ -3,6 +3,7 @@
 use core::fmt;
 use std::error::Error;
 use std::io;
+use std::net::SocketAddr;
 
 use ctcp_proto::ConnectionError;
 
@@ -14,6 +15,13 @@ use crate::proto;
 pub enum ConnectError {
     /// The endpoint was closed.
     EndpointClosed,
+    /// The endpoint's socket cannot send to this address: one is IPv4, the other IPv6.
+    WrongFamily {
+        /// Of the socket.
+        local: SocketAddr,
+        /// Of the server.
+        remote: SocketAddr,
+    },
     /// It could not even be tried.
     NotStarted(proto::ConnectError),
     /// The handshake did not come to an end: no answer, wrong key, refused.
@@ -24,6 +32,9 @@ impl fmt::Display for ConnectError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::EndpointClosed => formatter.write_str("the endpoint is closed"),
+            Self::WrongFamily { local, remote } => {
+                write!(formatter, "a socket at {local} cannot send to {remote}")
+            }
             Self::NotStarted(error) => error.fmt(formatter),
             Self::Failed(error) => error.fmt(formatter),
         }
@@ -36,7 +47,7 @@ impl From<ConnectError> for io::Error {
     fn from(error: ConnectError) -> Self {
         let kind = match &error {
             ConnectError::EndpointClosed => io::ErrorKind::NotConnected,
-            ConnectError::NotStarted(_) => io::ErrorKind::InvalidInput,
+            ConnectError::NotStarted(_) | ConnectError::WrongFamily { .. } => io::ErrorKind::InvalidInput,
             ConnectError::Failed(ConnectionError::HandshakeTimedOut { .. } | ConnectionError::TimedOut) => {
                 io::ErrorKind::TimedOut
             }

@@ -9,14 +9,20 @@
 //! system; the protocol itself is `ctcp-proto`.
 #![forbid(unsafe_code)]
 
+mod clock;
 mod config;
 mod connection;
+mod driver;
 mod endpoint;
 mod entropy;
 mod error;
+mod outbox;
 mod proto_stub;
 mod recv_stream;
 mod send_stream;
+mod slot;
+mod socket;
+mod state;
 mod stream;
 
 use proto_stub as proto;
@@ -32,4 +38,5 @@ pub use proto::{
 };
 pub use recv_stream::RecvStream;
 pub use send_stream::SendStream;
+pub use socket::SocketStats;
 pub use stream::Stream;

@@ -175,7 +175,9 @@ pub enum DatagramOutcome {
 pub struct EndpointStats(());
 
 #[derive(Clone, Debug, Default)]
-pub struct ConnectionStats(());
+pub struct ConnectionStats {
+    pub bytes_received: u64,
+}
 
 pub struct Endpoint(());
 
@@ -229,22 +231,26 @@ impl Endpoint {
 pub struct TimerKind(());
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OpenError {
-    Blocked,
-    Closed,
+    LimitReached,
+    NotConnected,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteError {
+    UnknownStream,
     Blocked,
     Stopped(u64),
-    Closed,
+    Finished,
+    Reset,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
+    UnknownStream,
     Reset(u64),
-    Closed,
+    Stopped,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -311,7 +317,7 @@ impl Connection {
     pub fn peer_key(&self) -> PublicKey {
         unimplemented!()
     }
-    pub fn remote(&self) -> SocketAddr {
+    pub fn remote(&self) -> Option<SocketAddr> {
         unimplemented!()
     }
     pub fn is_closed(&self) -> bool {

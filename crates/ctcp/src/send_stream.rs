@@ -1,29 +1,48 @@
 //! The sending half of a stream.
 
+use core::future::poll_fn;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use std::io;
+use std::sync::Arc;
 
 use ctcp_proto::StreamId;
 use tokio::io::AsyncWrite;
 
-use crate::StreamError;
+use crate::connection::ConnectionRef;
+use crate::proto::WriteError;
+use crate::slot::{Slot, register};
+use crate::{StreamError, StreamStopped};
 
 /// The sending half of a stream. Dropped before [`SendStream::finish`], it is reset (code 0): the peer sees an
 /// error and no end that looks regular.
 ///
-/// Writes fail with kind `BrokenPipe` (inside a [`crate::StreamStopped`]) when the peer reads no more, and with
-/// kind `ConnectionReset` (inside a [`crate::ConnectionError`]) when the connection is over. `poll_shutdown` is
+/// Writes fail with kind `BrokenPipe` (inside a [`StreamStopped`]) when the peer reads no more, and with kind
+/// `ConnectionReset` (inside a [`crate::ConnectionError`]) when the connection is over. `poll_shutdown` is
 /// [`SendStream::finish`] and returns at once; `poll_flush` does nothing, bytes are sent as soon as they may be.
 #[derive(Debug)]
-pub struct SendStream(());
+pub struct SendStream {
+    connection: Arc<ConnectionRef>,
+    id: StreamId,
+    state: SendState,
+}
 
-#[expect(clippy::unused_async, reason = "in the making")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SendState {
+    Open,
+    Finished,
+    Reset,
+}
+
 impl SendStream {
+    pub(crate) fn new(connection: Arc<ConnectionRef>, id: StreamId) -> Self {
+        Self { connection, id, state: SendState::Open }
+    }
+
     /// Its name.
     #[must_use]
     pub fn id(&self) -> StreamId {
-        unimplemented!()
+        self.id
     }
 
     /// Marks the regular end: the peer reads everything written so far and then the end. Later calls change
@@ -32,12 +51,34 @@ impl SendStream {
     /// # Errors
     /// When the peer stopped the stream, it was reset before, or the connection is over.
     pub fn finish(&mut self) -> Result<(), StreamError> {
-        unimplemented!()
+        match self.state {
+            SendState::Finished => return Ok(()),
+            SendState::Reset => return Err(StreamError::Closed),
+            SendState::Open => {}
+        }
+        let id = self.id;
+        let result = self.connection.act(|slot| {
+            let result = match &slot.error {
+                Some(error) => Err(StreamError::Connection(error.clone())),
+                None => slot.connection.finish(id).map_err(|error| slot.write_error(error)),
+            };
+            (result, true)
+        });
+        if result.is_ok() {
+            self.state = SendState::Finished;
+        }
+        result
     }
 
-    /// Gives up: what has not been sent never will be, and the peer sees `code`. Later calls change nothing.
-    pub fn reset(&mut self, _code: u64) {
-        unimplemented!()
+    /// Gives up: what has not been sent never will be, and the peer sees `code`. It works behind
+    /// [`SendStream::finish`] too, as long as not everything has arrived. Later calls change nothing.
+    pub fn reset(&mut self, code: u64) {
+        if self.state == SendState::Reset {
+            return;
+        }
+        self.state = SendState::Reset;
+        // An error means that the stream is over already: nothing to give up.
+        self.connection.act(|slot| (drop(slot.connection.reset(self.id, code)), true));
     }
 
     /// Waits until the peer's transport has everything, the end included. Call [`SendStream::finish`] first.
@@ -45,19 +86,97 @@ impl SendStream {
     /// # Errors
     /// When that can no longer happen.
     pub async fn finished(&mut self) -> Result<(), StreamError> {
-        unimplemented!()
+        poll_fn(|context| self.poll_finished(context.waker())).await
+    }
+
+    fn poll_finished(&mut self, waker: &Waker) -> Poll<Result<(), StreamError>> {
+        let (id, state) = (self.id, self.state);
+        self.connection.look(|slot| {
+            let stream = slot.streams.entry(id).or_default();
+            if stream.is_delivered {
+                return Poll::Ready(Ok(()));
+            }
+            if state == SendState::Reset {
+                return Poll::Ready(Err(StreamError::Closed));
+            }
+            if let Some(code) = stream.stopped {
+                return Poll::Ready(Err(StreamError::Stopped(StreamStopped(code))));
+            }
+            if let Some(error) = &slot.error {
+                return Poll::Ready(Err(StreamError::Connection(error.clone())));
+            }
+            register(&mut stream.settled, waker);
+            Poll::Pending
+        })
     }
 
     /// Waits until the peer reads no more and gives its code; `None` when that can no longer happen, because
     /// everything has arrived, or the stream was reset, or the connection is over.
     pub async fn stopped(&mut self) -> Option<u64> {
-        unimplemented!()
+        poll_fn(|context| self.poll_stopped(context.waker())).await
+    }
+
+    fn poll_stopped(&mut self, waker: &Waker) -> Poll<Option<u64>> {
+        let (id, state) = (self.id, self.state);
+        self.connection.look(|slot| {
+            // A peer can stop a stream before we accept it; writing nothing tells.
+            let was_stopped = match slot.connection.write(id, &[]) {
+                Err(WriteError::Stopped(code)) => Some(code),
+                _ => None,
+            };
+            let stream = slot.streams.entry(id).or_default();
+            stream.stopped = stream.stopped.or(was_stopped);
+            let is_over = stream.is_delivered || state == SendState::Reset || slot.error.is_some();
+            if stream.stopped.is_some() || is_over {
+                return Poll::Ready(stream.stopped);
+            }
+            register(&mut stream.settled, waker);
+            Poll::Pending
+        })
+    }
+
+    fn write(&mut self, data: &[u8], waker: &Waker) -> Poll<Result<usize, StreamError>> {
+        if self.state != SendState::Open {
+            return Poll::Ready(Err(StreamError::Closed));
+        }
+        let id = self.id;
+        self.connection.act(|slot| {
+            let written = slot.write(id, data, waker);
+            let has_output = written.is_ready();
+            (written, has_output)
+        })
+    }
+}
+
+impl Slot {
+    fn write(&mut self, id: StreamId, data: &[u8], waker: &Waker) -> Poll<Result<usize, StreamError>> {
+        if let Some(error) = &self.error {
+            return Poll::Ready(Err(StreamError::Connection(error.clone())));
+        }
+        match self.connection.write(id, data) {
+            Err(WriteError::Blocked) => {
+                register(&mut self.streams.entry(id).or_default().writer, waker);
+                Poll::Pending
+            }
+            result => Poll::Ready(result.map_err(|error| self.write_error(error))),
+        }
+    }
+
+    fn write_error(&self, error: WriteError) -> StreamError {
+        match error {
+            WriteError::Stopped(code) => StreamError::Stopped(StreamStopped(code)),
+            _ => self.lost(),
+        }
     }
 }
 
 impl AsyncWrite for SendStream {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
-        unimplemented!()
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.write(data, context.waker()).map_err(io::Error::from)
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -66,5 +185,14 @@ impl AsyncWrite for SendStream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(self.finish().map_err(io::Error::from))
+    }
+}
+
+impl Drop for SendStream {
+    fn drop(&mut self) {
+        if self.state == SendState::Open {
+            self.reset(0);
+        }
+        self.connection.look(|slot| slot.drop_half(self.id));
     }
 }

@@ -3,10 +3,12 @@
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::io;
+use std::sync::Arc;
 
 use ctcp_proto::StreamId;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::connection::ConnectionRef;
 use crate::{RecvStream, SendStream, StreamError};
 
 /// A bidirectional stream: a [`SendStream`] and a [`RecvStream`].
@@ -17,6 +19,11 @@ pub struct Stream {
 }
 
 impl Stream {
+    pub(crate) fn new(connection: Arc<ConnectionRef>, id: StreamId) -> Self {
+        let recv = RecvStream::new(Arc::clone(&connection), id);
+        Self { recv, send: SendStream::new(connection, id) }
+    }
+
     /// Its name.
     #[must_use]
     pub fn id(&self) -> StreamId {

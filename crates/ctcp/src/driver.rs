@@ -1,0 +1,281 @@
+//! The task behind an endpoint. It alone touches the socket: it feeds datagrams and time to the protocol, and
+//! carries what comes out to the network and to those who wait.
+//!
+//! ```text
+//!        datagram | deadline | work          (wait for any)
+//!                     |
+//!          receive -> time-outs -> turns     (a turn: one connection, a bounded number of datagrams)
+//!                                  |    |
+//!                                socket wakers
+//! ```
+//!
+//! Work is bounded everywhere, and between two rounds the runtime gets its chance, so that neither a flood of
+//! datagrams nor one busy connection can starve the others.
+
+use core::pin::Pin;
+use core::task::Waker;
+use std::sync::Arc;
+
+use ctcp_base::Instant;
+use tokio::time::Sleep;
+
+use crate::outbox::Outbox;
+use crate::proto::{DatagramOutcome, NetworkPath};
+use crate::slot::Owner;
+use crate::socket::{ReceiveBatch, Received, Socket, Train};
+use crate::state::{Key, Shared, State};
+
+/// Receive calls in a round: with full batches 1 ms of work at 1 GB/s of decryption.
+const RECEIVES_PER_ROUND: usize = 2;
+
+/// Turns in a round. The socket's receive buffer must hold what comes meanwhile, and an unprivileged process
+/// often gets no more than 200 kB of it: 1 ms at 1 Gbit/s.
+const TURNS_PER_ROUND: usize = 4;
+
+/// Datagrams of one connection in a turn: what fits one full train of segmentation offload.
+const DATAGRAMS_PER_TURN: usize = 44;
+
+/// Answers to strangers wait in the outbox only up to this many bytes; beyond it they are dropped. A full
+/// socket must not let a flood of first packets fill the memory.
+const ANSWERS_SIZE_MAX: usize = 256 << 10;
+
+/// After so many failed receives in a row the socket gets a rest, lest a broken one keep us spinning.
+const RECEIVE_ERRORS_IN_A_ROW: u32 = 16;
+
+/// How long that rest is.
+const RECEIVE_REST: core::time::Duration = core::time::Duration::from_millis(100);
+
+/// Runs an endpoint until nobody needs it.
+pub(crate) struct Driver {
+    shared: Arc<Shared>,
+    socket: Socket,
+    /// Send from the address that the peer wrote to. A client lets the system choose instead, so that a change of
+    /// the machine's address heals by itself.
+    keeps_source: bool,
+    batch: ReceiveBatch,
+    outbox: Outbox,
+    /// The datagram in the making.
+    datagram: Vec<u8>,
+    wakers: Vec<Waker>,
+    receive_errors: u32,
+    rest_until: Option<Instant>,
+    timer: Pin<Box<Sleep>>,
+    timer_at: Option<Instant>,
+}
+
+impl Driver {
+    pub(crate) fn new(shared: Arc<Shared>, socket: Socket, keeps_source: bool) -> Self {
+        Self {
+            shared,
+            socket,
+            keeps_source,
+            batch: ReceiveBatch::new(),
+            outbox: Outbox::default(),
+            datagram: Vec::new(),
+            wakers: Vec::new(),
+            receive_errors: 0,
+            rest_until: None,
+            timer: Box::pin(tokio::time::sleep(core::time::Duration::ZERO)),
+            timer_at: None,
+        }
+    }
+
+    pub(crate) async fn run(mut self) {
+        loop {
+            self.move_to_new_socket();
+            let mut has_more = self.receive();
+            has_more |= self.transmit();
+            let (deadline, is_finished) = self.look(has_more);
+            if is_finished {
+                break;
+            }
+            if has_more {
+                tokio::task::yield_now().await;
+            } else {
+                self.wait(deadline).await;
+            }
+        }
+        tracing::debug!("endpoint ended");
+    }
+
+    /// Takes the socket that [`crate::Endpoint::rebind`] left. What is still in the old one counts as lost.
+    fn move_to_new_socket(&mut self) {
+        let Some(socket) = self.shared.lock().new_socket.take() else { return };
+        match Socket::new(socket, Arc::clone(&self.shared.counters)) {
+            Ok(socket) => self.socket = socket,
+            Err(error) => tracing::warn!(%error, "new socket is unusable, the old one stays"),
+        }
+    }
+
+    /// Receives a bounded number of batches. True: there may be more.
+    fn receive(&mut self) -> bool {
+        for _ in 0..RECEIVES_PER_ROUND {
+            if self.rest_until.is_some_and(|until| self.shared.clock.now() < until) {
+                return false;
+            }
+            self.rest_until = None;
+            match self.socket.try_receive(&mut self.batch) {
+                Ok(true) => {
+                    self.receive_errors = 0;
+                    self.handle_batch();
+                }
+                Ok(false) => return false,
+                Err(error) => {
+                    tracing::trace!(%error, "receive failed");
+                    self.receive_errors += 1;
+                    if self.receive_errors >= RECEIVE_ERRORS_IN_A_ROW {
+                        self.receive_errors = 0;
+                        self.rest_until = Some(self.shared.clock.now() + RECEIVE_REST);
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn handle_batch(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let state = &mut *shared.lock();
+        let read = shared.clock.now();
+        for received in self.batch.iter_mut() {
+            let at = state.at(shared.clock.received_at(received.stamp, read).min(read));
+            let network_path = NetworkPath { local: received.local, remote: received.remote };
+            let Received { ecn, bytes, segment_size, .. } = received;
+            for datagram in bytes.chunks_mut(segment_size) {
+                tracing::trace!(remote = %network_path.remote, size = datagram.len(), "received");
+                match state.endpoint.handle_datagram(at, network_path, ecn, datagram) {
+                    DatagramOutcome::Connection(handle) => {
+                        let Some(key) = state.key_of(handle) else { continue };
+                        if let Some(slot) = state.slot(key) {
+                            slot.connection.handle_datagram(at, network_path, ecn, datagram);
+                        }
+                        state.on_input(at, key, &mut self.wakers);
+                    }
+                    DatagramOutcome::Incoming(incoming) if state.is_held && !state.is_closed => {
+                        match state.endpoint.accept(at, incoming) {
+                            Ok((handle, connection)) => {
+                                state.insert(handle, connection, network_path.remote, Owner::HalfOpen);
+                            }
+                            Err(error) => tracing::debug!(?error, "client not accepted"),
+                        }
+                    }
+                    DatagramOutcome::Incoming(incoming) => state.endpoint.refuse(incoming),
+                    DatagramOutcome::Answer(answer) if self.outbox.len() < ANSWERS_SIZE_MAX => {
+                        let source = network_path.local.filter(|_| self.keeps_source);
+                        let destination = network_path.remote;
+                        let head = Train { destination, source, ecn: None, segment_size: answer.len() };
+                        self.outbox.push(head, &answer, 1);
+                    }
+                    DatagramOutcome::Answer(_) => {}
+                    DatagramOutcome::Dropped(reason) => tracing::trace!(?reason, "dropped"),
+                }
+            }
+        }
+    }
+
+    /// Hands time to those whose deadline has come and gives connections their turn. True: some want another.
+    fn transmit(&mut self) -> bool {
+        let shared = Arc::clone(&self.shared);
+        shared.lock().handle_timeouts(shared.clock.now(), &mut self.wakers);
+        self.wake();
+        if !self.outbox.flush(&mut self.socket) {
+            return false;
+        }
+        for _ in 0..TURNS_PER_ROUND {
+            if !self.take_turn(&shared) {
+                return false;
+            }
+            // Without the mutex: system calls, and tasks that would want it at once.
+            let is_flushed = self.outbox.flush(&mut self.socket);
+            self.wake();
+            if !is_flushed {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn wake(&mut self) {
+        self.wakers.drain(..).for_each(Waker::wake);
+    }
+
+    /// Drains one connection, up to a limit. False: none wants it.
+    fn take_turn(&mut self, shared: &Shared) -> bool {
+        let state = &mut *shared.lock();
+        let now = state.at(shared.clock.now());
+        let Some(key) = state.take_ready() else { return false };
+        state.is_sending = true;
+        let is_drained = self.collect_datagrams(state, now, key);
+        if state.drain_events(now, key, &mut self.wakers) {
+            shared.incoming.notify_waiters();
+        }
+        if is_drained {
+            state.update_deadline(key);
+        } else {
+            state.mark_ready(key);
+        }
+        true
+    }
+
+    /// True: the connection has nothing more to send.
+    fn collect_datagrams(&mut self, state: &mut State, now: Instant, key: Key) -> bool {
+        let Some(slot) = state.slot(key) else { return true };
+        let train_length_max = self.socket.train_length_max();
+        for _ in 0..DATAGRAMS_PER_TURN {
+            let Some(transmit) = slot.connection.poll_transmit(now, &mut self.datagram) else { return true };
+            let Some(datagram) = self.datagram.get(..transmit.size) else { continue };
+            tracing::trace!(remote = %transmit.destination, size = transmit.size, "sent");
+            let head = Train {
+                destination: transmit.destination,
+                source: transmit.source.filter(|_| self.keeps_source),
+                ecn: transmit.ecn,
+                segment_size: transmit.size,
+            };
+            self.outbox.push(head, datagram, train_length_max);
+        }
+        false
+    }
+
+    /// When to wake up, and whether to end.
+    fn look(&mut self, has_more: bool) -> (Option<Instant>, bool) {
+        let state = &mut *self.shared.lock();
+        if !has_more && !state.has_ready() && self.outbox.is_empty() {
+            state.is_sending = false;
+            self.shared.idle.notify_waiters();
+        }
+        let deadline = match (state.deadline(), self.rest_until) {
+            (Some(deadline), Some(rest)) => Some(deadline.min(rest)),
+            (one, other) => one.or(other),
+        };
+        (deadline, state.is_finished() && self.outbox.is_empty())
+    }
+
+    async fn wait(&mut self, deadline: Option<Instant>) {
+        if self.timer_at != deadline {
+            self.timer_at = deadline;
+            if let Some(at) = deadline {
+                self.timer.as_mut().reset(self.shared.clock.to_tokio(at));
+            }
+        }
+        let is_blocked = !self.outbox.is_empty();
+        let is_resting = self.rest_until.is_some();
+        tokio::select! {
+            () = self.socket.readable(), if !is_resting => {}
+            () = self.socket.writable(), if is_blocked => {}
+            () = self.timer.as_mut(), if deadline.is_some() => self.timer_at = None,
+            () = self.shared.work.notified() => {}
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let wakers = self.shared.lock().on_driver_end();
+        self.shared.incoming.notify_waiters();
+        self.shared.idle.notify_waiters();
+        for waker in self.wakers.drain(..).chain(wakers) {
+            waker.wake();
+        }
+    }
+}

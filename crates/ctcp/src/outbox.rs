@@ -1,0 +1,114 @@
+//! Datagrams on their way to the socket, joined into trains of equal size so that the system splits them (UDP
+//! segmentation offload) instead of being called for each.
+//!
+//! ```text
+//!   datagrams   1400 1400 1400 900 | 1400 1400 | 60
+//!   trains      [ A: size 1400    ]  [ A 1400 ]  [ B ]     a shorter datagram ends its train
+//! ```
+
+use core::ops::Range;
+
+use crate::socket::{Socket, Train};
+
+/// No train is longer than the largest UDP payload over IPv4.
+const TRAIN_SIZE_MAX: usize = 65_507;
+
+/// Datagrams in order, kept until the socket took them.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    bytes: Vec<u8>,
+    trains: Vec<(Train, Range<usize>)>,
+    /// Trains that were sent already.
+    sent: usize,
+}
+
+impl Outbox {
+    /// True when the socket took everything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.trains.is_empty()
+    }
+
+    /// Bytes in it.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Puts a datagram behind the others. `head` says where to, with the datagram's size as segment size;
+    /// trains grow to `train_length_max` datagrams.
+    pub(crate) fn push(&mut self, head: Train, datagram: &[u8], train_length_max: usize) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(datagram);
+        let end = self.bytes.len();
+        if let Some((train, range)) = self.trains.last_mut() {
+            let same_way = Train { segment_size: train.segment_size, ..head } == *train;
+            let is_open = range.len() % train.segment_size == 0;
+            let fits = datagram.len() <= train.segment_size
+                && range.len() / train.segment_size < train_length_max
+                && end - range.start <= TRAIN_SIZE_MAX;
+            if same_way && is_open && fits {
+                range.end = end;
+                return;
+            }
+        }
+        self.trains.push((head, start..end));
+    }
+
+    /// Sends as much as the socket takes. False: it is full.
+    pub(crate) fn flush(&mut self, socket: &mut Socket) -> bool {
+        while let Some((train, range)) = self.trains.get(self.sent) {
+            let Some(bytes) = self.bytes.get(range.clone()) else { break };
+            if !socket.try_send(train, bytes) {
+                return false;
+            }
+            self.sent += 1;
+        }
+        self.bytes.clear();
+        self.trains.clear();
+        self.sent = 0;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use super::*;
+
+    fn head(port: u16, size: usize) -> Train {
+        let destination = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+        Train { destination, source: None, ecn: None, segment_size: size }
+    }
+
+    fn trains(datagrams: &[(u16, usize)], train_length_max: usize) -> Vec<(u16, usize, usize)> {
+        let mut outbox = Outbox::default();
+        for &(port, size) in datagrams {
+            outbox.push(head(port, size), &vec![0; size], train_length_max);
+        }
+        let describe = |(train, range): &(Train, Range<usize>)| {
+            (train.destination.port(), train.segment_size, range.len())
+        };
+        outbox.trains.iter().map(describe).collect()
+    }
+
+    #[test]
+    fn a_shorter_datagram_ends_a_train_and_a_longer_one_begins_the_next() {
+        let datagrams = [(1, 1400), (1, 1400), (1, 900), (1, 900), (1, 1400)];
+        assert_eq!(trains(&datagrams, 64), [(1, 1400, 3700), (1, 900, 900), (1, 1400, 1400)]);
+    }
+
+    #[test]
+    fn another_destination_begins_another_train() {
+        assert_eq!(
+            trains(&[(1, 100), (2, 100), (2, 100), (1, 100)], 64),
+            [(1, 100, 100), (2, 100, 200), (1, 100, 100)]
+        );
+    }
+
+    #[test]
+    fn trains_respect_the_length_of_the_system_and_the_largest_payload() {
+        assert_eq!(trains(&[(1, 100); 5], 2), [(1, 100, 200), (1, 100, 200), (1, 100, 100)]);
+        assert_eq!(trains(&[(1, 100); 2], 1), [(1, 100, 100), (1, 100, 100)]);
+        assert!(trains(&[(1, 1472); 64], 64).iter().all(|&(_, _, length)| length <= TRAIN_SIZE_MAX));
+    }
+}

@@ -1,0 +1,351 @@
+//! What the handles of an endpoint and its driver share: the protocol's endpoint, its connections, and who waits
+//! for what. One mutex guards it all; nobody holds it across a system call or an await.
+//!
+//! A task that waits registers while it holds the mutex and after it saw that there is nothing yet, and the
+//! driver wakes while it holds the mutex (or after it, from a list made under it), so no wake-up is lost.
+//!
+//! A connection is forgotten when the protocol has retired it and nobody holds or will hold it.
+
+use core::task::Waker;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ctcp_base::Instant;
+use ctcp_proto::ConnectionError;
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::proto::{Connection, ConnectionHandle, Endpoint, EndpointEvent, Event, TransportConfig};
+use crate::slot::{Owner, Signals, Slot};
+use crate::socket::Counters;
+
+/// Connections that are up and that the application has not accepted yet. Beyond it clients are told that the
+/// server is busy: an application that does not accept must not collect connections.
+const BACKLOG_MAX: usize = 1024;
+
+/// The code and text for those clients.
+const BUSY: (u64, &str) = (0, "the server is busy");
+
+/// Our own name of a connection: never reused, unlike the protocol's handles.
+pub(crate) type Key = u64;
+
+/// What handles and driver of one endpoint share.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    pub(crate) clock: Clock,
+    pub(crate) counters: Arc<Counters>,
+    /// Wakes the driver: there is something to send, or to end.
+    pub(crate) work: Notify,
+    /// Wakes those who wait for a client.
+    pub(crate) incoming: Notify,
+    /// Wakes those who wait until everything is sent.
+    pub(crate) idle: Notify,
+}
+
+impl Shared {
+    pub(crate) fn new(state: State, clock: Clock, counters: Arc<Counters>) -> Self {
+        let (work, incoming, idle) = <(Notify, Notify, Notify)>::default();
+        Self { state: Mutex::new(state), clock, counters, work, incoming, idle }
+    }
+
+    /// The state. A panic of somebody who held it does not spread: the driver's end tells everybody.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// See the module's text.
+pub(crate) struct State {
+    pub(crate) endpoint: Endpoint,
+    /// Of the connections that we open.
+    pub(crate) transport: TransportConfig,
+    pub(crate) local_address: SocketAddr,
+    /// A socket the driver shall move to.
+    pub(crate) new_socket: Option<std::net::UdpSocket>,
+    slots: BTreeMap<Key, Slot>,
+    /// The protocol's handles of the connections that are not retired.
+    keys: BTreeMap<ConnectionHandle, Key>,
+    next_key: Key,
+    deadlines: BTreeSet<(Instant, Key)>,
+    /// Connections whose outputs want draining, in turn.
+    ready: VecDeque<Key>,
+    backlog: VecDeque<Key>,
+    /// The application closed the endpoint.
+    pub(crate) is_closed: bool,
+    /// The driver has ended.
+    pub(crate) is_dead: bool,
+    /// The driver is sending what it took from the connections.
+    pub(crate) is_sending: bool,
+    /// Handles of the endpoint exist.
+    pub(crate) is_held: bool,
+    latest: Instant,
+}
+
+impl State {
+    pub(crate) fn new(endpoint: Endpoint, transport: TransportConfig, local_address: SocketAddr) -> Self {
+        Self {
+            endpoint,
+            transport,
+            local_address,
+            new_socket: None,
+            slots: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            next_key: 0,
+            deadlines: BTreeSet::new(),
+            ready: VecDeque::new(),
+            backlog: VecDeque::new(),
+            is_closed: false,
+            is_dead: false,
+            is_sending: false,
+            is_held: true,
+            latest: Instant::ZERO,
+        }
+    }
+
+    /// `instant`, or the latest one that the protocol has seen: its time never goes back.
+    pub(crate) fn at(&mut self, instant: Instant) -> Instant {
+        self.latest = self.latest.max(instant);
+        self.latest
+    }
+
+    /// A connection by name. It exists as long as somebody holds it.
+    pub(crate) fn slot(&mut self, key: Key) -> Option<&mut Slot> {
+        self.slots.get_mut(&key)
+    }
+
+    pub(crate) fn key_of(&self, handle: ConnectionHandle) -> Option<Key> {
+        self.keys.get(&handle).copied()
+    }
+
+    /// Takes in a new connection of the protocol.
+    pub(crate) fn insert(
+        &mut self,
+        handle: ConnectionHandle,
+        connection: Connection,
+        remote: SocketAddr,
+        owner: Owner,
+    ) -> (Key, Arc<Signals>) {
+        let key = self.next_key;
+        self.next_key += 1;
+        let slot = Slot::new(handle, connection, remote, owner);
+        let signals = Arc::clone(&slot.signals);
+        self.slots.insert(key, slot);
+        self.keys.insert(handle, key);
+        self.mark_ready(key);
+        (key, signals)
+    }
+
+    /// The outputs of a connection want draining. True: nobody had said so before.
+    pub(crate) fn mark_ready(&mut self, key: Key) -> bool {
+        let slot = self.slots.get_mut(&key).filter(|slot| !slot.is_ready);
+        let is_new = slot.map(|slot| slot.is_ready = true).is_some();
+        if is_new {
+            self.ready.push_back(key);
+        }
+        is_new
+    }
+
+    /// The next connection whose turn it is.
+    pub(crate) fn take_ready(&mut self) -> Option<Key> {
+        let key = self.ready.pop_front()?;
+        if let Some(slot) = self.slots.get_mut(&key) {
+            slot.is_ready = false;
+        }
+        Some(key)
+    }
+
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// When something must be done without any input.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let connections = self.deadlines.first().map(|&(deadline, _)| deadline);
+        match (connections, self.endpoint.poll_timeout()) {
+            (Some(connection), Some(endpoint)) => Some(connection.min(endpoint)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// A connection was given something: its outputs want draining, and if that was its end, its handles must
+    /// not see it without its reason.
+    pub(crate) fn on_input(&mut self, now: Instant, key: Key, wakers: &mut Vec<Waker>) {
+        self.mark_ready(key);
+        let has_ended = |slot: &Slot| slot.error.is_none() && slot.connection.is_closed();
+        if self.slots.get(&key).is_some_and(has_ended) {
+            self.drain_events(now, key, wakers);
+        }
+    }
+
+    /// Hands `now` to everything whose time has come.
+    pub(crate) fn handle_timeouts(&mut self, now: Instant, wakers: &mut Vec<Waker>) {
+        let now = self.at(now);
+        if self.endpoint.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            self.endpoint.handle_timeout(now);
+        }
+        while let Some(&(deadline, key)) = self.deadlines.first()
+            && deadline <= now
+        {
+            self.deadlines.pop_first();
+            if let Some(slot) = self.slots.get_mut(&key) {
+                slot.deadline = None;
+                slot.connection.handle_timeout(now);
+                self.on_input(now, key, wakers);
+            }
+        }
+    }
+
+    /// Asks a drained connection when it wants to be called.
+    pub(crate) fn update_deadline(&mut self, key: Key) {
+        let Some(slot) = self.slots.get_mut(&key) else { return };
+        let wanted = slot.connection.poll_timeout().map(|(deadline, _)| deadline);
+        if slot.deadline != wanted {
+            if let Some(old) = slot.deadline {
+                self.deadlines.remove(&(old, key));
+            }
+            if let Some(new) = wanted {
+                self.deadlines.insert((new, key));
+            }
+            slot.deadline = wanted;
+        }
+    }
+
+    /// Carries a connection's events to those who wait for them. Wakers go to `wakers`, to be woken without
+    /// the mutex. True: there is a client to accept.
+    pub(crate) fn drain_events(&mut self, now: Instant, key: Key, wakers: &mut Vec<Waker>) -> bool {
+        let mut has_come_up = false;
+        while let Some(slot) = self.slots.get_mut(&key)
+            && let Some(event) = slot.connection.poll_event()
+        {
+            has_come_up |= event == Event::Connected;
+            slot.on_event(event, wakers);
+        }
+        let has_client = has_come_up && self.on_client(now, key);
+        while let Some(slot) = self.slots.get_mut(&key)
+            && let Some(event) = slot.connection.poll_endpoint_event()
+        {
+            slot.is_retired |= event == EndpointEvent::Retired;
+            let (handle, is_retired) = (slot.handle, slot.is_retired);
+            self.endpoint.handle_event(handle, event);
+            if is_retired {
+                self.keys.remove(&handle);
+                self.forget_if_unwanted(key);
+            }
+        }
+        has_client
+    }
+
+    /// A connection came up. True: it is a client's, and the application may accept it.
+    fn on_client(&mut self, now: Instant, key: Key) -> bool {
+        let has_taker = self.is_held && !self.is_closed && self.backlog.len() < BACKLOG_MAX;
+        let Some(slot) = self.slots.get_mut(&key) else { return false };
+        if slot.owner != Owner::HalfOpen {
+            return false;
+        }
+        if has_taker {
+            slot.owner = Owner::Waiting;
+            self.backlog.push_back(key);
+        } else {
+            slot.owner = Owner::Abandoned;
+            slot.connection.close(now, BUSY.0, BUSY.1);
+            self.mark_ready(key);
+        }
+        has_taker
+    }
+
+    /// The next client; the caller holds it from now on.
+    pub(crate) fn accept(&mut self) -> Option<(Key, Arc<Signals>)> {
+        let key = self.backlog.pop_front()?;
+        let slot = self.slots.get_mut(&key)?;
+        slot.owner = Owner::Held;
+        Some((key, Arc::clone(&slot.signals)))
+    }
+
+    /// Nobody holds the connection any more.
+    pub(crate) fn release(&mut self, now: Instant, key: Key) {
+        let Some(slot) = self.slots.get_mut(&key) else { return };
+        slot.owner = Owner::Abandoned;
+        if slot.error.is_none() {
+            slot.connection.close(now, 0, "");
+        }
+        self.mark_ready(key);
+        self.forget_if_unwanted(key);
+    }
+
+    fn forget_if_unwanted(&mut self, key: Key) {
+        if self.slots.get(&key).is_some_and(Slot::is_unwanted) {
+            let deadline = self.slots.remove(&key).and_then(|slot| slot.deadline);
+            if let Some(deadline) = deadline {
+                self.deadlines.remove(&(deadline, key));
+            }
+        }
+    }
+
+    /// Closes a connection; its handles know at once.
+    pub(crate) fn close_connection(
+        &mut self,
+        now: Instant,
+        key: Key,
+        (code, reason): (u64, &str),
+        wakers: &mut Vec<Waker>,
+    ) {
+        if let Some(slot) = self.slots.get_mut(&key) {
+            slot.connection.close(now, code, reason);
+        }
+        self.on_input(now, key, wakers);
+    }
+
+    /// Closes every connection, those in the backlog included, and accepts no more. Wake what it returns.
+    pub(crate) fn close(&mut self, now: Instant, code: u64, reason: &str) -> Vec<Waker> {
+        self.is_closed = true;
+        let mut wakers = Vec::new();
+        for key in self.give_up_backlog() {
+            self.forget_if_unwanted(key);
+        }
+        for key in self.slots.keys().copied().collect::<Vec<_>>() {
+            self.close_connection(now, key, (code, reason), &mut wakers);
+        }
+        wakers
+    }
+
+    /// True when nothing waits to be sent.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_dead || !(self.is_sending || self.has_ready())
+    }
+
+    /// The last handle of the endpoint is gone: nobody can accept what waits.
+    pub(crate) fn release_endpoint(&mut self, now: Instant) {
+        self.is_held = false;
+        for key in self.give_up_backlog() {
+            self.release(now, key);
+        }
+    }
+
+    fn give_up_backlog(&mut self) -> VecDeque<Key> {
+        let backlog = core::mem::take(&mut self.backlog);
+        for key in &backlog {
+            if let Some(slot) = self.slots.get_mut(key) {
+                slot.owner = Owner::Abandoned;
+            }
+        }
+        backlog
+    }
+
+    /// True when nobody needs the endpoint any more.
+    pub(crate) fn is_finished(&self) -> bool {
+        !self.is_held && self.slots.is_empty()
+    }
+
+    /// The driver ends, for whatever reason: nobody shall wait for it in vain.
+    pub(crate) fn on_driver_end(&mut self) -> Vec<Waker> {
+        self.is_dead = true;
+        self.is_closed = true;
+        let mut wakers = Vec::new();
+        for slot in self.slots.values_mut() {
+            let error = slot.error.clone().unwrap_or(ConnectionError::ClosedLocally);
+            slot.on_event(Event::Closed(error), &mut wakers);
+        }
+        wakers
+    }
+}
