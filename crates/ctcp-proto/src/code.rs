@@ -1,1 +1,155 @@
-//! In the making.
+//! Which combination the next packet carries: the sender half of a coding scheme.
+//!
+//! The receiver needs no counterpart: it decodes any mix of ranges and reports degrees of freedom, so a scheme
+//! is only this small policy. It holds no payload and does no arithmetic on it.
+
+mod block;
+mod plain;
+mod receiver;
+mod sender;
+
+use crate::id::SymbolIndex;
+use crate::profile::{Code, Redundancy};
+use crate::wire::MissingInterval;
+use block::BlockCode;
+use plain::PlainCode;
+pub(crate) use receiver::{CodedReceiver, DecoderReport, ReceiverCounts};
+pub(crate) use sender::{CodedSender, SenderCounts};
+
+/// What the next packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// A symbol that has not been sent yet: the caller fills it from the streams and sends it uncoded.
+    NewSymbol,
+    /// A symbol sent before, uncoded again.
+    Again(SymbolIndex),
+    /// A combination of `[first, first + length)` with the coefficients of `key`.
+    Combination {
+        /// First symbol.
+        first: SymbolIndex,
+        /// Number of symbols.
+        length: u16,
+        /// Key of the coefficient generator.
+        key: u16,
+    },
+}
+
+/// What a sent packet carried, remembered until its fate is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// First symbol of the combination.
+    pub(crate) first: SymbolIndex,
+    /// Number of symbols, 1 for an uncoded one.
+    pub(crate) length: u16,
+}
+
+/// What the sender knows when it may send a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Situation {
+    /// The loss average `p` of the path.
+    pub(crate) loss: f64,
+    /// The streams have bytes that may be sent.
+    pub(crate) has_data: bool,
+    /// The coding window takes another symbol.
+    pub(crate) has_room: bool,
+    /// The congestion window in packets, about one bandwidth-delay product: the size of new blocks.
+    pub(crate) window: f64,
+}
+
+/// What an acknowledgement said about the receiver's decoder.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Feedback<'a> {
+    /// Oldest symbol the receiver cannot decode.
+    pub(crate) oldest_undecoded: SymbolIndex,
+    /// Groups of unknown symbols, ascending.
+    pub(crate) intervals: &'a [MissingInterval],
+    /// One past the last symbol the receiver heard of.
+    pub(crate) known_end: SymbolIndex,
+    /// The intervals are complete below this.
+    pub(crate) reported_end: SymbolIndex,
+}
+
+/// Limits of the scheme, from the handshake.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CodeLimits {
+    /// `blksize`: most symbols in a block.
+    pub(crate) block_size: u16,
+    /// `numblks`: most blocks in flight.
+    pub(crate) blocks: u16,
+}
+
+/// The sender half of a coding scheme.
+#[derive(Debug)]
+pub(crate) enum SendCode {
+    /// CTCP's block code.
+    Block(BlockCode),
+    /// No coding.
+    Plain(PlainCode),
+}
+
+impl SendCode {
+    pub(crate) fn new(code: Code, redundancy: Redundancy, limits: CodeLimits) -> Self {
+        match code {
+            Code::Block => Self::Block(BlockCode::new(redundancy, limits)),
+            Code::Plain => Self::Plain(PlainCode::default()),
+        }
+    }
+
+    /// What to send now, `None` when nothing would be useful. [`Self::on_sent`] follows if it is sent.
+    pub(crate) fn choose(&mut self, situation: &Situation) -> Option<Choice> {
+        match self {
+            Self::Block(code) => code.choose(situation),
+            Self::Plain(code) => code.choose(situation),
+        }
+    }
+
+    /// What to send when the path has been silent for a probe time-out: the most useful packet, even though
+    /// enough should be in flight.
+    pub(crate) fn choose_probe(&mut self) -> Option<Choice> {
+        match self {
+            Self::Block(code) => code.choose_probe(),
+            Self::Plain(code) => code.choose_probe(),
+        }
+    }
+
+    /// The packet of `choice` was sent; a new symbol got `index`.
+    pub(crate) fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent {
+        match self {
+            Self::Block(code) => code.on_sent(choice, index, situation),
+            Self::Plain(code) => code.on_sent(choice, index),
+        }
+    }
+
+    /// A packet arrived.
+    pub(crate) fn on_acked(&mut self, sent: &Sent) {
+        match self {
+            Self::Block(code) => code.on_resolved(sent),
+            Self::Plain(code) => code.on_acked(sent),
+        }
+    }
+
+    /// A packet was lost.
+    pub(crate) fn on_lost(&mut self, sent: &Sent) {
+        match self {
+            Self::Block(code) => code.on_resolved(sent),
+            Self::Plain(code) => code.on_lost(sent),
+        }
+    }
+
+    /// A packet is so old (1.5 RTT) that it is no longer counted in flight, though its fate is unknown.
+    /// Neither [`Self::on_acked`] nor [`Self::on_lost`] follows for it.
+    pub(crate) fn on_expired(&mut self, sent: &Sent) {
+        match self {
+            Self::Block(code) => code.on_resolved(sent),
+            Self::Plain(_) => {}
+        }
+    }
+
+    /// The receiver told what it misses.
+    pub(crate) fn on_feedback(&mut self, feedback: &Feedback<'_>) {
+        match self {
+            Self::Block(code) => code.on_feedback(feedback),
+            Self::Plain(code) => code.on_feedback(feedback),
+        }
+    }
+}

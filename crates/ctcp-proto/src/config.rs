@@ -1,1 +1,105 @@
-//! In the making.
+//! What an application may set, with the limits on everything a peer can make us hold.
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+
+use crate::crypto::{PublicKey, SecretKey, Suite};
+use crate::profile::Profile;
+
+/// Limits and time-outs of a connection. Both sides have their own; what must agree is negotiated.
+#[derive(Clone, Debug)]
+pub struct TransportConfig {
+    /// Scheme to ask for (client) or to use when the client does not ask (server).
+    pub profile: Profile,
+    /// Largest source symbol in bytes. The memory of a window is this times [`Self::symbol_window`].
+    pub symbol_size_max: u16,
+    /// Source symbols a receiver stores behind the oldest undecoded one.
+    pub symbol_window: u32,
+    /// `blksize`: most symbols in a block.
+    pub block_size: u16,
+    /// `numblks`: most blocks in flight.
+    pub blocks: u16,
+    /// Stream bytes the peer may have sent that the application has not read, over all streams.
+    pub connection_credit: u64,
+    /// The same for one stream.
+    pub stream_credit: u64,
+    /// Streams the peer may have open at once.
+    pub streams: u64,
+    /// Without any packet from the peer for so long the connection is over.
+    pub idle_timeout: Duration,
+    /// A packet is sent at least this often while the connection is idle; `None` lets it die.
+    pub keep_alive: Option<Duration>,
+    /// How long the handshake may take.
+    pub handshake_timeout: Duration,
+    /// Largest UDP payload we send or accept.
+    pub datagram_size_max: u16,
+    /// AEAD suites, best first.
+    pub suites: Vec<Suite>,
+}
+
+impl Default for TransportConfig {
+    fn default() -> Self {
+        Self {
+            profile: Profile::default(),
+            symbol_size_max: 1428,
+            symbol_window: 4096,
+            block_size: 256,
+            blocks: 64,
+            connection_credit: 16 << 20,
+            stream_credit: 2 << 20,
+            streams: 4096,
+            idle_timeout: Duration::from_secs(30),
+            keep_alive: Some(Duration::from_secs(10)),
+            handshake_timeout: Duration::from_secs(10),
+            datagram_size_max: 1472,
+            suites: vec![Suite::Aes256Gcm, Suite::ChaCha20Poly1305],
+        }
+    }
+}
+
+/// Which clients a server accepts.
+#[derive(Clone, Debug)]
+pub enum ClientPolicy {
+    /// Only the listed keys.
+    Listed(BTreeSet<PublicKey>),
+    /// Anybody who knows the server's public key.
+    Any,
+}
+
+/// An endpoint: our key, and what we accept.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Our static private key.
+    pub secret_key: SecretKey,
+    /// `Some`: answer first packets of these clients. `None`: only connect.
+    pub accept: Option<ClientPolicy>,
+    /// For accepted connections.
+    pub transport: TransportConfig,
+    /// True when clients may not choose the profile.
+    pub pin_profile: bool,
+    /// Connections at most; beyond it clients are refused.
+    pub connections: usize,
+}
+
+impl EndpointConfig {
+    /// Connections a server holds unless it is told otherwise.
+    pub const CONNECTIONS: usize = 10_000;
+
+    /// An endpoint that only connects.
+    #[must_use]
+    pub fn client(secret_key: SecretKey) -> Self {
+        Self {
+            secret_key,
+            accept: None,
+            transport: TransportConfig::default(),
+            pin_profile: false,
+            connections: Self::CONNECTIONS,
+        }
+    }
+
+    /// An endpoint that also accepts.
+    #[must_use]
+    pub fn server(secret_key: SecretKey, accept: ClientPolicy) -> Self {
+        Self { accept: Some(accept), ..Self::client(secret_key) }
+    }
+}

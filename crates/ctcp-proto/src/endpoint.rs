@@ -1,1 +1,1 @@
-//! In the making.
+//! One socket: connection ids, first packets, stateless answers.

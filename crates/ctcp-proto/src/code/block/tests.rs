@@ -1,0 +1,132 @@
+use super::*;
+use crate::wire::MissingInterval;
+
+const LIMITS: CodeLimits = CodeLimits { block_size: 32, blocks: 4 };
+const BULK: Situation = Situation { loss: 0.0, has_data: true, has_room: true, window: 32.0 };
+const IDLE: Situation = Situation { has_data: false, ..BULK };
+
+fn send(code: &mut BlockCode, next: &mut SymbolIndex, situation: &Situation) -> Option<(Choice, Sent)> {
+    let choice = code.choose(situation)?;
+    let index = match choice {
+        Choice::NewSymbol => {
+            *next += 1;
+            *next - 1
+        }
+        Choice::Again(first) | Choice::Combination { first, .. } => first,
+    };
+    Some((choice, code.on_sent(choice, index, situation)))
+}
+
+fn all_missing_from(oldest: SymbolIndex, known_end: SymbolIndex) -> Vec<MissingInterval> {
+    vec![MissingInterval { first: oldest, end: known_end, missing: known_end - oldest }]
+}
+
+#[test]
+fn symbols_come_uncoded_first_then_the_repair_that_the_loss_asks_for() {
+    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS);
+    let mut next = 0;
+    let lossy = Situation { loss: 0.2, ..BULK };
+    let sent: Vec<Choice> = (0..48).filter_map(|_| send(&mut code, &mut next, &lossy)).map(|(c, _)| c).collect();
+    assert!(sent[..32].iter().all(|&choice| choice == Choice::NewSymbol));
+    for (key, choice) in sent[32..40].iter().enumerate() {
+        assert_eq!(*choice, Choice::Combination { first: 0, length: 32, key: key as u16 });
+    }
+    assert_eq!(sent[40], Choice::NewSymbol, "the next block begins when the first has enough in flight");
+}
+
+#[test]
+fn a_link_without_loss_gets_no_repair() {
+    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS);
+    let mut next = 0;
+    while send(&mut code, &mut next, &BULK).is_some() {}
+    assert_eq!(next, 4 * 32, "numblks blocks and nothing else");
+    assert_eq!(code.choose(&IDLE), None);
+}
+
+#[test]
+fn a_loss_is_repaired_once_and_before_new_symbols() {
+    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS);
+    let mut next = 0;
+    let sent: Vec<Sent> = (0..40).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
+    for packet in &sent[..34] {
+        code.on_resolved(packet);
+    }
+    // Symbol 5 and, in the filling block, symbol 33 were lost.
+    let intervals =
+        [MissingInterval { first: 5, end: 6, missing: 1 }, MissingInterval { first: 33, end: 34, missing: 1 }];
+    code.on_feedback(&Feedback { oldest_undecoded: 5, intervals: &intervals, known_end: 34, reported_end: 34 });
+    let (first, _) = send(&mut code, &mut next, &BULK).expect("something to send");
+    let (second, _) = send(&mut code, &mut next, &BULK).expect("something to send");
+    let (third, _) = send(&mut code, &mut next, &BULK).expect("something to send");
+    assert_eq!(first, Choice::Combination { first: 5, length: 27, key: 0 }, "only what may be missing is combined");
+    assert_eq!(second, Choice::Combination { first: 32, length: 8, key: 0 });
+    assert_eq!(third, Choice::NewSymbol);
+}
+
+#[test]
+fn a_run_of_losses_over_a_border_counts_for_both_blocks() {
+    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS);
+    let mut next = 0;
+    let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
+    sent.iter().for_each(|packet| code.on_resolved(packet));
+    let intervals = [MissingInterval { first: 30, end: 33, missing: 3 }];
+    code.on_feedback(&Feedback { oldest_undecoded: 30, intervals: &intervals, known_end: 64, reported_end: 64 });
+    let repairs: Vec<Choice> =
+        (0..3).filter_map(|_| send(&mut code, &mut next, &IDLE)).map(|(choice, _)| choice).collect();
+    assert_eq!(
+        repairs,
+        [
+            Choice::Combination { first: 30, length: 2, key: 0 },
+            Choice::Combination { first: 30, length: 2, key: 1 },
+            Choice::Combination { first: 32, length: 32, key: 0 }
+        ]
+    );
+}
+
+#[test]
+fn a_decoded_block_is_freed_and_makes_room() {
+    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS);
+    let mut next = 0;
+    while send(&mut code, &mut next, &BULK).is_some() {}
+    code.on_feedback(&Feedback {
+        oldest_undecoded: 32,
+        intervals: &all_missing_from(32, 128),
+        known_end: 128,
+        reported_end: 128,
+    });
+    assert_eq!(code.choose(&BULK), Some(Choice::NewSymbol));
+}
+
+#[test]
+fn the_end_of_a_short_transfer_gets_a_few_packets_ahead() {
+    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS);
+    let mut next = 0;
+    (0..8).for_each(|_| drop(send(&mut code, &mut next, &Situation { loss: 0.05, ..BULK })));
+    let tail = Situation { loss: 0.05, ..IDLE };
+    let mut ahead = 0;
+    while send(&mut code, &mut next, &tail).is_some() {
+        ahead += 1;
+    }
+    assert_eq!(ahead, 2);
+}
+
+#[test]
+fn a_probe_repairs_the_oldest_block_though_enough_is_in_flight() {
+    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS);
+    let mut next = 0;
+    assert_eq!(code.choose_probe(), None);
+    send(&mut code, &mut next, &BULK);
+    assert_eq!(code.choose_probe(), Some(Choice::Again(0)));
+}
+
+#[test]
+fn an_acknowledgement_that_could_not_list_everything_leaves_the_rest_as_it_was() {
+    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS);
+    let mut next = 0;
+    let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
+    sent.iter().for_each(|packet| code.on_resolved(packet));
+    let intervals = [MissingInterval { first: 3, end: 4, missing: 1 }];
+    code.on_feedback(&Feedback { oldest_undecoded: 3, intervals: &intervals, known_end: 64, reported_end: 32 });
+    assert_eq!(code.blocks[0].missing, 1);
+    assert_eq!(code.blocks[1].missing, 32);
+}

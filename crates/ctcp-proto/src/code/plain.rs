@@ -1,0 +1,89 @@
+//! No coding: every symbol is sent as it is and again when it was lost, as selective retransmission in TCP.
+
+use std::collections::BTreeSet;
+
+use super::{Choice, Feedback, Sent, Situation};
+use crate::id::SymbolIndex;
+
+/// The sender half of plain retransmission.
+///
+/// It holds one number for each lost symbol, so it is bounded by the coding window.
+#[derive(Debug, Default)]
+pub(crate) struct PlainCode {
+    lost: BTreeSet<SymbolIndex>,
+    oldest_undecoded: SymbolIndex,
+    next: SymbolIndex,
+}
+
+impl PlainCode {
+    pub(super) fn choose(&mut self, situation: &Situation) -> Option<Choice> {
+        match self.lost.first() {
+            Some(&index) => Some(Choice::Again(index)),
+            None => (situation.has_data && situation.has_room).then_some(Choice::NewSymbol),
+        }
+    }
+
+    pub(super) fn choose_probe(&mut self) -> Option<Choice> {
+        (self.oldest_undecoded < self.next).then_some(Choice::Again(self.oldest_undecoded))
+    }
+
+    pub(super) fn on_sent(&mut self, choice: Choice, index: SymbolIndex) -> Sent {
+        match choice {
+            Choice::NewSymbol => self.next = index + 1,
+            Choice::Again(again) => {
+                self.lost.remove(&again);
+            }
+            Choice::Combination { .. } => {}
+        }
+        Sent { first: index, length: 1 }
+    }
+
+    pub(super) fn on_acked(&mut self, sent: &Sent) {
+        self.lost.remove(&sent.first);
+    }
+
+    pub(super) fn on_lost(&mut self, sent: &Sent) {
+        if sent.first >= self.oldest_undecoded {
+            self.lost.insert(sent.first);
+        }
+    }
+
+    pub(super) fn on_feedback(&mut self, feedback: &Feedback<'_>) {
+        if feedback.oldest_undecoded > self.oldest_undecoded {
+            self.oldest_undecoded = feedback.oldest_undecoded;
+            self.lost = self.lost.split_off(&self.oldest_undecoded);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BULK: Situation = Situation { loss: 0.0, has_data: true, has_room: true, window: 10.0 };
+
+    #[test]
+    fn a_lost_symbol_goes_before_new_ones_and_only_once() {
+        let mut code = PlainCode::default();
+        for index in 0..3 {
+            assert_eq!(code.choose(&BULK), Some(Choice::NewSymbol));
+            code.on_sent(Choice::NewSymbol, index);
+        }
+        code.on_lost(&Sent { first: 1, length: 1 });
+        assert_eq!(code.choose(&BULK), Some(Choice::Again(1)));
+        code.on_sent(Choice::Again(1), 1);
+        assert_eq!(code.choose(&BULK), Some(Choice::NewSymbol));
+    }
+
+    #[test]
+    fn what_the_receiver_has_is_not_sent_again() {
+        let mut code = PlainCode::default();
+        (0..3).for_each(|index| drop(code.on_sent(Choice::NewSymbol, index)));
+        code.on_lost(&Sent { first: 0, length: 1 });
+        let feedback = Feedback { oldest_undecoded: 2, intervals: &[], known_end: 2, reported_end: 2 };
+        code.on_feedback(&feedback);
+        code.on_lost(&Sent { first: 1, length: 1 });
+        assert_eq!(code.choose(&Situation { has_data: false, ..BULK }), None);
+        assert_eq!(code.choose_probe(), Some(Choice::Again(2)));
+    }
+}

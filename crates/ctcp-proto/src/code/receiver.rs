@@ -1,0 +1,111 @@
+//! The receiving half of the symbol space: one decoder for combinations of any kind, and what the acknowledgement
+//! tells of it.
+
+use ctcp_coding::{Arrival, DecodeError, Decoder, DecoderConfig, MissingInterval, SymbolRange, coefficients};
+
+use crate::error::{TransportError, TransportErrorCode};
+use crate::id::SymbolIndex;
+use crate::stream::Streams;
+use crate::wire::Frame;
+
+/// Degrees of freedom received, and the symbols that follow from them.
+#[derive(Debug)]
+pub(crate) struct CodedReceiver {
+    decoder: Decoder,
+    coefficients: Vec<u8>,
+    counts: ReceiverCounts,
+}
+
+/// What arrived, for statistics.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReceiverCounts {
+    /// Symbols handed to the streams.
+    pub(crate) decoded: u64,
+    /// Combinations of more than one symbol.
+    pub(crate) repairs: u64,
+    /// Combinations and symbols that told nothing new.
+    pub(crate) redundant: u64,
+}
+
+/// What an acknowledgement says of the decoder.
+#[derive(Debug)]
+pub(crate) struct DecoderReport {
+    pub(crate) oldest_undecoded: SymbolIndex,
+    pub(crate) oldest_unseen: SymbolIndex,
+    pub(crate) known_end: SymbolIndex,
+    pub(crate) intervals: Vec<MissingInterval>,
+    pub(crate) reported_end: SymbolIndex,
+}
+
+impl CodedReceiver {
+    /// `symbol_size_max` in bytes, `window` in symbols: together they bound the memory.
+    pub(crate) fn new(symbol_size_max: usize, window: usize) -> Self {
+        Self {
+            decoder: Decoder::new(DecoderConfig { symbol_size_max, window }),
+            coefficients: Vec::new(),
+            counts: ReceiverCounts::default(),
+        }
+    }
+
+    pub(crate) fn counts(&self) -> ReceiverCounts {
+        self.counts
+    }
+
+    /// Takes a SOURCE, CODED or RECODED frame and hands every symbol that became known to the streams. True when
+    /// some did.
+    pub(crate) fn handle(&mut self, frame: &Frame<'_>, streams: &mut Streams) -> Result<bool, TransportError> {
+        let (arrival, floor) = match *frame {
+            Frame::Source { index, floor, symbol } => (self.decoder.handle_source(index, symbol), floor),
+            Frame::Coded { first, length, density, key, floor, payload } => {
+                self.counts.repairs += 1;
+                self.coefficients.resize(usize::from(length), 0);
+                coefficients::generate(key, density, &mut self.coefficients);
+                (self.decoder.handle_combination(range(first, length)?, &self.coefficients, payload), floor)
+            }
+            Frame::Recoded { first, coefficients, floor, payload } => {
+                self.counts.repairs += 1;
+                let length = u16::try_from(coefficients.len()).unwrap_or(u16::MAX);
+                (self.decoder.handle_combination(range(first, length)?, coefficients, payload), floor)
+            }
+            _ => return Ok(false),
+        };
+        if arrival.map_err(fault)? != Arrival::Innovative {
+            self.counts.redundant += 1;
+        }
+        let before = self.counts.decoded;
+        while let Some((_, content)) = self.decoder.poll_decoded() {
+            self.counts.decoded += 1;
+            streams.on_symbol_decoded(content)?;
+        }
+        // Only after the delivery: what the sender will not combine again need not be kept.
+        self.decoder.release_before(floor);
+        Ok(self.counts.decoded > before)
+    }
+
+    /// What to acknowledge, with at most `limit` intervals.
+    pub(crate) fn report(&self, limit: usize) -> DecoderReport {
+        let mut intervals = Vec::new();
+        let reported_end = self.decoder.undecodable_intervals(limit, &mut intervals);
+        DecoderReport {
+            oldest_undecoded: self.decoder.oldest_undecoded(),
+            oldest_unseen: self.decoder.oldest_unseen(),
+            known_end: self.decoder.known_end(),
+            intervals,
+            reported_end,
+        }
+    }
+}
+
+fn range(first: SymbolIndex, length: u16) -> Result<SymbolRange, TransportError> {
+    let malformed = TransportError::new(TransportErrorCode::FrameEncoding, "a combination of no symbols");
+    SymbolRange::new(first, length).ok_or(malformed)
+}
+
+fn fault(error: DecodeError) -> TransportError {
+    match error {
+        DecodeError::OutOfWindow => {
+            TransportError::new(TransportErrorCode::SymbolWindow, "a symbol beyond the window")
+        }
+        _ => TransportError::new(TransportErrorCode::ProtocolViolation, "a combination that cannot be decoded"),
+    }
+}

@@ -1,0 +1,105 @@
+//! The end of a connection (PROTOCOL.md section 7).
+
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+use super::{Connection, Established, State};
+use crate::error::{CloseReason, ConnectionError};
+use crate::event::{EndpointEvent, Event};
+use crate::network::Transmit;
+use crate::wire::Frame;
+
+/// Longest reason that is sent, in bytes: a CLOSE fits any datagram.
+const REASON_MAX: usize = 256;
+
+/// A connection that is over for the application but still answers, or swallows, what arrives late.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    /// Our sealed CLOSE; empty when the peer closed and nothing may be sent any more.
+    datagram: Vec<u8>,
+    remote: SocketAddr,
+    is_due: bool,
+    deadline: Instant,
+    /// Packets that arrived since; the CLOSE is repeated at powers of two, so that two sides never talk for ever.
+    arrived: u32,
+}
+
+impl Ending {
+    pub(super) fn handle_datagram(&mut self, _now: Instant) {
+        self.arrived = self.arrived.saturating_add(1);
+        self.is_due |= self.arrived.is_power_of_two();
+    }
+
+    pub(super) fn poll_transmit(&mut self, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        if self.datagram.is_empty() || !core::mem::take(&mut self.is_due) {
+            return None;
+        }
+        buffer.extend_from_slice(&self.datagram);
+        Some(Transmit { destination: self.remote, source: None, ecn: None, size: buffer.len() })
+    }
+
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        now >= self.deadline
+    }
+
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    pub(super) fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+}
+
+impl Connection {
+    /// Tells the peer and waits for late packets.
+    pub(super) fn begin_ending(&mut self, now: Instant, close: &CloseReason, error: ConnectionError) {
+        if let State::Established(established) = &mut self.state {
+            let datagram = if established.is_confirmed { established.seal_close(close) } else { Vec::new() };
+            let ending = established.ending(now, datagram);
+            self.state = State::Ending(ending);
+            self.events.push_back(Event::Closed(error));
+        }
+    }
+
+    /// The peer closed: nothing is sent any more.
+    pub(super) fn on_closed_by_peer(&mut self, now: Instant, close: CloseReason) {
+        if let State::Established(established) = &mut self.state {
+            self.state = State::Ending(established.ending(now, Vec::new()));
+            self.events.push_back(Event::Closed(ConnectionError::ClosedByPeer(close)));
+        }
+    }
+
+    /// Ends at once, without a word to the peer: it is not there.
+    pub(super) fn end(&mut self, error: ConnectionError) {
+        if matches!(self.state, State::Ending(_) | State::Over) {
+            return;
+        }
+        self.events.push_back(Event::Closed(error));
+        self.retire();
+    }
+
+    pub(super) fn retire(&mut self) {
+        self.state = State::Over;
+        self.endpoint_events.push_back(EndpointEvent::Retired);
+    }
+}
+
+impl Established {
+    fn ending(&self, now: Instant, datagram: Vec<u8>) -> Ending {
+        let drain: Duration = self.probe_interval().saturating_mul(3);
+        let remote = self.path.network.remote;
+        Ending { is_due: !datagram.is_empty(), datagram, remote, deadline: now + drain, arrived: 0 }
+    }
+
+    /// A sealed CLOSE; empty when even that cannot be sealed.
+    fn seal_close(&mut self, close: &CloseReason) -> Vec<u8> {
+        let cut = (0..=REASON_MAX.min(close.reason.len())).rev().find(|&end| close.reason.is_char_boundary(end));
+        let reason = &close.reason[..cut.unwrap_or(0)];
+        let mut builder = self.open_builder(Vec::new(), crate::wire::DATAGRAM_SIZE_MIN);
+        builder.write(&Frame::Close { by_application: close.by_application, code: close.code, reason });
+        self.seal(builder).unwrap_or_default()
+    }
+}

@@ -1,0 +1,19 @@
+//! What a sent packet held, remembered until its fate is known and then handed back to whom it concerns.
+
+use crate::code::Sent;
+use crate::stream::Control;
+
+/// The contents of a sent packet. Coded data is never sent again as such, so a combination is only a range.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contents {
+    /// The combination it carried.
+    pub(crate) combination: Option<Sent>,
+    /// Control frames, asked for again when lost.
+    pub(crate) control: Vec<Control>,
+    /// The largest packet number that its ACK acknowledged.
+    pub(crate) largest_acked: Option<u64>,
+    /// The size it probed the path for.
+    pub(crate) mtu_probe: Option<u16>,
+    /// The key phase it was sealed under.
+    pub(crate) key_phase: bool,
+}

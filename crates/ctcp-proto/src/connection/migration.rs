@@ -1,0 +1,124 @@
+//! A client whose address changed (PROTOCOL.md section 6): the new address is asked before anything goes there.
+
+use ctcp_base::Instant;
+
+use super::{Established, TransportError};
+use crate::id::Role;
+use crate::network::{NetworkPath, Transmit};
+use crate::path::validation::PathValidation;
+use crate::wire::{DATAGRAM_SIZE_MIN, Frame};
+
+/// Challenges of the peer that wait for their answer: one an address in question is enough, and two addresses
+/// may be in question when it moves twice.
+const RESPONSES_MAX: usize = 4;
+
+/// An address the peer may have moved to.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    network: NetworkPath,
+    validation: PathValidation,
+}
+
+/// What the peer's challenges and moves ask for.
+#[derive(Debug, Default)]
+pub(super) struct Migration {
+    candidate: Option<Candidate>,
+    responses: Vec<(NetworkPath, [u8; 8])>,
+}
+
+impl Established {
+    /// A new packet of the peer came this way; `is_newest` when no later one came before it.
+    pub(super) fn on_network_path(&mut self, now: Instant, network: NetworkPath, is_newest: bool, size: u64) {
+        let current = &mut self.path.network;
+        if network.remote == current.remote {
+            current.local = network.local;
+            if is_newest {
+                // It is still, or again, where it was.
+                self.migration.candidate = None;
+            }
+            return;
+        }
+        // Servers do not move.
+        if self.role != Role::Server {
+            return;
+        }
+        match &mut self.migration.candidate {
+            Some(candidate) if candidate.network.remote == network.remote => candidate.validation.on_received(size),
+            _ if is_newest => {
+                let mut validation = PathValidation::new();
+                validation.on_received(size);
+                self.migration.candidate = Some(Candidate { network, validation });
+            }
+            _ => {}
+        }
+        let _ = now;
+    }
+
+    pub(super) fn on_path_challenge(&mut self, network: NetworkPath, data: [u8; 8]) {
+        if self.migration.responses.len() < RESPONSES_MAX {
+            self.migration.responses.push((network, data));
+        }
+    }
+
+    pub(super) fn on_path_response(&mut self, now: Instant, data: [u8; 8]) {
+        let Some(candidate) = &mut self.migration.candidate else { return };
+        if candidate.validation.on_response(u64::from_be_bytes(data)) {
+            let network = candidate.network;
+            self.migration.candidate = None;
+            self.counts.migrations += 1;
+            self.path.migrate(now, network);
+            // What is on its way to the old address is lost: say something at once.
+            self.ping = true;
+        }
+    }
+
+    /// A PATH_RESPONSE or PATH_CHALLENGE, each to the address it is about.
+    pub(super) fn transmit_path_frames(
+        &mut self,
+        now: Instant,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Transmit>, TransportError> {
+        if let Some((network, data)) = self.migration.responses.pop() {
+            return self.send_to(now, network, &Frame::PathResponse(data), buffer).map(Some);
+        }
+        let Some(candidate) = &self.migration.candidate else { return Ok(None) };
+        if !candidate.validation.wants_challenge(now) || !candidate.validation.can_send(DATAGRAM_SIZE_MIN as u64) {
+            return Ok(None);
+        }
+        let network = candidate.network;
+        let challenge = self.prng.next_u64();
+        let transmit =
+            self.send_to(now, network, &Frame::PathChallenge(challenge.to_be_bytes()), buffer)?;
+        let interval = self.path.probe_interval();
+        if let Some(candidate) = &mut self.migration.candidate {
+            candidate.validation.on_sent(transmit.size as u64);
+            candidate.validation.on_challenge_sent(now, challenge, interval);
+        }
+        Ok(Some(transmit))
+    }
+
+    pub(super) fn candidate_timeout(&mut self, now: Instant) {
+        let is_over =
+            self.migration.candidate.as_mut().is_some_and(|candidate| candidate.validation.on_timeout(now));
+        if is_over {
+            self.migration.candidate = None;
+        }
+    }
+
+    pub(super) fn candidate_deadline(&self) -> Option<Instant> {
+        self.migration.candidate.as_ref()?.validation.next_timeout()
+    }
+
+    fn send_to(
+        &mut self,
+        now: Instant,
+        network: NetworkPath,
+        frame: &Frame<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Transmit, TransportError> {
+        let mut builder = self.open_builder(core::mem::take(buffer), DATAGRAM_SIZE_MIN);
+        builder.write(frame);
+        let transmit = self.send(now, builder, super::Contents::default(), buffer)?;
+        Ok(Transmit { destination: network.remote, source: network.local, ..transmit })
+    }
+}

@@ -1,0 +1,138 @@
+//! One datagram in: open it, drop replays, hand each frame to whom it concerns.
+
+use ctcp_base::Instant;
+
+use super::{Established, TransportError};
+use crate::crypto::OpenError;
+use crate::error::{CloseReason, TransportErrorCode};
+use crate::id::{PacketNumber, PathId};
+use crate::network::{Ecn, NetworkPath};
+use crate::wire::{Frame, frames, is_long_header};
+
+/// What a datagram did to the connection.
+#[derive(Debug)]
+pub(super) enum Received {
+    /// Processed, or dropped.
+    Handled,
+    /// The peer closed.
+    Closed(CloseReason),
+    /// The peer has forgotten the connection (stateless reset).
+    Reset,
+}
+
+impl Established {
+    pub(super) fn handle_datagram(
+        &mut self,
+        now: Instant,
+        network_path: NetworkPath,
+        ecn: Option<Ecn>,
+        datagram: &mut [u8],
+    ) -> Result<Received, TransportError> {
+        if is_long_header(datagram) {
+            self.handle_repeated_handshake(network_path);
+            return Ok(Received::Handled);
+        }
+        let replay = &self.path.replay;
+        let opened = self.protection.open(datagram, self.local_id.as_bytes().len(), |path| {
+            if path == PathId(0) { replay.largest() } else { None }
+        });
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(error) => return self.handle_unopened(error, datagram),
+        };
+        if opened.path != self.path.id {
+            return Err(TransportError::new(TransportErrorCode::ProtocolViolation, "a path that was never opened"));
+        }
+        let is_newest = self.path.replay.largest().is_none_or(|largest| opened.packet_number > largest);
+        if !self.path.replay.insert(opened.packet_number) {
+            self.counts.datagrams_dropped += 1;
+            return Ok(Received::Handled);
+        }
+        self.on_authentic(now, network_path, is_newest, datagram.len());
+        let payload = datagram.get(opened.payload).unwrap_or_default();
+        self.handle_frames(now, network_path, opened.packet_number, ecn, payload)
+    }
+
+    /// A client that did not get the RESPONSE sends its INITIATE again.
+    fn handle_repeated_handshake(&mut self, network_path: NetworkPath) {
+        if let Some(response) = &mut self.response {
+            response.is_due |= network_path.remote == self.path.network.remote;
+        }
+    }
+
+    fn handle_unopened(&mut self, error: OpenError, datagram: &[u8]) -> Result<Received, TransportError> {
+        self.counts.datagrams_dropped += 1;
+        match error {
+            OpenError::ReservedBits => {
+                Err(TransportError::new(TransportErrorCode::ProtocolViolation, "reserved bits of the header are set"))
+            }
+            OpenError::LimitReached => {
+                Err(TransportError::new(TransportErrorCode::AeadLimit, "too many packets did not open"))
+            }
+            OpenError::Malformed | OpenError::NotAuthentic => {
+                let is_reset =
+                    self.negotiated.reset_token.is_some_and(|token| crate::crypto::reset::is_reset(datagram, &token));
+                Ok(if is_reset { Received::Reset } else { Received::Handled })
+            }
+        }
+    }
+
+    /// The packet is the peer's and new.
+    fn on_authentic(&mut self, now: Instant, network_path: NetworkPath, is_newest: bool, size: usize) {
+        self.counts.datagrams_received += 1;
+        self.counts.bytes_received += size as u64;
+        self.timers.on_received(now);
+        if !self.is_confirmed {
+            self.is_confirmed = true;
+            self.is_newly_confirmed = true;
+            self.response = None;
+        }
+        self.on_network_path(now, network_path, is_newest, size as u64);
+    }
+
+    fn handle_frames(
+        &mut self,
+        now: Instant,
+        network_path: NetworkPath,
+        number: PacketNumber,
+        ecn: Option<Ecn>,
+        payload: &[u8],
+    ) -> Result<Received, TransportError> {
+        let mut ack_eliciting = false;
+        let mut is_news = false;
+        for frame in frames(payload) {
+            let frame = frame.map_err(|_| {
+                TransportError::new(TransportErrorCode::FrameEncoding, "a frame that cannot be parsed")
+            })?;
+            ack_eliciting |= frame.is_ack_eliciting();
+            match frame {
+                Frame::Padding(_) | Frame::Ping => {}
+                Frame::Ack(ack) => self.handle_ack(now, number, &ack)?,
+                Frame::Source { .. } => {
+                    self.timers.last_activity = now;
+                    self.receiver.handle(&frame, &mut self.streams)?;
+                }
+                Frame::Coded { .. } | Frame::Recoded { .. } => {
+                    self.timers.last_activity = now;
+                    is_news |= self.receiver.handle(&frame, &mut self.streams)?;
+                }
+                Frame::MaxData(credit) => self.streams.on_max_data(credit)?,
+                Frame::MaxStreamData { id, credit } => self.streams.on_max_stream_data(id, credit)?,
+                Frame::MaxStreams(count) => self.streams.on_max_streams(count)?,
+                Frame::ResetStream { id, code, final_size } => self.streams.on_reset_stream(id, code, final_size)?,
+                Frame::StopSending { id, code } => self.streams.on_stop_sending(id, code)?,
+                Frame::PathChallenge(data) => self.on_path_challenge(network_path, data),
+                Frame::PathResponse(data) => self.on_path_response(now, network_path, data),
+                Frame::Close { by_application, code, reason } => {
+                    return Ok(Received::Closed(CloseReason { by_application, code, reason: reason.to_owned() }));
+                }
+            }
+        }
+        self.path.acks.on_packet(now, number.0, ack_eliciting, ecn.into());
+        if is_news {
+            // A repair ended a stall: the sender should know at once that nothing is missing any more.
+            self.path.acks.on_news(now);
+        }
+        Ok(Received::Handled)
+    }
+}

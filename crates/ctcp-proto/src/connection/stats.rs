@@ -1,0 +1,117 @@
+//! Figures for people, metrics and tests.
+
+use core::time::Duration;
+
+use super::{Connection, State};
+
+/// A connection in figures, since its beginning unless said otherwise.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ConnectionStats {
+    /// Round-trip times.
+    pub rtt: RttStats,
+    /// The loss average `p` of what we send.
+    pub loss: f64,
+    /// Congestion window in packets (the paper's tokens), now.
+    pub window: f64,
+    /// Packets in flight, now.
+    pub in_flight: u64,
+    /// Largest datagram the path carries, in bytes, now.
+    pub datagram_size: u64,
+    /// Datagrams sent.
+    pub datagrams_sent: u64,
+    /// Bytes of UDP payload sent.
+    pub bytes_sent: u64,
+    /// Datagrams that opened.
+    pub datagrams_received: u64,
+    /// Bytes of UDP payload that opened.
+    pub bytes_received: u64,
+    /// Datagrams that did not open, or were seen before.
+    pub datagrams_dropped: u64,
+    /// Packets of ours that were lost.
+    pub packets_lost: u64,
+    /// Packets that arrived after they had been declared lost.
+    pub spurious_losses: u64,
+    /// Probe time-outs.
+    pub timeouts: u64,
+    /// New source symbols sent.
+    pub symbols_sent: u64,
+    /// Combinations and repeated symbols sent.
+    pub repairs_sent: u64,
+    /// Symbols decoded.
+    pub symbols_decoded: u64,
+    /// Combinations of more than one symbol received.
+    pub repairs_received: u64,
+    /// Combinations and symbols received that told nothing new.
+    pub redundant_received: u64,
+    /// Symbols sent that the peer may still lack, now.
+    pub symbols_outstanding: u64,
+    /// Times that data waited only because the coding window was full.
+    pub window_stalls: u64,
+    /// Changes of the peer's address.
+    pub migrations: u64,
+}
+
+/// Round-trip times of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RttStats {
+    /// The last sample.
+    pub latest: Duration,
+    /// RFC 9002's smoothed one.
+    pub smoothed: Duration,
+    /// The least of the last seconds.
+    pub minimum: Duration,
+}
+
+/// Counters the connection keeps itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) datagrams_sent: u64,
+    pub(crate) bytes_sent: u64,
+    pub(crate) datagrams_received: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) datagrams_dropped: u64,
+    pub(crate) packets_lost: u64,
+    pub(crate) spurious_losses: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) window_stalls: u64,
+    pub(crate) migrations: u64,
+}
+
+impl Connection {
+    /// The connection in figures; all zero when it is not up.
+    #[must_use]
+    pub fn stats(&self) -> ConnectionStats {
+        let State::Established(established) = &self.state else { return ConnectionStats::default() };
+        let counts = &established.counts;
+        let path = &established.path;
+        let (sent, received) = (established.sender.counts(), established.receiver.counts());
+        ConnectionStats {
+            rtt: RttStats {
+                latest: path.rtt.latest(),
+                smoothed: path.rtt.smoothed(),
+                minimum: path.rtt.minimum(self.now),
+            },
+            loss: path.loss_average.value(),
+            window: path.controller.window(),
+            in_flight: path.sent.in_flight_packets(),
+            datagram_size: path.mtu.current() as u64,
+            datagrams_sent: counts.datagrams_sent,
+            bytes_sent: counts.bytes_sent,
+            datagrams_received: counts.datagrams_received,
+            bytes_received: counts.bytes_received,
+            datagrams_dropped: counts.datagrams_dropped,
+            packets_lost: counts.packets_lost,
+            spurious_losses: counts.spurious_losses,
+            timeouts: counts.timeouts,
+            symbols_sent: sent.symbols,
+            repairs_sent: sent.repairs,
+            symbols_decoded: received.decoded,
+            repairs_received: received.repairs,
+            redundant_received: received.redundant,
+            symbols_outstanding: established.sender.outstanding(),
+            window_stalls: counts.window_stalls,
+            migrations: counts.migrations,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Deadlines: which there are, which is next, and what happens when one has passed.
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+use super::Established;
+use crate::error::TransportError;
+use crate::id::Role;
+
+/// How soon a client asks whether a peer that fell silent in the middle of something is still there. A restarted
+/// server answers with a stateless reset, so this and a round trip is how long applications wait for theirs.
+const SILENCE: Duration = Duration::from_millis(500);
+
+/// For so long after the last stream data the client keeps asking.
+const SILENCE_MEMORY: Duration = Duration::from_secs(5);
+
+/// Why a connection wants to be woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum TimerKind {
+    /// Send the first message again, or give up.
+    Handshake,
+    /// An acknowledgement is due.
+    Acknowledgement,
+    /// A packet may be lost.
+    Loss,
+    /// Nothing was acknowledged: probe the path.
+    Probe,
+    /// Nothing was acknowledged for so long that the congestion state is void.
+    Retransmission,
+    /// A packet is too old to be counted in flight.
+    Expiry,
+    /// The pacer lets the next packet go.
+    Pacing,
+    /// The peer was silent for the idle time-out.
+    Idle,
+    /// Keep the connection, and what is between, alive.
+    KeepAlive,
+    /// The peer fell silent in the middle of something.
+    Silence,
+    /// Probe for a larger datagram.
+    PathMtu,
+    /// Ask a new address again.
+    PathValidation,
+    /// The end of the end.
+    Close,
+}
+
+/// Times that deadlines follow from.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    /// The last authentic packet.
+    pub(crate) last_received: Instant,
+    /// The last packet of ours that asked for an acknowledgement.
+    pub(crate) last_eliciting: Instant,
+    /// The last stream data, either way.
+    pub(crate) last_activity: Instant,
+    /// Probes to send though the window may be full.
+    pub(crate) probes_owed: u8,
+    /// When the pacer lets a packet go that waits.
+    pub(crate) pacing: Option<Instant>,
+}
+
+/// What ends the connection when a time has come.
+#[derive(Debug)]
+pub(super) enum Expired {
+    /// The peer was silent too long.
+    Idle,
+    /// A policy found a fault.
+    Fault(TransportError),
+}
+
+impl Timers {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { last_received: now, last_eliciting: now, last_activity: now, probes_owed: 0, pacing: None }
+    }
+
+    pub(super) fn on_received(&mut self, now: Instant) {
+        self.last_received = now;
+    }
+
+    pub(super) fn on_sent(&mut self, now: Instant, ack_eliciting: bool) {
+        if ack_eliciting {
+            self.last_eliciting = now;
+        }
+    }
+}
+
+impl Established {
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> Result<(), Expired> {
+        if self.idle_deadline().is_some_and(|deadline| deadline <= now) {
+            return Err(Expired::Idle);
+        }
+        if self.path.loss_deadline.is_some_and(|deadline| deadline <= now) {
+            self.detect_losses(now);
+        }
+        self.expire_old_packets(now);
+        if self.path.retransmission_deadline().is_some_and(|deadline| deadline <= now) {
+            self.path.on_retransmission_timeout(now);
+        }
+        if self.path.probe_deadline().is_some_and(|deadline| deadline <= now) {
+            self.path.probe.on_timeout();
+            self.timers.probes_owed = 1;
+            self.counts.timeouts += 1;
+        }
+        self.ping |= self.keep_alive_deadline().is_some_and(|deadline| deadline <= now)
+            || self.silence_deadline().is_some_and(|deadline| deadline <= now);
+        self.candidate_timeout(now);
+        Ok(())
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<(Instant, TimerKind)> {
+        let path = &self.path;
+        let is_gated = self.response.is_some();
+        let sending = [
+            (path.acks.next_timeout(), TimerKind::Acknowledgement),
+            (path.loss_deadline, TimerKind::Loss),
+            (path.probe_deadline(), TimerKind::Probe),
+            (path.retransmission_deadline(), TimerKind::Retransmission),
+            (self.expiry_deadline(), TimerKind::Expiry),
+            (self.timers.pacing, TimerKind::Pacing),
+            (self.keep_alive_deadline(), TimerKind::KeepAlive),
+            (self.silence_deadline(), TimerKind::Silence),
+            (path.mtu.next_timeout(), TimerKind::PathMtu),
+            (self.candidate_deadline(), TimerKind::PathValidation),
+        ];
+        let sending = sending.into_iter().filter(|_| !is_gated);
+        sending
+            .chain([(self.idle_deadline(), TimerKind::Idle)])
+            .filter_map(|(deadline, kind)| Some((deadline?, kind)))
+            .min()
+    }
+
+    fn idle_deadline(&self) -> Option<Instant> {
+        match &self.response {
+            Some(response) => Some(response.deadline),
+            None => self.negotiated.idle_timeout.map(|timeout| self.timers.last_received + timeout),
+        }
+    }
+
+    fn keep_alive_deadline(&self) -> Option<Instant> {
+        let interval = self.config.keep_alive.filter(|_| !self.ping)?;
+        Some(self.timers.last_received.max(self.timers.last_eliciting) + interval)
+    }
+
+    /// Only a client asks: a server has nobody to reconnect to.
+    fn silence_deadline(&self) -> Option<Instant> {
+        if self.role != Role::Client || self.ping || !self.streams.has_open_streams() {
+            return None;
+        }
+        let interval = SILENCE.max(2 * self.path.rtt.smoothed());
+        let deadline = self.timers.last_received.max(self.timers.last_eliciting) + interval;
+        let is_unanswered = self.timers.last_eliciting > self.timers.last_received;
+        (is_unanswered || deadline < self.timers.last_activity + SILENCE_MEMORY).then_some(deadline)
+    }
+
+    fn expiry_deadline(&self) -> Option<Instant> {
+        let age = self.path.expiry_age()?;
+        // One nanosecond behind, because a packet expires when it is older than its age.
+        Some(self.path.sent.next_to_expire()? + age + Duration::from_nanos(1))
+    }
+}

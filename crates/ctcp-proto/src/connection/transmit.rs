@@ -1,0 +1,239 @@
+//! One datagram out: choose what it carries, open a builder, let each part write its frames, seal, record.
+
+use ctcp_base::Instant;
+
+use super::contents::Contents;
+use super::{Established, TransportError};
+use crate::code::{Choice, Situation};
+use crate::crypto::SealHeader;
+use crate::error::TransportErrorCode;
+use crate::network::Transmit;
+use crate::recovery::sent::SentPacket;
+use crate::stream::Control;
+use crate::wire::{AckFrame, DatagramBuilder, Frame, symbol_size_for_datagram};
+
+/// Room for an ACK in a packet: enough for the longest lists, and it leaves a symbol worth sending behind it.
+const ACK_SIZE_MAX: usize = 700;
+
+/// Intervals of undecodable symbols in an ACK at most (PROTOCOL.md section 4.1).
+const INTERVALS_MAX: usize = 32;
+
+/// Room that the longest control frame needs.
+const CONTROL_SIZE_MAX: usize = 32;
+
+impl Established {
+    pub(super) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Transmit>, TransportError> {
+        if let Some(transmit) = self.transmit_response(buffer) {
+            return Ok(Some(transmit));
+        }
+        // A server says nothing else before the client has proved that it holds its key and its address.
+        if self.response.is_some() || !self.path.sent.has_room() {
+            return Ok(None);
+        }
+        if let Some(transmit) = self.transmit_path_frames(now, buffer)? {
+            return Ok(Some(transmit));
+        }
+        if let Some(transmit) = self.transmit_mtu_probe(now, buffer)? {
+            return Ok(Some(transmit));
+        }
+        self.transmit_frames(now, buffer)
+    }
+
+    /// Opens a packet of the path for frames; at most `size_max` bytes with its tag.
+    pub(super) fn open_builder(&mut self, buffer: Vec<u8>, size_max: usize) -> DatagramBuilder {
+        let largest_acked = self.path.sent.largest_acked();
+        let number = self.path.sent.next_number();
+        let key_phase = self.protection.send_phase();
+        DatagramBuilder::short(buffer, size_max, key_phase, &self.remote_id, self.path.id, number, largest_acked)
+    }
+
+    /// Seals a packet that nobody keeps a record of.
+    pub(super) fn seal(&mut self, builder: DatagramBuilder) -> Result<Vec<u8>, TransportError> {
+        let parts = builder.finish();
+        let mut datagram = parts.buffer;
+        let header = SealHeader {
+            start: 0,
+            destination_length: self.remote_id.as_bytes().len(),
+            path: self.path.id,
+            packet_number: parts.packet_number,
+            packet_number_length: parts.packet_number_length,
+        };
+        match self.protection.seal(&mut datagram, header) {
+            Ok(()) => Ok(datagram),
+            Err(_) => Err(TransportError::new(TransportErrorCode::AeadLimit, "the key is used up")),
+        }
+    }
+
+    /// Seals the packet, records it in the ledger and tells those who count.
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        builder: DatagramBuilder,
+        mut contents: Contents,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Transmit, TransportError> {
+        let ack_eliciting = builder.is_ack_eliciting();
+        let number = self.path.sent.next_number();
+        contents.key_phase = self.protection.send_phase();
+        *buffer = self.seal(builder)?;
+        let size = buffer.len();
+        let is_mtu_probe = contents.mtu_probe.is_some();
+        self.path.on_sent(
+            now,
+            SentPacket {
+                number,
+                time: now,
+                size: size as u64,
+                ack_eliciting,
+                in_flight: ack_eliciting,
+                is_mtu_probe,
+                delivery: self.path.delivery_snapshot(now),
+                contents,
+            },
+        );
+        self.counts.datagrams_sent += 1;
+        self.counts.bytes_sent += size as u64;
+        self.timers.on_sent(now, ack_eliciting);
+        Ok(self.path.transmit(size))
+    }
+
+    fn transmit_response(&mut self, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        let response = self.response.as_mut().filter(|response| response.is_due)?;
+        response.is_due = false;
+        buffer.extend_from_slice(&response.datagram);
+        Some(self.path.transmit(buffer.len()))
+    }
+
+    fn transmit_mtu_probe(
+        &mut self,
+        now: Instant,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Transmit>, TransportError> {
+        if !self.path.can_send(now) {
+            return Ok(None);
+        }
+        let Some(size) = self.path.mtu.poll_probe(now) else { return Ok(None) };
+        let mut builder = self.open_builder(core::mem::take(buffer), usize::from(size));
+        builder.write(&Frame::Ping);
+        builder.pad_to(usize::from(size));
+        let contents = Contents { mtu_probe: Some(size), ..Contents::default() };
+        self.send(now, builder, contents, buffer).map(Some)
+    }
+
+    fn transmit_frames(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Result<Option<Transmit>, TransportError> {
+        let situation = self.situation();
+        let choice = self.choose(now, &situation);
+        let must_ping = self.ping || (self.timers.probes_owed > 0 && choice.is_none());
+        let ack_is_due = self.path.acks.is_due(now);
+        self.fetch_control();
+        if choice.is_none() && !must_ping && !ack_is_due && self.pending_control.is_none() {
+            return Ok(None);
+        }
+        let mut contents = Contents::default();
+        let mut builder = self.open_builder(core::mem::take(buffer), usize::from(self.path.mtu.current()));
+        if ack_is_due || self.path.acks.has_news() {
+            self.write_ack(now, &mut builder, &mut contents);
+        }
+        self.write_control(&mut builder, &mut contents);
+        if let Some(choice) = choice {
+            let size = symbol_size_for_datagram(usize::from(self.path.mtu.current()));
+            let size = size.min(usize::from(self.negotiated.symbol_size_max));
+            contents.combination =
+                self.sender.write(choice, size, &mut self.streams, &mut builder, &situation);
+        }
+        if must_ping && !builder.is_ack_eliciting() {
+            builder.write(&Frame::Ping);
+        }
+        if builder.is_empty() {
+            *buffer = builder.abandon();
+            return Ok(None);
+        }
+        if builder.is_ack_eliciting() {
+            self.ping = false;
+            self.timers.probes_owed = self.timers.probes_owed.saturating_sub(1);
+        }
+        if contents.largest_acked.is_some() {
+            self.path.acks.on_ack_sent(now, builder.is_ack_eliciting());
+        }
+        self.send(now, builder, contents, buffer).map(Some)
+    }
+
+    fn situation(&self) -> Situation {
+        Situation {
+            loss: self.path.loss_average.value(),
+            has_data: self.streams.has_data_to_send(),
+            has_room: self.sender.has_room(),
+            window: self.path.controller.window(),
+        }
+    }
+
+    /// What coded data to send now: what is useful, as far as congestion control and pacing allow.
+    fn choose(&mut self, now: Instant, situation: &Situation) -> Option<Choice> {
+        self.timers.pacing = None;
+        if self.timers.probes_owed > 0 {
+            let useful = self.sender.choose(situation);
+            return useful.or_else(|| self.sender.choose_probe());
+        }
+        if !self.path.has_window() {
+            self.path.is_app_limited = false;
+            return None;
+        }
+        let Some(choice) = self.sender.choose(situation) else {
+            self.path.is_app_limited = true;
+            if situation.has_data && !situation.has_room {
+                self.counts.window_stalls += 1;
+            }
+            return None;
+        };
+        self.path.is_app_limited = false;
+        if let Some(time) = self.path.next_paced(now) {
+            self.timers.pacing = Some(time);
+            return None;
+        }
+        Some(choice)
+    }
+
+    fn write_ack(&mut self, now: Instant, builder: &mut DatagramBuilder, contents: &mut Contents) {
+        let acks = &self.path.acks;
+        let Some(largest) = acks.largest() else { return };
+        let report = self.receiver.report(INTERVALS_MAX);
+        let frame = AckFrame::new(self.path.id, acks.ranges(), acks.delay(now), report);
+        // A side that only receives would repeat its ranges for ever: now and then it asks for a confirmation.
+        if acks.wants_confirmation(now) {
+            builder.write(&Frame::Ping);
+        }
+        if builder.write_ack(&frame, ACK_SIZE_MAX) {
+            contents.largest_acked = Some(largest);
+        }
+    }
+
+    /// Takes a control frame from the streams if none waits.
+    fn fetch_control(&mut self) {
+        if self.pending_control.is_none() {
+            self.pending_control = self.streams.poll_control();
+        }
+    }
+
+    fn write_control(&mut self, builder: &mut DatagramBuilder, contents: &mut Contents) {
+        while builder.remaining() >= CONTROL_SIZE_MAX {
+            self.fetch_control();
+            let Some(control) = self.pending_control.take() else { return };
+            builder.write(&frame_of(&control));
+            contents.control.push(control);
+        }
+    }
+}
+
+fn frame_of(control: &Control) -> Frame<'static> {
+    match *control {
+        Control::MaxData(credit) => Frame::MaxData(credit),
+        Control::MaxStreamData { id, credit } => Frame::MaxStreamData { id, credit },
+        Control::MaxStreams(count) => Frame::MaxStreams(count),
+        Control::ResetStream { id, code, final_size } => Frame::ResetStream { id, code, final_size },
+        Control::StopSending { id, code } => Frame::StopSending { id, code },
+    }
+}

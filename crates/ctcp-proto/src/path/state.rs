@@ -1,0 +1,231 @@
+//! A path: its identity, its own packet numbers, and every policy that is about one way through the network.
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+use super::mtu::MtuDiscovery;
+use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
+use crate::congestion::{Acked, Controller, Lost, Sent, TimedOut};
+use crate::connection::Contents;
+use crate::crypto::ReplayWindow;
+use crate::id::PathId;
+use crate::network::{NetworkPath, Transmit};
+use crate::profile::Profile;
+use crate::recovery::delivery_rate::{DeliveryRate, DeliverySnapshot};
+use crate::recovery::loss::{INITIAL_LOSS, LossAverage, LossDetector, MU};
+use crate::recovery::pacer::Pacer;
+use crate::recovery::rtt::{INITIAL_RTT, RttEstimator};
+use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets};
+use crate::recovery::timeout::{GAMMA, ProbeTimeout, RetransmissionTimeout};
+
+/// One way to the peer. Its addresses may change; its identity and packet numbers stay.
+#[derive(Debug)]
+pub(crate) struct Path {
+    pub(crate) id: PathId,
+    pub(crate) network: NetworkPath,
+    pub(crate) sent: SentPackets<Contents>,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) losses: LossDetector,
+    pub(crate) loss_average: LossAverage,
+    /// When [`SentPackets::detect_losses`] wants to be asked again.
+    pub(crate) loss_deadline: Option<Instant>,
+    pub(crate) probe: ProbeTimeout,
+    pub(crate) retransmission: RetransmissionTimeout,
+    pub(crate) controller: Box<dyn Controller>,
+    pub(crate) delivery: DeliveryRate,
+    pub(crate) acks: AckScheduler,
+    pub(crate) replay: ReplayWindow,
+    pub(crate) mtu: MtuDiscovery,
+    /// The window had room, but there was nothing to send.
+    pub(crate) is_app_limited: bool,
+    /// Reused from ACK to ACK.
+    pub(crate) acked_scratch: Vec<AckedPacket<Contents>>,
+    pub(crate) lost_scratch: Vec<LostPacket<Contents>>,
+    pacer: Pacer,
+    profile: Profile,
+    datagram_ceiling: u64,
+}
+
+impl Path {
+    /// A path whose addresses the handshake has proved. `datagram_ceiling`: the largest datagram both sides allow.
+    pub(crate) fn new(now: Instant, network: NetworkPath, profile: Profile, datagram_ceiling: u64) -> Self {
+        let mtu = MtuDiscovery::new(now, datagram_ceiling);
+        Self {
+            id: PathId(0),
+            network,
+            sent: SentPackets::new(),
+            rtt: RttEstimator::new(INITIAL_RTT),
+            losses: LossDetector::new(),
+            loss_average: LossAverage::new(INITIAL_LOSS, MU),
+            loss_deadline: None,
+            probe: ProbeTimeout::new(),
+            retransmission: RetransmissionTimeout::new(GAMMA),
+            controller: profile.congestion.controller(mtu.current()),
+            delivery: DeliveryRate::new(now),
+            acks: AckScheduler::new(MAX_ACK_DELAY, profile.acknowledges_every_packet()),
+            replay: ReplayWindow::new(),
+            is_app_limited: true,
+            acked_scratch: Vec::new(),
+            lost_scratch: Vec::new(),
+            pacer: Pacer::new(now, mtu.current()),
+            mtu,
+            profile,
+            datagram_ceiling,
+        }
+    }
+
+    /// The peer is at another address now. Another port of the same host is the same way through the network; another
+    /// host is another way, of which nothing is known yet.
+    pub(crate) fn migrate(&mut self, now: Instant, network: NetworkPath) {
+        if network.remote.ip() != self.network.remote.ip() {
+            self.mtu = MtuDiscovery::new(now, self.datagram_ceiling);
+            self.rtt = RttEstimator::new(INITIAL_RTT);
+            self.loss_average = LossAverage::new(INITIAL_LOSS, MU);
+            self.controller = self.profile.congestion.controller(self.mtu.current());
+            self.pacer = Pacer::new(now, self.mtu.current());
+        }
+        self.network = network;
+    }
+
+    /// A datagram of `size` bytes to the peer.
+    pub(crate) fn transmit(&self, size: usize) -> Transmit {
+        Transmit { destination: self.network.remote, source: self.network.local, ecn: None, size }
+    }
+
+    /// What is delivered when a packet leaves now.
+    pub(crate) fn delivery_snapshot(&mut self, now: Instant) -> DeliverySnapshot {
+        self.delivery.on_sent(now, self.sent.bytes_in_flight())
+    }
+
+    /// Records a packet that leaves now.
+    pub(crate) fn on_sent(&mut self, now: Instant, packet: SentPacket<Contents>) {
+        let (number, size, in_flight) = (packet.number, packet.size, packet.in_flight);
+        let is_mtu_probe = packet.is_mtu_probe;
+        self.sent.on_sent(packet);
+        if !in_flight {
+            return;
+        }
+        self.pacer.on_sent(now, size);
+        self.retransmission.on_sent(now);
+        if !is_mtu_probe {
+            let in_flight = self.sent.packets_in_flight();
+            self.controller.on_sent(&Sent {
+                now,
+                number,
+                size,
+                in_flight,
+                is_app_limited: self.is_app_limited,
+            });
+        }
+    }
+
+    /// A packet was acknowledged that counts.
+    pub(crate) fn on_acked(&mut self, now: Instant, acked: &AckedPacket<Contents>) {
+        let packet = &acked.packet;
+        self.controller.on_ack(&Acked {
+            now,
+            number: packet.number,
+            sent_time: packet.time,
+            size: packet.size,
+            in_flight: self.sent.packets_in_flight(),
+            largest_sent: self.largest_sent(),
+            rtt: self.rtt.view(now),
+            loss_average: self.loss_average.value(),
+            is_app_limited: packet.delivery.is_app_limited(),
+            delivery_rate: self.delivery.maximum(),
+            ecn_ce: false,
+        });
+    }
+
+    /// A packet was lost that counts.
+    pub(crate) fn on_lost(&mut self, now: Instant, packet: &SentPacket<Contents>) {
+        self.controller.on_loss(&Lost {
+            now,
+            number: packet.number,
+            sent_time: packet.time,
+            size: packet.size,
+            in_flight: self.sent.packets_in_flight(),
+            largest_sent: self.largest_sent(),
+            rtt: self.rtt.view(now),
+            loss_average: self.loss_average.value(),
+        });
+    }
+
+    /// Nothing was acknowledged for gamma RTT: what was known of the path is void (CTCP sections 4.1 and 4.3).
+    pub(crate) fn on_retransmission_timeout(&mut self, now: Instant) {
+        self.retransmission.on_timeout(now);
+        self.loss_average.on_timeout();
+        self.controller.on_timeout(&TimedOut {
+            now,
+            in_flight: self.sent.packets_in_flight(),
+            largest_sent: self.largest_sent(),
+            rtt: self.rtt.view(now),
+        });
+    }
+
+    /// A round trip was measured.
+    pub(crate) fn on_rtt_sample(&mut self, now: Instant, rtt: Duration, ack_delay: Duration) {
+        self.rtt.on_sample(now, rtt, ack_delay);
+        self.acks.set_round_trip(self.rtt.smoothed());
+    }
+
+    /// An ACK brought something new.
+    pub(crate) fn on_progress(&mut self, now: Instant) {
+        self.probe.on_ack();
+        self.retransmission.on_ack(now, self.sent.has_ack_eliciting_outstanding());
+    }
+
+    /// An ACK was processed: window, rate and datagram size may be others.
+    pub(crate) fn finish_ack(&mut self, now: Instant) {
+        self.delivery.finish_ack(now, self.rtt.minimum(now));
+        self.pacer.set_rate(now, self.controller.pacing_rate());
+    }
+
+    /// Another datagram size was found to pass.
+    pub(crate) fn on_datagram_size(&mut self) {
+        self.pacer.set_datagram_size(self.mtu.current());
+        self.controller.on_datagram_size(self.mtu.current());
+    }
+
+    /// True when the congestion window takes another packet.
+    pub(crate) fn has_window(&self) -> bool {
+        (self.sent.packets_in_flight() as f64) < self.controller.window()
+    }
+
+    /// When the pacer lets the next full datagram go; `None`: now.
+    pub(crate) fn next_paced(&self, now: Instant) -> Option<Instant> {
+        self.pacer.next_time(now, self.mtu.current()).filter(|&time| time > now)
+    }
+
+    /// How long to wait for an acknowledgement before the path is probed.
+    pub(crate) fn probe_interval(&self) -> Duration {
+        self.probe.interval(&self.rtt, MAX_ACK_DELAY)
+    }
+
+    /// When to probe; `None` when nothing is to be acknowledged.
+    pub(crate) fn probe_deadline(&self) -> Option<Instant> {
+        let outstanding = self.sent.has_ack_eliciting_outstanding();
+        let last = self.sent.last_ack_eliciting_sent().filter(|_| outstanding)?;
+        Some(self.probe.deadline(last, &self.rtt, MAX_ACK_DELAY))
+    }
+
+    /// When to assume the retransmission time-out of Algorithm 2.
+    pub(crate) fn retransmission_deadline(&self) -> Option<Instant> {
+        self.retransmission.deadline(&self.rtt, MAX_ACK_DELAY)
+    }
+
+    /// Packets sent before are no longer counted in flight: 1.5 RTT (CTCP section 4.5), and never less than what
+    /// a delayed acknowledgement or the measured variation of the round trip explain.
+    pub(crate) fn expiry_age(&self) -> Option<Duration> {
+        if !self.profile.expires_old_packets() || !self.rtt.has_sample() {
+            return None;
+        }
+        let smoothed = self.rtt.smoothed();
+        Some((smoothed * 3 / 2).max(smoothed + 4 * self.rtt.variance()) + MAX_ACK_DELAY)
+    }
+
+    fn largest_sent(&self) -> crate::id::PacketNumber {
+        crate::id::PacketNumber(self.sent.next_number().0.saturating_sub(1))
+    }
+}
