@@ -128,16 +128,17 @@ impl SendCode {
         }
     }
 
-    /// A packet was lost.
-    pub(crate) fn on_lost(&mut self, sent: &Sent) {
+    /// A packet was lost; `was_expired` if [`Self::on_expired`] had taken it out of the count before.
+    pub(crate) fn on_lost(&mut self, sent: &Sent, was_expired: bool) {
         match self {
+            Self::Block(_) if was_expired => {}
             Self::Block(code) => code.on_resolved(sent),
             Self::Plain(code) => code.on_lost(sent),
         }
     }
 
     /// A packet is so old (1.5 RTT) that it is no longer counted in flight, though its fate is unknown.
-    /// Neither [`Self::on_acked`] nor [`Self::on_lost`] follows for it.
+    /// [`Self::on_acked`] does not follow for it.
     pub(crate) fn on_expired(&mut self, sent: &Sent) {
         match self {
             Self::Block(code) => code.on_resolved(sent),

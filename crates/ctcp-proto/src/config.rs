@@ -57,6 +57,26 @@ impl Default for TransportConfig {
     }
 }
 
+impl TransportConfig {
+    /// Says what is outside its range, if anything is.
+    ///
+    /// # Errors
+    /// The name of the setting and its range.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let checks = [
+            ((256..=16_384).contains(&self.symbol_size_max), "symbol_size_max is 256 to 16384 bytes"),
+            ((16..=65_536).contains(&self.symbol_window), "symbol_window is 16 to 65536 symbols"),
+            ((1..=4095).contains(&self.block_size), "block_size is 1 to 4095 symbols"),
+            (self.blocks >= 1, "blocks is at least 1"),
+            (self.datagram_size_max >= 1200, "datagram_size_max is at least 1200 bytes"),
+            (!self.suites.is_empty(), "at least one AEAD suite is needed"),
+            (self.connection_credit < 1 << 60 && self.stream_credit < 1 << 60, "credits are below 2^60 bytes"),
+            (self.streams < 1 << 60, "streams is below 2^60"),
+        ];
+        checks.into_iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, what)| Err(what))
+    }
+}
+
 /// Which clients a server accepts.
 #[derive(Clone, Debug)]
 pub enum ClientPolicy {

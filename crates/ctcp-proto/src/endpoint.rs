@@ -1,1 +1,336 @@
-//! One socket: connection ids, first packets, stateless answers.
+//! One socket: connection ids, first packets, and the answers that need no state.
+//!
+//! ```text
+//!   datagram -- known id ----------------------------------> Connection
+//!      |
+//!      +-- INITIATE -- too many? -- COOKIE, REJECT
+//!      |                  |
+//!      |               opens? ---- REJECT
+//!      |                  |
+//!      |             key listed? -- RESPONSE with a refusal
+//!      |                  |
+//!      |               Incoming --> accept --> Connection (half open until its client's first sealed packet)
+//!      |
+//!      +-- short header, unknown id -- stateless reset
+//! ```
+//!
+//! Invariant: an answer without state is never longer than the datagram that provoked it, and all of them together
+//! are limited in rate.
+
+mod incoming;
+mod routing;
+
+use core::fmt;
+use core::net::SocketAddr;
+
+use ctcp_base::Instant;
+
+use crate::config::{EndpointConfig, TransportConfig};
+use crate::connection::{ClientHandshake, Connection, client_parameters};
+use crate::crypto::derive::expand;
+use crate::crypto::reset::{is_reset, write_reset};
+use crate::crypto::{PublicKey, ResetKey};
+use crate::event::EndpointEvent;
+use crate::handshake::{CookieJar, HalfOpen, Initiator};
+use crate::id::ConnectionId;
+use crate::network::{Ecn, NetworkPath};
+use crate::wire::{DATAGRAM_SIZE_MIN, LongPacket, Peek, VERSION, VersionNegotiation, peek};
+
+pub use incoming::Incoming;
+use routing::{AnswerLimit, Routes};
+
+/// Names a connection of an endpoint. Handles of connections that are gone are used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionHandle(pub usize);
+
+/// What to do with a datagram.
+#[derive(Debug)]
+pub enum DatagramOutcome {
+    /// It is this connection's: pass it to [`Connection::handle_datagram`].
+    Connection(ConnectionHandle),
+    /// A new client that passed the policy: [`Endpoint::accept`] or [`Endpoint::refuse`] it.
+    Incoming(Box<Incoming>),
+    /// Send this back to where the datagram came from.
+    Answer(Vec<u8>),
+    /// Nothing.
+    Dropped(DropReason),
+}
+
+/// Why a datagram was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DropReason {
+    /// It cannot be parsed.
+    Malformed,
+    /// It is for no connection of ours, or a first packet and we accept none.
+    Unknown,
+    /// The rate of answers without state is exhausted.
+    Limited,
+    /// Its parameters are bad.
+    Parameters,
+}
+
+/// Why [`Endpoint::connect`] cannot begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// A setting is outside its range.
+    InvalidConfig(&'static str),
+    /// The limit of connections is reached.
+    TooMany,
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidConfig(what) => write!(formatter, "invalid setting: {what}"),
+            Self::TooMany => formatter.write_str("too many connections"),
+        }
+    }
+}
+
+impl core::error::Error for ConnectError {}
+
+/// Counters of an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EndpointStats {
+    /// Datagrams of strangers that were dropped.
+    pub dropped: u64,
+    /// Answers sent without state: cookies, rejects, refusals, resets, version lists.
+    pub answers: u64,
+    /// Of these, cookies.
+    pub cookies: u64,
+    /// Clients whose key is not listed.
+    pub refused: u64,
+    /// Half-open handshakes now.
+    pub half_open: usize,
+}
+
+/// One socket's worth of connections.
+#[derive(Debug)]
+pub struct Endpoint {
+    config: EndpointConfig,
+    prng: SecretPrng,
+    cookies: CookieJar,
+    reset_key: ResetKey,
+    routes: Routes,
+    half_open: HalfOpen<ConnectionHandle>,
+    answers: AnswerLimit,
+    stats: EndpointStats,
+}
+
+impl Endpoint {
+    /// An endpoint whose every choice follows from `seed` and what happens to it. The seed must be secret and never
+    /// used twice: keys and connection ids are drawn from it.
+    #[must_use]
+    pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
+        let mut prng = SecretPrng::new(seed);
+        Self {
+            cookies: CookieJar::new(prng.bytes()),
+            reset_key: ResetKey::new(&config.secret_key),
+            config,
+            prng,
+            routes: Routes::default(),
+            half_open: HalfOpen::new(),
+            answers: AnswerLimit::default(),
+            stats: EndpointStats::default(),
+        }
+    }
+
+    /// Begins a connection to the server with this public key.
+    ///
+    /// # Errors
+    /// When a setting is out of range or there are too many connections.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        server_key: PublicKey,
+        transport: TransportConfig,
+    ) -> Result<(ConnectionHandle, Connection), ConnectError> {
+        transport.check().map_err(ConnectError::InvalidConfig)?;
+        if self.routes.len() >= self.config.connections {
+            return Err(ConnectError::TooMany);
+        }
+        let (local, destination) = (self.new_id(), self.new_id());
+        let parameters = client_parameters(&transport, local);
+        let mut bytes = Vec::new();
+        parameters.write(&mut bytes);
+        let initiated = Initiator::start(self.prng.bytes(), &self.config.secret_key, &server_key, &bytes)
+            .map_err(|_| ConnectError::InvalidConfig("the parameters do not fit into a first packet"))?;
+        let timeout = transport.handshake_timeout;
+        let handshake =
+            ClientHandshake::new(now, initiated, parameters, destination, (remote, server_key), timeout);
+        let handle = self.routes.insert(local);
+        Ok((handle, Connection::client(now, transport, local, handshake, self.prng.next_u64())))
+    }
+
+    /// Finds out whose a datagram is, or answers it. It changes nothing in any connection.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        network_path: NetworkPath,
+        _ecn: Option<Ecn>,
+        datagram: &[u8],
+    ) -> DatagramOutcome {
+        let outcome = match peek(datagram, ConnectionId::LOCAL) {
+            Err(_) => DatagramOutcome::Dropped(DropReason::Malformed),
+            Ok(Peek::Short { destination }) => self.handle_short(now, network_path, destination, datagram),
+            Ok(Peek::Long { destination, source, version }) => {
+                let id = ConnectionId::new(destination);
+                match id.and_then(|id| self.routes.find(&id, network_path.remote)) {
+                    Some(handle) => DatagramOutcome::Connection(handle),
+                    None if version == VERSION => self.handle_long(now, network_path, datagram),
+                    None => self.handle_other_version(now, version, (destination, source), datagram),
+                }
+            }
+        };
+        match &outcome {
+            DatagramOutcome::Answer(_) => self.stats.answers += 1,
+            DatagramOutcome::Dropped(_) => self.stats.dropped += 1,
+            DatagramOutcome::Connection(_) | DatagramOutcome::Incoming(_) => {}
+        }
+        outcome
+    }
+
+    /// What [`Connection::poll_endpoint_event`] said.
+    pub fn handle_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
+        match event {
+            EndpointEvent::Confirmed => {
+                self.half_open.remove(&handle);
+                self.routes.forget_initial(handle);
+            }
+            EndpointEvent::ResetToken { remote, token } => self.routes.set_reset_token(handle, remote, token),
+            EndpointEvent::Retired => {
+                self.half_open.remove(&handle);
+                self.routes.remove(handle);
+            }
+        }
+    }
+
+    /// Forgets what is due to be forgotten. Harmless at any time.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while self.half_open.poll_expired(now).is_some() {}
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.half_open.next_timeout()
+    }
+
+    /// The endpoint in figures.
+    #[must_use]
+    pub fn stats(&self) -> EndpointStats {
+        EndpointStats { half_open: self.half_open.len(), ..self.stats }
+    }
+
+    /// How many connections it has.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.routes.len()
+    }
+
+    fn handle_short(
+        &mut self,
+        now: Instant,
+        network_path: NetworkPath,
+        destination: ConnectionId,
+        datagram: &[u8],
+    ) -> DatagramOutcome {
+        if let Some(handle) = self.routes.find(&destination, network_path.remote) {
+            return DatagramOutcome::Connection(handle);
+        }
+        // Our peer may have been restarted: then it answers with a reset, which has no connection id of ours.
+        let tokens = self.routes.reset_tokens(network_path.remote);
+        if let Some((handle, _)) = tokens.into_iter().find(|(_, token)| is_reset(datagram, token)) {
+            return DatagramOutcome::Connection(handle);
+        }
+        // Or we were: the peer learns that we know nothing of it any more.
+        if self.config.accept.is_none() {
+            return DatagramOutcome::Dropped(DropReason::Unknown);
+        }
+        if !self.answers.take(now) {
+            return DatagramOutcome::Dropped(DropReason::Limited);
+        }
+        let token = self.reset_key.token(&destination);
+        match write_reset(&token, datagram.len(), &self.prng.bytes()) {
+            Some(reset) => DatagramOutcome::Answer(reset),
+            None => DatagramOutcome::Dropped(DropReason::Unknown),
+        }
+    }
+
+    fn handle_long(&mut self, now: Instant, network_path: NetworkPath, datagram: &[u8]) -> DatagramOutcome {
+        match LongPacket::parse(datagram) {
+            Ok(LongPacket::Initiate { header, token, message })
+                if self.config.accept.is_some() && datagram.len() >= DATAGRAM_SIZE_MIN =>
+            {
+                self.handle_initiate(now, network_path, header, token, message)
+            }
+            Ok(_) => DatagramOutcome::Dropped(DropReason::Unknown),
+            Err(_) => DatagramOutcome::Dropped(DropReason::Malformed),
+        }
+    }
+
+    fn handle_other_version(
+        &mut self,
+        now: Instant,
+        version: u32,
+        (destination, source): (&[u8], &[u8]),
+        datagram: &[u8],
+    ) -> DatagramOutcome {
+        // Version 0 is itself an answer: answering it could go on for ever.
+        if version == 0 || self.config.accept.is_none() || datagram.len() < DATAGRAM_SIZE_MIN {
+            return DatagramOutcome::Dropped(DropReason::Unknown);
+        }
+        if !self.answers.take(now) {
+            return DatagramOutcome::Dropped(DropReason::Limited);
+        }
+        let mut answer = Vec::new();
+        VersionNegotiation::write(&mut answer, source, destination);
+        DatagramOutcome::Answer(answer)
+    }
+
+    /// An id nobody can guess. Its first byte says, in the manner of QUIC-LB, that it holds no server id: balancers
+    /// fall back on addresses.
+    fn new_id(&mut self) -> ConnectionId {
+        loop {
+            let mut bytes: [u8; 32] = self.prng.bytes();
+            bytes[0] |= 0xe0;
+            if let Some(id) = ConnectionId::new(&bytes[..ConnectionId::LOCAL])
+                && !self.routes.contains(&id)
+            {
+                return id;
+            }
+        }
+    }
+}
+
+/// The endpoint's entropy: HKDF of the seed and a counter, so that no draw tells of another.
+struct SecretPrng {
+    seed: [u8; 32],
+    drawn: u64,
+}
+
+impl SecretPrng {
+    fn new(seed: [u8; 32]) -> Self {
+        Self { seed, drawn: 0 }
+    }
+
+    fn bytes(&mut self) -> [u8; 32] {
+        self.drawn += 1;
+        expand(&self.seed, &[b"ctcp entropy", &self.drawn.to_be_bytes()])
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.bytes();
+        u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    }
+}
+
+impl fmt::Debug for SecretPrng {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SecretPrng(..)")
+    }
+}

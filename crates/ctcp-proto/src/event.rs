@@ -1,5 +1,8 @@
 //! What the application sees of a connection.
 
+use core::net::SocketAddr;
+
+use crate::crypto::ResetToken;
 use crate::error::ConnectionError;
 use crate::id::StreamId;
 
@@ -36,6 +39,13 @@ pub enum Event {
 pub enum EndpointEvent {
     /// The client proved that it holds its key: the connection is no longer half open.
     Confirmed,
+    /// A datagram from `remote` that ends in `token` says that the peer has forgotten this connection.
+    ResetToken {
+        /// The peer's address.
+        remote: SocketAddr,
+        /// The token of its parameters.
+        token: ResetToken,
+    },
     /// The connection is over and drained: its ids are free.
     Retired,
 }

@@ -12,6 +12,9 @@ use crate::wire::{DATAGRAM_SIZE_MIN, Frame};
 /// may be in question when it moves twice.
 const RESPONSES_MAX: usize = 4;
 
+/// More than a sealed PATH_CHALLENGE has.
+const CHALLENGE_SIZE: u64 = 64;
+
 /// An address the peer may have moved to.
 #[derive(Debug)]
 pub(super) struct Candidate {
@@ -28,7 +31,7 @@ pub(super) struct Migration {
 
 impl Established {
     /// A new packet of the peer came this way; `is_newest` when no later one came before it.
-    pub(super) fn on_network_path(&mut self, now: Instant, network: NetworkPath, is_newest: bool, size: u64) {
+    pub(super) fn on_network_path(&mut self, network: NetworkPath, is_newest: bool, size: u64) {
         let current = &mut self.path.network;
         if network.remote == current.remote {
             current.local = network.local;
@@ -51,7 +54,6 @@ impl Established {
             }
             _ => {}
         }
-        let _ = now;
     }
 
     pub(super) fn on_path_challenge(&mut self, network: NetworkPath, data: [u8; 8]) {
@@ -82,7 +84,7 @@ impl Established {
             return self.send_to(now, network, &Frame::PathResponse(data), buffer).map(Some);
         }
         let Some(candidate) = &self.migration.candidate else { return Ok(None) };
-        if !candidate.validation.wants_challenge(now) || !candidate.validation.can_send(DATAGRAM_SIZE_MIN as u64) {
+        if !candidate.validation.wants_challenge(now) || !candidate.validation.can_send(CHALLENGE_SIZE) {
             return Ok(None);
         }
         let network = candidate.network;

@@ -1,0 +1,182 @@
+//! The client's side of the handshake (PROTOCOL.md section 3): INITIATE until an answer comes or time is over.
+
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+use super::negotiation::negotiate;
+use super::{Connection, Established, State, TimerKind};
+use crate::crypto::{PacketProtection, PublicKey};
+use crate::error::ConnectionError;
+use crate::event::{EndpointEvent, Event};
+use crate::handshake::{Initiator, Secrets};
+use crate::id::ConnectionId;
+use crate::network::{NetworkPath, Transmit};
+use crate::wire::{LongHeader, LongPacket, Parameters, Peek, RejectReason, ServerAnswer, VERSION, VersionNegotiation, peek};
+
+/// First and longest interval between two INITIATEs.
+const INTERVAL_MIN: Duration = Duration::from_millis(100);
+const INTERVAL_MAX: Duration = Duration::from_secs(1);
+
+/// COOKIEs a client follows in one handshake: a second comes when the first was too old, a hundredth from a
+/// prankster.
+const COOKIES_MAX: u32 = 4;
+
+/// A client that waits for the RESPONSE.
+#[derive(Debug)]
+pub(crate) struct ClientHandshake {
+    initiator: Initiator,
+    message: Vec<u8>,
+    token: Vec<u8>,
+    parameters: Parameters,
+    /// Our random choice for the first datagrams.
+    destination: ConnectionId,
+    remote: SocketAddr,
+    server_key: PublicKey,
+    next_send: Instant,
+    interval: Duration,
+    deadline: Instant,
+    cookies: u32,
+    /// Somebody said that our message could not be opened. Not authenticated, so only remembered.
+    is_rejected: bool,
+}
+
+/// What a datagram meant to the handshake.
+pub(super) enum Step {
+    /// Nothing yet.
+    Wait,
+    /// The server agreed.
+    Complete { server: Box<Parameters>, secrets: Secrets },
+    /// There will be no connection.
+    Failed(ConnectionError),
+}
+
+impl ClientHandshake {
+    pub(crate) fn new(
+        now: Instant,
+        (initiator, message): (Initiator, Vec<u8>),
+        parameters: Parameters,
+        destination: ConnectionId,
+        (remote, server_key): (SocketAddr, PublicKey),
+        timeout: Duration,
+    ) -> Self {
+        Self {
+            initiator,
+            message,
+            token: Vec::new(),
+            parameters,
+            destination,
+            remote,
+            server_key,
+            next_send: now,
+            interval: INTERVAL_MIN,
+            deadline: now + timeout,
+            cookies: 0,
+            is_rejected: false,
+        }
+    }
+
+    pub(super) fn server_key(&self) -> PublicKey {
+        self.server_key
+    }
+
+    pub(super) fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    pub(super) fn next_timeout(&self) -> (Instant, TimerKind) {
+        (self.next_send.min(self.deadline), TimerKind::Handshake)
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> Option<ConnectionError> {
+        (now >= self.deadline).then_some(ConnectionError::HandshakeTimedOut { rejected: self.is_rejected })
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        if now < self.next_send || now >= self.deadline {
+            return None;
+        }
+        self.next_send = now + self.interval;
+        self.interval = (self.interval * 2).min(INTERVAL_MAX);
+        let header = LongHeader { destination: self.destination, source: self.parameters.connection_id };
+        LongPacket::Initiate { header, token: &self.token, message: &self.message }.write(buffer);
+        Some(Transmit { destination: self.remote, source: None, ecn: None, size: buffer.len() })
+    }
+
+    pub(super) fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) -> Step {
+        if let Ok(Peek::Long { version, .. }) = peek(datagram, ConnectionId::LOCAL)
+            && version != VERSION
+        {
+            return self.handle_other_version(datagram);
+        }
+        match LongPacket::parse(datagram) {
+            Ok(LongPacket::Response { header, message }) => self.handle_response(header, message),
+            Ok(LongPacket::Cookie { header, token }) => {
+                if header.source == self.destination && self.cookies < COOKIES_MAX {
+                    self.cookies += 1;
+                    self.token = token.to_vec();
+                    self.next_send = now;
+                }
+                Step::Wait
+            }
+            Ok(LongPacket::Reject { header, reason }) => {
+                self.is_rejected |= header.source == self.destination && reason == RejectReason::Unopened;
+                Step::Wait
+            }
+            Ok(LongPacket::Initiate { .. }) | Err(_) => Step::Wait,
+        }
+    }
+
+    fn handle_other_version(&self, datagram: &[u8]) -> Step {
+        match VersionNegotiation::parse(datagram) {
+            Ok(list)
+                if list.source == self.destination.as_bytes() && list.versions().all(|version| version != VERSION) =>
+            {
+                Step::Failed(ConnectionError::VersionMismatch)
+            }
+            _ => Step::Wait,
+        }
+    }
+
+    fn handle_response(&mut self, header: LongHeader, message: &[u8]) -> Step {
+        // Anybody can send garbage: only a message that opens is an answer.
+        let Ok((parameters, secrets)) = self.initiator.finish(message) else { return Step::Wait };
+        match Parameters::parse_from_server(&parameters) {
+            Ok(ServerAnswer::Accepted(server)) if server.connection_id == header.source => {
+                Step::Complete { server: Box::new(server), secrets }
+            }
+            Ok(ServerAnswer::Refused(refusal)) => {
+                Step::Failed(ConnectionError::Refused { code: refusal.code, reason: refusal.reason })
+            }
+            Ok(ServerAnswer::Accepted(_)) | Err(_) => Step::Failed(ConnectionError::HandshakeFailed),
+        }
+    }
+}
+
+impl Connection {
+    pub(super) fn apply_handshake(&mut self, now: Instant, network_path: NetworkPath, step: Step) {
+        let State::Handshaking(handshake) = &self.state else { return };
+        let (server, secrets) = match step {
+            Step::Wait => return,
+            Step::Failed(error) => return self.end(error),
+            Step::Complete { server, secrets } => (server, secrets),
+        };
+        let Ok(negotiated) = negotiate(&handshake.parameters, &server, &server) else {
+            return self.end(ConnectionError::HandshakeFailed);
+        };
+        let network = NetworkPath { local: network_path.local, remote: handshake.remote };
+        let protection = PacketProtection::new(negotiated.suite, secrets.send, secrets.receive);
+        if let Some(token) = negotiated.reset_token {
+            self.endpoint_events.push_back(EndpointEvent::ResetToken { remote: network.remote, token });
+        }
+        let own = handshake.parameters.clone();
+        let mut established = Established::new(now, self.role, &self.config, (&own, &server), negotiated, protection);
+        established.path.network = network;
+        established.is_confirmed = true;
+        // The server may say nothing before it has heard us under the new keys.
+        established.ping = true;
+        self.state = State::Established(Box::new(established));
+        self.events.push_back(Event::Connected);
+    }
+}

@@ -1,0 +1,124 @@
+//! What both sides agree on in the handshake (PROTOCOL.md section 3.1): pure functions over the parameters.
+
+use core::time::Duration;
+
+use crate::ack::receiver::MAX_ACK_DELAY;
+use crate::code::CodeLimits;
+use crate::config::TransportConfig;
+use crate::crypto::{ResetToken, Suite};
+use crate::id::ConnectionId;
+use crate::profile::Profile;
+use crate::stream::{Limits, StreamsConfig};
+use crate::wire::Parameters;
+
+/// What holds for a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Negotiated {
+    /// The scheme of both directions.
+    pub(crate) profile: Profile,
+    pub(crate) suite: Suite,
+    /// Largest symbol in bytes.
+    pub(crate) symbol_size_max: usize,
+    /// Symbols we store behind the oldest undecoded one.
+    pub(crate) window: u64,
+    /// Symbols the peer stores.
+    pub(crate) peer_window: u64,
+    pub(crate) code: CodeLimits,
+    /// Largest datagram both sides take.
+    pub(crate) datagram_size_max: u64,
+    pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) peer_max_ack_delay: Duration,
+    /// How we recognise that the server has forgotten us.
+    pub(crate) reset_token: Option<ResetToken>,
+    /// What we may send on streams.
+    pub(crate) stream_limits: Limits,
+}
+
+/// Why two sides do not fit together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mismatch {
+    /// No AEAD suite in common.
+    Suite,
+    /// A profile this version does not have.
+    Profile,
+}
+
+/// What a client says of itself.
+pub(crate) fn client_parameters(config: &TransportConfig, id: ConnectionId) -> Parameters {
+    Parameters {
+        connection_id: id,
+        symbol_size_max: usize::from(config.symbol_size_max),
+        symbol_window: u64::from(config.symbol_window),
+        max_data: config.connection_credit,
+        max_stream_data: config.stream_credit,
+        max_streams: config.streams,
+        idle_timeout: Some(config.idle_timeout).filter(|timeout| !timeout.is_zero()),
+        max_ack_delay: MAX_ACK_DELAY,
+        datagram_size_max: usize::from(config.datagram_size_max),
+        reset_token: None,
+        aead_suites: config.suites.iter().map(|suite| suite.number()).collect(),
+        profile: config.profile.to_parameter(),
+        block_size: u64::from(config.block_size),
+        blocks: u64::from(config.blocks),
+    }
+}
+
+/// What a server answers to `client`: its own limits, the suite it chose and the profile it grants. A profile it does not
+/// have, or may not grant (`pin_profile`), is replaced by its own.
+pub(crate) fn server_parameters(
+    config: &TransportConfig,
+    pin_profile: bool,
+    id: ConnectionId,
+    token: ResetToken,
+    client: &Parameters,
+) -> Result<Parameters, Mismatch> {
+    let offered = client.aead_suites.iter().filter_map(|&number| Suite::from_number(number));
+    let suite = offered.into_iter().find(|suite| config.suites.contains(suite)).ok_or(Mismatch::Suite)?;
+    let asked = Profile::from_parameter(&client.profile).filter(|_| !pin_profile);
+    Ok(Parameters {
+        reset_token: Some(token.0),
+        aead_suites: vec![suite.number()],
+        profile: asked.unwrap_or(config.profile).to_parameter(),
+        ..client_parameters(config, id)
+    })
+}
+
+/// What holds for the side that said `own` and heard `peer`; `answer` is the server's of the two.
+pub(crate) fn negotiate(own: &Parameters, peer: &Parameters, answer: &Parameters) -> Result<Negotiated, Mismatch> {
+    let suite = answer.aead_suites.first().and_then(|&number| Suite::from_number(number));
+    let suite = suite.filter(|suite| own.aead_suites.contains(&suite.number())).ok_or(Mismatch::Suite)?;
+    let smaller = |mine: u64, theirs: u64| u16::try_from(mine.min(theirs)).unwrap_or(u16::MAX);
+    Ok(Negotiated {
+        profile: Profile::from_parameter(&answer.profile).ok_or(Mismatch::Profile)?,
+        suite,
+        symbol_size_max: own.symbol_size_max.min(peer.symbol_size_max),
+        window: own.symbol_window,
+        peer_window: peer.symbol_window,
+        code: CodeLimits {
+            block_size: smaller(own.block_size, peer.block_size),
+            blocks: smaller(own.blocks, peer.blocks),
+        },
+        datagram_size_max: own.datagram_size_max.min(peer.datagram_size_max) as u64,
+        idle_timeout: match (own.idle_timeout, peer.idle_timeout) {
+            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
+            (one, other) => one.or(other),
+        },
+        peer_max_ack_delay: peer.max_ack_delay,
+        reset_token: peer.reset_token.map(ResetToken),
+        stream_limits: Limits {
+            max_data: peer.max_data,
+            max_stream_data: peer.max_stream_data,
+            max_streams: peer.max_streams,
+        },
+    })
+}
+
+/// What the peer may send on streams.
+pub(crate) fn streams_config(own: &Parameters) -> StreamsConfig {
+    StreamsConfig {
+        connection_window: own.max_data,
+        stream_window: own.max_stream_data,
+        streams: own.max_streams,
+        ..StreamsConfig::default()
+    }
+}

@@ -1,0 +1,156 @@
+//! First packets: who may become a connection (PROTOCOL.md section 3).
+
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+use super::{ConnectionHandle, DatagramOutcome, DropReason, Endpoint};
+use crate::config::ClientPolicy;
+use crate::connection::{Connection, PendingResponse, Setup, negotiate, server_parameters};
+use crate::crypto::{PacketProtection, PublicKey};
+use crate::handshake::{Admission, Responder};
+use crate::id::{ConnectionId, Role};
+use crate::network::NetworkPath;
+use crate::wire::{LongHeader, LongPacket, Parameters, Refusal, RejectReason};
+
+/// How long a half-open connection waits for its client's first sealed packet.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A client whose first message opened and whose key the policy accepts.
+#[derive(Debug)]
+pub struct Incoming {
+    responder: Responder,
+    client_key: PublicKey,
+    parameters: Parameters,
+    header: LongHeader,
+    network_path: NetworkPath,
+}
+
+impl Incoming {
+    /// The client's static public key. The message may be a replay: the key is proved only when the connection
+    /// hears the client, which is when its first event comes.
+    #[must_use]
+    pub fn client_key(&self) -> PublicKey {
+        self.client_key
+    }
+
+    /// Where it came from.
+    #[must_use]
+    pub fn remote(&self) -> SocketAddr {
+        self.network_path.remote
+    }
+}
+
+impl Endpoint {
+    /// Makes a half-open connection of a client. `None` when there is no room, or nothing in common with it.
+    pub fn accept(&mut self, now: Instant, incoming: Incoming) -> Option<(ConnectionHandle, Connection)> {
+        let local = self.new_id();
+        let token = self.reset_key.token(&local);
+        let config = &self.config.transport;
+        let own = server_parameters(config, self.config.pin_profile, local, token, &incoming.parameters).ok()?;
+        let negotiated = negotiate(&own, &incoming.parameters, &own).ok()?;
+        let mut bytes = Vec::new();
+        own.write(&mut bytes);
+        let (message, secrets) = incoming.responder.answer(&bytes).ok()?;
+        let mut response = Vec::new();
+        let header = LongHeader { destination: incoming.header.source, source: local };
+        LongPacket::Response { header, message: &message }.write(&mut response);
+
+        let handle = self.routes.insert(local);
+        if !self.half_open.insert(now, handle) {
+            self.routes.remove(handle);
+            return None;
+        }
+        self.routes.set_initial(handle, incoming.header.destination, incoming.network_path.remote);
+        let setup = Setup {
+            role: Role::Server,
+            config: self.config.transport.clone(),
+            protection: PacketProtection::new(negotiated.suite, secrets.send, secrets.receive),
+            own,
+            peer: incoming.parameters,
+            negotiated,
+            network: incoming.network_path,
+            seed: self.prng.next_u64(),
+        };
+        let response = PendingResponse::new(response, now + CONFIRM_TIMEOUT);
+        Some((handle, Connection::server(now, setup, incoming.client_key, response)))
+    }
+
+    /// Forgets a client. It will try again and then give up.
+    pub fn refuse(&mut self, incoming: Incoming) {
+        drop(incoming);
+    }
+
+    pub(super) fn handle_initiate(
+        &mut self,
+        now: Instant,
+        network_path: NetworkPath,
+        header: LongHeader,
+        token: &[u8],
+        message: &[u8],
+    ) -> DatagramOutcome {
+        let remote = network_path.remote;
+        let has_cookie = self.cookies.is_valid(now, remote, &header.source, token);
+        match self.half_open.admit(now, has_cookie) {
+            Admission::Proceed => self.open_initiate(network_path, header, message),
+            Admission::DemandCookie => {
+                self.stats.cookies += 1;
+                let token = self.cookies.make(now, remote, &header.source);
+                answer(&LongPacket::Cookie { header: back(header), token: &token })
+            }
+            Admission::Busy => answer(&LongPacket::Reject { header: back(header), reason: RejectReason::Busy }),
+        }
+    }
+
+    fn open_initiate(&mut self, network_path: NetworkPath, header: LongHeader, message: &[u8]) -> DatagramOutcome {
+        let Ok((responder, client_key, bytes)) =
+            Responder::open(self.prng.bytes(), &self.config.secret_key, message)
+        else {
+            return answer(&LongPacket::Reject { header: back(header), reason: RejectReason::Unopened });
+        };
+        let parameters = match Parameters::parse_from_client(&bytes) {
+            Ok(parameters) if parameters.connection_id == header.source => parameters,
+            Ok(_) | Err(_) => return DatagramOutcome::Dropped(DropReason::Parameters),
+        };
+        let is_listed = match &self.config.accept {
+            Some(ClientPolicy::Any) => true,
+            Some(ClientPolicy::Listed(keys)) => keys.contains(&client_key),
+            None => false,
+        };
+        if !is_listed {
+            self.stats.refused += 1;
+            return self.refusal(header, responder, 1, "this client's public key is not on the server's list");
+        }
+        if self.routes.len() >= self.config.connections {
+            return self.refusal(header, responder, 2, "the server has as many connections as it may have");
+        }
+        DatagramOutcome::Incoming(Box::new(Incoming { responder, client_key, parameters, header, network_path }))
+    }
+
+    /// A RESPONSE that only says why not: authenticated, and nothing is kept.
+    fn refusal(&mut self, header: LongHeader, responder: Responder, code: u8, reason: &str) -> DatagramOutcome {
+        let id = self.new_id();
+        let mut bytes = Vec::new();
+        Refusal { connection_id: id, code, reason: reason.to_owned() }.write(&mut bytes);
+        match responder.answer(&bytes) {
+            Ok((message, _)) => answer(&LongPacket::Response {
+                header: LongHeader { destination: header.source, source: id },
+                message: &message,
+            }),
+            Err(_) => DatagramOutcome::Dropped(DropReason::Parameters),
+        }
+    }
+}
+
+/// The header of a stateless answer: it echoes the client's random destination, which nobody off the path knows.
+fn back(header: LongHeader) -> LongHeader {
+    let echo: ConnectionId = header.destination;
+    LongHeader { destination: header.source, source: echo }
+}
+
+fn answer(packet: &LongPacket<'_>) -> DatagramOutcome {
+    let mut datagram = Vec::new();
+    packet.write(&mut datagram);
+    DatagramOutcome::Answer(datagram)
+}
