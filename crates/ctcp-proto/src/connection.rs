@@ -32,27 +32,34 @@ mod stats;
 mod timers;
 mod transmit;
 
+use core::fmt;
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 
-use ctcp_base::Instant;
+use ctcp_base::{Instant, Prng};
 
-use crate::code::{CodedReceiver, CodedSender};
+use crate::code::{CodedReceiver, CodedSender, SendCode};
 use crate::config::TransportConfig;
 use crate::crypto::{PacketProtection, PublicKey};
-use crate::network::{Ecn, NetworkPath, Transmit};
 use crate::error::{CloseReason, ConnectionError, TransportError};
 use crate::event::{EndpointEvent, Event};
-use crate::id::{ConnectionId, Role, StreamId};
+use crate::id::{ConnectionId, PacketNumber, Role, StreamId};
+use crate::network::{Ecn, NetworkPath, Transmit};
 use crate::path::Path;
 use crate::profile::Profile;
-use crate::stream::{OpenError, ReadError, ReadOutcome, StreamEvent, Streams, WriteError};
+use crate::stream::{Control, OpenError, ReadError, ReadOutcome, StreamEvent, Streams, UnknownStream, WriteError};
+use crate::wire::Parameters;
 
-pub(crate) use close::Ending;
+use close::Ending;
+pub(crate) use contents::Contents;
 pub(crate) use handshaking::ClientHandshake;
+use migration::Migration;
 pub(crate) use negotiation::{Negotiated, client_parameters, negotiate, server_parameters};
+use receive::Received;
+use stats::Counts;
 pub use stats::{ConnectionStats, RttStats};
 pub use timers::TimerKind;
+use timers::Timers;
 
 /// A connection to one peer.
 ///
@@ -65,20 +72,20 @@ pub use timers::TimerKind;
 ///      Over <-------------------+    +-- Endpoint::accept       ---------+
 ///            idle time-out, stateless reset
 /// ```
-#[derive(Debug)]
 pub struct Connection {
     role: Role,
     config: TransportConfig,
     state: State,
     local_id: ConnectionId,
     peer_key: PublicKey,
+    /// For the connection's own random numbers.
+    seed: u64,
     /// The latest time we were told, so that a smaller one cannot do harm.
     now: Instant,
     events: VecDeque<Event>,
     endpoint_events: VecDeque<EndpointEvent>,
 }
 
-#[derive(Debug)]
 enum State {
     /// A client that waits for the RESPONSE.
     Handshaking(Box<ClientHandshake>),
@@ -89,7 +96,6 @@ enum State {
 }
 
 /// What exists only while the connection is up.
-#[derive(Debug)]
 pub(crate) struct Established {
     role: Role,
     config: TransportConfig,
@@ -98,28 +104,98 @@ pub(crate) struct Established {
     negotiated: Negotiated,
     protection: PacketProtection,
     path: Path,
+    migration: Migration,
     sender: CodedSender,
     receiver: CodedReceiver,
     streams: Streams,
-    /// A server's RESPONSE while it may have to be sent again, and whether it must be sent now.
+    /// A server's RESPONSE until its client is confirmed.
     response: Option<PendingResponse>,
     /// The peer was heard under the connection's keys.
     is_confirmed: bool,
-    /// PINGs owed: to confirm, to keep alive, to probe.
+    /// The endpoint must still be told of it.
+    is_newly_confirmed: bool,
+    /// A PING is owed: to confirm, to keep alive, to ask whether the peer is there.
     ping: bool,
-    counts: stats::Counts,
-    timers: timers::Timers,
-    /// Control frames read from the streams that did not fit, and those lost with a packet are asked for again
-    /// by the streams themselves.
-    pending_control: Option<crate::stream::Control>,
+    /// The number of the packet whose ACK told last what the decoder has: an older one is out of date.
+    newest_report: Option<PacketNumber>,
+    /// A control frame of the streams that did not fit yet.
+    pending_control: Option<Control>,
+    counts: Counts,
+    timers: Timers,
+    /// For what the peer must not guess.
+    prng: Prng,
 }
 
+/// What a handshake leads to.
 #[derive(Debug)]
-struct PendingResponse {
+pub(crate) struct Setup {
+    pub(crate) role: Role,
+    pub(crate) config: TransportConfig,
+    pub(crate) own: Parameters,
+    pub(crate) peer: Parameters,
+    pub(crate) negotiated: Negotiated,
+    pub(crate) protection: PacketProtection,
+    pub(crate) network: NetworkPath,
+    pub(crate) seed: u64,
+}
+
+/// A server's RESPONSE while it may have to be sent again.
+#[derive(Debug)]
+pub(crate) struct PendingResponse {
     datagram: Vec<u8>,
     is_due: bool,
     /// When the client must have shown its first sealed packet.
     deadline: Instant,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            State::Handshaking(_) => "handshaking",
+            State::Established(_) => "established",
+            State::Ending(_) => "ending",
+            State::Over => "over",
+        };
+        formatter.debug_struct("Connection").field("role", &self.role).field("state", &state).finish_non_exhaustive()
+    }
+}
+
+impl PendingResponse {
+    pub(crate) fn new(datagram: Vec<u8>, deadline: Instant) -> Self {
+        Self { datagram, is_due: true, deadline }
+    }
+}
+
+impl Established {
+    fn new(now: Instant, setup: Setup) -> Self {
+        let Setup { role, config, own, peer, negotiated, protection, network, seed } = setup;
+        let profile = negotiated.profile;
+        let code = SendCode::new(profile.code, profile.redundancy, negotiated.code);
+        let window = usize::try_from(negotiated.window).unwrap_or(usize::MAX);
+        let symbol_size = negotiated.symbol_size_max;
+        Self {
+            role,
+            config,
+            local_id: own.connection_id,
+            remote_id: peer.connection_id,
+            protection,
+            path: Path::new(now, network, profile, negotiated.datagram_size_max),
+            migration: Migration::default(),
+            sender: CodedSender::new(code, symbol_size, window, negotiated.peer_window),
+            receiver: CodedReceiver::new(symbol_size, window),
+            streams: negotiation::streams(role, &own, &peer),
+            response: None,
+            is_confirmed: false,
+            is_newly_confirmed: false,
+            ping: false,
+            newest_report: None,
+            pending_control: None,
+            counts: Counts::default(),
+            timers: Timers::new(now),
+            prng: Prng::new(seed),
+            negotiated,
+        }
+    }
 }
 
 impl Connection {
@@ -128,26 +204,30 @@ impl Connection {
         config: TransportConfig,
         local_id: ConnectionId,
         handshake: ClientHandshake,
+        seed: u64,
     ) -> Self {
         let peer_key = handshake.server_key();
-        Self::with_state(now, Role::Client, config, local_id, peer_key, State::Handshaking(Box::new(handshake)))
+        let state = State::Handshaking(Box::new(handshake));
+        Self { role: Role::Client, config, state, local_id, peer_key, seed, now, ..Self::blank() }
     }
 
-    fn with_state(
-        now: Instant,
-        role: Role,
-        config: TransportConfig,
-        local_id: ConnectionId,
-        peer_key: PublicKey,
-        state: State,
-    ) -> Self {
+    pub(crate) fn server(now: Instant, setup: Setup, peer_key: PublicKey, response: PendingResponse) -> Self {
+        let (config, local_id) = (setup.config.clone(), setup.own.connection_id);
+        let mut established = Established::new(now, setup);
+        established.response = Some(response);
+        let state = State::Established(Box::new(established));
+        Self { role: Role::Server, config, state, local_id, peer_key, now, ..Self::blank() }
+    }
+
+    fn blank() -> Self {
         Self {
-            role,
-            config,
-            state,
-            local_id,
-            peer_key,
-            now,
+            role: Role::Client,
+            config: TransportConfig::default(),
+            state: State::Over,
+            local_id: ConnectionId::default(),
+            peer_key: PublicKey([0; 32]),
+            seed: 0,
+            now: Instant::ZERO,
             events: VecDeque::new(),
             endpoint_events: VecDeque::new(),
         }
@@ -169,8 +249,9 @@ impl Connection {
                 self.apply_handshake(now, network_path, step);
             }
             State::Established(established) => match established.handle_datagram(now, network_path, ecn, datagram) {
-                Ok(None) => self.drain_established(),
-                Ok(Some(close)) => self.on_closed_by_peer(now, close),
+                Ok(Received::Handled) => self.drain_established(),
+                Ok(Received::Closed(close)) => self.on_closed_by_peer(now, close),
+                Ok(Received::Reset) => self.end(ConnectionError::Reset),
                 Err(fault) => self.on_fault(now, fault),
             },
             State::Ending(ending) => ending.handle_datagram(now),
@@ -213,7 +294,7 @@ impl Connection {
         let now = self.advance(now);
         buffer.clear();
         match &mut self.state {
-            State::Handshaking(handshake) => handshake.poll_transmit(now, &self.local_id, buffer),
+            State::Handshaking(handshake) => handshake.poll_transmit(now, buffer),
             State::Established(established) => match established.poll_transmit(now, buffer) {
                 Ok(transmit) => transmit,
                 Err(fault) => {
@@ -244,7 +325,7 @@ impl Connection {
     pub fn poll_timeout(&self) -> Option<(Instant, TimerKind)> {
         match &self.state {
             State::Handshaking(handshake) => Some(handshake.next_timeout()),
-            State::Established(established) => established.next_timeout(self.now),
+            State::Established(established) => established.next_timeout(),
             State::Ending(ending) => Some((ending.deadline(), TimerKind::Close)),
             State::Over => None,
         }
@@ -253,9 +334,9 @@ impl Connection {
     /// Opens a bidirectional stream. The peer learns of it with its first byte.
     ///
     /// # Errors
-    /// When the peer allows no more now, or the connection is not up.
+    /// When the peer allows no more now ([`Event::StreamsAvailable`] follows), as none before [`Event::Connected`].
     pub fn open(&mut self) -> Result<StreamId, OpenError> {
-        self.streams().ok_or(OpenError::NotConnected)?.open()
+        self.streams().ok_or(OpenError::LimitReached)?.open()
     }
 
     /// The next stream that the peer opened.
@@ -292,16 +373,16 @@ impl Connection {
     ///
     /// # Errors
     /// When there is no such stream.
-    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
-        self.streams().ok_or(WriteError::UnknownStream)?.reset(id, code)
+    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
+        self.streams().ok_or(UnknownStream)?.reset(id, code)
     }
 
     /// Says that we read no more of the stream; the peer's writer gets an error with `code`.
     ///
     /// # Errors
     /// When there is no such stream.
-    pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), ReadError> {
-        self.streams().ok_or(ReadError::UnknownStream)?.stop(id, code)
+    pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
+        self.streams().ok_or(UnknownStream)?.stop(id, code)
     }
 
     /// Which side we are.
@@ -363,8 +444,9 @@ impl Connection {
     /// Carries what the parts have to tell to the application and the endpoint.
     fn drain_established(&mut self) {
         let State::Established(established) = &mut self.state else { return };
-        if established.take_newly_confirmed() {
+        if core::mem::take(&mut established.is_newly_confirmed) && self.role == Role::Server {
             self.endpoint_events.push_back(EndpointEvent::Confirmed);
+            self.events.push_back(Event::Connected);
         }
         while let Some(event) = established.streams.poll_event() {
             self.events.push_back(match event {

@@ -97,7 +97,7 @@ impl fmt::Display for StreamId {
 }
 
 /// A connection id of 0 to 20 bytes (RFC 8999).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId {
     length: u8,
     bytes: [u8; Self::MAX],

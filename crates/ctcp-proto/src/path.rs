@@ -2,4 +2,7 @@
 #![allow(dead_code, reason = "the connection that joins these policies grows on top of them")]
 
 pub(crate) mod mtu;
+mod state;
 pub(crate) mod validation;
+
+pub(crate) use state::Path;

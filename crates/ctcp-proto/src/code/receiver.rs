@@ -103,7 +103,7 @@ fn range(first: SymbolIndex, length: u16) -> Result<SymbolRange, TransportError>
 
 fn fault(error: DecodeError) -> TransportError {
     match error {
-        DecodeError::OutOfWindow => {
+        DecodeError::OutsideWindow => {
             TransportError::new(TransportErrorCode::SymbolWindow, "a symbol beyond the window")
         }
         _ => TransportError::new(TransportErrorCode::ProtocolViolation, "a combination that cannot be decoded"),

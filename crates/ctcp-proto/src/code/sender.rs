@@ -6,7 +6,7 @@ use ctcp_coding::{Encoder, SymbolRange, coefficients};
 use super::{Choice, Feedback, SendCode, Sent, Situation};
 use crate::id::SymbolIndex;
 use crate::stream::Streams;
-use crate::wire::{COMBINATION_HEADER_MAX, DatagramBuilder, Frame};
+use crate::wire::{COMBINATION_OVERHEAD_MAX, DatagramBuilder, Frame};
 
 /// Density threshold of our coefficients: 15, never zero (RFC 8681 section 3.6).
 const DENSITY: u8 = 15;
@@ -85,7 +85,7 @@ impl CodedSender {
         builder: &mut DatagramBuilder,
         situation: &Situation,
     ) -> Option<Sent> {
-        let room = builder.remaining().saturating_sub(COMBINATION_HEADER_MAX);
+        let room = builder.remaining().saturating_sub(COMBINATION_OVERHEAD_MAX);
         let index = match choice {
             Choice::NewSymbol => self.write_new(symbol_size.min(room), streams, builder)?,
             Choice::Again(index) => self.write_again(index, room, builder)?,

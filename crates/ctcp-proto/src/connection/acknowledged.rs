@@ -4,15 +4,12 @@
 
 use ctcp_base::Instant;
 
-use super::{Established, TransportError};
+use super::{Contents, Established, TransportError};
 use crate::code::Feedback;
-use crate::congestion::{Acked, Lost, TimedOut};
 use crate::error::TransportErrorCode;
 use crate::id::PacketNumber;
 use crate::recovery::sent::{AckedPacket, LostPacket};
 use crate::wire::AckFrame;
-
-use super::contents::Contents;
 
 impl Established {
     /// `carrier` is the number of the packet that brought the ACK.
@@ -29,20 +26,21 @@ impl Established {
             return Err(TransportError::new(TransportErrorCode::ProtocolViolation, "an ACK of symbols never sent"));
         }
         let mut acked = core::mem::take(&mut self.path.acked_scratch);
-        let summary = self.path.sent.on_ack(now, ack.ranges(), &mut acked).map_err(|_| {
+        let summary = self.path.sent.on_ack(now, ack.ranges.iter(), &mut acked).map_err(|_| {
             TransportError::new(TransportErrorCode::ProtocolViolation, "an ACK of packets never sent")
         })?;
         if let Some(sent) = summary.rtt_sample_from {
             self.path.on_rtt_sample(now, now - sent, ack.delay.min(self.negotiated.peer_max_ack_delay));
         }
         if summary.has_ack_eliciting {
-            self.path.on_forward_progress(now);
+            self.path.on_progress(now);
         }
         for packet in acked.drain(..) {
             self.on_packet_acked(now, packet);
         }
         self.path.acked_scratch = acked;
         self.detect_losses(now);
+        self.path.finish_ack(now);
         if self.newest_report.is_none_or(|newest| carrier > newest) {
             self.newest_report = Some(carrier);
             self.take_feedback(ack);
@@ -51,11 +49,8 @@ impl Established {
     }
 
     fn on_packet_acked(&mut self, now: Instant, acked: AckedPacket<Contents>) {
-        let AckedPacket { packet, was_expired, was_lost } = acked;
-        let contents = &packet.contents;
-        if contents.key_phase == self.protection.send_phase() {
-            self.protection.on_acked_in_current_phase();
-        }
+        let contents = &acked.packet.contents;
+        self.protection.on_acked(self.path.id, acked.packet.number);
         if let Some(largest) = contents.largest_acked {
             self.path.acks.on_ack_of_ack(largest);
         }
@@ -64,32 +59,17 @@ impl Established {
         }
         if let Some(size) = contents.mtu_probe {
             self.path.mtu.on_probe_acked(now, size);
-            return;
+            self.path.on_datagram_size();
         }
-        match was_lost {
-            Some(spurious) => {
+        match (acked.was_lost, contents.combination) {
+            (Some(spurious), _) => {
                 self.counts.spurious_losses += 1;
-                self.path.losses.on_spurious_loss(now, spurious, &self.path.rtt);
-                self.path.loss_average.on_spurious_loss(spurious.outcomes_since);
+                self.path.on_spurious_loss(now, spurious);
             }
-            None if packet.in_flight => self.path.loss_average.on_ack(),
-            None => {}
+            (None, Some(sent)) if !acked.was_expired => self.sender.on_acked(&sent),
+            (None, _) => {}
         }
-        if let Some(sent) = contents.combination.filter(|_| !was_expired && was_lost.is_none()) {
-            self.sender.on_acked(&sent);
-        }
-        if packet.in_flight {
-            self.path.mtu.on_packet_acked(packet.size);
-            let view = self.path.view(now);
-            self.path.controller.on_ack(&Acked {
-                now,
-                number: packet.number,
-                sent_time: packet.time,
-                size: packet.size,
-                path: view,
-                is_app_limited: self.path.is_app_limited,
-            });
-        }
+        self.path.on_acked(now, &acked);
     }
 
     /// Declares packets lost and tells those who care. Coded data is not sent again: only the count of degrees of
@@ -105,43 +85,27 @@ impl Established {
     }
 
     fn on_packet_lost(&mut self, now: Instant, lost: LostPacket<Contents>) {
-        let LostPacket { packet, was_expired } = lost;
-        if let Some(size) = packet.contents.mtu_probe {
+        let contents = &lost.packet.contents;
+        for control in &contents.control {
+            self.streams.on_control_lost(control);
+        }
+        if let Some(size) = contents.mtu_probe {
             self.path.mtu.on_probe_lost(now, size);
             return;
         }
-        for control in &packet.contents.control {
-            self.streams.on_control_lost(control);
+        if let Some(sent) = contents.combination {
+            self.sender.on_lost(&sent, lost.was_expired);
         }
-        if !packet.in_flight {
-            return;
+        if lost.packet.in_flight {
+            self.counts.packets_lost += 1;
+            self.path.on_lost(now, &lost.packet);
         }
-        self.counts.packets_lost += 1;
-        self.path.loss_average.on_loss();
-        self.path.mtu.on_packet_lost(now, packet.size);
-        if let Some(sent) = packet.contents.combination {
-            self.sender.on_lost(&sent, was_expired);
-        }
-        let view = self.path.view(now);
-        self.path.controller.on_loss(&Lost {
-            now,
-            number: packet.number,
-            sent_time: packet.time,
-            size: packet.size,
-            path: view,
-        });
-    }
-
-    /// Algorithm 2: nothing was acknowledged for gamma RTT, so what was known of the path is void.
-    pub(super) fn on_retransmission_timeout(&mut self, now: Instant) {
-        self.path.loss_average.on_timeout();
-        let view = self.path.view(now);
-        self.path.controller.on_timeout(&TimedOut { now, path: view });
     }
 
     /// Packets older than 1.5 RTT are not counted in flight any more (CTCP section 4.5).
     pub(super) fn expire_old_packets(&mut self, now: Instant) {
-        let Some(before) = self.path.expiry_threshold(now) else { return };
+        let Some(age) = self.path.expiry_age() else { return };
+        let before = now.saturating_back(age);
         while let Some(packet) = self.path.sent.poll_expired(before) {
             if let Some(sent) = &packet.contents.combination {
                 self.sender.on_expired(sent);

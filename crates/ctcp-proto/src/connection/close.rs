@@ -89,7 +89,7 @@ impl Connection {
 
 impl Established {
     fn ending(&self, now: Instant, datagram: Vec<u8>) -> Ending {
-        let drain: Duration = self.probe_interval().saturating_mul(3);
+        let drain: Duration = self.path.probe_interval().saturating_mul(3);
         let remote = self.path.network.remote;
         Ending { is_due: !datagram.is_empty(), datagram, remote, deadline: now + drain, arrived: 0 }
     }

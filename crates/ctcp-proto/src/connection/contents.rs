@@ -13,7 +13,5 @@ pub(crate) struct Contents {
     /// The largest packet number that its ACK acknowledged.
     pub(crate) largest_acked: Option<u64>,
     /// The size it probed the path for.
-    pub(crate) mtu_probe: Option<u16>,
-    /// The key phase it was sealed under.
-    pub(crate) key_phase: bool,
+    pub(crate) mtu_probe: Option<u64>,
 }

@@ -6,7 +6,7 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::negotiation::negotiate;
-use super::{Connection, Established, State, TimerKind};
+use super::{Connection, Established, Setup, State, TimerKind};
 use crate::crypto::{PacketProtection, PublicKey};
 use crate::error::ConnectionError;
 use crate::event::{EndpointEvent, Event};
@@ -166,13 +166,20 @@ impl Connection {
             return self.end(ConnectionError::HandshakeFailed);
         };
         let network = NetworkPath { local: network_path.local, remote: handshake.remote };
-        let protection = PacketProtection::new(negotiated.suite, secrets.send, secrets.receive);
         if let Some(token) = negotiated.reset_token {
             self.endpoint_events.push_back(EndpointEvent::ResetToken { remote: network.remote, token });
         }
-        let own = handshake.parameters.clone();
-        let mut established = Established::new(now, self.role, &self.config, (&own, &server), negotiated, protection);
-        established.path.network = network;
+        let setup = Setup {
+            role: self.role,
+            config: self.config.clone(),
+            protection: PacketProtection::new(negotiated.suite, secrets.send, secrets.receive),
+            own: handshake.parameters.clone(),
+            peer: *server,
+            negotiated,
+            network,
+            seed: self.seed,
+        };
+        let mut established = Established::new(now, setup);
         established.is_confirmed = true;
         // The server may say nothing before it has heard us under the new keys.
         established.ping = true;

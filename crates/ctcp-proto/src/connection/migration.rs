@@ -16,14 +16,13 @@ const RESPONSES_MAX: usize = 4;
 const CHALLENGE_SIZE: u64 = 64;
 
 /// An address the peer may have moved to.
-#[derive(Debug)]
 pub(super) struct Candidate {
     network: NetworkPath,
     validation: PathValidation,
 }
 
 /// What the peer's challenges and moves ask for.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Migration {
     candidate: Option<Candidate>,
     responses: Vec<(NetworkPath, [u8; 8])>,
@@ -84,7 +83,7 @@ impl Established {
             return self.send_to(now, network, &Frame::PathResponse(data), buffer).map(Some);
         }
         let Some(candidate) = &self.migration.candidate else { return Ok(None) };
-        if !candidate.validation.wants_challenge(now) || !candidate.validation.can_send(CHALLENGE_SIZE) {
+        if !candidate.validation.wants_challenge() || !candidate.validation.can_send(CHALLENGE_SIZE) {
             return Ok(None);
         }
         let network = candidate.network;

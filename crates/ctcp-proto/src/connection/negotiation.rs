@@ -6,9 +6,9 @@ use crate::ack::receiver::MAX_ACK_DELAY;
 use crate::code::CodeLimits;
 use crate::config::TransportConfig;
 use crate::crypto::{ResetToken, Suite};
-use crate::id::ConnectionId;
+use crate::id::{ConnectionId, Role};
 use crate::profile::Profile;
-use crate::stream::{Limits, StreamsConfig};
+use crate::stream::{Streams, StreamsConfig};
 use crate::wire::Parameters;
 
 /// What holds for a connection.
@@ -30,8 +30,6 @@ pub(crate) struct Negotiated {
     pub(crate) peer_max_ack_delay: Duration,
     /// How we recognise that the server has forgotten us.
     pub(crate) reset_token: Option<ResetToken>,
-    /// What we may send on streams.
-    pub(crate) stream_limits: Limits,
 }
 
 /// Why two sides do not fit together.
@@ -105,20 +103,13 @@ pub(crate) fn negotiate(own: &Parameters, peer: &Parameters, answer: &Parameters
         },
         peer_max_ack_delay: peer.max_ack_delay,
         reset_token: peer.reset_token.map(ResetToken),
-        stream_limits: Limits {
-            max_data: peer.max_data,
-            max_stream_data: peer.max_stream_data,
-            max_streams: peer.max_streams,
-        },
     })
 }
 
-/// What the peer may send on streams.
-pub(crate) fn streams_config(own: &Parameters) -> StreamsConfig {
-    StreamsConfig {
-        connection_window: own.max_data,
-        stream_window: own.max_stream_data,
-        streams: own.max_streams,
-        ..StreamsConfig::default()
-    }
+/// The streams of a side that said `own` and heard `peer`.
+pub(crate) fn streams(role: Role, own: &Parameters, peer: &Parameters) -> Streams {
+    let Parameters { max_data, max_stream_data, max_streams, .. } = *own;
+    let mut streams = Streams::new(role, StreamsConfig { max_data, max_stream_data, max_streams });
+    streams.set_peer_limits(peer.max_data, peer.max_stream_data, peer.max_streams);
+    streams
 }

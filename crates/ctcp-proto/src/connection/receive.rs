@@ -3,11 +3,13 @@
 use ctcp_base::Instant;
 
 use super::{Established, TransportError};
+use crate::ack::receiver::EcnMark;
 use crate::crypto::OpenError;
+use crate::crypto::reset::is_reset;
 use crate::error::{CloseReason, TransportErrorCode};
 use crate::id::{PacketNumber, PathId};
 use crate::network::{Ecn, NetworkPath};
-use crate::wire::{Frame, frames, is_long_header};
+use crate::wire::{Frame, frames};
 
 /// What a datagram did to the connection.
 #[derive(Debug)]
@@ -28,7 +30,7 @@ impl Established {
         ecn: Option<Ecn>,
         datagram: &mut [u8],
     ) -> Result<Received, TransportError> {
-        if is_long_header(datagram) {
+        if datagram.first().is_some_and(|first| first & 0x80 != 0) {
             self.handle_repeated_handshake(network_path);
             return Ok(Received::Handled);
         }
@@ -71,7 +73,7 @@ impl Established {
             }
             OpenError::Malformed | OpenError::NotAuthentic => {
                 let is_reset =
-                    self.negotiated.reset_token.is_some_and(|token| crate::crypto::reset::is_reset(datagram, &token));
+                    self.negotiated.reset_token.is_some_and(|token| is_reset(datagram, &token));
                 Ok(if is_reset { Received::Reset } else { Received::Handled })
             }
         }
@@ -87,7 +89,7 @@ impl Established {
             self.is_newly_confirmed = true;
             self.response = None;
         }
-        self.on_network_path(now, network_path, is_newest, size as u64);
+        self.on_network_path(network_path, is_newest, size as u64);
     }
 
     fn handle_frames(
@@ -101,9 +103,7 @@ impl Established {
         let mut ack_eliciting = false;
         let mut is_news = false;
         for frame in frames(payload) {
-            let frame = frame.map_err(|_| {
-                TransportError::new(TransportErrorCode::FrameEncoding, "a frame that cannot be parsed")
-            })?;
+            let frame = frame?;
             ack_eliciting |= frame.is_ack_eliciting();
             match frame {
                 Frame::Padding(_) | Frame::Ping => {}
@@ -122,17 +122,26 @@ impl Established {
                 Frame::ResetStream { id, code, final_size } => self.streams.on_reset_stream(id, code, final_size)?,
                 Frame::StopSending { id, code } => self.streams.on_stop_sending(id, code)?,
                 Frame::PathChallenge(data) => self.on_path_challenge(network_path, data),
-                Frame::PathResponse(data) => self.on_path_response(now, network_path, data),
+                Frame::PathResponse(data) => self.on_path_response(now, data),
                 Frame::Close { by_application, code, reason } => {
                     return Ok(Received::Closed(CloseReason { by_application, code, reason: reason.to_owned() }));
                 }
             }
         }
-        self.path.acks.on_packet(now, number.0, ack_eliciting, ecn.into());
+        self.path.acks.on_packet(now, number.0, ack_eliciting, mark_of(ecn));
         if is_news {
             // A repair ended a stall: the sender should know at once that nothing is missing any more.
             self.path.acks.on_news(now);
         }
         Ok(Received::Handled)
+    }
+}
+
+fn mark_of(ecn: Option<Ecn>) -> EcnMark {
+    match ecn {
+        None | Some(Ecn::NotCapable) => EcnMark::NotEct,
+        Some(Ecn::Ect0) => EcnMark::Ect0,
+        Some(Ecn::Ect1) => EcnMark::Ect1,
+        Some(Ecn::Ce) => EcnMark::Ce,
     }
 }

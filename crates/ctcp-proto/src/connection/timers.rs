@@ -146,7 +146,7 @@ impl Established {
 
     /// Only a client asks: a server has nobody to reconnect to.
     fn silence_deadline(&self) -> Option<Instant> {
-        if self.role != Role::Client || self.ping || !self.streams.has_open_streams() {
+        if self.role != Role::Client || self.ping || self.streams.open_streams() == 0 {
             return None;
         }
         let interval = SILENCE.max(2 * self.path.rtt.smoothed());

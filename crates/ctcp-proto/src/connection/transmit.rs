@@ -10,7 +10,7 @@ use crate::error::TransportErrorCode;
 use crate::network::Transmit;
 use crate::recovery::sent::SentPacket;
 use crate::stream::Control;
-use crate::wire::{AckFrame, DatagramBuilder, Frame, symbol_size_for_datagram};
+use crate::wire::{AckFrame, AckRanges, DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
 
 /// Room for an ACK in a packet: enough for the longest lists, and it leaves a symbol worth sending behind it.
 const ACK_SIZE_MAX: usize = 700;
@@ -44,26 +44,28 @@ impl Established {
     }
 
     /// Opens a packet of the path for frames; at most `size_max` bytes with its tag.
-    pub(super) fn open_builder(&mut self, buffer: Vec<u8>, size_max: usize) -> DatagramBuilder {
-        let largest_acked = self.path.sent.largest_acked();
-        let number = self.path.sent.next_number();
-        let key_phase = self.protection.send_phase();
-        DatagramBuilder::short(buffer, size_max, key_phase, &self.remote_id, self.path.id, number, largest_acked)
+    pub(super) fn open_builder(&self, buffer: Vec<u8>, size_max: usize) -> DatagramBuilder {
+        let packet = NewPacket {
+            destination: self.remote_id,
+            path: self.path.id,
+            packet_number: self.path.sent.next_number(),
+            largest_acked: self.path.sent.largest_acked(),
+        };
+        DatagramBuilder::short(buffer, size_max, packet)
     }
 
     /// Seals a packet that nobody keeps a record of.
     pub(super) fn seal(&mut self, builder: DatagramBuilder) -> Result<Vec<u8>, TransportError> {
-        let parts = builder.finish();
-        let mut datagram = parts.buffer;
+        let mut packet = builder.finish();
         let header = SealHeader {
-            start: 0,
-            destination_length: self.remote_id.as_bytes().len(),
-            path: self.path.id,
-            packet_number: parts.packet_number,
-            packet_number_length: parts.packet_number_length,
+            start: packet.start,
+            destination_length: packet.destination_length,
+            path: packet.path,
+            packet_number: packet.packet_number,
+            packet_number_length: packet.packet_number_length,
         };
-        match self.protection.seal(&mut datagram, header) {
-            Ok(()) => Ok(datagram),
+        match self.protection.seal(&mut packet.buffer, header) {
+            Ok(()) => Ok(packet.buffer),
             Err(_) => Err(TransportError::new(TransportErrorCode::AeadLimit, "the key is used up")),
         }
     }
@@ -73,15 +75,15 @@ impl Established {
         &mut self,
         now: Instant,
         builder: DatagramBuilder,
-        mut contents: Contents,
+        contents: Contents,
         buffer: &mut Vec<u8>,
     ) -> Result<Transmit, TransportError> {
         let ack_eliciting = builder.is_ack_eliciting();
         let number = self.path.sent.next_number();
-        contents.key_phase = self.protection.send_phase();
         *buffer = self.seal(builder)?;
         let size = buffer.len();
         let is_mtu_probe = contents.mtu_probe.is_some();
+        let delivery = self.path.delivery_snapshot(now);
         self.path.on_sent(
             now,
             SentPacket {
@@ -91,7 +93,7 @@ impl Established {
                 ack_eliciting,
                 in_flight: ack_eliciting,
                 is_mtu_probe,
-                delivery: self.path.delivery_snapshot(now),
+                delivery,
                 contents,
             },
         );
@@ -113,13 +115,15 @@ impl Established {
         now: Instant,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
-        if !self.path.can_send(now) {
+        if !self.path.has_window() || self.path.next_paced(now).is_some() {
             return Ok(None);
         }
         let Some(size) = self.path.mtu.poll_probe(now) else { return Ok(None) };
-        let mut builder = self.open_builder(core::mem::take(buffer), usize::from(size));
+        let length = usize::try_from(size).unwrap_or(usize::MAX);
+        let mut builder = self.open_builder(core::mem::take(buffer), length);
         builder.write(&Frame::Ping);
-        builder.pad_to(usize::from(size));
+        builder.pad_to(length);
+        self.path.mtu.on_probe_sent(size);
         let contents = Contents { mtu_probe: Some(size), ..Contents::default() };
         self.send(now, builder, contents, buffer).map(Some)
     }
@@ -134,14 +138,15 @@ impl Established {
             return Ok(None);
         }
         let mut contents = Contents::default();
-        let mut builder = self.open_builder(core::mem::take(buffer), usize::from(self.path.mtu.current()));
+        let datagram_size = usize::try_from(self.path.mtu.current()).unwrap_or(usize::MAX);
+        let mut builder = self.open_builder(core::mem::take(buffer), datagram_size);
         if ack_is_due || self.path.acks.has_news() {
             self.write_ack(now, &mut builder, &mut contents);
         }
         self.write_control(&mut builder, &mut contents);
         if let Some(choice) = choice {
-            let size = symbol_size_for_datagram(usize::from(self.path.mtu.current()));
-            let size = size.min(usize::from(self.negotiated.symbol_size_max));
+            let size = symbol_size_for_datagram(datagram_size, &self.remote_id);
+            let size = size.min(self.negotiated.symbol_size_max);
             contents.combination =
                 self.sender.write(choice, size, &mut self.streams, &mut builder, &situation);
         }
@@ -150,6 +155,7 @@ impl Established {
         }
         if builder.is_empty() {
             *buffer = builder.abandon();
+            buffer.clear();
             return Ok(None);
         }
         if builder.is_ack_eliciting() {
@@ -179,17 +185,17 @@ impl Established {
             return useful.or_else(|| self.sender.choose_probe());
         }
         if !self.path.has_window() {
-            self.path.is_app_limited = false;
+            self.path.set_app_limited(false);
             return None;
         }
         let Some(choice) = self.sender.choose(situation) else {
-            self.path.is_app_limited = true;
+            self.path.set_app_limited(true);
             if situation.has_data && !situation.has_room {
                 self.counts.window_stalls += 1;
             }
             return None;
         };
-        self.path.is_app_limited = false;
+        self.path.set_app_limited(false);
         if let Some(time) = self.path.next_paced(now) {
             self.timers.pacing = Some(time);
             return None;
@@ -199,15 +205,25 @@ impl Established {
 
     fn write_ack(&mut self, now: Instant, builder: &mut DatagramBuilder, contents: &mut Contents) {
         let acks = &self.path.acks;
-        let Some(largest) = acks.largest() else { return };
+        let Some(ranges) = AckRanges::from_descending(acks.ranges()) else { return };
         let report = self.receiver.report(INTERVALS_MAX);
-        let frame = AckFrame::new(self.path.id, acks.ranges(), acks.delay(now), report);
+        let frame = AckFrame {
+            path: self.path.id,
+            ranges,
+            delay: acks.delay(now),
+            oldest_undecoded: report.oldest_undecoded,
+            oldest_unseen: report.oldest_unseen,
+            known_end: report.known_end,
+            intervals: report.intervals,
+            reported_end: report.reported_end,
+            ecn: None,
+        };
         // A side that only receives would repeat its ranges for ever: now and then it asks for a confirmation.
         if acks.wants_confirmation(now) {
             builder.write(&Frame::Ping);
         }
         if builder.write_ack(&frame, ACK_SIZE_MAX) {
-            contents.largest_acked = Some(largest);
+            contents.largest_acked = acks.largest();
         }
     }
 

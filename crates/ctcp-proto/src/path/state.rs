@@ -16,11 +16,10 @@ use crate::recovery::delivery_rate::{DeliveryRate, DeliverySnapshot};
 use crate::recovery::loss::{INITIAL_LOSS, LossAverage, LossDetector, MU};
 use crate::recovery::pacer::Pacer;
 use crate::recovery::rtt::{INITIAL_RTT, RttEstimator};
-use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets};
+use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets, SpuriousLoss};
 use crate::recovery::timeout::{GAMMA, ProbeTimeout, RetransmissionTimeout};
 
 /// One way to the peer. Its addresses may change; its identity and packet numbers stay.
-#[derive(Debug)]
 pub(crate) struct Path {
     pub(crate) id: PathId,
     pub(crate) network: NetworkPath,
@@ -38,7 +37,7 @@ pub(crate) struct Path {
     pub(crate) replay: ReplayWindow,
     pub(crate) mtu: MtuDiscovery,
     /// The window had room, but there was nothing to send.
-    pub(crate) is_app_limited: bool,
+    is_app_limited: bool,
     /// Reused from ACK to ACK.
     pub(crate) acked_scratch: Vec<AckedPacket<Contents>>,
     pub(crate) lost_scratch: Vec<LostPacket<Contents>>,
@@ -120,9 +119,20 @@ impl Path {
         }
     }
 
-    /// A packet was acknowledged that counts.
+    /// A packet was acknowledged.
     pub(crate) fn on_acked(&mut self, now: Instant, acked: &AckedPacket<Contents>) {
         let packet = &acked.packet;
+        if !packet.in_flight {
+            return;
+        }
+        self.mtu.on_packet_acked(now, packet.size);
+        self.delivery.on_packet_acked(now, packet.delivery, packet.time, packet.size);
+        if acked.was_lost.is_some() {
+            return;
+        }
+        if !packet.is_mtu_probe {
+            self.loss_average.on_ack();
+        }
         self.controller.on_ack(&Acked {
             now,
             number: packet.number,
@@ -132,14 +142,22 @@ impl Path {
             largest_sent: self.largest_sent(),
             rtt: self.rtt.view(now),
             loss_average: self.loss_average.value(),
-            is_app_limited: packet.delivery.is_app_limited(),
+            is_app_limited: packet.delivery.is_app_limited,
             delivery_rate: self.delivery.maximum(),
             ecn_ce: false,
         });
     }
 
+    /// A packet that had been declared lost arrived after all.
+    pub(crate) fn on_spurious_loss(&mut self, now: Instant, spurious: SpuriousLoss) {
+        self.losses.on_spurious_loss(now, spurious, &self.rtt);
+        self.loss_average.on_spurious_loss(spurious.outcomes_since);
+    }
+
     /// A packet was lost that counts.
     pub(crate) fn on_lost(&mut self, now: Instant, packet: &SentPacket<Contents>) {
+        self.mtu.on_packet_lost(packet.size);
+        self.loss_average.on_loss();
         self.controller.on_loss(&Lost {
             now,
             number: packet.number,
@@ -186,6 +204,14 @@ impl Path {
     pub(crate) fn on_datagram_size(&mut self) {
         self.pacer.set_datagram_size(self.mtu.current());
         self.controller.on_datagram_size(self.mtu.current());
+    }
+
+    /// The window has room, but there is nothing to send; or there is again.
+    pub(crate) fn set_app_limited(&mut self, is_app_limited: bool) {
+        self.is_app_limited = is_app_limited;
+        if is_app_limited {
+            self.delivery.on_app_limited(self.sent.bytes_in_flight());
+        }
     }
 
     /// True when the congestion window takes another packet.

@@ -20,7 +20,8 @@ pub(crate) struct DeliverySnapshot {
     delivered: u64,
     delivered_time: Instant,
     first_sent_time: Instant,
-    is_app_limited: bool,
+    /// Whether the application had nothing more to send.
+    pub(crate) is_app_limited: bool,
 }
 
 impl DeliverySnapshot {
