@@ -70,7 +70,10 @@ impl TransportConfig {
             (self.blocks >= 1, "blocks is at least 1"),
             (self.datagram_size_max >= 1200, "datagram_size_max is at least 1200 bytes"),
             (!self.suites.is_empty(), "at least one AEAD suite is needed"),
-            (self.connection_credit < 1 << 60 && self.stream_credit < 1 << 60, "credits are below 2^60 bytes"),
+            (
+                self.connection_credit < 1 << 60 && self.stream_credit < 1 << 60,
+                "credits are below 2^60 bytes",
+            ),
             (self.streams < 1 << 60, "streams is below 2^60"),
         ];
         checks.into_iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, what)| Err(what))

@@ -47,7 +47,9 @@ use crate::id::{ConnectionId, PacketNumber, Role, StreamId};
 use crate::network::{Ecn, NetworkPath, Transmit};
 use crate::path::Path;
 use crate::profile::Profile;
-use crate::stream::{Control, OpenError, ReadError, ReadOutcome, StreamEvent, Streams, UnknownStream, WriteError};
+use crate::stream::{
+    Control, OpenError, ReadError, ReadOutcome, StreamEvent, Streams, UnknownStream, WriteError,
+};
 use crate::wire::Parameters;
 
 use close::Ending;
@@ -156,7 +158,11 @@ impl fmt::Debug for Connection {
             State::Ending(_) => "ending",
             State::Over => "over",
         };
-        formatter.debug_struct("Connection").field("role", &self.role).field("state", &state).finish_non_exhaustive()
+        formatter
+            .debug_struct("Connection")
+            .field("role", &self.role)
+            .field("state", &state)
+            .finish_non_exhaustive()
     }
 }
 
@@ -248,12 +254,14 @@ impl Connection {
                 let step = handshake.handle_datagram(now, datagram);
                 self.apply_handshake(now, network_path, step);
             }
-            State::Established(established) => match established.handle_datagram(now, network_path, ecn, datagram) {
-                Ok(Received::Handled) => self.drain_established(),
-                Ok(Received::Closed(close)) => self.on_closed_by_peer(now, close),
-                Ok(Received::Reset) => self.end(ConnectionError::Reset),
-                Err(fault) => self.on_fault(now, fault),
-            },
+            State::Established(established) => {
+                match established.handle_datagram(now, network_path, ecn, datagram) {
+                    Ok(Received::Handled) => self.drain_established(),
+                    Ok(Received::Closed(close)) => self.on_closed_by_peer(now, close),
+                    Ok(Received::Reset) => self.end(ConnectionError::Reset),
+                    Err(fault) => self.on_fault(now, fault),
+                }
+            }
             State::Ending(ending) => ending.handle_datagram(now),
             State::Over => {}
         }

@@ -25,13 +25,17 @@ mod profile;
 mod recovery;
 mod redundancy;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod trace;
 pub mod wire;
 
 pub use config::{ClientPolicy, EndpointConfig, TransportConfig};
 pub use connection::{Connection, ConnectionStats, RttStats, TimerKind};
 pub use crypto::{KeyError, PublicKey, SecretKey, Suite};
-pub use endpoint::{ConnectError, ConnectionHandle, DatagramOutcome, DropReason, Endpoint, EndpointStats, Incoming};
+pub use endpoint::{
+    ConnectError, ConnectionHandle, DatagramOutcome, DropReason, Endpoint, EndpointStats, Incoming,
+};
 pub use error::{CloseReason, ConnectionError, TransportError, TransportErrorCode};
 pub use event::{EndpointEvent, Event};
 pub use id::{ConnectionId, Direction, PacketNumber, PathId, Role, StreamId, SymbolIndex};

@@ -53,7 +53,11 @@ impl CodedReceiver {
 
     /// Takes a SOURCE, CODED or RECODED frame and hands every symbol that became known to the streams. True when
     /// some did.
-    pub(crate) fn handle(&mut self, frame: &Frame<'_>, streams: &mut Streams) -> Result<bool, TransportError> {
+    pub(crate) fn handle(
+        &mut self,
+        frame: &Frame<'_>,
+        streams: &mut Streams,
+    ) -> Result<bool, TransportError> {
         let (arrival, floor) = match *frame {
             Frame::Source { index, floor, symbol } => (self.decoder.handle_source(index, symbol), floor),
             Frame::Coded { first, length, density, key, floor, payload } => {
@@ -106,6 +110,8 @@ fn fault(error: DecodeError) -> TransportError {
         DecodeError::OutsideWindow => {
             TransportError::new(TransportErrorCode::SymbolWindow, "a symbol beyond the window")
         }
-        _ => TransportError::new(TransportErrorCode::ProtocolViolation, "a combination that cannot be decoded"),
+        _ => {
+            TransportError::new(TransportErrorCode::ProtocolViolation, "a combination that cannot be decoded")
+        }
     }
 }

@@ -53,7 +53,8 @@ impl CodedSender {
 
     /// True when another source symbol fits into the windows of both sides.
     pub(crate) fn has_room(&self) -> bool {
-        !self.encoder.is_full() && self.encoder.next_index() < self.peer_undecoded.saturating_add(self.peer_window)
+        !self.encoder.is_full()
+            && self.encoder.next_index() < self.peer_undecoded.saturating_add(self.peer_window)
     }
 
     /// Symbols the receiver may still lack.
@@ -89,7 +90,9 @@ impl CodedSender {
         let index = match choice {
             Choice::NewSymbol => self.write_new(symbol_size.min(room), streams, builder)?,
             Choice::Again(index) => self.write_again(index, room, builder)?,
-            Choice::Combination { first, length, key } => self.write_combination(first, length, key, room, builder)?,
+            Choice::Combination { first, length, key } => {
+                self.write_combination(first, length, key, room, builder)?
+            }
         };
         match choice {
             Choice::NewSymbol => self.counts.symbols += 1,
@@ -113,7 +116,8 @@ impl CodedSender {
     /// Takes the receiver's report; symbols it has decoded leave the window.
     pub(crate) fn on_feedback(&mut self, feedback: &Feedback<'_>) {
         self.code.on_feedback(feedback);
-        self.peer_undecoded = self.peer_undecoded.max(feedback.oldest_undecoded.min(self.encoder.next_index()));
+        self.peer_undecoded =
+            self.peer_undecoded.max(feedback.oldest_undecoded.min(self.encoder.next_index()));
         self.encoder.release_before(self.peer_undecoded);
     }
 

@@ -20,10 +20,16 @@ impl Established {
         ack: &AckFrame,
     ) -> Result<(), TransportError> {
         if ack.path != self.path.id {
-            return Err(TransportError::new(TransportErrorCode::ProtocolViolation, "an ACK of a path never opened"));
+            return Err(TransportError::new(
+                TransportErrorCode::ProtocolViolation,
+                "an ACK of a path never opened",
+            ));
         }
         if ack.oldest_undecoded > self.sender.next_index() || ack.known_end > self.sender.next_index() {
-            return Err(TransportError::new(TransportErrorCode::ProtocolViolation, "an ACK of symbols never sent"));
+            return Err(TransportError::new(
+                TransportErrorCode::ProtocolViolation,
+                "an ACK of symbols never sent",
+            ));
         }
         let mut acked = core::mem::take(&mut self.path.acked_scratch);
         let summary = self.path.sent.on_ack(now, ack.ranges.iter(), &mut acked).map_err(|_| {

@@ -96,7 +96,8 @@ impl Established {
 
     /// A sealed CLOSE; empty when even that cannot be sealed.
     fn seal_close(&mut self, close: &CloseReason) -> Vec<u8> {
-        let cut = (0..=REASON_MAX.min(close.reason.len())).rev().find(|&end| close.reason.is_char_boundary(end));
+        let cut =
+            (0..=REASON_MAX.min(close.reason.len())).rev().find(|&end| close.reason.is_char_boundary(end));
         let reason = &close.reason[..cut.unwrap_or(0)];
         let mut builder = self.open_builder(Vec::new(), crate::wire::DATAGRAM_SIZE_MIN);
         builder.write(&Frame::Close { by_application: close.by_application, code: close.code, reason });

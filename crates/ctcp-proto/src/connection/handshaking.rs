@@ -13,7 +13,9 @@ use crate::event::{EndpointEvent, Event};
 use crate::handshake::{Initiator, Secrets};
 use crate::id::ConnectionId;
 use crate::network::{NetworkPath, Transmit};
-use crate::wire::{LongHeader, LongPacket, Parameters, Peek, RejectReason, ServerAnswer, VERSION, VersionNegotiation, peek};
+use crate::wire::{
+    LongHeader, LongPacket, Parameters, Peek, RejectReason, ServerAnswer, VERSION, VersionNegotiation, peek,
+};
 
 /// First and longest interval between two INITIATEs.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
@@ -131,7 +133,8 @@ impl ClientHandshake {
     fn handle_other_version(&self, datagram: &[u8]) -> Step {
         match VersionNegotiation::parse(datagram) {
             Ok(list)
-                if list.source == self.destination.as_bytes() && list.versions().all(|version| version != VERSION) =>
+                if list.source == self.destination.as_bytes()
+                    && list.versions().all(|version| version != VERSION) =>
             {
                 Step::Failed(ConnectionError::VersionMismatch)
             }

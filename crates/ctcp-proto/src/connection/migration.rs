@@ -45,7 +45,9 @@ impl Established {
             return;
         }
         match &mut self.migration.candidate {
-            Some(candidate) if candidate.network.remote == network.remote => candidate.validation.on_received(size),
+            Some(candidate) if candidate.network.remote == network.remote => {
+                candidate.validation.on_received(size)
+            }
             _ if is_newest => {
                 let mut validation = PathValidation::new();
                 validation.on_received(size);
@@ -88,8 +90,7 @@ impl Established {
         }
         let network = candidate.network;
         let challenge = self.prng.next_u64();
-        let transmit =
-            self.send_to(now, network, &Frame::PathChallenge(challenge.to_be_bytes()), buffer)?;
+        let transmit = self.send_to(now, network, &Frame::PathChallenge(challenge.to_be_bytes()), buffer)?;
         let interval = self.path.probe_interval();
         if let Some(candidate) = &mut self.migration.candidate {
             candidate.validation.on_sent(transmit.size as u64);

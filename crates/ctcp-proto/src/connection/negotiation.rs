@@ -82,7 +82,11 @@ pub(crate) fn server_parameters(
 }
 
 /// What holds for the side that said `own` and heard `peer`; `answer` is the server's of the two.
-pub(crate) fn negotiate(own: &Parameters, peer: &Parameters, answer: &Parameters) -> Result<Negotiated, Mismatch> {
+pub(crate) fn negotiate(
+    own: &Parameters,
+    peer: &Parameters,
+    answer: &Parameters,
+) -> Result<Negotiated, Mismatch> {
     let suite = answer.aead_suites.first().and_then(|&number| Suite::from_number(number));
     let suite = suite.filter(|suite| own.aead_suites.contains(&suite.number())).ok_or(Mismatch::Suite)?;
     let smaller = |mine: u64, theirs: u64| u16::try_from(mine.min(theirs)).unwrap_or(u16::MAX);

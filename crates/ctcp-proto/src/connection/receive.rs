@@ -43,7 +43,10 @@ impl Established {
             Err(error) => return self.handle_unopened(error, datagram),
         };
         if opened.path != self.path.id {
-            return Err(TransportError::new(TransportErrorCode::ProtocolViolation, "a path that was never opened"));
+            return Err(TransportError::new(
+                TransportErrorCode::ProtocolViolation,
+                "a path that was never opened",
+            ));
         }
         let is_newest = self.path.replay.largest().is_none_or(|largest| opened.packet_number > largest);
         if !self.path.replay.insert(opened.packet_number) {
@@ -65,15 +68,15 @@ impl Established {
     fn handle_unopened(&mut self, error: OpenError, datagram: &[u8]) -> Result<Received, TransportError> {
         self.counts.datagrams_dropped += 1;
         match error {
-            OpenError::ReservedBits => {
-                Err(TransportError::new(TransportErrorCode::ProtocolViolation, "reserved bits of the header are set"))
-            }
+            OpenError::ReservedBits => Err(TransportError::new(
+                TransportErrorCode::ProtocolViolation,
+                "reserved bits of the header are set",
+            )),
             OpenError::LimitReached => {
                 Err(TransportError::new(TransportErrorCode::AeadLimit, "too many packets did not open"))
             }
             OpenError::Malformed | OpenError::NotAuthentic => {
-                let is_reset =
-                    self.negotiated.reset_token.is_some_and(|token| is_reset(datagram, &token));
+                let is_reset = self.negotiated.reset_token.is_some_and(|token| is_reset(datagram, &token));
                 Ok(if is_reset { Received::Reset } else { Received::Handled })
             }
         }
@@ -119,12 +122,18 @@ impl Established {
                 Frame::MaxData(credit) => self.streams.on_max_data(credit)?,
                 Frame::MaxStreamData { id, credit } => self.streams.on_max_stream_data(id, credit)?,
                 Frame::MaxStreams(count) => self.streams.on_max_streams(count)?,
-                Frame::ResetStream { id, code, final_size } => self.streams.on_reset_stream(id, code, final_size)?,
+                Frame::ResetStream { id, code, final_size } => {
+                    self.streams.on_reset_stream(id, code, final_size)?
+                }
                 Frame::StopSending { id, code } => self.streams.on_stop_sending(id, code)?,
                 Frame::PathChallenge(data) => self.on_path_challenge(network_path, data),
                 Frame::PathResponse(data) => self.on_path_response(now, data),
                 Frame::Close { by_application, code, reason } => {
-                    return Ok(Received::Closed(CloseReason { by_application, code, reason: reason.to_owned() }));
+                    return Ok(Received::Closed(CloseReason {
+                        by_application,
+                        code,
+                        reason: reason.to_owned(),
+                    }));
                 }
             }
         }

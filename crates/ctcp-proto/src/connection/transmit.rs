@@ -128,7 +128,11 @@ impl Established {
         self.send(now, builder, contents, buffer).map(Some)
     }
 
-    fn transmit_frames(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Result<Option<Transmit>, TransportError> {
+    fn transmit_frames(
+        &mut self,
+        now: Instant,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Transmit>, TransportError> {
         let situation = self.situation();
         let choice = self.choose(now, &situation);
         let must_ping = self.ping || (self.timers.probes_owed > 0 && choice.is_none());

@@ -48,7 +48,8 @@ impl Endpoint {
         let local = self.new_id();
         let token = self.reset_key.token(&local);
         let config = &self.config.transport;
-        let own = server_parameters(config, self.config.pin_profile, local, token, &incoming.parameters).ok()?;
+        let own =
+            server_parameters(config, self.config.pin_profile, local, token, &incoming.parameters).ok()?;
         let negotiated = negotiate(&own, &incoming.parameters, &own).ok()?;
         let mut bytes = Vec::new();
         own.write(&mut bytes);
@@ -99,11 +100,18 @@ impl Endpoint {
                 let token = self.cookies.make(now, remote, &header.source);
                 answer(&LongPacket::Cookie { header: back(header), token: &token })
             }
-            Admission::Busy => answer(&LongPacket::Reject { header: back(header), reason: RejectReason::Busy }),
+            Admission::Busy => {
+                answer(&LongPacket::Reject { header: back(header), reason: RejectReason::Busy })
+            }
         }
     }
 
-    fn open_initiate(&mut self, network_path: NetworkPath, header: LongHeader, message: &[u8]) -> DatagramOutcome {
+    fn open_initiate(
+        &mut self,
+        network_path: NetworkPath,
+        header: LongHeader,
+        message: &[u8],
+    ) -> DatagramOutcome {
         let Ok((responder, client_key, bytes)) =
             Responder::open(self.prng.bytes(), &self.config.secret_key, message)
         else {
@@ -120,16 +128,33 @@ impl Endpoint {
         };
         if !is_listed {
             self.stats.refused += 1;
-            return self.refusal(header, responder, 1, "this client's public key is not on the server's list");
+            return self.refusal(
+                header,
+                responder,
+                1,
+                "this client's public key is not on the server's list",
+            );
         }
         if self.routes.len() >= self.config.connections {
             return self.refusal(header, responder, 2, "the server has as many connections as it may have");
         }
-        DatagramOutcome::Incoming(Box::new(Incoming { responder, client_key, parameters, header, network_path }))
+        DatagramOutcome::Incoming(Box::new(Incoming {
+            responder,
+            client_key,
+            parameters,
+            header,
+            network_path,
+        }))
     }
 
     /// A RESPONSE that only says why not: authenticated, and nothing is kept.
-    fn refusal(&mut self, header: LongHeader, responder: Responder, code: u8, reason: &str) -> DatagramOutcome {
+    fn refusal(
+        &mut self,
+        header: LongHeader,
+        responder: Responder,
+        code: u8,
+        reason: &str,
+    ) -> DatagramOutcome {
         let id = self.new_id();
         let mut bytes = Vec::new();
         Refusal { connection_id: id, code, reason: reason.to_owned() }.write(&mut bytes);

@@ -69,7 +69,12 @@ impl Routes {
         }
     }
 
-    pub(super) fn set_reset_token(&mut self, handle: ConnectionHandle, remote: SocketAddr, token: ResetToken) {
+    pub(super) fn set_reset_token(
+        &mut self,
+        handle: ConnectionHandle,
+        remote: SocketAddr,
+        token: ResetToken,
+    ) {
         if let Some(entry) = self.entry(handle) {
             entry.reset = Some(remote);
             self.by_reset.insert((remote, handle), token);

@@ -26,7 +26,8 @@ fn symbols_come_uncoded_first_then_the_repair_that_the_loss_asks_for() {
     let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS);
     let mut next = 0;
     let lossy = Situation { loss: 0.2, ..BULK };
-    let sent: Vec<Choice> = (0..48).filter_map(|_| send(&mut code, &mut next, &lossy)).map(|(c, _)| c).collect();
+    let sent: Vec<Choice> =
+        (0..48).filter_map(|_| send(&mut code, &mut next, &lossy)).map(|(c, _)| c).collect();
     assert!(sent[..32].iter().all(|&choice| choice == Choice::NewSymbol));
     for (key, choice) in sent[32..40].iter().enumerate() {
         assert_eq!(*choice, Choice::Combination { first: 0, length: 32, key: key as u16 });
@@ -52,13 +53,24 @@ fn a_loss_is_repaired_once_and_before_new_symbols() {
         code.on_resolved(packet);
     }
     // Symbol 5 and, in the filling block, symbol 33 were lost.
-    let intervals =
-        [MissingInterval { first: 5, end: 6, missing: 1 }, MissingInterval { first: 33, end: 34, missing: 1 }];
-    code.on_feedback(&Feedback { oldest_undecoded: 5, intervals: &intervals, known_end: 34, reported_end: 34 });
+    let intervals = [
+        MissingInterval { first: 5, end: 6, missing: 1 },
+        MissingInterval { first: 33, end: 34, missing: 1 },
+    ];
+    code.on_feedback(&Feedback {
+        oldest_undecoded: 5,
+        intervals: &intervals,
+        known_end: 34,
+        reported_end: 34,
+    });
     let (first, _) = send(&mut code, &mut next, &BULK).expect("something to send");
     let (second, _) = send(&mut code, &mut next, &BULK).expect("something to send");
     let (third, _) = send(&mut code, &mut next, &BULK).expect("something to send");
-    assert_eq!(first, Choice::Combination { first: 5, length: 27, key: 0 }, "only what may be missing is combined");
+    assert_eq!(
+        first,
+        Choice::Combination { first: 5, length: 27, key: 0 },
+        "only what may be missing is combined"
+    );
     assert_eq!(second, Choice::Combination { first: 32, length: 8, key: 0 });
     assert_eq!(third, Choice::NewSymbol);
 }
@@ -70,7 +82,12 @@ fn a_run_of_losses_over_a_border_counts_for_both_blocks() {
     let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
     sent.iter().for_each(|packet| code.on_resolved(packet));
     let intervals = [MissingInterval { first: 30, end: 33, missing: 3 }];
-    code.on_feedback(&Feedback { oldest_undecoded: 30, intervals: &intervals, known_end: 64, reported_end: 64 });
+    code.on_feedback(&Feedback {
+        oldest_undecoded: 30,
+        intervals: &intervals,
+        known_end: 64,
+        reported_end: 64,
+    });
     let repairs: Vec<Choice> =
         (0..3).filter_map(|_| send(&mut code, &mut next, &IDLE)).map(|(choice, _)| choice).collect();
     assert_eq!(
@@ -126,7 +143,12 @@ fn an_acknowledgement_that_could_not_list_everything_leaves_the_rest_as_it_was()
     let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
     sent.iter().for_each(|packet| code.on_resolved(packet));
     let intervals = [MissingInterval { first: 3, end: 4, missing: 1 }];
-    code.on_feedback(&Feedback { oldest_undecoded: 3, intervals: &intervals, known_end: 64, reported_end: 32 });
+    code.on_feedback(&Feedback {
+        oldest_undecoded: 3,
+        intervals: &intervals,
+        known_end: 64,
+        reported_end: 32,
+    });
     assert_eq!(code.blocks[0].missing, 1);
     assert_eq!(code.blocks[1].missing, 32);
 }

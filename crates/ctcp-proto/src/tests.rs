@@ -1,0 +1,4 @@
+//! Two endpoints in virtual time: what the parts do together.
+
+mod bulk;
+mod pair;

@@ -1,0 +1,102 @@
+//! A download over a lossy link: complete, correct, and as fast as the link.
+
+use core::time::Duration;
+
+use ctcp_base::{Probability, Rate};
+use ctcp_netem::{LinkConfig, LossModel, QueueLimit};
+
+use super::pair::Pair;
+use crate::{Profile, ProfileName, ReadOutcome, StreamId, TransportConfig, WriteError};
+
+struct Outcome {
+    share: f64,
+    stats: crate::ConnectionStats,
+}
+
+fn pattern(index: usize) -> u8 {
+    ((index * 31) ^ (index >> 8) ^ (index >> 16)) as u8
+}
+
+fn download(profile: ProfileName, loss: f64, megabytes: usize, seed: u64) -> Outcome {
+    let rate = Rate::from_megabits_per_second(25);
+    let rtt = Duration::from_millis(20);
+    let link = LinkConfig {
+        rate,
+        delay: rtt / 2,
+        loss: LossModel::Bernoulli(Probability::new(loss).expect("a probability")),
+        queue: QueueLimit::Packets(42),
+        overhead: 28,
+        ..LinkConfig::default()
+    };
+    let transport = TransportConfig { profile: Profile::named(profile), ..TransportConfig::default() };
+    let mut pair = Pair::new(link, transport.clone(), seed);
+    let start = pair.now;
+    pair.connect(transport);
+    let size = megabytes * 1_000_000;
+    let (mut written, mut read) = (0, 0);
+    let mut stream: Option<StreamId> = None;
+    let mut scratch = vec![0; 65_536];
+    let mut serving: Option<StreamId> = None;
+    let done = pair.run_until(Duration::from_secs(600), |pair| {
+        let client = pair.client_connection();
+        if stream.is_none() && client.is_connected() {
+            let id = client.open().expect("a stream");
+            client.write(id, b"GET").expect("room");
+            client.finish(id).expect("open");
+            stream = Some(id);
+        }
+        if let Some(server) = pair.server_connection() {
+            if let Some(id) = server.accept() {
+                serving = Some(id);
+            }
+            while let Some(id) = serving.filter(|_| written < size) {
+                let end = (written + scratch.len()).min(size);
+                let chunk: Vec<u8> = (written..end).map(pattern).collect();
+                match server.write(id, &chunk) {
+                    Ok(taken) => written += taken,
+                    Err(WriteError::Blocked) => break,
+                    Err(error) => panic!("{error}"),
+                }
+                if written == size {
+                    server.finish(id).expect("open");
+                }
+            }
+        }
+        let client = pair.client_connection();
+        while let Some(id) = stream {
+            match client.read(id, &mut scratch) {
+                Ok(ReadOutcome::Data(count)) => {
+                    for (offset, &byte) in scratch[..count].iter().enumerate() {
+                        assert_eq!(byte, pattern(read + offset), "at {}", read + offset);
+                    }
+                    read += count;
+                }
+                Ok(ReadOutcome::Blocked) => break,
+                Ok(ReadOutcome::Finished) => return true,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        false
+    });
+    let stats = pair.server_connection().expect("a connection").stats();
+    assert!(done && read == size, "{read} of {size} bytes after {:?}: {stats:?}", pair.now - start);
+    let seconds = (pair.now - start).as_secs_f64();
+    Outcome { share: size as f64 * 8.0 / seconds / 25e6, stats }
+}
+
+#[test]
+fn a_download_fills_a_lossy_link() {
+    for loss in [0.0, 0.01, 0.05, 0.2] {
+        let outcome = download(ProfileName::Default, loss, 10, 1);
+        println!("default at {loss}: {:.3} {:?}", outcome.share, outcome.stats);
+        assert!(outcome.share > if loss > 0.1 { 0.85 } else { 0.9 }, "{} at loss {loss}", outcome.share);
+    }
+}
+
+#[test]
+fn the_papers_profile_and_the_uncoded_one_deliver_too() {
+    for profile in [ProfileName::Ctcp, ProfileName::Tcp] {
+        let outcome = download(profile, 0.05, 2, 2);
+        println!("{profile}: {:.3} {:?}", outcome.share, outcome.stats);
+    }
+}

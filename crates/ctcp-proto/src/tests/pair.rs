@@ -1,0 +1,187 @@
+//! Two endpoints joined by an emulated link, in virtual time.
+
+use core::net::SocketAddr;
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use ctcp_base::{Instant, Prng};
+use ctcp_netem::{Link, LinkConfig};
+
+use crate::{
+    ClientPolicy, Connection, ConnectionHandle, DatagramOutcome, Endpoint, EndpointConfig, Event,
+    NetworkPath, SecretKey, TransportConfig,
+};
+
+const CLIENT: &str = "192.0.2.1:1000";
+const SERVER: &str = "192.0.2.2:2000";
+
+pub(super) struct Side {
+    pub(super) endpoint: Endpoint,
+    pub(super) connections: BTreeMap<ConnectionHandle, Connection>,
+    pub(super) events: Vec<(ConnectionHandle, Event)>,
+    pub(super) address: SocketAddr,
+}
+
+pub(super) struct Pair {
+    pub(super) now: Instant,
+    pub(super) client: Side,
+    pub(super) server: Side,
+    /// Datagrams with their source address.
+    to_server: Link<Datagram>,
+    to_client: Link<Datagram>,
+    pub(super) server_key: crate::PublicKey,
+}
+
+#[derive(Clone)]
+struct Datagram {
+    source: SocketAddr,
+    bytes: Vec<u8>,
+}
+
+impl AsRef<[u8]> for Datagram {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl AsMut<[u8]> for Datagram {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+impl Pair {
+    pub(super) fn new(link: LinkConfig, transport: TransportConfig, seed: u64) -> Self {
+        let client_key = SecretKey::from_bytes([1; 32]);
+        let server_key = SecretKey::from_bytes([2; 32]);
+        let public = server_key.public_key();
+        let listed = [client_key.public_key()].into_iter().collect();
+        let mut server = EndpointConfig::server(server_key, ClientPolicy::Listed(listed));
+        server.transport = transport;
+        let prng = Prng::new(seed);
+        let side = |config, byte, address: &str| Side {
+            endpoint: Endpoint::new(config, [byte; 32]),
+            connections: BTreeMap::new(),
+            events: Vec::new(),
+            address: address.parse().expect("an address"),
+        };
+        Self {
+            now: Instant::from_secs(1),
+            client: side(EndpointConfig::client(client_key), 3, CLIENT),
+            server: side(server, 4, SERVER),
+            to_server: Link::new(link.clone(), prng.fork("to server")),
+            to_client: Link::new(link, prng.fork("to client")),
+            server_key: public,
+        }
+    }
+
+    pub(super) fn connect(&mut self, transport: TransportConfig) -> ConnectionHandle {
+        let (handle, connection) = self
+            .client
+            .endpoint
+            .connect(self.now, self.server.address, self.server_key, transport)
+            .expect("a valid configuration");
+        self.client.connections.insert(handle, connection);
+        handle
+    }
+
+    /// Runs until `done` says so or `limit` has passed; true if done.
+    pub(super) fn run_until(&mut self, limit: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let end = self.now + limit;
+        let mut stuck = 0;
+        loop {
+            self.client.flush(self.now, &mut self.to_server);
+            self.server.flush(self.now, &mut self.to_client);
+            if done(self) {
+                return true;
+            }
+            self.client.flush(self.now, &mut self.to_server);
+            self.server.flush(self.now, &mut self.to_client);
+            let next = [
+                self.to_server.poll_timeout(),
+                self.to_client.poll_timeout(),
+                self.client.next_timeout(),
+                self.server.next_timeout(),
+            ];
+            let Some(next) = next.into_iter().flatten().min() else { return false };
+            stuck = if next <= self.now { stuck + 1 } else { 0 };
+            assert!(stuck < 10_000, "time stands still at {}: {:?}", self.now, self.timers());
+            self.now = self.now.max(next);
+            if self.now > end {
+                return false;
+            }
+            while let Some(datagram) = self.to_server.poll_delivery(self.now) {
+                self.server.receive(self.now, datagram);
+            }
+            while let Some(datagram) = self.to_client.poll_delivery(self.now) {
+                self.client.receive(self.now, datagram);
+            }
+            self.client.handle_timeouts(self.now);
+            self.server.handle_timeouts(self.now);
+        }
+    }
+
+    pub(super) fn client_connection(&mut self) -> &mut Connection {
+        self.client.connections.values_mut().next().expect("a connection")
+    }
+
+    pub(super) fn server_connection(&mut self) -> Option<&mut Connection> {
+        self.server.connections.values_mut().next()
+    }
+
+    fn timers(&self) -> Vec<Option<(Instant, crate::TimerKind)>> {
+        let all = self.client.connections.values().chain(self.server.connections.values());
+        all.map(Connection::poll_timeout).collect()
+    }
+}
+
+impl Side {
+    fn flush(&mut self, now: Instant, link: &mut Link<Datagram>) {
+        let mut buffer = Vec::new();
+        for (&handle, connection) in &mut self.connections {
+            while connection.poll_transmit(now, &mut buffer).is_some() {
+                link.handle_packet(now, Datagram { source: self.address, bytes: buffer.clone() });
+            }
+            while let Some(event) = connection.poll_event() {
+                self.events.push((handle, event));
+            }
+            while let Some(event) = connection.poll_endpoint_event() {
+                self.endpoint.handle_event(handle, event);
+            }
+        }
+    }
+
+    fn receive(&mut self, now: Instant, mut datagram: Datagram) {
+        let network_path = NetworkPath { local: None, remote: datagram.source };
+        match self.endpoint.handle_datagram(now, network_path, None, &datagram.bytes) {
+            DatagramOutcome::Connection(handle) => {
+                if let Some(connection) = self.connections.get_mut(&handle) {
+                    connection.handle_datagram(now, network_path, None, &mut datagram.bytes);
+                }
+            }
+            DatagramOutcome::Incoming(incoming) => {
+                if let Some((handle, connection)) = self.endpoint.accept(now, *incoming) {
+                    self.connections.insert(handle, connection);
+                }
+            }
+            DatagramOutcome::Answer(_) | DatagramOutcome::Dropped(_) => {}
+        }
+    }
+
+    fn handle_timeouts(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        for connection in self.connections.values_mut() {
+            if connection.poll_timeout().is_some_and(|(deadline, _)| deadline <= now) {
+                connection.handle_timeout(now);
+            }
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        self.connections
+            .values()
+            .filter_map(|connection| connection.poll_timeout())
+            .map(|(time, _)| time)
+            .min()
+    }
+}
