@@ -60,7 +60,7 @@ impl Solver {
         let ids = &self.solved[group];
         collect_equations(&mut self.used, rows, ids);
         let first = self.used.iter().map(|&e| rows.equation(e as usize).first).min().unwrap_or(0);
-        merge_coefficients(&mut self.merged, &self.used, first, rows, ids);
+        merge_coefficients(&mut self.merged, &self.used, first, rows, ids, window);
         let mut slots: [Slot; OUTPUTS] = Default::default();
         for slot in &mut slots[..ids.len()] {
             *slot = pool.take();
@@ -125,20 +125,28 @@ fn collect_equations(equations: &mut Vec<u32>, rows: &Rows, ids: &[u32]) {
     equations.extend((0..width).filter(|&e| ids.iter().any(|&id| rows.row(id).transform_of(e) != 0)));
 }
 
-/// Adds up the coefficients of the equations as the rows `ids` add up the equations.
-fn merge_coefficients(merged: &mut [Vec<u8>; OUTPUTS], used: &[u32], first: u64, rows: &Rows, ids: &[u32]) {
+/// Adds up the coefficients of the equations as the rows `ids` add up the equations, from symbol `first` on to
+/// the last known one: unknown ones cancel, but for the rows' own.
+fn merge_coefficients(
+    merged: &mut [Vec<u8>; OUTPUTS],
+    used: &[u32],
+    first: u64,
+    rows: &Rows,
+    ids: &[u32],
+    window: &Window,
+) {
     let equations = || used.iter().map(|&e| (e, rows.equation(e as usize)));
     let end = equations().map(|(_, e)| e.first + e.coefficients.len() as u64).max().unwrap_or(first);
-    let width = (end - first) as usize;
+    let width = window.length_to_last_known(first, end);
     for output in merged.iter_mut() {
         output.clear();
         output.resize(width, 0);
     }
     for (output, &id) in merged.iter_mut().zip(ids) {
         for (number, equation) in equations() {
+            let start = ((equation.first - first) as usize).min(width);
+            let end = (start + equation.coefficients.len()).min(width);
             let factor = rows.row(id).transform_of(number);
-            let start = (equation.first - first) as usize;
-            let end = start + equation.coefficients.len();
             gf256::mul_add(&mut output[start..end], factor, &equation.coefficients);
         }
     }

@@ -60,6 +60,12 @@ impl Window {
         (first..).zip(self.symbols.range(skip..(end - self.base) as usize))
     }
 
+    /// Number of symbols from `first` to the last known one before `end`, both as for [`Window::states`].
+    pub(super) fn length_to_last_known(&self, first: u64, end: u64) -> usize {
+        let mut states = self.symbols.range((first - self.base) as usize..(end - self.base) as usize);
+        states.rposition(|state| matches!(state, State::Known { .. })).map_or(0, |last| last + 1)
+    }
+
     pub(super) fn is_known(&self, index: u64) -> bool {
         index < self.oldest_undecoded || matches!(self.find(index), Some(State::Known { .. }))
     }

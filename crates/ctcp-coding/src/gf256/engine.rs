@@ -11,10 +11,9 @@ mod avx512;
 mod gfni;
 mod naive;
 mod scalar;
+mod selected;
 #[cfg(target_arch = "x86_64")]
 mod ssse3;
-
-use core::sync::atomic::{AtomicU8, Ordering};
 
 /// Whether this processor has all the features: asked at run time with `std`, at build time without.
 #[cfg(target_arch = "x86_64")]
@@ -81,7 +80,7 @@ struct Candidate {
     detect: fn() -> Option<Kind>,
 }
 
-/// All engines, slowest first; the position plus one is the code in [`CURRENT`].
+/// All engines, slowest first.
 const CANDIDATES: &[Candidate] = &[
     Candidate { name: "naive", detect: || Some(Kind::Naive(naive::Naive)) },
     Candidate { name: "scalar", detect: || Some(Kind::Scalar(scalar::Scalar)) },
@@ -94,9 +93,6 @@ const CANDIDATES: &[Candidate] = &[
     #[cfg(target_arch = "x86_64")]
     Candidate { name: "avx512", detect: || avx512::Avx512::detect().map(Kind::Avx512) },
 ];
-
-/// Code of the engine in use; 0 before the first use.
-static CURRENT: AtomicU8 = AtomicU8::new(0);
 
 impl Engine {
     /// The engines of this processor, slowest first. `naive` and `scalar` run everywhere.
@@ -121,21 +117,19 @@ impl Engine {
     #[must_use]
     #[inline]
     pub fn current() -> Self {
-        let code = usize::from(CURRENT.load(Ordering::Relaxed));
-        match code.checked_sub(1).and_then(|position| CANDIDATES.get(position)) {
-            Some(candidate) => (candidate.detect)().map_or_else(Self::fastest, Self),
-            None => {
-                let fastest = Self::fastest();
-                fastest.force();
-                fastest
-            }
-        }
+        selected::load().map_or_else(Self::select_fastest, Self)
+    }
+
+    #[cold]
+    fn select_fastest() -> Self {
+        let fastest = Self::fastest();
+        fastest.force();
+        fastest
     }
 
     /// Makes this the engine of the whole process. For measurements and tests: all engines give equal bytes.
     pub fn force(self) {
-        let position = CANDIDATES.iter().position(|candidate| candidate.name == self.name()).unwrap_or(0);
-        CURRENT.store(position as u8 + 1, Ordering::Relaxed);
+        selected::store(self.0);
     }
 
     /// Its name, as taken by [`Engine::named`].
@@ -158,13 +152,13 @@ impl Engine {
     /// [`gf256::combine`](crate::gf256::combine) on this engine.
     #[inline]
     pub fn combine(self, out: &mut [u8], coefficients: &[u8], sources: &[&[u8]]) {
-        self.run(&mut [out], &[coefficients], sources, Mode::Assign);
+        self.run_single(out, coefficients, sources, Mode::Assign);
     }
 
     /// [`gf256::combine_add`](crate::gf256::combine_add) on this engine.
     #[inline]
     pub fn combine_add(self, out: &mut [u8], coefficients: &[u8], sources: &[&[u8]]) {
-        self.run(&mut [out], &[coefficients], sources, Mode::Add);
+        self.run_single(out, coefficients, sources, Mode::Add);
     }
 
     /// [`gf256::combine_rows`](crate::gf256::combine_rows) on this engine.
@@ -175,6 +169,28 @@ impl Engine {
     /// [`gf256::combine_rows_add`](crate::gf256::combine_rows_add) on this engine.
     pub fn combine_rows_add(self, outs: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]]) {
         self.run(outs, rows, sources, Mode::Add);
+    }
+
+    /// One output: coefficient rows are short, so that the way here counts.
+    #[inline]
+    fn run_single(self, out: &mut [u8], row: &[u8], sources: &[&[u8]], mode: Mode) {
+        assert!(row.len() == sources.len(), "one coefficient a source");
+        assert!(
+            sources.iter().all(|source| source.len() >= out.len()),
+            "a source is shorter than the output"
+        );
+        match self.0 {
+            Kind::Naive(kernel) => kernel.sweep(&mut [out], &[row], sources, mode),
+            Kind::Scalar(kernel) => kernel.sweep(&mut [out], &[row], sources, mode),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Ssse3(kernel) => kernel.sweep(&mut [out], &[row], sources, mode),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2(kernel) => kernel.sweep(&mut [out], &[row], sources, mode),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Gfni(kernel) => kernel.sweep(&mut [out], &[row], sources, mode),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512(kernel) => kernel.sweep(&mut [out], &[row], sources, mode),
+        }
     }
 
     fn run(self, outs: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]], mode: Mode) {

@@ -23,6 +23,13 @@ impl Avx2 {
     pub(super) fn detect() -> Option<Self> {
         has_features!("avx2").then_some(Self(()))
     }
+
+    /// # Safety
+    ///
+    /// [`Self::detect`] must have found the features in this process.
+    pub(super) unsafe fn assume_detected() -> Self {
+        Self(())
+    }
 }
 
 impl Kernel for Avx2 {

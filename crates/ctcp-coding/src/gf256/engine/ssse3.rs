@@ -22,6 +22,13 @@ impl Ssse3 {
     pub(super) fn detect() -> Option<Self> {
         has_features!("ssse3").then_some(Self(()))
     }
+
+    /// # Safety
+    ///
+    /// [`Self::detect`] must have found the features in this process.
+    pub(super) unsafe fn assume_detected() -> Self {
+        Self(())
+    }
 }
 
 impl Kernel for Ssse3 {
