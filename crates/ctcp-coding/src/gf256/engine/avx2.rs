@@ -12,8 +12,6 @@ use core::arch::x86_64::{
 
 /// Bytes in a register.
 const WIDTH: usize = 32;
-/// Registers an output a tile.
-const TILE: usize = 3;
 
 /// Exists only where the processor has the features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +31,7 @@ impl Avx2 {
 }
 
 impl Kernel for Avx2 {
-    const OUTPUTS: usize = 3;
+    const OUTPUTS: usize = 4;
 
     #[inline]
     fn sweep<const R: usize>(
@@ -57,18 +55,34 @@ fn sweep<const R: usize>(outs: &mut [&mut [u8]; R], rows: &[&[u8]; R], sources: 
         }
         return;
     }
-    let mut at = 0;
-    while at + TILE * WIDTH <= length {
-        tile::<R, TILE>(outs, rows, sources, at, mode);
-        at += TILE * WIDTH;
-    }
-    while at + WIDTH <= length {
-        tile::<R, 1>(outs, rows, sources, at, mode);
-        at += WIDTH;
-    }
+    // As many registers an output as the sums, one source and a coefficient leave room for.
+    let at = match R {
+        1 => tiles::<R, 4>(outs, rows, sources, 0, mode),
+        2 => tiles::<R, 3>(outs, rows, sources, 0, mode),
+        _ => tiles::<R, 2>(outs, rows, sources, 0, mode),
+    };
+    let at = tiles::<R, 2>(outs, rows, sources, at, mode);
+    let at = tiles::<R, 1>(outs, rows, sources, at, mode);
     if at < length {
         tail(outs, rows, sources, at, mode);
     }
+}
+
+/// Tiles of V registers an output from byte `at` on, as many as there are; returns where they end.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn tiles<const R: usize, const V: usize>(
+    outs: &mut [&mut [u8]; R],
+    rows: &[&[u8]; R],
+    sources: &[&[u8]],
+    mut at: usize,
+    mode: Mode,
+) -> usize {
+    while at + V * WIDTH <= outs[0].len() {
+        tile::<R, V>(outs, rows, sources, at, mode);
+        at += V * WIDTH;
+    }
+    at
 }
 
 #[inline]
