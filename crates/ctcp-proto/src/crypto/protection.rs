@@ -24,17 +24,13 @@ use self::header::HeaderProtection;
 use self::phase::{ReceivePhases, SendPhases};
 use super::suite::Suite;
 use crate::id::{PacketNumber, PathId};
+use crate::wire::{TAG_LENGTH, TruncatedNumber};
 
-/// Bytes that sealing appends.
-pub const TAG_LENGTH: usize = 16;
 /// Packets under one key after which the next key is taken. Half of [`SEALED_MAX`]: an update must wait for the
 /// acknowledgement of a packet of the current phase, and that wait must not pass the limit.
 pub const UPDATE_AFTER: u64 = SEALED_MAX / 2;
 /// Most packets under one key: the confidentiality limit of AES-GCM (RFC 9001 section 6.6), used for both suites.
 pub const SEALED_MAX: u64 = 1 << 23;
-
-/// The last packet number (RFC 9000 section 12.3).
-const PACKET_NUMBER_MAX: u64 = (1 << 62) - 1;
 
 /// How much a key may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,9 +187,12 @@ impl PacketProtection {
             return Err(SealError::LimitReached);
         }
         let header_length = header::length(header.destination_length, header.packet_number_length);
-        assert!((1..=3).contains(&header.packet_number_length), "a packet number has 1 to 3 bytes");
+        assert!(
+            (1..=TruncatedNumber::LENGTH_MAX).contains(&header.packet_number_length),
+            "a packet number has 1 to 3 bytes"
+        );
         assert!(header.start + header_length <= buffer.len(), "the buffer holds the header");
-        let shortest = header::length(header.destination_length, header::NUMBER_LENGTH_MAX);
+        let shortest = header::length(header.destination_length, TruncatedNumber::LENGTH_MAX);
         if buffer.len() - header.start < shortest {
             buffer.resize(header.start + shortest, 0);
         }
@@ -223,7 +222,7 @@ impl PacketProtection {
     ) -> Result<Opened, OpenError> {
         let header =
             self.receive_header.unprotect(datagram, destination_length).ok_or(OpenError::Malformed)?;
-        let packet_number = header.restore_number(largest_received(header.path));
+        let packet_number = header.truncated.restore(largest_received(header.path));
         let Some(opened) = self.receive.open(datagram, &header, packet_number) else {
             self.failures += 1;
             let is_limit_reached = self.failures >= self.limits.failures_max;

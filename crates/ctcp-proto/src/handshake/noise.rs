@@ -20,22 +20,24 @@ use snow::{Builder, HandshakeState};
 use self::random::SeededResolver;
 use crate::crypto::derive::wipe;
 use crate::crypto::{PublicKey, SecretKey};
+use crate::wire::{NOISE_MESSAGE_MAX, VERSION};
 
-/// Longest Noise message on the wire.
-pub const MESSAGE_MAX: usize = 1024;
 /// Bytes of message 1 beside the client's parameters.
 pub const MESSAGE_1_OVERHEAD: usize = 32 + (32 + 16) + 16;
 /// Bytes of message 2 beside the server's parameters.
 pub const MESSAGE_2_OVERHEAD: usize = 32 + 16;
 
-const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 /// "ctcp" and the version. Both sides mix it in, so that nobody can make them speak different versions.
-const PROLOGUE: &[u8] = b"ctcp\x43\x54\x00\x01";
+const PROLOGUE: [u8; 8] = {
+    let version = VERSION.to_be_bytes();
+    [b'c', b't', b'c', b'p', version[0], version[1], version[2], version[3]]
+};
+const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 
 /// Why a step of the handshake failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandshakeError {
-    /// Our own parameters do not fit into a message of [`MESSAGE_MAX`] bytes.
+    /// Our own parameters do not fit into a message of [`NOISE_MESSAGE_MAX`] bytes.
     ParametersTooLong,
     /// The message could not be opened: it is for another key, damaged, forged, or of another handshake.
     NotAuthentic,
@@ -153,13 +155,13 @@ fn builder(entropy: [u8; 32], own: &SecretKey) -> Builder<'_> {
     let pattern = PATTERN.parse().expect("snow knows the pattern");
     Builder::with_resolver(pattern, Box::new(SeededResolver::new(entropy)))
         .local_private_key(own.as_bytes())
-        .and_then(|builder| builder.prologue(PROLOGUE))
+        .and_then(|builder| builder.prologue(&PROLOGUE))
         .expect("each is set once")
 }
 
 fn write(state: &mut HandshakeState, parameters: &[u8], overhead: usize) -> Result<Vec<u8>, HandshakeError> {
     let length = parameters.len() + overhead;
-    if length > MESSAGE_MAX {
+    if length > NOISE_MESSAGE_MAX {
         return Err(HandshakeError::ParametersTooLong);
     }
     let mut message = vec![0; length];
@@ -169,7 +171,7 @@ fn write(state: &mut HandshakeState, parameters: &[u8], overhead: usize) -> Resu
 }
 
 fn read(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
-    if message.len() > MESSAGE_MAX {
+    if message.len() > NOISE_MESSAGE_MAX {
         return Err(HandshakeError::NotAuthentic);
     }
     let mut parameters = vec![0; message.len()];

@@ -9,13 +9,11 @@
 
 use ring::aead::quic::HeaderProtectionKey;
 
-use super::{PACKET_NUMBER_MAX, SealHeader};
+use super::SealHeader;
 use crate::crypto::derive::{expand, wipe};
 use crate::crypto::suite::Suite;
-use crate::id::{PacketNumber, PathId};
-
-/// Bytes of the longest truncated packet number.
-pub(super) const NUMBER_LENGTH_MAX: usize = 3;
+use crate::id::PathId;
+use crate::wire::TruncatedNumber;
 
 const SAMPLE_LENGTH: usize = 16;
 const FORM_MASK: u8 = 0xc0;
@@ -42,41 +40,9 @@ pub(super) struct Unprotected {
     pub(super) path: PathId,
     pub(super) phase: bool,
     pub(super) has_reserved_bits: bool,
+    pub(super) truncated: TruncatedNumber,
     /// Bytes of the whole header.
     pub(super) length: usize,
-    truncated: u64,
-    number_bits: u32,
-}
-
-impl Unprotected {
-    /// The fields of a datagram that begins with an uncovered header of `length` bytes.
-    pub(super) fn parse(datagram: &[u8], length: usize) -> Self {
-        let first = datagram[0];
-        let number_length = usize::from(first & NUMBER_LENGTH_BITS);
-        let (fields, number) = datagram[..length].split_at(length - number_length);
-        Self {
-            path: PathId(fields[fields.len() - 1]),
-            phase: first & KEY_PHASE != 0,
-            has_reserved_bits: first & RESERVED_BITS != 0,
-            length,
-            truncated: number.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
-            number_bits: 8 * number_length as u32,
-        }
-    }
-
-    /// The full packet number: of those with these low bits the nearest to the next one expected (RFC 9000 section A.3).
-    pub(super) fn restore_number(&self, largest: Option<PacketNumber>) -> PacketNumber {
-        let expected = largest.map_or(0, |largest| largest.0 + 1);
-        let window = 1_u64 << self.number_bits;
-        let candidate = expected & !(window - 1) | self.truncated;
-        PacketNumber(if candidate + window / 2 <= expected && candidate < PACKET_NUMBER_MAX - window {
-            candidate + window
-        } else if candidate > expected + window / 2 && candidate >= window {
-            candidate - window
-        } else {
-            candidate
-        })
-    }
 }
 
 /// The key that hides the header in one direction. It does not change with key updates.
@@ -119,11 +85,18 @@ impl HeaderProtection {
         *first = uncovered;
         let fields = rest.get_mut(destination_length..=destination_length + number_length)?;
         fields.iter_mut().zip(&mask[1..]).for_each(|(byte, mask)| *byte ^= mask);
-        Some(Unprotected::parse(datagram, length(destination_length, number_length)))
+        let (path, number) = fields.split_first()?;
+        Some(Unprotected {
+            path: PathId(*path),
+            phase: uncovered & KEY_PHASE != 0,
+            has_reserved_bits: uncovered & RESERVED_BITS != 0,
+            truncated: TruncatedNumber::from_bytes(number).ok()?,
+            length: length(destination_length, number_length),
+        })
     }
 
     fn mask(&self, datagram: &[u8], destination_length: usize) -> Option<[u8; 5]> {
-        let start = length(destination_length, NUMBER_LENGTH_MAX);
+        let start = length(destination_length, TruncatedNumber::LENGTH_MAX);
         let sample = datagram.get(start..start.checked_add(SAMPLE_LENGTH)?)?;
         self.0.new_mask(sample).ok()
     }

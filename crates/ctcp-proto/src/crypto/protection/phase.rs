@@ -12,11 +12,12 @@
 
 use ring::aead::Tag;
 
+use super::PacketKey;
 use super::header::Unprotected;
-use super::{PACKET_NUMBER_MAX, PacketKey};
 use crate::crypto::derive::{expand, wipe};
 use crate::crypto::suite::Suite;
 use crate::id::{PacketNumber, PathId};
+use crate::wire::VARINT_MAX;
 
 /// A secret of the chain; it makes its key and is replaced by its successor.
 struct Chain {
@@ -106,7 +107,7 @@ impl SendPhases {
     }
 
     fn note_sent(&mut self, path: PathId, number: PacketNumber) {
-        assert!(number.0 <= PACKET_NUMBER_MAX, "packet numbers end at 2^62 - 1");
+        assert!(number.0 <= VARINT_MAX, "packet numbers end at 2^62 - 1");
         let phase = self.number;
         match self.paths.iter_mut().find(|sent| sent.path == path) {
             None => self.paths.push(SentOnPath { path, phase, first: number, last: number }),
@@ -123,9 +124,10 @@ impl SendPhases {
 
     pub(super) fn on_acked(&mut self, path: PathId, number: PacketNumber) {
         let phase = self.number;
-        self.is_acked |= self.paths.iter().any(|sent| {
-            sent.path == path && sent.phase == phase && (sent.first..=sent.last).contains(&number)
-        });
+        self.is_acked = self.is_acked
+            || self.paths.iter().any(|sent| {
+                sent.path == path && sent.phase == phase && (sent.first..=sent.last).contains(&number)
+            });
     }
 }
 

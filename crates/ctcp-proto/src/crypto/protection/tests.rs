@@ -4,7 +4,6 @@ mod phases;
 
 use proptest::prelude::*;
 
-use super::header::{self, Unprotected};
 use super::*;
 use crate::crypto::derive::expand;
 use crate::crypto::reset::{RESET_MIN, ResetToken, is_reset};
@@ -302,28 +301,6 @@ fn nothing_secret_is_printed() {
 
 proptest! {
     #[test]
-    fn numbers_within_half_a_window_are_restored(
-        largest in prop_oneof![Just(None), (0..PACKET_NUMBER_MAX).prop_map(Some), (0..300_u64).prop_map(Some)],
-        ahead in -(1_i64 << 23) + 1..=(1 << 23),
-        number_length in 1_usize..=3,
-    ) {
-        let expected = largest.map_or(0, |largest| largest + 1);
-        let half = 1_i64 << (8 * number_length - 1);
-        let number = expected.saturating_add_signed(ahead % half).min(PACKET_NUMBER_MAX);
-        let restored = restore(number, number_length, largest);
-        prop_assert_eq!(restored, number);
-    }
-
-    #[test]
-    fn any_truncated_number_is_restored_within_the_range_of_numbers(
-        largest in prop::option::of(0..=PACKET_NUMBER_MAX),
-        truncated in 0_u64..1 << 24,
-        number_length in 1_usize..=3,
-    ) {
-        prop_assert!(restore(truncated, number_length, largest) <= PACKET_NUMBER_MAX);
-    }
-
-    #[test]
     fn arbitrary_datagrams_never_open_and_never_panic(
         mut datagram in prop::collection::vec(any::<u8>(), 0..100),
         destination_length in 0_usize..=20,
@@ -331,11 +308,4 @@ proptest! {
         let (_, mut server) = pair(Suite::Aes256Gcm);
         prop_assert!(server.open(&mut datagram, destination_length, |_| None).is_err());
     }
-}
-
-/// Truncates a number and restores it.
-fn restore(number: u64, number_length: usize, largest: Option<u64>) -> u64 {
-    let (datagram, _) = unsealed(&DESTINATION, 0, number, number_length, &[0; 40]);
-    let header = Unprotected::parse(&datagram, header::length(DESTINATION.len(), number_length));
-    header.restore_number(largest.map(PacketNumber)).0
 }

@@ -142,7 +142,7 @@ fn a_changed_or_cut_message_1_is_refused() {
         assert_eq!(open(&message[..index]), Err(HandshakeError::NotAuthentic), "length {index}");
     }
     assert_eq!(open(&[message, vec![0]].concat()), Err(HandshakeError::NotAuthentic));
-    assert_eq!(open(&[0; MESSAGE_MAX + 1]), Err(HandshakeError::NotAuthentic));
+    assert_eq!(open(&[0; NOISE_MESSAGE_MAX + 1]), Err(HandshakeError::NotAuthentic));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn the_client_waits_through_garbage_for_the_true_message_2() {
     }
     refuse(&[message.clone(), vec![0]].concat());
     refuse(&message_1);
-    refuse(&[0xff; MESSAGE_MAX]);
+    refuse(&[0xff; NOISE_MESSAGE_MAX]);
     refuse(&[0; 70_000]);
     let (parameters, secrets) = initiator.finish(&message).unwrap();
     assert_eq!(parameters, SERVER_PARAMETERS);
@@ -179,16 +179,16 @@ fn a_finished_handshake_reads_nothing_more() {
 fn parameters_fill_a_message_to_the_last_byte_and_not_beyond() {
     let public = server().public_key();
     let start = |length| Initiator::start([3; 32], &client(), &public, &vec![7; length]);
-    let (mut initiator, message_1) = start(MESSAGE_MAX - MESSAGE_1_OVERHEAD).unwrap();
-    assert_eq!(message_1.len(), MESSAGE_MAX);
-    let too_long = start(MESSAGE_MAX - MESSAGE_1_OVERHEAD + 1).map(|_| ());
+    let (mut initiator, message_1) = start(NOISE_MESSAGE_MAX - MESSAGE_1_OVERHEAD).unwrap();
+    assert_eq!(message_1.len(), NOISE_MESSAGE_MAX);
+    let too_long = start(NOISE_MESSAGE_MAX - MESSAGE_1_OVERHEAD + 1).map(|_| ());
     assert_eq!(too_long, Err(HandshakeError::ParametersTooLong));
 
     let open = || Responder::open([4; 32], &server(), &message_1).unwrap().0;
-    let (message_2, _) = open().answer(&[8; MESSAGE_MAX - MESSAGE_2_OVERHEAD]).unwrap();
-    let too_long = open().answer(&[8; MESSAGE_MAX - MESSAGE_2_OVERHEAD + 1]).map(|_| ());
+    let (message_2, _) = open().answer(&[8; NOISE_MESSAGE_MAX - MESSAGE_2_OVERHEAD]).unwrap();
+    let too_long = open().answer(&[8; NOISE_MESSAGE_MAX - MESSAGE_2_OVERHEAD + 1]).map(|_| ());
     assert_eq!(too_long, Err(HandshakeError::ParametersTooLong));
-    assert_eq!(initiator.finish(&message_2).unwrap().0, [8; MESSAGE_MAX - MESSAGE_2_OVERHEAD]);
+    assert_eq!(initiator.finish(&message_2).unwrap().0, [8; NOISE_MESSAGE_MAX - MESSAGE_2_OVERHEAD]);
 }
 
 #[test]
