@@ -102,10 +102,6 @@ impl fmt::Display for KeyError {
 impl core::error::Error for KeyError {}
 
 fn parse(text: &str) -> Result<[u8; 32], KeyError> {
-    // The length first, so that a long text is not decoded for nothing.
-    if text.len() != 44 {
-        return Err(KeyError);
-    }
     let mut decoded = STANDARD.decode(text).map_err(|_| KeyError)?;
     let bytes = decoded.as_slice().try_into().map_err(|_| KeyError);
     wipe(&mut decoded);

@@ -131,7 +131,8 @@ impl SendPhases {
     }
 }
 
-/// The lowest number of the current phase that arrived on a path. At most one per path id, 256 in all.
+/// The first packet of a phase that arrived on a path: all numbers of earlier phases are below it, all of later
+/// ones above. At most one per path id, 256 in all.
 struct FirstOnPath {
     path: PathId,
     phase: u64,
@@ -205,7 +206,7 @@ impl ReceivePhases {
         match self.firsts.iter_mut().find(|first| first.path == path) {
             None => self.firsts.push(FirstOnPath { path, phase, number }),
             Some(first) if first.phase != phase => *first = FirstOnPath { path, phase, number },
-            Some(first) => first.number = first.number.min(number),
+            Some(_) => {}
         }
         OpenedWith { key_phase_changed: false }
     }
