@@ -1,2 +1,54 @@
-//! In the making.
-fn main() {}
+//! The `ctcp` command: thin commands over the libraries.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod config_file;
+mod error;
+mod key_file;
+mod logging;
+mod network;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::error::CliError;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}
+
+fn run() -> Result<(), CliError> {
+    let words = config_file::with_config(std::env::args_os().collect())?;
+    let cli = Cli::try_parse_from(words).map_err(CliError::Arguments)?;
+    match cli.command {
+        Command::Keygen(args) => commands::keygen::run(&args),
+        Command::Pubkey(args) => commands::keygen::show(&args),
+        Command::Demo(args) => on_runtime(&args.log, commands::demo::run(&args)),
+        Command::Server(args) => on_runtime(&args.common.log, commands::server::run(&args)),
+        Command::Client(args) => on_runtime(&args.common.log, commands::client::run(&args)),
+        Command::Connect(args) => on_runtime(&args.common.log, commands::connect::run(&args)),
+        Command::Get(args) => on_runtime(&args.common.log, commands::files::get(&args)),
+        Command::Put(args) => on_runtime(&args.common.log, commands::files::put(&args)),
+    }
+}
+
+fn on_runtime(
+    log: &args::LogArgs,
+    command: impl Future<Output = Result<(), CliError>>,
+) -> Result<(), CliError> {
+    logging::start(log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::failure(format!("cannot start the runtime: {error}")))?;
+    let outcome = runtime.block_on(command);
+    // Blocking reads of standard input cannot be ended; the process ends them.
+    runtime.shutdown_background();
+    outcome
+}

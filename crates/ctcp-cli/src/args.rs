@@ -1,0 +1,265 @@
+//! The words of the command line. Names and meanings are a contract: scripts rely on them.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ctcp::{ProfileName, PublicKey};
+use ctcp_base::{Probability, Rate, parse_bytes, parse_duration};
+
+/// Network Coded TCP: fast connections over links that lose packets.
+#[derive(Debug, Parser)]
+#[command(name = "ctcp", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show on this machine what coding does to a lossy link
+    Demo(DemoArgs),
+    /// Make a private key and print its public key
+    Keygen(KeygenArgs),
+    /// Print the public key of a private key file
+    Pubkey(PubkeyArgs),
+    /// Run the reverse proxy: what clients' programs reach the network through
+    Server(ServerArgs),
+    /// Run the forward proxy: SOCKS5, HTTP and fixed forwards for programs on this machine
+    Client(ClientArgs),
+    /// Join standard input and output to a target, for ssh's ProxyCommand
+    Connect(ConnectArgs),
+    /// Fetch a file from a server's --files directory
+    Get(GetArgs),
+    /// Store a file in a server's --files directory
+    Put(PutArgs),
+}
+
+/// Example: ctcp demo --loss 0.2
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctcp demo --loss 0.2 --rate 25mbit --rtt 20ms --size 10mb")]
+pub(crate) struct DemoArgs {
+    /// Packets lost at random, each way, as 0.05 or 5%
+    #[arg(long, default_value = "0.05")]
+    pub(crate) loss: Probability,
+    /// Rate of the link
+    #[arg(long, default_value = "25mbit")]
+    pub(crate) rate: Rate,
+    /// Round-trip time of the link
+    #[arg(long, default_value = "20ms", value_parser = parse_duration)]
+    pub(crate) rtt: Duration,
+    /// Bytes to download
+    #[arg(long, default_value = "10mb", value_parser = parse_bytes)]
+    pub(crate) size: u64,
+    /// Scheme to show beside the uncoded one
+    #[arg(long, default_value = "default")]
+    pub(crate) profile: ProfileName,
+    /// Seed of the link's losses
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctcp keygen --out client.key")]
+pub(crate) struct KeygenArgs {
+    /// File for the private key, readable by its owner only; an existing file is never overwritten
+    #[arg(long, value_name = "FILE", default_value = "ctcp.key")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctcp pubkey client.key")]
+pub(crate) struct PubkeyArgs {
+    /// Private key file
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctcp server --listen 0.0.0.0:4433 --key server.key --client CLIENTS_PUBLIC_KEY")]
+pub(crate) struct ServerArgs {
+    /// Address and UDP port to listen on
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) listen: SocketAddr,
+    /// Private key file; made if it does not exist
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: PathBuf,
+    /// Public key of a client that may connect; may be repeated
+    #[arg(long = "client", value_name = "PUBKEY")]
+    pub(crate) client: Vec<PublicKey>,
+    /// File with a public key on each line; what follows the key is a comment
+    #[arg(long, value_name = "FILE")]
+    pub(crate) clients: Option<PathBuf>,
+    /// Let everybody in who knows the server's public key
+    #[arg(long, conflicts_with_all = ["client", "clients"])]
+    pub(crate) any_client: bool,
+    /// Allow these targets: CIDR[:PORT], [V6CIDR]:PORT or *.name[:PORT]; any such rule denies the rest
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow_target: Vec<String>,
+    /// Deny these targets, even if they are allowed
+    #[arg(long, value_name = "RULE")]
+    pub(crate) deny_target: Vec<String>,
+    /// Serve the files of this directory to `ctcp get`
+    #[arg(long, value_name = "DIR")]
+    pub(crate) files: Option<PathBuf>,
+    /// Let clients store files there with `ctcp put`
+    #[arg(long, requires = "files")]
+    pub(crate) files_write: bool,
+    /// Use this server's profile even if a client asks for another
+    #[arg(long)]
+    pub(crate) pin_profile: bool,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// The server to use and the key to use it with.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RemoteArgs {
+    /// Address or name and UDP port of the server
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) server: String,
+    /// Public key of the server
+    #[arg(long, value_name = "PUBKEY")]
+    pub(crate) server_key: PublicKey,
+    /// Private key file; made if it does not exist
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: PathBuf,
+    /// Send from this local address (default: as the system routes)
+    #[arg(long, value_name = "LOCAL_ADDR")]
+    pub(crate) path: Option<std::net::IpAddr>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ctcp client --server vpn.example:4433 --server-key PUBKEY --key client.key --socks 127.0.0.1:1080"
+)]
+pub(crate) struct ClientArgs {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+    /// Serve SOCKS5 here (default 127.0.0.1:1080 if nothing else is asked for)
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) socks: Option<SocketAddr>,
+    /// Serve HTTP proxying and a PAC file here
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) http: Option<SocketAddr>,
+    /// Forward a local address to a fixed target, as 127.0.0.1:8080=10.0.0.5:80; may be repeated
+    #[arg(long, value_name = "LISTEN=TARGET")]
+    pub(crate) forward: Vec<String>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ssh -o ProxyCommand='ctcp connect --server vpn.example:4433 --server-key PUBKEY --key client.key %h:%p' host"
+)]
+pub(crate) struct ConnectArgs {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+    /// Where to connect, as the server sees it
+    #[arg(value_name = "TARGET:PORT")]
+    pub(crate) target: String,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctcp get --server vpn.example:4433 --server-key PUBKEY --key client.key big.iso")]
+pub(crate) struct GetArgs {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+    /// Name of the file on the server
+    pub(crate) name: String,
+    /// Where to write it (default: the last part of the name, in this directory)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctcp put --server vpn.example:4433 --server-key PUBKEY --key client.key notes.txt")]
+pub(crate) struct PutArgs {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+    /// File to send
+    pub(crate) file: PathBuf,
+    /// Its name on the server (default: the last part of the file's name)
+    pub(crate) name: Option<String>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// What server, client, connect, get and put have in common.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CommonArgs {
+    /// Scheme to ask for: default, ctcp or tcp
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) profile: ProfileName,
+    /// Serve Prometheus metrics here, at /metrics
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Read options from this TOML file; those of the command line win
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+/// What is said on standard error.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LogArgs {
+    /// Say more; twice for everything
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Say only what went wrong
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// How log lines look
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// One object a line
+    Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_demo_has_the_defaults_of_the_contract() {
+        let cli = Cli::try_parse_from(["ctcp", "demo"]).expect("valid");
+        let Command::Demo(demo) = cli.command else { panic!("another command") };
+        assert_eq!(demo.rate, Rate::from_megabits_per_second(25));
+        assert_eq!((demo.rtt, demo.size), (Duration::from_millis(20), 10_000_000));
+    }
+
+    #[test]
+    fn a_server_needs_its_files_before_they_can_be_written() {
+        let words = ["ctcp", "server", "--listen", "127.0.0.1:1", "--key", "k", "--any-client", "--files-write"];
+        assert!(Cli::try_parse_from(words).is_err());
+    }
+}

@@ -1,0 +1,45 @@
+//! How a command fails: one clear line on standard error, and the exit code of the contract (2 wrong usage, 1 failure).
+
+use std::process::ExitCode;
+
+/// Why a command did not do what it was asked to.
+#[derive(Debug)]
+pub(crate) enum CliError {
+    /// What clap found, `--help` and `--version` included.
+    Arguments(clap::Error),
+    /// Options that make no sense together or hold no valid value.
+    Usage(String),
+    /// It was tried and failed.
+    Failure(String),
+}
+
+impl CliError {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(message.into())
+    }
+
+    pub(crate) fn failure(message: impl Into<String>) -> Self {
+        Self::Failure(message.into())
+    }
+
+    /// Says it and answers the exit code.
+    #[expect(clippy::print_stderr, reason = "the one place where commands report errors")]
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Self::Arguments(error) => {
+                let code = if error.use_stderr() { 2 } else { 0 };
+                // A closed pipe is no reason to fail differently.
+                let _ = error.print();
+                ExitCode::from(code)
+            }
+            Self::Usage(message) => {
+                eprintln!("ctcp: {message}");
+                ExitCode::from(2)
+            }
+            Self::Failure(message) => {
+                eprintln!("ctcp: {message}");
+                ExitCode::from(1)
+            }
+        }
+    }
+}

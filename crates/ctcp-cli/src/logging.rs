@@ -1,0 +1,23 @@
+//! Log lines go to standard error; standard output belongs to results.
+
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{LogArgs, LogFormat};
+use crate::error::CliError;
+
+/// Starts logging at the level asked for.
+pub(crate) fn start(log: &LogArgs) -> Result<(), CliError> {
+    let level = match (log.quiet, log.verbose) {
+        (true, _) => "error",
+        (false, 0) => "warn,ctcp=info,ctcp_proxy=info,ctcp_proto=info",
+        (false, 1) => "info,ctcp=debug,ctcp_proxy=debug,ctcp_proto=debug",
+        (false, _) => "trace",
+    };
+    let filter = EnvFilter::try_new(level).map_err(|error| CliError::failure(error.to_string()))?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let started = match log.log_format {
+        LogFormat::Text => lines.with_target(false).try_init(),
+        LogFormat::Json => lines.json().try_init(),
+    };
+    started.map_err(|error| CliError::failure(format!("cannot start logging: {error}")))
+}
