@@ -42,7 +42,7 @@ impl Default for TransportConfig {
         Self {
             profile: Profile::default(),
             symbol_size_max: 1428,
-            symbol_window: 4096,
+            symbol_window: 2048,
             block_size: 256,
             blocks: 64,
             connection_credit: 16 << 20,
