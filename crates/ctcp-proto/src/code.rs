@@ -13,8 +13,8 @@ use crate::profile::{Code, Redundancy};
 use crate::wire::MissingInterval;
 use block::BlockCode;
 use plain::PlainCode;
-pub(crate) use receiver::{CodedReceiver, DecoderReport, ReceiverCounts};
-pub(crate) use sender::{CodedSender, SenderCounts};
+pub(crate) use receiver::CodedReceiver;
+pub(crate) use sender::CodedSender;
 
 /// What the next packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

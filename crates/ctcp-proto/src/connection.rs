@@ -78,7 +78,6 @@ pub struct Connection {
     role: Role,
     config: TransportConfig,
     state: State,
-    local_id: ConnectionId,
     peer_key: PublicKey,
     /// For the connection's own random numbers.
     seed: u64,
@@ -208,21 +207,20 @@ impl Connection {
     pub(crate) fn client(
         now: Instant,
         config: TransportConfig,
-        local_id: ConnectionId,
         handshake: ClientHandshake,
         seed: u64,
     ) -> Self {
         let peer_key = handshake.server_key();
         let state = State::Handshaking(Box::new(handshake));
-        Self { role: Role::Client, config, state, local_id, peer_key, seed, now, ..Self::blank() }
+        Self { role: Role::Client, config, state, peer_key, seed, now, ..Self::blank() }
     }
 
     pub(crate) fn server(now: Instant, setup: Setup, peer_key: PublicKey, response: PendingResponse) -> Self {
-        let (config, local_id) = (setup.config.clone(), setup.own.connection_id);
+        let config = setup.config.clone();
         let mut established = Established::new(now, setup);
         established.response = Some(response);
         let state = State::Established(Box::new(established));
-        Self { role: Role::Server, config, state, local_id, peer_key, now, ..Self::blank() }
+        Self { role: Role::Server, config, state, peer_key, now, ..Self::blank() }
     }
 
     fn blank() -> Self {
@@ -230,7 +228,6 @@ impl Connection {
             role: Role::Client,
             config: TransportConfig::default(),
             state: State::Over,
-            local_id: ConnectionId::default(),
             peer_key: PublicKey([0; 32]),
             seed: 0,
             now: Instant::ZERO,
@@ -278,8 +275,7 @@ impl Connection {
             }
             State::Established(established) => match established.handle_timeout(now) {
                 Ok(()) => self.drain_established(),
-                Err(timers::Expired::Idle) => self.end(ConnectionError::TimedOut),
-                Err(timers::Expired::Fault(fault)) => self.on_fault(now, fault),
+                Err(timers::IdleTimedOut) => self.end(ConnectionError::TimedOut),
             },
             State::Ending(ending) if ending.is_over(now) => self.retire(),
             State::Ending(_) | State::Over => {}

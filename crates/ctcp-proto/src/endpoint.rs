@@ -163,7 +163,7 @@ impl Endpoint {
         let handshake =
             ClientHandshake::new(now, initiated, parameters, destination, (remote, server_key), timeout);
         let handle = self.routes.insert(local);
-        Ok((handle, Connection::client(now, transport, local, handshake, self.prng.next_u64())))
+        Ok((handle, Connection::client(now, transport, handshake, self.prng.next_u64())))
     }
 
     /// Finds out whose a datagram is, or answers it. It changes nothing in any connection.

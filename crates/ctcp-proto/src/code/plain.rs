@@ -78,7 +78,9 @@ mod tests {
     #[test]
     fn what_the_receiver_has_is_not_sent_again() {
         let mut code = PlainCode::default();
-        (0..3).for_each(|index| drop(code.on_sent(Choice::NewSymbol, index)));
+        for index in 0..3 {
+            code.on_sent(Choice::NewSymbol, index);
+        }
         code.on_lost(&Sent { first: 0, length: 1 });
         let feedback = Feedback { oldest_undecoded: 2, intervals: &[], known_end: 2, reported_end: 2 };
         code.on_feedback(&feedback);

@@ -46,7 +46,7 @@ impl Established {
         }
         match &mut self.migration.candidate {
             Some(candidate) if candidate.network.remote == network.remote => {
-                candidate.validation.on_received(size)
+                candidate.validation.on_received(size);
             }
             _ if is_newest => {
                 let mut validation = PathValidation::new();

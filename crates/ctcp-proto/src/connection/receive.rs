@@ -123,7 +123,7 @@ impl Established {
                 Frame::MaxStreamData { id, credit } => self.streams.on_max_stream_data(id, credit)?,
                 Frame::MaxStreams(count) => self.streams.on_max_streams(count)?,
                 Frame::ResetStream { id, code, final_size } => {
-                    self.streams.on_reset_stream(id, code, final_size)?
+                    self.streams.on_reset_stream(id, code, final_size)?;
                 }
                 Frame::StopSending { id, code } => self.streams.on_stop_sending(id, code)?,
                 Frame::PathChallenge(data) => self.on_path_challenge(network_path, data),

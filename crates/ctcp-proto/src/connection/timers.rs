@@ -5,7 +5,6 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::Established;
-use crate::error::TransportError;
 use crate::id::Role;
 
 /// How soon a client asks whether a peer that fell silent in the middle of something is still there. A restarted
@@ -62,14 +61,9 @@ pub(crate) struct Timers {
     pub(crate) pacing: Option<Instant>,
 }
 
-/// What ends the connection when a time has come.
+/// The peer was silent for the idle time-out, or a client did not confirm in time.
 #[derive(Debug)]
-pub(super) enum Expired {
-    /// The peer was silent too long.
-    Idle,
-    /// A policy found a fault.
-    Fault(TransportError),
-}
+pub(super) struct IdleTimedOut;
 
 impl Timers {
     pub(super) fn new(now: Instant) -> Self {
@@ -88,9 +82,9 @@ impl Timers {
 }
 
 impl Established {
-    pub(super) fn handle_timeout(&mut self, now: Instant) -> Result<(), Expired> {
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> Result<(), IdleTimedOut> {
         if self.idle_deadline().is_some_and(|deadline| deadline <= now) {
-            return Err(Expired::Idle);
+            return Err(IdleTimedOut);
         }
         if self.path.loss_deadline.is_some_and(|deadline| deadline <= now) {
             self.detect_losses(now);

@@ -135,8 +135,11 @@ impl Established {
     ) -> Result<Option<Transmit>, TransportError> {
         let situation = self.situation();
         let choice = self.choose(now, &situation);
-        let must_ping = self.ping || (self.timers.probes_owed > 0 && choice.is_none());
         let ack_is_due = self.path.acks.is_due(now);
+        // A side that sends only acknowledgements must hear of one before its key may be replaced.
+        let must_ping = self.ping
+            || (self.timers.probes_owed > 0 && choice.is_none())
+            || (ack_is_due && self.protection.needs_acknowledgement());
         self.fetch_control();
         if choice.is_none() && !must_ping && !ack_is_due && self.pending_control.is_none() {
             return Ok(None);

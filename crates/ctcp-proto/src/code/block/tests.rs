@@ -118,7 +118,9 @@ fn a_decoded_block_is_freed_and_makes_room() {
 fn the_end_of_a_short_transfer_gets_a_few_packets_ahead() {
     let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS);
     let mut next = 0;
-    (0..8).for_each(|_| drop(send(&mut code, &mut next, &Situation { loss: 0.05, ..BULK })));
+    for _ in 0..8 {
+        send(&mut code, &mut next, &Situation { loss: 0.05, ..BULK });
+    }
     let tail = Situation { loss: 0.05, ..IDLE };
     let mut ahead = 0;
     while send(&mut code, &mut next, &tail).is_some() {
