@@ -1,0 +1,243 @@
+//! The known answers of PROTOCOL.md section 8 that concern the wire format: what the page says is what is read
+//! and written.
+
+use std::time::Duration;
+
+use ctcp_proto::wire::{
+    AckFrame, AckRanges, EcnCounts, Frame, LongHeader, LongPacket, MissingInterval, Parameters,
+    ProfileParameter, Refusal, RejectReason, ServerAnswer, StreamFrame, SymbolBuilder, VersionNegotiation,
+    frames, frames_in_symbol,
+};
+use ctcp_proto::{ConnectionId, PathId, StreamId};
+
+const INITIAL_ID: &str = "8394c8f03e515708";
+const CLIENT_ID: &str = "c1c2c3c4c5c6c7c8";
+const SERVER_ID: &str = "5152535455565758";
+
+/// The bytes of a hexadecimal text that must stand on the page, after `name`.
+fn on_page(name: &str, hexadecimal: &str) -> Vec<u8> {
+    let page: String = include_str!("../../../PROTOCOL.md").split_whitespace().collect();
+    let digits: String = hexadecimal.split_whitespace().collect();
+    let name: String = name.split_whitespace().collect();
+    assert!(page.contains(&format!("{name}{digits}")), "PROTOCOL.md does not say {name} {digits}");
+    let pairs = digits.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).expect("digits"));
+    pairs.map(|pair| u8::from_str_radix(pair, 16).expect("digits")).collect()
+}
+
+fn id(hexadecimal: &str) -> ConnectionId {
+    let number = u64::from_str_radix(hexadecimal, 16).expect("digits");
+    ConnectionId::new(&number.to_be_bytes()).expect("8 bytes")
+}
+
+fn header(destination: &str, source: &str) -> LongHeader {
+    LongHeader { destination: id(destination), source: id(source) }
+}
+
+#[test]
+fn packets_of_the_handshake_are_as_on_the_page() {
+    let answer = header(CLIENT_ID, INITIAL_ID);
+    let cases = [
+        (
+            "INITIATE",
+            "c0 43540001 08 8394c8f03e515708 08 c1c2c3c4c5c6c7c8 02 aabb 03 010203",
+            LongPacket::Initiate {
+                header: header(INITIAL_ID, CLIENT_ID),
+                token: &[0xaa, 0xbb],
+                message: &[1, 2, 3],
+            },
+        ),
+        (
+            "RESPONSE",
+            "d0 43540001 08 c1c2c3c4c5c6c7c8 08 5152535455565758 03 010203",
+            LongPacket::Response { header: header(CLIENT_ID, SERVER_ID), message: &[1, 2, 3] },
+        ),
+        (
+            "COOKIE",
+            "e0 43540001 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 02 aabb",
+            LongPacket::Cookie { header: answer, token: &[0xaa, 0xbb] },
+        ),
+        (
+            "REJECT, busy",
+            "f0 43540001 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 02",
+            LongPacket::Reject { header: answer, reason: RejectReason::Busy },
+        ),
+    ];
+    for (name, hexadecimal, packet) in cases {
+        let mut bytes = on_page(name, hexadecimal);
+        if matches!(packet, LongPacket::Initiate { .. }) {
+            bytes.resize(1200, 0);
+        }
+        let mut out = Vec::new();
+        packet.write(&mut out);
+        assert_eq!(out, bytes, "{name}");
+        assert_eq!(LongPacket::parse(&bytes), Ok(packet), "{name}");
+    }
+}
+
+#[test]
+fn a_version_negotiation_is_as_on_the_page() {
+    let hexadecimal = "c0 00000000 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 43540001";
+    let mut out = Vec::new();
+    VersionNegotiation::write(&mut out, id(CLIENT_ID).as_bytes(), id(INITIAL_ID).as_bytes());
+    assert_eq!(out, on_page("Version Negotiation", hexadecimal));
+}
+
+#[test]
+fn parameters_are_as_on_the_page() {
+    let bytes = on_page(
+        "client",
+        "0108 0102030405060708 0202 4482 0302 5000 0404 81000000 0504 80100000 0602 43e8 0704 80007530 0804 800061a8
+         0902 45dc 0b02 0102 0c06 01 00 01 02 044c 0d02 4080 0e02 4040",
+    );
+    let profile =
+        ProfileParameter { profile: 1, code: 0, congestion: 1, redundancy: 2, redundancy_parameter: 1100 };
+    let parameters = Parameters {
+        connection_id: id("0102030405060708"),
+        symbol_size_max: 1154,
+        symbol_window: 4096,
+        max_data: 1 << 24,
+        max_stream_data: 1 << 20,
+        max_streams: 1000,
+        idle_timeout: Some(Duration::from_secs(30)),
+        max_ack_delay: Duration::from_millis(25),
+        datagram_size_max: 1500,
+        reset_token: None,
+        aead_suites: vec![1, 2],
+        profile,
+        block_size: 128,
+        blocks: 64,
+    };
+    let mut out = Vec::new();
+    parameters.write(&mut out);
+    assert_eq!(out, bytes);
+    assert_eq!(Parameters::parse_from_client(&bytes), Ok(parameters));
+
+    let bytes = on_page("refusal", "0108 5152535455565758 0f05 02 66756c6c");
+    let refusal = Refusal { connection_id: id(SERVER_ID), code: 2, reason: "full".to_owned() };
+    let mut out = Vec::new();
+    refusal.write(&mut out);
+    assert_eq!(out, bytes);
+    assert_eq!(Parameters::parse_from_server(&bytes), Ok(ServerAnswer::Refused(refusal)));
+}
+
+/// An acknowledgement of packets that knows no symbol.
+fn of_packets(path: u8, ranges: &[(u64, u64)], ecn: Option<EcnCounts>) -> AckFrame {
+    AckFrame {
+        path: PathId(path),
+        ranges: AckRanges::from_descending(ranges.iter().copied()).expect("at least one range"),
+        delay: Duration::ZERO,
+        oldest_undecoded: 0,
+        oldest_unseen: 0,
+        known_end: 0,
+        intervals: Vec::new(),
+        reported_end: 0,
+        ecn,
+    }
+}
+
+#[test]
+fn acknowledgements_are_as_on_the_page() {
+    let full = AckFrame {
+        delay: Duration::from_micros(400),
+        oldest_undecoded: 100,
+        oldest_unseen: 102,
+        known_end: 110,
+        intervals: vec![
+            MissingInterval { first: 100, end: 103, missing: 1 },
+            MissingInterval { first: 105, end: 107, missing: 2 },
+        ],
+        reported_end: 110,
+        ..of_packets(0, &[(18, 20), (14, 15), (9, 9)], None)
+    };
+    let as_ranges =
+        on_page("reported end 110", "02 00 14 4190 4064 02 0a 02 000301 020202 0a 02 02 0101 0300");
+    assert_eq!(frames(&as_ranges).collect::<Vec<_>>(), [Ok(Frame::Ack(full.clone()))]);
+    let ecn = |ect0, ce| Some(EcnCounts { ect0, ect1: 0, ce });
+    check_frames([
+        ("bitmap", "03 00 14 4190 4064 02 0a 02 000301 020202 0a 02 cc20", Frame::Ack(full)),
+        (
+            "ECT(0) 5, CE 1",
+            "04 01 412b 00 00 00 00 00 00 00 412b 05 00 01",
+            Frame::Ack(of_packets(1, &[(0, 299)], ecn(5, 1))),
+        ),
+        (
+            "ECT(0) 10",
+            "05 00 09 00 00 00 00 00 00 00 0a 00 00",
+            Frame::Ack(of_packets(0, &[(9, 9)], ecn(10, 0))),
+        ),
+    ]);
+}
+
+#[test]
+fn combinations_are_as_on_the_page() {
+    let payload = &[0xc0, 0xff, 0xee];
+    let symbol = &[0, 5, 0x0a, 4, 2, b'h', b'i'];
+    check_frames([
+        (
+            "the symbol below",
+            "06 43e8 0a 0005 0a 04 02 6869",
+            Frame::Source { index: 1000, floor: 990, symbol },
+        ),
+        (
+            "floor 990",
+            "07 43e5 f004 0007 07 c0ffee",
+            Frame::Coded { first: 997, length: 4, density: 15, key: 7, floor: 990, payload },
+        ),
+        (
+            "floor 997",
+            "08 43e5 03 010203 00 c0ffee",
+            Frame::Recoded { first: 997, coefficients: &[1, 2, 3], floor: 997, payload },
+        ),
+    ]);
+}
+
+#[test]
+fn control_frames_are_as_on_the_page() {
+    let data = [1, 2, 3, 4, 5, 6, 7, 8];
+    let close = |by_application, code, reason| Frame::Close { by_application, code, reason };
+    check_frames([
+        ("PADDING, three", "000000", Frame::Padding(3)),
+        ("PING", "01", Frame::Ping),
+        ("MAX_DATA 2^20", "10 80100000", Frame::MaxData(1 << 20)),
+        ("2^16", "11 04 80010000", Frame::MaxStreamData { id: StreamId(4), credit: 1 << 16 }),
+        ("MAX_STREAMS 100", "12 4064", Frame::MaxStreams(100)),
+        (
+            "final size 5000",
+            "13 04 01 5388",
+            Frame::ResetStream { id: StreamId(4), code: 1, final_size: 5000 },
+        ),
+        ("STOP_SENDING stream 5, code 0", "14 05 00", Frame::StopSending { id: StreamId(5), code: 0 }),
+        ("PATH_CHALLENGE", "18 0102030405060708", Frame::PathChallenge(data)),
+        ("PATH_RESPONSE", "19 0102030405060708", Frame::PathResponse(data)),
+        ("FLOW_CONTROL_ERROR", "1c 04 00", close(false, 4, "")),
+        ("code 300, \"bye\"", "1d 412c 03 627965", close(true, 300, "bye")),
+    ]);
+}
+
+fn check_frames<const N: usize>(cases: [(&str, &str, Frame<'_>); N]) {
+    for (name, hexadecimal, frame) in cases {
+        let bytes = on_page(name, hexadecimal);
+        let mut out = Vec::new();
+        frame.write(&mut out);
+        assert_eq!(out, bytes, "{name}");
+        assert_eq!(frames(&bytes).collect::<Vec<_>>(), [Ok(frame)], "{name}");
+    }
+}
+
+#[test]
+fn symbols_are_as_on_the_page() {
+    let frame = |id, offset, data, fin| StreamFrame { id: StreamId(id), offset, data, fin };
+    let two = [frame(4, 0, &b"abc"[..], false), frame(8, 70, &b"wxyz"[..], true)];
+    let cases = [
+        ("\"hi\" from 0", "0005 0a 04 02 6869", 100, &[frame(4, 0, &b"hi"[..], false)][..]),
+        ("from 70, the end", "000e 0a 04 03 616263 0d 08 4046 7778797a", 16, &two[..]),
+    ];
+    for (name, hexadecimal, capacity, content) in cases {
+        let bytes = on_page(name, hexadecimal);
+        let mut builder = SymbolBuilder::new(capacity);
+        content.iter().for_each(|frame| builder.push(*frame));
+        assert_eq!(builder.finish(), bytes, "{name}");
+        let read: Result<Vec<_>, _> = frames_in_symbol(&bytes).expect("whole").collect();
+        assert_eq!(read.as_deref(), Ok(content), "{name}");
+    }
+}
