@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::proto::{ClientPolicy, EndpointConfig, SecretKey, TransportConfig};
+use ctcp_proto::{ClientPolicy, EndpointConfig, SecretKey, TransportConfig};
 
 /// An endpoint that only connects.
 #[derive(Clone, Debug)]

@@ -10,9 +10,9 @@ use ctcp_proto::{ConnectionError, StreamId};
 use tokio::sync::Notify;
 
 use crate::Stream;
-use crate::proto::{ConnectionStats, OpenError, PublicKey};
 use crate::slot::{Signals, Slot, StreamSlot};
 use crate::state::{Key, Shared};
+use ctcp_proto::{ConnectionStats, OpenError, PublicKey};
 
 /// A connection to one authenticated peer. Cheap to clone; the clones are the same connection.
 ///
@@ -191,7 +191,6 @@ impl Slot {
         let id = match self.connection.open() {
             Ok(id) => id,
             Err(OpenError::LimitReached) => return None,
-            Err(_) => return Some(Err(ConnectionError::ClosedLocally)),
         };
         self.streams.insert(id, StreamSlot::default());
         Some(Ok(id))

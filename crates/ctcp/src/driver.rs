@@ -20,10 +20,10 @@ use ctcp_base::Instant;
 use tokio::time::Sleep;
 
 use crate::outbox::Outbox;
-use crate::proto::{DatagramOutcome, NetworkPath};
 use crate::slot::Owner;
 use crate::socket::{ReceiveBatch, Received, Socket, Train};
 use crate::state::{Key, Shared, State};
+use ctcp_proto::{DatagramOutcome, NetworkPath};
 
 /// Receive calls in a round: with full batches 1 ms of work at 1 GB/s of decryption.
 const RECEIVES_PER_ROUND: usize = 2;
@@ -153,14 +153,12 @@ impl Driver {
                         state.on_input(at, key, &mut self.wakers);
                     }
                     DatagramOutcome::Incoming(incoming) if state.is_held && !state.is_closed => {
-                        match state.endpoint.accept(at, incoming) {
-                            Ok((handle, connection)) => {
-                                state.insert(handle, connection, network_path.remote, Owner::HalfOpen);
-                            }
-                            Err(error) => tracing::debug!(?error, "client not accepted"),
+                        // None: the limit of connections is reached.
+                        if let Some((handle, connection)) = state.endpoint.accept(at, *incoming) {
+                            state.insert(handle, connection, network_path.remote, Owner::HalfOpen);
                         }
                     }
-                    DatagramOutcome::Incoming(incoming) => state.endpoint.refuse(incoming),
+                    DatagramOutcome::Incoming(incoming) => state.endpoint.refuse(*incoming),
                     DatagramOutcome::Answer(answer) if self.outbox.len() < ANSWERS_SIZE_MAX => {
                         let source = network_path.local.filter(|_| self.keeps_source);
                         let destination = network_path.remote;

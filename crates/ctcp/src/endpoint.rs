@@ -8,11 +8,11 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::connection::ConnectionRef;
 use crate::driver::Driver;
-use crate::proto::{self, EndpointConfig, EndpointStats, PublicKey, TransportConfig};
 use crate::slot::Owner;
 use crate::socket::{self, Counters, Socket, SocketStats};
 use crate::state::{Shared, State};
 use crate::{ClientConfig, ConnectError, Connection, ServerConfig, entropy};
+use ctcp_proto::{EndpointConfig, EndpointStats, PublicKey, TransportConfig};
 
 /// One UDP socket and all connections over it. Cheap to clone; the clones are the same endpoint.
 ///
@@ -84,7 +84,7 @@ impl Endpoint {
         let counters = Arc::<Counters>::default();
         let socket = Socket::new(socket, Arc::clone(&counters))?;
         let is_server = config.accept.is_some();
-        let endpoint = proto::Endpoint::new(config, entropy::seed()?);
+        let endpoint = ctcp_proto::Endpoint::new(config, entropy::seed()?);
         let state = State::new(endpoint, transport, local_address);
         let shared = Arc::new(Shared::new(state, Clock::new(), counters));
         tokio::spawn(Driver::new(Arc::clone(&shared), socket, is_server).run());

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::proto::SecretKey;
+use ctcp_proto::SecretKey;
 
 /// 32 bytes from the operating system.
 ///

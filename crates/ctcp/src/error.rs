@@ -7,8 +7,6 @@ use std::net::SocketAddr;
 
 use ctcp_proto::ConnectionError;
 
-use crate::proto;
-
 /// Why [`crate::Endpoint::connect`] gave no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -23,7 +21,7 @@ pub enum ConnectError {
         remote: SocketAddr,
     },
     /// It could not even be tried.
-    NotStarted(proto::ConnectError),
+    NotStarted(ctcp_proto::ConnectError),
     /// The handshake did not come to an end: no answer, wrong key, refused.
     Failed(ConnectionError),
 }

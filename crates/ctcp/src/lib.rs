@@ -5,6 +5,35 @@
 //! `AsyncWrite`. Lost packets are repaired by coding over the whole connection instead of retransmission, so
 //! that random loss costs its share of the link and not the connection's speed.
 //!
+//! ```
+//! use ctcp::{ClientConfig, ClientPolicy, Endpoint, ServerConfig};
+//! use tokio::io::{AsyncReadExt, AsyncWriteExt};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server_key = ctcp::generate_key()?;
+//! let server_name = server_key.public_key();
+//! let server = Endpoint::server(ServerConfig::new("127.0.0.1:0".parse()?, server_key, ClientPolicy::Any))?;
+//! let address = server.local_addr()?;
+//! tokio::spawn(async move {
+//!     let connection = server.accept().await?;
+//!     let mut stream = connection.accept().await.ok()?;
+//!     stream.write_all(b"hello").await.ok()?;
+//!     stream.finish().ok()?;
+//!     stream.finished().await.ok()
+//! });
+//!
+//! let client = Endpoint::client(ClientConfig::new(ctcp::generate_key()?))?;
+//! let connection = client.connect(address, server_name).await?;
+//! let mut stream = connection.open().await?;
+//! stream.finish()?; // We send nothing; that alone opens the stream at the server.
+//! let mut greeting = String::new();
+//! stream.read_to_string(&mut greeting).await?;
+//! assert_eq!(greeting, "hello");
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! This crate is the only place where the protocol meets a clock, a socket and the entropy of the operating
 //! system; the protocol itself is `ctcp-proto`.
 #![forbid(unsafe_code)]
@@ -17,7 +46,6 @@ mod endpoint;
 mod entropy;
 mod error;
 mod outbox;
-mod proto_stub;
 mod recv_stream;
 mod send_stream;
 mod slot;
@@ -25,17 +53,16 @@ mod socket;
 mod state;
 mod stream;
 
-use proto_stub as proto;
-
 pub use config::{ClientConfig, ServerConfig};
 pub use connection::Connection;
-pub use ctcp_proto::{CloseReason, ConnectionError, StreamId, TransportError, TransportErrorCode};
+pub use ctcp_proto::{
+    ClientPolicy, CloseReason, ConnectionError, ConnectionStats, EndpointStats, KeyError, Profile,
+    ProfileName, PublicKey, RttStats, SecretKey, StreamId, TransportConfig, TransportError,
+    TransportErrorCode,
+};
 pub use endpoint::Endpoint;
 pub use entropy::generate_key;
 pub use error::{ConnectError, StreamError, StreamReset, StreamStopped};
-pub use proto::{
-    ClientPolicy, ConnectionStats, EndpointStats, Profile, ProfileName, PublicKey, SecretKey, TransportConfig,
-};
 pub use recv_stream::RecvStream;
 pub use send_stream::SendStream;
 pub use socket::SocketStats;

@@ -9,9 +9,9 @@ use ctcp_proto::StreamId;
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::connection::ConnectionRef;
-use crate::proto::{ReadError, ReadOutcome};
 use crate::slot::{Slot, register};
 use crate::{StreamError, StreamReset};
+use ctcp_proto::{ReadError, ReadOutcome};
 
 /// The receiving half of a stream. Dropped before its end was read, it tells the peer to stop (code 0).
 ///
@@ -50,7 +50,7 @@ impl RecvStream {
         }
         self.end = Some(End::Failed(StreamError::Closed));
         // An error means that the stream is over already: nothing to tell.
-        self.connection.act(|slot| (drop(slot.connection.stop(self.id, code)), true));
+        self.connection.act(|slot| (slot.connection.stop(self.id, code).ok(), true));
     }
 
     fn read(&mut self, buffer: &mut ReadBuf<'_>, waker: &Waker) -> Poll<Result<(), StreamError>> {

@@ -10,9 +10,9 @@ use ctcp_proto::StreamId;
 use tokio::io::AsyncWrite;
 
 use crate::connection::ConnectionRef;
-use crate::proto::WriteError;
 use crate::slot::{Slot, register};
 use crate::{StreamError, StreamStopped};
+use ctcp_proto::WriteError;
 
 /// The sending half of a stream. Dropped before [`SendStream::finish`], it is reset (code 0): the peer sees an
 /// error and no end that looks regular.
@@ -78,7 +78,7 @@ impl SendStream {
         }
         self.state = SendState::Reset;
         // An error means that the stream is over already: nothing to give up.
-        self.connection.act(|slot| (drop(slot.connection.reset(self.id, code)), true));
+        self.connection.act(|slot| (slot.connection.reset(self.id, code).ok(), true));
     }
 
     /// Waits until the peer's transport has everything, the end included. Call [`SendStream::finish`] first.

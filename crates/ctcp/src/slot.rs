@@ -14,7 +14,7 @@ use ctcp_base::Instant;
 use ctcp_proto::{ConnectionError, StreamId};
 use tokio::sync::Notify;
 
-use crate::proto::{Connection, ConnectionHandle, Event};
+use ctcp_proto::{Connection, ConnectionHandle, Event};
 
 /// What asynchronous calls on a connection wait for. Each event wakes all waiters, who look again.
 #[derive(Debug, Default)]

@@ -16,9 +16,9 @@ use ctcp_proto::ConnectionError;
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
-use crate::proto::{Connection, ConnectionHandle, Endpoint, EndpointEvent, Event, TransportConfig};
 use crate::slot::{Owner, Signals, Slot};
 use crate::socket::Counters;
+use ctcp_proto::{Connection, ConnectionHandle, Endpoint, EndpointEvent, Event, TransportConfig};
 
 /// Connections that are up and that the application has not accepted yet. Beyond it clients are told that the
 /// server is busy: an application that does not accept must not collect connections.
