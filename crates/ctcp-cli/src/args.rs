@@ -81,7 +81,9 @@ pub(crate) struct PubkeyArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  ctcp server --listen 0.0.0.0:4433 --key server.key --client CLIENTS_PUBLIC_KEY")]
+#[command(
+    after_help = "Example:\n  ctcp server --listen 0.0.0.0:4433 --key server.key --client CLIENTS_PUBLIC_KEY"
+)]
 pub(crate) struct ServerArgs {
     /// Address and UDP port to listen on
     #[arg(long, value_name = "ADDR:PORT")]
@@ -169,7 +171,9 @@ pub(crate) struct ConnectArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  ctcp get --server vpn.example:4433 --server-key PUBKEY --key client.key big.iso")]
+#[command(
+    after_help = "Example:\n  ctcp get --server vpn.example:4433 --server-key PUBKEY --key client.key big.iso"
+)]
 pub(crate) struct GetArgs {
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
@@ -186,7 +190,9 @@ pub(crate) struct GetArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  ctcp put --server vpn.example:4433 --server-key PUBKEY --key client.key notes.txt")]
+#[command(
+    after_help = "Example:\n  ctcp put --server vpn.example:4433 --server-key PUBKEY --key client.key notes.txt"
+)]
 pub(crate) struct PutArgs {
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
@@ -259,7 +265,8 @@ mod tests {
 
     #[test]
     fn a_server_needs_its_files_before_they_can_be_written() {
-        let words = ["ctcp", "server", "--listen", "127.0.0.1:1", "--key", "k", "--any-client", "--files-write"];
+        let words =
+            ["ctcp", "server", "--listen", "127.0.0.1:1", "--key", "k", "--any-client", "--files-write"];
         assert!(Cli::try_parse_from(words).is_err());
     }
 }

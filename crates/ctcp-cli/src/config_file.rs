@@ -15,9 +15,9 @@ pub(crate) fn with_config(words: Vec<OsString>) -> Result<Vec<OsString>, CliErro
     let Some(file) = config_of(&words) else { return Ok(words) };
     let text = std::fs::read_to_string(&file)
         .map_err(|error| CliError::failure(format!("cannot read {}: {error}", file.display())))?;
-    let table: toml::Table = text
-        .parse()
-        .map_err(|error: toml::de::Error| CliError::usage(format!("{}: {}", file.display(), error.message())))?;
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        CliError::usage(format!("{}: {}", file.display(), error.message()))
+    })?;
     let mut extended: Vec<OsString> = words.iter().take(2).cloned().collect();
     for (name, value) in &table {
         let option = format!("--{name}");
@@ -46,9 +46,10 @@ fn config_of(words: &[OsString]) -> Option<PathBuf> {
 }
 
 fn is_given(words: &[OsString], option: &str) -> bool {
-    words.iter().filter_map(|word| word.to_str()).any(|word| {
-        word == option || word.strip_prefix(option).is_some_and(|rest| rest.starts_with('='))
-    })
+    words
+        .iter()
+        .filter_map(|word| word.to_str())
+        .any(|word| word == option || word.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')))
 }
 
 fn append(words: &mut Vec<OsString>, option: &str, value: &Value) -> Result<(), &'static str> {
@@ -80,14 +81,21 @@ mod tests {
         let config = format!("--config={}", file.display());
         let words = words.iter().map(OsString::from).chain([OsString::from(&config)]).collect();
         let extended = with_config(words)?;
-        Ok(extended.into_iter().filter_map(|word| word.into_string().ok()).filter(|word| *word != config).collect())
+        Ok(extended
+            .into_iter()
+            .filter_map(|word| word.into_string().ok())
+            .filter(|word| *word != config)
+            .collect())
     }
 
     #[test]
     fn the_file_gives_options_and_the_command_line_wins() {
         let toml = "socks = '127.0.0.1:1'\nforward = ['a=b', 'c=d']\nquiet = true\nverbose = false";
         let words = extended(toml, &["ctcp", "client", "--socks", "127.0.0.1:2"]).expect("valid");
-        assert_eq!(words, ["ctcp", "client", "--forward=a=b", "--forward=c=d", "--quiet", "--socks", "127.0.0.1:2"]);
+        assert_eq!(
+            words,
+            ["ctcp", "client", "--forward=a=b", "--forward=c=d", "--quiet", "--socks", "127.0.0.1:2"]
+        );
     }
 
     #[test]

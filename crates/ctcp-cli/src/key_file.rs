@@ -14,10 +14,12 @@ const FILE_SIZE_MAX: u64 = 4096;
 /// Reads a private key.
 pub(crate) fn read(file: &Path) -> Result<SecretKey, CliError> {
     let name = file.display();
-    let metadata =
-        std::fs::metadata(file).map_err(|error| CliError::failure(format!("cannot read the key {name}: {error}")))?;
+    let metadata = std::fs::metadata(file)
+        .map_err(|error| CliError::failure(format!("cannot read the key {name}: {error}")))?;
     if !metadata.is_file() || metadata.len() > FILE_SIZE_MAX {
-        return Err(CliError::failure(format!("{name} is no key file: make one with `ctcp keygen --out FILE`")));
+        return Err(CliError::failure(format!(
+            "{name} is no key file: make one with `ctcp keygen --out FILE`"
+        )));
     }
     let text = std::fs::read_to_string(file)
         .map_err(|error| CliError::failure(format!("cannot read the key {name}: {error}")))?;

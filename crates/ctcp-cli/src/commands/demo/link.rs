@@ -149,7 +149,8 @@ impl Shared {
                     let _ = self.front.send_to(&packet, client);
                 }
             }
-            let next = [links.to_server.poll_timeout(), links.to_client.poll_timeout()].into_iter().flatten().min();
+            let next =
+                [links.to_server.poll_timeout(), links.to_client.poll_timeout()].into_iter().flatten().min();
             let wait = next.map_or(PATIENCE, |next| next.saturating_since(self.now()));
             links = self.wake.wait_timeout(links, wait).unwrap_or_else(PoisonError::into_inner).0;
         }

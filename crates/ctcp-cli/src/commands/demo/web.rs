@@ -85,10 +85,13 @@ pub(super) async fn download(
 ) -> io::Result<Download> {
     let start = clock();
     let mut bytes = 0;
-    let whole = tokio::time::timeout(limit, fetch(proxy, server, |count| {
-        bytes = count;
-        progress(count);
-    }))
+    let whole = tokio::time::timeout(
+        limit,
+        fetch(proxy, server, |count| {
+            bytes = count;
+            progress(count);
+        }),
+    )
     .await;
     let is_complete = match whole {
         Ok(outcome) => outcome.map(|()| true)?,
