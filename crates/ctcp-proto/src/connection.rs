@@ -52,7 +52,7 @@ use crate::stream::{
 };
 use crate::wire::Parameters;
 
-use close::Ending;
+use close::{Ending, Remains};
 pub(crate) use contents::Contents;
 pub(crate) use handshaking::ClientHandshake;
 use migration::Migration;
@@ -85,6 +85,8 @@ pub struct Connection {
     now: Instant,
     events: VecDeque<Event>,
     endpoint_events: VecDeque<EndpointEvent>,
+    /// What is left when it was up and is over.
+    remains: Option<Box<Remains>>,
 }
 
 enum State {
@@ -233,6 +235,7 @@ impl Connection {
             now: Instant::ZERO,
             events: VecDeque::new(),
             endpoint_events: VecDeque::new(),
+            remains: None,
         }
     }
 
@@ -343,9 +346,9 @@ impl Connection {
         self.streams().ok_or(OpenError::LimitReached)?.open()
     }
 
-    /// The next stream that the peer opened.
+    /// The next stream that the peer opened, also when the connection is over.
     pub fn accept(&mut self) -> Option<StreamId> {
-        self.streams()?.accept()
+        self.streams_to_read()?.accept()
     }
 
     /// Takes bytes to send on a stream and answers how many it took, at least one.
@@ -357,12 +360,12 @@ impl Connection {
         self.streams().ok_or(WriteError::UnknownStream)?.write(id, data)
     }
 
-    /// Reads bytes in order.
+    /// Reads bytes in order. What arrived before the connection was over can still be read.
     ///
     /// # Errors
     /// When the peer reset the stream, or there is no such stream.
     pub fn read(&mut self, id: StreamId, buffer: &mut [u8]) -> Result<ReadOutcome, ReadError> {
-        self.streams().ok_or(ReadError::UnknownStream)?.read(id, buffer)
+        self.streams_to_read().ok_or(ReadError::UnknownStream)?.read(id, buffer)
     }
 
     /// Says that nothing more will be written to the stream.
@@ -437,6 +440,14 @@ impl Connection {
         match &mut self.state {
             State::Established(established) => Some(&mut established.streams),
             _ => None,
+        }
+    }
+
+    /// The same, or what is left of them.
+    fn streams_to_read(&mut self) -> Option<&mut Streams> {
+        match &mut self.state {
+            State::Established(established) => Some(&mut established.streams),
+            _ => self.remains.as_mut().map(|remains| &mut remains.streams),
         }
     }
 

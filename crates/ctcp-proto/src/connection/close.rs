@@ -5,10 +5,11 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
-use super::{Connection, Established, State};
+use super::{Connection, ConnectionStats, Established, State};
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::{EndpointEvent, Event};
 use crate::network::Transmit;
+use crate::stream::Streams;
 use crate::wire::Frame;
 
 /// Longest reason that is sent, in bytes: a CLOSE fits any datagram.
@@ -24,6 +25,15 @@ pub(crate) struct Ending {
     deadline: Instant,
     /// Packets that arrived since; the CLOSE is repeated at powers of two, so that two sides never talk for ever.
     arrived: u32,
+}
+
+/// What a connection that was up leaves to its application: a peer that sent everything, saw it arrive and closed
+/// must not take it away from a reader that is not so fast.
+pub(super) struct Remains {
+    /// Only for reading.
+    pub(super) streams: Streams,
+    /// The last figures.
+    pub(super) stats: ConnectionStats,
 }
 
 impl Ending {
@@ -59,7 +69,7 @@ impl Connection {
         if let State::Established(established) = &mut self.state {
             let datagram = if established.is_confirmed { established.seal_close(close) } else { Vec::new() };
             let ending = established.ending(now, datagram);
-            self.state = State::Ending(ending);
+            self.leave(State::Ending(ending));
             self.events.push_back(Event::Closed(error));
         }
     }
@@ -67,7 +77,8 @@ impl Connection {
     /// The peer closed: nothing is sent any more.
     pub(super) fn on_closed_by_peer(&mut self, now: Instant, close: CloseReason) {
         if let State::Established(established) = &mut self.state {
-            self.state = State::Ending(established.ending(now, Vec::new()));
+            let ending = established.ending(now, Vec::new());
+            self.leave(State::Ending(ending));
             self.events.push_back(Event::Closed(ConnectionError::ClosedByPeer(close)));
         }
     }
@@ -77,13 +88,24 @@ impl Connection {
         if matches!(self.state, State::Ending(_) | State::Over) {
             return;
         }
+        self.leave(State::Over);
         self.events.push_back(Event::Closed(error));
-        self.retire();
+        self.endpoint_events.push_back(EndpointEvent::Retired);
     }
 
     pub(super) fn retire(&mut self) {
-        self.state = State::Over;
+        self.leave(State::Over);
         self.endpoint_events.push_back(EndpointEvent::Retired);
+    }
+
+    /// Enters a state that is over, with everything that happened before told and kept.
+    fn leave(&mut self, next: State) {
+        self.drain_established();
+        let stats = self.stats();
+        if let State::Established(established) = core::mem::replace(&mut self.state, next) {
+            let streams = established.streams;
+            self.remains = Some(Box::new(Remains { streams, stats }));
+        }
     }
 }
 

@@ -79,10 +79,12 @@ pub(crate) struct Counts {
 }
 
 impl Connection {
-    /// The connection in figures; all zero when it is not up.
+    /// The connection in figures: all zero before it is up, the last ones when it is over.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
-        let State::Established(established) = &self.state else { return ConnectionStats::default() };
+        let State::Established(established) = &self.state else {
+            return self.remains.as_ref().map(|remains| remains.stats.clone()).unwrap_or_default();
+        };
         let counts = &established.counts;
         let path = &established.path;
         let (sent, received) = (established.sender.counts(), established.receiver.counts());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ctcp::{CloseReason, ConnectError, ConnectionError, TransportConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::setup::{Pair, client, in_time, server};
+use super::setup::{Pair, client, content, in_time, server};
 
 fn by_peer(code: u64, reason: &str) -> ConnectionError {
     ConnectionError::ClosedByPeer(CloseReason { by_application: true, code, reason: reason.to_owned() })
@@ -30,6 +30,26 @@ async fn the_server_closes_and_the_client_learns_why() {
     assert_eq!(in_time(pair.connection.open()).await.unwrap_err(), by_peer(5, "maintenance"));
     assert_eq!(in_time(pair.connection.accept()).await.unwrap_err(), by_peer(5, "maintenance"));
     assert_eq!(in_time(pair.accepted.closed()).await, ConnectionError::ClosedLocally);
+}
+
+#[tokio::test]
+async fn what_arrived_before_the_close_can_still_be_read() {
+    let pair = Pair::new().await;
+    let (mut opened, mut accepted) = pair.stream().await;
+    let bytes = content(1, 100_000);
+    let close = async {
+        accepted.write_all(&bytes).await.unwrap();
+        accepted.finish().unwrap();
+        accepted.finished().await.unwrap();
+        pair.server.close(0, "done").await;
+    };
+    in_time(close).await;
+    in_time(pair.connection.closed()).await;
+    let mut read = Vec::new();
+    in_time(opened.read_to_end(&mut read)).await.unwrap();
+    assert!(read == bytes);
+    assert!(opened.write(b"late").await.is_err());
+    assert!(pair.connection.stats().bytes_received > 100_000, "the last figures stay");
 }
 
 #[tokio::test]
