@@ -80,6 +80,13 @@ impl Flagged {
         flags.insert(flag);
     }
 
+    /// Puts a stream in line whose flags were set without.
+    pub(super) fn resume(&mut self, id: StreamId, flags: Flags) {
+        if !flags.is_empty() {
+            self.line.push_back(id);
+        }
+    }
+
     pub(super) fn first(&self) -> Option<StreamId> {
         self.line.front().copied()
     }

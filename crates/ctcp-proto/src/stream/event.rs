@@ -1,5 +1,5 @@
 //! What streams tell the application. Events are edges, joined while nobody looks: one of a kind for a stream at
-//! most, never one for a packet.
+//! most, never one for a packet. A stream is named only after the application opened or accepted it.
 
 use crate::id::StreamId;
 

@@ -210,7 +210,21 @@ impl Streams {
         }
         let id = StreamId::new(self.role.peer(), self.peer.accepted);
         self.peer.accepted += 1;
+        if let Some(stream) = self.streams.get(&id) {
+            self.events.resume(id, stream.events);
+        }
         Some(id)
+    }
+
+    /// Something happened to a stream. The application hears of it once it knows the stream.
+    fn tell_application(&mut self, id: StreamId, event: u8) {
+        let is_known = id.initiator() == Some(self.role) || id.index() < self.peer.accepted;
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        if is_known {
+            self.events.set(id, &mut stream.events, event);
+        } else {
+            stream.events.insert(event);
+        }
     }
 
     /// Queues bytes to send and returns how many were taken, at least one (none only of an empty slice).
@@ -288,10 +302,11 @@ impl Streams {
     /// Resets the sending half and returns whether that changed anything.
     fn give_up(&mut self, id: StreamId, cause: ResetCause) -> bool {
         let Some(stream) = self.streams.get_mut(&id) else { return false };
-        if let SendState::DataSent { last_symbol } = stream.send.state() {
+        let before = stream.send.state();
+        let Some(dropped) = stream.send.reset(&mut self.pool, cause) else { return false };
+        if let SendState::DataSent { last_symbol } = before {
             self.in_flight.remove(&(last_symbol, id));
         }
-        let Some(dropped) = stream.send.reset(&mut self.pool, cause) else { return false };
         self.queued -= dropped;
         self.scheduler.remove(id, &mut stream.share);
         self.control.set(id, &mut stream.control, control_flag::RESET);
@@ -317,7 +332,7 @@ impl Streams {
         self.release_if_over(id);
     }
 
-    /// The next change for the application. Drain it after every input.
+    /// The next change for the application: of streams it opened or accepted. Drain it after every input.
     pub fn poll_event(&mut self) -> Option<StreamEvent> {
         if core::mem::take(&mut self.peer.is_opened_news) {
             return Some(StreamEvent::Opened);

@@ -56,7 +56,7 @@ impl Streams {
             && is_news
             && core::mem::take(&mut stream.reader_waits)
         {
-            self.events.set(id, &mut stream.events, event_flag::READABLE);
+            self.tell_application(id, event_flag::READABLE);
         }
         self.after_reading(id);
     }
@@ -69,7 +69,7 @@ impl Streams {
             self.in_flight.pop_first();
             let Some(stream) = self.streams.get_mut(&id) else { continue };
             stream.send.on_all_decoded();
-            self.events.set(id, &mut stream.events, event_flag::FINISHED);
+            self.tell_application(id, event_flag::FINISHED);
         }
     }
 
@@ -136,12 +136,8 @@ impl Streams {
     /// # Errors
     /// When the stream is one that nobody opened or may open.
     pub fn on_stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), TransportError> {
-        if self.enter(id)?
-            && self.give_up(id, ResetCause::Stopped(code))
-            && let Some(stream) = self.streams.get_mut(&id)
-        {
-            self.events.set(id, &mut stream.events, event_flag::STOPPED);
-            stream.events.take(event_flag::WRITABLE);
+        if self.enter(id)? && self.give_up(id, ResetCause::Stopped(code)) {
+            self.tell_application(id, event_flag::STOPPED);
         }
         Ok(())
     }

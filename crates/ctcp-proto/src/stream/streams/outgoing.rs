@@ -65,7 +65,7 @@ impl Streams {
         // Half the buffer: a writer is woken for a good piece and not for every symbol.
         let has_room = stream.send.queued() <= limit.max(SEND_BUFFER_MIN) / 2;
         if stream.send.state() == SendState::Send && has_room && core::mem::take(&mut stream.writer_waits) {
-            self.events.set(id, &mut stream.events, event_flag::WRITABLE);
+            self.tell_application(id, event_flag::WRITABLE);
         }
     }
 

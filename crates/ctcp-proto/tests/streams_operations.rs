@@ -1,0 +1,192 @@
+//! The streams of both ends of a connection, driven by bytes.
+//!
+//! [`run`] reads any byte string as a sequence of what two applications and the path between them do: symbols
+//! arrive in any order, control frames are lost, or declared lost although they arrived. Then the path heals and
+//! both applications finish, waiting for events alone. Checked all the time: what is read is what was written, no
+//! end breaks the protocol in the eyes of the other, memory stays within the credit. Checked at the end:
+//! everything was delivered, both ends agree on how each stream ended, and nothing is left behind. A fuzz target
+//! can include this file and call it.
+
+#[path = "streams_operations/side.rs"]
+mod side;
+
+use ctcp_proto::fuzzing::{Control, StreamsConfig};
+use ctcp_proto::{Role, StreamId};
+use side::Side;
+
+/// Rounds of the healed path until everything must have ended; far more than any run needs.
+const HEALING_ROUNDS: usize = 3000;
+
+/// Bytes that never end: zeros follow.
+struct Input<'a> {
+    bytes: &'a [u8],
+}
+
+impl Input<'_> {
+    fn byte(&mut self) -> u8 {
+        let Some((&first, rest)) = self.bytes.split_first() else { return 0 };
+        self.bytes = rest;
+        first
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::from(self.byte()) % bound.max(1)
+    }
+}
+
+/// Both ends and what is on its way.
+struct World<'a> {
+    input: Input<'a>,
+    sides: [Side; 2],
+    capacity: usize,
+}
+
+/// Interprets `bytes` as operations, then heals the path and checks that everything ends.
+pub fn run(bytes: &[u8]) {
+    let mut input = Input { bytes };
+    // Windows from tighter than a symbol to wider than anything written.
+    let config = StreamsConfig {
+        max_data: [150, 1500, 60_000][input.below(3)],
+        max_stream_data: [90, 700, 30_000][input.below(3)],
+        max_streams: 1 + input.below(4) as u64,
+    };
+    let capacity = 40 + 5 * input.below(256);
+    let sides = [Side::new(Role::Client, config), Side::new(Role::Server, config)];
+    let mut world = World { input, sides, capacity };
+    while !world.input.bytes.is_empty() {
+        world.step();
+    }
+    world.heal();
+}
+
+impl World<'_> {
+    fn step(&mut self) {
+        let operation = self.input.byte();
+        let here = usize::from(operation & 1);
+        match operation >> 1 {
+            0..=5 => self.sides[here].open(),
+            6..=9 => self.sides[here].accept(),
+            10..=49 => self.use_stream(here, operation >> 1),
+            50..=74 => self.sides[here].fill_symbol(self.capacity),
+            75..=94 => {
+                let which = self.input.byte();
+                self.deliver_symbol(here, usize::from(which));
+            }
+            95..=99 => self.tell_decoded(here),
+            100..=106 => self.sides[here].send_control(),
+            107..=118 => {
+                let (which, fate) = (self.input.byte(), self.input.below(4));
+                self.settle_control(here, usize::from(which), fate);
+            }
+            _ => self.sides[here].take_event(),
+        }
+        self.sides.iter().for_each(Side::check_memory);
+    }
+
+    fn use_stream(&mut self, here: usize, what: u8) {
+        let Some(id) = self.sides[here].stream(self.input.byte()) else { return };
+        let amount = 7 * self.input.below(256);
+        match what {
+            10..=24 => self.sides[here].write(id, amount),
+            25..=41 => self.read(here, id, amount),
+            42..=45 => self.sides[here].finish(id),
+            46..=47 => self.sides[here].reset(id, amount as u64),
+            _ => self.sides[here].stop(id, amount as u64),
+        }
+    }
+
+    fn read(&mut self, here: usize, id: StreamId, amount: usize) {
+        let [left, right] = &mut self.sides;
+        let (reader, writer) = if here == 0 { (left, right) } else { (right, left) };
+        reader.read(id, amount, writer.half(id));
+    }
+
+    /// A symbol that `here` sent is decoded by the other side.
+    fn deliver_symbol(&mut self, here: usize, which: usize) {
+        let symbols = &mut self.sides[here].symbols;
+        if symbols.is_empty() {
+            return;
+        }
+        let (_, symbol) = symbols.swap_remove(which % symbols.len());
+        self.sides[1 - here].streams.on_symbol_decoded(&symbol).expect("we keep the protocol");
+    }
+
+    /// `here` learns what the other side has decoded.
+    fn tell_decoded(&mut self, here: usize) {
+        let oldest = self.sides[here].oldest_undecoded();
+        self.sides[here].streams.on_peer_decoded_below(oldest);
+    }
+
+    /// A control frame that `here` sent arrives, is lost, or both in the eyes of its sender.
+    fn settle_control(&mut self, here: usize, which: usize, fate: usize) {
+        let controls = &mut self.sides[here].controls;
+        if controls.is_empty() {
+            return;
+        }
+        let control = controls.swap_remove(which % controls.len());
+        let (arrives, is_acked) = (fate != 0, fate >= 2);
+        if arrives {
+            let streams = &mut self.sides[1 - here].streams;
+            let result = match control {
+                Control::MaxData(limit) => streams.on_max_data(limit),
+                Control::MaxStreamData { id, credit } => streams.on_max_stream_data(id, credit),
+                Control::MaxStreams(limit) => streams.on_max_streams(limit),
+                Control::ResetStream { id, code, final_size } => {
+                    streams.on_reset_stream(id, code, final_size)
+                }
+                Control::StopSending { id, code } => streams.on_stop_sending(id, code),
+            };
+            result.expect("we keep the protocol");
+        }
+        if is_acked {
+            self.sides[here].streams.on_control_acked(&control);
+        } else {
+            self.sides[here].streams.on_control_lost(&control);
+        }
+    }
+
+    /// Everything arrives and both applications come to an end, led by events alone.
+    fn heal(&mut self) {
+        for round in 0..HEALING_ROUNDS {
+            for here in [0, 1] {
+                self.sides[here].wind_up();
+                for id in self.sides[here].readable() {
+                    self.read(here, id, 500);
+                }
+                for _ in 0..4 {
+                    self.sides[here].fill_symbol(self.capacity);
+                    self.sides[here].send_control();
+                }
+                while !self.sides[here].symbols.is_empty() {
+                    self.deliver_symbol(here, round);
+                }
+                while !self.sides[here].controls.is_empty() {
+                    self.settle_control(here, round, 2);
+                }
+                self.tell_decoded(here);
+            }
+            self.sides.iter().for_each(Side::check_memory);
+            if self.sides.iter().all(Side::is_at_rest) {
+                break;
+            }
+        }
+        let [client, server] = &self.sides;
+        client.check_end(server);
+        server.check_end(client);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::run;
+    use proptest::collection::vec;
+    use proptest::prelude::{any, proptest};
+
+    proptest! {
+        // PROPTEST_CASES asks for more than 256 cases.
+        #[test]
+        fn two_ends_agree_on_every_stream_whatever_is_reordered_or_lost(bytes in vec(any::<u8>(), 0..1200)) {
+            run(&bytes);
+        }
+    }
+}
