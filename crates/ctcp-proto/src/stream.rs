@@ -123,6 +123,3 @@ impl core::error::Error for OpenError {}
 impl core::error::Error for WriteError {}
 impl core::error::Error for ReadError {}
 impl core::error::Error for UnknownStream {}
-
-#[cfg(test)]
-mod tests;

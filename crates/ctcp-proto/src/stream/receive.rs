@@ -146,8 +146,10 @@ impl ReceiveHalf {
                     return Err(FINAL_SIZE_CHANGED);
                 }
                 let additional = end.saturating_sub(received);
-                self.credit.charge(additional)?;
+                let mut credit = self.credit;
+                credit.charge(additional)?;
                 connection.charge(additional)?;
+                self.credit = credit;
                 Ok(true)
             }
             _ if end > received || (is_final && end != received) => Err(FINAL_SIZE_CHANGED),
@@ -235,3 +237,6 @@ impl ReceiveHalf {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;

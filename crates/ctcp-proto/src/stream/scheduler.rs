@@ -204,3 +204,6 @@ impl Scheduler {
         share.queue = Queue::None;
     }
 }
+
+#[cfg(test)]
+mod tests;

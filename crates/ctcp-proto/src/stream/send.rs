@@ -223,3 +223,6 @@ impl SendHalf {
         Some(Packed { bytes: count, total: room - symbol.remaining(), fin })
     }
 }
+
+#[cfg(test)]
+mod tests;

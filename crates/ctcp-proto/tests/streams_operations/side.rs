@@ -16,7 +16,6 @@ pub(crate) enum End {
 /// What an application knows of one of its streams.
 #[derive(Clone, Debug)]
 pub(crate) struct Half {
-    role: Role,
     written: u64,
     finished: bool,
     reset: Option<u64>,
@@ -33,9 +32,8 @@ pub(crate) struct Half {
 }
 
 impl Half {
-    fn new(role: Role) -> Self {
+    fn new() -> Self {
         Self {
-            role,
             written: 0,
             finished: false,
             reset: None,
@@ -106,7 +104,7 @@ impl Side {
         match self.streams.open() {
             Ok(id) => {
                 assert_eq!(id.initiator(), Some(self.role));
-                assert!(self.halves.insert(id, Half::new(self.role)).is_none(), "{id} was opened before");
+                assert!(self.halves.insert(id, Half::new()).is_none(), "{id} was opened before");
             }
             Err(OpenError::LimitReached) => self.waits_for_streams = true,
         }
@@ -116,7 +114,7 @@ impl Side {
         match self.streams.accept() {
             Some(id) => {
                 assert_eq!(id.initiator(), Some(self.role.peer()));
-                assert!(self.halves.insert(id, Half::new(self.role)).is_none(), "{id} was accepted before");
+                assert!(self.halves.insert(id, Half::new()).is_none(), "{id} was accepted before");
             }
             None => self.waits_for_peer = true,
         }
