@@ -132,7 +132,7 @@ impl Side {
             Err(WriteError::Reset) => assert!(half.reset.is_some()),
             Err(WriteError::Stopped(code)) => half.stopped = Some(code),
             Err(WriteError::UnknownStream) => {
-                assert!(half.end.is_some() && !half.is_writable(), "{id} vanished")
+                assert!(half.end.is_some() && !half.is_writable(), "{id} vanished");
             }
             Err(WriteError::Blocked) => panic!("these runs never fill a buffer"),
         }
