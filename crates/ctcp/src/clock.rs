@@ -36,15 +36,29 @@ impl Clock {
         tokio::time::Instant::from_std(self.origin + instant.saturating_since(Instant::ZERO).min(FAR))
     }
 
-    /// When datagrams that were read at `read` had reached the kernel. `stamp` is the kernel's wall clock time
-    /// of a datagram, since the Unix epoch.
+    /// The time on this clock and on the wall, to place receive timestamps.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
-    pub(crate) fn received_at(&self, stamp: Option<Duration>, read: Instant) -> Instant {
-        let age = stamp.and_then(|stamp| {
-            let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
-            wall.checked_sub(stamp).filter(|&age| age <= STAMP_AGE_MAX)
-        });
-        read.saturating_back(age.unwrap_or_default())
+    pub(crate) fn reading(&self) -> Reading {
+        // The wall first: if the thread is suspended between the two, datagrams seem to arrive late, as they
+        // would without timestamps, and never before the packets that they answer.
+        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
+        Reading { now: self.now(), wall }
+    }
+}
+
+/// One moment on two clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    now: Instant,
+    wall: Option<Duration>,
+}
+
+impl Reading {
+    /// When datagrams had reached the kernel that were read at this moment. `stamp` is the kernel's wall clock
+    /// time of them, since the Unix epoch.
+    pub(crate) fn received_at(&self, stamp: Option<Duration>) -> Instant {
+        let age = self.wall.zip(stamp).and_then(|(wall, stamp)| wall.checked_sub(stamp));
+        self.now.saturating_back(age.filter(|&age| age <= STAMP_AGE_MAX).unwrap_or_default())
     }
 }
 
@@ -61,15 +75,13 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "the stamps under test come from this clock")]
     fn only_plausible_receive_stamps_are_believed() {
-        let clock = Clock::new();
-        let read = Instant::from_secs(100);
-        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is past 1970");
-        assert_eq!(clock.received_at(None, read), read);
-        assert_eq!(clock.received_at(Some(wall + Duration::from_secs(60)), read), read);
-        assert_eq!(clock.received_at(Some(wall - Duration::from_secs(60)), read), read);
-        let recent = clock.received_at(Some(wall - Duration::from_millis(20)), read);
-        assert!(read - recent >= Duration::from_millis(20));
+        let (now, wall) = (Instant::from_secs(100), Duration::from_secs(1_700_000_000));
+        let reading = Reading { now, wall: Some(wall) };
+        assert_eq!(reading.received_at(None), now);
+        assert_eq!(reading.received_at(Some(wall + Duration::from_nanos(1))), now);
+        assert_eq!(reading.received_at(Some(wall - Duration::from_secs(60))), now);
+        let recent = reading.received_at(Some(wall - Duration::from_millis(20)));
+        assert_eq!(now - recent, Duration::from_millis(20));
     }
 }

@@ -135,11 +135,10 @@ impl Driver {
     }
 
     fn handle_batch(&mut self) {
-        let shared = Arc::clone(&self.shared);
-        let state = &mut *shared.lock();
-        let read = shared.clock.now();
+        let reading = self.shared.clock.reading();
+        let state = &mut *self.shared.lock();
         for received in self.batch.iter_mut() {
-            let at = state.at(shared.clock.received_at(received.stamp, read).min(read));
+            let at = state.at(reading.received_at(received.stamp));
             let network_path = NetworkPath { local: received.local, remote: received.remote };
             let Received { ecn, bytes, segment_size, .. } = received;
             for datagram in bytes.chunks_mut(segment_size) {
