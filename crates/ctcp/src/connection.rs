@@ -6,13 +6,12 @@ use core::task::Waker;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ctcp_proto::{ConnectionError, StreamId};
+use ctcp_proto::{ConnectionError, ConnectionStats, OpenError, PublicKey, StreamId};
 use tokio::sync::Notify;
 
 use crate::Stream;
 use crate::slot::{Signals, Slot, StreamSlot};
 use crate::state::{Key, Shared};
-use ctcp_proto::{ConnectionStats, OpenError, PublicKey};
 
 /// A connection to one authenticated peer. Cheap to clone; the clones are the same connection.
 ///

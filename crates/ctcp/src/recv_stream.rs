@@ -5,13 +5,12 @@ use core::task::{Context, Poll, Waker};
 use std::io;
 use std::sync::Arc;
 
-use ctcp_proto::StreamId;
+use ctcp_proto::{ReadError, ReadOutcome, StreamId};
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::connection::ConnectionRef;
 use crate::slot::{Slot, register};
 use crate::{StreamError, StreamReset};
-use ctcp_proto::{ReadError, ReadOutcome};
 
 /// The receiving half of a stream. Dropped before its end was read, it tells the peer to stop (code 0).
 ///

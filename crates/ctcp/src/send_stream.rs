@@ -6,13 +6,12 @@ use core::task::{Context, Poll, Waker};
 use std::io;
 use std::sync::Arc;
 
-use ctcp_proto::StreamId;
+use ctcp_proto::{StreamId, WriteError};
 use tokio::io::AsyncWrite;
 
 use crate::connection::ConnectionRef;
 use crate::slot::{Slot, register};
 use crate::{StreamError, StreamStopped};
-use ctcp_proto::WriteError;
 
 /// The sending half of a stream. Dropped before [`SendStream::finish`], it is reset (code 0): the peer sees an
 /// error and no end that looks regular.
@@ -119,13 +118,7 @@ impl SendStream {
     fn poll_stopped(&mut self, waker: &Waker) -> Poll<Option<u64>> {
         let (id, state) = (self.id, self.state);
         self.connection.look(|slot| {
-            // A peer can stop a stream before we accept it; writing nothing tells.
-            let was_stopped = match slot.connection.write(id, &[]) {
-                Err(WriteError::Stopped(code)) => Some(code),
-                _ => None,
-            };
             let stream = slot.streams.entry(id).or_default();
-            stream.stopped = stream.stopped.or(was_stopped);
             let is_over = stream.is_delivered || state == SendState::Reset || slot.error.is_some();
             if stream.stopped.is_some() || is_over {
                 return Poll::Ready(stream.stopped);

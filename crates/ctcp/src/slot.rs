@@ -11,10 +11,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use ctcp_base::Instant;
-use ctcp_proto::{ConnectionError, StreamId};
+use ctcp_proto::{Connection, ConnectionError, ConnectionHandle, Event, StreamId};
 use tokio::sync::Notify;
-
-use ctcp_proto::{Connection, ConnectionHandle, Event};
 
 /// What asynchronous calls on a connection wait for. Each event wakes all waiters, who look again.
 #[derive(Debug, Default)]
@@ -48,7 +46,7 @@ pub(crate) enum Owner {
     Abandoned,
 }
 
-/// A stream of which the application holds a half.
+/// A stream of which the application holds a half. The protocol tells nothing of others, so no event is missed.
 #[derive(Debug, Default)]
 pub(crate) struct StreamSlot {
     pub(crate) reader: Option<Waker>,

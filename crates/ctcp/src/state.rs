@@ -12,13 +12,14 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ctcp_base::Instant;
-use ctcp_proto::ConnectionError;
+use ctcp_proto::{
+    Connection, ConnectionError, ConnectionHandle, Endpoint, EndpointEvent, Event, TransportConfig,
+};
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::slot::{Owner, Signals, Slot};
 use crate::socket::Counters;
-use ctcp_proto::{Connection, ConnectionHandle, Endpoint, EndpointEvent, Event, TransportConfig};
 
 /// Connections that are up and that the application has not accepted yet. Beyond it clients are told that the
 /// server is busy: an application that does not accept must not collect connections.
