@@ -30,7 +30,8 @@ fn a_packet_has_its_header_and_its_frames() {
     assert_eq!(builder.remaining(), 1200 - 16 - (1 + 8 + 1 + 2));
     assert!(!builder.write(&Frame::Padding(2)));
     assert!(builder.write(&Frame::MaxData(7)));
-    assert_eq!((builder.remaining(), builder.sealed_length()), (1200 - 16 - 12 - 4, 12 + 4 + 16));
+    assert!(builder.write(&Frame::Padding(1)), "it still asks");
+    assert_eq!((builder.remaining(), builder.sealed_length()), (1200 - 16 - 12 - 5, 12 + 5 + 16));
     let parts = builder.finish();
     assert!(parts.is_ack_eliciting);
     assert_eq!((parts.start, parts.destination_length, parts.packet_number_length), (0, 8, 2));
@@ -38,7 +39,7 @@ fn a_packet_has_its_header_and_its_frames() {
     let (header, frames) = split(&parts);
     assert_eq!((header.path, header.destination, header.key_phase), (PathId(3), id(8), false));
     assert_eq!(header.packet_number.restore(Some(PacketNumber(998))), PacketNumber(1000));
-    assert_eq!(frames, Ok(vec![Frame::Padding(2), Frame::MaxData(7)]));
+    assert_eq!(frames, Ok(vec![Frame::Padding(2), Frame::MaxData(7), Frame::Padding(1)]));
 }
 
 #[test]

@@ -26,6 +26,9 @@ fn the_last_frame_goes_without_length_when_the_symbol_is_full() {
 
 #[test]
 fn a_frame_that_leaves_no_room_for_its_length_ends_the_content() {
+    let mut exact = SymbolBuilder::new(2 + 2 + 2 + 64);
+    exact.push(frame(0, 0, &[7; 64], false));
+    assert_eq!(exact.finish()[2..6], [0x0a, 0, 0x40, 64]);
     // Room for 64 bytes and one more: their length takes two.
     let mut builder = SymbolBuilder::new(2 + 2 + 64 + 1);
     builder.push(frame(0, 0, &[7; 64], false));

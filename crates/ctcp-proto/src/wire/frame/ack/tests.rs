@@ -137,6 +137,19 @@ fn intervals_leave_half_of_the_space_to_packet_ranges() {
     assert!((12..=16).contains(&read.ranges.iter().len()), "{}", read.ranges.iter().len());
 }
 
+#[test]
+fn intervals_give_way_when_not_even_the_first_range_fits_beside_them() {
+    // The range takes 9 bytes; 6 more are left for the two numbers around no interval and for one of 3 bytes.
+    let mut ack = of_packets(&[(0, 1 << 40)]);
+    ack.intervals = vec![MissingInterval { first: 0, end: 2, missing: 1 }];
+    (ack.known_end, ack.reported_end) = (2, 2);
+    let whole = ack.encoded_length();
+    let cut = read(&written(&ack, whole - 1).expect("the range fits")).expect("what we wrote");
+    assert_eq!((cut.intervals, cut.reported_end), (Vec::new(), 0));
+    assert_eq!(written(&ack, whole - 3).map(|out| out.len()), Some(whole - 3));
+    assert_eq!(written(&ack, whole - 4), None);
+}
+
 proptest! {
     #[test]
     fn what_is_cut_to_a_budget_is_the_newest_packets_and_the_oldest_intervals(ack in any_ack(), cut in 0.0..1.0f64) {
@@ -199,7 +212,12 @@ fn hostile_numbers_are_errors() {
         ("unseen behind the last symbol", ranges(&[0, 9, 0, MAX, 1, 1, 0, 0, 0, 0])),
         ("known end behind the last symbol", ranges(&[0, 9, 0, MAX, 0, 1, 0, 0, 0, 0])),
         ("reported end behind the known end", ranges(&[0, 9, 0, 0, 0, 5, 0, 6, 0, 0])),
-        ("33 intervals", ranges(&[0, 9, 0, 0, 0, 99, 33])),
+        ("33 intervals", {
+            let mut numbers = vec![0, 9, 0, 0, 0, 99, 33];
+            numbers.extend([0, 1, 1].repeat(33));
+            numbers.extend([99, 0, 0]);
+            ranges(&numbers)
+        }),
         ("interval of no symbol", ranges(&[0, 9, 0, 0, 0, 5, 1, 0, 0, 0, 5, 0, 0])),
         ("interval that misses more than it holds", ranges(&[0, 9, 0, 0, 0, 5, 1, 0, 2, 3, 5, 0, 0])),
         ("interval behind the reported end", ranges(&[0, 9, 0, 0, 0, 5, 1, 0, 4, 1, 3, 0, 0])),
