@@ -1,1 +1,57 @@
-//! In the making.
+//! Proxies over ctcp: unchanged programs through a coded connection, in user space.
+//!
+//! ```text
+//!  program --SOCKS5 / HTTP / forward / stdin--> ForwardProxy --+
+//!                                                              | ServerLink: one ctcp connection, kept up
+//!  program <-------------- TCP -------------- ReverseProxy <---+
+//!                                              | TargetPolicy, Dialer
+//!  files of a directory <--------------------- FileService
+//! ```
+//!
+//! **Server**: rules become a [`target_policy::TargetPolicy`], that a [`dial::Dialer`]; with it and perhaps a
+//! [`files::FileService`] a [`server::ReverseProxy`] serves the clients of a [`ctcp::Endpoint`].
+//!
+//! **Client**: a [`link::CtcpConnector`] says where the server is, [`link::ServerLink`] keeps a connection to it, and a
+//! [`client::ForwardProxy`] serves listeners over it. [`files::get`] and [`files::put`] need the link alone.
+//!
+//! ```no_run
+//! # use ctcp_proxy::{client::*, counters::Counters, dial::Dialer, link::*, server::*, target_policy::*};
+//! # use std::sync::Arc;
+//! # async fn server(endpoint: ctcp::Endpoint) -> Result<(), Box<dyn std::error::Error>> {
+//! let policy = TargetPolicy::new(vec!["10.0.0.0/8:80".parse()?], vec![])?;
+//! let proxy = ReverseProxy::new(Dialer::new(policy), None, ServerLimits::default());
+//! proxy.serve(&endpoint).await; // until the endpoint is closed
+//! # Ok(()) }
+//! # async fn client(endpoint: ctcp::Endpoint, server_key: ctcp::PublicKey) -> Result<(), Box<dyn std::error::Error>> {
+//! let connector = CtcpConnector::new(endpoint, "server.example:4433".parse()?, server_key);
+//! let counters = Arc::new(Counters::new("client"));
+//! let link = ServerLink::start(connector, LinkTimes::default(), counters);
+//! let proxy = ForwardProxy::new(link, ClientLimits::default());
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:1080").await?;
+//! proxy.serve_socks5(listener).await; // until the future is dropped
+//! # Ok(()) }
+//! ```
+//!
+//! What a client that was stopped leaves behind: nothing that looks whole. Connections of applications are reset, and
+//! files are parts. A program that ends should drop the futures first and then call [`ctcp::Endpoint::close`].
+//!
+//! Install a recorder of the `metrics` facade *before* making a proxy: names are in [`counters`].
+#![forbid(unsafe_code)]
+
+pub mod address;
+pub mod client;
+pub mod coded;
+pub mod counters;
+pub mod dial;
+pub mod files;
+pub mod forward;
+pub mod http_proxy;
+pub mod link;
+pub mod request;
+pub mod server;
+pub mod socks5;
+pub mod splice;
+pub mod target_policy;
+
+#[cfg(test)]
+mod memory;

@@ -1,0 +1,387 @@
+//! The forward proxy: takes the connections of applications and carries each on a coded stream.
+//!
+//! ```text
+//!  application --SOCKS5-----+
+//!  application --HTTP-------+--> one stream each --> ServerLink ==coded==> reverse proxy --> target
+//!  application --forward----+
+//!  stdin/stdout ------------+
+//! ```
+//!
+//! A connection that is lost takes its streams with it: applications get a reset at once (never an end that looks
+//! regular), and new ones wait for the link to come back (see [`crate::link`]).
+//!
+//! Requirement: C7
+
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tracing::{debug, warn};
+
+use crate::address::{TargetAddress, UNSPECIFIED};
+use crate::coded::CodedConnection;
+use crate::http_proxy::{
+    self, Framing, HttpError, HttpRequest, LocalPage, LocalStatus, RequestBody, ResponseHead,
+};
+use crate::link::{Connector, LinkError, LinkState, Opened, ServerLink};
+use crate::request::{ReplyCode, Request};
+use crate::socks5::{self, Socks5Error};
+use crate::splice::{Meter, SpliceEnd, SpliceOptions, Spliced, splice};
+
+/// Limits of a forward proxy.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientLimits {
+    /// Applications' connections at once, over all listeners; more wait in the kernel's queue. As many streams as a
+    /// server allows one connection by default.
+    pub connections: usize,
+    /// An application has so long to say what it wants.
+    pub handshake: Duration,
+}
+
+impl Default for ClientLimits {
+    fn default() -> Self {
+        Self { connections: 4096, handshake: Duration::from_secs(10) }
+    }
+}
+
+/// Pause after a listener failed: it has no descriptors or memory left, which passes.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// After a refusal the application may still be sending; so much is read and dropped, so that closing does not reset
+/// the connection before the refusal was read.
+const DRAIN_BYTES: u64 = 64 * 1024;
+/// And for so long.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
+
+/// The forward proxy.
+pub struct ForwardProxy<K: Connector> {
+    link: ServerLink<K>,
+    limits: ClientLimits,
+    slots: Arc<Semaphore>,
+    socks5: OnceLock<SocketAddr>,
+}
+
+/// What a listener's connections speak.
+#[derive(Clone, Debug)]
+enum Service {
+    Socks5,
+    Http,
+    Forward(TargetAddress),
+}
+
+impl<K: Connector> ForwardProxy<K> {
+    /// A proxy over a link.
+    pub fn new(link: ServerLink<K>, limits: ClientLimits) -> Arc<Self> {
+        let slots = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
+        Arc::new(Self { link, limits, slots, socks5: OnceLock::new() })
+    }
+
+    /// The link to the server.
+    #[must_use]
+    pub fn link(&self) -> &ServerLink<K> {
+        &self.link
+    }
+
+    /// Serves SOCKS5 until the future is dropped; then the connections it serves are reset.
+    pub async fn serve_socks5(self: &Arc<Self>, listener: TcpListener) {
+        if let Ok(address) = listener.local_addr() {
+            let _ = self.socks5.set(address); // for the PAC file; the first one is as good as any
+        }
+        self.serve(listener, Service::Socks5).await;
+    }
+
+    /// Serves the HTTP proxy, its PAC file and its status page until the future is dropped.
+    pub async fn serve_http(self: &Arc<Self>, listener: TcpListener) {
+        self.serve(listener, Service::Http).await;
+    }
+
+    /// Serves a fixed forward until the future is dropped.
+    pub async fn serve_forward(self: &Arc<Self>, listener: TcpListener, target: TargetAddress) {
+        self.serve(listener, Service::Forward(target)).await;
+    }
+
+    async fn serve(self: &Arc<Self>, listener: TcpListener, service: Service) {
+        let mut tasks = JoinSet::new();
+        loop {
+            let Ok(slot) = self.slots.clone().acquire_owned().await else { return };
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((application, from)) => {
+                        let (proxy, service) = (self.clone(), service.clone());
+                        tasks.spawn(async move {
+                            let _slot = slot;
+                            if let Err(error) = proxy.handle(application, service).await {
+                                debug!(%from, %error, "an application's request failed");
+                            }
+                        });
+                    }
+                    Err(error) => {
+                        warn!(%error, "cannot accept connections for the moment");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+                Some(_) = tasks.join_next() => {}
+            }
+        }
+    }
+
+    /// Serves one connection of an application.
+    async fn handle(&self, application: TcpStream, service: Service) -> io::Result<()> {
+        let _ = application.set_nodelay(true); // the coded side decides what to gather
+        match service {
+            Service::Socks5 => self.handle_socks5(application).await,
+            Service::Http => self.handle_http(application).await,
+            Service::Forward(target) => self.handle_forward(application, target).await,
+        }
+    }
+
+    async fn handle_socks5(&self, mut application: TcpStream) -> io::Result<()> {
+        let target = match timeout(self.limits.handshake, socks5::handshake(&mut application)).await {
+            Ok(Ok(target)) => target,
+            Ok(Err(Socks5Error::Stream(error))) => return Err(error),
+            Ok(Err(error)) => {
+                if matches!(error, Socks5Error::Version(first) if first.is_ascii_uppercase()) {
+                    let text = "this is the SOCKS5 port; the HTTP proxy is another one";
+                    http_proxy::write_failure(&mut application, (400, "Bad Request"), text).await?;
+                }
+                close_gently(application).await;
+                return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+            }
+            Err(_) => return Err(too_slow()),
+        };
+        match self.connect(&target).await {
+            Ok(opened) => {
+                let bound = opened.reply.bound().unwrap_or(UNSPECIFIED);
+                socks5::write_reply(&mut application, ReplyCode::Succeeded, bound).await?;
+                self.carry(application, opened, SpliceOptions::default()).await;
+            }
+            Err(error) => {
+                socks5::write_reply(&mut application, error.code(), UNSPECIFIED).await?;
+                close_gently(application).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn handle_http(&self, mut application: TcpStream) -> io::Result<()> {
+        let request = match timeout(self.limits.handshake, http_proxy::read_request(&mut application)).await {
+            Ok(Ok(request)) => request,
+            Ok(Err(HttpError::Stream(error))) => return Err(error),
+            Ok(Err(HttpError::Status(status, text))) => {
+                http_proxy::write_failure(&mut application, status, &text).await?;
+                close_gently(application).await;
+                return Ok(());
+            }
+            Err(_) => return Err(too_slow()),
+        };
+        match request {
+            HttpRequest::Local(page) => self.handle_local(application, &page).await,
+            HttpRequest::Tunnel { target, early } => self.handle_tunnel(application, &target, early).await,
+            HttpRequest::Plain { target, early, framing } => {
+                self.handle_plain(application, &target, early, framing).await
+            }
+        }
+    }
+
+    async fn handle_tunnel(
+        &self,
+        mut application: TcpStream,
+        target: &TargetAddress,
+        early: Vec<u8>,
+    ) -> io::Result<()> {
+        match self.connect(target).await {
+            Ok(opened) => {
+                http_proxy::write_connected(&mut application).await?;
+                self.carry(application, opened, SpliceOptions { early, ..SpliceOptions::default() }).await;
+                Ok(())
+            }
+            Err(error) => refuse_http(application, &error).await,
+        }
+    }
+
+    async fn handle_plain(
+        &self,
+        application: TcpStream,
+        target: &TargetAddress,
+        early: Vec<u8>,
+        framing: Framing,
+    ) -> io::Result<()> {
+        let Opened { stream, connection, .. } = match self.connect(target).await {
+            Ok(opened) => opened,
+            Err(error) => return refuse_http(application, &error).await,
+        };
+        let mut body = RequestBody::new(application, framing);
+        let mut response = ResponseHead::new(stream);
+        let options = SpliceOptions { early, is_over_with_b: true };
+        self.join(&mut body, &mut response, options, connection.closed()).await;
+        Ok(())
+    }
+
+    async fn handle_local(&self, mut application: TcpStream, page: &LocalPage) -> io::Result<()> {
+        let local = application.local_addr()?;
+        let (status, kind, body) = page.answer(local, &self.status());
+        http_proxy::write_page(&mut application, status, kind, &body, page.with_body()).await?;
+        close_gently(application).await;
+        Ok(())
+    }
+
+    async fn handle_forward(&self, application: TcpStream, target: TargetAddress) -> io::Result<()> {
+        match self.connect(&target).await {
+            Ok(opened) => {
+                self.carry(application, opened, SpliceOptions::default()).await;
+                Ok(())
+            }
+            Err(error) => {
+                warn!(%target, %error, "a forward failed");
+                application.set_zero_linger() // the application has no other way to learn of it than a reset
+            }
+        }
+    }
+
+    /// Joins a reader and a writer with a target, for `ctcp connect`: over when the target said everything, or
+    /// failed. The end of the reader is passed on, and the target may go on speaking after it.
+    ///
+    /// # Errors
+    /// When the target is not reached.
+    pub async fn connect_pipes<R, W>(
+        &self,
+        reader: R,
+        writer: W,
+        target: &TargetAddress,
+    ) -> Result<Spliced, LinkError>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let Opened { mut stream, connection, .. } = self.connect(target).await?;
+        let mut pipes = Pipes { reader, writer };
+        let options = SpliceOptions { is_over_with_b: true, ..SpliceOptions::default() };
+        let spliced = self.join(&mut pipes, &mut stream, options, connection.closed()).await;
+        Ok(spliced)
+    }
+
+    async fn connect(&self, target: &TargetAddress) -> Result<Opened<K::Connection>, LinkError> {
+        let counters = self.link.counters();
+        counters.streams_total.add(1);
+        let opened = self.link.request(&Request::Connect(target.clone())).await;
+        if let Err(error) = &opened {
+            counters.streams_failed.add(1);
+            debug!(%target, %error, "not connected");
+        }
+        opened
+    }
+
+    async fn carry(&self, mut application: TcpStream, opened: Opened<K::Connection>, options: SpliceOptions) {
+        let Opened { mut stream, connection, .. } = opened;
+        self.join(&mut application, &mut stream, options, connection.closed()).await;
+    }
+
+    async fn join<A: SpliceEnd, B: SpliceEnd, C: Future>(
+        &self,
+        a: &mut A,
+        b: &mut B,
+        options: SpliceOptions,
+        cut: C,
+    ) -> Spliced {
+        let counters = self.link.counters();
+        let _present = counters.streams_open.enter();
+        let meter = Meter { a_to_b: &counters.upstream, b_to_a: &counters.downstream };
+        let spliced = splice(a, b, options, meter, cut).await;
+        if let Some((end, error)) = &spliced.failure {
+            counters.streams_failed.add(1);
+            debug!(?end, %error, "a proxied connection was cut");
+        }
+        spliced
+    }
+
+    /// For the status page.
+    fn status(&self) -> LocalStatus {
+        let link = match &*self.link.state().borrow() {
+            LinkState::Connected { .. } => "Connected to the server.".to_owned(),
+            LinkState::Connecting { last_error: None, .. } => "Connecting to the server.".to_owned(),
+            LinkState::Connecting { last_error: Some(error), .. } => {
+                format!("Not connected: {error}. Trying again.")
+            }
+        };
+        let counters = self.link.counters();
+        let numbers = vec![
+            ("connections being carried", counters.streams_open.value()),
+            ("connections so far", counters.streams_total.value()),
+            ("of these failed", counters.streams_failed.value()),
+            ("bytes to targets", counters.upstream.value()),
+            ("bytes from targets", counters.downstream.value()),
+            ("connections to the server so far", counters.connections_total.value()),
+        ];
+        LocalStatus { link, socks5: self.socks5.get().copied(), numbers }
+    }
+}
+
+async fn refuse_http(mut application: TcpStream, error: &LinkError) -> io::Result<()> {
+    let status = http_proxy::status_of(error.code());
+    http_proxy::write_failure(&mut application, status, &error.to_string()).await?;
+    close_gently(application).await;
+    Ok(())
+}
+
+/// Closes after an answer: our end first, then the rest of what the application sends is dropped, so that the kernel
+/// does not throw the answer away with a reset.
+async fn close_gently(mut application: TcpStream) {
+    let drain = async {
+        application.shutdown().await?;
+        tokio::io::copy(&mut (&mut application).take(DRAIN_BYTES), &mut tokio::io::sink()).await
+    };
+    let _ = timeout(DRAIN_TIME, drain).await;
+}
+
+fn too_slow() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the application did not say what it wants")
+}
+
+/// A reader and a writer as one end: stdin and stdout. There is nothing to reset.
+struct Pipes<R, W> {
+    reader: R,
+    writer: W,
+}
+
+impl<R: AsyncRead + Unpin, W: Unpin> AsyncRead for Pipes<R, W> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.reader).poll_read(context, buffer)
+    }
+}
+
+impl<R: Unpin, W: AsyncWrite + Unpin> AsyncWrite for Pipes<R, W> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.writer).poll_write(context, data)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_shutdown(context)
+    }
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> SpliceEnd for Pipes<R, W> {
+    fn abort(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,329 @@
+use tokio::io::duplex;
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::counters::Counters;
+use crate::dial::Dialer;
+use crate::link::LinkTimes;
+use crate::memory::{Connection, connection_pair};
+use crate::server::{ReverseProxy, ServerLimits};
+use crate::target_policy::TargetPolicy;
+
+/// A new connection in memory to a reverse proxy for each attempt; the last one can be lost.
+#[derive(Clone)]
+struct InMemory {
+    server: Arc<ReverseProxy>,
+    last: Arc<std::sync::Mutex<Option<Connection>>>,
+}
+
+impl Connector for InMemory {
+    type Connection = Connection;
+
+    async fn connect(&self) -> Result<Connection, String> {
+        let (near, far) = connection_pair();
+        let server = self.server.clone();
+        tokio::spawn(async move { server.serve_connection(far).await });
+        *self.last.lock().unwrap() = Some(near.clone());
+        Ok(near)
+    }
+}
+
+impl InMemory {
+    fn new(allow: &[&str]) -> Self {
+        let allow = allow.iter().map(|rule| rule.parse().unwrap()).collect();
+        let dialer = Dialer::new(TargetPolicy::new(allow, Vec::new()).unwrap());
+        Self { server: ReverseProxy::new(dialer, None, ServerLimits::default()), last: Arc::default() }
+    }
+
+    fn lose(&self) {
+        self.last.lock().unwrap().as_ref().unwrap().lose();
+    }
+}
+
+/// Everything between an application and a target on loopback.
+struct Setup {
+    proxy: Arc<ForwardProxy<InMemory>>,
+    connector: InMemory,
+    socks5: SocketAddr,
+    http: SocketAddr,
+    _tasks: [JoinHandle<()>; 2],
+}
+
+impl Drop for Setup {
+    fn drop(&mut self) {
+        for task in &self._tasks {
+            task.abort();
+        }
+    }
+}
+
+async fn setup(allow: &[&str]) -> Setup {
+    let connector = InMemory::new(allow);
+    let counters = Arc::new(Counters::new("client"));
+    let link = ServerLink::start(connector.clone(), LinkTimes::default(), counters);
+    let proxy = ForwardProxy::new(link, ClientLimits::default());
+    let socks5 = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addresses = (socks5.local_addr().unwrap(), http.local_addr().unwrap());
+    let (one, two) = (proxy.clone(), proxy.clone());
+    let tasks = [
+        tokio::spawn(async move { one.serve_socks5(socks5).await }),
+        tokio::spawn(async move { two.serve_http(http).await }),
+    ];
+    Setup { proxy, connector, socks5: addresses.0, http: addresses.1, _tasks: tasks }
+}
+
+/// A target that sends back what it gets, until it gets the end.
+async fn echo() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let (mut read, mut write) = stream.split();
+                let _ = tokio::io::copy(&mut read, &mut write).await;
+                let _ = write.shutdown().await;
+            });
+        }
+    });
+    address
+}
+
+/// A target that answers the first bytes it gets with a fixed text and closes; gives what it got.
+async fn respond(response: &'static str) -> (SocketAddr, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let task = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut got = vec![0; 4096];
+        let count = stream.read(&mut got).await.unwrap();
+        stream.write_all(response.as_bytes()).await.unwrap();
+        got.truncate(count);
+        String::from_utf8(got).unwrap()
+    });
+    (address, task)
+}
+
+/// Speaks SOCKS5 up to the reply, and gives its code.
+async fn socks5(proxy: SocketAddr, target: SocketAddr) -> (TcpStream, u8) {
+    let mut stream = TcpStream::connect(proxy).await.unwrap();
+    let SocketAddr::V4(target) = target else { panic!() };
+    let [high, low] = target.port().to_be_bytes();
+    let request = [&[5, 1, 0, 5, 1, 0, 1][..], &target.ip().octets(), &[high, low]].concat();
+    stream.write_all(&request).await.unwrap();
+    let mut reply = [0; 12];
+    stream.read_exact(&mut reply).await.unwrap();
+    assert_eq!((reply[0], reply[1], reply[2]), (5, 0, 5));
+    (stream, reply[3])
+}
+
+/// Sends a request to the HTTP proxy and reads everything it answers.
+async fn http(proxy: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(proxy).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+// Requirement: C7
+#[tokio::test]
+async fn an_application_reaches_an_echo_server_through_socks5() {
+    let (setup, echo) = (setup(&["127.0.0.0/8"]).await, echo().await);
+    let (mut stream, code) = socks5(setup.socks5, echo).await;
+    assert_eq!(code, 0);
+    stream.write_all(b"hello").await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut back = Vec::new();
+    stream.read_to_end(&mut back).await.unwrap();
+    assert_eq!(back, b"hello");
+    let counters = setup.proxy.link().counters();
+    assert_eq!((counters.upstream.value(), counters.downstream.value()), (5, 5));
+}
+
+#[tokio::test]
+async fn socks5_replies_say_what_happened_at_the_server() {
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let allowed = setup(&["127.0.0.0/8"]).await;
+    assert_eq!(socks5(allowed.socks5, closed).await.1, 5);
+    let strict = setup(&[]).await;
+    assert_eq!(socks5(strict.socks5, closed).await.1, 2);
+    assert_eq!(strict.connector.server.counters().targets_refused.value(), 1);
+}
+
+#[tokio::test]
+async fn a_lost_connection_resets_applications_at_once_and_new_ones_work() {
+    let (setup, echo) = (setup(&["127.0.0.0/8"]).await, echo().await);
+    let (mut before, _) = socks5(setup.socks5, echo).await;
+    let (mut half_closed, _) = socks5(setup.socks5, echo).await;
+    half_closed.write_all(b"x").await.unwrap();
+    half_closed.read_u8().await.unwrap();
+    setup.connector.lose();
+    for stream in [&mut before, &mut half_closed] {
+        let error =
+            timeout(Duration::from_secs(1), stream.read_u8()).await.unwrap().expect_err("no clean end");
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    }
+    let (mut after, code) = timeout(Duration::from_secs(1), socks5(setup.socks5, echo)).await.unwrap();
+    assert_eq!(code, 0);
+    after.write_all(b"y").await.unwrap();
+    assert_eq!(after.read_u8().await.unwrap(), b'y');
+}
+
+#[tokio::test]
+async fn nonsense_on_the_socks5_port_is_answered_or_closed_and_never_waited_for_for_ever() {
+    let setup = setup(&[]).await;
+    let mut stream = TcpStream::connect(setup.socks5).await.unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("SOCKS5 port"));
+    for noise in [
+        &b"\0\0\0\0"[..],
+        b"\x04\x01\0\x50\x7f\0\0\x01\0",
+        b"\x05\x01\x02",
+        b"\x05\x01\0\x05\x02\0\x01\0\0\0\0\0\x50",
+    ] {
+        let mut stream = TcpStream::connect(setup.socks5).await.unwrap();
+        stream.write_all(noise).await.unwrap();
+        let mut answer = Vec::new();
+        timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await.expect("closed").ok();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_says_nothing_is_closed() {
+    let connector = InMemory::new(&[]);
+    let link = ServerLink::start(connector, LinkTimes::default(), Arc::new(Counters::new("client")));
+    let proxy = ForwardProxy::new(link, ClientLimits::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (mut application, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+    let outcome = proxy.handle(accepted.unwrap().0, Service::Socks5).await;
+    assert_eq!(outcome.expect_err("too slow").kind(), io::ErrorKind::TimedOut);
+    assert_eq!(application.as_mut().unwrap().read(&mut [0]).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn connect_tunnels_carry_what_came_with_the_request() {
+    let (setup, echo) = (setup(&["127.0.0.0/8"]).await, echo().await);
+    let mut stream = TcpStream::connect(setup.http).await.unwrap();
+    stream.write_all(format!("CONNECT {echo} HTTP/1.1\r\n\r\nearly").as_bytes()).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert_eq!(answer, "HTTP/1.1 200 Connection established\r\n\r\nearly");
+}
+
+#[tokio::test]
+async fn a_plain_request_is_rewritten_and_its_response_closes() {
+    let setup = setup(&["127.0.0.0/8"]).await;
+    let (target, got) =
+        respond("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nhi").await;
+    let request =
+        format!("GET http://{target}/x HTTP/1.1\r\nHost: h\r\nProxy-Connection: keep-alive\r\n\r\n");
+    let answer = timeout(Duration::from_secs(5), http(setup.http, &request)).await.unwrap();
+    assert_eq!(answer, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi");
+    assert_eq!(got.await.unwrap(), format!("GET /x HTTP/1.1\r\nHost: {target}\r\nConnection: close\r\n\r\n"));
+}
+
+#[tokio::test]
+async fn http_failures_say_what_happened_at_the_server() {
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let (allowed, strict) = (setup(&["127.0.0.0/8"]).await, setup(&[]).await);
+    for (proxy, status, text) in [(&allowed, 502, "could not connect"), (&strict, 403, "loopback address")] {
+        for request in
+            [format!("GET http://{closed}/ HTTP/1.1\r\n\r\n"), format!("CONNECT {closed} HTTP/1.1\r\n\r\n")]
+        {
+            let answer = http(proxy.http, &request).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")) && answer.contains(text), "{answer}");
+        }
+    }
+    assert!(http(strict.http, "nonsense\r\n\r\n").await.starts_with("HTTP/1.1 400 "));
+}
+
+#[tokio::test]
+async fn the_http_port_serves_its_own_pages() {
+    let setup = setup(&[]).await;
+    setup.proxy.link().connected(Duration::from_secs(1)).await.unwrap();
+    let pac = http(setup.http, "GET /proxy.pac HTTP/1.1\r\nHost: 127.0.0.1:8118\r\n\r\n").await;
+    assert!(pac.contains(&format!("PROXY 127.0.0.1:8118; SOCKS5 {}", setup.socks5)), "{pac}");
+    let page = http(setup.http, "GET / HTTP/1.1\r\n\r\n").await;
+    assert!(page.contains("Connected to the server."), "{page}");
+    assert!(http(setup.http, "HEAD / HTTP/1.1\r\n\r\n").await.ends_with("\r\n\r\n"));
+}
+
+#[tokio::test]
+async fn a_forward_carries_connections_and_resets_what_fails() {
+    let (setup, echo) = (setup(&["127.0.0.0/8"]).await, echo().await);
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    for (target, works) in [(echo, true), (closed, false)] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let proxy = setup.proxy.clone();
+        let task = tokio::spawn(async move { proxy.serve_forward(listener, target.into()).await });
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let _ = stream.write_all(b"z").await;
+        let answer = timeout(Duration::from_secs(5), stream.read_u8()).await.unwrap();
+        assert_eq!(answer.ok(), works.then_some(b'z'));
+        task.abort();
+    }
+}
+
+#[tokio::test]
+async fn pipes_end_when_the_target_has_said_everything() {
+    let setup = setup(&["127.0.0.0/8"]).await;
+    let (target, got) = respond("bye").await;
+    let (mut input, reader) = duplex(100);
+    let (writer, mut output) = duplex(100);
+    input.write_all(b"hello").await.unwrap();
+    let spliced = setup.proxy.connect_pipes(reader, writer, &target.into()).await.unwrap();
+    assert_eq!((spliced.a_to_b, spliced.b_to_a), (5, 3));
+    assert!(spliced.failure.is_none());
+    let mut said = String::new();
+    output.read_to_string(&mut said).await.unwrap();
+    assert_eq!((said.as_str(), got.await.unwrap().as_str()), ("bye", "hello"));
+
+    let echo = echo().await;
+    let (mut output, writer) = duplex(100);
+    let spliced = setup.proxy.connect_pipes(&b"to the end"[..], writer, &echo.into()).await.unwrap();
+    assert_eq!(spliced.b_to_a, 10);
+    let mut said = String::new();
+    output.read_to_string(&mut said).await.unwrap();
+    assert_eq!(said, "to the end");
+}
+
+#[tokio::test]
+async fn five_hundred_downloads_at_once_are_all_correct() {
+    const SIZE: usize = 100_000;
+    let setup = setup(&["127.0.0.0/8"]).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = listener.local_addr().unwrap();
+    let serve = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let seed = stream.read_u8().await.unwrap();
+                let content: Vec<u8> = (0..SIZE).map(|i| (i as u8).wrapping_mul(seed)).collect();
+                stream.write_all(&content).await.unwrap();
+            });
+        }
+    });
+    let mut downloads = JoinSet::new();
+    for number in 0..500u32 {
+        let proxy = setup.socks5;
+        downloads.spawn(async move {
+            let (mut stream, code) = socks5(proxy, target).await;
+            assert_eq!(code, 0);
+            let seed = number as u8;
+            stream.write_u8(seed).await.unwrap();
+            let mut content = Vec::new();
+            stream.read_to_end(&mut content).await.unwrap();
+            assert_eq!(content.len(), SIZE);
+            assert!(content.iter().enumerate().all(|(i, byte)| *byte == (i as u8).wrapping_mul(seed)));
+        });
+    }
+    while let Some(outcome) = downloads.join_next().await {
+        outcome.unwrap();
+    }
+    serve.abort();
+}

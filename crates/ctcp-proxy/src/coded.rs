@@ -1,0 +1,98 @@
+//! What the proxies need of the transport: connections that open, accept and lose streams.
+//!
+//! The proxies are written against these traits and not against [`ctcp`] itself, so that every path of them can be
+//! tested with pipes in memory, where a connection is lost when the test says so.
+
+use core::task::{Context, Poll};
+use std::io;
+
+use crate::request::stream_code;
+use crate::splice::SpliceEnd;
+
+/// A bidirectional stream of a coded connection. Dropped before its end it is reset.
+pub trait CodedStream: SpliceEnd + Send + 'static {
+    /// Gives up both directions with a code of [`stream_code`].
+    fn reset(&mut self, code: u64);
+
+    /// Waits until the other side has everything that was written, the end included.
+    fn finished(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// A connection to one peer that carries streams. Clones are the same connection.
+pub trait CodedConnection: Clone + Send + Sync + 'static {
+    /// Its streams.
+    type Stream: CodedStream;
+
+    /// Opens a stream; waits while the peer's limit is reached.
+    fn open(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+
+    /// The next stream the peer opened.
+    fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+
+    /// Waits until the connection is over and says why.
+    fn closed(&self) -> impl Future<Output = String> + Send;
+
+    /// Ends the connection with a text for the peer.
+    fn close(&self, reason: &str);
+
+    /// Who is at the other end: stays the same over connections of the same peer.
+    fn peer(&self) -> String;
+}
+
+/// The code with which the peer reset a stream, if that is what the error says.
+#[must_use]
+pub fn reset_code(error: &io::Error) -> Option<u64> {
+    error.get_ref()?.downcast_ref::<ctcp::StreamReset>().map(|reset| reset.0)
+}
+
+impl SpliceEnd for ctcp::Stream {
+    fn abort(&mut self) {
+        CodedStream::reset(self, stream_code::ABORTED);
+    }
+
+    fn poll_broken(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match core::pin::pin!(self.stopped()).poll(context) {
+            Poll::Ready(Some(_)) => Poll::Ready(()),
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl CodedStream for ctcp::Stream {
+    fn reset(&mut self, code: u64) {
+        Self::reset(self, code);
+        self.stop(code);
+    }
+
+    async fn finished(&mut self) -> io::Result<()> {
+        Self::finished(self).await.map_err(io::Error::from)
+    }
+}
+
+impl CodedConnection for ctcp::Connection {
+    type Stream = ctcp::Stream;
+
+    async fn open(&self) -> io::Result<ctcp::Stream> {
+        Self::open(self).await.map_err(lost)
+    }
+
+    async fn accept(&self) -> io::Result<ctcp::Stream> {
+        Self::accept(self).await.map_err(lost)
+    }
+
+    async fn closed(&self) -> String {
+        Self::closed(self).await.to_string()
+    }
+
+    fn close(&self, reason: &str) {
+        Self::close(self, 0, reason);
+    }
+
+    fn peer(&self) -> String {
+        format!("{:?}", self.peer_key())
+    }
+}
+
+fn lost(error: ctcp::ConnectionError) -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionReset, error)
+}

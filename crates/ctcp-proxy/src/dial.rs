@@ -1,0 +1,228 @@
+//! Resolve once, check every address, connect only to what was checked.
+//!
+//! ```text
+//!  target -- name? --> resolve (one question) --> policy, each address --> connect, in order, first wins
+//!                                                   none passes: NotAllowed
+//! ```
+//!
+//! There is no second resolution between check and connect, so a name whose answer changes in between (DNS
+//! rebinding) gains nothing. A name with a forbidden and an allowed address uses the allowed one.
+
+use core::fmt;
+use core::pin::Pin;
+use core::time::Duration;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::address::{Host, TargetAddress};
+use crate::request::ReplyCode;
+use crate::target_policy::{Refusal, TargetPolicy};
+
+/// Addresses of a name that are tried at most. The rest would be tried after anybody stopped waiting.
+pub const ADDRESSES_MAX: usize = 16;
+
+/// Names being resolved at once: each holds a thread of the blocking pool until the system's resolver answers.
+const LOOKUPS_MAX: usize = 32;
+
+/// How long each part of reaching a target may take.
+#[derive(Clone, Copy, Debug)]
+pub struct DialTimes {
+    /// Resolving the name.
+    pub resolve: Duration,
+    /// Connecting to one address while others are left to try.
+    pub attempt: Duration,
+    /// Connecting in total.
+    pub connect: Duration,
+}
+
+impl Default for DialTimes {
+    /// Shorter than the patience of common clients (curl waits 5 minutes, browsers 20 to 30 seconds), and longer than
+    /// three SYNs (0, 1 and 3 s).
+    fn default() -> Self {
+        Self {
+            resolve: Duration::from_secs(5),
+            attempt: Duration::from_secs(4),
+            connect: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Turns names into addresses. A trait, so that a test can change the answer between two questions.
+pub trait Resolve: Send + Sync + 'static {
+    /// The addresses of a name, best first.
+    fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a>;
+}
+
+/// The answer of a resolver.
+pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
+
+/// The resolver of the operating system.
+#[derive(Debug)]
+pub struct SystemResolver {
+    slots: Arc<Semaphore>,
+}
+
+impl Default for SystemResolver {
+    fn default() -> Self {
+        Self { slots: Arc::new(Semaphore::new(LOOKUPS_MAX)) }
+    }
+}
+
+impl Resolve for SystemResolver {
+    fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
+        Box::pin(async move {
+            let slot = self.slots.clone().acquire_owned().await.map_err(io::Error::other)?;
+            let name = name.to_owned();
+            let lookup = move || {
+                let _slot = slot; // held until the system answers, even if nobody waits any more
+                (name.as_str(), 0).to_socket_addrs().map(|found| found.map(|address| address.ip()).collect())
+            };
+            tokio::task::spawn_blocking(lookup).await.map_err(io::Error::other)?
+        })
+    }
+}
+
+/// Why a target was not reached.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DialError {
+    /// The name has no address, or the resolver failed.
+    Unresolved(io::Error),
+    /// Nothing the name or address stands for may be connected to.
+    Refused(Refusal),
+    /// The last address that was tried failed.
+    Connect(io::Error),
+}
+
+impl fmt::Display for DialError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unresolved(error) => write!(formatter, "the server could not resolve the name: {error}"),
+            Self::Refused(refusal) => refusal.fmt(formatter),
+            Self::Connect(error) => write!(formatter, "the server could not connect: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for DialError {}
+
+impl DialError {
+    /// The code of the reply that tells the client.
+    #[must_use]
+    pub fn reply_code(&self) -> ReplyCode {
+        match self {
+            Self::Refused(_) => ReplyCode::NotAllowed,
+            Self::Unresolved(error) if error.kind() == io::ErrorKind::TimedOut => ReplyCode::TimedOut,
+            Self::Unresolved(_) => ReplyCode::HostUnreachable,
+            Self::Connect(error) => match error.kind() {
+                io::ErrorKind::ConnectionRefused => ReplyCode::ConnectionRefused,
+                io::ErrorKind::NetworkUnreachable | io::ErrorKind::AddrNotAvailable => {
+                    ReplyCode::NetworkUnreachable
+                }
+                io::ErrorKind::HostUnreachable => ReplyCode::HostUnreachable,
+                io::ErrorKind::TimedOut => ReplyCode::TimedOut,
+                io::ErrorKind::PermissionDenied => ReplyCode::NotAllowed,
+                _ => ReplyCode::GeneralFailure,
+            },
+        }
+    }
+}
+
+/// Reaches targets: resolver, policy, time-outs.
+pub struct Dialer {
+    resolver: Box<dyn Resolve>,
+    policy: TargetPolicy,
+    times: DialTimes,
+}
+
+impl Dialer {
+    /// A dialer that asks the operating system for names.
+    #[must_use]
+    pub fn new(policy: TargetPolicy) -> Self {
+        Self { resolver: Box::new(SystemResolver::default()), policy, times: DialTimes::default() }
+    }
+
+    /// The same with another resolver.
+    #[must_use]
+    pub fn with_resolver(mut self, resolver: impl Resolve) -> Self {
+        self.resolver = Box::new(resolver);
+        self
+    }
+
+    /// The same with other time-outs.
+    #[must_use]
+    pub fn with_times(mut self, times: DialTimes) -> Self {
+        self.times = times;
+        self
+    }
+
+    /// A connection to the target.
+    ///
+    /// # Errors
+    /// See [`DialError`].
+    pub async fn connect(&self, target: &TargetAddress) -> Result<TcpStream, DialError> {
+        let addresses = self.allowed_addresses(target).await?;
+        let end = Instant::now() + self.times.connect;
+        let mut last = DialError::Connect(io::ErrorKind::TimedOut.into());
+        for (index, address) in addresses.iter().enumerate() {
+            let is_last = index + 1 == addresses.len();
+            let until = if is_last { end } else { end.min(Instant::now() + self.times.attempt) };
+            match timeout_at(until, TcpStream::connect(SocketAddr::new(*address, target.port))).await {
+                Ok(Ok(stream)) => {
+                    let _ = stream.set_nodelay(true); // the coded side decides what to gather
+                    return Ok(stream);
+                }
+                Ok(Err(error)) => last = DialError::Connect(error),
+                Err(_) => last = DialError::Connect(timed_out("no answer from the target")),
+            }
+        }
+        Err(last)
+    }
+
+    /// The addresses of the target that pass the policy, at least one.
+    async fn allowed_addresses(&self, target: &TargetAddress) -> Result<Vec<IpAddr>, DialError> {
+        let (name, addresses) = match &target.host {
+            Host::Address(address) => (None, vec![*address]),
+            Host::Name(name) => (Some(name.as_str()), self.resolve(name).await?),
+        };
+        let mut refusal = None;
+        let mut allowed = Vec::new();
+        for address in addresses.into_iter().take(ADDRESSES_MAX) {
+            match self.policy.check(name, address, target.port) {
+                Ok(()) if allowed.contains(&address) => {}
+                Ok(()) => allowed.push(address),
+                Err(why) => refusal = Some(why),
+            }
+        }
+        match refusal {
+            _ if !allowed.is_empty() => Ok(allowed),
+            Some(why) => Err(DialError::Refused(why)),
+            None => Err(DialError::Unresolved(io::Error::new(io::ErrorKind::NotFound, "it has no address"))),
+        }
+    }
+
+    async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, DialError> {
+        match timeout(self.times.resolve, self.resolver.resolve(name)).await {
+            Ok(answer) => answer.map_err(DialError::Unresolved),
+            Err(_) => Err(DialError::Unresolved(timed_out("no answer from the resolver"))),
+        }
+    }
+}
+
+impl fmt::Debug for Dialer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Dialer").field("policy", &self.policy).field("times", &self.times).finish()
+    }
+}
+
+fn timed_out(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, what)
+}
+
+#[cfg(test)]
+mod tests;

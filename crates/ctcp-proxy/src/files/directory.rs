@@ -1,0 +1,85 @@
+//! Opens names inside one directory and nowhere else.
+//!
+//! The way is walked component by component, each opened relative to the one before and without following a link, so
+//! what is checked is what is opened: a component that is exchanged for a link in between makes the open fail. As a
+//! second wall, `cap-std` resolves everything beneath the directory's handle, so not even a mistake here leads out.
+
+use std::io;
+use std::path::Path;
+
+use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+
+use super::{FileError, FileName};
+use crate::request::FileIdentity;
+
+/// A directory whose files are served.
+#[derive(Debug)]
+pub(super) struct ServedDirectory(Dir);
+
+impl ServedDirectory {
+    /// The directory at a path of this machine.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        Dir::open_ambient_dir(path, ambient_authority()).map(Self)
+    }
+
+    /// The directory that holds, or will hold, the file, and the file's name in it.
+    pub(super) fn parent<'a>(&self, name: &'a FileName) -> Result<(Dir, &'a str), FileError> {
+        let (components, leaf) = name.split();
+        let mut directory = self.0.try_clone()?;
+        for component in components {
+            let metadata = directory.symlink_metadata(component)?;
+            if metadata.is_symlink() {
+                return Err(FileError::Link);
+            }
+            if !metadata.is_dir() {
+                return Err(FileError::NotFound);
+            }
+            directory = directory.open_dir_nofollow(component)?;
+        }
+        Ok((directory, leaf))
+    }
+
+    /// Opens a regular file for reading.
+    pub(super) fn open_file(&self, name: &FileName) -> Result<(std::fs::File, FileIdentity), FileError> {
+        let (directory, leaf) = self.parent(name)?;
+        let metadata = directory.symlink_metadata(leaf)?;
+        if metadata.is_symlink() {
+            return Err(FileError::Link);
+        }
+        let file = open_regular(&directory, leaf, OpenOptions::new().read(true))?;
+        let identity = identity(&file.metadata()?);
+        Ok((file.into_std(), identity))
+    }
+}
+
+/// Opens a regular file in a directory, not through a link, and without waiting for the other end of a pipe.
+pub(super) fn open_regular(directory: &Dir, leaf: &str, options: &OpenOptions) -> Result<File, FileError> {
+    let mut options = options.clone();
+    options.follow(FollowSymlinks::No).nonblock(true);
+    let file = directory.open_with(leaf, &options)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(FileError::NotAFile) }
+}
+
+/// What tells this content from another.
+pub(super) fn identity(metadata: &Metadata) -> FileIdentity {
+    let modified = metadata.modified().ok().map(cap_std::time::SystemTime::into_std);
+    FileIdentity { size: metadata.len(), modified: modified.map_or(0, nanoseconds) }
+}
+
+/// The same for a file opened by other means.
+pub(super) fn identity_of(file: &std::fs::File) -> io::Result<FileIdentity> {
+    let metadata = file.metadata()?;
+    Ok(FileIdentity { size: metadata.len(), modified: metadata.modified().map_or(0, nanoseconds) })
+}
+
+/// Nanoseconds since 1970; times beyond the range (year 2262) are at its end.
+fn nanoseconds(time: std::time::SystemTime) -> i64 {
+    match time.duration_since(std::time::UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => {
+            i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |nanoseconds| -nanoseconds)
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Names of files as they travel: relative paths with `/` between plain components.
+//!
+//! A name is refused when *any* system would read it as something else than a path inside the directory: what is
+//! harmless here may be a drive, a device or a way out elsewhere.
+
+use core::fmt;
+use core::str::FromStr;
+
+/// Longest name in bytes.
+pub const NAME_BYTES_MAX: usize = 1024;
+
+/// Longest component in bytes: file systems take 255, and `.part.json` must fit behind it.
+pub const COMPONENT_BYTES_MAX: usize = 240;
+
+/// What is behind the name of a file that is not complete yet.
+pub(super) const PART: &str = ".part";
+
+/// What is behind the name of the description of such a file.
+pub(super) const SIDECAR: &str = ".part.json";
+
+/// The name of a file inside a served directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileName(String);
+
+/// Why a text is no name of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NameError {
+    /// Empty.
+    Empty,
+    /// Beyond [`NAME_BYTES_MAX`], or a component beyond [`COMPONENT_BYTES_MAX`].
+    TooLong,
+    /// It begins with `/` or a drive.
+    Absolute,
+    /// A component is empty, `.` or `..`.
+    Component,
+    /// A character that is none of a name: NUL, another control character, a backslash.
+    Character(char),
+    /// It ends like a file that is not complete (`.part`, `.part.json`).
+    Reserved,
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => formatter.write_str("the file name is empty"),
+            Self::TooLong => write!(
+                formatter,
+                "the file name is too long: at most {NAME_BYTES_MAX} bytes, {COMPONENT_BYTES_MAX} between slashes"
+            ),
+            Self::Absolute => {
+                formatter.write_str("the file name is absolute: names are relative to the served directory")
+            }
+            Self::Component => formatter.write_str("the file name has an empty component, \".\" or \"..\""),
+            Self::Character(character) => write!(formatter, "the file name has the character {character:?}"),
+            Self::Reserved => {
+                formatter.write_str("names that end in .part or .part.json belong to unfinished transfers")
+            }
+        }
+    }
+}
+
+impl core::error::Error for NameError {}
+
+impl FromStr for FileName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        if text.is_empty() {
+            return Err(NameError::Empty);
+        }
+        if text.len() > NAME_BYTES_MAX {
+            return Err(NameError::TooLong);
+        }
+        if let Some(character) = text.chars().find(|character| character.is_control() || *character == '\\') {
+            return Err(NameError::Character(character));
+        }
+        if text.starts_with('/') {
+            return Err(NameError::Absolute);
+        }
+        for component in text.split('/') {
+            check_component(component)?;
+        }
+        if text.ends_with(PART) || text.ends_with(SIDECAR) {
+            return Err(NameError::Reserved);
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+fn check_component(component: &str) -> Result<(), NameError> {
+    if matches!(component, "" | "." | "..") {
+        return Err(NameError::Component);
+    }
+    if component.len() > COMPONENT_BYTES_MAX {
+        return Err(NameError::TooLong);
+    }
+    let mut bytes = component.bytes();
+    if matches!((bytes.next(), bytes.next()), (Some(letter), Some(b':')) if letter.is_ascii_alphabetic()) {
+        return Err(NameError::Absolute);
+    }
+    // A colon names a stream of a file there, and dots and spaces at the end are dropped.
+    if cfg!(windows) && (component.contains(':') || component.ends_with(['.', ' '])) {
+        return Err(NameError::Component);
+    }
+    Ok(())
+}
+
+impl FileName {
+    /// The directories on the way, and the last component.
+    pub fn split(&self) -> (impl Iterator<Item = &str>, &str) {
+        let (directories, leaf) = match self.0.rsplit_once('/') {
+            Some((directories, leaf)) => (Some(directories), leaf),
+            None => (None, self.0.as_str()),
+        };
+        (directories.into_iter().flat_map(|directories| directories.split('/')), leaf)
+    }
+
+    /// As it travels.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for FileName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn plain_relative_names_are_taken_apart() {
+        let name: FileName = "a/b c/d.tar.gz".parse().unwrap();
+        let (directories, leaf) = name.split();
+        assert_eq!((directories.collect::<Vec<_>>(), leaf), (vec!["a", "b c"], "d.tar.gz"));
+        for text in ["x", ".hidden", "...", "a..b", "2026-01-01T00:00:00.log", "ä/ö", "part", "x.part.txt"]
+        {
+            assert_eq!(text.parse::<FileName>().map(|name| name.to_string()), Ok(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn names_that_could_leave_or_confuse_are_refused() {
+        let long = "a".repeat(COMPONENT_BYTES_MAX + 1);
+        let longer = "a/".repeat(NAME_BYTES_MAX / 2) + "a";
+        for (text, error) in [
+            ("", NameError::Empty),
+            ("/", NameError::Absolute),
+            ("/etc/passwd", NameError::Absolute),
+            ("//server/share", NameError::Absolute),
+            ("..", NameError::Component),
+            ("../x", NameError::Component),
+            ("a/../x", NameError::Component),
+            ("a/..", NameError::Component),
+            (".", NameError::Component),
+            ("a/./b", NameError::Component),
+            ("a//b", NameError::Component),
+            ("a/", NameError::Component),
+            ("a\0b", NameError::Character('\0')),
+            ("a\nb", NameError::Character('\n')),
+            ("..\\x", NameError::Character('\\')),
+            ("a\\b", NameError::Character('\\')),
+            ("C:", NameError::Absolute),
+            ("c:/x", NameError::Absolute),
+            ("a/C:x", NameError::Absolute),
+            ("x.part", NameError::Reserved),
+            ("a/x.part.json", NameError::Reserved),
+            (long.as_str(), NameError::TooLong),
+            (longer.as_str(), NameError::TooLong),
+        ] {
+            assert_eq!(text.parse::<FileName>(), Err(error), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn noise_never_panics_and_no_component_is_special(text in "[./a:\\\\\\PC]{0,20}") {
+            if let Ok(name) = text.parse::<FileName>() {
+                let (mut directories, leaf) = name.split();
+                prop_assert!(directories.all(|part| !matches!(part, "" | "." | "..")));
+                prop_assert!(!matches!(leaf, "" | "." | ".."));
+                prop_assert!(!text.starts_with('/'));
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The receiving half of a transfer.
+//!
+//! This side reads the stream and queues what it reads at once, however little, so that the decoded prefix is on the
+//! disk as it arrives; a thread hashes and writes it, verifies, and gives the file its name.
+//!
+//! Requirement: U4, U9
+
+use core::mem;
+use std::io::{self, Write};
+
+use ring::digest::{Context, SHA256};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::mpsc;
+
+use super::part::Part;
+use super::{CHUNK_BYTES, FileError, Hash, QUEUE_CHUNKS, hash_of};
+
+enum Piece {
+    /// SHA-256 of what lies before the start.
+    PrefixHash(Hash),
+    Data(Vec<u8>),
+    /// SHA-256 of everything: the last piece.
+    WholeHash(Hash),
+}
+
+/// Receives the bytes from `start` to `size` into the part, verifies and commits it, and returns its hash. The part
+/// was begun for this content, or holds `start` bytes of it. `on_received` is told each number of bytes.
+pub(super) async fn receive<R: AsyncRead + Unpin>(
+    reader: &mut R,
+    part: Part,
+    start: u64,
+    size: u64,
+    on_received: &mut (dyn FnMut(u64) + Send),
+) -> Result<Hash, FileError> {
+    let (queue, pieces) = mpsc::channel(QUEUE_CHUNKS);
+    let writer = tokio::task::spawn_blocking(move || write(part, start, pieces));
+    let read = read_pieces(reader, &queue, start, size, on_received).await;
+    drop(queue);
+    let written = writer.await.map_err(|error| FileError::Io(io::Error::other(error)))?;
+    match (written, read) {
+        (Ok(Some(hash)), _) => Ok(hash),
+        (Err(error), _) => Err(error),
+        (Ok(None), Err(error)) => Err(FileError::Interrupted(error)),
+        (Ok(None), Ok(())) => Err(FileError::Interrupted(io::ErrorKind::UnexpectedEof.into())),
+    }
+}
+
+async fn read_pieces<R: AsyncRead + Unpin>(
+    reader: &mut R,
+    queue: &mpsc::Sender<Piece>,
+    start: u64,
+    size: u64,
+    on_received: &mut (dyn FnMut(u64) + Send),
+) -> io::Result<()> {
+    // A writer that is gone has failed, and says so itself.
+    let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+    if start > 0 {
+        let mut hash = Hash::default();
+        reader.read_exact(&mut hash).await?;
+        queue.send(Piece::PrefixHash(hash)).await.map_err(gone)?;
+    }
+    let mut left = size.saturating_sub(start);
+    let mut buffer = Vec::new();
+    while left > 0 {
+        buffer.reserve(CHUNK_BYTES);
+        let count = (&mut *reader).take(left.min(CHUNK_BYTES as u64)).read_buf(&mut buffer).await?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        left = left.saturating_sub(count as u64);
+        queue.send(Piece::Data(mem::take(&mut buffer))).await.map_err(gone)?;
+        on_received(count as u64);
+    }
+    let mut hash = Hash::default();
+    reader.read_exact(&mut hash).await?;
+    queue.send(Piece::WholeHash(hash)).await.map_err(gone)
+}
+
+/// `None` when the pieces ended before the last one: the part stays for another attempt.
+fn write(mut part: Part, start: u64, mut pieces: mpsc::Receiver<Piece>) -> Result<Option<Hash>, FileError> {
+    let mut context = if start > 0 { part.resume(start)? } else { Context::new(&SHA256) };
+    while let Some(piece) = pieces.blocking_recv() {
+        match piece {
+            Piece::PrefixHash(hash) => {
+                if hash != hash_of(&context) {
+                    part.discard();
+                    return Err(FileError::PrefixDiffers);
+                }
+            }
+            Piece::Data(data) => {
+                part.file.write_all(&data)?;
+                context.update(&data);
+            }
+            Piece::WholeHash(hash) => {
+                if hash != hash_of(&context) {
+                    part.discard();
+                    return Err(FileError::HashDiffers);
+                }
+                part.commit()?;
+                return Ok(Some(hash));
+            }
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,134 @@
+//! When an interrupted transfer is tried again, and when it is given up.
+//!
+//! Two things are bounded: attempts in a row that brought nothing, and starts from zero because the content was not
+//! what it seemed. Attempts that bring something may go on as long as they do.
+
+use core::time::Duration;
+
+use tokio::time::sleep;
+
+use super::{FileError, TransferError};
+use crate::link::LinkError;
+use crate::request::ReplyCode;
+
+/// Attempts in a row that brought nothing before a transfer is given up. The link waits for a connection in each.
+pub const FRUITLESS_ATTEMPTS_MAX: u32 = 5;
+
+/// Times a transfer starts over because the content differs: once for a stale part, and again for a file that is
+/// being written; then somebody should look.
+const RESTARTS_MAX: u32 = 3;
+
+/// Pause before the second fruitless attempt; it doubles.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What became of a failed attempt.
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    /// It goes on where it stopped.
+    Interrupted,
+    /// It starts over.
+    Differs,
+    /// There is no point.
+    Final,
+}
+
+/// The attempts of one transfer.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    total: u32,
+    fruitless: u32,
+    restarts: u32,
+    /// Most bytes that ever were there.
+    best: u64,
+}
+
+impl Attempts {
+    /// Waits before the next attempt, or gives the error back. `done` is how far the failed attempt came.
+    pub(super) async fn on_failure(&mut self, error: TransferError, done: u64) -> Result<(), TransferError> {
+        let is_first = self.total == 0;
+        self.total += 1;
+        match kind(&error) {
+            // A server that was never reached: most likely a wrong address or key. The link has waited already.
+            Kind::Interrupted if is_first && matches!(error, TransferError::Link(_)) => return Err(error),
+            Kind::Interrupted => {
+                self.fruitless = if done > self.best { 0 } else { self.fruitless + 1 };
+                self.best = self.best.max(done);
+            }
+            Kind::Differs => {
+                self.restarts += 1;
+                self.best = 0;
+            }
+            Kind::Final => return Err(error),
+        }
+        if self.fruitless >= FRUITLESS_ATTEMPTS_MAX || self.restarts >= RESTARTS_MAX {
+            return Err(TransferError::GaveUp(self.total, Box::new(error)));
+        }
+        tracing::info!(%error, "trying again");
+        sleep(PAUSE * 2u32.pow(self.fruitless)).await;
+        Ok(())
+    }
+}
+
+fn kind(error: &TransferError) -> Kind {
+    match error {
+        TransferError::Interrupted(_)
+        | TransferError::Link(LinkError::Unreachable(_) | LinkError::Lost(_) | LinkError::Silent) => {
+            Kind::Interrupted
+        }
+        TransferError::Refused(reply) => match reply.code {
+            ReplyCode::ContentDiffers => Kind::Differs,
+            ReplyCode::Busy | ReplyCode::TooManyStreams => Kind::Interrupted,
+            _ => Kind::Final,
+        },
+        TransferError::RemoteChanged
+        | TransferError::HashDiffers
+        | TransferError::Local(_, FileError::PrefixDiffers | FileError::Changed) => Kind::Differs,
+        _ => Kind::Final,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::request::Reply;
+
+    fn interrupted() -> TransferError {
+        TransferError::Interrupted(io::ErrorKind::ConnectionReset.into())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn attempts_that_bring_something_go_on_and_others_end() {
+        let mut attempts = Attempts::default();
+        for done in 1..100 {
+            attempts.on_failure(interrupted(), done).await.unwrap();
+        }
+        let mut fruitless = 0;
+        while attempts.on_failure(interrupted(), 99).await.is_ok() {
+            fruitless += 1;
+        }
+        assert_eq!(fruitless, FRUITLESS_ATTEMPTS_MAX - 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_content_that_keeps_differing_is_given_up() {
+        let mut attempts = Attempts::default();
+        let mut restarts = 0;
+        while attempts.on_failure(TransferError::HashDiffers, 1_000_000 * restarts).await.is_ok() {
+            restarts += 1;
+        }
+        assert_eq!(restarts, u64::from(RESTARTS_MAX) - 1);
+    }
+
+    #[tokio::test]
+    async fn refusals_and_servers_that_were_never_reached_are_final() {
+        let refused = TransferError::Refused(Reply::failure(ReplyCode::FileNotFound, ""));
+        assert!(Attempts::default().on_failure(refused, 0).await.is_err());
+        let unreachable = || TransferError::Link(LinkError::Unreachable("no answer".into()));
+        assert!(Attempts::default().on_failure(unreachable(), 0).await.is_err());
+        let mut attempts = Attempts::default();
+        attempts.on_failure(interrupted(), 5).await.unwrap();
+        attempts.on_failure(unreachable(), 5).await.unwrap();
+    }
+}

@@ -1,0 +1,239 @@
+//! The server's side of `get` and `put`.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::io::AsyncWriteExt;
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::{Instant, timeout};
+use tracing::{debug, info};
+
+use super::directory::ServedDirectory;
+use super::part::{Destination, Part};
+use super::receive::receive;
+use super::send::{Source, send};
+use super::{FileError, FileName};
+use crate::coded::CodedStream;
+use crate::counters::Counters;
+use crate::request::{GetAccepted, GetRequest, PutAccepted, PutRequest, Reply, stream_code};
+
+/// Transfers at once: each holds a thread of the blocking pool and a megabyte of queue. More wait for their turn.
+pub const TRANSFERS_MAX: usize = 64;
+
+/// Largest file that is taken: a disk should not be filled by one mistaken command.
+pub const UPLOAD_BYTES_MAX: u64 = 1 << 40;
+
+/// An upload from which nothing came for so long gives way to a new one of the same name: its client was cut off and
+/// is back on another connection before this one timed out.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// A new upload waits so long for an old one of the same name.
+const BUSY_WAIT: Duration = Duration::from_secs(5);
+
+/// A directory that is served to `get`, and to `put` if it may be written.
+#[derive(Debug)]
+pub struct FileService {
+    directory: Arc<ServedDirectory>,
+    is_writable: bool,
+    transfers: Semaphore,
+    uploads: Mutex<BTreeMap<FileName, Arc<Upload>>>,
+}
+
+/// An upload that is going on.
+#[derive(Debug)]
+struct Upload {
+    /// When something came last.
+    heard: Mutex<Instant>,
+    /// Somebody else wants the name.
+    give_way: Notify,
+    /// It is over.
+    is_over: Notify,
+}
+
+/// The right to write a name, given back when dropped.
+struct Claim<'a> {
+    service: &'a FileService,
+    name: FileName,
+    upload: Arc<Upload>,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.service.uploads().remove(&self.name);
+        self.upload.is_over.notify_waiters();
+    }
+}
+
+impl FileService {
+    /// Serves the files below `path`, read-only unless `is_writable`.
+    ///
+    /// # Errors
+    /// When the directory cannot be opened.
+    pub fn open(path: &Path, is_writable: bool) -> io::Result<Self> {
+        Ok(Self {
+            directory: Arc::new(ServedDirectory::open(path)?),
+            is_writable,
+            transfers: Semaphore::new(TRANSFERS_MAX),
+            uploads: Mutex::default(),
+        })
+    }
+
+    fn uploads(&self) -> MutexGuard<'_, BTreeMap<FileName, Arc<Upload>>> {
+        self.uploads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) async fn serve_get<S: CodedStream>(
+        &self,
+        mut stream: S,
+        get: GetRequest,
+        counters: &Counters,
+    ) {
+        let Ok(_turn) = self.transfers.acquire().await else { return };
+        let source = match self.source(&get).await {
+            Ok(source) => source,
+            Err(error) => return refuse(&mut stream, &get.name, &error).await,
+        };
+        let accepted = GetAccepted { identity: source.identity, start: source.start };
+        if accepted.reply().write(&mut stream).await.is_err() {
+            return;
+        }
+        match send(&mut stream, source, &mut |count| counters.files_sent.add(count)).await {
+            Ok(_) => {
+                let _ = stream.shutdown().await;
+                info!(
+                    name = get.name,
+                    size = accepted.identity.size,
+                    start = accepted.start,
+                    "a file was sent"
+                );
+            }
+            Err(error) => {
+                debug!(name = get.name, %error, "a file was not sent");
+                stream.reset(match error {
+                    FileError::Changed => stream_code::FILE_CHANGED,
+                    FileError::Interrupted(_) => stream_code::ABORTED,
+                    _ => stream_code::FILE_UNREADABLE,
+                });
+            }
+        }
+    }
+
+    async fn source(&self, get: &GetRequest) -> Result<Source, FileError> {
+        let name: FileName = get.name.parse()?;
+        let directory = self.directory.clone();
+        let (file, identity) = blocking(move || directory.open_file(&name)).await?;
+        let is_same = identity == get.identity && get.have <= identity.size;
+        Ok(Source { file, identity, start: if is_same { get.have } else { 0 } })
+    }
+
+    pub(crate) async fn serve_put<S: CodedStream>(
+        &self,
+        mut stream: S,
+        put: PutRequest,
+        counters: &Counters,
+    ) {
+        let Ok(_turn) = self.transfers.acquire().await else { return };
+        let (claim, part) = match self.prepare(&put).await {
+            Ok(prepared) => prepared,
+            Err(error) => return refuse(&mut stream, &put.name, &error).await,
+        };
+        let start = part.have().map_or(0, |(have, _)| have);
+        if (PutAccepted { start }).reply().write(&mut stream).await.is_err() {
+            return;
+        }
+        let upload = claim.upload.clone();
+        let mut on_received = |count| {
+            counters.files_received.add(count);
+            *upload.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        };
+        let received = tokio::select! {
+            received = receive(&mut stream, part, start, put.identity.size, &mut on_received) => received,
+            () = claim.upload.give_way.notified() => Err(FileError::Busy),
+        };
+        drop(claim);
+        match received {
+            Ok(_) => {
+                info!(name = put.name, size = put.identity.size, start, "a file was stored");
+                if Reply::done().write(&mut stream).await.is_ok() {
+                    let _ = stream.shutdown().await;
+                }
+            }
+            Err(error) => refuse(&mut stream, &put.name, &error).await,
+        }
+    }
+
+    async fn prepare(&self, put: &PutRequest) -> Result<(Claim<'_>, Part), FileError> {
+        let name: FileName = put.name.parse()?;
+        if !self.is_writable {
+            return Err(FileError::ReadOnly);
+        }
+        if put.identity.size > UPLOAD_BYTES_MAX {
+            return Err(FileError::TooLarge(UPLOAD_BYTES_MAX));
+        }
+        let claim = self.claim(name.clone()).await?;
+        let (directory, identity) = (self.directory.clone(), put.identity);
+        let part = blocking(move || {
+            let (parent, leaf) = directory.parent(&name)?;
+            let mut part = Destination::new(parent, leaf)?.open_part(name.as_str())?;
+            if part.have().is_none_or(|(_, of)| of != identity) {
+                part.begin(identity)?;
+            }
+            Ok(part)
+        })
+        .await?;
+        Ok((claim, part))
+    }
+
+    /// The right to write a name; an upload that has fallen silent loses it.
+    async fn claim(&self, name: FileName) -> Result<Claim<'_>, FileError> {
+        let end = Instant::now() + BUSY_WAIT;
+        loop {
+            let old = {
+                let mut uploads = self.uploads();
+                match uploads.get(&name) {
+                    Some(old) => old.clone(),
+                    None => {
+                        let upload = Arc::new(Upload {
+                            heard: Mutex::new(Instant::now()),
+                            give_way: Notify::new(),
+                            is_over: Notify::new(),
+                        });
+                        uploads.insert(name.clone(), upload.clone());
+                        return Ok(Claim { service: self, name, upload });
+                    }
+                }
+            };
+            let silent_at = *old.heard.lock().unwrap_or_else(PoisonError::into_inner) + SILENCE;
+            if Instant::now() >= end {
+                return Err(FileError::Busy);
+            }
+            if silent_at <= Instant::now() {
+                old.give_way.notify_one();
+            }
+            let is_over = old.is_over.notified();
+            if self.uploads().get(&name).is_some_and(|now| Arc::ptr_eq(now, &old)) {
+                let pause =
+                    silent_at.saturating_duration_since(Instant::now()).max(Duration::from_millis(50));
+                let _ = timeout(pause.min(end.saturating_duration_since(Instant::now())), is_over).await;
+            }
+        }
+    }
+}
+
+/// File systems may take their time: not on the threads of the runtime.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
+) -> Result<T, FileError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(FileError::Io(io::Error::other(error))))
+}
+
+async fn refuse<S: CodedStream>(stream: &mut S, name: &str, error: &FileError) {
+    debug!(name, %error, "a file request is refused");
+    if Reply::failure(error.reply_code(), &error.to_string()).write(stream).await.is_ok() {
+        let _ = stream.shutdown().await;
+    }
+}

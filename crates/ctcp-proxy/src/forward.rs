@@ -1,0 +1,91 @@
+//! A fixed forward: what connects to a local address reaches one target.
+
+use core::fmt;
+use core::str::FromStr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use crate::address::{AddressError, TargetAddress, parse_port};
+
+/// `LISTEN=TARGET`: a local address, or just a port of 127.0.0.1, and where its connections go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forward {
+    /// The local address to listen on.
+    pub listen: SocketAddr,
+    /// The target, as the server sees it.
+    pub target: TargetAddress,
+}
+
+/// Why a text is no forward.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ForwardError {
+    /// There is no `=`.
+    NoTarget,
+    /// The left side is neither `ADDRESS:PORT` nor `PORT`.
+    Listen(String),
+    /// The right side is no target.
+    Target(AddressError),
+}
+
+impl fmt::Display for ForwardError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTarget => {
+                formatter.write_str("write a forward as LISTEN=TARGET, like 8080=example.com:80")
+            }
+            Self::Listen(text) => {
+                write!(
+                    formatter,
+                    "{text:?} is no address to listen on: write ADDRESS:PORT, or PORT for 127.0.0.1"
+                )
+            }
+            Self::Target(error) => error.fmt(formatter),
+        }
+    }
+}
+
+impl core::error::Error for ForwardError {}
+
+impl FromStr for Forward {
+    type Err = ForwardError;
+
+    fn from_str(text: &str) -> Result<Self, ForwardError> {
+        let (listen, target) = text.split_once('=').ok_or(ForwardError::NoTarget)?;
+        let listen = match parse_port(listen) {
+            Ok(port) => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
+            Err(_) => listen.parse().map_err(|_| ForwardError::Listen(listen.to_owned()))?,
+        };
+        Ok(Self { listen, target: target.parse().map_err(ForwardError::Target)? })
+    }
+}
+
+impl fmt::Display for Forward {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}={}", self.listen, self.target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forwards_are_read_and_written() {
+        for (text, written) in [
+            ("8080=example.com:80", "127.0.0.1:8080=example.com:80"),
+            ("0.0.0.0:53=[::1]:5353", "0.0.0.0:53=[::1]:5353"),
+            ("[::1]:1=10.0.0.1:2", "[::1]:1=10.0.0.1:2"),
+        ] {
+            assert_eq!(text.parse::<Forward>().map(|forward| forward.to_string()), Ok(written.to_owned()));
+        }
+    }
+
+    #[test]
+    fn what_is_no_forward_is_refused_with_the_reason() {
+        assert_eq!("8080".parse::<Forward>(), Err(ForwardError::NoTarget));
+        assert_eq!("x=a:1".parse::<Forward>(), Err(ForwardError::Listen("x".into())));
+        assert_eq!("=a:1".parse::<Forward>(), Err(ForwardError::Listen(String::new())));
+        assert_eq!("99999=a:1".parse::<Forward>(), Err(ForwardError::Listen("99999".into())));
+        assert_eq!("1=a".parse::<Forward>(), Err(ForwardError::Target(AddressError::MissingPort)));
+    }
+}

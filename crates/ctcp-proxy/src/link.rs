@@ -1,0 +1,395 @@
+//! The forward proxy's one connection to its server, kept up by itself.
+//!
+//! ```text
+//!            +------------------------- lost --------------------------+
+//!            v                                                         |
+//!   Connecting --- resolve the name, try its addresses --- up ---> Connected
+//!     ^    |
+//!     +----+ failed: wait 0, 100 ms, 200 ms .. 2 s
+//! ```
+//!
+//! The name is resolved for every attempt, so a server that moved is found. The first attempt after a loss is made at
+//! once, unless the lost connection was so young that this would turn in circles. While there is no connection, new
+//! requests wait for [`LinkTimes::wait`] and then fail with the last reason; requests that were being served fail at
+//! once, because their streams are gone with the connection.
+
+use core::fmt;
+use core::net::SocketAddr;
+use core::str::FromStr;
+use core::time::Duration;
+use std::io;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tracing::{debug, info, warn};
+
+use crate::address::{AddressError, Host, TargetAddress};
+use crate::coded::{CodedConnection, CodedStream};
+use crate::counters::Counters;
+use crate::request::{HeadError, Reply, ReplyCode, Request};
+
+/// How long the link waits for what.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkTimes {
+    /// New requests wait so long for a connection.
+    pub wait: Duration,
+    /// The server has so long to answer a request: it resolves and connects in that time.
+    pub reply: Duration,
+    /// First pause after a failed attempt; it doubles.
+    pub retry_first: Duration,
+    /// Longest pause.
+    pub retry_longest: Duration,
+    /// A connection that lived shorter than this is followed by a pause.
+    pub young: Duration,
+}
+
+impl Default for LinkTimes {
+    fn default() -> Self {
+        Self {
+            wait: Duration::from_secs(5),
+            reply: Duration::from_secs(30),
+            retry_first: Duration::from_millis(100),
+            retry_longest: Duration::from_secs(2),
+            young: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Makes connections to the server. Each call is one attempt and may take its time.
+pub trait Connector: Send + Sync + 'static {
+    /// What it makes.
+    type Connection: CodedConnection;
+
+    /// One attempt; the error is a sentence for people.
+    fn connect(&self) -> impl Future<Output = Result<Self::Connection, String>> + Send;
+}
+
+/// Where a ctcp server is, as its users write it: `HOST:PORT` with a name or an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerAddress(pub TargetAddress);
+
+impl FromStr for ServerAddress {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        text.parse().map(Self)
+    }
+}
+
+impl fmt::Display for ServerAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl ServerAddress {
+    /// Its addresses now, at most [`SERVER_ADDRESSES_MAX`].
+    ///
+    /// # Errors
+    /// When the name does not resolve.
+    pub async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
+        let TargetAddress { host, port } = &self.0;
+        match host {
+            Host::Address(ip) => Ok(vec![SocketAddr::new(*ip, *port)]),
+            Host::Name(name) => {
+                let found = tokio::net::lookup_host((name.as_str(), *port)).await?;
+                Ok(found.take(SERVER_ADDRESSES_MAX).collect())
+            }
+        }
+    }
+}
+
+/// Addresses of the server's name that are tried in one attempt.
+pub const SERVER_ADDRESSES_MAX: usize = 8;
+
+/// Connects by [`ctcp`].
+#[derive(Debug)]
+pub struct CtcpConnector {
+    /// The local socket.
+    pub endpoint: ctcp::Endpoint,
+    /// Where the server is.
+    pub server: ServerAddress,
+    /// How the server proves itself.
+    pub server_key: ctcp::PublicKey,
+    /// How long one address may take. It bounds how late a change of the server's name is noticed.
+    pub attempt: Duration,
+}
+
+impl CtcpConnector {
+    /// With the usual time for an attempt.
+    #[must_use]
+    pub fn new(endpoint: ctcp::Endpoint, server: ServerAddress, server_key: ctcp::PublicKey) -> Self {
+        Self { endpoint, server, server_key, attempt: Duration::from_secs(5) }
+    }
+}
+
+impl Connector for CtcpConnector {
+    type Connection = ctcp::Connection;
+
+    async fn connect(&self) -> Result<ctcp::Connection, String> {
+        let resolved = timeout(self.attempt, self.server.resolve()).await;
+        let addresses = resolved
+            .map_err(|_| format!("{} does not resolve: no answer", self.server))?
+            .map_err(|error| format!("{} does not resolve: {error}", self.server))?;
+        let mut last = format!("{} has no address", self.server);
+        for address in addresses {
+            match timeout(self.attempt, self.endpoint.connect(address, self.server_key)).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(error)) => last = format!("{address}: {error}"),
+                Err(_) => last = format!("{address}: no answer from the server"),
+            }
+        }
+        Err(last)
+    }
+}
+
+/// How the link is.
+#[derive(Clone, Debug)]
+pub enum LinkState<C> {
+    /// No connection; attempts are being made.
+    Connecting {
+        /// Failed attempts since the last connection.
+        failures: u32,
+        /// Why the last one failed, or the connection ended.
+        last_error: Option<String>,
+    },
+    /// There is a connection.
+    Connected {
+        /// It.
+        connection: C,
+        /// Which one it is, counted from 1.
+        number: u64,
+    },
+}
+
+/// Why a request got no stream or no success.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// There is no connection to the server; the last reason.
+    Unreachable(String),
+    /// The connection was lost before the server answered.
+    Lost(io::Error),
+    /// The server answered with something that is no answer.
+    BadReply(HeadError),
+    /// The server did not answer in time.
+    Silent,
+    /// The server refused: code and text.
+    Refused(Reply),
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(why) => write!(formatter, "the ctcp server is not reachable: {why}"),
+            Self::Lost(error) => write!(formatter, "the connection to the ctcp server was lost: {error}"),
+            Self::BadReply(error) => write!(formatter, "the ctcp server's answer makes no sense: {error}"),
+            Self::Silent => formatter.write_str("the ctcp server did not answer in time"),
+            Self::Refused(reply) => reply.fmt(formatter),
+        }
+    }
+}
+
+impl core::error::Error for LinkError {}
+
+impl LinkError {
+    /// The code that says the same.
+    #[must_use]
+    pub fn code(&self) -> ReplyCode {
+        match self {
+            Self::Refused(reply) => reply.code,
+            Self::Silent => ReplyCode::TimedOut,
+            Self::Unreachable(_) => ReplyCode::NetworkUnreachable,
+            Self::Lost(_) | Self::BadReply(_) => ReplyCode::GeneralFailure,
+        }
+    }
+}
+
+/// A stream on which the server said yes.
+pub struct Opened<C: CodedConnection> {
+    /// The stream, behind the reply.
+    pub stream: C::Stream,
+    /// The connection it belongs to.
+    pub connection: C,
+    /// The reply.
+    pub reply: Reply,
+}
+
+/// The connection to the server. Dropped, it is closed.
+pub struct ServerLink<K: Connector> {
+    state: watch::Receiver<LinkState<K::Connection>>,
+    times: LinkTimes,
+    counters: Arc<Counters>,
+    keeper: AbortHandle,
+}
+
+impl<K: Connector> Drop for ServerLink<K> {
+    fn drop(&mut self) {
+        self.keeper.abort();
+    }
+}
+
+impl<K: Connector> ServerLink<K> {
+    /// Starts connecting, on the current tokio runtime.
+    pub fn start(connector: K, times: LinkTimes, counters: Arc<Counters>) -> Self {
+        let (publish, state) = watch::channel(LinkState::Connecting { failures: 0, last_error: None });
+        let keeper = tokio::spawn(keep_connected(connector, times, publish, counters.clone())).abort_handle();
+        Self { state, times, counters, keeper }
+    }
+
+    /// How the link is now; `changed` on a clone of the receiver waits for news.
+    #[must_use]
+    pub fn state(&self) -> watch::Receiver<LinkState<K::Connection>> {
+        self.state.clone()
+    }
+
+    /// What the link and its users count.
+    #[must_use]
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// Waits until there is a connection.
+    ///
+    /// # Errors
+    /// [`LinkError::Unreachable`] when `patience` is over.
+    pub async fn connected(&self, patience: Duration) -> Result<K::Connection, LinkError> {
+        self.connected_until(Instant::now() + patience).await.map(|(connection, _)| connection)
+    }
+
+    async fn connected_until(&self, end: Instant) -> Result<(K::Connection, u64), LinkError> {
+        let mut state = self.state.clone();
+        let is_up = |state: &LinkState<_>| matches!(state, LinkState::Connected { .. });
+        let found = timeout_at(end, state.wait_for(is_up)).await;
+        if let Ok(Ok(state)) = found
+            && let LinkState::Connected { connection, number } = &*state
+        {
+            return Ok((connection.clone(), *number));
+        }
+        Err(self.unreachable())
+    }
+
+    fn unreachable(&self) -> LinkError {
+        LinkError::Unreachable(match &*self.state.borrow() {
+            LinkState::Connecting { last_error: Some(error), .. } => error.clone(),
+            LinkState::Connecting { .. } => "no answer yet".to_owned(),
+            LinkState::Connected { .. } => "it takes no more streams".to_owned(),
+        })
+    }
+
+    /// Opens a stream, waiting for a connection and for the server's limit of streams.
+    async fn open(&self, end: Instant) -> Result<(K::Connection, u64, StreamOf<K>), LinkError> {
+        loop {
+            let (connection, number) = self.connected_until(end).await?;
+            match timeout_at(end, connection.open()).await {
+                Ok(Ok(stream)) => return Ok((connection, number, stream)),
+                Ok(Err(_)) => self.replaced(number, end).await?,
+                Err(_) => return Err(self.unreachable()),
+            }
+        }
+    }
+
+    /// Waits until the link, too, knows that a connection is over.
+    async fn replaced(&self, over: u64, end: Instant) -> Result<(), LinkError> {
+        let mut state = self.state.clone();
+        let is_new =
+            |state: &LinkState<_>| !matches!(state, LinkState::Connected { number, .. } if *number == over);
+        match timeout_at(end, state.wait_for(is_new)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(self.unreachable()),
+        }
+    }
+
+    /// Opens a stream, sends the request and waits for the reply. A connection that is lost before the reply (the
+    /// server was restarted and nobody had noticed) is replaced and the request made again: nothing of the
+    /// application's has been sent yet.
+    ///
+    /// # Errors
+    /// See [`LinkError`]; a reply that is no success is [`LinkError::Refused`].
+    pub async fn request(&self, request: &Request) -> Result<Opened<K::Connection>, LinkError> {
+        let end = Instant::now() + self.times.wait;
+        loop {
+            let (connection, number, mut stream) = self.open(end).await?;
+            match self.ask(&mut stream, request).await {
+                Ok(reply) if reply.is_success() => return Ok(Opened { stream, connection, reply }),
+                Ok(reply) => return Err(LinkError::Refused(reply)),
+                Err(LinkError::Lost(error)) => {
+                    debug!(%error, "no reply, the stream is lost");
+                    if self.is_alive(&connection).await || Instant::now() >= end {
+                        return Err(LinkError::Lost(error));
+                    }
+                    self.replaced(number, end).await?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Whether only the stream failed and not its connection.
+    async fn is_alive(&self, connection: &K::Connection) -> bool {
+        timeout(Duration::ZERO, connection.closed()).await.is_err()
+    }
+
+    async fn ask(&self, stream: &mut StreamOf<K>, request: &Request) -> Result<Reply, LinkError> {
+        let exchange = async {
+            request.write(stream).await.map_err(LinkError::Lost)?;
+            Reply::read(stream).await.map_err(|error| match error {
+                HeadError::Stream(error) => LinkError::Lost(error),
+                error => LinkError::BadReply(error),
+            })
+        };
+        match timeout(self.times.reply, exchange).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                stream.reset(crate::request::stream_code::ABORTED);
+                Err(LinkError::Silent)
+            }
+        }
+    }
+}
+
+type StreamOf<K> = <<K as Connector>::Connection as CodedConnection>::Stream;
+
+async fn keep_connected<K: Connector>(
+    connector: K,
+    times: LinkTimes,
+    publish: watch::Sender<LinkState<K::Connection>>,
+    counters: Arc<Counters>,
+) {
+    let mut failures = 0u32;
+    loop {
+        match connector.connect().await {
+            Ok(connection) => {
+                let since = Instant::now();
+                counters.connections_total.add(1);
+                let present = counters.connections.enter();
+                info!("connected to the server");
+                let number = counters.connections_total.value();
+                publish.send_replace(LinkState::Connected { connection: connection.clone(), number });
+                let why = connection.closed().await;
+                drop(present);
+                warn!(reason = why, "the connection to the server is lost, connecting again");
+                failures = if since.elapsed() < times.young { failures.saturating_add(1) } else { 0 };
+                publish.send_replace(LinkState::Connecting { failures, last_error: Some(why) });
+            }
+            Err(why) => {
+                failures = failures.saturating_add(1);
+                if failures == 1 {
+                    warn!(reason = why, "no connection to the server, trying again until there is one");
+                } else {
+                    debug!(failures, reason = why, "no connection to the server");
+                }
+                publish.send_replace(LinkState::Connecting { failures, last_error: Some(why) });
+            }
+        }
+        if let Some(doublings) = failures.checked_sub(1) {
+            let factor = 1u32.checked_shl(doublings).unwrap_or(u32::MAX);
+            sleep(times.retry_first.saturating_mul(factor).min(times.retry_longest)).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use super::*;
+use crate::memory::{Connection, connection_pair};
+
+/// Gives out connections and failures in order, then is silent; remembers when it was asked.
+#[derive(Clone, Default)]
+pub(crate) struct Script {
+    outcomes: Arc<Mutex<VecDeque<Result<Connection, String>>>>,
+    asked: Arc<Mutex<Vec<Instant>>>,
+}
+
+impl Script {
+    fn new(outcomes: impl IntoIterator<Item = Result<Connection, String>>) -> Self {
+        Self { outcomes: Arc::new(Mutex::new(outcomes.into_iter().collect())), ..Self::default() }
+    }
+}
+
+impl Connector for Script {
+    type Connection = Connection;
+
+    async fn connect(&self) -> Result<Connection, String> {
+        self.asked.lock().unwrap().push(Instant::now());
+        let outcome = self.outcomes.lock().unwrap().pop_front();
+        match outcome {
+            Some(outcome) => outcome,
+            None => core::future::pending().await,
+        }
+    }
+}
+
+fn link(script: &Script) -> ServerLink<Script> {
+    ServerLink::start(script.clone(), LinkTimes::default(), Arc::new(Counters::new("client")))
+}
+
+fn connect() -> Request {
+    Request::Connect("192.0.2.1:80".parse().unwrap())
+}
+
+/// Answers every request with the reply.
+fn answer(server: Connection, reply: Reply) {
+    tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok(mut stream) = server.accept().await {
+            Request::read(&mut stream).await.unwrap();
+            reply.write(&mut stream).await.unwrap();
+            held.push(stream);
+        }
+    });
+}
+
+fn yes() -> Reply {
+    Reply::connected("192.0.2.9:1234".parse().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_follow_at_once_and_then_at_doubling_pauses_up_to_two_seconds() {
+    let (near, _far) = connection_pair();
+    let failures = core::iter::repeat_with(|| Err("no answer".to_owned())).take(7);
+    let script = Script::new(core::iter::once(Ok(near.clone())).chain(failures));
+    let link = link(&script);
+    link.connected(Duration::from_secs(1)).await.unwrap();
+    sleep(Duration::from_secs(10)).await;
+    near.lose();
+    let lost = Instant::now();
+    sleep(Duration::from_secs(60)).await;
+    let asked = script.asked.lock().unwrap();
+    let pauses: Vec<u128> = asked[1..].iter().map(|at| at.duration_since(lost).as_millis()).collect();
+    assert_eq!(pauses, [0, 100, 300, 700, 1500, 3100, 5100, 7100]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_dies_young_does_not_make_the_link_turn_in_circles() {
+    let pairs: Vec<_> = (0..50).map(|_| connection_pair()).collect();
+    for (near, _) in &pairs {
+        near.lose();
+    }
+    let script = Script::new(pairs.iter().map(|(near, _)| Ok(near.clone())));
+    let _link = link(&script);
+    sleep(Duration::from_secs(10)).await;
+    let count = script.asked.lock().unwrap().len();
+    assert!((4..=10).contains(&count), "{count}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_waits_for_the_connection_and_then_fails_with_the_last_reason() {
+    let script = Script::new([Err("the server could not open it".to_owned())]);
+    let link = link(&script);
+    let begun = Instant::now();
+    let error = link.request(&connect()).await.err().unwrap();
+    assert_eq!(begun.elapsed(), LinkTimes::default().wait);
+    assert!(matches!(&error, LinkError::Unreachable(why) if why == "the server could not open it"));
+    assert_eq!(error.code(), ReplyCode::NetworkUnreachable);
+}
+
+#[tokio::test]
+async fn a_request_gets_its_reply_and_a_refusal_its_text() {
+    let (near, far) = connection_pair();
+    answer(far, yes());
+    let link = link(&Script::new([Ok(near)]));
+    let opened = link.request(&connect()).await.unwrap();
+    assert_eq!(opened.reply, yes());
+
+    let (near, far) = connection_pair();
+    answer(far, Reply::failure(ReplyCode::NotAllowed, "it is a loopback address"));
+    let link = self::link(&Script::new([Ok(near)]));
+    let error = link.request(&connect()).await.err().unwrap();
+    assert_eq!(
+        (error.code(), error.to_string().as_str()),
+        (ReplyCode::NotAllowed, "it is a loopback address")
+    );
+}
+
+#[tokio::test]
+async fn a_request_whose_connection_is_lost_before_the_reply_is_made_again_on_the_next() {
+    let (first, first_far) = connection_pair();
+    let (second, second_far) = connection_pair();
+    answer(second_far, yes());
+    let link = link(&Script::new([Ok(first.clone()), Ok(second)]));
+    let lose = async {
+        let mut stream = first_far.accept().await.unwrap();
+        Request::read(&mut stream).await.unwrap();
+        first.lose();
+    };
+    let request = connect();
+    let (opened, ()) = tokio::join!(link.request(&request), lose);
+    assert_eq!(opened.unwrap().reply, yes());
+    assert_eq!(link.counters().connections_total.value(), 2);
+}
+
+#[tokio::test]
+async fn a_stream_that_fails_on_a_living_connection_is_not_tried_again() {
+    let (near, far) = connection_pair();
+    let link = link(&Script::new([Ok(near)]));
+    let request = connect();
+    let (outcome, _) = tokio::join!(link.request(&request), async {
+        let mut stream = far.accept().await.unwrap();
+        stream.reset(1);
+    });
+    assert!(matches!(outcome.err(), Some(LinkError::Lost(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_answer_is_given_up() {
+    let (near, far) = connection_pair();
+    let link = link(&Script::new([Ok(near)]));
+    let request = connect();
+    let ask = link.request(&request);
+    let (outcome, held) = tokio::join!(ask, far.accept());
+    assert!(matches!(outcome.err(), Some(LinkError::Silent)));
+    drop(held);
+}
+
+#[tokio::test]
+async fn an_answer_that_makes_no_sense_is_an_error() {
+    use tokio::io::AsyncWriteExt;
+    let (near, far) = connection_pair();
+    let link = link(&Script::new([Ok(near)]));
+    let request = connect();
+    let (outcome, _stream) = tokio::join!(link.request(&request), async {
+        let mut stream = far.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK").await.unwrap();
+        stream
+    });
+    assert!(matches!(outcome.err(), Some(LinkError::BadReply(_))));
+}

@@ -1,0 +1,245 @@
+//! A coded connection in memory, for tests: streams that half-close, reset and stop, and connections that are lost
+//! when the test says so.
+#![cfg(test)]
+
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::{mpsc, watch};
+
+use crate::coded::{CodedConnection, CodedStream};
+use crate::request::stream_code;
+use crate::splice::SpliceEnd;
+
+/// Bytes a pipe holds before its writer blocks.
+pub(crate) const PIPE_BYTES: usize = 4096;
+
+#[derive(Default)]
+struct Pipe {
+    data: VecDeque<u8>,
+    is_finished: bool,
+    reset: Option<u64>,
+    stopped: Option<u64>,
+    is_lost: bool,
+    wakers: Vec<core::task::Waker>,
+}
+
+impl Pipe {
+    fn wake(&mut self) {
+        for waker in self.wakers.drain(..) {
+            waker.wake();
+        }
+    }
+
+    fn wait<T>(&mut self, context: &Context<'_>) -> Poll<T> {
+        self.wakers.push(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+type Shared = Arc<Mutex<Pipe>>;
+
+fn lost() -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionReset, "the connection is lost")
+}
+
+/// One end of a stream in memory.
+pub(crate) struct Stream {
+    read: Shared,
+    write: Shared,
+}
+
+/// Two ends of a stream that belongs to no connection.
+pub(crate) fn stream_pair() -> (Stream, Stream) {
+    let (there, back) = (Shared::default(), Shared::default());
+    (Stream { read: back.clone(), write: there.clone() }, Stream { read: there, write: back })
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        CodedStream::reset(self, stream_code::DROPPED);
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut pipe = self.read.lock().unwrap();
+        if pipe.is_lost {
+            return Poll::Ready(Err(lost()));
+        }
+        if let Some(code) = pipe.reset {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionReset, ctcp::StreamReset(code))));
+        }
+        if pipe.data.is_empty() && !pipe.is_finished {
+            return pipe.wait(context);
+        }
+        while buffer.remaining() > 0
+            && let Some(byte) = pipe.data.pop_front()
+        {
+            buffer.put_slice(&[byte]);
+        }
+        pipe.wake();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        let mut pipe = self.write.lock().unwrap();
+        if pipe.is_lost {
+            return Poll::Ready(Err(lost()));
+        }
+        if let Some(code) = pipe.stopped {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::BrokenPipe, ctcp::StreamStopped(code))));
+        }
+        let room = PIPE_BYTES - pipe.data.len();
+        if room == 0 {
+            return pipe.wait(context);
+        }
+        let count = room.min(data.len());
+        pipe.data.extend(&data[..count]);
+        pipe.wake();
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut pipe = self.write.lock().unwrap();
+        if pipe.is_lost {
+            return Poll::Ready(Err(lost()));
+        }
+        pipe.is_finished = true;
+        pipe.wake();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl SpliceEnd for Stream {
+    fn abort(&mut self) {
+        CodedStream::reset(self, stream_code::ABORTED);
+    }
+
+    fn poll_broken(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let mut pipe = self.write.lock().unwrap();
+        if pipe.is_lost || pipe.stopped.is_some() { Poll::Ready(()) } else { pipe.wait(context) }
+    }
+}
+
+impl CodedStream for Stream {
+    fn reset(&mut self, code: u64) {
+        let mut write = self.write.lock().unwrap();
+        if !write.is_finished && write.reset.is_none() {
+            write.reset = Some(code);
+        }
+        write.wake();
+        drop(write);
+        let mut read = self.read.lock().unwrap();
+        if !read.is_finished && read.stopped.is_none() {
+            read.stopped = Some(code);
+        }
+        read.wake();
+    }
+
+    async fn finished(&mut self) -> io::Result<()> {
+        core::future::poll_fn(|context| {
+            let mut pipe = self.write.lock().unwrap();
+            if pipe.is_lost {
+                return Poll::Ready(Err(lost()));
+            }
+            if pipe.is_finished && pipe.data.is_empty() { Poll::Ready(Ok(())) } else { pipe.wait(context) }
+        })
+        .await
+    }
+}
+
+struct Common {
+    pipes: Mutex<Vec<Shared>>,
+    lost: watch::Sender<bool>,
+}
+
+/// One end of a connection in memory.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    common: Arc<Common>,
+    to_peer: mpsc::UnboundedSender<Stream>,
+    from_peer: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<Stream>>>,
+    peer: String,
+}
+
+/// Two ends of a connection: the client's and the server's.
+pub(crate) fn connection_pair() -> (Connection, Connection) {
+    let common = Arc::new(Common { pipes: Mutex::default(), lost: watch::channel(false).0 });
+    let (to_server, from_client) = mpsc::unbounded_channel();
+    let (to_client, from_server) = mpsc::unbounded_channel();
+    let end = |to_peer, from_peer, peer: &str| Connection {
+        common: common.clone(),
+        to_peer,
+        from_peer: Arc::new(tokio::sync::Mutex::new(from_peer)),
+        peer: peer.to_owned(),
+    };
+    (end(to_server, from_server, "server"), end(to_client, from_client, "client"))
+}
+
+impl Connection {
+    /// The path is gone: every stream of both ends fails.
+    pub(crate) fn lose(&self) {
+        self.common.lost.send_replace(true);
+        for pipe in self.common.pipes.lock().unwrap().iter() {
+            let mut pipe = pipe.lock().unwrap();
+            pipe.is_lost = true;
+            pipe.wake();
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        *self.common.lost.borrow()
+    }
+}
+
+impl CodedConnection for Connection {
+    type Stream = Stream;
+
+    async fn open(&self) -> io::Result<Stream> {
+        if self.is_lost() {
+            return Err(lost());
+        }
+        let (near, far) = stream_pair();
+        self.common.pipes.lock().unwrap().extend([near.read.clone(), near.write.clone()]);
+        self.to_peer.send(far).map_err(|_| lost())?;
+        Ok(near)
+    }
+
+    async fn accept(&self) -> io::Result<Stream> {
+        let mut gone = self.common.lost.subscribe();
+        let mut from_peer = self.from_peer.lock().await;
+        tokio::select! {
+            _ = gone.wait_for(|is_lost| *is_lost) => Err(lost()),
+            stream = from_peer.recv() => stream.ok_or_else(lost),
+        }
+    }
+
+    async fn closed(&self) -> String {
+        let mut gone = self.common.lost.subscribe();
+        let _ = gone.wait_for(|is_lost| *is_lost).await;
+        "the connection is lost".to_owned()
+    }
+
+    fn close(&self, _reason: &str) {
+        self.lose();
+    }
+
+    fn peer(&self) -> String {
+        self.peer.clone()
+    }
+}

@@ -1,0 +1,210 @@
+//! What the opener of a coded stream writes at its head, and what the other side answers (PROTOCOL.md section 9).
+//!
+//! ```text
+//!  request                                        reply
+//!  +---------+------+-------------+------------+  +---------+------+-------------+-----------+
+//!  | version | kind | length (16) | body ...   |  | version | code | length (16) | body ...  |
+//!  +---------+------+-------------+------------+  +---------+------+-------------+-----------+
+//!  kind 1 CONNECT, 2 GET, 3 PUT                   code 0: success; else the body is a text for people
+//! ```
+//!
+//! The length comes first, so that a server can answer "unknown kind" without guessing, and is bounded, so that a
+//! head costs at most [`BODY_BYTES_MAX`] of memory. Parsing takes a whole body and must use all of it.
+//!
+//! Requirement: C7
+
+use core::fmt;
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::address::{AddressError, TargetAddress};
+
+mod body;
+mod file;
+mod reply;
+
+pub use body::BodyError;
+pub use file::{FileIdentity, GetAccepted, GetRequest, PutAccepted, PutRequest};
+pub use reply::{Reply, ReplyCode, TEXT_BYTES_MAX};
+
+use body::{Body, put_address, put_target};
+
+/// Version of the heads. Another version is answered with [`ReplyCode::UnsupportedVersion`].
+pub const VERSION: u8 = 1;
+
+/// Longest body of a request or reply in bytes: a file name of [`crate::files::NAME_BYTES_MAX`] and its numbers fit.
+pub const BODY_BYTES_MAX: usize = 1536;
+
+/// Codes of RESET_STREAM and STOP_SENDING on proxy streams (PROTOCOL.md section 9).
+pub mod stream_code {
+    /// The stream was dropped without a word (a task ended, a program was stopped).
+    pub const DROPPED: u64 = 0;
+    /// The TCP connection behind the stream failed or was reset.
+    pub const ABORTED: u64 = 1;
+    /// The file changed while it was read: start over.
+    pub const FILE_CHANGED: u64 = 2;
+    /// The file could not be read any further.
+    pub const FILE_UNREADABLE: u64 = 3;
+}
+
+/// The request at the head of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Connect to a TCP target; after a reply of success the stream carries its bytes both ways.
+    Connect(TargetAddress),
+    /// Send a file.
+    Get(GetRequest),
+    /// Take a file.
+    Put(PutRequest),
+}
+
+/// Why a head could not be read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum HeadError {
+    /// The stream failed or ended inside the head.
+    Stream(io::Error),
+    /// Another version than [`VERSION`].
+    Version(u8),
+    /// A kind of request we do not know.
+    Kind(u8),
+    /// A length beyond [`BODY_BYTES_MAX`].
+    TooLong(usize),
+    /// A body that does not hold what its kind says.
+    Body(BodyError),
+    /// A target that is none.
+    Target(AddressError),
+}
+
+impl fmt::Display for HeadError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stream(error) => write!(formatter, "the stream ended inside the head: {error}"),
+            Self::Version(version) => {
+                write!(formatter, "version {version} of proxy streams is not spoken here, {VERSION} is")
+            }
+            Self::Kind(kind) => write!(formatter, "unknown kind of request {kind}"),
+            Self::TooLong(length) => write!(formatter, "a head of {length} bytes, at most {BODY_BYTES_MAX}"),
+            Self::Body(error) => error.fmt(formatter),
+            Self::Target(error) => error.fmt(formatter),
+        }
+    }
+}
+
+impl core::error::Error for HeadError {}
+
+impl From<io::Error> for HeadError {
+    fn from(error: io::Error) -> Self {
+        Self::Stream(error)
+    }
+}
+
+impl From<BodyError> for HeadError {
+    fn from(error: BodyError) -> Self {
+        Self::Body(error)
+    }
+}
+
+impl HeadError {
+    /// The code of the reply that tells the peer.
+    #[must_use]
+    pub fn reply_code(&self) -> ReplyCode {
+        match self {
+            Self::Version(_) => ReplyCode::UnsupportedVersion,
+            Self::Kind(_) => ReplyCode::CommandNotSupported,
+            _ => ReplyCode::BadRequest,
+        }
+    }
+}
+
+impl Request {
+    const CONNECT: u8 = 1;
+    const GET: u8 = 2;
+    const PUT: u8 = 3;
+
+    /// The bytes of the head.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        let kind = match self {
+            Self::Connect(target) => {
+                put_target(&mut body, target);
+                Self::CONNECT
+            }
+            Self::Get(get) => {
+                get.write(&mut body);
+                Self::GET
+            }
+            Self::Put(put) => {
+                put.write(&mut body);
+                Self::PUT
+            }
+        };
+        frame(kind, &body)
+    }
+
+    /// A request from its kind and whole body.
+    ///
+    /// # Errors
+    /// When the kind is unknown, or the body too short, too long or out of range.
+    pub fn decode(kind: u8, body: &[u8]) -> Result<Self, HeadError> {
+        let mut body = Body::new(body);
+        let request = match kind {
+            Self::CONNECT => Self::Connect(body.target()?),
+            Self::GET => Self::Get(GetRequest::parse(&mut body)?),
+            Self::PUT => Self::Put(PutRequest::parse(&mut body)?),
+            unknown => return Err(HeadError::Kind(unknown)),
+        };
+        body.end()?;
+        Ok(request)
+    }
+
+    /// Reads the head of a stream and nothing behind it.
+    ///
+    /// # Errors
+    /// See [`HeadError`].
+    pub async fn read<R: AsyncRead + Unpin>(reader: &mut R) -> Result<Self, HeadError> {
+        let (kind, body) = read_frame(reader).await?;
+        Self::decode(kind, &body)
+    }
+
+    /// Writes the head in one piece, so that it leaves with the first flight.
+    ///
+    /// # Errors
+    /// When the stream fails.
+    pub async fn write<W: AsyncWrite + Unpin>(&self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(&self.encode()).await?;
+        writer.flush().await
+    }
+}
+
+/// Version, kind or code, length, body. Bodies that outgrow their limit are a fault of ours: names and texts are
+/// bounded where they are made.
+fn frame(kind: u8, body: &[u8]) -> Vec<u8> {
+    assert!(body.len() <= BODY_BYTES_MAX, "bodies are made of bounded parts");
+    let length = u16::try_from(body.len()).unwrap_or(u16::MAX).to_be_bytes();
+    let mut bytes = Vec::with_capacity(4 + body.len());
+    bytes.extend([VERSION, kind, length[0], length[1]]);
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+async fn read_frame<R: AsyncRead + Unpin>(reader: &mut R) -> Result<(u8, Vec<u8>), HeadError> {
+    let mut head = [0; 4];
+    reader.read_exact(&mut head).await?;
+    let [version, kind, high, low] = head;
+    if version != VERSION {
+        return Err(HeadError::Version(version));
+    }
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    if length > BODY_BYTES_MAX {
+        return Err(HeadError::TooLong(length));
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).await?;
+    Ok((kind, body))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! The heads of file transfers (PROTOCOL.md section 10).
+//!
+//! ```text
+//!  GET   name length (16), name, have (64), identity: size (64), modified (64)
+//!        reply: size (64), modified (64), start (64)            start: 0, or `have` when the identity is the same
+//!  PUT   name length (16), name, identity: size (64), modified (64)
+//!        reply: start (64)                                      what the server has of this very file
+//! ```
+
+use super::body::{Body, BodyError, put_text};
+use super::{HeadError, Reply, ReplyCode};
+
+/// What tells one content of a file from another without reading it. Not proof: the hash at the end is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct FileIdentity {
+    /// Bytes.
+    pub size: u64,
+    /// Time of the last change, nanoseconds since 1970 (two's complement on the wire; 0 when unknown).
+    pub modified: i64,
+}
+
+impl FileIdentity {
+    fn write(self, body: &mut Vec<u8>) {
+        body.extend(self.size.to_be_bytes());
+        body.extend(self.modified.to_be_bytes());
+    }
+
+    fn parse(body: &mut Body<'_>) -> Result<Self, BodyError> {
+        Ok(Self { size: body.u64()?, modified: body.u64()?.cast_signed() })
+    }
+}
+
+/// Send me a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GetRequest {
+    /// Its name; not checked yet.
+    pub name: String,
+    /// Bytes the client has already, all of the content with the identity below.
+    pub have: u64,
+    /// The content of which the client has a part; meaningless when `have` is 0.
+    pub identity: FileIdentity,
+}
+
+impl GetRequest {
+    pub(super) fn write(&self, body: &mut Vec<u8>) {
+        put_text(body, &self.name);
+        body.extend(self.have.to_be_bytes());
+        self.identity.write(body);
+    }
+
+    pub(super) fn parse(body: &mut Body<'_>) -> Result<Self, BodyError> {
+        let name = body.text()?.to_owned();
+        Ok(Self { name, have: body.u64()?, identity: FileIdentity::parse(body)? })
+    }
+}
+
+/// The server sends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GetAccepted {
+    /// The content that follows.
+    pub identity: FileIdentity,
+    /// The first byte that follows: 0, or what the client has.
+    pub start: u64,
+}
+
+impl GetAccepted {
+    /// As a reply.
+    #[must_use]
+    pub fn reply(self) -> Reply {
+        let mut body = Vec::new();
+        self.identity.write(&mut body);
+        body.extend(self.start.to_be_bytes());
+        Reply { code: ReplyCode::Succeeded, body }
+    }
+
+    /// From the body of a successful reply.
+    ///
+    /// # Errors
+    /// When the body holds something else.
+    pub fn from_reply(reply: &Reply) -> Result<Self, HeadError> {
+        let mut body = Body::new(&reply.body);
+        let accepted = Self { identity: FileIdentity::parse(&mut body)?, start: body.u64()? };
+        body.end()?;
+        Ok(accepted)
+    }
+}
+
+/// Take a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutRequest {
+    /// Its name at the server; not checked yet.
+    pub name: String,
+    /// The content the client has.
+    pub identity: FileIdentity,
+}
+
+impl PutRequest {
+    pub(super) fn write(&self, body: &mut Vec<u8>) {
+        put_text(body, &self.name);
+        self.identity.write(body);
+    }
+
+    pub(super) fn parse(body: &mut Body<'_>) -> Result<Self, BodyError> {
+        Ok(Self { name: body.text()?.to_owned(), identity: FileIdentity::parse(body)? })
+    }
+}
+
+/// The server takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PutAccepted {
+    /// The first byte to send: what the server has of this very content.
+    pub start: u64,
+}
+
+impl PutAccepted {
+    /// As a reply.
+    #[must_use]
+    pub fn reply(self) -> Reply {
+        Reply { code: ReplyCode::Succeeded, body: self.start.to_be_bytes().to_vec() }
+    }
+
+    /// From the body of a successful reply.
+    ///
+    /// # Errors
+    /// When the body holds something else.
+    pub fn from_reply(reply: &Reply) -> Result<Self, HeadError> {
+        let mut body = Body::new(&reply.body);
+        let start = body.u64()?;
+        body.end()?;
+        Ok(Self { start })
+    }
+}

@@ -1,0 +1,221 @@
+//! The reverse proxy: takes coded streams and serves the request at the head of each.
+//!
+//! ```text
+//!  Endpoint --accept--> Connection --accept--> Stream --head--> CONNECT: dial, splice
+//!                                                               GET, PUT: files
+//! ```
+//!
+//! Requirement: C7
+
+use core::fmt;
+use core::future::poll_fn;
+use core::time::Duration;
+use std::sync::Arc;
+
+use tokio::io::AsyncWriteExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tracing::{debug, info};
+
+use crate::address::TargetAddress;
+use crate::coded::{CodedConnection, CodedStream};
+use crate::counters::Counters;
+use crate::dial::{DialError, Dialer};
+use crate::files::FileService;
+use crate::request::{Reply, ReplyCode, Request};
+use crate::splice::{Meter, SpliceEnd, SpliceOptions, splice};
+
+/// Limits of a reverse proxy.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerLimits {
+    /// Requests of one connection being served at once. A browser has tens, a busy household hundreds.
+    pub streams_per_connection: usize,
+    /// Requests being served at once in total: each costs a socket and two buffers of the kernel.
+    pub streams: usize,
+    /// A stream has so long to bring its head; it travels in one packet.
+    pub head: Duration,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self { streams_per_connection: 4096, streams: 65_536, head: Duration::from_secs(30) }
+    }
+}
+
+/// The reverse proxy.
+pub struct ReverseProxy {
+    dialer: Dialer,
+    files: Option<FileService>,
+    limits: ServerLimits,
+    slots: Arc<Semaphore>,
+    counters: Arc<Counters>,
+}
+
+impl fmt::Debug for ReverseProxy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { dialer, limits, .. } = self;
+        formatter
+            .debug_struct("ReverseProxy")
+            .field("dialer", dialer)
+            .field("limits", limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ReverseProxy {
+    /// A proxy that connects by `dialer` and serves `files`, if any.
+    #[must_use]
+    pub fn new(dialer: Dialer, files: Option<FileService>, limits: ServerLimits) -> Arc<Self> {
+        let slots = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
+        Arc::new(Self { dialer, files, limits, slots, counters: Arc::new(Counters::new("server")) })
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// Serves the clients of an endpoint until it is closed, or the future is dropped.
+    pub async fn serve(self: &Arc<Self>, endpoint: &ctcp::Endpoint) {
+        let mut tasks = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = endpoint.accept() => match accepted {
+                    Some(connection) => {
+                        let proxy = self.clone();
+                        tasks.spawn(async move { proxy.serve_connection(connection).await });
+                    }
+                    None => return,
+                },
+                Some(_) = tasks.join_next() => {}
+            }
+        }
+    }
+
+    /// Serves the streams of one connection until it is over.
+    pub async fn serve_connection<C: CodedConnection>(self: &Arc<Self>, connection: C) {
+        let peer = connection.peer();
+        self.counters.connections_total.add(1);
+        let present = self.counters.connections.enter();
+        info!(%peer, "a client connected");
+        let slots = Arc::new(Semaphore::new(self.limits.streams_per_connection.min(Semaphore::MAX_PERMITS)));
+        let mut tasks = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = connection.accept() => match accepted {
+                    Ok(stream) => {
+                        let slot = self.slot(&slots);
+                        let (proxy, connection) = (self.clone(), connection.clone());
+                        tasks.spawn(async move { proxy.serve_stream(stream, &connection, slot).await });
+                    }
+                    Err(error) => {
+                        info!(%peer, reason = %error, "a client is gone");
+                        break;
+                    }
+                },
+                Some(_) = tasks.join_next() => {}
+            }
+        }
+        drop(present);
+        // Streams notice by themselves that their connection is over and reset their targets.
+        while tasks.join_next().await.is_some() {}
+    }
+
+    /// A place for one more request, of the connection and of all.
+    fn slot(&self, of_connection: &Arc<Semaphore>) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        let own = of_connection.clone().try_acquire_owned().ok()?;
+        Some((own, self.slots.clone().try_acquire_owned().ok()?))
+    }
+
+    async fn serve_stream<C: CodedConnection>(
+        &self,
+        mut stream: C::Stream,
+        connection: &C,
+        slot: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
+    ) {
+        self.counters.streams_total.add(1);
+        if slot.is_none() {
+            self.refuse(&mut stream, ReplyCode::TooManyStreams, "the server has too many open streams").await;
+            return;
+        }
+        let _present = self.counters.streams_open.enter();
+        let request = match timeout(self.limits.head, Request::read(&mut stream)).await {
+            Ok(Ok(request)) => request,
+            Ok(Err(error)) => {
+                self.refuse(&mut stream, error.reply_code(), &error.to_string()).await;
+                return;
+            }
+            Err(_) => {
+                self.counters.streams_failed.add(1);
+                return; // dropped and so reset
+            }
+        };
+        match request {
+            Request::Connect(target) => self.serve_connect(stream, connection, &target).await,
+            Request::Get(get) => match &self.files {
+                Some(files) => files.serve_get(stream, get, &self.counters).await,
+                None => self.refuse(&mut stream, ReplyCode::FilesOff, "the server serves no files").await,
+            },
+            Request::Put(put) => match &self.files {
+                Some(files) => files.serve_put(stream, put, &self.counters).await,
+                None => self.refuse(&mut stream, ReplyCode::FilesOff, "the server serves no files").await,
+            },
+        }
+    }
+
+    async fn serve_connect<C: CodedConnection>(
+        &self,
+        mut stream: C::Stream,
+        connection: &C,
+        target: &TargetAddress,
+    ) {
+        let dialed = tokio::select! {
+            dialed = self.dialer.connect(target) => dialed,
+            () = poll_fn(|context| stream.poll_broken(context)) => return,
+            _ = connection.closed() => return,
+        };
+        let mut tcp = match dialed {
+            Ok(tcp) => tcp,
+            Err(error) => {
+                if let DialError::Refused(refusal) = &error {
+                    self.counters.targets_refused.add(1);
+                    info!(%target, reason = refusal.label(), "a target is refused");
+                }
+                self.refuse(&mut stream, error.reply_code(), &error.to_string()).await;
+                return;
+            }
+        };
+        keep_alive(&tcp);
+        let bound = tcp.local_addr().unwrap_or(crate::address::UNSPECIFIED);
+        if Reply::connected(bound).write(&mut stream).await.is_err() {
+            tcp.abort();
+            return;
+        }
+        let meter = Meter { a_to_b: &self.counters.upstream, b_to_a: &self.counters.downstream };
+        let closed = connection.closed();
+        let spliced = splice(&mut stream, &mut tcp, SpliceOptions::default(), meter, closed).await;
+        if let Some((end, error)) = spliced.failure {
+            self.counters.streams_failed.add(1);
+            debug!(%target, ?end, %error, "a proxied connection was cut");
+        }
+    }
+
+    async fn refuse<S: CodedStream>(&self, stream: &mut S, code: ReplyCode, text: &str) {
+        self.counters.streams_failed.add(1);
+        debug!(?code, text, "a request is refused");
+        if Reply::failure(code, text).write(stream).await.is_ok() {
+            let _ = stream.shutdown().await;
+        }
+    }
+}
+
+/// A target that vanished without a word is noticed by the kernel after some two hours; a connection may be idle
+/// for ever otherwise.
+fn keep_alive(tcp: &tokio::net::TcpStream) {
+    let _ = socket2::SockRef::from(tcp).set_keepalive(true);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+use core::future::pending;
+use core::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+use super::*;
+use crate::coded::CodedStream;
+use crate::counters::Counters;
+use crate::memory::{PIPE_BYTES, Stream, stream_pair};
+
+async fn joined_by<A: SpliceEnd, B: SpliceEnd, C: Future>(
+    a: &mut A,
+    b: &mut B,
+    options: SpliceOptions,
+    cut: C,
+) -> Spliced {
+    let counters = Counters::new("client");
+    let meter = Meter { a_to_b: &counters.upstream, b_to_a: &counters.downstream };
+    let spliced = splice(a, b, options, meter, cut).await;
+    assert_eq!((counters.upstream.value(), counters.downstream.value()), (spliced.a_to_b, spliced.b_to_a));
+    spliced
+}
+
+/// An application's socket and the proxy's end of it.
+async fn tcp_pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (near, far) = tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
+    (near.unwrap(), far.unwrap().0)
+}
+
+/// An application on TCP, the splice, and the far end of the coded stream.
+async fn joined() -> (TcpStream, tokio::task::JoinHandle<Spliced>, Stream) {
+    let (application, mut local) = tcp_pair().await;
+    let (mut near, far) = stream_pair();
+    let task = tokio::spawn(async move {
+        joined_by(&mut local, &mut near, SpliceOptions::default(), pending::<()>()).await
+    });
+    (application, task, far)
+}
+
+#[tokio::test]
+async fn bytes_go_both_ways_and_each_direction_ends_for_itself() {
+    let (mut application, task, mut far) = joined().await;
+    application.write_all(b"request").await.unwrap();
+    application.shutdown().await.unwrap();
+    let mut request = Vec::new();
+    far.read_to_end(&mut request).await.unwrap();
+    assert_eq!(request, b"request");
+    far.write_all(b"a long answer").await.unwrap();
+    let mut answer = [0; 13];
+    application.read_exact(&mut answer).await.unwrap();
+    assert!(!task.is_finished());
+    far.shutdown().await.unwrap();
+    assert_eq!(application.read(&mut answer).await.unwrap(), 0);
+    let spliced = task.await.unwrap();
+    assert!(spliced.failure.is_none());
+    assert_eq!((spliced.a_to_b, spliced.b_to_a), (7, 13));
+}
+
+#[tokio::test]
+async fn early_bytes_go_first() {
+    let (mut application, mut local) = tcp_pair().await;
+    let (mut near, mut far) = stream_pair();
+    application.write_all(b" later").await.unwrap();
+    application.shutdown().await.unwrap();
+    let options = SpliceOptions { early: b"early".to_vec(), ..SpliceOptions::default() };
+    far.write_all(b"hello").await.unwrap();
+    far.shutdown().await.unwrap();
+    let spliced = joined_by(&mut local, &mut near, options, pending::<()>()).await;
+    drop(local);
+    assert_eq!((spliced.a_to_b, spliced.b_to_a), (11, 5));
+    let (mut there, mut back) = (Vec::new(), Vec::new());
+    far.read_to_end(&mut there).await.unwrap();
+    application.read_to_end(&mut back).await.unwrap();
+    assert_eq!((there, back), (b"early later".to_vec(), b"hello".to_vec()));
+}
+
+#[tokio::test]
+async fn a_reset_of_the_stream_reaches_the_application_as_a_reset() {
+    let (mut application, task, mut far) = joined().await;
+    application.write_all(b"x").await.unwrap();
+    far.read_u8().await.unwrap();
+    far.reset(9);
+    let error = application.read_u8().await.expect_err("no clean end");
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    let spliced = task.await.unwrap();
+    assert!(matches!(spliced.failure, Some((End::B, _))));
+}
+
+#[tokio::test]
+async fn a_reset_of_the_application_reaches_the_stream_as_a_reset() {
+    let (application, task, mut far) = joined().await;
+    far.write_all(b"x").await.unwrap();
+    application.set_zero_linger().unwrap();
+    drop(application);
+    let error = far.read_u8().await.expect_err("no clean end");
+    assert_eq!(crate::coded::reset_code(&error), Some(crate::request::stream_code::ABORTED));
+    assert!(matches!(task.await.unwrap().failure, Some((End::A, _))));
+}
+
+#[tokio::test]
+async fn an_application_that_closes_while_data_comes_stops_the_stream() {
+    let (application, task, mut far) = joined().await;
+    drop(application);
+    assert_eq!(far.read(&mut [0; 1]).await.unwrap(), 0);
+    let endless = async {
+        loop {
+            if let Err(error) = far.write_all(&[0; 1000]).await {
+                return error;
+            }
+        }
+    };
+    let error = timeout(Duration::from_secs(5), endless).await.expect("it ends");
+    assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    assert!(task.await.unwrap().failure.is_some());
+}
+
+#[tokio::test]
+async fn a_half_closed_idle_splice_notices_that_the_other_side_stopped() {
+    let (mut application, task, mut far) = joined().await;
+    far.shutdown().await.unwrap();
+    assert_eq!(application.read(&mut [0; 1]).await.unwrap(), 0);
+    drop(far);
+    let spliced = timeout(Duration::from_secs(5), task).await.expect("it ends").unwrap();
+    assert!(spliced.failure.is_some());
+}
+
+#[tokio::test]
+async fn the_cut_aborts_both_ends() {
+    let (mut application, mut local) = tcp_pair().await;
+    let (mut near, mut far) = stream_pair();
+    let spliced = joined_by(&mut local, &mut near, SpliceOptions::default(), core::future::ready(())).await;
+    assert!(matches!(spliced.failure, Some((End::Cut, _))));
+    drop((local, near));
+    assert_eq!(application.read_u8().await.expect_err("reset").kind(), io::ErrorKind::ConnectionReset);
+    assert_eq!(far.read_u8().await.expect_err("reset").kind(), io::ErrorKind::ConnectionReset);
+}
+
+#[tokio::test]
+async fn dropping_a_splice_in_the_middle_is_a_reset_too() {
+    let (mut application, task, mut far) = joined().await;
+    application.write_all(b"x").await.unwrap();
+    far.read_u8().await.unwrap();
+    task.abort();
+    assert_eq!(application.read_u8().await.expect_err("reset").kind(), io::ErrorKind::ConnectionReset);
+    assert!(far.read_u8().await.is_err());
+}
+
+#[tokio::test]
+async fn a_reader_that_stops_makes_the_writer_stop() {
+    let (mut near, far) = stream_pair();
+    let (mut upstream, source) = stream_pair();
+    let task = tokio::spawn(async move {
+        let mut source = source;
+        joined_by(&mut source, &mut near, SpliceOptions::default(), pending::<()>()).await
+    });
+    let mut sent = 0;
+    while let Ok(written) = timeout(Duration::from_millis(50), upstream.write(&[7; 1000])).await {
+        sent += written.unwrap();
+    }
+    // Two pipes full, and what the direction holds.
+    assert!(sent <= 2 * PIPE_BYTES + CHUNK_BYTES, "{sent}");
+    drop((upstream, far));
+    task.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_megabyte_arrives_unchanged_both_ways_at_once() {
+    let (application, task, far) = joined().await;
+    let content: Vec<u8> = (0..1_000_000u32).map(|i| (i % 251) as u8).collect();
+    let (mut app_read, mut app_write) = application.into_split();
+    let (mut far_read, mut far_write) = tokio::io::split(far);
+    let (up, down) = (content.clone(), content.clone());
+    let writers = tokio::spawn(async move {
+        let upload = async {
+            app_write.write_all(&up).await.unwrap();
+            app_write.shutdown().await.unwrap();
+        };
+        let download = async {
+            far_write.write_all(&down).await.unwrap();
+            far_write.shutdown().await.unwrap();
+        };
+        tokio::join!(upload, download);
+    });
+    let (mut got_up, mut got_down) = (Vec::new(), Vec::new());
+    let (up, down) = tokio::join!(far_read.read_to_end(&mut got_up), app_read.read_to_end(&mut got_down));
+    assert_eq!((up.unwrap(), down.unwrap()), (content.len(), content.len()));
+    writers.await.unwrap();
+    assert!(got_up == content && got_down == content);
+    let spliced = task.await.unwrap();
+    assert_eq!((spliced.a_to_b, spliced.b_to_a), (1_000_000, 1_000_000));
+}
+
+#[tokio::test]
+async fn a_splice_that_is_over_with_the_second_end_does_not_wait_for_the_first() {
+    let (mut application, mut local) = tcp_pair().await;
+    let (mut near, mut far) = stream_pair();
+    far.write_all(b"response").await.unwrap();
+    far.shutdown().await.unwrap();
+    let options = SpliceOptions { is_over_with_b: true, ..SpliceOptions::default() };
+    let spliced = joined_by(&mut local, &mut near, options, pending::<()>()).await;
+    assert!(spliced.failure.is_none());
+    drop((local, near));
+    let mut response = Vec::new();
+    application.read_to_end(&mut response).await.unwrap();
+    assert_eq!(response, b"response");
+    assert!(far.read_u8().await.is_err());
+}

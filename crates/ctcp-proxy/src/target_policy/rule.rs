@@ -1,0 +1,233 @@
+//! One rule: a network or a name, and perhaps a port.
+//!
+//! ```text
+//!  10.0.0.0/8          10.1.2.3:22         0.0.0.0/0:443
+//!  2001:db8::/32       [2001:db8::/32]:443 [::1]:8080
+//!  *.example.com       *.example.com:443   example.com
+//! ```
+//!
+//! `*.example.com` matches every name below `example.com` and not `example.com` itself.
+
+use core::fmt;
+use core::str::FromStr;
+use std::net::IpAddr;
+
+use super::special::canonical;
+use crate::address::{Host, NAME_BYTES_MAX, parse_port};
+
+/// A rule of `--allow-target` or `--deny-target`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    matcher: Matcher,
+    port: Option<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Matcher {
+    Network {
+        base: IpAddr,
+        prefix: u8,
+    },
+    /// Exactly this name, in lower case.
+    Name(String),
+    /// Every name below this one, in lower case.
+    Below(String),
+}
+
+/// Why a text is no rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RuleError {
+    /// Nothing there.
+    Empty,
+    /// The port is no number of 1 to 65535.
+    Port(String),
+    /// The prefix is no number, or longer than the address.
+    Prefix(String),
+    /// Bits behind the prefix are set; the network that was probably meant.
+    HostBits(String),
+    /// Neither a network nor a name.
+    Neither(String),
+    /// More than [`super::RULES_MAX`] rules.
+    TooMany,
+}
+
+impl fmt::Display for RuleError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => formatter.write_str("the rule is empty"),
+            Self::Port(port) => write!(formatter, "{port:?} is no port of 1 to 65535"),
+            Self::Prefix(prefix) => {
+                write!(formatter, "{prefix:?} is no prefix length (0-32 for IPv4, 0-128 for IPv6)")
+            }
+            Self::HostBits(network) => {
+                write!(
+                    formatter,
+                    "address bits behind the prefix are set: write {network} or leave the prefix out"
+                )
+            }
+            Self::Neither(text) => write!(
+                formatter,
+                "{text:?} is neither CIDR[:PORT] (10.0.0.0/8:443), [V6CIDR]:PORT ([2001:db8::/32]:443) nor \
+                 *.name[:PORT] (*.example.com:443)"
+            ),
+            Self::TooMany => write!(formatter, "more than {} rules", super::RULES_MAX),
+        }
+    }
+}
+
+impl core::error::Error for RuleError {}
+
+impl Rule {
+    /// Whether it is about this address (in this very form) and port.
+    #[must_use]
+    pub fn matches_address(&self, address: IpAddr, port: u16) -> bool {
+        match self.matcher {
+            Matcher::Network { base, prefix } => self.has_port(port) && mask(address, prefix) == Some(base),
+            Matcher::Name(_) | Matcher::Below(_) => false,
+        }
+    }
+
+    /// Whether it is about this name and port. A dot at the end of the name means nothing (RFC 1034 section 3.1).
+    #[must_use]
+    pub fn matches_name(&self, name: Option<&str>, port: u16) -> bool {
+        let Some(name) = name else { return false };
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        self.has_port(port)
+            && match &self.matcher {
+                Matcher::Network { .. } => false,
+                Matcher::Name(own) => name == *own,
+                Matcher::Below(parent) => name
+                    .strip_suffix(parent.as_str())
+                    .is_some_and(|front| front.len() > 1 && front.ends_with('.')),
+            }
+    }
+
+    fn has_port(&self, port: u16) -> bool {
+        self.port.is_none_or(|own| own == port)
+    }
+}
+
+/// The address with the bits behind the prefix cleared; `None` when it has fewer bits than the prefix (then its
+/// family differs from the rule's, or the rule is wrong).
+fn mask(address: IpAddr, prefix: u8) -> Option<IpAddr> {
+    let cleared = |bits: u32| bits.checked_sub(u32::from(prefix));
+    match address {
+        IpAddr::V4(ip) => {
+            let shift = cleared(32)?;
+            Some(IpAddr::from(
+                (ip.to_bits().checked_shr(shift).unwrap_or(0).checked_shl(shift).unwrap_or(0)).to_be_bytes(),
+            ))
+        }
+        IpAddr::V6(ip) => {
+            let shift = cleared(128)?;
+            Some(IpAddr::from(
+                (ip.to_bits().checked_shr(shift).unwrap_or(0).checked_shl(shift).unwrap_or(0)).to_be_bytes(),
+            ))
+        }
+    }
+}
+
+impl FromStr for Rule {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(RuleError::Empty);
+        }
+        let (what, port) = split(text)?;
+        let port = match port {
+            Some(digits) => Some(parse_port(digits).map_err(|_| RuleError::Port(digits.to_owned()))?),
+            None => None,
+        };
+        let matcher = match network(what)? {
+            Some(network) => network,
+            None => name(what).ok_or_else(|| RuleError::Neither(text.to_owned()))?,
+        };
+        Ok(Self { matcher, port })
+    }
+}
+
+/// Splits the port off: behind `]:`, or behind the only colon.
+fn split(text: &str) -> Result<(&str, Option<&str>), RuleError> {
+    let neither = || RuleError::Neither(text.to_owned());
+    if let Some(rest) = text.strip_prefix('[') {
+        let (inner, after) = rest.split_once(']').ok_or_else(neither)?;
+        if !inner.contains(':') {
+            return Err(neither());
+        }
+        return match after.strip_prefix(':') {
+            Some(port) => Ok((inner, Some(port))),
+            None if after.is_empty() => Ok((inner, None)),
+            None => Err(neither()),
+        };
+    }
+    match text.split_once(':') {
+        Some((what, port)) if !port.contains(':') => Ok((what, Some(port))),
+        _ => Ok((text, None)),
+    }
+}
+
+/// A network; `None` when the text does not begin with an address.
+fn network(text: &str) -> Result<Option<Matcher>, RuleError> {
+    let (address, prefix) = match text.split_once('/') {
+        Some((address, prefix)) => (address, Some(prefix)),
+        None => (text, None),
+    };
+    let Ok(address) = address.parse::<IpAddr>() else { return Ok(None) };
+    let bits = if address.is_ipv4() { 32 } else { 128 };
+    let prefix = match prefix {
+        None => bits,
+        Some(digits) => {
+            let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            let prefix = digits.parse::<u8>().ok().filter(|prefix| is_number && *prefix <= bits);
+            prefix.ok_or_else(|| RuleError::Prefix(digits.to_owned()))?
+        }
+    };
+    match mask(address, prefix) {
+        Some(base) if base == address => Ok(Some(plain(base, prefix))),
+        Some(base) => Err(RuleError::HostBits(format!("{base}/{prefix}"))),
+        None => Ok(None),
+    }
+}
+
+/// A network of IPv4 addresses in IPv6 form is that IPv4 network, so that it matches however the address comes.
+fn plain(base: IpAddr, prefix: u8) -> Matcher {
+    match (canonical(base), prefix.checked_sub(96)) {
+        (IpAddr::V4(ip), Some(prefix)) if base.is_ipv6() => Matcher::Network { base: ip.into(), prefix },
+        _ => Matcher::Network { base, prefix },
+    }
+}
+
+fn name(text: &str) -> Option<Matcher> {
+    let (name, is_below) = match text.strip_prefix("*.") {
+        Some(parent) => (parent, true),
+        None => (text, false),
+    };
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let is_label = |label: &str| !label.is_empty();
+    // A name of digits and dots only is an address that was mistyped.
+    let is_name = name.len() <= NAME_BYTES_MAX
+        && matches!(Host::parse(&name), Ok(Host::Name(_)))
+        && name.split('.').all(is_label)
+        && name.bytes().any(|byte| byte.is_ascii_alphabetic());
+    is_name.then_some(if is_below { Matcher::Below(name) } else { Matcher::Name(name) })
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.matcher, self.port) {
+            (Matcher::Network { base: base @ IpAddr::V6(_), prefix }, Some(_)) => {
+                write!(formatter, "[{base}/{prefix}]")?;
+            }
+            (Matcher::Network { base, prefix }, _) => write!(formatter, "{base}/{prefix}")?,
+            (Matcher::Name(name), _) => formatter.write_str(name)?,
+            (Matcher::Below(parent), _) => write!(formatter, "*.{parent}")?,
+        }
+        match self.port {
+            Some(port) => write!(formatter, ":{port}"),
+            None => Ok(()),
+        }
+    }
+}
