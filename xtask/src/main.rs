@@ -6,6 +6,7 @@ mod demo_result;
 mod licences;
 mod requirements;
 mod source;
+mod swarm;
 mod tidy;
 
 use std::io::{self, Write};
@@ -20,6 +21,8 @@ Chores of the repository.
     cargo xtask tidy            check the rules of CONTRIBUTING.md that a program can check
     cargo xtask requirements    list the papers' requirements with the code and tests that cite them
     cargo xtask licences        check that every dependency's licence is one we accept
+    cargo xtask swarm [--seeds N] [--first S] [--log]
+                                run random networks in virtual time (take --release), each twice
     cargo xtask demo-result SHARE < RESULT
                                 judge what `ctcp demo --json` printed: verified, and at least SHARE of the link";
 
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
         "tidy" => Tree::read(&root()).map(|tree| report(&tidy::check(&tree))),
         "requirements" => list_requirements(),
         "licences" => licences::check(&root()).map(|refused| report(&refused)),
+        "swarm" => swarm::run(std::env::args().skip(2)).map(|failures| report(&failures)),
         "demo-result" => judge_demo(std::env::args().nth(2)),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -1,0 +1,207 @@
+//! An application that plays its part of a script on one connection, driven by events alone, as a real one is: it
+//! reads until it is blocked and then waits for `Readable`, writes until it is blocked and then waits for `Writable`.
+//! A lost event is a stream that never ends.
+
+pub mod contents;
+pub mod script;
+mod task;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ctcp_base::Instant;
+use ctcp_proto::{Connection, ConnectionError, Event, OpenError, PublicKey, Role, StreamId};
+
+use crate::ledger::{ConnectionName, Ledger};
+use script::Script;
+use task::{Call, Task};
+
+/// One side of a scripted connection.
+#[derive(Debug)]
+pub struct Application {
+    script: Arc<Script>,
+    role: Role,
+    client: PublicKey,
+    /// Name and beginning of the connection, since it is up.
+    connected: Option<(ConnectionName, Instant)>,
+    closed: Option<ConnectionError>,
+    tasks: BTreeMap<StreamId, Task>,
+    /// How many of our streams of the script are open.
+    opened: usize,
+    /// The peer allows no more streams for now.
+    opener_waits: bool,
+    /// Streams on which something may be possible.
+    ready: BTreeSet<StreamId>,
+    /// Streams that pause.
+    pauses: BTreeSet<(Instant, StreamId)>,
+    /// Streams that are done.
+    over: BTreeSet<StreamId>,
+    events: u64,
+}
+
+impl Application {
+    /// An application of this side of the script; `client` is the client's key, which names the connection.
+    #[must_use]
+    pub fn new(script: Arc<Script>, role: Role, client: PublicKey) -> Self {
+        Self {
+            script,
+            role,
+            client,
+            connected: None,
+            closed: None,
+            tasks: BTreeMap::new(),
+            opened: 0,
+            opener_waits: false,
+            ready: BTreeSet::new(),
+            pauses: BTreeSet::new(),
+            over: BTreeSet::new(),
+            events: 0,
+        }
+    }
+
+    /// Takes the connection's events and does what the script says and the connection allows.
+    pub fn drive(&mut self, now: Instant, connection: &mut Connection, ledger: &mut Ledger) {
+        while let Some(event) = connection.poll_event() {
+            self.events += 1;
+            self.on_event(now, event, connection, ledger);
+        }
+        if self.closed.is_some() || self.connected.is_none() {
+            return;
+        }
+        self.open_due(now, connection);
+        while let Some(&(time, id)) = self.pauses.first().filter(|(time, _)| *time <= now) {
+            self.pauses.remove(&(time, id));
+            self.ready.insert(id);
+        }
+        for id in core::mem::take(&mut self.ready) {
+            self.run(now, id, connection, ledger);
+        }
+    }
+
+    /// When it wants to be driven though nothing happens on the connection.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        if self.closed.is_some() {
+            return None;
+        }
+        let pause = self.pauses.first().map(|(time, _)| *time);
+        let start = self.next_start().filter(|_| !self.opener_waits);
+        pause.into_iter().chain(start).min()
+    }
+
+    /// Its part of the script is played to the end.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.over.len() == self.script.client.len() + self.script.server.len()
+    }
+
+    /// The connection's name, once it was up.
+    #[must_use]
+    pub fn name(&self) -> Option<ConnectionName> {
+        self.connected.map(|(name, _)| name)
+    }
+
+    /// When the connection came up.
+    #[must_use]
+    pub fn connected_at(&self) -> Option<Instant> {
+        self.connected.map(|(_, since)| since)
+    }
+
+    /// Why the connection is over, if it is.
+    #[must_use]
+    pub fn closed(&self) -> Option<&ConnectionError> {
+        self.closed.as_ref()
+    }
+
+    /// Events taken so far.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// What is not done, for people.
+    #[must_use]
+    pub fn unfinished(&self) -> String {
+        let opened = format!("{} of {} opened", self.opened, self.script.opened_by(self.role).len());
+        let tasks = self.tasks.iter().filter(|(_, task)| !task.is_over());
+        let tasks: Vec<String> = tasks.take(8).map(|(id, task)| format!("{id}: {task}")).collect();
+        format!("{opened}, {} of {} done; {}", self.over.len(), self.tasks.len(), tasks.join("; "))
+    }
+
+    fn on_event(&mut self, now: Instant, event: Event, connection: &mut Connection, ledger: &mut Ledger) {
+        if self.closed.is_some() {
+            ledger.complain(format!("{:?}: {event:?} after Closed", self.role));
+        }
+        if self.connected.is_none() && !matches!(event, Event::Connected | Event::Closed(_)) {
+            ledger.complain(format!("{:?}: {event:?} before Connected", self.role));
+            return;
+        }
+        match event {
+            Event::Connected if self.connected.is_some() => {
+                ledger.complain(format!("{:?}: Connected twice", self.role));
+            }
+            Event::Connected => self.connected = Some((ledger.on_connected(self.role, self.client), now)),
+            Event::StreamOpened => self.accept(connection, ledger),
+            Event::StreamsAvailable => self.opener_waits = false,
+            Event::Readable(id) => self.wake(id, |task| task.on_readable()),
+            Event::Writable(id) => self.wake(id, |task| task.on_writable()),
+            Event::Finished(id) => self.wake(id, |task| task.on_arrival_heard(ledger)),
+            Event::Stopped { id, code } => self.wake(id, |task| task.on_stop_heard(code, ledger)),
+            Event::Closed(error) => self.closed = Some(error),
+            other => ledger.complain(format!("{:?}: an unknown event {other:?}", self.role)),
+        }
+    }
+
+    fn wake(&mut self, id: StreamId, change: impl FnOnce(&mut Task)) {
+        // A stream that was not accepted yet is looked at when it is.
+        if let Some(task) = self.tasks.get_mut(&id) {
+            change(task);
+            self.ready.insert(id);
+        }
+    }
+
+    fn accept(&mut self, connection: &mut Connection, ledger: &mut Ledger) {
+        while let Some(id) = connection.accept() {
+            let plans = self.script.opened_by(self.role.peer());
+            let plan = usize::try_from(id.index()).ok().and_then(|index| plans.get(index));
+            match plan.zip(self.name()) {
+                Some((plan, name)) if !self.tasks.contains_key(&id) => {
+                    self.tasks.insert(id, Task::new(plan, (name, id), self.role));
+                    self.ready.insert(id);
+                }
+                _ => ledger.complain(format!("{:?}: accepted {id}, which is not in the script", self.role)),
+            }
+        }
+    }
+
+    fn next_start(&self) -> Option<Instant> {
+        let (_, since) = self.connected?;
+        self.script.opened_by(self.role).get(self.opened).map(|plan| since + plan.start)
+    }
+
+    fn open_due(&mut self, now: Instant, connection: &mut Connection) {
+        while !self.opener_waits && self.next_start().is_some_and(|start| start <= now) {
+            match connection.open() {
+                Ok(id) => {
+                    let plan = &self.script.opened_by(self.role)[self.opened];
+                    if let Some((name, _)) = self.connected {
+                        self.tasks.insert(id, Task::new(plan, (name, id), self.role));
+                    }
+                    self.opened += 1;
+                    self.ready.insert(id);
+                }
+                Err(OpenError::LimitReached) => self.opener_waits = true,
+            }
+        }
+    }
+
+    fn run(&mut self, now: Instant, id: StreamId, connection: &mut Connection, ledger: &mut Ledger) {
+        let Some(task) = self.tasks.get_mut(&id) else { return };
+        task.run(&mut Call { now, id, connection, ledger });
+        if task.is_over() {
+            self.over.insert(id);
+        } else if let Some(pause) = task.next_timeout() {
+            self.pauses.insert((pause, id));
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What streams carry: bytes that follow from a seed and their place, so that a reader can check every one.
+
+/// The contents of one direction of one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contents {
+    seed: u64,
+}
+
+impl Contents {
+    /// Contents of their own for every seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { seed: mix(seed) }
+    }
+
+    /// Writes the bytes from `offset` on into `out`.
+    pub fn fill(self, offset: u64, out: &mut [u8]) {
+        let mut word = offset / 8;
+        let skip = (offset % 8) as usize;
+        let (head, tail) = out.split_at_mut(((8 - skip) % 8).min(out.len()));
+        if !head.is_empty() {
+            head.copy_from_slice(&self.word(word)[skip..][..head.len()]);
+            word += 1;
+        }
+        for chunk in tail.chunks_mut(8) {
+            chunk.copy_from_slice(&self.word(word)[..chunk.len()]);
+            word += 1;
+        }
+    }
+
+    /// The place of the first byte of `data` that is not what stands at `offset`.
+    #[must_use]
+    pub fn first_difference(self, offset: u64, data: &[u8]) -> Option<u64> {
+        let mut expected = vec![0; data.len()];
+        self.fill(offset, &mut expected);
+        if expected == data {
+            return None;
+        }
+        let place = expected.iter().zip(data).position(|(expected, byte)| expected != byte);
+        place.map(|place| offset + place as u64)
+    }
+
+    fn word(self, index: u64) -> [u8; 8] {
+        mix(self.seed.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15))).to_le_bytes()
+    }
+}
+
+/// The finaliser of SplitMix64: every bit of the result depends on every bit of `z`.
+#[must_use]
+pub fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_cut_of_the_contents_is_the_same_bytes() {
+        let contents = Contents::new(7);
+        let mut whole = [0; 64];
+        contents.fill(0, &mut whole);
+        for start in 0..40 {
+            for length in 0..24 {
+                let mut part = vec![0; length];
+                contents.fill(start, &mut part);
+                assert_eq!(part, whole[start as usize..][..length], "{start} {length}");
+                assert_eq!(contents.first_difference(start, &part), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_byte_is_found_at_its_place() {
+        let contents = Contents::new(8);
+        let mut data = [0; 100];
+        contents.fill(5, &mut data);
+        data[42] ^= 1;
+        assert_eq!(contents.first_difference(5, &data), Some(47));
+    }
+}

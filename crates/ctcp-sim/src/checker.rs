@@ -1,0 +1,153 @@
+//! What must hold after every event, whatever the network does: the limits that both sides agreed on, time that
+//! goes forward, deadlines that lead somewhere.
+
+use core::net::SocketAddr;
+use std::collections::BTreeMap;
+
+use ctcp_base::Instant;
+use ctcp_proto::{TimerKind, TransportConfig, Transmit};
+
+use crate::node::host::Peer;
+
+/// A host that is woken so often without time going on is spinning. An application with many streams and a
+/// connection with a dozen deadlines stay far below it.
+const WAKES_AT_ONCE_MAX: u32 = 100;
+
+/// Bytes that a server may send to an address for each that came from there, before it has proved to be its
+/// client's (RFC 9000 section 8).
+const AMPLIFICATION_MAX: u64 = 3;
+
+/// Watches a simulation. The first violation is kept.
+#[derive(Clone, Debug)]
+pub struct Checker {
+    transport: TransportConfig,
+    now: Instant,
+    /// Wake-ups since time went on, and why.
+    wakes_at_once: u32,
+    reasons: Vec<TimerKind>,
+    /// Bytes from and to an address, seen by a host.
+    exchanged: BTreeMap<(String, SocketAddr), Exchanged>,
+    violations: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Exchanged {
+    received: u64,
+    sent: u64,
+}
+
+impl Checker {
+    /// A checker of connections with this configuration.
+    #[must_use]
+    pub fn new(transport: TransportConfig) -> Self {
+        Self {
+            transport,
+            now: Instant::ZERO,
+            wakes_at_once: 0,
+            reasons: Vec::new(),
+            exchanged: BTreeMap::new(),
+            violations: Vec::new(),
+        }
+    }
+
+    /// An event happens at `now`.
+    pub(crate) fn on_time(&mut self, now: Instant) {
+        if now < self.now {
+            self.complain(format!("time went back from {} to {now}", self.now));
+        }
+        if now > self.now {
+            self.wakes_at_once = 0;
+            self.reasons.clear();
+        }
+        self.now = now;
+    }
+
+    /// A host was woken for these reasons.
+    pub(crate) fn on_wake(&mut self, host: &str, kinds: &[TimerKind]) {
+        self.wakes_at_once += 1;
+        self.reasons.extend_from_slice(kinds);
+        if self.wakes_at_once == WAKES_AT_ONCE_MAX {
+            let last = self.reasons.iter().rev().take(8).collect::<Vec<_>>();
+            self.complain(format!("{host} was woken {WAKES_AT_ONCE_MAX} times at {}, last for {last:?}", self.now));
+        }
+    }
+
+    /// A host received a datagram.
+    pub(crate) fn on_received(&mut self, host: &str, source: SocketAddr, size: usize) {
+        self.exchanged.entry((host.to_owned(), source)).or_default().received += size as u64;
+    }
+
+    /// A connection of a host sends a datagram.
+    pub(crate) fn on_transmit(&mut self, host: &str, peer: &Peer, transmit: &Transmit, datagram: &[u8]) {
+        let most = usize::from(self.transport.datagram_size_max);
+        if transmit.size != datagram.len() || datagram.is_empty() || datagram.len() > most {
+            self.complain(format!("{host} sends {} bytes and says {}", datagram.len(), transmit.size));
+        }
+        let exchanged = self.exchanged.entry((host.to_owned(), transmit.destination)).or_default();
+        exchanged.sent += datagram.len() as u64;
+        let is_unproved = peer.connection.role() == ctcp_proto::Role::Server && peer.application.name().is_none();
+        if is_unproved && exchanged.sent > AMPLIFICATION_MAX * exchanged.received {
+            let Exchanged { sent, received } = *exchanged;
+            self.complain(format!("{host} sends {sent} bytes to an unproved address for {received}"));
+        }
+    }
+
+    /// A connection is at rest after an event: are its figures within their limits?
+    pub(crate) fn check_limits(&mut self, host: &str, peer: &Peer, now: Instant) {
+        if !peer.connection.is_connected() {
+            return;
+        }
+        let stats = peer.connection.stats();
+        let window = u64::from(self.transport.symbol_window);
+        let complaint = if stats.symbols_outstanding > window {
+            format!("{} symbols are outstanding in a window of {window}", stats.symbols_outstanding)
+        } else if !(0.0..=1.0).contains(&stats.loss) {
+            format!("the loss average is {}", stats.loss)
+        } else if !stats.window.is_finite() || stats.window < 1.0 {
+            format!("the congestion window is {}", stats.window)
+        } else if !(1200..=u64::from(self.transport.datagram_size_max)).contains(&stats.datagram_size) {
+            format!("the datagram size is {}", stats.datagram_size)
+        } else {
+            return;
+        };
+        self.complain(format!("{host} at {now}: {complaint}"));
+    }
+
+    /// What must not be and was.
+    #[must_use]
+    pub fn violations(&self) -> &[String] {
+        &self.violations
+    }
+
+    fn complain(&mut self, what: String) {
+        self.violations.push(what);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_spins_is_noticed() {
+        let mut checker = Checker::new(TransportConfig::default());
+        for step in 0..1_000 {
+            checker.on_time(Instant::from_nanos(step));
+            checker.on_wake("client", &[TimerKind::Pacing]);
+        }
+        assert!(checker.violations().is_empty());
+        for _ in 0..1_000 {
+            checker.on_time(Instant::from_nanos(1_000));
+            checker.on_wake("client", &[TimerKind::Pacing]);
+        }
+        assert_eq!(checker.violations().len(), 1);
+    }
+
+    #[test]
+    fn time_that_goes_back_is_noticed() {
+        let mut checker = Checker::new(TransportConfig::default());
+        checker.on_time(Instant::from_nanos(2));
+        checker.on_time(Instant::from_nanos(1));
+        assert_eq!(checker.violations().len(), 1);
+    }
+}

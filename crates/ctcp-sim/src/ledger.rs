@@ -1,0 +1,261 @@
+//! The books of all streams: what was written, what was read, how each direction ended. The applications of both
+//! sides report here, and what one reads is judged against what the other wrote.
+//!
+//! Invariant, checked with every read: what a reader got is a prefix of what the writer wrote, byte for byte.
+
+use std::collections::BTreeMap;
+
+use ctcp_proto::fuzzing::SEND_BUFFER_MAX;
+use ctcp_proto::{PublicKey, Role, StreamId};
+
+use crate::application::contents::{Contents, mix};
+
+/// Names a connection: a client's n-th.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnectionName {
+    /// Whose.
+    pub client: PublicKey,
+    /// Which, from 0.
+    pub number: u32,
+}
+
+/// Names one direction of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FlowName {
+    /// The connection.
+    pub connection: ConnectionName,
+    /// The stream.
+    pub stream: StreamId,
+    /// The writer.
+    pub writer: Role,
+}
+
+/// The books of one direction of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// Bytes that the transport took from the writer.
+    pub written: u64,
+    /// Bytes that the reader got.
+    pub read: u64,
+    /// The writer finished.
+    pub is_finished: bool,
+    /// The writer gave up with this code.
+    pub reset: Option<u64>,
+    /// The reader stopped with this code.
+    pub stop: Option<u64>,
+}
+
+/// All books.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    seed: u64,
+    /// Most bytes of a stream that may be written and not read: credit and send buffer.
+    unread_max: u64,
+    clients: BTreeMap<PublicKey, u32>,
+    flows: BTreeMap<FlowName, Flow>,
+    read: u64,
+    violations: Vec<String>,
+}
+
+impl Ledger {
+    /// Empty books. `stream_credit` is what the readers of this simulation grant at most.
+    #[must_use]
+    pub fn new(seed: u64, stream_credit: u64) -> Self {
+        Self {
+            seed,
+            unread_max: stream_credit + SEND_BUFFER_MAX as u64,
+            clients: BTreeMap::new(),
+            flows: BTreeMap::new(),
+            read: 0,
+            violations: Vec::new(),
+        }
+    }
+
+    /// A connection is up. A client's next one begins when the client says so; a server joins the newest.
+    pub fn on_connected(&mut self, role: Role, client: PublicKey) -> ConnectionName {
+        let next = self.clients.entry(client).or_default();
+        if role == Role::Client {
+            *next += 1;
+        }
+        if *next == 0 {
+            self.violations.push("a server's connection is up that its client knows nothing of".to_owned());
+        }
+        ConnectionName { client, number: next.saturating_sub(1) }
+    }
+
+    /// What this direction of a stream carries.
+    #[must_use]
+    pub fn contents(&self, flow: FlowName) -> Contents {
+        let mut seed = self.seed;
+        for word in flow.connection.client.0.chunks(8) {
+            let word = word.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+            seed = mix(seed ^ word);
+        }
+        seed = mix(seed ^ u64::from(flow.connection.number));
+        seed = mix(seed ^ flow.stream.0);
+        Contents::new(seed ^ u64::from(flow.writer == Role::Server))
+    }
+
+    /// The books of one direction.
+    #[must_use]
+    pub fn flow(&self, name: FlowName) -> Flow {
+        self.flows.get(&name).copied().unwrap_or_default()
+    }
+
+    /// Every direction of every stream that anything happened to.
+    pub fn flows(&self) -> impl Iterator<Item = (&FlowName, &Flow)> {
+        self.flows.iter()
+    }
+
+    /// The transport took `count` more bytes.
+    pub fn on_written(&mut self, name: FlowName, count: u64) {
+        let flow = self.flows.entry(name).or_default();
+        flow.written += count;
+        let unread = flow.written - flow.read;
+        if unread > self.unread_max && flow.stop.is_none() {
+            let what = format!("{name:?}: {unread} bytes are taken from the writer and not read");
+            self.violations.push(what);
+        }
+    }
+
+    /// The writer finished.
+    pub fn on_finish(&mut self, name: FlowName) {
+        self.flows.entry(name).or_default().is_finished = true;
+    }
+
+    /// The writer gave up.
+    pub fn on_reset(&mut self, name: FlowName, code: u64) {
+        self.flows.entry(name).or_default().reset = Some(code);
+    }
+
+    /// The reader wants no more.
+    pub fn on_stop(&mut self, name: FlowName, code: u64) {
+        self.flows.entry(name).or_default().stop = Some(code);
+    }
+
+    /// The reader got these bytes.
+    pub fn on_read(&mut self, name: FlowName, data: &[u8]) {
+        let contents = self.contents(name);
+        let flow = self.flows.entry(name).or_default();
+        let offset = flow.read;
+        flow.read += data.len() as u64;
+        self.read += data.len() as u64;
+        if flow.read > flow.written {
+            let what = format!("{name:?}: read {} of {} bytes written", flow.read, flow.written);
+            self.violations.push(what);
+        }
+        if let Some(place) = contents.first_difference(offset, data) {
+            self.violations.push(format!("{name:?}: the byte at {place} is not what was written"));
+        }
+    }
+
+    /// The reader was told that this was the end.
+    pub fn on_end_read(&mut self, name: FlowName) {
+        let flow = self.flow(name);
+        if !flow.is_finished || flow.read != flow.written {
+            self.violations.push(format!("{name:?}: ended for the reader, but {flow:?}"));
+        }
+    }
+
+    /// The reader was told that the writer gave up.
+    pub fn on_reset_read(&mut self, name: FlowName, code: u64) {
+        let flow = self.flow(name);
+        if flow.reset != Some(code) {
+            self.violations.push(format!("{name:?}: reset with code {code} for the reader, but {flow:?}"));
+        }
+    }
+
+    /// The writer was told that the reader wants no more.
+    pub fn on_stop_heard(&mut self, name: FlowName, code: u64) {
+        let flow = self.flow(name);
+        if flow.stop != Some(code) {
+            self.violations.push(format!("{name:?}: stopped with code {code} for the writer, but {flow:?}"));
+        }
+    }
+
+    /// The writer was told that everything has arrived.
+    pub fn on_arrival_heard(&mut self, name: FlowName) {
+        let flow = self.flow(name);
+        if !flow.is_finished {
+            self.violations.push(format!("{name:?}: finished for the writer, but {flow:?}"));
+        }
+    }
+
+    /// Something else that must not be.
+    pub fn complain(&mut self, what: String) {
+        self.violations.push(what);
+    }
+
+    /// What must not be and was.
+    #[must_use]
+    pub fn violations(&self) -> &[String] {
+        &self.violations
+    }
+
+    /// Bytes read so far, of all streams.
+    #[must_use]
+    pub fn total_read(&self) -> u64 {
+        self.read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow() -> FlowName {
+        let connection = ConnectionName { client: PublicKey([1; 32]), number: 0 };
+        FlowName { connection, stream: StreamId(4), writer: Role::Client }
+    }
+
+    fn bytes(ledger: &Ledger, count: usize) -> Vec<u8> {
+        let mut data = vec![0; count];
+        ledger.contents(flow()).fill(0, &mut data);
+        data
+    }
+
+    #[test]
+    fn a_prefix_of_what_was_written_is_fine_and_more_is_not() {
+        let mut ledger = Ledger::new(1, 1_000);
+        ledger.on_written(flow(), 10);
+        let data = bytes(&ledger, 11);
+        ledger.on_read(flow(), &data[..10]);
+        assert!(ledger.violations().is_empty());
+        ledger.on_read(flow(), &data[10..]);
+        assert_eq!(ledger.violations().len(), 1);
+    }
+
+    #[test]
+    fn a_wrong_byte_an_early_end_and_an_invented_reset_are_violations() {
+        let mut ledger = Ledger::new(1, 1_000);
+        ledger.on_written(flow(), 10);
+        let mut data = bytes(&ledger, 5);
+        data[3] ^= 1;
+        ledger.on_read(flow(), &data);
+        assert_eq!(ledger.violations().len(), 1);
+        ledger.on_finish(flow());
+        ledger.on_end_read(flow());
+        assert_eq!(ledger.violations().len(), 2);
+        ledger.on_reset_read(flow(), 7);
+        ledger.on_stop_heard(flow(), 7);
+        assert_eq!(ledger.violations().len(), 4);
+    }
+
+    #[test]
+    fn a_writer_that_runs_away_from_its_reader_is_a_violation() {
+        let mut ledger = Ledger::new(1, 1_000);
+        ledger.on_written(flow(), 1_000 + SEND_BUFFER_MAX as u64);
+        assert!(ledger.violations().is_empty());
+        ledger.on_written(flow(), 1);
+        assert_eq!(ledger.violations().len(), 1);
+    }
+
+    #[test]
+    fn every_direction_of_every_stream_has_contents_of_its_own() {
+        let ledger = Ledger::new(1, 1_000);
+        let other_way = FlowName { writer: Role::Server, ..flow() };
+        let other_stream = FlowName { stream: StreamId(8), ..flow() };
+        assert_ne!(ledger.contents(flow()), ledger.contents(other_way));
+        assert_ne!(ledger.contents(flow()), ledger.contents(other_stream));
+    }
+}

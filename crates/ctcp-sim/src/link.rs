@@ -1,0 +1,122 @@
+//! A link between two nodes: an emulated way in each direction, each with a script of changes.
+
+use ctcp_base::{Instant, Prng, Probability};
+use ctcp_netem::{Link, LinkConfig, LinkStats, LossModel, PathConfig, Schedule};
+
+use crate::node::{Datagram, NodeId};
+
+/// Names a link of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkId(pub(crate) usize);
+
+/// One way over a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// From the first end to the second.
+    Forward,
+    /// From the second end to the first.
+    Backward,
+}
+
+/// Two nodes joined in both directions.
+#[derive(Debug)]
+pub struct DuplexLink {
+    ends: [NodeId; 2],
+    ways: [Way; 2],
+}
+
+/// One direction.
+#[derive(Debug)]
+pub struct Way {
+    name: String,
+    link: Link<Datagram>,
+    schedule: Schedule,
+}
+
+impl DuplexLink {
+    pub(crate) fn new(name: &str, ends: [NodeId; 2], path: &PathConfig, prng: &Prng) -> Self {
+        let way = |arrow: &str, config: &LinkConfig| {
+            let name = format!("{name}{arrow}");
+            let link = Link::new(config.clone(), prng.fork(&name));
+            Way { name, link, schedule: Schedule::default() }
+        };
+        Self { ends, ways: [way(">", &path.forward), way("<", &path.backward)] }
+    }
+
+    /// Who receives what goes this way.
+    #[must_use]
+    pub fn receiver(&self, direction: Direction) -> NodeId {
+        match direction {
+            Direction::Forward => self.ends[1],
+            Direction::Backward => self.ends[0],
+        }
+    }
+
+    /// One of the two ways.
+    #[must_use]
+    pub fn way(&self, direction: Direction) -> &Way {
+        &self.ways[direction as usize]
+    }
+
+    pub(crate) fn way_mut(&mut self, direction: Direction) -> &mut Way {
+        &mut self.ways[direction as usize]
+    }
+}
+
+impl Way {
+    /// For the trace.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn stats(&self) -> LinkStats {
+        self.link.stats()
+    }
+
+    /// What it is like now.
+    #[must_use]
+    pub fn config(&self) -> &LinkConfig {
+        self.link.config()
+    }
+
+    /// Replaces the script of changes.
+    pub(crate) fn set_schedule(&mut self, schedule: Schedule) {
+        self.schedule = schedule;
+    }
+
+    /// Makes it another link now.
+    pub(crate) fn set_config(&mut self, now: Instant, config: LinkConfig) {
+        self.link.set_config(now, config);
+    }
+
+    /// Nothing is lost, held back, doubled or damaged any more, and nothing will change; rate, delay and queue stay.
+    pub(crate) fn heal(&mut self, now: Instant) {
+        self.schedule = Schedule::default();
+        let config = LinkConfig {
+            loss: LossModel::None,
+            reorder: Probability::ZERO,
+            duplicate: Probability::ZERO,
+            corrupt: Probability::ZERO,
+            ..self.link.config().clone()
+        };
+        self.link.set_config(now, config);
+        self.link.set_down(false);
+    }
+
+    pub(crate) fn handle_packet(&mut self, now: Instant, datagram: Datagram) {
+        self.schedule.apply_due(now, &mut self.link);
+        self.link.handle_packet(now, datagram);
+    }
+
+    pub(crate) fn poll_delivery(&mut self, now: Instant) -> Option<Datagram> {
+        self.schedule.apply_due(now, &mut self.link);
+        self.link.poll_delivery(now)
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        [self.link.poll_timeout(), self.schedule.poll_timeout()].into_iter().flatten().min()
+    }
+}

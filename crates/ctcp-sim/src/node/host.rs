@@ -1,0 +1,324 @@
+//! A host: one endpoint with its connections, and an application on each. It drives the public interface as the
+//! runtime does: input, drain, ask for the deadline.
+
+use core::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ctcp_base::{Instant, Prng};
+use ctcp_proto::{
+    ConnectError, Connection, ConnectionHandle, ConnectionStats, DatagramOutcome, Endpoint, EndpointConfig,
+    EndpointEvent, NetworkPath, PublicKey, Role, TimerKind, TransportConfig,
+};
+
+use super::Datagram;
+use crate::application::Application;
+use crate::application::script::Script;
+use crate::checker::Checker;
+use crate::ledger::Ledger;
+
+/// What a host is made of.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    /// Name in the trace.
+    pub name: String,
+    /// Where it is.
+    pub address: SocketAddr,
+    /// Its endpoint.
+    pub endpoint: EndpointConfig,
+    /// What the applications of its connections do.
+    pub script: Arc<Script>,
+}
+
+/// A connection and the application on it.
+#[derive(Debug)]
+pub struct Peer {
+    /// The connection.
+    pub connection: Connection,
+    /// Who uses it.
+    pub application: Application,
+}
+
+/// What happened on a host, in figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCounts {
+    /// Times a deadline woke it.
+    pub wakes: u64,
+    /// Of these, those at which nothing came of it.
+    pub idle_wakes: u64,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams received.
+    pub received: u64,
+    /// Datagrams that came for an address it no longer has.
+    pub misaddressed: u64,
+}
+
+/// A host in a simulation.
+#[derive(Debug)]
+pub struct Host {
+    name: String,
+    address: SocketAddr,
+    key: PublicKey,
+    endpoint: Endpoint,
+    script: Arc<Script>,
+    peers: BTreeMap<ConnectionHandle, Peer>,
+    /// Applications whose connections are retired, oldest first.
+    retired: Vec<Application>,
+    /// Draws calls that nobody needs.
+    noise: Option<Prng>,
+    buffer: Vec<u8>,
+    counts: HostCounts,
+}
+
+/// What a host's doings reach beyond it.
+pub(crate) struct World<'a> {
+    pub(crate) now: Instant,
+    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) checker: &'a mut Checker,
+    /// What it sends, in order.
+    pub(crate) outbox: &'a mut Vec<Datagram>,
+}
+
+impl Host {
+    pub(crate) fn new(config: HostConfig, seed: [u8; 32]) -> Self {
+        Self {
+            key: config.endpoint.secret_key.public_key(),
+            endpoint: Endpoint::new(config.endpoint, seed),
+            name: config.name,
+            address: config.address,
+            script: config.script,
+            peers: BTreeMap::new(),
+            retired: Vec::new(),
+            noise: None,
+            buffer: Vec::new(),
+            counts: HostCounts::default(),
+        }
+    }
+
+    /// Its name in the trace.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its address now.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its public key.
+    #[must_use]
+    pub fn key(&self) -> PublicKey {
+        self.key
+    }
+
+    /// Its endpoint.
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Its connections that are not retired.
+    pub fn peers(&self) -> impl Iterator<Item = &Peer> {
+        self.peers.values()
+    }
+
+    /// Applications whose connections are retired, oldest first.
+    #[must_use]
+    pub fn retired(&self) -> &[Application] {
+        &self.retired
+    }
+
+    /// The newest connection that is not retired.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Peer> {
+        self.peers.values().max_by_key(|peer| peer.application.name().map(|name| name.number))
+    }
+
+    /// The figures of the newest connection.
+    #[must_use]
+    pub fn stats(&self) -> ConnectionStats {
+        self.newest().map(|peer| peer.connection.stats()).unwrap_or_default()
+    }
+
+    /// Figures of the host.
+    #[must_use]
+    pub fn counts(&self) -> HostCounts {
+        self.counts
+    }
+
+    pub(crate) fn set_noise(&mut self, prng: Prng) {
+        self.noise = Some(prng);
+    }
+
+    pub(crate) fn set_address(&mut self, address: SocketAddr) {
+        self.address = address;
+    }
+
+    /// Forgets every connection and begins anew with the same key, as a restarted process does.
+    pub(crate) fn restart(&mut self, config: EndpointConfig, seed: [u8; 32]) {
+        self.endpoint = Endpoint::new(config, seed);
+        self.retired.extend(core::mem::take(&mut self.peers).into_values().map(|peer| peer.application));
+    }
+
+    pub(crate) fn connect(
+        &mut self,
+        remote: SocketAddr,
+        key: PublicKey,
+        transport: TransportConfig,
+        world: &mut World<'_>,
+    ) -> Result<ConnectionHandle, ConnectError> {
+        let (handle, connection) = self.endpoint.connect(world.now, remote, key, transport)?;
+        let application = Application::new(self.script.clone(), Role::Client, self.key);
+        self.peers.insert(handle, Peer { connection, application });
+        self.drain(handle, world);
+        Ok(handle)
+    }
+
+    pub(crate) fn close(&mut self, code: u64, reason: &str, world: &mut World<'_>) {
+        for handle in self.handles() {
+            if let Some(peer) = self.peers.get_mut(&handle) {
+                peer.connection.close(world.now, code, reason);
+            }
+            self.drain(handle, world);
+        }
+    }
+
+    pub(crate) fn handle_datagram(&mut self, mut datagram: Datagram, world: &mut World<'_>) {
+        if datagram.destination != self.address {
+            self.counts.misaddressed += 1;
+            return;
+        }
+        self.counts.received += 1;
+        world.checker.on_received(&self.name, datagram.source, datagram.bytes.len());
+        let (now, remote) = (world.now, datagram.source);
+        let network_path = NetworkPath { local: None, remote };
+        match self.endpoint.handle_datagram(now, network_path, None, &datagram.bytes) {
+            DatagramOutcome::Connection(handle) => {
+                match self.peers.get_mut(&handle) {
+                    Some(peer) => {
+                        peer.connection.handle_datagram(now, network_path, None, &mut datagram.bytes);
+                    }
+                    None => world.ledger.complain(format!("{}: no connection has {handle:?}", self.name)),
+                }
+                self.drain(handle, world);
+            }
+            DatagramOutcome::Incoming(incoming) => {
+                let client = incoming.client_key();
+                if let Some((handle, connection)) = self.endpoint.accept(now, *incoming) {
+                    let application = Application::new(self.script.clone(), Role::Server, client);
+                    if self.peers.insert(handle, Peer { connection, application }).is_some() {
+                        world.ledger.complain(format!("{}: {handle:?} is given twice", self.name));
+                    }
+                    self.drain(handle, world);
+                }
+            }
+            DatagramOutcome::Answer(bytes) => self.send(remote, bytes, world),
+            DatagramOutcome::Dropped(_) => {}
+        }
+    }
+
+    /// Does what is due. Returns why it was woken.
+    pub(crate) fn handle_timeout(&mut self, world: &mut World<'_>) -> Vec<TimerKind> {
+        let now = world.now;
+        let before = self.activity();
+        let mut kinds = Vec::new();
+        self.endpoint.handle_timeout(now);
+        for handle in self.handles() {
+            let Some(peer) = self.peers.get_mut(&handle) else { continue };
+            let due = peer.connection.poll_timeout().filter(|(deadline, _)| *deadline <= now);
+            let application_is_due = peer.application.next_timeout().is_some_and(|time| time <= now);
+            if let Some((_, kind)) = due {
+                kinds.push(kind);
+                peer.connection.handle_timeout(now);
+            }
+            if due.is_some() || application_is_due {
+                self.drain(handle, world);
+            }
+        }
+        self.counts.wakes += 1;
+        self.counts.idle_wakes += u64::from(self.activity() == before);
+        kinds
+    }
+
+    /// When it wants to be woken.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let peers = self.peers.values().flat_map(|peer| {
+            let connection = peer.connection.poll_timeout().map(|(time, _)| time);
+            [connection, peer.application.next_timeout()]
+        });
+        peers.chain([self.endpoint.poll_timeout()]).flatten().min()
+    }
+
+    fn handles(&self) -> Vec<ConnectionHandle> {
+        self.peers.keys().copied().collect()
+    }
+
+    /// Grows with everything that a wake-up may bring about.
+    fn activity(&self) -> (u64, u64, usize) {
+        let events = self.peers.values().map(|peer| peer.application.events()).sum();
+        (self.counts.sent, events, self.retired.len())
+    }
+
+    fn send(&mut self, destination: SocketAddr, bytes: Vec<u8>, world: &mut World<'_>) {
+        self.counts.sent += 1;
+        world.outbox.push(Datagram { source: self.address, destination, bytes });
+    }
+
+    /// Carries out of a connection all that is in it, until nothing more comes.
+    fn drain(&mut self, handle: ConnectionHandle, world: &mut World<'_>) {
+        let mut is_retired = false;
+        loop {
+            let before = self.activity();
+            self.call_needlessly(handle, world);
+            let Some(peer) = self.peers.get_mut(&handle) else { return };
+            peer.application.drive(world.now, &mut peer.connection, world.ledger);
+            while let Some(peer) = self.peers.get_mut(&handle) {
+                let mut buffer = core::mem::take(&mut self.buffer);
+                let Some(transmit) = peer.connection.poll_transmit(world.now, &mut buffer) else {
+                    self.buffer = buffer;
+                    break;
+                };
+                world.checker.on_transmit(&self.name, peer, &transmit, &buffer);
+                self.send(transmit.destination, buffer, world);
+            }
+            while let Some(event) = self.peers.get_mut(&handle).and_then(|peer| peer.connection.poll_endpoint_event()) {
+                is_retired |= event == EndpointEvent::Retired;
+                self.endpoint.handle_event(handle, event);
+            }
+            if self.activity() == before {
+                break;
+            }
+        }
+        if let Some(peer) = self.peers.get_mut(&handle) {
+            world.checker.check_limits(&self.name, peer, world.now);
+        }
+        if is_retired && let Some(peer) = self.peers.remove(&handle) {
+            self.retired.push(peer.application);
+        }
+    }
+
+    /// Calls that change nothing, at a whim.
+    fn call_needlessly(&mut self, handle: ConnectionHandle, world: &mut World<'_>) {
+        let (Some(noise), Some(peer)) = (&mut self.noise, self.peers.get_mut(&handle)) else { return };
+        let (draw, connection) = (noise.next_u64(), &mut peer.connection);
+        if draw & 1 != 0 {
+            connection.handle_timeout(world.now);
+        }
+        if draw & 2 != 0 {
+            let _ = connection.poll_timeout();
+            let _ = connection.stats();
+        }
+        if draw & 4 != 0 {
+            self.endpoint.handle_timeout(world.now);
+        }
+        if draw & 8 != 0 {
+            let garbage = noise.next_u64().to_le_bytes();
+            let network_path = NetworkPath { local: None, remote: self.address };
+            let _ = self.endpoint.handle_datagram(world.now, network_path, None, &garbage);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The trace of a run: a hash over every datagram, and, when asked for, a log that people can read.
+
+use ctcp_base::Instant;
+
+/// Where on its way a datagram was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tap {
+    /// Offered to a link by its sender.
+    Sent,
+    /// Handed to its receiver by the link.
+    Delivered,
+}
+
+/// Hashes what it is told. Two runs with equal hashes sent and delivered the same bytes at the same times.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    hash: u64,
+    datagrams: u64,
+    bytes: u64,
+    log: Option<String>,
+}
+
+/// Odd, with about as many ones as zeros: 2^64 divided by the golden ratio.
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The log stops growing here, so that a run that never ends does not fill the memory.
+const LOG_BYTES_MAX: usize = 256 << 20;
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self { hash: MULTIPLIER, datagrams: 0, bytes: 0, log: None }
+    }
+}
+
+impl Recorder {
+    /// Keeps a readable log from now on.
+    pub fn keep_log(&mut self) {
+        self.log.get_or_insert_default();
+    }
+
+    /// A datagram passed a tap.
+    pub fn on_datagram(&mut self, now: Instant, tap: Tap, link: &str, bytes: &[u8]) {
+        self.add(now.as_nanos());
+        self.add(tap as u64 ^ (bytes.len() as u64) << 8);
+        for byte in link.bytes() {
+            self.add(u64::from(byte));
+        }
+        let mut words = bytes.chunks_exact(8);
+        for word in &mut words {
+            self.add(u64::from_le_bytes(word.try_into().expect("chunks of eight")));
+        }
+        for &byte in words.remainder() {
+            self.add(u64::from(byte));
+        }
+        if tap == Tap::Sent {
+            self.datagrams += 1;
+            self.bytes += bytes.len() as u64;
+        }
+        let first = bytes.first().copied().unwrap_or_default();
+        self.note(now, || {
+            let form = if first & 0x80 == 0 { "short" } else { "long" };
+            format!("{link} {} {} {form}", if tap == Tap::Sent { "->" } else { "=>" }, bytes.len())
+        });
+    }
+
+    /// Adds a line to the log, if there is one.
+    pub fn note(&mut self, now: Instant, line: impl FnOnce() -> String) {
+        if let Some(log) = self.log.as_mut().filter(|log| log.len() < LOG_BYTES_MAX) {
+            log.push_str(&format!("{:.6} {}\n", now.as_secs_f64(), line()));
+        }
+    }
+
+    /// The hash so far.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Datagrams sent so far.
+    #[must_use]
+    pub fn datagrams(&self) -> u64 {
+        self.datagrams
+    }
+
+    /// Bytes of UDP payload sent so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The log, empty when none was asked for.
+    #[must_use]
+    pub fn log(&self) -> &str {
+        self.log.as_deref().unwrap_or_default()
+    }
+
+    fn add(&mut self, word: u64) {
+        self.hash = (self.hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(23);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_place_and_every_byte_change_the_hash() {
+        let hash = |nanos, tap, link: &str, bytes: &[u8]| {
+            let mut recorder = Recorder::default();
+            recorder.on_datagram(Instant::from_nanos(nanos), tap, link, bytes);
+            recorder.hash()
+        };
+        let usual = hash(1, Tap::Sent, "a", &[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(usual, hash(1, Tap::Sent, "a", &[1, 2, 3, 4, 5, 6, 7, 8, 9]));
+        assert_ne!(usual, hash(2, Tap::Sent, "a", &[1, 2, 3, 4, 5, 6, 7, 8, 9]));
+        assert_ne!(usual, hash(1, Tap::Delivered, "a", &[1, 2, 3, 4, 5, 6, 7, 8, 9]));
+        assert_ne!(usual, hash(1, Tap::Sent, "b", &[1, 2, 3, 4, 5, 6, 7, 8, 9]));
+        assert_ne!(usual, hash(1, Tap::Sent, "a", &[0, 2, 3, 4, 5, 6, 7, 8, 9]));
+        assert_ne!(usual, hash(1, Tap::Sent, "a", &[1, 2, 3, 4, 5, 6, 7, 8, 0]));
+    }
+
+    #[test]
+    fn a_log_is_kept_only_when_asked_for() {
+        let mut recorder = Recorder::default();
+        recorder.on_datagram(Instant::from_millis(1), Tap::Sent, "up", &[0x80]);
+        assert_eq!(recorder.log(), "");
+        recorder.keep_log();
+        recorder.on_datagram(Instant::from_millis(2), Tap::Delivered, "up", &[0x40]);
+        assert_eq!(recorder.log(), "0.002000 up => 1 short\n");
+        assert_eq!((recorder.datagrams(), recorder.bytes()), (1, 1));
+    }
+}

@@ -1,0 +1,209 @@
+//! Draws a plan from a seed.
+
+use core::time::Duration;
+
+use ctcp_base::{Prng, Probability, Rate};
+use ctcp_netem::{LinkConfig, LossModel, PathConfig, QueueLimit};
+use ctcp_proto::ProfileName;
+
+use super::plan::{Move, NetworkPlan, Plan};
+use crate::application::script::{End, FlowPlan, Pace, Script, StreamPlan};
+
+/// Content of a run at most: the swarm has to be quick.
+const SIZE_MAX: u64 = 3_000_000;
+
+/// Content of a run at most, as time on the link: at 0.3 Mbit/s a run would never end.
+const TRANSFER_TIME_MAX: Duration = Duration::from_secs(40);
+
+/// Blackouts end before the idle time-out of 30 s may end the connection.
+const BLACKOUT_MAX_MILLIS: u64 = 6_000;
+
+impl Plan {
+    /// The plan that `seed` stands for.
+    #[must_use]
+    pub fn draw(seed: u64) -> Self {
+        let prng = Prng::new(seed).fork("plan");
+        let mut draw = Draw(prng.fork("plan"));
+        let profile = ProfileName::ALL[draw.below(3) as usize];
+        let heals_after = Duration::from_millis(draw.spread(500, 20_000));
+        let network = Draw(prng.fork("network")).network(heals_after);
+        let slowest = network.path.forward.rate.min(network.path.backward.rate);
+        let slowest = network.rates.iter().map(|(_, rate)| *rate).fold(slowest, Rate::min);
+        let size_max = SIZE_MAX.min(slowest.bytes_in(TRANSFER_TIME_MAX));
+        let script = Draw(prng.fork("script")).script(size_max, heals_after);
+        Self {
+            profile,
+            network,
+            script,
+            heals_after,
+            is_noisy: draw.one_in(4),
+            server_closes: draw.one_in(4),
+            has_small_limits: draw.one_in(4),
+        }
+    }
+}
+
+/// A generator of everything that is in a plan.
+struct Draw(Prng);
+
+impl Draw {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0.below(bound)
+    }
+
+    fn one_in(&mut self, count: u64) -> bool {
+        self.below(count) == 0
+    }
+
+    /// From `low` to `high`, every octave as likely as any other.
+    fn spread(&mut self, low: u64, high: u64) -> u64 {
+        let octaves = u64::from((high / low.max(1)).max(1).ilog2()) + 1;
+        let start = low << self.below(octaves);
+        (start + self.below(start.max(1))).clamp(low, high)
+    }
+
+    fn probability(&mut self, high: f64) -> Probability {
+        Probability::new(self.0.unit() * high).unwrap_or(Probability::ZERO)
+    }
+
+    fn millis(&mut self, bound: u64) -> Duration {
+        Duration::from_micros(self.below(bound * 1_000))
+    }
+
+    fn network(&mut self, heals_after: Duration) -> NetworkPlan {
+        let whole = u64::try_from(heals_after.as_millis()).unwrap_or(u64::MAX);
+        let forward = self.way();
+        let backward = if self.one_in(3) {
+            self.way()
+        } else {
+            LinkConfig { loss: self.loss(), ..forward.clone() }
+        };
+        let blackouts = self.some(3, |draw| {
+            let length = draw.spread(50, BLACKOUT_MAX_MILLIS);
+            let ways = [[true, true], [true, false], [false, true]][draw.below(3) as usize];
+            (draw.millis(whole), Duration::from_millis(length), ways)
+        });
+        let rates = self.some(6, |draw| (draw.millis(whole), draw.rate()));
+        let delays = self.some(6, |draw| (draw.millis(whole), draw.delay()));
+        let moves = self.some(4, |draw| Move { at: draw.millis(whole), changes_host: draw.one_in(2) });
+        let mut plan =
+            NetworkPlan { path: PathConfig { forward, backward }, blackouts, rates, delays, moves };
+        plan.moves.sort_by_key(|change| change.at);
+        plan
+    }
+
+    /// Mostly none, else one to three.
+    fn some<T>(&mut self, one_in: u64, mut one: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        if !self.one_in(one_in) {
+            return Vec::new();
+        }
+        let count = self.below(3) + 1;
+        (0..count).map(|_| one(self)).collect()
+    }
+
+    fn rate(&mut self) -> Rate {
+        Rate::from_bits_per_second(self.spread(300_000, 200_000_000))
+    }
+
+    fn delay(&mut self) -> Duration {
+        Duration::from_micros(self.spread(100, 300_000))
+    }
+
+    fn way(&mut self) -> LinkConfig {
+        let (rate, delay) = (self.rate(), self.delay());
+        let jitter = if self.one_in(3) { self.millis(50) } else { Duration::ZERO };
+        let products = [0.1, 0.5, 1.0, 1.0, 2.0, 5.0][self.below(6) as usize];
+        let queue = match QueueLimit::bandwidth_delay_products(products, rate, 2 * delay) {
+            // What a window needs at the least, and no more than the model holds.
+            QueueLimit::Packets(packets) => QueueLimit::Packets(packets.clamp(4, 2_000)),
+            other => other,
+        };
+        let mut way = LinkConfig { rate, delay, jitter, queue, loss: self.loss(), ..LinkConfig::default() };
+        if self.one_in(3) {
+            way.reorder = self.probability(0.2);
+            way.reorder_extra = self.millis(60);
+        }
+        if self.one_in(4) {
+            way.duplicate = self.probability(0.2);
+        }
+        if self.one_in(4) {
+            way.corrupt = self.probability(0.1);
+        }
+        way
+    }
+
+    fn loss(&mut self) -> LossModel {
+        match self.below(6) {
+            0 => LossModel::None,
+            1 | 2 => LossModel::Bernoulli(self.probability(0.4)),
+            3 => LossModel::Bernoulli(self.probability(0.05)),
+            4 => {
+                let burst = 1.0 + self.below(20) as f64;
+                LossModel::bursts(self.probability(0.4), burst).unwrap_or(LossModel::None)
+            }
+            _ => {
+                let period = Duration::from_millis(self.spread(10, 1_000));
+                let on = period.mul_f64(0.4 * self.0.unit());
+                LossModel::OnOff { period, on, loss: self.probability(1.0) }
+            }
+        }
+    }
+
+    fn script(&mut self, size_max: u64, heals_after: Duration) -> Script {
+        let total = self.spread(1_000.min(size_max), size_max);
+        let count = [1, 1, 2, 5, 20, 100][self.below(6) as usize];
+        let each = (total / count).max(1);
+        let whole = u64::try_from(heals_after.as_millis()).unwrap_or(u64::MAX);
+        let mut script = Script::default();
+        for _ in 0..count {
+            let size = if self.one_in(4) { self.below(each + 1) } else { each };
+            let start = if self.one_in(2) { Duration::ZERO } else { self.millis(whole) };
+            let plan = self.stream(start, size);
+            if self.one_in(5) { script.server.push(plan) } else { script.client.push(plan) }
+        }
+        script.client.sort_by_key(|plan| plan.start);
+        script.server.sort_by_key(|plan| plan.start);
+        script
+    }
+
+    fn stream(&mut self, start: Duration, size: u64) -> StreamPlan {
+        let mut plan = match self.below(4) {
+            0 | 1 => StreamPlan::download(start, size),
+            2 => StreamPlan::upload(start, size),
+            _ => StreamPlan {
+                start,
+                request: FlowPlan::of(size / 2),
+                response: FlowPlan::of(size / 2),
+                in_turn: false,
+            },
+        };
+        self.temper(&mut plan.request);
+        self.temper(&mut plan.response);
+        plan
+    }
+
+    /// Makes a direction slow, or gives it up.
+    fn temper(&mut self, flow: &mut FlowPlan) {
+        if self.one_in(8) {
+            flow.writing = self.pace(flow.size);
+        }
+        if self.one_in(6) {
+            flow.reading = self.pace(flow.size);
+        }
+        match self.below(16) {
+            0 => {
+                flow.size = self.below(flow.size + 1);
+                flow.end = End::Reset(self.below(1_000));
+            }
+            1 => flow.stop = Some((self.below(flow.size + 1), self.below(1_000))),
+            2 => flow.end = End::Finish(self.millis(2_000)),
+            _ => {}
+        }
+    }
+
+    /// At most forty pauses of 200 ms.
+    fn pace(&mut self, size: u64) -> Pace {
+        let pauses = self.below(40) + 1;
+        Pace { chunk: (size / pauses).max(1), pause: self.millis(200) }
+    }
+}

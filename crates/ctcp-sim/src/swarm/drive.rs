@@ -1,0 +1,305 @@
+//! Carries a plan out.
+
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::time::Duration;
+use std::sync::Arc;
+
+use ctcp_base::Instant;
+use ctcp_netem::{Change, Schedule};
+use ctcp_proto::{
+    ClientPolicy, ConnectionError, EndpointConfig, Profile, PublicKey, SecretKey, TransportConfig,
+};
+
+use super::plan::{Move, Plan};
+use crate::application::Application;
+use crate::link::{Direction, LinkId};
+use crate::node::host::HostConfig;
+use crate::node::{Host, NodeId};
+use crate::topology::Topology;
+use crate::{Simulation, Stop};
+
+/// The code with which the swarm closes.
+const CLOSE_CODE: u64 = 42;
+
+/// After a connection was lost to the network, the client waits so long before it tries again.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// More attempts than a network that heals after 20 s can need.
+const ATTEMPTS_MAX: u32 = 20;
+
+/// A plan on its way.
+pub(super) struct Driver<'a> {
+    pub(super) simulation: Simulation,
+    pub(super) start: Instant,
+    pub(super) attempts: u32,
+    plan: &'a Plan,
+    transport: TransportConfig,
+    client: NodeId,
+    server: NodeId,
+    server_key: PublicKey,
+    link: LinkId,
+    moves: u64,
+    healed_at: Option<Instant>,
+}
+
+impl<'a> Driver<'a> {
+    pub(super) fn new(seed: u64, plan: &'a Plan) -> Self {
+        let transport = transport(plan);
+        let (client_key, server_key) = (SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32]));
+        let public = server_key.public_key();
+        let listed = [client_key.public_key()].into_iter().collect();
+        let mut server = EndpointConfig::server(server_key, ClientPolicy::Listed(listed));
+        server.transport = transport.clone();
+        let script = Arc::new(plan.script.clone());
+        let config = |name: &str, address, endpoint| HostConfig {
+            name: name.to_owned(),
+            address,
+            endpoint,
+            script: script.clone(),
+        };
+        let mut topology = Topology::new(seed);
+        let client = topology.host(config("client", client_address(0, false), EndpointConfig::client(client_key)));
+        let server = topology.host(config("server", SocketAddr::from(([192, 0, 2, 1], 4433)), server));
+        let link = topology.link("path", client, server, &plan.network.path);
+        let mut simulation = topology.build(&transport);
+        let start = simulation.now();
+        for direction in [Direction::Forward, Direction::Backward] {
+            simulation.set_schedule(link, direction, schedule(plan, start, direction));
+        }
+        if plan.is_noisy {
+            simulation.add_noise(client);
+            simulation.add_noise(server);
+        }
+        Self {
+            simulation,
+            start,
+            attempts: 0,
+            plan,
+            transport,
+            client,
+            server,
+            server_key: public,
+            link,
+            moves: 0,
+            healed_at: None,
+        }
+    }
+
+    /// Everything, in order.
+    pub(super) fn run(&mut self) -> Result<(), String> {
+        self.connect()?;
+        for change in &self.plan.network.moves {
+            self.run_to(self.start + change.at)?;
+            if !self.is_complete() {
+                self.move_client(*change);
+            }
+        }
+        self.run_to(self.start + self.plan.heals_after)?;
+        self.healed_at = Some(self.simulation.now());
+        self.simulation.heal(self.link);
+        let limit = self.liveness_limit();
+        self.run_to(self.simulation.now() + limit)?;
+        if !self.is_complete() {
+            return Err(format!("not everything has arrived {limit:.1?} after the network healed: {}", self.state()));
+        }
+        self.close()
+    }
+
+    fn connect(&mut self) -> Result<(), String> {
+        self.attempts += 1;
+        if self.attempts > ATTEMPTS_MAX {
+            return Err(format!("{ATTEMPTS_MAX} attempts to connect: {}", self.state()));
+        }
+        let (server, key) = (self.simulation.host(self.server).address(), self.server_key);
+        self.simulation
+            .connect(self.client, server, key, self.transport.clone())
+            .map_err(|error| format!("cannot connect: {error}"))
+    }
+
+    fn move_client(&mut self, change: Move) {
+        self.moves += 1;
+        self.simulation.set_address(self.client, client_address(self.moves, change.changes_host));
+    }
+
+    /// Runs until `end` or until everything is done, with a new connection whenever the network killed the last.
+    fn run_to(&mut self, end: Instant) -> Result<(), String> {
+        loop {
+            let (client, server) = (self.client, self.server);
+            let rest = end - self.simulation.now();
+            let stop = self.simulation.run_for(rest, |simulation| {
+                is_complete(simulation, client, server) || is_lost(simulation.host(client))
+            });
+            match stop {
+                Stop::Violation => return Err(self.first_violation()),
+                Stop::TimeUp => return Ok(()),
+                Stop::Silence => return Err(format!("nothing will happen any more: {}", self.state())),
+                Stop::Done if is_complete(&self.simulation, client, server) => return Ok(()),
+                Stop::Done => self.connect_again(end)?,
+            }
+        }
+    }
+
+    fn connect_again(&mut self, end: Instant) -> Result<(), String> {
+        let host = self.simulation.host(self.client);
+        let error = last_application(host).and_then(Application::closed).cloned();
+        let may_be_lost = match &error {
+            // A half-open connection of the server may expire before the client's first sealed packet comes.
+            Some(ConnectionError::HandshakeTimedOut { .. } | ConnectionError::Reset) => self.is_bad_lately(),
+            _ => false,
+        };
+        if !may_be_lost {
+            return Err(format!("the connection is lost: {error:?}; {}", self.state()));
+        }
+        let pause = RETRY_PAUSE.min(end - self.simulation.now());
+        if self.simulation.run_for(pause, |_| false) == Stop::Violation {
+            return Err(self.first_violation());
+        }
+        self.connect()
+    }
+
+    /// The network was not whole for as long as a handshake takes.
+    fn is_bad_lately(&self) -> bool {
+        let handshake = self.transport.handshake_timeout + Duration::from_secs(2);
+        self.healed_at.is_none_or(|healed| self.simulation.now() < healed + handshake)
+    }
+
+    fn is_complete(&self) -> bool {
+        is_complete(&self.simulation, self.client, self.server)
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        let (closing, other) =
+            if self.plan.server_closes { (self.server, self.client) } else { (self.client, self.server) };
+        if self.moves > 0 && self.plan.server_closes {
+            // A server learns of an idle client's new address by its next keep-alive.
+            let wait = self.transport.keep_alive.unwrap_or_default() + Duration::from_secs(2);
+            if self.simulation.run_for(wait, |_| false) == Stop::Violation {
+                return Err(self.first_violation());
+            }
+        }
+        self.simulation.close(closing, CLOSE_CODE, "done");
+        let limit = Duration::from_secs(5) + 20 * self.round_trip();
+        let (client, server) = (self.client, self.server);
+        let stop = self.simulation.run_for(limit, |simulation| {
+            [client, server].iter().all(|host| simulation.host(*host).endpoint().connections() == 0)
+        });
+        match stop {
+            Stop::Violation => return Err(self.first_violation()),
+            Stop::Done => {}
+            _ => return Err(format!("not forgotten {limit:.1?} after the end: {}", self.state())),
+        }
+        let ends = [closing, other].map(|host| {
+            last_application(self.simulation.host(host)).and_then(|application| application.closed().cloned())
+        });
+        match ends {
+            [Some(ConnectionError::ClosedLocally), Some(ConnectionError::ClosedByPeer(close))]
+                if close.code == CLOSE_CODE && close.by_application && close.reason == "done" =>
+            {
+                Ok(())
+            }
+            other => Err(format!("the ends are {other:?}")),
+        }
+    }
+
+    fn round_trip(&self) -> Duration {
+        [Direction::Forward, Direction::Backward]
+            .map(|direction| {
+                let config = self.simulation.link(self.link).way(direction).config();
+                config.delay + config.jitter
+            })
+            .iter()
+            .sum()
+    }
+
+    /// How long a healed network may take: what the script waits for, the content at a tenth of the slower way's
+    /// rate or ten packets a round trip, whichever is slower, and the time that time-outs grown in a blackout have
+    /// yet to run.
+    fn liveness_limit(&self) -> Duration {
+        let script = &self.plan.script;
+        let rate = [Direction::Forward, Direction::Backward]
+            .map(|direction| self.simulation.link(self.link).way(direction).config().rate)
+            .into_iter()
+            .min()
+            .unwrap_or_default();
+        let packets = u32::try_from(script.size() / 1_000 + script.streams().count() as u64).unwrap_or(u32::MAX);
+        let transfer = 10 * rate.time_to_send(script.size());
+        let windows = self.round_trip() * packets / 10;
+        Duration::from_secs(60) + 100 * self.round_trip() + script.own_time() + transfer.max(windows)
+    }
+
+    fn first_violation(&self) -> String {
+        self.simulation.violations().next().cloned().unwrap_or_default()
+    }
+
+    /// For people.
+    fn state(&self) -> String {
+        let mut text = String::new();
+        for id in [self.client, self.server] {
+            let host = self.simulation.host(id);
+            let application = last_application(host).map(Application::unfinished).unwrap_or_default();
+            let timeout = host.newest().and_then(|peer| peer.connection.poll_timeout());
+            let timeout = timeout.map(|(time, kind)| (time - self.simulation.now(), kind));
+            text.push_str(&format!("\n  {}: {application}\n    next {timeout:?}, {:?}", host.name(), host.stats()));
+        }
+        text
+    }
+}
+
+fn transport(plan: &Plan) -> TransportConfig {
+    let transport = TransportConfig { profile: Profile::named(plan.profile), ..TransportConfig::default() };
+    if !plan.has_small_limits {
+        return transport;
+    }
+    TransportConfig {
+        symbol_window: 256,
+        block_size: 32,
+        blocks: 8,
+        connection_credit: 200_000,
+        stream_credit: 50_000,
+        streams: 8,
+        ..transport
+    }
+}
+
+/// The client's n-th address.
+fn client_address(number: u64, changes_host: bool) -> SocketAddr {
+    let port = 10_000 + u16::try_from(number).unwrap_or_default();
+    let host = if changes_host { 100 + u8::try_from(number).unwrap_or_default() } else { 2 };
+    SocketAddr::from((IpAddr::V4(Ipv4Addr::new(192, 0, 2, host)), port))
+}
+
+fn schedule(plan: &Plan, start: Instant, direction: Direction) -> Schedule {
+    let network = &plan.network;
+    let mut schedule = Schedule::default();
+    for (from, length, ways) in &network.blackouts {
+        if ways[direction as usize] {
+            schedule = schedule.with_blackout(start + *from, *length);
+        }
+    }
+    for (at, rate) in &network.rates {
+        schedule = schedule.with(start + *at, Change::Rate(*rate));
+    }
+    for (at, delay) in &network.delays {
+        schedule = schedule.with(start + *at, Change::Delay(*delay));
+    }
+    schedule
+}
+
+/// The application of the newest connection, retired or not.
+fn last_application(host: &Host) -> Option<&Application> {
+    host.newest().map(|peer| &peer.application).or_else(|| host.retired().last())
+}
+
+/// The client has no connection any more.
+fn is_lost(host: &Host) -> bool {
+    host.peers().next().is_none()
+}
+
+/// Both sides of the newest connection have played their parts.
+fn is_complete(simulation: &Simulation, client: NodeId, server: NodeId) -> bool {
+    let parts = [client, server].map(|host| {
+        let application = simulation.host(host).newest().map(|peer| &peer.application)?;
+        application.is_complete().then(|| application.name()).flatten()
+    });
+    matches!(parts, [Some(client), Some(server)] if client == server)
+}

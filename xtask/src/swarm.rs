@@ -1,0 +1,81 @@
+//! `cargo xtask swarm`: random networks in virtual time, one a seed, each run twice.
+
+use std::io;
+
+use ctcp_sim::swarm;
+
+/// Seeds when none are asked for.
+const SEEDS: u64 = 1_000;
+
+/// What to run.
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    first: u64,
+    seeds: u64,
+    /// Print the log of the first seed.
+    log: bool,
+}
+
+/// Runs the seeds that the arguments ask for and returns the failures.
+///
+/// # Errors
+/// When the arguments are wrong.
+pub(crate) fn run(arguments: impl Iterator<Item = String>) -> io::Result<Vec<swarm::Report>> {
+    let options = parse(arguments).map_err(io::Error::other)?;
+    if options.log {
+        let (report, log) = swarm::run_with_log(options.first);
+        println!("{log}{report}");
+        return Ok(Some(report).into_iter().filter(|report| !report.is_success()).collect());
+    }
+    let mut failures = Vec::new();
+    let mut hash = 0_u64;
+    let mut virtual_seconds = 0.0;
+    for seed in options.first..options.first.saturating_add(options.seeds) {
+        let report = swarm::run(seed);
+        println!("{report}");
+        hash = hash.rotate_left(1) ^ report.hash;
+        virtual_seconds += report.virtual_nanos as f64 / 1e9;
+        if !report.is_success() {
+            println!("  replay: cargo xtask swarm --first {seed} --seeds 1   (with --log: every datagram)");
+            failures.push(report);
+        }
+    }
+    println!(
+        "{} seeds from {}, {virtual_seconds:.0} s of virtual time, hash of all {hash:016x}, {} failed {:?}",
+        options.seeds,
+        options.first,
+        failures.len(),
+        failures.iter().map(|report| report.seed).collect::<Vec<_>>()
+    );
+    Ok(failures)
+}
+
+fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+    let mut options = Options { first: 1, seeds: SEEDS, log: false };
+    while let Some(argument) = arguments.next() {
+        let mut number = || {
+            let value = arguments.next().and_then(|value| value.parse().ok());
+            value.ok_or_else(|| format!("{argument} needs a number"))
+        };
+        match argument.as_str() {
+            "--first" => options.first = number()?,
+            "--seeds" => options.seeds = number()?,
+            "--log" => options.log = true,
+            _ => return Err(format!("{argument} is not known: --seeds N, --first S, --log")),
+        }
+    }
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_say_which_seeds() {
+        let parse = |text: &str| parse(text.split_whitespace().map(str::to_owned));
+        assert_eq!(parse(""), Ok(Options { first: 1, seeds: 1_000, log: false }));
+        assert_eq!(parse("--seeds 5 --first 7 --log"), Ok(Options { first: 7, seeds: 5, log: true }));
+        assert!(parse("--seeds").is_err() && parse("--seeds x").is_err() && parse("--sedes 5").is_err());
+    }
+}
