@@ -32,7 +32,10 @@ fn main() -> ExitCode {
         "tidy" => Tree::read(&root()).map(|tree| report(&tidy::check(&tree))),
         "requirements" => list_requirements(),
         "licences" => licences::check(&root()).map(|refused| report(&refused)),
-        "swarm" => swarm::run(std::env::args().skip(2)).map(|failures| report(&failures)),
+        "swarm" => swarm::run(std::env::args().skip(2)).map(|failures| {
+            let failures: Vec<String> = failures.iter().map(|seed| format!("seed {seed}")).collect();
+            report(&failures)
+        }),
         "demo-result" => judge_demo(std::env::args().nth(2)),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

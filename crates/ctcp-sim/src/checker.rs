@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
 use ctcp_base::Instant;
-use ctcp_proto::{TimerKind, TransportConfig, Transmit};
+use ctcp_proto::{TimerKind, Transmit, TransportConfig};
 
 use crate::node::host::Peer;
 
@@ -68,7 +68,10 @@ impl Checker {
         self.reasons.extend_from_slice(kinds);
         if self.wakes_at_once == WAKES_AT_ONCE_MAX {
             let last = self.reasons.iter().rev().take(8).collect::<Vec<_>>();
-            self.complain(format!("{host} was woken {WAKES_AT_ONCE_MAX} times at {}, last for {last:?}", self.now));
+            self.complain(format!(
+                "{host} was woken {WAKES_AT_ONCE_MAX} times at {}, last for {last:?}",
+                self.now
+            ));
         }
     }
 
@@ -85,7 +88,8 @@ impl Checker {
         }
         let exchanged = self.exchanged.entry((host.to_owned(), transmit.destination)).or_default();
         exchanged.sent += datagram.len() as u64;
-        let is_unproved = peer.connection.role() == ctcp_proto::Role::Server && peer.application.name().is_none();
+        let is_unproved =
+            peer.connection.role() == ctcp_proto::Role::Server && peer.application.name().is_none();
         if is_unproved && exchanged.sent > AMPLIFICATION_MAX * exchanged.received {
             let Exchanged { sent, received } = *exchanged;
             self.complain(format!("{host} sends {sent} bytes to an unproved address for {received}"));

@@ -56,7 +56,12 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    pub(crate) fn new(seed: u64, hosts: Vec<Host>, links: Vec<DuplexLink>, transport: &TransportConfig) -> Self {
+    pub(crate) fn new(
+        seed: u64,
+        hosts: Vec<Host>,
+        links: Vec<DuplexLink>,
+        transport: &TransportConfig,
+    ) -> Self {
         let mut uplinks = BTreeMap::new();
         for (index, link) in links.iter().enumerate() {
             for direction in [Direction::Forward, Direction::Backward] {

@@ -4,8 +4,8 @@
 //!
 //! [`run`] does it twice and compares the traces, so that a failure can be replayed from its seed.
 
-mod drive;
 mod draw;
+mod drive;
 mod plan;
 
 use core::fmt;

@@ -71,7 +71,11 @@ enum Reading {
 }
 
 impl Task {
-    pub(super) fn new(plan: &StreamPlan, (connection, stream): (ConnectionName, StreamId), role: Role) -> Self {
+    pub(super) fn new(
+        plan: &StreamPlan,
+        (connection, stream): (ConnectionName, StreamId),
+        role: Role,
+    ) -> Self {
         let is_opener = stream.initiator() == Some(role);
         let (mine, theirs) =
             if is_opener { (&plan.request, &plan.response) } else { (&plan.response, &plan.request) };
@@ -281,13 +285,17 @@ impl fmt::Display for Task {
         let (outgoing, incoming) = (&self.outgoing, &self.incoming);
         write!(
             formatter,
-            "wrote {}/{} {:?}, read {}/{} {:?}",
+            "wrote {}/{} {:?} {:?} {:?}, read {}/{} {:?} {:?} {:?}",
             outgoing.written,
             outgoing.plan.size,
             outgoing.state,
+            outgoing.plan.end,
+            outgoing.plan.stop,
             incoming.read,
             incoming.plan.size,
-            incoming.state
+            incoming.state,
+            incoming.plan.end,
+            incoming.plan.stop,
         )
     }
 }

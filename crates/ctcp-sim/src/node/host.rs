@@ -285,7 +285,9 @@ impl Host {
                 world.checker.on_transmit(&self.name, peer, &transmit, &buffer);
                 self.send(transmit.destination, buffer, world);
             }
-            while let Some(event) = self.peers.get_mut(&handle).and_then(|peer| peer.connection.poll_endpoint_event()) {
+            while let Some(event) =
+                self.peers.get_mut(&handle).and_then(|peer| peer.connection.poll_endpoint_event())
+            {
                 is_retired |= event == EndpointEvent::Retired;
                 self.endpoint.handle_event(handle, event);
             }

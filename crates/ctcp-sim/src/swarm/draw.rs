@@ -73,11 +73,8 @@ impl Draw {
     fn network(&mut self, heals_after: Duration) -> NetworkPlan {
         let whole = u64::try_from(heals_after.as_millis()).unwrap_or(u64::MAX);
         let forward = self.way();
-        let backward = if self.one_in(3) {
-            self.way()
-        } else {
-            LinkConfig { loss: self.loss(), ..forward.clone() }
-        };
+        let backward =
+            if self.one_in(3) { self.way() } else { LinkConfig { loss: self.loss(), ..forward.clone() } };
         let blackouts = self.some(3, |draw| {
             let length = draw.spread(50, BLACKOUT_MAX_MILLIS);
             let ways = [[true, true], [true, false], [false, true]][draw.below(3) as usize];

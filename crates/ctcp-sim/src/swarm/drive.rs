@@ -58,7 +58,8 @@ impl<'a> Driver<'a> {
             script: script.clone(),
         };
         let mut topology = Topology::new(seed);
-        let client = topology.host(config("client", client_address(0, false), EndpointConfig::client(client_key)));
+        let client =
+            topology.host(config("client", client_address(0, false), EndpointConfig::client(client_key)));
         let server = topology.host(config("server", SocketAddr::from(([192, 0, 2, 1], 4433)), server));
         let link = topology.link("path", client, server, &plan.network.path);
         let mut simulation = topology.build(&transport);
@@ -100,7 +101,10 @@ impl<'a> Driver<'a> {
         let limit = self.liveness_limit();
         self.run_to(self.simulation.now() + limit)?;
         if !self.is_complete() {
-            return Err(format!("not everything has arrived {limit:.1?} after the network healed: {}", self.state()));
+            return Err(format!(
+                "not everything has arrived {limit:.1?} after the network healed: {}",
+                self.state()
+            ));
         }
         self.close()
     }
@@ -221,7 +225,8 @@ impl<'a> Driver<'a> {
             .into_iter()
             .min()
             .unwrap_or_default();
-        let packets = u32::try_from(script.size() / 1_000 + script.streams().count() as u64).unwrap_or(u32::MAX);
+        let packets =
+            u32::try_from(script.size() / 1_000 + script.streams().count() as u64).unwrap_or(u32::MAX);
         let transfer = 10 * rate.time_to_send(script.size());
         let windows = self.round_trip() * packets / 10;
         Duration::from_secs(60) + 100 * self.round_trip() + script.own_time() + transfer.max(windows)
@@ -239,7 +244,11 @@ impl<'a> Driver<'a> {
             let application = last_application(host).map(Application::unfinished).unwrap_or_default();
             let timeout = host.newest().and_then(|peer| peer.connection.poll_timeout());
             let timeout = timeout.map(|(time, kind)| (time - self.simulation.now(), kind));
-            text.push_str(&format!("\n  {}: {application}\n    next {timeout:?}, {:?}", host.name(), host.stats()));
+            text.push_str(&format!(
+                "\n  {}: {application}\n    next {timeout:?}, {:?}",
+                host.name(),
+                host.stats()
+            ));
         }
         text
     }
@@ -285,9 +294,12 @@ fn schedule(plan: &Plan, start: Instant, direction: Direction) -> Schedule {
     schedule
 }
 
-/// The application of the newest connection, retired or not.
+/// The application of the newest connection, retired or not. Those that came up count more than others: when a
+/// client moves in the middle of the handshake, the server's answer to its old address stays half open.
 fn last_application(host: &Host) -> Option<&Application> {
-    host.newest().map(|peer| &peer.application).or_else(|| host.retired().last())
+    let retired = host.retired().iter().rev();
+    let all = || host.newest().map(|peer| &peer.application).into_iter().chain(retired.clone());
+    all().find(|application| application.name().is_some()).or_else(|| all().next())
 }
 
 /// The client has no connection any more.

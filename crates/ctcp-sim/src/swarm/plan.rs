@@ -90,6 +90,11 @@ impl fmt::Display for Plan {
             write!(formatter, "moves at {at:.1?}, ")?;
         }
         let (client, server) = (script.client.len(), script.server.len());
-        write!(formatter, "{client}+{server} streams of {} bytes, heals at {:.1?}", script.size(), self.heals_after)
+        write!(
+            formatter,
+            "{client}+{server} streams of {} bytes, heals at {:.1?}",
+            script.size(),
+            self.heals_after
+        )
     }
 }
