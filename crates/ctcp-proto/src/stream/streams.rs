@@ -1,9 +1,10 @@
-//! All streams of a connection, and what an application does with them.
+//! All streams of a connection.
 //!
 //! Invariants: a stream is in the map from the moment it is opened until both of its halves are over and its
 //! last event was taken, so every queue of ids here has at most one entry a stream; `queued` is the sum of all
 //! send buffers; a stream waits in the scheduler exactly while it has a byte under its own credit or a bare FIN.
 
+mod application;
 mod incoming;
 mod outgoing;
 
@@ -15,7 +16,6 @@ use super::page::PagePool;
 use super::receive::ReceiveHalf;
 use super::scheduler::{Scheduler, Share};
 use super::send::{ResetCause, SEND_BUFFER_MAX, SendHalf, SendState};
-use super::{OpenError, ReadError, ReadOutcome, StreamEvent, UnknownStream, WriteError};
 use crate::id::{Role, StreamId, SymbolIndex};
 
 /// Bytes all streams together may queue before the share of each shrinks: a peer that opens many streams and
@@ -187,35 +187,6 @@ impl Streams {
         self.streams.insert(id, Box::new(stream));
     }
 
-    /// Opens a stream. The peer learns of it with its first bytes, its end or its reset.
-    ///
-    /// # Errors
-    /// When the peer allows no more streams.
-    pub fn open(&mut self) -> Result<StreamId, OpenError> {
-        if self.local.opened == self.local.limit {
-            self.local.opener_waits = true;
-            return Err(OpenError::LimitReached);
-        }
-        let id = StreamId::new(self.role, self.local.opened);
-        self.local.opened += 1;
-        self.insert(id);
-        Ok(id)
-    }
-
-    /// The next stream that the peer opened, in the order of their ids.
-    pub fn accept(&mut self) -> Option<StreamId> {
-        if self.peer.accepted == self.peer.allowance.opened() {
-            self.peer.acceptor_waits = true;
-            return None;
-        }
-        let id = StreamId::new(self.role.peer(), self.peer.accepted);
-        self.peer.accepted += 1;
-        if let Some(stream) = self.streams.get(&id) {
-            self.events.resume(id, stream.events);
-        }
-        Some(id)
-    }
-
     /// Something happened to a stream. The application hears of it once it knows the stream.
     fn tell_application(&mut self, id: StreamId, event: u8) {
         let is_known = id.initiator() == Some(self.role) || id.index() < self.peer.accepted;
@@ -227,37 +198,9 @@ impl Streams {
         }
     }
 
-    /// Queues bytes to send and returns how many were taken, at least one (none only of an empty slice).
-    ///
-    /// # Errors
-    /// [`WriteError::Blocked`] when the buffer is full, the others when the half is over.
-    pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
-        let limit = self.send_buffer_limit();
-        let stream = self.streams.get_mut(&id).ok_or(WriteError::UnknownStream)?;
-        let taken = stream.send.write(&mut self.pool, data, limit)?;
-        self.queued += taken;
-        stream.writer_waits = taken < data.len();
-        if taken == 0 && !data.is_empty() {
-            return Err(WriteError::Blocked);
-        }
-        self.schedule(id);
-        Ok(taken)
-    }
-
     /// What one stream may queue now: less when all of them hold a lot.
     fn send_buffer_limit(&self) -> usize {
         (SEND_TOTAL_MAX.saturating_sub(self.queued) / 4).clamp(SEND_BUFFER_MIN, SEND_BUFFER_MAX)
-    }
-
-    /// Ends a stream behind the bytes written so far.
-    ///
-    /// # Errors
-    /// When the half is over already; never [`WriteError::Blocked`].
-    pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
-        let stream = self.streams.get_mut(&id).ok_or(WriteError::UnknownStream)?;
-        stream.send.finish()?;
-        self.schedule(id);
-        Ok(())
     }
 
     /// Puts a stream in line if it has something to send under its own credit.
@@ -268,35 +211,6 @@ impl Streams {
         } else if stream.send.has_bare_fin() {
             self.scheduler.add_bare_fin(id, &mut stream.share);
         }
-    }
-
-    /// Reads the next bytes in order.
-    ///
-    /// # Errors
-    /// When the peer reset the stream, this side stopped it, or there is none.
-    pub fn read(&mut self, id: StreamId, out: &mut [u8]) -> Result<ReadOutcome, ReadError> {
-        let stream = self.streams.get_mut(&id).ok_or(ReadError::UnknownStream)?;
-        let outcome = stream.receive.read(&mut self.pool, &mut self.receive_credit, out);
-        if outcome == Ok(ReadOutcome::Blocked) {
-            stream.reader_waits = true;
-        }
-        if stream.receive.is_announcement_due() {
-            self.control.set(id, &mut stream.control, control_flag::CREDIT);
-        }
-        self.after_reading(id);
-        outcome
-    }
-
-    /// Gives up sending: queued bytes are thrown away and the peer's reader is told `code`.
-    ///
-    /// # Errors
-    /// When there is no such stream. A half that is over stays as it is.
-    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
-        if !self.streams.contains_key(&id) {
-            return Err(UnknownStream);
-        }
-        self.give_up(id, ResetCause::Local(code));
-        Ok(())
     }
 
     /// Resets the sending half and returns whether that changed anything.
@@ -313,62 +227,10 @@ impl Streams {
         true
     }
 
-    /// Gives up reading: bytes here and to come are thrown away, and the peer's writer is told `code`.
-    ///
-    /// # Errors
-    /// When there is no such stream. A half that is over stays as it is.
-    pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
-        let stream = self.streams.get_mut(&id).ok_or(UnknownStream)?;
-        if stream.receive.stop(&mut self.pool, &mut self.receive_credit, code) {
-            self.control.set(id, &mut stream.control, control_flag::STOP);
-        }
-        self.after_reading(id);
-        Ok(())
-    }
-
     /// Bytes were read or thrown away.
     fn after_reading(&mut self, id: StreamId) {
         self.is_credit_untold |= self.receive_credit.is_announcement_due();
         self.release_if_over(id);
-    }
-
-    /// The next change for the application: of streams it opened or accepted. Drain it after every input.
-    pub fn poll_event(&mut self) -> Option<StreamEvent> {
-        if core::mem::take(&mut self.peer.is_opened_news) {
-            return Some(StreamEvent::Opened);
-        }
-        if core::mem::take(&mut self.local.is_available_news) {
-            return Some(StreamEvent::Available);
-        }
-        loop {
-            let id = self.events.first()?;
-            let event = self.streams.get_mut(&id).and_then(|stream| Self::take_event(id, stream));
-            if self.streams.get(&id).is_none_or(|stream| stream.events.is_empty()) {
-                self.events.pop();
-                self.release_if_over(id);
-            }
-            if event.is_some() {
-                return event;
-            }
-        }
-    }
-
-    fn take_event(id: StreamId, stream: &mut Stream) -> Option<StreamEvent> {
-        if stream.events.take(event_flag::STOPPED) {
-            let (SendState::ResetSent(ResetCause::Stopped(code))
-            | SendState::ResetReceived(ResetCause::Stopped(code))) = stream.send.state()
-            else {
-                return None;
-            };
-            return Some(StreamEvent::Stopped { id, code });
-        }
-        if stream.events.take(event_flag::READABLE) {
-            return Some(StreamEvent::Readable(id));
-        }
-        if stream.events.take(event_flag::WRITABLE) {
-            return Some(StreamEvent::Writable(id));
-        }
-        stream.events.take(event_flag::FINISHED).then_some(StreamEvent::Finished(id))
     }
 
     /// Forgets a stream whose halves are both over and of which the application knows all, and lets the peer

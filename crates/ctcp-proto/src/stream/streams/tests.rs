@@ -2,6 +2,8 @@ use super::*;
 use crate::error::{TransportError, TransportErrorCode};
 use crate::stream::Control;
 use crate::stream::flow_control::STREAMS_MAX;
+use crate::stream::{OpenError, ReadError, ReadOutcome, StreamEvent, UnknownStream, WriteError};
+use crate::wire::VARINT_MAX;
 use crate::wire::{StreamFrame, SymbolBuilder, frames_in_symbol};
 
 const SYMBOL: usize = 1202;
@@ -159,6 +161,7 @@ fn a_writer_that_was_held_back_is_told_once_when_half_its_buffer_is_free() {
     let id = client.open().unwrap();
     assert_eq!(client.write(id, &vec![1; SEND_BUFFER_MAX + 1]), Ok(SEND_BUFFER_MAX));
     assert_eq!(client.write(id, &[1]), Err(WriteError::Blocked));
+    assert_eq!(client.write(id, &[]), Ok(0));
     let mut symbol = Vec::new();
     let mut index = 0;
     while events(&mut client).is_empty() {
@@ -293,6 +296,16 @@ fn a_stop_ends_the_peers_writing_and_both_learn_of_it() {
     server.on_control_lost(&stop);
     assert_eq!(controls(&mut server), [], "the end is known: nothing to stop");
     assert_eq!(events(&mut server), [], "the reader left on its own");
+}
+
+#[test]
+fn codes_too_large_for_the_wire_become_the_largest_one() {
+    let (mut client, _) = pair(TIGHT);
+    let id = client.open().unwrap();
+    client.reset(id, u64::MAX).unwrap();
+    client.stop(id, u64::MAX).unwrap();
+    let reset = Control::ResetStream { id, code: VARINT_MAX, final_size: 0 };
+    assert_eq!(controls(&mut client), [reset, Control::StopSending { id, code: VARINT_MAX }]);
 }
 
 #[test]
