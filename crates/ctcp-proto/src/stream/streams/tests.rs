@@ -299,6 +299,20 @@ fn a_stop_ends_the_peers_writing_and_both_learn_of_it() {
 }
 
 #[test]
+fn a_stream_that_goes_away_takes_its_untold_control_along() {
+    let (_, mut server) = pair(TIGHT);
+    server.on_symbol_decoded(&symbol_of(0, 0, b"x", false)).unwrap();
+    let id = server.accept().unwrap();
+    server.reset(id, 1).unwrap();
+    server.stop(id, 1).unwrap();
+    events(&mut server);
+    server.on_symbol_decoded(&symbol_of(0, 1, b"", true)).unwrap();
+    assert!(server.has_control());
+    server.on_control_acked(&Control::ResetStream { id, code: 1, final_size: 0 });
+    assert_eq!((server.open_streams(), server.has_control()), (0, false));
+}
+
+#[test]
 fn codes_too_large_for_the_wire_become_the_largest_one() {
     let (mut client, _) = pair(TIGHT);
     let id = client.open().unwrap();
