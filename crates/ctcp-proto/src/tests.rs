@@ -1,4 +1,5 @@
 //! Two endpoints in virtual time: what the parts do together.
 
 mod bulk;
+mod damage;
 mod pair;

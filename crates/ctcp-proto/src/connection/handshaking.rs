@@ -113,7 +113,7 @@ impl ClientHandshake {
             return self.handle_other_version(datagram);
         }
         match LongPacket::parse(datagram) {
-            Ok(LongPacket::Response { header, message }) => self.handle_response(header, message),
+            Ok(LongPacket::Response { message, .. }) => self.handle_response(message),
             Ok(LongPacket::Cookie { header, token }) => {
                 if header.source == self.destination && self.cookies < COOKIES_MAX {
                     self.cookies += 1;
@@ -142,17 +142,16 @@ impl ClientHandshake {
         }
     }
 
-    fn handle_response(&mut self, header: LongHeader, message: &[u8]) -> Step {
+    fn handle_response(&mut self, message: &[u8]) -> Step {
         // Anybody can send garbage: only a message that opens is an answer.
         let Ok((parameters, secrets)) = self.initiator.finish(message) else { return Step::Wait };
         match Parameters::parse_from_server(&parameters) {
-            Ok(ServerAnswer::Accepted(server)) if server.connection_id == header.source => {
-                Step::Complete { server: Box::new(server), secrets }
-            }
+            // The header is not authenticated: a damaged source id in it must not end what the sealed one confirms.
+            Ok(ServerAnswer::Accepted(server)) => Step::Complete { server: Box::new(server), secrets },
             Ok(ServerAnswer::Refused(refusal)) => {
                 Step::Failed(ConnectionError::Refused { code: refusal.code, reason: refusal.reason })
             }
-            Ok(ServerAnswer::Accepted(_)) | Err(_) => Step::Failed(ConnectionError::HandshakeFailed),
+            Err(_) => Step::Failed(ConnectionError::HandshakeFailed),
         }
     }
 }
