@@ -6,3 +6,33 @@ pub(crate) mod demo;
 pub(crate) mod files;
 pub(crate) mod keygen;
 pub(crate) mod server;
+
+use std::time::Duration;
+
+/// How long a closing endpoint may take to tell its peers.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Waits for an interrupt or, on Unix, for a request to terminate.
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    // Without signals there is nothing to wait for but the end.
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Tells the peers of an endpoint, as far as they can be told quickly.
+async fn close(endpoint: &ctcp::Endpoint) {
+    // A peer that is gone needs no farewell.
+    let _ = tokio::time::timeout(FAREWELL, endpoint.close(0, "")).await;
+}

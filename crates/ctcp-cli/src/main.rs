@@ -7,6 +7,7 @@ mod config_file;
 mod error;
 mod key_file;
 mod logging;
+mod metrics;
 mod network;
 
 use std::process::ExitCode;

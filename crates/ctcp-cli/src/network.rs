@@ -2,31 +2,27 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use ctcp::{ClientConfig, Endpoint, Profile, ProfileName, TransportConfig};
+use std::sync::Arc;
+use std::time::Duration;
 
+use ctcp::{ClientConfig, Endpoint, Profile, ProfileName, TransportConfig};
+use ctcp_proxy::counters::Counters;
+use ctcp_proxy::link::{CtcpConnector, LinkTimes, ServerAddress, ServerLink};
+
+use crate::args::RemoteArgs;
 use crate::error::CliError;
+use crate::key_file;
+
+/// Shorter than a proxy's patience with one attempt, so that it is the handshake that says why it failed.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The limits of a connection with this profile.
 pub(crate) fn transport(profile: ProfileName) -> TransportConfig {
-    TransportConfig { profile: Profile::named(profile), ..TransportConfig::default() }
-}
-
-/// Checks `HOST:PORT` without resolving it: the host may be a name, an IPv4 address or an IPv6 address in brackets.
-pub(crate) fn split_host_port(text: &str) -> Result<(String, u16), CliError> {
-    let wrong = || CliError::usage(format!("`{text}` is not HOST:PORT (IPv6 as [::1]:443)"));
-    let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-    let port: u16 = port.parse().ok().filter(|&port| port > 0).ok_or_else(wrong)?;
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    match bare {
-        Some(inside) if inside.parse::<Ipv6Addr>().is_ok() => Ok((inside.to_owned(), port)),
-        None if !host.is_empty() && !host.contains([':', '[', ']', '/', ' ']) => Ok((host.to_owned(), port)),
-        _ => Err(wrong()),
+    TransportConfig {
+        profile: Profile::named(profile),
+        handshake_timeout: HANDSHAKE_TIMEOUT,
+        ..TransportConfig::default()
     }
-}
-
-/// The local socket address for `--path`.
-pub(crate) fn bind_address(path: Option<IpAddr>) -> Option<SocketAddr> {
-    path.map(|address| SocketAddr::new(address, 0))
 }
 
 /// The address under which others on this machine reach a socket bound to `listen`.
@@ -39,26 +35,23 @@ pub(crate) fn reachable(listen: SocketAddr) -> SocketAddr {
     SocketAddr::new(address, listen.port())
 }
 
-/// An endpoint that connects.
-pub(crate) fn client_endpoint(config: ClientConfig) -> Result<Endpoint, CliError> {
-    let bind = config.bind;
-    Endpoint::client(config).map_err(|error| match bind {
-        Some(address) => CliError::failure(format!("cannot send from {}: {error}", address.ip())),
+/// A client's link to the server of `remote`; it begins to connect at once.
+pub(crate) fn link(
+    remote: &RemoteArgs,
+    profile: ProfileName,
+) -> Result<(Endpoint, ServerLink<CtcpConnector>), CliError> {
+    let server: ServerAddress = remote
+        .server
+        .parse()
+        .map_err(|error| CliError::usage(format!("--server {}: {error}", remote.server)))?;
+    let secret_key = key_file::read_or_make(&remote.key)?;
+    let bind = remote.path.map(|address| SocketAddr::new(address, 0));
+    let config = ClientConfig { bind, transport: transport(profile), ..ClientConfig::new(secret_key) };
+    let endpoint = Endpoint::client(config).map_err(|error| match remote.path {
+        Some(address) => CliError::failure(format!("cannot send from {address}: {error}")),
         None => CliError::failure(format!("cannot open a UDP socket: {error}")),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_and_ports_are_told_apart() {
-        assert_eq!(split_host_port("a.example:443").ok(), Some(("a.example".to_owned(), 443)));
-        assert_eq!(split_host_port("[::1]:80").ok(), Some(("::1".to_owned(), 80)));
-        assert_eq!(split_host_port("192.0.2.1:1").ok(), Some(("192.0.2.1".to_owned(), 1)));
-        for wrong in ["", "a", "a:", ":1", "a:0", "a:65536", "::1:80", "[x]:1", "a b:1", "http://a:1"] {
-            assert!(split_host_port(wrong).is_err(), "{wrong}");
-        }
-    }
+    })?;
+    let connector = CtcpConnector::new(endpoint.clone(), server, remote.server_key);
+    let counters = Arc::new(Counters::new("client"));
+    Ok((endpoint, ServerLink::start(connector, LinkTimes::default(), counters)))
 }

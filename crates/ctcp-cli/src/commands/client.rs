@@ -1,9 +1,87 @@
-//! `ctcp client`.
+//! `ctcp client`: the forward proxy.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use ctcp_proxy::client::{ClientLimits, ForwardProxy};
+use ctcp_proxy::forward::Forward;
+use ctcp_proxy::link::CtcpConnector;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tracing::info;
 
 use crate::args::ClientArgs;
 use crate::error::CliError;
+use crate::{metrics, network};
 
-/// In the making.
+/// Where SOCKS5 is served if nothing else is asked for.
+const SOCKS_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
+
+/// Serves until it is interrupted.
 pub(crate) async fn run(args: &ClientArgs) -> Result<(), CliError> {
-    Err(CliError::failure(format!("not built yet: {args:?}")))
+    let forwards = args
+        .forward
+        .iter()
+        .map(|text| text.parse().map_err(|error| CliError::usage(format!("--forward {text}: {error}"))))
+        .collect::<Result<Vec<Forward>, CliError>>()?;
+    let nothing_asked = args.socks.is_none() && args.http.is_none() && forwards.is_empty();
+    let socks = args.socks.or(nothing_asked.then_some(SOCKS_DEFAULT));
+    // All listeners before the first packet: a port in use is said at once.
+    let socks = bind_optional(socks).await?;
+    let http = bind_optional(args.http).await?;
+    let mut listeners = Vec::new();
+    for forward in forwards {
+        listeners.push((bind(forward.listen).await?, forward));
+    }
+    metrics::start(args.common.metrics)?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile)?;
+    let proxy = ForwardProxy::new(link, ClientLimits::default());
+    let mut services = JoinSet::new();
+    serve(&mut services, &proxy, socks, http, listeners);
+    super::interrupted().await;
+    info!("interrupted: closing the connection");
+    services.shutdown().await;
+    super::close(&endpoint).await;
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "the lines to paste are the result")]
+fn serve(
+    services: &mut JoinSet<()>,
+    proxy: &Arc<ForwardProxy<CtcpConnector>>,
+    socks: Option<(TcpListener, SocketAddr)>,
+    http: Option<(TcpListener, SocketAddr)>,
+    forwards: Vec<((TcpListener, SocketAddr), Forward)>,
+) {
+    if let Some((listener, address)) = socks {
+        println!("export ALL_PROXY=socks5h://{}", network::reachable(address));
+        let proxy = Arc::clone(proxy);
+        services.spawn(async move { proxy.serve_socks5(listener).await });
+    }
+    if let Some((listener, address)) = http {
+        let address = network::reachable(address);
+        println!("export http_proxy=http://{address} https_proxy=http://{address}");
+        println!("PAC file for browsers: http://{address}/proxy.pac");
+        let proxy = Arc::clone(proxy);
+        services.spawn(async move { proxy.serve_http(listener).await });
+    }
+    for ((listener, address), forward) in forwards {
+        println!("{address} leads to {}", forward.target);
+        let proxy = Arc::clone(proxy);
+        services.spawn(async move { proxy.serve_forward(listener, forward.target).await });
+    }
+}
+
+async fn bind_optional(address: Option<SocketAddr>) -> Result<Option<(TcpListener, SocketAddr)>, CliError> {
+    match address {
+        Some(address) => bind(address).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), CliError> {
+    let fail = |error| CliError::failure(format!("cannot listen on {address}: {error}"));
+    let listener = TcpListener::bind(address).await.map_err(fail)?;
+    let local = listener.local_addr().map_err(fail)?;
+    Ok((listener, local))
 }

@@ -1,9 +1,27 @@
-//! `ctcp connect`.
+//! `ctcp connect`: standard input and output joined to a target.
+
+use ctcp_proxy::address::TargetAddress;
+use ctcp_proxy::client::{ClientLimits, ForwardProxy};
 
 use crate::args::ConnectArgs;
 use crate::error::CliError;
+use crate::{metrics, network};
 
-/// In the making.
+/// Runs until the target has said everything.
 pub(crate) async fn run(args: &ConnectArgs) -> Result<(), CliError> {
-    Err(CliError::failure(format!("not built yet: {args:?}")))
+    let target: TargetAddress =
+        args.target.parse().map_err(|error| CliError::usage(format!("{}: {error}", args.target)))?;
+    metrics::start(args.common.metrics)?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile)?;
+    let proxy = ForwardProxy::new(link, ClientLimits::default());
+    let joined = tokio::select! {
+        joined = proxy.connect_pipes(tokio::io::stdin(), tokio::io::stdout(), &target) => joined,
+        () = super::interrupted() => return Ok(()),
+    };
+    super::close(&endpoint).await;
+    let spliced = joined.map_err(|error| CliError::failure(format!("{target}: {error}")))?;
+    match spliced.failure {
+        None => Ok(()),
+        Some((_, error)) => Err(CliError::failure(format!("the connection to {target} was cut: {error}"))),
+    }
 }

@@ -1,0 +1,107 @@
+//! What the demo prints: lines for people, or one JSON object.
+
+use serde::Serialize;
+
+use super::Download;
+use crate::args::DemoArgs;
+
+/// The demo's output.
+pub(super) struct Report<'a> {
+    args: &'a DemoArgs,
+}
+
+/// The contract of `ctcp demo --json`.
+#[derive(Serialize)]
+struct Json {
+    profile: &'static str,
+    rate_bps: u64,
+    rtt_ms: f64,
+    loss: f64,
+    bytes: u64,
+    seconds: f64,
+    goodput_share: f64,
+    verified: bool,
+    baseline: Baseline,
+}
+
+#[derive(Serialize)]
+struct Baseline {
+    profile: &'static str,
+    /// Of the whole download; estimated from its first part when it was stopped.
+    seconds: f64,
+    goodput_share: f64,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(args: &'a DemoArgs) -> Self {
+        Self { args }
+    }
+
+    pub(super) fn announce(&self) {
+        let DemoArgs { size, rate, rtt, loss, .. } = self.args;
+        self.line(&format!(
+            "A download of {:.1} MB over a link of {rate}, round trip {} ms, {:.1} % loss each way:",
+            *size as f64 / 1e6,
+            rtt.as_secs_f64() * 1e3,
+            loss.as_f64() * 100.0
+        ));
+    }
+
+    pub(super) fn coded(&self, coded: &Download) {
+        self.line(&format!(
+            "  coded ({}): {:.2} s, {:.1} % of the link, every byte verified",
+            self.args.profile,
+            coded.elapsed.as_secs_f64(),
+            self.share(coded) * 100.0
+        ));
+    }
+
+    pub(super) fn finish(&self, coded: &Download, uncoded: &Download) {
+        let seconds = self.whole_seconds(uncoded);
+        let how = if uncoded.is_complete { "" } else { " (stopped early and scaled)" };
+        self.line(&format!(
+            "  uncoded (tcp): {seconds:.1} s, {:.1} % of the link{how}",
+            self.share(uncoded) * 100.0
+        ));
+        if self.args.json {
+            self.json(coded, uncoded, seconds);
+        }
+    }
+
+    /// Goodput as a share of the link's rate.
+    fn share(&self, download: &Download) -> f64 {
+        let seconds = download.elapsed.as_secs_f64().max(1e-9);
+        download.bytes as f64 * 8.0 / seconds / self.args.rate.as_bits_per_second() as f64
+    }
+
+    fn whole_seconds(&self, download: &Download) -> f64 {
+        download.elapsed.as_secs_f64() * self.args.size as f64 / download.bytes.max(1) as f64
+    }
+
+    #[expect(clippy::print_stdout, reason = "the result")]
+    fn line(&self, text: &str) {
+        if !self.args.json {
+            println!("{text}");
+        }
+    }
+
+    #[expect(clippy::print_stdout, reason = "the result")]
+    fn json(&self, coded: &Download, uncoded: &Download, baseline_seconds: f64) {
+        let json = Json {
+            profile: self.args.profile.as_str(),
+            rate_bps: self.args.rate.as_bits_per_second(),
+            rtt_ms: self.args.rtt.as_secs_f64() * 1e3,
+            loss: self.args.loss.as_f64(),
+            bytes: coded.bytes,
+            seconds: coded.elapsed.as_secs_f64(),
+            goodput_share: self.share(coded),
+            // A download with a wrong byte is a failed command, not a result.
+            verified: coded.is_complete,
+            baseline: Baseline { profile: "tcp", seconds: baseline_seconds, goodput_share: self.share(uncoded) },
+        };
+        match serde_json::to_string(&json) {
+            Ok(text) => println!("{text}"),
+            Err(error) => println!("{{\"error\": \"{error}\"}}"),
+        }
+    }
+}
