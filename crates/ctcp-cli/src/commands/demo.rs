@@ -89,8 +89,11 @@ async fn measure(
     let config = ServerConfig::new(loopback, server_key, ClientPolicy::Listed(listed));
     let server = Endpoint::server(config).map_err(|error| failed("the server", &error))?;
     let address = server.local_addr().map_err(|error| failed("the server", &error))?;
-    let targets = TargetPolicy::new(vec!["127.0.0.1/32".parse().map_err(|error| failed("the policy", &error))?], vec![])
-        .map_err(|error| failed("the policy", &error))?;
+    let targets = TargetPolicy::new(
+        vec!["127.0.0.1/32".parse().map_err(|error| failed("the policy", &error))?],
+        vec![],
+    )
+    .map_err(|error| failed("the policy", &error))?;
     let reverse = ReverseProxy::new(Dialer::new(targets), None, ServerLimits::default());
     let served = server.clone();
     tasks.spawn(async move { reverse.serve(&served).await });
@@ -107,7 +110,10 @@ async fn measure(
     let at: ServerAddress = link.address().to_string().parse().map_err(|error| failed("the link", &error))?;
     let connector = CtcpConnector::new(client.clone(), at, server_public);
     let counters = std::sync::Arc::new(Counters::new("client"));
-    let forward = ForwardProxy::new(ServerLink::start(connector, LinkTimes::default(), counters), ClientLimits::default());
+    let forward = ForwardProxy::new(
+        ServerLink::start(connector, LinkTimes::default(), counters),
+        ClientLimits::default(),
+    );
     let listener = TcpListener::bind(loopback).await.map_err(|error| failed("the SOCKS5 proxy", &error))?;
     let socks = listener.local_addr().map_err(|error| failed("the SOCKS5 proxy", &error))?;
     tasks.spawn(async move { forward.serve_socks5(listener).await });
@@ -139,7 +145,9 @@ fn progress_bar(args: &DemoArgs, profile: ProfileName) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(args.size);
-    if let Ok(style) = ProgressStyle::with_template("  {msg:8} {bar:40} {bytes}/{total_bytes} {bytes_per_sec}") {
+    if let Ok(style) =
+        ProgressStyle::with_template("  {msg:8} {bar:40} {bytes}/{total_bytes} {bytes_per_sec}")
+    {
         bar.set_style(style);
     }
     bar.set_message(profile.as_str());

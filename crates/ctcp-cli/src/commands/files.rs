@@ -1,14 +1,167 @@
 //! `ctcp get` and `ctcp put`.
 
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ctcp_proxy::files::{self, Progress, TransferError, Transferred};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
 use crate::args::{GetArgs, PutArgs};
 use crate::error::CliError;
+use crate::{metrics, network};
 
-/// In the making.
-pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
-    Err(CliError::failure(format!("not built yet: {args:?}")))
+/// The contract of `--json`.
+#[derive(Serialize)]
+struct Json<'a> {
+    name: &'a str,
+    file: &'a str,
+    profile: &'static str,
+    bytes: u64,
+    resumed: u64,
+    seconds: f64,
+    sha256: String,
+    verified: bool,
 }
 
-/// In the making.
+/// Fetches a file.
+pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
+    let destination = match &args.output {
+        Some(file) if file.is_dir() => file.join(last_part(&args.name)?),
+        Some(file) => file.clone(),
+        None => PathBuf::from(last_part(&args.name)?),
+    };
+    metrics::start(args.common.metrics)?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile)?;
+    let bar = Bar::new(args.json || args.common.log.quiet);
+    let mut on_progress = |progress| bar.show(progress);
+    let transfer = files::get(&link, &args.name, &destination, &mut on_progress);
+    let outcome = until_interrupted(transfer).await;
+    super::close(&endpoint).await;
+    let (transferred, elapsed) = bar.finish(outcome)?;
+    report(args.json, &args.name, &destination, args.common.profile.as_str(), &transferred, elapsed);
+    Ok(())
+}
+
+/// Stores a file.
 pub(crate) async fn put(args: &PutArgs) -> Result<(), CliError> {
-    Err(CliError::failure(format!("not built yet: {args:?}")))
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => last_part(&args.file.to_string_lossy())?.to_owned(),
+    };
+    metrics::start(args.common.metrics)?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile)?;
+    let bar = Bar::new(args.json || args.common.log.quiet);
+    let mut on_progress = |progress| bar.show(progress);
+    let transfer = files::put(&link, &args.file, &name, &mut on_progress);
+    let outcome = until_interrupted(transfer).await;
+    super::close(&endpoint).await;
+    let (transferred, elapsed) = bar.finish(outcome)?;
+    report(args.json, &name, &args.file, args.common.profile.as_str(), &transferred, elapsed);
+    Ok(())
+}
+
+/// The last component of a name.
+fn last_part(name: &str) -> Result<&str, CliError> {
+    let last = name.rsplit('/').next().unwrap_or_default();
+    if last.is_empty() || last == "." || last == ".." {
+        return Err(CliError::usage(format!("`{name}` does not end in the name of a file")));
+    }
+    Ok(last)
+}
+
+async fn until_interrupted(
+    transfer: impl Future<Output = Result<Transferred, TransferError>>,
+) -> Result<(Transferred, Duration), CliError> {
+    let start = tokio::time::Instant::now();
+    tokio::select! {
+        outcome = transfer => match outcome {
+            Ok(transferred) => Ok((transferred, start.elapsed())),
+            Err(error) => Err(CliError::failure(error.to_string())),
+        },
+        () = super::interrupted() => {
+            Err(CliError::failure("interrupted; run the same command again to go on where it stopped"))
+        }
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the result")]
+fn report(
+    as_json: bool,
+    name: &str,
+    file: &Path,
+    profile: &'static str,
+    transferred: &Transferred,
+    elapsed: Duration,
+) {
+    let sha256: String = transferred.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let travelled = transferred.size - transferred.resumed;
+    let seconds = elapsed.as_secs_f64();
+    if as_json {
+        let json = Json {
+            name,
+            file: &file.to_string_lossy(),
+            profile,
+            bytes: transferred.size,
+            resumed: transferred.resumed,
+            seconds,
+            sha256,
+            // Nothing is reported that was not.
+            verified: true,
+        };
+        if let Ok(text) = serde_json::to_string(&json) {
+            println!("{text}");
+        }
+        return;
+    }
+    let rate = travelled as f64 * 8.0 / seconds.max(1e-9) / 1e6;
+    let resumed = match transferred.resumed {
+        0 => String::new(),
+        bytes => format!(", {bytes} bytes were there already"),
+    };
+    println!("{name}: {} bytes in {seconds:.2} s ({rate:.1} Mbit/s), verified{resumed}", transferred.size);
+}
+
+/// A progress bar on standard error, if that is a terminal.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new(is_hidden: bool) -> Self {
+        if is_hidden || !std::io::stderr().is_terminal() {
+            return Self(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new(0);
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}")
+        {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    fn show(&self, progress: Progress) {
+        self.0.set_length(progress.total);
+        self.0.set_position(progress.done);
+    }
+
+    /// Clears the bar whatever the outcome.
+    fn finish<T>(&self, outcome: Result<T, CliError>) -> Result<T, CliError> {
+        self.0.finish_and_clear();
+        outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_by_the_last_part() {
+        assert_eq!(last_part("a/b.iso").ok(), Some("b.iso"));
+        assert_eq!(last_part("b").ok(), Some("b"));
+        for wrong in ["", "a/", "..", "a/."] {
+            assert!(last_part(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -84,7 +84,9 @@ fn read_clients(file: &Path) -> Result<Vec<PublicKey>, CliError> {
         .map_err(|error| CliError::failure(format!("cannot read {}: {error}", file.display())))?;
     let mut keys = Vec::new();
     for (number, line) in text.lines().enumerate() {
-        let Some(word) = line.split_whitespace().next().filter(|word| !word.starts_with('#')) else { continue };
+        let Some(word) = line.split_whitespace().next().filter(|word| !word.starts_with('#')) else {
+            continue;
+        };
         let key = word.parse().map_err(|_| {
             CliError::usage(format!("{}:{}: `{word}` is no public key", file.display(), number + 1))
         })?;
@@ -100,7 +102,8 @@ fn target_policy(args: &ServerArgs) -> Result<TargetPolicy, CliError> {
             .map(|rule| rule.parse().map_err(|error| CliError::usage(format!("{option} {rule}: {error}"))))
             .collect()
     };
-    let (allow, deny) = (parse("--allow-target", &args.allow_target)?, parse("--deny-target", &args.deny_target)?);
+    let (allow, deny) =
+        (parse("--allow-target", &args.allow_target)?, parse("--deny-target", &args.deny_target)?);
     TargetPolicy::new(allow, deny).map_err(|error| CliError::usage(error.to_string()))
 }
 

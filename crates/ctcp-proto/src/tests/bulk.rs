@@ -100,3 +100,20 @@ fn the_papers_profile_and_the_uncoded_one_deliver_too() {
         println!("{profile}: {:.3} {:?}", outcome.share, outcome.stats);
     }
 }
+
+#[test]
+fn asking_whether_a_stream_takes_more_does_not_make_a_waiting_writer_deaf() {
+    let transport = TransportConfig::default();
+    let mut pair = Pair::new(LinkConfig::default(), transport.clone(), 3);
+    pair.connect(transport);
+    assert!(pair.run_until(Duration::from_secs(1), |pair| pair.client_connection().is_connected()));
+    let client = pair.client_connection();
+    let id = client.open().expect("a stream");
+    let data = vec![7; 64 * 1024];
+    while client.write(id, &data).is_ok() {}
+    assert_eq!(client.write(id, &[]), Ok(0));
+    let is_told = pair.run_until(Duration::from_secs(5), |pair| {
+        pair.client.events.iter().any(|(_, event)| *event == crate::Event::Writable(id))
+    });
+    assert!(is_told, "the writer hears of the room");
+}

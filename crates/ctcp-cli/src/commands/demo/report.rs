@@ -97,7 +97,11 @@ impl<'a> Report<'a> {
             goodput_share: self.share(coded),
             // A download with a wrong byte is a failed command, not a result.
             verified: coded.is_complete,
-            baseline: Baseline { profile: "tcp", seconds: baseline_seconds, goodput_share: self.share(uncoded) },
+            baseline: Baseline {
+                profile: "tcp",
+                seconds: baseline_seconds,
+                goodput_share: self.share(uncoded),
+            },
         };
         match serde_json::to_string(&json) {
             Ok(text) => println!("{text}"),
