@@ -50,7 +50,7 @@ use crate::profile::Profile;
 use crate::stream::{
     Control, OpenError, ReadError, ReadOutcome, StreamEvent, Streams, UnknownStream, WriteError,
 };
-use crate::wire::Parameters;
+use crate::wire::{Parameters, VARINT_MAX};
 
 use close::{Ending, Remains};
 pub(crate) use contents::Contents;
@@ -285,10 +285,12 @@ impl Connection {
         }
     }
 
-    /// Ends the connection: the peer is told `code` and `reason` (cut to what a packet holds). Streams are lost.
+    /// Ends the connection: the peer is told `code` (at most 2^62 - 1) and `reason` (cut to what a packet holds).
+    /// Streams are lost.
     pub fn close(&mut self, now: Instant, code: u64, reason: &str) {
         let now = self.advance(now);
-        let close = CloseReason { by_application: true, code, reason: reason.to_owned() };
+        let close =
+            CloseReason { by_application: true, code: code.min(VARINT_MAX), reason: reason.to_owned() };
         match &self.state {
             State::Handshaking(_) => self.end(ConnectionError::ClosedLocally),
             State::Established(_) => self.begin_ending(now, &close, ConnectionError::ClosedLocally),
