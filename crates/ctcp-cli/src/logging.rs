@@ -5,10 +5,20 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{LogArgs, LogFormat};
 use crate::error::CliError;
 
+/// What runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A proxy that stays: it says what it does.
+    Service,
+    /// A command that does one thing: it is silent unless something is wrong.
+    Tool,
+}
+
 /// Starts logging at the level asked for.
-pub(crate) fn start(log: &LogArgs) -> Result<(), CliError> {
+pub(crate) fn start(log: &LogArgs, kind: Kind) -> Result<(), CliError> {
     let level = match (log.quiet, log.verbose) {
         (true, _) => "error",
+        (false, 0) if kind == Kind::Tool => "warn",
         (false, 0) => "warn,ctcp=info,ctcp_proxy=info,ctcp_proto=info",
         (false, 1) => "info,ctcp=debug,ctcp_proxy=debug,ctcp_proto=debug",
         (false, _) => "trace",

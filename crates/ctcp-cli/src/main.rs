@@ -16,6 +16,7 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 use crate::error::CliError;
+use crate::logging::Kind;
 
 fn main() -> ExitCode {
     match run() {
@@ -30,20 +31,21 @@ fn run() -> Result<(), CliError> {
     match cli.command {
         Command::Keygen(args) => commands::keygen::run(&args),
         Command::Pubkey(args) => commands::keygen::show(&args),
-        Command::Demo(args) => on_runtime(&args.log, commands::demo::run(&args)),
-        Command::Server(args) => on_runtime(&args.common.log, commands::server::run(&args)),
-        Command::Client(args) => on_runtime(&args.common.log, commands::client::run(&args)),
-        Command::Connect(args) => on_runtime(&args.common.log, commands::connect::run(&args)),
-        Command::Get(args) => on_runtime(&args.common.log, commands::files::get(&args)),
-        Command::Put(args) => on_runtime(&args.common.log, commands::files::put(&args)),
+        Command::Demo(args) => on_runtime(&args.log, Kind::Tool, commands::demo::run(&args)),
+        Command::Server(args) => on_runtime(&args.common.log, Kind::Service, commands::server::run(&args)),
+        Command::Client(args) => on_runtime(&args.common.log, Kind::Service, commands::client::run(&args)),
+        Command::Connect(args) => on_runtime(&args.common.log, Kind::Tool, commands::connect::run(&args)),
+        Command::Get(args) => on_runtime(&args.common.log, Kind::Tool, commands::files::get(&args)),
+        Command::Put(args) => on_runtime(&args.common.log, Kind::Tool, commands::files::put(&args)),
     }
 }
 
 fn on_runtime(
     log: &args::LogArgs,
+    kind: Kind,
     command: impl Future<Output = Result<(), CliError>>,
 ) -> Result<(), CliError> {
-    logging::start(log)?;
+    logging::start(log, kind)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

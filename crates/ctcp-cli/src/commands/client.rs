@@ -41,6 +41,7 @@ pub(crate) async fn run(args: &ClientArgs) -> Result<(), CliError> {
     super::interrupted().await;
     info!("interrupted: closing the connection");
     services.shutdown().await;
+    drop(proxy);
     super::close(&endpoint).await;
     Ok(())
 }

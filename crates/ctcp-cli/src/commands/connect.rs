@@ -18,6 +18,7 @@ pub(crate) async fn run(args: &ConnectArgs) -> Result<(), CliError> {
         joined = proxy.connect_pipes(tokio::io::stdin(), tokio::io::stdout(), &target) => joined,
         () = super::interrupted() => return Ok(()),
     };
+    drop(proxy);
     super::close(&endpoint).await;
     let spliced = joined.map_err(|error| CliError::failure(format!("{target}: {error}")))?;
     match spliced.failure {

@@ -38,6 +38,7 @@ pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
     let mut on_progress = |progress| bar.show(progress);
     let transfer = files::get(&link, &args.name, &destination, &mut on_progress);
     let outcome = until_interrupted(transfer).await;
+    drop(link);
     super::close(&endpoint).await;
     let (transferred, elapsed) = bar.finish(outcome)?;
     report(args.json, &args.name, &destination, args.common.profile.as_str(), &transferred, elapsed);
@@ -56,6 +57,7 @@ pub(crate) async fn put(args: &PutArgs) -> Result<(), CliError> {
     let mut on_progress = |progress| bar.show(progress);
     let transfer = files::put(&link, &args.file, &name, &mut on_progress);
     let outcome = until_interrupted(transfer).await;
+    drop(link);
     super::close(&endpoint).await;
     let (transferred, elapsed) = bar.finish(outcome)?;
     report(args.json, &name, &args.file, args.common.profile.as_str(), &transferred, elapsed);
