@@ -34,7 +34,7 @@ pub use fetch::get;
 pub use name::{COMPONENT_BYTES_MAX, FileName, NAME_BYTES_MAX, NameError};
 pub use push::put;
 pub use retry::FRUITLESS_ATTEMPTS_MAX;
-pub use serve::{FileService, TRANSFERS_MAX, UPLOAD_BYTES_MAX};
+pub use serve::{FileService, TRANSFERS_MAX, UPLOAD_BYTES_MAX, UploadTimes};
 
 /// SHA-256 of a file or of its beginning.
 pub type Hash = [u8; 32];
@@ -76,5 +76,5 @@ fn hash_of(context: &ring::digest::Context) -> Hash {
     hash
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;

@@ -5,39 +5,14 @@ use super::*;
 use crate::counters::Counters;
 use crate::dial::Dialer;
 use crate::link::LinkTimes;
-use crate::memory::{Connection, connection_pair};
+use crate::memory::InMemory;
 use crate::server::{ReverseProxy, ServerLimits};
 use crate::target_policy::TargetPolicy;
 
-/// A new connection in memory to a reverse proxy for each attempt; the last one can be lost.
-#[derive(Clone)]
-struct InMemory {
-    server: Arc<ReverseProxy>,
-    last: Arc<std::sync::Mutex<Option<Connection>>>,
-}
-
-impl Connector for InMemory {
-    type Connection = Connection;
-
-    async fn connect(&self) -> Result<Connection, String> {
-        let (near, far) = connection_pair();
-        let server = self.server.clone();
-        tokio::spawn(async move { server.serve_connection(far).await });
-        *self.last.lock().unwrap() = Some(near.clone());
-        Ok(near)
-    }
-}
-
-impl InMemory {
-    fn new(allow: &[&str]) -> Self {
-        let allow = allow.iter().map(|rule| rule.parse().unwrap()).collect();
-        let dialer = Dialer::new(TargetPolicy::new(allow, Vec::new()).unwrap());
-        Self { server: ReverseProxy::new(dialer, None, ServerLimits::default()), last: Arc::default() }
-    }
-
-    fn lose(&self) {
-        self.last.lock().unwrap().as_ref().unwrap().lose();
-    }
+fn in_memory(allow: &[&str]) -> InMemory {
+    let allow = allow.iter().map(|rule| rule.parse().unwrap()).collect();
+    let dialer = Dialer::new(TargetPolicy::new(allow, Vec::new()).unwrap());
+    InMemory::new(ReverseProxy::new(dialer, None, ServerLimits::default()))
 }
 
 /// Everything between an application and a target on loopback.
@@ -58,7 +33,7 @@ impl Drop for Setup {
 }
 
 async fn setup(allow: &[&str]) -> Setup {
-    let connector = InMemory::new(allow);
+    let connector = in_memory(allow);
     let counters = Arc::new(Counters::new("client"));
     let link = ServerLink::start(connector.clone(), LinkTimes::default(), counters);
     let proxy = ForwardProxy::new(link, ClientLimits::default());
@@ -148,7 +123,7 @@ async fn socks5_replies_say_what_happened_at_the_server() {
     assert_eq!(socks5(allowed.socks5, closed).await.1, 5);
     let strict = setup(&[]).await;
     assert_eq!(socks5(strict.socks5, closed).await.1, 2);
-    assert_eq!(strict.connector.server.counters().targets_refused.value(), 1);
+    assert_eq!(strict.connector.server().counters().targets_refused.value(), 1);
 }
 
 #[tokio::test]
@@ -193,7 +168,7 @@ async fn nonsense_on_the_socks5_port_is_answered_or_closed_and_never_waited_for_
 
 #[tokio::test(start_paused = true)]
 async fn an_application_that_says_nothing_is_closed() {
-    let connector = InMemory::new(&[]);
+    let connector = in_memory(&[]);
     let link = ServerLink::start(connector, LinkTimes::default(), Arc::new(Counters::new("client")));
     let proxy = ForwardProxy::new(link, ClientLimits::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

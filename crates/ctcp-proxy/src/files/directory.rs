@@ -48,6 +48,9 @@ impl ServedDirectory {
         if metadata.is_symlink() {
             return Err(FileError::Link);
         }
+        if !metadata.is_file() {
+            return Err(FileError::NotAFile);
+        }
         let file = open_regular(&directory, leaf, OpenOptions::new().read(true))?;
         let identity = identity(&file.metadata()?);
         Ok((file.into_std(), identity))

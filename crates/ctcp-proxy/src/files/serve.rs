@@ -26,18 +26,29 @@ pub const TRANSFERS_MAX: usize = 64;
 /// Largest file that is taken: a disk should not be filled by one mistaken command.
 pub const UPLOAD_BYTES_MAX: u64 = 1 << 40;
 
-/// An upload from which nothing came for so long gives way to a new one of the same name: its client was cut off and
-/// is back on another connection before this one timed out.
-const SILENCE: Duration = Duration::from_secs(2);
+/// How long uploads of one name bear with each other.
+#[derive(Clone, Copy, Debug)]
+pub struct UploadTimes {
+    /// An upload from which nothing came for so long gives way to a new one of the same name: its client was cut off
+    /// and is back on another connection before this one timed out.
+    pub silence: Duration,
+    /// A new upload waits so long for an old one of the same name.
+    pub wait: Duration,
+}
 
-/// A new upload waits so long for an old one of the same name.
-const BUSY_WAIT: Duration = Duration::from_secs(5);
+impl Default for UploadTimes {
+    /// Longer than a path that is dead for a moment, shorter than the idle time-out of a connection.
+    fn default() -> Self {
+        Self { silence: Duration::from_secs(2), wait: Duration::from_secs(5) }
+    }
+}
 
 /// A directory that is served to `get`, and to `put` if it may be written.
 #[derive(Debug)]
 pub struct FileService {
     directory: Arc<ServedDirectory>,
     is_writable: bool,
+    times: UploadTimes,
     transfers: Semaphore,
     uploads: Mutex<BTreeMap<FileName, Arc<Upload>>>,
 }
@@ -76,9 +87,17 @@ impl FileService {
         Ok(Self {
             directory: Arc::new(ServedDirectory::open(path)?),
             is_writable,
+            times: UploadTimes::default(),
             transfers: Semaphore::new(TRANSFERS_MAX),
             uploads: Mutex::default(),
         })
+    }
+
+    /// The same with other times.
+    #[must_use]
+    pub fn with_times(mut self, times: UploadTimes) -> Self {
+        self.times = times;
+        self
     }
 
     fn uploads(&self) -> MutexGuard<'_, BTreeMap<FileName, Arc<Upload>>> {
@@ -189,7 +208,7 @@ impl FileService {
 
     /// The right to write a name; an upload that has fallen silent loses it.
     async fn claim(&self, name: FileName) -> Result<Claim<'_>, FileError> {
-        let end = Instant::now() + BUSY_WAIT;
+        let end = Instant::now() + self.times.wait;
         loop {
             let old = {
                 let mut uploads = self.uploads();
@@ -206,7 +225,7 @@ impl FileService {
                     }
                 }
             };
-            let silent_at = *old.heard.lock().unwrap_or_else(PoisonError::into_inner) + SILENCE;
+            let silent_at = *old.heard.lock().unwrap_or_else(PoisonError::into_inner) + self.times.silence;
             if Instant::now() >= end {
                 return Err(FileError::Busy);
             }
