@@ -453,6 +453,15 @@ impl Connection {
         }
     }
 
+    /// As if datagrams of the present size passed no more.
+    #[cfg(test)]
+    pub(crate) fn shrink_datagrams(&mut self) {
+        if let State::Established(established) = &mut self.state {
+            let size = established.path.mtu.current();
+            established.path.mtu.on_too_big(self.now, size);
+        }
+    }
+
     fn advance(&mut self, now: Instant) -> Instant {
         self.now = self.now.max(now);
         self.now

@@ -25,7 +25,7 @@ pub use ctcp_coding::MissingInterval;
 
 pub use datagram::{
     COMBINATION_OVERHEAD_MAX, DatagramBuilder, NewPacket, SHORT_OVERHEAD_MAX, SealablePacket,
-    symbol_size_for_datagram,
+    datagram_size_for_symbol, symbol_size_for_datagram,
 };
 pub use frame::ack::{
     ACK_BITMAP_BYTES_MAX, ACK_INTERVALS_MAX, ACK_RANGES_MAX, AckFrame, AckRanges, EcnCounts,

@@ -76,6 +76,18 @@ impl CodedSender {
         self.code.choose_probe()
     }
 
+    /// The longest payload that the frame of `choice` may have, in bytes; 0 for a new symbol, which takes what room
+    /// there is.
+    pub(crate) fn payload_size_max(&self, choice: Choice) -> usize {
+        let (first, length) = match choice {
+            Choice::NewSymbol => return 0,
+            Choice::Again(index) => (index, 1),
+            Choice::Combination { first, length, .. } => (first, u64::from(length)),
+        };
+        let symbols = (first..first + length).filter_map(|index| self.encoder.symbol(index));
+        symbols.map(<[u8]>::len).max().unwrap_or(0)
+    }
+
     /// Writes the frame of `choice` behind what the datagram holds already; `None` if it does not fit or the streams
     /// have nothing after all. New symbols have at most `symbol_size` bytes.
     pub(crate) fn write(

@@ -171,6 +171,13 @@ impl MtuDiscovery {
             return;
         }
         self.large_losses = 0;
+        // A repair of older, larger symbols: the current size was too pessimistic.
+        if size > self.current && size <= self.ceiling {
+            self.current = size;
+            self.too_big = self.too_big.max(size + 1);
+            self.probing = None;
+            self.go_on(now);
+        }
         // Any packet of the current size proves as much as a probe.
         if size >= self.current && matches!(self.phase, Phase::Suspicious | Phase::Verifying { .. }) {
             self.clear_suspicion(now);

@@ -6,7 +6,7 @@ use ctcp_base::{Probability, Rate};
 use ctcp_netem::{LinkConfig, LossModel, QueueLimit};
 
 use super::pair::Pair;
-use crate::{Profile, ProfileName, ReadOutcome, StreamId, TransportConfig, WriteError};
+use crate::{Connection, Profile, ProfileName, ReadOutcome, StreamId, TransportConfig, WriteError};
 
 struct Outcome {
     share: f64,
@@ -18,6 +18,17 @@ fn pattern(index: usize) -> u8 {
 }
 
 fn download(profile: ProfileName, loss: f64, megabytes: usize, seed: u64) -> Outcome {
+    download_with(profile, loss, megabytes, seed, |_, _| {})
+}
+
+/// `disturb` may do something to the server's connection; it is told how many bytes have been read.
+fn download_with(
+    profile: ProfileName,
+    loss: f64,
+    megabytes: usize,
+    seed: u64,
+    mut disturb: impl FnMut(&mut Connection, usize),
+) -> Outcome {
     let rate = Rate::from_megabits_per_second(25);
     let rtt = Duration::from_millis(20);
     let link = LinkConfig {
@@ -46,6 +57,7 @@ fn download(profile: ProfileName, loss: f64, megabytes: usize, seed: u64) -> Out
             stream = Some(id);
         }
         if let Some(server) = pair.server_connection() {
+            disturb(server, read);
             if let Some(id) = server.accept() {
                 serving = Some(id);
             }
@@ -90,6 +102,22 @@ fn a_download_fills_a_lossy_link() {
         let outcome = download(ProfileName::Default, loss, 10, 1);
         println!("default at {loss}: {:.3} {:?}", outcome.share, outcome.stats);
         assert!(outcome.share > if loss > 0.1 { 0.85 } else { 0.9 }, "{} at loss {loss}", outcome.share);
+    }
+}
+
+/// Symbols are never cut: those that are on their way when datagrams become smaller need repair all the same.
+#[test]
+fn a_download_goes_on_when_datagrams_become_smaller_than_its_symbols() {
+    for profile in [ProfileName::Default, ProfileName::Tcp] {
+        let mut shrinks = 0;
+        let outcome = download_with(profile, 0.05, 2, 3, |server, read| {
+            if read >= (shrinks + 1) * 200_000 {
+                shrinks += 1;
+                server.shrink_datagrams();
+            }
+        });
+        assert_eq!(shrinks, 9);
+        assert!(outcome.share > 0.1, "{profile}: {}", outcome.share);
     }
 }
 

@@ -1,5 +1,6 @@
 //! What networks do to connections: loss, silence, new addresses, restarted servers.
 
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -65,13 +66,17 @@ async fn a_transfer_survives_a_new_address_that_the_client_does_not_know_of() {
     assert_ne!(accepted.remote_address(), before);
 }
 
-#[tokio::test]
-async fn a_download_survives_a_new_local_socket_though_the_client_had_nothing_to_say() {
-    let (server, server_key) = server(TransportConfig::default());
-    let address = server.local_addr().unwrap();
+/// A download, in the middle of which the client moves to the address `to`, though it has nothing to say itself.
+async fn download_while_moving(to: SocketAddr) {
+    // The server's socket must reach more than one address of this machine.
+    let key = ctcp::generate_key().unwrap();
+    let name = key.public_key();
+    let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+    let server = Endpoint::server(ServerConfig::new(any, key, ClientPolicy::Any)).unwrap();
+    let address = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), server.local_addr().unwrap().port());
     let client = client(TransportConfig::default());
     let (connection, accepted) =
-        in_time(async { tokio::join!(client.connect(address, server_key), server.accept()) }).await;
+        in_time(async { tokio::join!(client.connect(address, name), server.accept()) }).await;
     let (connection, accepted) = (connection.unwrap(), accepted.unwrap());
     let bytes = content(4, 4 << 20);
     let mut stream = in_time(connection.open()).await.unwrap();
@@ -84,12 +89,26 @@ async fn a_download_survives_a_new_local_socket_though_the_client_had_nothing_to
     let download = async {
         let mut read = vec![0; 1 << 20];
         stream.read_exact(&mut read).await.unwrap();
-        client.rebind(localhost()).unwrap();
+        client.rebind(to).unwrap();
         stream.read_to_end(&mut read).await.unwrap();
         read
     };
     let ((), read) = in_time(async { tokio::join!(serve, download) }).await;
     assert!(read == bytes);
+    assert_eq!(accepted.remote_address(), client.local_addr().unwrap());
+}
+
+#[tokio::test]
+async fn a_download_survives_a_new_port() {
+    download_while_moving(localhost()).await;
+}
+
+#[tokio::test]
+async fn a_download_survives_a_new_host() {
+    let other = SocketAddr::new(Ipv4Addr::new(127, 0, 0, 2).into(), 0);
+    if UdpSocket::bind(other).is_ok() {
+        download_while_moving(other).await;
+    }
 }
 
 #[tokio::test]
