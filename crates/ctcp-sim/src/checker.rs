@@ -1,11 +1,8 @@
 //! What must hold after every event, whatever the network does: the limits that both sides agreed on, time that
 //! goes forward, deadlines that lead somewhere.
 
-use core::net::SocketAddr;
-use std::collections::BTreeMap;
-
 use ctcp_base::Instant;
-use ctcp_proto::{TimerKind, Transmit, TransportConfig};
+use ctcp_proto::{Role, TimerKind, Transmit, TransportConfig};
 
 use crate::node::host::Peer;
 
@@ -25,29 +22,14 @@ pub struct Checker {
     /// Wake-ups since time went on, and why.
     wakes_at_once: u32,
     reasons: Vec<TimerKind>,
-    /// Bytes from and to an address, seen by a host.
-    exchanged: BTreeMap<(String, SocketAddr), Exchanged>,
     violations: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Exchanged {
-    received: u64,
-    sent: u64,
 }
 
 impl Checker {
     /// A checker of connections with this configuration.
     #[must_use]
     pub fn new(transport: TransportConfig) -> Self {
-        Self {
-            transport,
-            now: Instant::ZERO,
-            wakes_at_once: 0,
-            reasons: Vec::new(),
-            exchanged: BTreeMap::new(),
-            violations: Vec::new(),
-        }
+        Self { transport, now: Instant::ZERO, wakes_at_once: 0, reasons: Vec::new(), violations: Vec::new() }
     }
 
     /// An event happens at `now`.
@@ -75,23 +57,15 @@ impl Checker {
         }
     }
 
-    /// A host received a datagram.
-    pub(crate) fn on_received(&mut self, host: &str, source: SocketAddr, size: usize) {
-        self.exchanged.entry((host.to_owned(), source)).or_default().received += size as u64;
-    }
-
     /// A connection of a host sends a datagram.
     pub(crate) fn on_transmit(&mut self, host: &str, peer: &Peer, transmit: &Transmit, datagram: &[u8]) {
         let most = usize::from(self.transport.datagram_size_max);
         if transmit.size != datagram.len() || datagram.is_empty() || datagram.len() > most {
             self.complain(format!("{host} sends {} bytes and says {}", datagram.len(), transmit.size));
         }
-        let exchanged = self.exchanged.entry((host.to_owned(), transmit.destination)).or_default();
-        exchanged.sent += datagram.len() as u64;
-        let is_unproved =
-            peer.connection.role() == ctcp_proto::Role::Server && peer.application.name().is_none();
-        if is_unproved && exchanged.sent > AMPLIFICATION_MAX * exchanged.received {
-            let Exchanged { sent, received } = *exchanged;
+        let is_unproved = peer.connection.role() == Role::Server && peer.application.name().is_none();
+        if is_unproved && peer.sent > AMPLIFICATION_MAX * peer.received {
+            let Peer { sent, received, .. } = peer;
             self.complain(format!("{host} sends {sent} bytes to an unproved address for {received}"));
         }
     }

@@ -37,6 +37,16 @@ pub struct Peer {
     pub connection: Connection,
     /// Who uses it.
     pub application: Application,
+    /// Bytes that came for it.
+    pub received: u64,
+    /// Bytes that it sent.
+    pub sent: u64,
+}
+
+impl Peer {
+    fn new(connection: Connection, application: Application) -> Self {
+        Self { connection, application, received: 0, sent: 0 }
+    }
 }
 
 /// What happened on a host, in figures.
@@ -172,7 +182,7 @@ impl Host {
     ) -> Result<ConnectionHandle, ConnectError> {
         let (handle, connection) = self.endpoint.connect(world.now, remote, key, transport)?;
         let application = Application::new(self.script.clone(), Role::Client, self.key);
-        self.peers.insert(handle, Peer { connection, application });
+        self.peers.insert(handle, Peer::new(connection, application));
         self.drain(handle, world);
         Ok(handle)
     }
@@ -192,13 +202,14 @@ impl Host {
             return;
         }
         self.counts.received += 1;
-        world.checker.on_received(&self.name, datagram.source, datagram.bytes.len());
+        let size = datagram.bytes.len() as u64;
         let (now, remote) = (world.now, datagram.source);
         let network_path = NetworkPath { local: None, remote };
         match self.endpoint.handle_datagram(now, network_path, None, &datagram.bytes) {
             DatagramOutcome::Connection(handle) => {
                 match self.peers.get_mut(&handle) {
                     Some(peer) => {
+                        peer.received += size;
                         peer.connection.handle_datagram(now, network_path, None, &mut datagram.bytes);
                     }
                     None => world.ledger.complain(format!("{}: no connection has {handle:?}", self.name)),
@@ -209,7 +220,8 @@ impl Host {
                 let client = incoming.client_key();
                 if let Some((handle, connection)) = self.endpoint.accept(now, *incoming) {
                     let application = Application::new(self.script.clone(), Role::Server, client);
-                    if self.peers.insert(handle, Peer { connection, application }).is_some() {
+                    let peer = Peer { received: size, ..Peer::new(connection, application) };
+                    if self.peers.insert(handle, peer).is_some() {
                         world.ledger.complain(format!("{}: {handle:?} is given twice", self.name));
                     }
                     self.drain(handle, world);
@@ -282,6 +294,7 @@ impl Host {
                     self.buffer = buffer;
                     break;
                 };
+                peer.sent += buffer.len() as u64;
                 world.checker.on_transmit(&self.name, peer, &transmit, &buffer);
                 self.send(transmit.destination, buffer, world);
             }
