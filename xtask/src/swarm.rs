@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> io::Result<Vec<u64
     let options = parse(arguments).map_err(io::Error::other)?;
     if options.log {
         let (report, log) = swarm::run_with_log(options.first);
-        println!("{log}{report}");
+        println!("{log}{}\n{report}", report.plan);
         return Ok(if report.is_success() { Vec::new() } else { vec![report.seed] });
     }
     let mut failures = Vec::new();

@@ -35,6 +35,8 @@ pub struct Report {
     pub hash: u64,
     /// Connections that were begun: more than one when the network was too bad for the first.
     pub attempts: u32,
+    /// From the healing of the network to the end of the script, in nanoseconds.
+    pub healing_nanos: u64,
     /// What went wrong, if anything did.
     pub failure: Option<String>,
 }
@@ -51,9 +53,10 @@ impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "seed {}: {:.1} s, {} events, {} datagrams, {} bytes, {} attempts, hash {:016x}",
+            "seed {}: {:.1} s ({:.1} s healed), {} events, {} datagrams, {} bytes, {} attempts, hash {:016x}",
             self.seed,
             self.virtual_nanos as f64 / 1e9,
+            self.healing_nanos as f64 / 1e9,
             self.events,
             self.datagrams,
             self.delivered,
@@ -91,9 +94,9 @@ pub fn run_once(seed: u64) -> Report {
 pub fn run_with_log(seed: u64) -> (Report, String) {
     let plan = Plan::draw(seed);
     let mut driver = Driver::new(seed, &plan);
-    driver.simulation.keep_log();
+    driver.pair.simulation.keep_log();
     let failure = driver.run().err();
-    let log = driver.simulation.recorder().log().to_owned();
+    let log = driver.pair.simulation.recorder().log().to_owned();
     (report(seed, &plan, &driver, failure), log)
 }
 
@@ -106,7 +109,7 @@ pub fn run_plan(seed: u64, plan: &Plan) -> Report {
 }
 
 fn report(seed: u64, plan: &Plan, driver: &Driver<'_>, failure: Option<String>) -> Report {
-    let simulation = &driver.simulation;
+    let simulation = &driver.pair.simulation;
     Report {
         seed,
         plan: plan.to_string(),
@@ -116,6 +119,7 @@ fn report(seed: u64, plan: &Plan, driver: &Driver<'_>, failure: Option<String>) 
         delivered: simulation.ledger().total_read(),
         hash: simulation.recorder().hash(),
         attempts: driver.attempts,
+        healing_nanos: u64::try_from(driver.took.as_nanos()).unwrap_or(u64::MAX),
         failure: failure.map(|what| format!("at {}: {what}", since(driver.start, simulation.now()))),
     }
 }

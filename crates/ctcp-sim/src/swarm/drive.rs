@@ -2,21 +2,17 @@
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
-use std::sync::Arc;
 
 use ctcp_base::Instant;
-use ctcp_netem::{Change, Schedule};
-use ctcp_proto::{
-    ClientPolicy, ConnectionError, EndpointConfig, Profile, PublicKey, SecretKey, TransportConfig,
-};
+use ctcp_netem::{Change, FULL_PACKET_BYTES, QueueLimit, Schedule};
+use ctcp_proto::{ConnectionError, Profile, TransportConfig};
 
 use super::plan::{Move, Plan};
+use crate::Stop;
 use crate::application::Application;
-use crate::link::{Direction, LinkId};
-use crate::node::host::HostConfig;
-use crate::node::{Host, NodeId};
-use crate::topology::Topology;
-use crate::{Simulation, Stop};
+use crate::link::Direction;
+use crate::node::Host;
+use crate::topology::Pair;
 
 /// The code with which the swarm closes.
 const CLOSE_CODE: u64 = 42;
@@ -29,61 +25,30 @@ const ATTEMPTS_MAX: u32 = 20;
 
 /// A plan on its way.
 pub(super) struct Driver<'a> {
-    pub(super) simulation: Simulation,
+    pub(super) pair: Pair,
     pub(super) start: Instant,
     pub(super) attempts: u32,
     plan: &'a Plan,
-    transport: TransportConfig,
-    client: NodeId,
-    server: NodeId,
-    server_key: PublicKey,
-    link: LinkId,
     moves: u64,
     healed_at: Option<Instant>,
+    /// From the healing to the end of the script.
+    pub(super) took: Duration,
 }
 
 impl<'a> Driver<'a> {
     pub(super) fn new(seed: u64, plan: &'a Plan) -> Self {
         let transport = transport(plan);
-        let (client_key, server_key) = (SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32]));
-        let public = server_key.public_key();
-        let listed = [client_key.public_key()].into_iter().collect();
-        let mut server = EndpointConfig::server(server_key, ClientPolicy::Listed(listed));
-        server.transport = transport.clone();
-        let script = Arc::new(plan.script.clone());
-        let config = |name: &str, address, endpoint| HostConfig {
-            name: name.to_owned(),
-            address,
-            endpoint,
-            script: script.clone(),
-        };
-        let mut topology = Topology::new(seed);
-        let client =
-            topology.host(config("client", client_address(0, false), EndpointConfig::client(client_key)));
-        let server = topology.host(config("server", SocketAddr::from(([192, 0, 2, 1], 4433)), server));
-        let link = topology.link("path", client, server, &plan.network.path);
-        let mut simulation = topology.build(&transport);
+        let mut pair = Pair::new(seed, &plan.network.path, &transport, &plan.script);
+        let simulation = &mut pair.simulation;
         let start = simulation.now();
         for direction in [Direction::Forward, Direction::Backward] {
-            simulation.set_schedule(link, direction, schedule(plan, start, direction));
+            simulation.set_schedule(pair.link, direction, schedule(plan, start, direction));
         }
         if plan.is_noisy {
-            simulation.add_noise(client);
-            simulation.add_noise(server);
+            simulation.add_noise(pair.client);
+            simulation.add_noise(pair.server);
         }
-        Self {
-            simulation,
-            start,
-            attempts: 0,
-            plan,
-            transport,
-            client,
-            server,
-            server_key: public,
-            link,
-            moves: 0,
-            healed_at: None,
-        }
+        Self { pair, start, attempts: 0, plan, moves: 0, healed_at: None, took: Duration::ZERO }
     }
 
     /// Everything, in order.
@@ -96,10 +61,11 @@ impl<'a> Driver<'a> {
             }
         }
         self.run_to(self.start + self.plan.heals_after)?;
-        self.healed_at = Some(self.simulation.now());
-        self.simulation.heal(self.link);
+        self.healed_at = Some(self.pair.simulation.now());
+        self.pair.simulation.heal(self.pair.link);
         let limit = self.liveness_limit();
-        self.run_to(self.simulation.now() + limit)?;
+        self.run_to(self.pair.simulation.now() + limit)?;
+        self.took = self.pair.simulation.now() - self.healed_at.unwrap_or(self.start);
         if !self.is_complete() {
             return Err(format!(
                 "not everything has arrived {limit:.1?} after the network healed: {}",
@@ -114,37 +80,34 @@ impl<'a> Driver<'a> {
         if self.attempts > ATTEMPTS_MAX {
             return Err(format!("{ATTEMPTS_MAX} attempts to connect: {}", self.state()));
         }
-        let (server, key) = (self.simulation.host(self.server).address(), self.server_key);
-        self.simulation
-            .connect(self.client, server, key, self.transport.clone())
-            .map_err(|error| format!("cannot connect: {error}"))
+        self.pair.connect().map_err(|error| format!("cannot connect: {error}"))
     }
 
     fn move_client(&mut self, change: Move) {
         self.moves += 1;
-        self.simulation.set_address(self.client, client_address(self.moves, change.changes_host));
+        self.pair.simulation.set_address(self.pair.client, client_address(self.moves, change.changes_host));
     }
 
     /// Runs until `end` or until everything is done, with a new connection whenever the network killed the last.
     fn run_to(&mut self, end: Instant) -> Result<(), String> {
         loop {
-            let (client, server) = (self.client, self.server);
-            let rest = end - self.simulation.now();
-            let stop = self.simulation.run_for(rest, |simulation| {
-                is_complete(simulation, client, server) || is_lost(simulation.host(client))
+            let (client, server) = (self.pair.client, self.pair.server);
+            let rest = end - self.pair.simulation.now();
+            let stop = self.pair.simulation.run_for(rest, |simulation| {
+                Pair::is_complete(simulation, client, server) || is_lost(simulation.host(client))
             });
             match stop {
                 Stop::Violation => return Err(self.first_violation()),
                 Stop::TimeUp => return Ok(()),
                 Stop::Silence => return Err(format!("nothing will happen any more: {}", self.state())),
-                Stop::Done if is_complete(&self.simulation, client, server) => return Ok(()),
+                Stop::Done if Pair::is_complete(&self.pair.simulation, client, server) => return Ok(()),
                 Stop::Done => self.connect_again(end)?,
             }
         }
     }
 
     fn connect_again(&mut self, end: Instant) -> Result<(), String> {
-        let host = self.simulation.host(self.client);
+        let host = self.pair.simulation.host(self.pair.client);
         let error = last_application(host).and_then(Application::closed).cloned();
         let may_be_lost = match &error {
             // A half-open connection of the server may expire before the client's first sealed packet comes.
@@ -154,8 +117,8 @@ impl<'a> Driver<'a> {
         if !may_be_lost {
             return Err(format!("the connection is lost: {error:?}; {}", self.state()));
         }
-        let pause = RETRY_PAUSE.min(end - self.simulation.now());
-        if self.simulation.run_for(pause, |_| false) == Stop::Violation {
+        let pause = RETRY_PAUSE.min(end - self.pair.simulation.now());
+        if self.pair.simulation.run_for(pause, |_| false) == Stop::Violation {
             return Err(self.first_violation());
         }
         self.connect()
@@ -163,28 +126,32 @@ impl<'a> Driver<'a> {
 
     /// The network was not whole for as long as a handshake takes.
     fn is_bad_lately(&self) -> bool {
-        let handshake = self.transport.handshake_timeout + Duration::from_secs(2);
-        self.healed_at.is_none_or(|healed| self.simulation.now() < healed + handshake)
+        let handshake = self.pair.transport.handshake_timeout + Duration::from_secs(2);
+        self.healed_at.is_none_or(|healed| self.pair.simulation.now() < healed + handshake)
     }
 
     fn is_complete(&self) -> bool {
-        is_complete(&self.simulation, self.client, self.server)
+        Pair::is_complete(&self.pair.simulation, self.pair.client, self.pair.server)
     }
 
     fn close(&mut self) -> Result<(), String> {
-        let (closing, other) =
-            if self.plan.server_closes { (self.server, self.client) } else { (self.client, self.server) };
+        let (closing, other) = if self.plan.server_closes {
+            (self.pair.server, self.pair.client)
+        } else {
+            (self.pair.client, self.pair.server)
+        };
         if self.moves > 0 && self.plan.server_closes {
             // A server learns of an idle client's new address by its next keep-alive.
-            let wait = self.transport.keep_alive.unwrap_or_default() + Duration::from_secs(2);
-            if self.simulation.run_for(wait, |_| false) == Stop::Violation {
+            let wait = self.pair.transport.keep_alive.unwrap_or_default() + Duration::from_secs(2);
+            if self.pair.simulation.run_for(wait, |_| false) == Stop::Violation {
                 return Err(self.first_violation());
             }
         }
-        self.simulation.close(closing, CLOSE_CODE, "done");
-        let limit = Duration::from_secs(5) + 20 * self.round_trip();
-        let (client, server) = (self.client, self.server);
-        let stop = self.simulation.run_for(limit, |simulation| {
+        self.pair.simulation.close(closing, CLOSE_CODE, "done");
+        // Three probe intervals, which a full queue stretches, and half-open connections that nobody needed.
+        let limit = Duration::from_secs(10) + 20 * self.round_trip() + 10 * self.queueing_time();
+        let (client, server) = (self.pair.client, self.pair.server);
+        let stop = self.pair.simulation.run_for(limit, |simulation| {
             [client, server].iter().all(|host| simulation.host(*host).endpoint().connections() == 0)
         });
         match stop {
@@ -193,7 +160,8 @@ impl<'a> Driver<'a> {
             _ => return Err(format!("not forgotten {limit:.1?} after the end: {}", self.state())),
         }
         let ends = [closing, other].map(|host| {
-            last_application(self.simulation.host(host)).and_then(|application| application.closed().cloned())
+            last_application(self.pair.simulation.host(host))
+                .and_then(|application| application.closed().cloned())
         });
         match ends {
             [Some(ConnectionError::ClosedLocally), Some(ConnectionError::ClosedByPeer(close))]
@@ -208,8 +176,23 @@ impl<'a> Driver<'a> {
     fn round_trip(&self) -> Duration {
         [Direction::Forward, Direction::Backward]
             .map(|direction| {
-                let config = self.simulation.link(self.link).way(direction).config();
+                let config = self.pair.simulation.link(self.pair.link).way(direction).config();
                 config.delay + config.jitter
+            })
+            .iter()
+            .sum()
+    }
+
+    /// How long a packet waits at most in the full queues of both ways.
+    fn queueing_time(&self) -> Duration {
+        [Direction::Forward, Direction::Backward]
+            .map(|direction| {
+                let config = self.pair.simulation.link(self.pair.link).way(direction).config();
+                match config.queue {
+                    QueueLimit::Packets(packets) => config.rate.time_to_send(packets * FULL_PACKET_BYTES),
+                    QueueLimit::Bytes(bytes) => config.rate.time_to_send(bytes),
+                    QueueLimit::Unlimited => Duration::ZERO,
+                }
             })
             .iter()
             .sum()
@@ -221,7 +204,7 @@ impl<'a> Driver<'a> {
     fn liveness_limit(&self) -> Duration {
         let script = &self.plan.script;
         let rate = [Direction::Forward, Direction::Backward]
-            .map(|direction| self.simulation.link(self.link).way(direction).config().rate)
+            .map(|direction| self.pair.simulation.link(self.pair.link).way(direction).config().rate)
             .into_iter()
             .min()
             .unwrap_or_default();
@@ -233,17 +216,17 @@ impl<'a> Driver<'a> {
     }
 
     fn first_violation(&self) -> String {
-        self.simulation.violations().next().cloned().unwrap_or_default()
+        self.pair.simulation.violations().next().cloned().unwrap_or_default()
     }
 
     /// For people.
     fn state(&self) -> String {
         let mut text = String::new();
-        for id in [self.client, self.server] {
-            let host = self.simulation.host(id);
+        for id in [self.pair.client, self.pair.server] {
+            let host = self.pair.simulation.host(id);
             let application = last_application(host).map(Application::unfinished).unwrap_or_default();
             let timeout = host.newest().and_then(|peer| peer.connection.poll_timeout());
-            let timeout = timeout.map(|(time, kind)| (time - self.simulation.now(), kind));
+            let timeout = timeout.map(|(time, kind)| (time - self.pair.simulation.now(), kind));
             text.push_str(&format!(
                 "\n  {}: {application}\n    next {timeout:?}, {:?}",
                 host.name(),
@@ -305,13 +288,4 @@ fn last_application(host: &Host) -> Option<&Application> {
 /// The client has no connection any more.
 fn is_lost(host: &Host) -> bool {
     host.peers().next().is_none()
-}
-
-/// Both sides of the newest connection have played their parts.
-fn is_complete(simulation: &Simulation, client: NodeId, server: NodeId) -> bool {
-    let parts = [client, server].map(|host| {
-        let application = simulation.host(host).newest().map(|peer| &peer.application)?;
-        application.is_complete().then(|| application.name()).flatten()
-    });
-    matches!(parts, [Some(client), Some(server)] if client == server)
 }
