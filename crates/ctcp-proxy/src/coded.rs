@@ -89,7 +89,7 @@ impl CodedConnection for ctcp::Connection {
     }
 
     fn peer(&self) -> String {
-        format!("{:?}", self.peer_key())
+        self.peer_key().to_string()
     }
 }
 
