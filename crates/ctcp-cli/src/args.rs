@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ctcp::{ProfileName, PublicKey};
+use ctcp::{Algorithm, Code, Profile, ProfileName, PublicKey, Redundancy};
 use ctcp_base::{Probability, Rate, parse_bytes, parse_duration};
 
 /// Network Coded TCP: fast connections over links that lose packets.
@@ -213,6 +213,15 @@ pub(crate) struct CommonArgs {
     /// Scheme to ask for: default, ctcp or tcp
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) profile: ProfileName,
+    /// Which packets are combined, instead of the profile's choice: block or plain
+    #[arg(long, value_name = "NAME")]
+    pub(crate) code: Option<Code>,
+    /// Congestion control instead of the profile's: default, ctcp or reno
+    #[arg(long, value_name = "NAME")]
+    pub(crate) congestion: Option<Algorithm>,
+    /// How much is sent ahead, instead of the profile's choice: feedback or from-loss
+    #[arg(long, value_name = "NAME")]
+    pub(crate) redundancy: Option<Redundancy>,
     /// Serve Prometheus metrics here, at /metrics
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) metrics: Option<SocketAddr>,
@@ -221,6 +230,19 @@ pub(crate) struct CommonArgs {
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
+}
+
+impl CommonArgs {
+    /// The profile asked for, part by part.
+    pub(crate) fn profile(&self) -> Profile {
+        let named = Profile::named(self.profile);
+        Profile {
+            code: self.code.unwrap_or(named.code),
+            congestion: self.congestion.unwrap_or(named.congestion),
+            redundancy: self.redundancy.unwrap_or(named.redundancy),
+            ..named
+        }
+    }
 }
 
 /// What is said on standard error.

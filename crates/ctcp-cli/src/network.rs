@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ctcp::{ClientConfig, Endpoint, Profile, ProfileName, TransportConfig};
+use ctcp::{ClientConfig, Endpoint, Profile, TransportConfig};
 use ctcp_proxy::counters::Counters;
-use ctcp_proxy::link::{CtcpConnector, LinkTimes, ServerAddress, ServerLink};
+use ctcp_proxy::link::{CtcpConnector, LinkState, LinkTimes, ServerAddress, ServerLink};
 
 use crate::args::RemoteArgs;
 use crate::error::CliError;
@@ -17,12 +17,8 @@ use crate::key_file;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The limits of a connection with this profile.
-pub(crate) fn transport(profile: ProfileName) -> TransportConfig {
-    TransportConfig {
-        profile: Profile::named(profile),
-        handshake_timeout: HANDSHAKE_TIMEOUT,
-        ..TransportConfig::default()
-    }
+pub(crate) fn transport(profile: Profile) -> TransportConfig {
+    TransportConfig { profile, handshake_timeout: HANDSHAKE_TIMEOUT, ..TransportConfig::default() }
 }
 
 /// The address under which others on this machine reach a socket bound to `listen`.
@@ -38,7 +34,7 @@ pub(crate) fn reachable(listen: SocketAddr) -> SocketAddr {
 /// A client's link to the server of `remote`; it begins to connect at once.
 pub(crate) fn link(
     remote: &RemoteArgs,
-    profile: ProfileName,
+    profile: Profile,
 ) -> Result<(Endpoint, ServerLink<CtcpConnector>), CliError> {
     let server: ServerAddress = remote
         .server
@@ -54,4 +50,13 @@ pub(crate) fn link(
     let connector = CtcpConnector::new(endpoint.clone(), server, remote.server_key);
     let counters = Arc::new(Counters::new("client"));
     Ok((endpoint, ServerLink::start(connector, LinkTimes::default(), counters)))
+}
+
+/// What the server granted on the link's present connection, in words.
+pub(crate) fn granted(link: &ServerLink<CtcpConnector>) -> String {
+    match &*link.state().borrow() {
+        LinkState::Connected { connection, .. } => connection.profile().map(|profile| profile.to_string()),
+        LinkState::Connecting { .. } => None,
+    }
+    .unwrap_or_else(|| "unknown".to_owned())
 }

@@ -139,46 +139,79 @@ impl Profile {
     }
 }
 
-impl ProfileName {
-    /// Every name this version has.
-    pub const ALL: [Self; 3] = [Self::Default, Self::Ctcp, Self::Tcp];
+/// Gives an enum its names on the command line: `as_str`, `ALL`, `Display` and `FromStr`.
+macro_rules! named {
+    ($type:ty, $what:literal, $($variant:path => $name:literal),+) => {
+        impl $type {
+            /// All that this version has.
+            pub const ALL: &'static [Self] = &[$($variant),+];
 
-    /// The name as a person writes it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Ctcp => "ctcp",
-            Self::Tcp => "tcp",
+            /// The name as a person writes it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $($variant => $name),+
+                }
+            }
         }
-    }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(self.as_str())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = UnknownName;
+
+            fn from_str(text: &str) -> Result<Self, UnknownName> {
+                let known = Self::ALL.iter().find(|known| known.as_str() == text);
+                known.copied().ok_or(UnknownName(concat!("unknown ", $what, ": this version has", $(" ", $name),+)))
+            }
+        }
+    };
 }
 
-impl fmt::Display for ProfileName {
+named!(ProfileName, "profile", ProfileName::Default => "default", ProfileName::Ctcp => "ctcp", ProfileName::Tcp => "tcp");
+named!(Code, "code", Code::Block => "block", Code::Plain => "plain");
+named!(Redundancy, "redundancy", Redundancy::Feedback => "feedback", Redundancy::FromLoss => "from-loss");
+named!(
+    congestion::Algorithm,
+    "congestion control",
+    congestion::Algorithm::Default => "default",
+    congestion::Algorithm::Ctcp => "ctcp",
+    congestion::Algorithm::Reno => "reno"
+);
+
+impl fmt::Display for Profile {
+    /// The name, and behind it the parts that differ from what the name stands for.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
+        let named = Self::named(self.name);
+        write!(formatter, "{}", self.name)?;
+        if self.code != named.code {
+            write!(formatter, " code={}", self.code)?;
+        }
+        if self.congestion != named.congestion {
+            write!(formatter, " congestion={}", self.congestion)?;
+        }
+        if self.redundancy != named.redundancy {
+            write!(formatter, " redundancy={}", self.redundancy)?;
+        }
+        Ok(())
     }
 }
 
-impl FromStr for ProfileName {
-    type Err = UnknownProfile;
-
-    fn from_str(text: &str) -> Result<Self, UnknownProfile> {
-        Self::ALL.into_iter().find(|name| name.as_str() == text).ok_or(UnknownProfile)
-    }
-}
-
-/// A name that is no profile of this version.
+/// A name that this version does not have; it says which there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownProfile;
+pub struct UnknownName(&'static str);
 
-impl fmt::Display for UnknownProfile {
+impl fmt::Display for UnknownName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("unknown profile: this version has default, ctcp and tcp")
+        formatter.write_str(self.0)
     }
 }
 
-impl core::error::Error for UnknownProfile {}
+impl core::error::Error for UnknownName {}
 
 #[cfg(test)]
 mod tests {
@@ -186,11 +219,18 @@ mod tests {
 
     #[test]
     fn every_profile_survives_the_handshake() {
-        for name in ProfileName::ALL {
+        for &name in ProfileName::ALL {
             let profile = Profile::named(name);
             assert_eq!(Profile::from_parameter(&profile.to_parameter()), Some(profile));
             assert_eq!(name.as_str().parse(), Ok(name));
         }
-        assert_eq!("brutal".parse::<ProfileName>(), Err(UnknownProfile));
+        let unknown = "brutal".parse::<ProfileName>().expect_err("no such profile");
+        assert_eq!(unknown.to_string(), "unknown profile: this version has default ctcp tcp");
+    }
+
+    #[test]
+    fn a_profile_says_what_differs_from_its_name() {
+        let profile = Profile { congestion: congestion::Algorithm::Reno, ..Profile::default() };
+        assert_eq!(profile.to_string(), "default congestion=reno");
     }
 }

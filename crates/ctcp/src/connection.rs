@@ -6,7 +6,7 @@ use core::task::Waker;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ctcp_proto::{ConnectionError, ConnectionStats, OpenError, PublicKey, StreamId};
+use ctcp_proto::{ConnectionError, ConnectionStats, OpenError, Profile, PublicKey, StreamId};
 use tokio::sync::Notify;
 
 use crate::Stream;
@@ -166,6 +166,12 @@ impl Connection {
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
         self.0.look(|slot| slot.connection.stats())
+    }
+
+    /// What the server granted in the handshake; `None` when the connection is over.
+    #[must_use]
+    pub fn profile(&self) -> Option<Profile> {
+        self.0.look(|slot| slot.connection.profile())
     }
 
     /// The public key by which the peer proved itself.

@@ -56,9 +56,9 @@ mod stream;
 pub use config::{ClientConfig, ServerConfig};
 pub use connection::Connection;
 pub use ctcp_proto::{
-    ClientPolicy, CloseReason, ConnectionError, ConnectionStats, EndpointStats, KeyError, Profile,
-    ProfileName, PublicKey, RttStats, SecretKey, StreamId, TransportConfig, TransportError,
-    TransportErrorCode,
+    ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, KeyError, Profile,
+    ProfileName, PublicKey, Redundancy, RttStats, SecretKey, StreamId, TransportConfig, TransportError,
+    TransportErrorCode, UnknownName, congestion::Algorithm,
 };
 pub use endpoint::Endpoint;
 pub use entropy::generate_key;

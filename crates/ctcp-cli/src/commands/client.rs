@@ -34,7 +34,8 @@ pub(crate) async fn run(args: &ClientArgs) -> Result<(), CliError> {
         listeners.push((bind(forward.listen).await?, forward));
     }
     metrics::start(args.common.metrics)?;
-    let (endpoint, link) = network::link(&args.remote, args.common.profile)?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
+    let _publisher = metrics::publish(args.common.metrics, &link);
     let proxy = ForwardProxy::new(link, ClientLimits::default());
     let mut services = JoinSet::new();
     serve(&mut services, &proxy, socks, http, listeners);

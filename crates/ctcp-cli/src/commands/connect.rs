@@ -12,7 +12,8 @@ pub(crate) async fn run(args: &ConnectArgs) -> Result<(), CliError> {
     let target: TargetAddress =
         args.target.parse().map_err(|error| CliError::usage(format!("{}: {error}", args.target)))?;
     metrics::start(args.common.metrics)?;
-    let (endpoint, link) = network::link(&args.remote, args.common.profile)?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
+    let _publisher = metrics::publish(args.common.metrics, &link);
     let proxy = ForwardProxy::new(link, ClientLimits::default());
     let joined = tokio::select! {
         joined = proxy.connect_pipes(tokio::io::stdin(), tokio::io::stdout(), &target) => joined,

@@ -15,7 +15,7 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ctcp::{ClientConfig, ClientPolicy, Endpoint, ProfileName, ServerConfig};
+use ctcp::{ClientConfig, ClientPolicy, Endpoint, Profile, ProfileName, ServerConfig};
 use ctcp_netem::{LinkConfig, LossModel, QueueLimit};
 use ctcp_proxy::client::{ClientLimits, ForwardProxy};
 use ctcp_proxy::counters::Counters;
@@ -103,7 +103,7 @@ async fn measure(
 
     let config = ClientConfig {
         bind: Some(loopback),
-        transport: network::transport(profile),
+        transport: network::transport(Profile::named(profile)),
         ..ClientConfig::new(client_key)
     };
     let client = Endpoint::client(config).map_err(|error| failed("the client", &error))?;

@@ -17,7 +17,7 @@ use crate::{metrics, network};
 struct Json<'a> {
     name: &'a str,
     file: &'a str,
-    profile: &'static str,
+    profile: &'a str,
     bytes: u64,
     resumed: u64,
     seconds: f64,
@@ -33,15 +33,17 @@ pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
         None => PathBuf::from(last_part(&args.name)?),
     };
     metrics::start(args.common.metrics)?;
-    let (endpoint, link) = network::link(&args.remote, args.common.profile)?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
+    let _publisher = metrics::publish(args.common.metrics, &link);
     let bar = Bar::new(args.json || args.common.log.quiet);
     let mut on_progress = |progress| bar.show(progress);
     let transfer = files::get(&link, &args.name, &destination, &mut on_progress);
     let outcome = until_interrupted(transfer).await;
+    let granted = network::granted(&link);
     drop(link);
     super::close(&endpoint).await;
     let (transferred, elapsed) = bar.finish(outcome)?;
-    report(args.json, &args.name, &destination, args.common.profile.as_str(), &transferred, elapsed);
+    report(args.json, &args.name, &destination, &granted, &transferred, elapsed);
     Ok(())
 }
 
@@ -52,15 +54,17 @@ pub(crate) async fn put(args: &PutArgs) -> Result<(), CliError> {
         None => last_part(&args.file.to_string_lossy())?.to_owned(),
     };
     metrics::start(args.common.metrics)?;
-    let (endpoint, link) = network::link(&args.remote, args.common.profile)?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
+    let _publisher = metrics::publish(args.common.metrics, &link);
     let bar = Bar::new(args.json || args.common.log.quiet);
     let mut on_progress = |progress| bar.show(progress);
     let transfer = files::put(&link, &args.file, &name, &mut on_progress);
     let outcome = until_interrupted(transfer).await;
+    let granted = network::granted(&link);
     drop(link);
     super::close(&endpoint).await;
     let (transferred, elapsed) = bar.finish(outcome)?;
-    report(args.json, &name, &args.file, args.common.profile.as_str(), &transferred, elapsed);
+    report(args.json, &name, &args.file, &granted, &transferred, elapsed);
     Ok(())
 }
 
@@ -93,7 +97,7 @@ fn report(
     as_json: bool,
     name: &str,
     file: &Path,
-    profile: &'static str,
+    profile: &str,
     transferred: &Transferred,
     elapsed: Duration,
 ) {
@@ -122,7 +126,10 @@ fn report(
         0 => String::new(),
         bytes => format!(", {bytes} bytes were there already"),
     };
-    println!("{name}: {} bytes in {seconds:.2} s ({rate:.1} Mbit/s), verified{resumed}", transferred.size);
+    println!(
+        "{name}: {} bytes in {seconds:.2} s ({rate:.1} Mbit/s, profile {profile}), verified{resumed}",
+        transferred.size
+    );
 }
 
 /// A progress bar on standard error, if that is a terminal.

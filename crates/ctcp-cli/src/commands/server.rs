@@ -29,7 +29,7 @@ pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
     let secret_key = key_file::read_or_make(&args.key)?;
     let public_key = secret_key.public_key();
     let config = ServerConfig {
-        transport: network::transport(args.common.profile),
+        transport: network::transport(args.common.profile()),
         pin_profile: args.pin_profile,
         ..ServerConfig::new(args.listen, secret_key, clients)
     };
