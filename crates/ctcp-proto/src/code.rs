@@ -9,7 +9,7 @@ mod receiver;
 mod sender;
 
 use crate::id::SymbolIndex;
-use crate::profile::{Code, Redundancy};
+use crate::profile::{Code, Profile};
 use crate::wire::MissingInterval;
 use block::BlockCode;
 use plain::PlainCode;
@@ -88,9 +88,11 @@ pub(crate) enum SendCode {
 }
 
 impl SendCode {
-    pub(crate) fn new(code: Code, redundancy: Redundancy, limits: CodeLimits) -> Self {
-        match code {
-            Code::Block => Self::Block(BlockCode::new(redundancy, limits)),
+    pub(crate) fn new(profile: Profile, limits: CodeLimits) -> Self {
+        match profile.code {
+            Code::Block => {
+                Self::Block(BlockCode::new(profile.redundancy, limits, profile.protects_the_tail()))
+            }
             Code::Plain => Self::Plain(PlainCode::default()),
         }
     }

@@ -177,7 +177,7 @@ impl Established {
     fn new(now: Instant, setup: Setup) -> Self {
         let Setup { role, config, own, peer, negotiated, protection, network, seed } = setup;
         let profile = negotiated.profile;
-        let code = SendCode::new(profile.code, profile.redundancy, negotiated.code);
+        let code = SendCode::new(profile, negotiated.code);
         let window = usize::try_from(negotiated.window).unwrap_or(usize::MAX);
         let symbol_size = negotiated.symbol_size_max;
         Self {

@@ -77,6 +77,13 @@ impl Profile {
         self.name == ProfileName::Ctcp
     }
 
+    /// True when the end of what the application wrote gets more packets ahead than the paper's average: nothing
+    /// else is left to send there, and a loss costs a whole round trip. The paper knows no such rule.
+    #[must_use]
+    pub fn protects_the_tail(&self) -> bool {
+        self.name != ProfileName::Ctcp
+    }
+
     /// True when packets older than 1.5 RTT leave the count of what is in flight before they are known to be lost.
     #[must_use]
     pub fn expires_old_packets(&self) -> bool {

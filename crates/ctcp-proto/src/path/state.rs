@@ -241,13 +241,16 @@ impl Path {
         self.retransmission.deadline(&self.rtt, MAX_ACK_DELAY)
     }
 
-    /// Packets sent before are no longer counted in flight: 1.5 RTT (CTCP section 4.5), and never less than what
-    /// a delayed acknowledgement or the measured variation of the round trip explain.
+    /// Packets sent before are no longer counted in flight: 1.5 RTT (CTCP section 4.5), and but for
+    /// the paper's own profile never less than what a delayed acknowledgement or the measured variation explain.
     pub(crate) fn expiry_age(&self) -> Option<Duration> {
         if !self.profile.expires_old_packets() || !self.rtt.has_sample() {
             return None;
         }
         let smoothed = self.rtt.smoothed();
+        if self.profile.acknowledges_every_packet() {
+            return Some(smoothed * 3 / 2);
+        }
         Some((smoothed * 3 / 2).max(smoothed + 4 * self.rtt.variance()) + MAX_ACK_DELAY)
     }
 
