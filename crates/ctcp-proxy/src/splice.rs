@@ -136,6 +136,9 @@ where
         if b_to_a.is_done() && (a_to_b.is_done() || options.is_over_with_b) {
             return Poll::Ready(None);
         }
+        if a_to_b.is_reading() && b_to_a.is_reading() {
+            return Poll::Pending; // both ends are being read and would say themselves that they failed
+        }
         if cut.as_mut().poll(context).is_ready() {
             return Poll::Ready(Some((End::Cut, io::ErrorKind::ConnectionAborted.into())));
         }
@@ -203,6 +206,11 @@ impl<'a> Direction<'a> {
 
     fn is_done(&self) -> bool {
         matches!(self.phase, Phase::Done)
+    }
+
+    /// Whether it waits for its reader and not for its writer.
+    fn is_reading(&self) -> bool {
+        matches!(self.phase, Phase::Copying) && self.pending.is_empty()
     }
 
     fn poll<R, W>(

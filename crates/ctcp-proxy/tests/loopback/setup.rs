@@ -1,0 +1,136 @@
+//! What the tests have in common.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ctcp::{ClientConfig, ClientPolicy, Endpoint, SecretKey, ServerConfig};
+use ctcp_proxy::client::{ClientLimits, ForwardProxy};
+use ctcp_proxy::counters::Counters;
+use ctcp_proxy::dial::Dialer;
+use ctcp_proxy::files::FileService;
+use ctcp_proxy::link::{CtcpConnector, LinkTimes, ServerAddress, ServerLink};
+use ctcp_proxy::server::{ReverseProxy, ServerLimits};
+use ctcp_proxy::target_policy::TargetPolicy;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// A test that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) async fn in_time<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.expect("this hangs")
+}
+
+pub(crate) fn localhost() -> SocketAddr {
+    SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)
+}
+
+/// A reverse proxy on a ctcp endpoint, which can be killed and started again.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) key: SecretKey,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Server {
+    /// `files`: a directory that may be read and written.
+    pub(crate) async fn start(key: SecretKey, listen: SocketAddr, files: Option<&Path>) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let config = ServerConfig::new(listen, key.clone(), ClientPolicy::Any);
+        let files = files.map(|path| FileService::open(path, true).unwrap());
+        let started = runtime.spawn(async move {
+            let endpoint = Endpoint::server(config).unwrap();
+            let address = endpoint.local_addr().unwrap();
+            let policy = TargetPolicy::new(vec!["127.0.0.0/8".parse().unwrap()], vec![]).unwrap();
+            let proxy = ReverseProxy::new(Dialer::new(policy), files, ServerLimits::default());
+            tokio::spawn(async move { proxy.serve(&endpoint).await });
+            address
+        });
+        let address = started.await.unwrap();
+        Self { address, key, runtime: Some(runtime) }
+    }
+
+    /// Ends it as a kill would: nothing is said to anybody.
+    pub(crate) fn kill(mut self) -> (SecretKey, SocketAddr) {
+        let runtime = self.runtime.take().unwrap();
+        // Waits until its tasks are gone, and with them the socket, so that the address is free.
+        std::thread::spawn(|| runtime.shutdown_timeout(Duration::from_secs(5))).join().unwrap();
+        (self.key.clone(), self.address)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+pub(crate) fn link_to(server: &Server) -> ServerLink<CtcpConnector> {
+    let config = ClientConfig { bind: Some(localhost()), ..ClientConfig::new(ctcp::generate_key().unwrap()) };
+    let address: ServerAddress = server.address.to_string().parse().unwrap();
+    let connector = CtcpConnector::new(Endpoint::client(config).unwrap(), address, server.key.public_key());
+    ServerLink::start(connector, LinkTimes::default(), Arc::new(Counters::new("client")))
+}
+
+/// A forward proxy that serves SOCKS5.
+pub(crate) struct Client {
+    pub(crate) socks5: SocketAddr,
+    task: JoinHandle<()>,
+}
+
+impl Client {
+    pub(crate) async fn start(server: &Server) -> Self {
+        let proxy = ForwardProxy::new(link_to(server), ClientLimits::default());
+        let listener = TcpListener::bind(localhost()).await.unwrap();
+        let socks5 = listener.local_addr().unwrap();
+        let task = tokio::spawn(async move { proxy.serve_socks5(listener).await });
+        Self { socks5, task }
+    }
+
+    /// A connection to the target through the proxy, and the code of the SOCKS5 reply.
+    pub(crate) async fn open(&self, target: SocketAddr) -> (TcpStream, u8) {
+        let mut stream = TcpStream::connect(self.socks5).await.unwrap();
+        let SocketAddr::V4(target) = target else { panic!("IPv4 here") };
+        let [high, low] = target.port().to_be_bytes();
+        let request = [&[5, 1, 0, 5, 1, 0, 1][..], &target.ip().octets(), &[high, low]].concat();
+        stream.write_all(&request).await.unwrap();
+        let mut reply = [0; 12];
+        stream.read_exact(&mut reply).await.unwrap();
+        (stream, reply[3])
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A target that answers 4 bytes of a number with so many bytes that follow from it, and goes on reading.
+pub(crate) async fn source() -> SocketAddr {
+    let listener = TcpListener::bind(localhost()).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                while let Ok(size) = stream.read_u32().await {
+                    if stream.write_all(&content(size as usize)).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// Bytes that show where they belong.
+pub(crate) fn content(size: usize) -> Vec<u8> {
+    (0..size).map(|i| ((i ^ size).wrapping_mul(2_654_435_761) >> 9) as u8).collect()
+}
