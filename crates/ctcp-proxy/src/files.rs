@@ -76,5 +76,6 @@ fn hash_of(context: &ring::digest::Context) -> Hash {
     hash
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
