@@ -79,7 +79,10 @@ impl Controller for Reno {
     }
 
     fn on_timeout(&mut self, timed_out: &TimedOut) {
-        self.threshold = (self.window * BACK_OFF).max(WINDOW_MIN);
+        // RFC 5681 3.1: a second time-out in a row says nothing new of the path, and must not take the threshold down.
+        if self.window > LOSS_WINDOW {
+            self.threshold = (self.window * BACK_OFF).max(WINDOW_MIN);
+        }
         self.window = LOSS_WINDOW;
         self.backed_off.begin(timed_out.largest_sent);
         self.is_recovering = false;
@@ -108,5 +111,28 @@ impl Controller for Reno {
 
     fn name(&self) -> &'static str {
         "reno"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PacketNumber;
+    use crate::recovery::rtt::{INITIAL_RTT, RttEstimator};
+    use ctcp_base::Instant;
+
+    #[test]
+    fn time_outs_in_a_row_leave_the_threshold_of_the_first() {
+        let mut reno = Reno { window: 40.0, ..Reno::new(1200) };
+        let timed_out = TimedOut {
+            now: Instant::ZERO,
+            in_flight: 40,
+            largest_sent: PacketNumber(40),
+            rtt: RttEstimator::new(INITIAL_RTT).view(Instant::ZERO),
+        };
+        for _ in 0..3 {
+            reno.on_timeout(&timed_out);
+            assert_eq!((reno.window, reno.threshold), (1.0, 20.0));
+        }
     }
 }

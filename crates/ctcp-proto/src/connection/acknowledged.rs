@@ -88,6 +88,7 @@ impl Established {
             self.on_packet_lost(now, packet);
         }
         self.path.lost_scratch = lost;
+        self.path.retransmission.on_lost(self.path.sent.has_ack_eliciting_outstanding());
     }
 
     fn on_packet_lost(&mut self, now: Instant, lost: LostPacket<Contents>) {

@@ -83,12 +83,14 @@ pub(crate) struct RetransmissionTimeout {
     gamma: u32,
     /// The later of the last ACK (`time_lastack`) and the moment from which we wait for one.
     waiting_since: Option<Instant>,
+    /// Time-outs since the last ACK.
+    backoff: u32,
 }
 
 impl RetransmissionTimeout {
     /// A time-out of `gamma` round trips, at least one.
     pub(crate) fn new(gamma: u32) -> Self {
-        Self { gamma: gamma.max(1), waiting_since: None }
+        Self { gamma: gamma.max(1), waiting_since: None, backoff: 0 }
     }
 
     /// An ack-eliciting packet left. Departure from the paper: there the clock runs from the last ACK even when
@@ -100,18 +102,26 @@ impl RetransmissionTimeout {
     /// An ACK arrived; `is_outstanding`: ack-eliciting packets are still under way.
     pub(crate) fn on_ack(&mut self, now: Instant, is_outstanding: bool) {
         self.waiting_since = is_outstanding.then_some(now);
+        self.backoff = 0;
+    }
+
+    /// Packets were declared lost. When no other is under way, no answer is due.
+    pub(crate) fn on_lost(&mut self, is_outstanding: bool) {
+        self.waiting_since = self.waiting_since.filter(|_| is_outstanding);
     }
 
     /// When the path counts as timed out; `None` while no answer is due. Never before the peer was obliged to
     /// answer, which on paths shorter than the acknowledgement delay is later than `gamma` round trips.
     pub(crate) fn deadline(&self, rtt: &RttEstimator, max_ack_delay: Duration) -> Option<Instant> {
         let interval = (rtt.smoothed() * self.gamma).max(probe_base(rtt, max_ack_delay));
-        self.waiting_since.map(|since| since + interval)
+        self.waiting_since.map(|since| since + interval.saturating_mul(1 << self.backoff))
     }
 
-    /// The deadline passed: the controller and the loss average are reset, and the wait begins again.
+    /// The deadline passed: the controller and the loss average are reset, and the wait begins again, twice as long
+    /// (RFC 6298 5.5): on a path of a millisecond that died, nobody wants to hear of it a hundred times a second.
     pub(crate) fn on_timeout(&mut self, now: Instant) {
         self.waiting_since = Some(now);
+        self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
     }
 }
 
@@ -167,6 +177,30 @@ mod tests {
         timeout.on_ack(Instant::from_millis(1_020), true);
         assert_eq!(timeout.deadline(&rtt, ACK_DELAY), Some(Instant::from_millis(1_100)));
         timeout.on_ack(Instant::from_millis(1_030), false);
+        assert_eq!(timeout.deadline(&rtt, ACK_DELAY), None);
+    }
+
+    #[test]
+    fn a_path_that_stays_dead_times_out_ever_more_rarely() {
+        let rtt = measured(20);
+        let mut timeout = RetransmissionTimeout::new(GAMMA);
+        timeout.on_sent(Instant::ZERO);
+        for millis in [80, 240, 560] {
+            assert_eq!(timeout.deadline(&rtt, ACK_DELAY), Some(Instant::from_millis(millis)));
+            timeout.on_timeout(Instant::from_millis(millis));
+        }
+        timeout.on_ack(Instant::from_millis(1_000), true);
+        assert_eq!(timeout.deadline(&rtt, ACK_DELAY), Some(Instant::from_millis(1_080)));
+    }
+
+    #[test]
+    fn no_retransmission_time_out_runs_when_all_that_was_under_way_is_lost() {
+        let rtt = measured(20);
+        let mut timeout = RetransmissionTimeout::new(GAMMA);
+        timeout.on_sent(Instant::from_millis(1_000));
+        timeout.on_lost(true);
+        assert_eq!(timeout.deadline(&rtt, ACK_DELAY), Some(Instant::from_millis(1_080)));
+        timeout.on_lost(false);
         assert_eq!(timeout.deadline(&rtt, ACK_DELAY), None);
     }
 
