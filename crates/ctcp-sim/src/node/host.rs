@@ -54,7 +54,7 @@ impl Peer {
 pub struct HostCounts {
     /// Times a deadline woke it.
     pub wakes: u64,
-    /// Of these, those at which nothing came of it.
+    /// Of these, those that a connection asked for and that came to nothing.
     pub idle_wakes: u64,
     /// Datagrams sent.
     pub sent: u64,
@@ -237,6 +237,7 @@ impl Host {
         let now = world.now;
         let before = self.activity();
         let mut kinds = Vec::new();
+        let mut is_for_application = false;
         self.endpoint.handle_timeout(now);
         for handle in self.handles() {
             let Some(peer) = self.peers.get_mut(&handle) else { continue };
@@ -246,12 +247,13 @@ impl Host {
                 kinds.push(kind);
                 peer.connection.handle_timeout(now);
             }
+            is_for_application |= application_is_due;
             if due.is_some() || application_is_due {
                 self.drain(handle, world);
             }
         }
         self.counts.wakes += 1;
-        self.counts.idle_wakes += u64::from(self.activity() == before);
+        self.counts.idle_wakes += u64::from(self.activity() == before && !is_for_application);
         kinds
     }
 

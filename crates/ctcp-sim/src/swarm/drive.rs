@@ -23,6 +23,13 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// More attempts than a network that heals after 20 s can need.
 const ATTEMPTS_MAX: u32 = 20;
 
+/// Wake-ups of a host that came to nothing: so many for a datagram sent or received, as one that was sent may expire,
+/// be declared lost and time out ..
+const IDLE_WAKES_A_DATAGRAM: u64 = 1;
+
+/// .. and so many in a second of silence, for time-outs that back off.
+const IDLE_WAKES_A_SECOND: u64 = 5;
+
 /// A plan on its way.
 pub(super) struct Driver<'a> {
     pub(super) pair: Pair,
@@ -72,7 +79,23 @@ impl<'a> Driver<'a> {
                 self.state()
             ));
         }
-        self.close()
+        self.close()?;
+        self.check_wakes()
+    }
+
+    /// Deadlines that lead to nothing cost a real machine its battery.
+    fn check_wakes(&self) -> Result<(), String> {
+        let seconds = (self.pair.simulation.now() - self.start).as_secs();
+        for id in [self.pair.client, self.pair.server] {
+            let host = self.pair.simulation.host(id);
+            let counts = host.counts();
+            let most =
+                IDLE_WAKES_A_DATAGRAM * (counts.sent + counts.received) + IDLE_WAKES_A_SECOND * (seconds + 1);
+            if counts.idle_wakes > most {
+                return Err(format!("{} was woken for nothing too often: {counts:?}", host.name()));
+            }
+        }
+        Ok(())
     }
 
     fn connect(&mut self) -> Result<(), String> {
