@@ -13,6 +13,8 @@
 //! So a coefficient is zero with probability (15 - density) / 16 and otherwise uniform over 1..=255; with
 //! density 15 none is zero. The sequence for a longer range begins with that of a shorter one under
 //! the same key and density.
+//!
+//! Requirement: C2
 
 mod tinymt32;
 
@@ -54,6 +56,7 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
+    // Requirement: C2
     #[test]
     fn density_15_gives_the_bytes_of_rfc_8681_appendix_a() {
         // None of the first 50 values of rand256 for seed 1 is zero, so they are the coefficients.

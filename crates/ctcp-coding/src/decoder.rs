@@ -18,6 +18,8 @@
 //! Invariants: a row's pivot column is zero in all other rows; columns of known symbols are zero in
 //! all rows; there are as many equations as rows, and the rows' transforms to them are a
 //! nonsingular matrix; `floor <= oldest undelivered <= oldest undecoded <= known end <= limit`.
+//!
+//! Requirement: C6
 
 mod intervals;
 mod rows;

@@ -87,6 +87,8 @@ impl Encoder {
     ///
     /// The combination is as long as the longest symbol of the range, less the zeros at its end,
     /// which the receiver restores. It may be empty.
+    ///
+    /// Requirement: C2
     pub fn combine(
         &self,
         range: SymbolRange,

@@ -65,6 +65,7 @@ mod tests {
         sent - block
     }
 
+    // Requirement: C5
     #[test]
     fn a_block_gets_the_n_of_equation_7() {
         for (loss, expected) in [(0.0, 0), (0.01, 0), (0.05, 1), (0.10, 3), (0.20, 8)] {

@@ -29,6 +29,7 @@ fn repair(encoder: &Encoder, range: SymbolRange, key: u16, density: u8) -> (Vec<
     (row, payload)
 }
 
+// Requirement: C6, U4
 #[test]
 fn an_uncoded_symbol_is_handed_out_at_once_even_when_older_ones_are_missing() {
     let mut decoder = decoder(8);
@@ -124,6 +125,7 @@ fn zero_coefficients_are_redundant_and_a_single_one_is_a_symbol() {
     assert_eq!(decoder.equations(), 0);
 }
 
+// Requirement: C2, C6
 #[test]
 fn a_systematic_block_with_any_losses_decodes_from_as_many_combinations() {
     let mut random = TestRandom::new(11);

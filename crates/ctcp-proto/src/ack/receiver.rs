@@ -3,6 +3,8 @@
 //! An ACK is due with every second packet that asks for one, after the acknowledgement delay, and at once when a
 //! number is missing or a gap is filled: the sender's loss detection lives on it. Profile `ctcp` acknowledges
 //! each packet, as the paper's receiver does.
+//!
+//! Requirement: C6
 
 use core::time::Duration;
 

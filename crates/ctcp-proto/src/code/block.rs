@@ -12,7 +12,7 @@
 //! interval ("it is not difficult to piggy-back more information on the ACKs", section 4.5), so every block is judged
 //! by what it really misses.
 //!
-//! Requirement: C1, C2, C5
+//! Requirement: C1, C2, C5, U4
 
 use std::collections::VecDeque;
 

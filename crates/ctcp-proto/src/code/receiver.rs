@@ -1,5 +1,7 @@
 //! The receiving half of the symbol space: one decoder for combinations of any kind, and what the acknowledgement
 //! tells of it.
+//!
+//! Requirement: C6, U4
 
 use ctcp_coding::{Arrival, DecodeError, Decoder, DecoderConfig, MissingInterval, SymbolRange, coefficients};
 

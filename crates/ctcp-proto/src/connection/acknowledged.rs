@@ -1,6 +1,8 @@
 //! What an acknowledgement sets in motion: round-trip time, loss, congestion control, the code and the streams.
 //!
 //! The order is the paper's Algorithm 1, then 2, then the block bookkeeping of Algorithm 3.
+//!
+//! Requirement: C3
 
 use ctcp_base::Instant;
 
@@ -110,6 +112,8 @@ impl Established {
     }
 
     /// Packets older than 1.5 RTT are not counted in flight any more (CTCP section 4.5).
+    ///
+    /// Requirement: C5
     pub(super) fn expire_old_packets(&mut self, now: Instant) {
         let Some(age) = self.path.expiry_age() else { return };
         let before = now.saturating_back(age);

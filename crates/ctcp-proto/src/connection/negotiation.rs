@@ -82,6 +82,8 @@ pub(crate) fn server_parameters(
 }
 
 /// What holds for the side that said `own` and heard `peer`; `answer` is the server's of the two.
+///
+/// Requirement: C1
 pub(crate) fn negotiate(
     own: &Parameters,
     peer: &Parameters,

@@ -9,6 +9,8 @@
 //!
 //! Invariants: a packet number of a path is never sealed twice; the sending phase is the receiving phase or the one
 //! after it; nothing of a packet is believed before it opened.
+//!
+//! Requirement: U9
 
 mod header;
 mod phase;

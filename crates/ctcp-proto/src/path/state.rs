@@ -243,6 +243,8 @@ impl Path {
 
     /// Packets sent before are no longer counted in flight: 1.5 RTT (CTCP section 4.5), and but for
     /// the paper's own profile never less than what a delayed acknowledgement or the measured variation explain.
+    ///
+    /// Requirement: C5
     pub(crate) fn expiry_age(&self) -> Option<Duration> {
         if !self.profile.expires_old_packets() || !self.rtt.has_sample() {
             return None;

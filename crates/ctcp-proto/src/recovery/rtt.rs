@@ -4,6 +4,8 @@
 //! Why so many: the paper's back-off `RTTmin / RTT` (CTCP 4.3) is starved by noise in RTT and poisoned by a
 //! RTTmin that belongs to a route long gone. `minimum` therefore slides over ten seconds, and `standing` is
 //! the minimum of about the last round trip: a queue lifts every sample of a round, a late wake-up only some.
+//!
+//! Requirement: C3
 
 use core::time::Duration;
 

@@ -166,6 +166,7 @@ mod tests {
         assert_eq!(probe.interval(&rtt, ACK_DELAY), first);
     }
 
+    // Requirement: C4
     #[test]
     fn the_retransmission_time_out_is_gamma_round_trips_after_the_last_ack() {
         let rtt = measured(20);

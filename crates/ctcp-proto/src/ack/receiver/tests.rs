@@ -43,6 +43,7 @@ fn packets_that_ask_for_nothing_make_no_ack_due() {
     assert_eq!(acks.ranges().len(), 100);
 }
 
+// Requirement: C6
 #[test]
 fn profile_ctcp_acknowledges_each_packet() {
     let mut acks = AckScheduler::new(MAX_ACK_DELAY, true);

@@ -21,6 +21,7 @@ fn all_missing_from(oldest: SymbolIndex, known_end: SymbolIndex) -> Vec<MissingI
     vec![MissingInterval { first: oldest, end: known_end, missing: known_end - oldest }]
 }
 
+// Requirement: C2, C5
 #[test]
 fn symbols_come_uncoded_first_then_the_repair_that_the_loss_asks_for() {
     let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, true);
@@ -35,6 +36,7 @@ fn symbols_come_uncoded_first_then_the_repair_that_the_loss_asks_for() {
     assert_eq!(sent[40], Choice::NewSymbol, "the next block begins when the first has enough in flight");
 }
 
+// Requirement: C1, C5
 #[test]
 fn a_link_without_loss_gets_no_repair() {
     let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, true);
@@ -44,6 +46,7 @@ fn a_link_without_loss_gets_no_repair() {
     assert_eq!(code.choose(&IDLE), None);
 }
 
+// Requirement: C5, U4
 #[test]
 fn a_loss_is_repaired_once_and_before_new_symbols() {
     let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, true);
@@ -75,6 +78,7 @@ fn a_loss_is_repaired_once_and_before_new_symbols() {
     assert_eq!(third, Choice::NewSymbol);
 }
 
+// Requirement: C5
 #[test]
 fn a_run_of_losses_over_a_border_counts_for_both_blocks() {
     let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, true);
@@ -100,6 +104,7 @@ fn a_run_of_losses_over_a_border_counts_for_both_blocks() {
     );
 }
 
+// Requirement: C1
 #[test]
 fn a_decoded_block_is_freed_and_makes_room() {
     let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, true);

@@ -180,6 +180,7 @@ fn what_one_side_seals_the_other_opens() {
     }
 }
 
+// Requirement: U9
 #[test]
 fn every_changed_bit_is_refused() {
     for suite in Suite::ALL {

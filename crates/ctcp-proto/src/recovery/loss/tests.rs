@@ -61,6 +61,7 @@ fn a_time_out_that_proved_wrong_is_no_reordering() {
     assert_eq!(detector.thresholds(Instant::ZERO, &rtt(80)).packets, 3);
 }
 
+// Requirement: C3
 #[test]
 fn terms_one_by_one_are_the_papers_closed_form() {
     let (mu, start) = (0.05, 0.2);
@@ -106,6 +107,7 @@ fn a_spurious_loss_is_taken_out_to_the_digit() {
     assert!((corrected.value() - run(Some(2)).value()).abs() < 1e-12);
 }
 
+// Requirement: C3
 #[test]
 fn a_time_out_sets_the_average_back_to_its_start() {
     let mut average = LossAverage::new(0.03, MU);

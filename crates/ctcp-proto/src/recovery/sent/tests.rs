@@ -130,6 +130,7 @@ fn a_lost_packet_is_forgotten_after_a_while_and_its_late_ack_ignored() {
     assert_eq!(ledger.next_number(), PacketNumber(10));
 }
 
+// Requirement: C5
 #[test]
 fn each_packet_expires_once_and_its_fate_says_that_it_had() {
     let mut ledger = ledger(4);
