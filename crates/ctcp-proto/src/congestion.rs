@@ -18,6 +18,8 @@ use ctcp_base::Instant;
 pub use crate::recovery::rtt::RttView;
 
 mod ctcp;
+#[cfg(test)]
+mod model;
 mod reno;
 mod round;
 mod steady;
@@ -42,6 +44,8 @@ pub struct Sent {
     pub size: u64,
     /// Packets in flight, with it.
     pub in_flight: u64,
+    /// Round-trip times; before the first sample the initial guess.
+    pub rtt: RttView,
     /// Nothing more was there to send though the window had room.
     pub is_app_limited: bool,
 }

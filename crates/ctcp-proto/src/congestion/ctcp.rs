@@ -95,7 +95,9 @@ impl Ctcp {
 }
 
 impl Controller for Ctcp {
-    fn on_sent(&mut self, _sent: &Sent) {}
+    fn on_sent(&mut self, sent: &Sent) {
+        self.rtt.get_or_insert(sent.rtt);
+    }
 
     fn on_ack(&mut self, acked: &Acked) {
         self.rtt = Some(acked.rtt);

@@ -54,7 +54,9 @@ impl Reno {
 }
 
 impl Controller for Reno {
-    fn on_sent(&mut self, _sent: &Sent) {}
+    fn on_sent(&mut self, sent: &Sent) {
+        self.rtt.get_or_insert(sent.rtt);
+    }
 
     fn on_ack(&mut self, acked: &Acked) {
         self.rtt = Some(acked.rtt);

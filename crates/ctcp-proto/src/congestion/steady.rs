@@ -1,32 +1,196 @@
-//! Our default: the paper's back-off `RTTmin / RTT`, made robust against noise and quick to fill a link.
+//! Our default: the paper's idea (back off by `RTTmin / RTT`, CTCP section 4.3) carried to where its letter fails.
+//!
+//! Algorithm 2 is starved by a millisecond of noise in RTT, fills every queue until it overflows, takes minutes
+//! to fill a long fat link, and counts lost packets against its window. What is kept is its heart: loss alone
+//! is no reason to slow down, a queue is. What is changed:
+//!
+//! - The queue is read off the *smallest* RTT of a round trip: a queue lifts every sample, a late wake-up some.
+//! - A back-off leaves a small target queue: `(base + target / 2) / RTT`. It happens when the queue exceeds the
+//!   target, not when a packet is lost, so on a link of our own the queue never fills.
+//! - Growth doubles from round trip to round trip while the queue is low, up to an eighth of the window.
+//! - The window is counted in packets that arrive; as many more are in flight as the path loses by itself, which
+//!   [`LossOrigin`] keeps apart from the loss we cause.
+//! - `RTTmin` slides over ten seconds. So that a queue of ours never passes for the path, we yield for a round trip
+//!   when none was seen empty for five seconds.
+//!
+//! ```text
+//!              queue seen, or full without queue            time-out: from the beginning
+//!   SlowStart ----------------------------------> Hold <---------------------------------
+//!                                                 |  ^
+//!              four back-offs and still a queue:  |  | the queue is gone
+//!              it is somebody else's              v  |
+//!                                               Compete: one packet a round trip more,
+//!                                                        back off at loss, as TCP does
+//! ```
+//!
+//! In both directions a back-off is an experiment: a queue that does not react to it at all is no queue but a longer
+//! path, and becomes the new base.
 
 use core::time::Duration;
 
+use ctcp_base::Instant;
+
 use super::round::{Plateau, Round};
 use super::{Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate};
+use crate::PacketNumber;
 use crate::recovery::rtt::RttView;
 
-/// Packets of the initial window; they leave paced, not in a burst.
+mod loss_origin;
+
+use loss_origin::{Fate, LossOrigin, Verdict};
+
+/// Packets of the initial window; they leave paced, not in a burst. 46 KB: most small answers need no second round trip.
 const INITIAL_WINDOW: f64 = 32.0;
 
-const SLOW_START_QUEUE_MIN: Duration = Duration::from_millis(4);
+/// Slow start ends at a queue of an eighth of the path, as HyStart++ (RFC 9406) says, but not for a sleepy scheduler's
+/// sake. (It has 4 ms there. Two are enough for the minimum of eight samples, and short queues are found in time.)
+const SLOW_START_QUEUE_MIN: Duration = Duration::from_millis(2);
+
+/// How many samples of a round trip slow start wants to have seen.
+const SLOW_START_SAMPLES: u32 = 8;
+
+/// The pacer runs ahead of the window, which is the limit.
 const PACING_GAIN: f64 = 1.15;
+
+/// In slow start the window doubles within the round trip.
 const PACING_GAIN_SLOW_START: f64 = 2.0;
 
-/// The most packets in flight for one that arrives: beyond 75 % loss a path is no path.
-const COMPENSATION_MAX: f64 = 4.0;
+/// The smallest target, below which noise is taken for a queue.
+const TARGET_MIN: Duration = Duration::from_millis(1);
+
+/// How long the target is halved after loss that was ours. (A smaller part of it would be starved by noise.)
+const CAREFUL: Duration = Duration::from_secs(5);
+
+/// The target in packets, and in deviations of the number of arrivals in a round trip: what it takes to keep a link
+/// busy through bad luck.
+const TARGET_PACKETS: f64 = 2.0;
+const TARGET_DEVIATIONS: f64 = 2.0;
+
+/// How much more than the target the window may hold, measured by the delivery rate, in targets and in packets (an
+/// ACK stands for two).
+const CAP_TARGETS: f64 = 1.5;
+const CAP_PACKETS: f64 = 2.5;
+
+/// After so many back-offs in a row the queue is somebody else's.
+const BACK_OFFS_MAX: u32 = 4;
+
+/// A queue within a quarter of what it was before the back-off did not react,
+const UNMOVED: core::ops::Range<f64> = 0.8..1.25;
+
+/// and twice is no accident.
+const UNMOVED_MAX: u32 = 2;
+
+/// While yielding, this share of what the link delivers is in flight.
+const YIELD: f64 = 0.8;
+
+/// Half of the window over which the minimum slides: it contains at least one yielding.
+const YIELD_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How long to compete at least, doubled each time: a competitor is seldom gone at once.
+const COMPETE_MIN: Duration = Duration::from_secs(1);
+const COMPETE_MAX: Duration = Duration::from_secs(8);
+
+/// The bounds of a back-off at loss: no harder than Reno, and at an overflowing queue no softer than Cubic (RFC 9438).
+const BACK_OFF_HARDEST: f64 = 0.5;
+const BACK_OFF_OVERFLOW: f64 = 0.7;
+
+/// A loss at this share of the longest queue ever seen is an overflow.
+const OVERFLOW_AT: f64 = 0.7;
+
+/// The back-off at a congestion mark (RFC 8511).
+const BACK_OFF_MARK: f64 = 0.8;
+
+/// What happened since the round trip began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    lowest: Option<Duration>,
+    highest: Duration,
+    acked: u32,
+    lost: u32,
+}
+
+impl Tally {
+    fn on_sample(&mut self, sample: Duration) {
+        self.lowest = Some(self.lowest.map_or(sample, |lowest| lowest.min(sample)));
+        self.highest = self.highest.max(sample);
+        self.acked += 1;
+    }
+
+    /// The share of packets lost; `None` for too few to say.
+    fn loss(&self) -> Option<f64> {
+        let all = self.acked + self.lost;
+        (all >= 2 * SLOW_START_SAMPLES).then(|| f64::from(self.lost) / f64::from(all))
+    }
+}
+
+/// Looking for the capacity.
+#[derive(Clone, Copy, Debug, Default)]
+struct SlowStart {
+    plateau: Plateau,
+    /// The smallest loss of a round trip without a queue: the path's own.
+    least_loss: Option<f64>,
+    acked_before: u32,
+}
+
+/// Keeping the queue at its target.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    /// Packets a round trip.
+    growth: f64,
+    /// The last change is not seen yet: it takes a round trip to act and one to be measured.
+    is_settling: bool,
+    back_offs: u32,
+    /// Before the first of them.
+    tokens_before: f64,
+    queue_before: Duration,
+    unmoved: u32,
+}
+
+impl Hold {
+    fn new() -> Self {
+        Self {
+            growth: 1.0,
+            is_settling: false,
+            back_offs: 0,
+            tokens_before: 0.0,
+            queue_before: Duration::ZERO,
+            unmoved: 0,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Mode {
+    SlowStart(SlowStart),
+    Hold(Hold),
+    Compete { until: Instant },
+}
 
 /// The default controller.
 #[derive(Debug)]
 pub(super) struct Steady {
+    /// Packets that arrive in a round trip.
     tokens: f64,
-    is_slow_start: bool,
-    loss_average: f64,
+    mode: Mode,
+    origin: LossOrigin,
+    round: Round,
+    tally: Tally,
     backed_off: Round,
-    plateau: Plateau,
     is_recovering: bool,
-    datagram: u64,
+    /// The path became longer than RTTmin says.
+    longer_base: Option<Duration>,
+    /// The longest queue ever seen.
+    highest_queue: Duration,
+    /// The queue is shorter than the target: half of it will do until then.
+    careful_until: Option<Instant>,
+    /// Round trips for which we yield; `None`: we do not.
+    yielding: Option<u32>,
+    /// When a round trip last saw the queue nearly empty.
+    empty_at: Option<Instant>,
+    compete_for: Duration,
     rtt: Option<RttView>,
+    rate: Option<f64>,
+    datagram: u64,
 }
 
 impl Steady {
@@ -34,68 +198,281 @@ impl Steady {
     pub(super) fn new(datagram: u64) -> Self {
         Self {
             tokens: INITIAL_WINDOW,
-            is_slow_start: true,
-            loss_average: 0.0,
+            mode: Mode::SlowStart(SlowStart::default()),
+            origin: LossOrigin::default(),
+            round: Round::default(),
+            tally: Tally::default(),
             backed_off: Round::default(),
-            plateau: Plateau::default(),
             is_recovering: false,
-            datagram,
+            longer_base: None,
+            highest_queue: Duration::ZERO,
+            careful_until: None,
+            yielding: None,
+            empty_at: None,
+            compete_for: COMPETE_MIN,
             rtt: None,
+            rate: None,
+            datagram,
         }
     }
 
-    fn target(&self, rtt: &RttView) -> Duration {
-        let packet = Duration::from_secs_f64(2.0 * rtt.minimum.as_secs_f64() / self.tokens.max(1.0));
-        packet.max(rtt.minimum / 10)
+    /// The round trip of the empty path.
+    fn base(&self, rtt: &RttView) -> Duration {
+        self.longer_base.map_or(rtt.minimum, |base| base.max(rtt.minimum))
     }
 
-    fn back_off(&mut self, rtt: &RttView, largest_sent: crate::PacketNumber) {
-        let wanted = rtt.minimum + self.target(rtt);
-        let beta = wanted.as_secs_f64() / rtt.standing.as_secs_f64().max(1e-6);
-        self.tokens = (self.tokens * beta.min(1.0)).max(WINDOW_MIN);
-        self.backed_off.begin(largest_sent);
-        self.is_recovering = true;
+    /// The queue we want: enough to keep the link busy through noise and luck, a tenth of the path at least, and never
+    /// more than half of what the queue has room for.
+    fn target(&self, rtt: &RttView) -> Duration {
+        let base = self.base(rtt);
+        let deviation = (self.tokens * self.origin.innocent(self.tokens)).sqrt();
+        let share = (TARGET_PACKETS + TARGET_DEVIATIONS * deviation) / self.tokens.max(1.0);
+        let noise = rtt.variance.min(base / 4);
+        let wanted = base.mul_f64(share).max(base / 10).max(TARGET_MIN) + noise;
+        let bearable = if self.careful_until.is_some() { wanted / 2 } else { wanted };
+        bearable.min(self.highest_queue / 2)
+    }
+
+    /// What the link delivers in `time`, in packets.
+    fn delivered_in(&self, time: Duration) -> Option<f64> {
+        self.rate.map(|rate| rate * time.as_secs_f64() / self.datagram.max(1) as f64)
+    }
+
+    fn is_yielding(&self) -> bool {
+        self.yielding.is_some()
+    }
+
+    fn on_fate(&mut self, fate: Fate) {
+        match self.origin.on_fate(fate) {
+            // The queue overflowed below the target, or there is none: ask for less of it.
+            Some(Verdict::Ours) => {
+                self.careful_until = Some(fate.now + CAREFUL);
+                let delivered = self.rtt.and_then(|rtt| self.delivered_in(self.base(&rtt)));
+                self.tokens = self.tokens.min(delivered.unwrap_or(self.tokens)).max(WINDOW_MIN);
+                if let Mode::Hold(hold) = &mut self.mode {
+                    hold.growth = 1.0;
+                }
+            }
+            Some(Verdict::Innocent) => self.careful_until = None,
+            None => {}
+        }
+    }
+
+    /// A round trip is over.
+    fn on_round(&mut self, acked: &Acked) {
+        let tally = core::mem::take(&mut self.tally);
+        self.round.begin(acked.largest_sent);
+        let Some(lowest) = tally.lowest else { return };
+        if self.longer_base.is_some_and(|base| lowest < base) {
+            self.longer_base = None;
+        }
+        if self.careful_until.is_some_and(|until| acked.now > until) {
+            self.careful_until = None;
+        }
+        let queue = lowest.saturating_sub(self.base(&acked.rtt));
+        let target = self.target(&acked.rtt);
+        self.consider_yielding(acked, queue < target / 8);
+        match self.mode {
+            Mode::SlowStart(start) => self.on_slow_start_round(acked, start, tally),
+            Mode::Hold(hold) if !self.is_yielding() => self.on_hold_round(acked, hold, queue),
+            Mode::Compete { until } if queue < target && acked.now > until => {
+                self.mode = Mode::Hold(Hold::new());
+            }
+            Mode::Hold(_) | Mode::Compete { .. } => {}
+        }
+    }
+
+    /// Begins and ends yielding: it shows the empty path, and which loss is ours.
+    fn consider_yielding(&mut self, acked: &Acked, is_empty: bool) {
+        let empty_at = *self.empty_at.get_or_insert(acked.now);
+        if is_empty {
+            self.empty_at = Some(acked.now);
+        }
+        match self.yielding {
+            Some(rounds) if rounds == 0 || !self.origin.has_enough(acked.largest_sent) => {
+                self.yielding = Some(rounds + 1);
+            }
+            Some(_) => {
+                self.origin.stop_sending(acked.largest_sent);
+                self.yielding = None;
+                self.empty_at = Some(acked.now);
+                if let Mode::Hold(hold) = &mut self.mode {
+                    hold.is_settling = true;
+                }
+            }
+            None if matches!(self.mode, Mode::SlowStart(_)) => {}
+            None if self.origin.is_suspicious(acked.now, self.tokens) => {
+                self.origin.begin(acked.largest_sent, self.tokens);
+                self.yielding = Some(0);
+            }
+            None if acked.now - empty_at > YIELD_INTERVAL => {
+                self.yielding = Some(0);
+                // The occasion to check an old verdict.
+                if self.origin.is_worth_checking(self.tokens) {
+                    self.origin.begin(acked.largest_sent, self.tokens);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Slow start does not end at loss, but at much more loss that brings no more packets: a full queue too short to see.
+    fn on_slow_start_round(&mut self, acked: &Acked, mut start: SlowStart, tally: Tally) {
+        if let Some(loss) = tally.loss() {
+            let is_flat = f64::from(tally.acked) < 1.25 * f64::from(start.acked_before);
+            if is_flat && loss > start.least_loss.unwrap_or(1.0) + 0.2 {
+                self.leave_slow_start(acked, &start);
+                return;
+            }
+            if tally.highest <= acked.rtt.minimum + TARGET_MIN {
+                start.least_loss = Some(start.least_loss.map_or(loss, |least| least.min(loss)));
+            }
+        }
+        start.acked_before = tally.acked;
+        self.mode = Mode::SlowStart(start);
+    }
+
+    fn on_slow_start_ack(&mut self, acked: &Acked, mut start: SlowStart) {
+        self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
+        let rtt = &acked.rtt;
+        let queue = self.tally.lowest.unwrap_or(rtt.latest).saturating_sub(rtt.minimum);
+        let is_queueing =
+            self.tally.acked >= SLOW_START_SAMPLES && queue > SLOW_START_QUEUE_MIN.max(rtt.minimum / 8);
+        let is_flat = start.plateau.on_ack(acked);
+        self.mode = Mode::SlowStart(start);
+        if is_queueing || is_flat {
+            self.leave_slow_start(acked, &start);
+        }
+    }
+
+    fn leave_slow_start(&mut self, acked: &Acked, start: &SlowStart) {
+        let rtt = &acked.rtt;
+        let wanted = rtt.minimum + self.target(rtt) / 2;
+        let by_delay = self.tokens * seconds_ratio(wanted, rtt.standing);
+        self.tokens = self.delivered_in(wanted).unwrap_or(by_delay).max(WINDOW_MIN);
+        self.mode = Mode::Hold(Hold { is_settling: true, ..Hold::new() });
+        self.origin.restart(acked.largest_sent, start.least_loss.unwrap_or(0.0));
+    }
+
+    fn on_hold_round(&mut self, acked: &Acked, mut hold: Hold, queue: Duration) {
+        let target = self.target(&acked.rtt);
+        self.mode = Mode::Hold(if hold.is_settling {
+            Hold { is_settling: false, ..hold }
+        } else if queue > target {
+            self.back_off_from_queue(acked, hold, queue);
+            return;
+        } else {
+            hold.back_offs = 0;
+            hold.unmoved = 0;
+            let faster = (hold.growth * 2.0).min(self.tokens / 8.0).max(1.0);
+            hold.growth = if queue < target / 2 { faster } else { 1.0 };
+            hold
+        });
+    }
+
+    /// The paper's back-off, leaving half of the target; or the insight that the queue is not ours.
+    fn back_off_from_queue(&mut self, acked: &Acked, mut hold: Hold, queue: Duration) {
+        if hold.back_offs == 0 {
+            hold.tokens_before = self.tokens;
+            hold.unmoved = 0;
+        } else if UNMOVED.contains(&seconds_ratio(queue, hold.queue_before)) {
+            hold.unmoved += 1;
+        } else {
+            hold.unmoved = 0;
+        }
+        let base = self.base(&acked.rtt);
+        if hold.unmoved >= UNMOVED_MAX {
+            self.longer_base = Some(base + queue);
+            self.tokens = hold.tokens_before;
+            self.mode = Mode::Hold(Hold::new());
+        } else if hold.back_offs >= BACK_OFFS_MAX {
+            self.tokens = hold.tokens_before;
+            self.mode = Mode::Compete { until: acked.now + self.compete_for };
+            self.compete_for = (self.compete_for * 2).min(COMPETE_MAX);
+        } else {
+            let beta = seconds_ratio(base + self.target(&acked.rtt) / 2, base + queue);
+            self.tokens = (self.tokens * beta).max(WINDOW_MIN);
+            hold.back_offs += 1;
+            hold.queue_before = queue;
+            self.mode = Mode::Hold(Hold { growth: 1.0, is_settling: true, ..hold });
+        }
+    }
+
+    fn on_hold_ack(&mut self, acked: &Acked, hold: Hold) {
+        let (base, target) = (self.base(&acked.rtt), self.target(&acked.rtt));
+        let room = self.delivered_in(base + target.mul_f64(CAP_TARGETS));
+        let cap = room.map_or(WINDOW_MAX, |room| (room + CAP_PACKETS).min(WINDOW_MAX));
+        if acked.rtt.standing < base + target && self.tokens < cap {
+            self.tokens += hold.growth / self.tokens;
+        }
+    }
+
+    /// Once a round trip.
+    fn back_off_once(&mut self, number: PacketNumber, largest_sent: PacketNumber, beta: f64) {
+        if self.backed_off.is_behind(number) {
+            self.tokens = (self.tokens * beta).max(WINDOW_MIN);
+            self.backed_off.begin(largest_sent);
+            self.is_recovering = true;
+        }
     }
 }
 
 impl Controller for Steady {
-    fn on_sent(&mut self, _sent: &Sent) {}
+    fn on_sent(&mut self, sent: &Sent) {
+        self.rtt.get_or_insert(sent.rtt);
+    }
 
     fn on_ack(&mut self, acked: &Acked) {
-        self.rtt = Some(acked.rtt);
-        self.loss_average = acked.loss_average;
+        let rtt = &acked.rtt;
+        self.rtt = Some(*rtt);
+        self.rate = acked.delivery_rate;
+        self.highest_queue = self.highest_queue.max(rtt.latest.saturating_sub(rtt.minimum_ever));
         if self.backed_off.is_behind(acked.number) {
             self.is_recovering = false;
         }
-        let rtt = &acked.rtt;
-        if self.is_slow_start {
-            if !acked.is_app_limited {
-                self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
+        let is_calm = rtt.latest <= self.base(rtt) + self.target(rtt);
+        self.on_fate(Fate { now: acked.now, number: acked.number, is_lost: false, is_calm });
+        if self.round.is_behind(acked.number) {
+            self.on_round(acked);
+        }
+        self.tally.on_sample(rtt.latest);
+        if acked.ecn_ce {
+            if let Mode::SlowStart(start) = self.mode {
+                self.leave_slow_start(acked, &start);
             }
-            let is_queueing = rtt.standing_queue() > SLOW_START_QUEUE_MIN.max(rtt.minimum / 8);
-            if is_queueing || self.plateau.on_ack(acked) {
-                self.is_slow_start = false;
-                self.back_off(rtt, acked.largest_sent);
-            }
+            self.back_off_once(acked.number, acked.largest_sent, BACK_OFF_MARK);
         } else if !acked.is_app_limited {
-            let is_below = rtt.standing_queue() < self.target(rtt);
-            let growth = if is_below { (self.tokens / 16.0).max(1.0) } else { 1.0 };
-            self.tokens = (self.tokens + growth / self.tokens).min(WINDOW_MAX);
+            match self.mode {
+                Mode::SlowStart(start) => self.on_slow_start_ack(acked, start),
+                _ if self.is_yielding() => {}
+                Mode::Hold(hold) => self.on_hold_ack(acked, hold),
+                Mode::Compete { .. } => self.tokens = (self.tokens + 1.0 / self.tokens).min(WINDOW_MAX),
+            }
         }
     }
 
     fn on_loss(&mut self, lost: &Lost) {
-        self.loss_average = lost.loss_average;
-        if !self.is_slow_start && self.backed_off.is_behind(lost.number) {
-            self.back_off(&lost.rtt, lost.largest_sent);
+        let rtt = &lost.rtt;
+        self.tally.lost += 1;
+        let is_calm = rtt.latest <= self.base(rtt) + self.target(rtt);
+        self.on_fate(Fate { now: lost.now, number: lost.number, is_lost: true, is_calm });
+        if let Mode::Compete { .. } = self.mode {
+            let queue = rtt.latest.saturating_sub(rtt.minimum_ever);
+            let is_overflow = queue > self.highest_queue.mul_f64(OVERFLOW_AT);
+            let softest = if is_overflow { BACK_OFF_OVERFLOW } else { 1.0 };
+            let beta = seconds_ratio(rtt.minimum_ever, rtt.standing).clamp(BACK_OFF_HARDEST, softest);
+            self.back_off_once(lost.number, lost.largest_sent, beta);
         }
     }
 
     fn on_timeout(&mut self, timed_out: &TimedOut) {
         self.tokens = INITIAL_WINDOW;
-        self.is_slow_start = true;
-        self.plateau = Plateau::default();
-        self.backed_off.begin(timed_out.largest_sent);
+        self.mode = Mode::SlowStart(SlowStart::default());
+        self.origin.abandon();
+        self.yielding = None;
+        self.empty_at = None;
+        self.tally = Tally::default();
+        self.round.begin(timed_out.largest_sent);
         self.is_recovering = false;
     }
 
@@ -104,24 +481,35 @@ impl Controller for Steady {
     }
 
     fn window(&self) -> f64 {
-        let arrives = 1.0 - self.loss_average;
-        (self.tokens / arrives.max(1.0 / COMPENSATION_MAX)).min(WINDOW_MAX)
+        let tokens = match self.rtt.filter(|_| self.is_yielding()) {
+            Some(rtt) => {
+                self.delivered_in(self.base(&rtt)).map_or(self.tokens, |all| self.tokens.min(YIELD * all))
+            }
+            None => self.tokens,
+        };
+        let arrives = 1.0 - self.origin.innocent(self.tokens);
+        (tokens.max(WINDOW_MIN) / arrives).min(WINDOW_MAX)
     }
 
     fn pacing_rate(&self) -> Option<f64> {
-        let gain = if self.is_slow_start { PACING_GAIN_SLOW_START } else { PACING_GAIN };
+        let gain = if self.phase() == Phase::SlowStart { PACING_GAIN_SLOW_START } else { PACING_GAIN };
         self.rtt.map(|rtt| pacing_rate(gain, self.window(), self.datagram, rtt.smoothed))
     }
 
     fn phase(&self) -> Phase {
-        match (self.is_slow_start, self.is_recovering) {
-            (true, _) => Phase::SlowStart,
-            (false, true) => Phase::Recovery,
-            (false, false) => Phase::Avoidance,
+        match self.mode {
+            Mode::SlowStart(_) => Phase::SlowStart,
+            _ if self.is_recovering => Phase::Recovery,
+            Mode::Hold(_) | Mode::Compete { .. } => Phase::Avoidance,
         }
     }
 
     fn name(&self) -> &'static str {
         "steady"
     }
+}
+
+/// `part / whole`, finite.
+fn seconds_ratio(part: Duration, whole: Duration) -> f64 {
+    part.as_secs_f64() / whole.as_secs_f64().max(1e-9)
 }

@@ -114,6 +114,7 @@ impl Path {
                 number,
                 size,
                 in_flight,
+                rtt: self.rtt.view(now),
                 is_app_limited: self.is_app_limited,
             });
         }

@@ -65,9 +65,6 @@ impl LossDetector {
 
     /// A packet declared lost arrived after all.
     pub(crate) fn on_spurious_loss(&mut self, now: Instant, spurious: SpuriousLoss, rtt: &RttEstimator) {
-        if spurious.was_timeout {
-            return;
-        }
         self.packets = self.packets.max((spurious.distance + 1).min(PACKET_THRESHOLD_MAX));
         let round = rtt.smoothed().max(rtt.latest()).max(GRANULARITY);
         let mut needed = self.eighths;

@@ -78,8 +78,6 @@ pub(crate) struct SpuriousLoss {
     /// How many packets (probes apart) were acknowledged or lost since it was declared lost, to take the loss out
     /// of an average.
     pub(crate) outcomes_since: u64,
-    /// It was given up by [`SentPackets::lose_all`], which says nothing about reordering.
-    pub(crate) was_timeout: bool,
 }
 
 /// A packet declared lost.
@@ -117,7 +115,7 @@ enum Slot<C> {
     /// Under way.
     Outstanding(SentPacket<C>),
     /// Declared lost when `outcome` packets had been resolved, `since` then.
-    Lost { packet: SentPacket<C>, outcome: u64, since: Instant, was_timeout: bool },
+    Lost { packet: SentPacket<C>, outcome: u64, since: Instant },
     /// Arrived; the numbers up to `next` (exclusive) did so too or were never sent.
     Acked { next: u64 },
 }
@@ -289,12 +287,11 @@ impl<C> SentPackets<C> {
                 self.resolve(&packet);
                 AckedPacket { packet, was_expired, was_lost: None }
             }
-            Slot::Lost { packet, outcome, was_timeout, .. } => {
+            Slot::Lost { packet, outcome, .. } => {
                 let spurious = SpuriousLoss {
                     distance: self.largest_acked.unwrap_or(number).saturating_sub(number),
                     age: now - packet.time,
                     outcomes_since: self.outcomes - outcome,
-                    was_timeout,
                 };
                 AckedPacket { packet, was_expired: true, was_lost: Some(spurious) }
             }
@@ -416,7 +413,7 @@ impl<C: Clone> SentPackets<C> {
                 deadline = Some(due);
                 break;
             }
-            lost.extend(self.lose(now, number, false));
+            lost.extend(self.lose(now, number));
             number = self.next_outstanding(number + 1);
         }
         self.forget_lost(now, thresholds.delay * MEMORY_OF_LOST);
@@ -424,22 +421,12 @@ impl<C: Clone> SentPackets<C> {
         deadline
     }
 
-    /// Declares every outstanding packet lost, after a retransmission time-out or when the path is given up.
-    pub(crate) fn lose_all(&mut self, now: Instant, lost: &mut Vec<LostPacket<C>>) {
-        let mut number = self.next_outstanding(self.first_outstanding);
-        while self.outstanding(number).is_some() {
-            lost.extend(self.lose(now, number, true));
-            number = self.next_outstanding(number + 1);
-        }
-        self.advance();
-    }
-
-    fn lose(&mut self, now: Instant, number: u64, was_timeout: bool) -> Option<LostPacket<C>> {
+    fn lose(&mut self, now: Instant, number: u64) -> Option<LostPacket<C>> {
         let packet = self.outstanding(number)?.clone();
         self.resolve(&packet);
         let was_expired = number < self.expired_until;
         let slot = self.slots.get_mut((number - self.base) as usize)?;
-        *slot = Slot::Lost { packet: packet.clone(), outcome: self.outcomes, since: now, was_timeout };
+        *slot = Slot::Lost { packet: packet.clone(), outcome: self.outcomes, since: now };
         Some(LostPacket { packet, was_expired })
     }
 

@@ -1,0 +1,171 @@
+//! Which part of the loss is the path's, and which is ours?
+//!
+//! A controller that sends more because packets get lost pours oil on the fire where the loss is a queue that
+//! overflows. Two things tell the innocent loss from ours:
+//!
+//! - *Calm.* A queue that overflows is a long one. So the innocent share is averaged only over packets whose
+//!   neighbours took little longer than the empty path takes, and a full queue never looks innocent.
+//! - *Experiment.* A queue too short to be seen loses packets in perfect calm. So when the calm share rises above
+//!   what is proven, the controller sends less for a moment: loss that stays is innocent, loss that goes was ours.
+//!   Until then no more than a margin beyond the proven share is believed.
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+use crate::PacketNumber;
+
+/// The weight of one packet in the calm average.
+const WEIGHT: f64 = 1.0 / 128.0;
+
+/// How far the calm average may rise above what is proven: a mistake sends five packets in a hundred too many.
+const MARGIN: f64 = 0.05;
+
+/// A verdict should rest on about so many lost packets: eight expected and fewer than four found is bad luck once
+/// in 25 times, and the next experiment corrects it.
+const LOSSES_WANTED: f64 = 8.0;
+
+/// The fewest packets of an experiment.
+const PACKETS_MIN: f64 = 32.0;
+
+/// The most, in windows: an experiment costs a fifth of the rate while it lasts.
+const WINDOWS_MAX: f64 = 4.0;
+
+/// Below this window an experiment takes too many round trips, and the harm of a mistake is a few packets.
+const WINDOW_TOO_SMALL: f64 = 12.0;
+
+/// How long the loss found to be ours is not questioned again.
+const REST: Duration = Duration::from_secs(3);
+
+/// No more than two packets are sent for one that arrives: a path that loses half of them is to be fled, not fed.
+const INNOCENT_MAX: f64 = 0.5;
+
+/// What an experiment found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The path loses packets whatever we do.
+    Innocent,
+    /// We sent too much.
+    Ours,
+}
+
+/// The fate of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fate {
+    pub(super) now: Instant,
+    pub(super) number: PacketNumber,
+    pub(super) is_lost: bool,
+    /// Packets of that moment took little longer than the empty path takes.
+    pub(super) is_calm: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Experiment {
+    /// Packets behind this number belong to it,
+    first: PacketNumber,
+    /// up to this one, once sending for it is over.
+    last: Option<PacketNumber>,
+    wanted: u64,
+    arrived: u64,
+    lost: u64,
+}
+
+/// Learns the share of packets that the path loses by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LossOrigin {
+    calm: f64,
+    proven: f64,
+    experiment: Option<Experiment>,
+    found_ours: Option<Instant>,
+    /// Packets up to this number do not count.
+    ignored: Option<PacketNumber>,
+}
+
+impl LossOrigin {
+    /// The share of packets that the path loses by itself, as far as it may be believed with such a window.
+    pub(super) fn innocent(&self, window: f64) -> f64 {
+        let believed =
+            if window < WINDOW_TOO_SMALL { self.calm } else { self.calm.min(self.proven + self.margin()) };
+        believed.min(INNOCENT_MAX)
+    }
+
+    /// Whether the loss asks for an experiment.
+    pub(super) fn is_suspicious(&self, now: Instant, window: f64) -> bool {
+        let is_rested = self.found_ours.is_none_or(|last| now - last >= REST);
+        let is_high = self.calm > self.proven + self.margin();
+        is_high && is_rested && self.experiment.is_none() && window >= WINDOW_TOO_SMALL
+    }
+
+    /// Whether much depends on an old verdict.
+    pub(super) fn is_worth_checking(&self, window: f64) -> bool {
+        self.calm > MARGIN && self.experiment.is_none() && window >= WINDOW_TOO_SMALL
+    }
+
+    /// Three deviations of the average, but at least the plain margin.
+    fn margin(&self) -> f64 {
+        (3.0 * (self.proven * (1.0 - self.proven) * WEIGHT / 2.0).sqrt()).max(MARGIN)
+    }
+
+    /// An experiment begins: the controller yields, and packets behind `largest_sent` count.
+    pub(super) fn begin(&mut self, largest_sent: PacketNumber, window: f64) {
+        let most = (WINDOWS_MAX * window).max(PACKETS_MIN);
+        let wanted = (LOSSES_WANTED / self.calm.max(1e-3)).clamp(PACKETS_MIN, most) as u64;
+        self.experiment = Some(Experiment { first: largest_sent, last: None, wanted, arrived: 0, lost: 0 });
+    }
+
+    /// Whether enough packets left for the running experiment. When none is running, they did.
+    pub(super) fn has_enough(&self, largest_sent: PacketNumber) -> bool {
+        self.experiment.is_none_or(|experiment| largest_sent.0 >= experiment.first.0 + experiment.wanted)
+    }
+
+    /// The controller yields no longer: packets behind `largest_sent` do not count.
+    pub(super) fn stop_sending(&mut self, largest_sent: PacketNumber) {
+        if let Some(experiment) = &mut self.experiment {
+            experiment.last.get_or_insert(largest_sent);
+        }
+    }
+
+    /// Takes the fate of a packet. Returns the verdict when the last packet of an experiment is settled.
+    pub(super) fn on_fate(&mut self, fate: Fate) -> Option<Verdict> {
+        if fate.is_calm && self.ignored.is_none_or(|last| fate.number > last) {
+            self.calm += WEIGHT * (f64::from(u8::from(fate.is_lost)) - self.calm);
+            self.proven = self.proven.min(self.calm + self.margin());
+        }
+        let experiment = self.experiment.as_mut()?;
+        if fate.number <= experiment.first {
+            return None;
+        }
+        if experiment.last.is_none_or(|last| fate.number <= last) {
+            experiment.arrived += u64::from(!fate.is_lost);
+            experiment.lost += u64::from(fate.is_lost);
+            return None;
+        }
+        let found = experiment.lost as f64 / (experiment.arrived + experiment.lost).max(1) as f64;
+        self.experiment = None;
+        Some(self.judge(fate.now, found))
+    }
+
+    fn judge(&mut self, now: Instant, found: f64) -> Verdict {
+        if found < self.calm / 2.0 {
+            self.calm = found;
+            self.proven = found;
+            self.found_ours = Some(now);
+            return Verdict::Ours;
+        }
+        self.proven = self.calm.max(found);
+        Verdict::Innocent
+    }
+
+    /// Begins the average anew at `share`, which was seen before we sent too fast; packets up to `largest_sent` were.
+    pub(super) fn restart(&mut self, largest_sent: PacketNumber, share: f64) {
+        *self = Self { calm: share, proven: share, ignored: Some(largest_sent), ..Self::default() };
+    }
+
+    /// Ends an experiment without a verdict.
+    pub(super) fn abandon(&mut self) {
+        self.experiment = None;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+use super::*;
+
+const WINDOW: f64 = 50.0;
+
+/// Packets from number `from` on with every `every`-th lost (0: none). Returns the verdicts and the next number.
+fn feed(origin: &mut LossOrigin, from: u64, count: u64, every: u64, is_calm: bool) -> (Vec<Verdict>, u64) {
+    let verdicts = (from..from + count)
+        .filter_map(|number| {
+            let is_lost = every > 0 && number.is_multiple_of(every);
+            origin.on_fate(Fate {
+                now: Instant::from_millis(number),
+                number: PacketNumber(number),
+                is_lost,
+                is_calm,
+            })
+        })
+        .collect();
+    (verdicts, from + count)
+}
+
+/// Runs an experiment in which every `every`-th packet is lost.
+fn experiment(origin: &mut LossOrigin, from: u64, every: u64) -> (Vec<Verdict>, u64) {
+    origin.begin(PacketNumber(from - 1), WINDOW);
+    let mut count = 1;
+    while !origin.has_enough(PacketNumber(from + count)) {
+        count += 1;
+    }
+    origin.stop_sending(PacketNumber(from + count));
+    feed(origin, from, count + 2, every, true)
+}
+
+#[test]
+fn loss_beside_a_long_queue_is_never_innocent() {
+    let mut origin = LossOrigin::default();
+    feed(&mut origin, 0, 10_000, 2, false);
+    assert!(origin.innocent(WINDOW) < 1e-9);
+    assert!(!origin.is_suspicious(Instant::from_secs(100), WINDOW));
+}
+
+#[test]
+fn calm_loss_is_believed_up_to_the_margin_until_an_experiment_proves_it() {
+    let mut origin = LossOrigin::default();
+    let (_, next) = feed(&mut origin, 1, 1_000, 5, true);
+    assert!(origin.innocent(WINDOW) <= MARGIN);
+    assert!(origin.is_suspicious(Instant::from_millis(next), WINDOW));
+    let (verdicts, _) = experiment(&mut origin, next, 5);
+    assert_eq!(verdicts, [Verdict::Innocent]);
+    assert!((0.17..0.25).contains(&origin.innocent(WINDOW)), "{}", origin.innocent(WINDOW));
+}
+
+#[test]
+fn loss_that_goes_away_when_we_yield_was_ours_and_is_not_asked_about_for_a_while() {
+    let mut origin = LossOrigin::default();
+    let (_, next) = feed(&mut origin, 1, 1_000, 5, true);
+    let (verdicts, next) = experiment(&mut origin, next, 0);
+    assert_eq!(verdicts, [Verdict::Ours]);
+    assert!(origin.innocent(WINDOW) < 0.01);
+    let (_, next) = feed(&mut origin, next, 1_000, 5, true);
+    assert!(!origin.is_suspicious(Instant::from_millis(next), WINDOW));
+    assert!(origin.is_suspicious(Instant::from_millis(next) + REST, WINDOW));
+    assert!(origin.innocent(WINDOW) <= 0.01 + MARGIN);
+}
+
+#[test]
+fn less_loss_is_believed_at_once() {
+    let mut origin = LossOrigin::default();
+    let (_, next) = feed(&mut origin, 1, 1_000, 5, true);
+    let (_, next) = experiment(&mut origin, next, 5);
+    feed(&mut origin, next, 1_000, 0, true);
+    assert!(origin.innocent(WINDOW) < 0.01);
+}
+
+#[test]
+fn a_window_too_small_for_experiments_believes_what_it_sees_up_to_one_half() {
+    let mut origin = LossOrigin::default();
+    feed(&mut origin, 1, 1_000, 5, true);
+    assert!(!origin.is_suspicious(Instant::from_secs(100), 4.0));
+    assert!(origin.innocent(4.0) > 0.15);
+    feed(&mut origin, 1_001, 1_000, 1, true);
+    assert!(origin.innocent(4.0) <= INNOCENT_MAX);
+}
+
+#[test]
+fn packets_sent_before_a_restart_do_not_count() {
+    let mut origin = LossOrigin::default();
+    origin.restart(PacketNumber(1_000), 0.02);
+    feed(&mut origin, 1, 1_000, 2, true);
+    assert!((origin.innocent(WINDOW) - 0.02).abs() < 1e-12);
+}

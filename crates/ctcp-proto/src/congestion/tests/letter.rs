@@ -1,0 +1,152 @@
+//! Algorithm 2 and RFC 5681, step by step.
+
+use super::*;
+
+/// A path of 20 ms with some queue.
+fn rtt(queue_millis: u64) -> RttView {
+    let (base, now) = (Duration::from_millis(20), Duration::from_millis(20 + queue_millis));
+    RttView {
+        latest: now,
+        smoothed: now,
+        variance: base / 10,
+        minimum: base,
+        minimum_ever: base,
+        standing: now,
+    }
+}
+
+fn ack(controller: &mut dyn Controller, number: u64, largest_sent: u64, queue_millis: u64) {
+    controller.on_ack(&Acked {
+        now: Instant::from_millis(number),
+        number: PacketNumber(number),
+        sent_time: Instant::ZERO,
+        size: DATAGRAM,
+        in_flight: 10,
+        largest_sent: PacketNumber(largest_sent),
+        rtt: rtt(queue_millis),
+        loss_average: 0.0,
+        is_app_limited: false,
+        delivery_rate: None,
+        ecn_ce: false,
+    });
+}
+
+fn lose(controller: &mut dyn Controller, number: u64, largest_sent: u64, queue_millis: u64) {
+    controller.on_loss(&Lost {
+        now: Instant::from_millis(number),
+        number: PacketNumber(number),
+        sent_time: Instant::ZERO,
+        size: DATAGRAM,
+        in_flight: 10,
+        largest_sent: PacketNumber(largest_sent),
+        rtt: rtt(queue_millis),
+        loss_average: 0.1,
+    });
+}
+
+fn time_out(controller: &mut dyn Controller, largest_sent: u64) {
+    controller.on_timeout(&TimedOut {
+        now: Instant::from_secs(1),
+        in_flight: 10,
+        largest_sent: PacketNumber(largest_sent),
+        rtt: rtt(0),
+    });
+}
+
+/// A controller in congestion avoidance; the back-off that brought it there ends behind packet 100.
+fn avoiding(algorithm: Algorithm) -> Box<dyn Controller> {
+    let mut controller = algorithm.controller(DATAGRAM);
+    for number in 0..90 {
+        ack(controller.as_mut(), number, 100, 0);
+    }
+    match algorithm {
+        Algorithm::Reno => lose(controller.as_mut(), 90, 100, 20),
+        _ => ack(controller.as_mut(), 90, 100, 10),
+    }
+    controller
+}
+
+fn is_close(value: f64, expected: f64) -> bool {
+    (value - expected).abs() < 1e-9
+}
+
+#[test]
+fn slow_start_adds_a_token_for_each_ack_and_ignores_loss() {
+    let mut ctcp = Algorithm::Ctcp.controller(DATAGRAM);
+    let before = ctcp.window();
+    for number in 0..20 {
+        ack(ctcp.as_mut(), number, 30, 0);
+    }
+    lose(ctcp.as_mut(), 21, 30, 0);
+    assert!(is_close(ctcp.window(), before + 20.0));
+    assert_eq!(ctcp.phase(), Phase::SlowStart);
+}
+
+#[test]
+fn a_full_link_ends_slow_start_with_the_papers_back_off() {
+    let mut ctcp = Algorithm::Ctcp.controller(DATAGRAM);
+    let before = ctcp.window();
+    ack(ctcp.as_mut(), 0, 30, 20);
+    assert!(is_close(ctcp.window(), (before + 1.0) / 2.0), "{}", ctcp.window());
+    assert_ne!(ctcp.phase(), Phase::SlowStart);
+}
+
+#[test]
+fn a_loss_multiplies_the_tokens_by_the_ratio_of_round_trips_once_a_round_trip() {
+    let mut ctcp = avoiding(Algorithm::Ctcp);
+    let before = ctcp.window();
+    lose(ctcp.as_mut(), 101, 150, 5);
+    assert!(is_close(ctcp.window(), before * 20.0 / 25.0));
+    let after = ctcp.window();
+    for number in 102..=150 {
+        lose(ctcp.as_mut(), number, 160, 5);
+    }
+    assert!(is_close(ctcp.window(), after), "the same round trip");
+    lose(ctcp.as_mut(), 151, 200, 5);
+    assert!(is_close(ctcp.window(), after * 20.0 / 25.0), "the next one");
+}
+
+#[test]
+fn a_loss_on_an_empty_path_costs_nothing() {
+    let mut ctcp = avoiding(Algorithm::Ctcp);
+    let before = ctcp.window();
+    lose(ctcp.as_mut(), 101, 150, 0);
+    assert!(is_close(ctcp.window(), before));
+}
+
+#[test]
+fn avoidance_adds_one_over_tokens_for_each_ack() {
+    let mut ctcp = avoiding(Algorithm::Ctcp);
+    let before = ctcp.window();
+    ack(ctcp.as_mut(), 101, 150, 0);
+    assert!(is_close(ctcp.window(), before + 1.0 / before));
+}
+
+#[test]
+fn a_time_out_goes_back_to_the_initial_tokens_and_slow_start() {
+    let mut ctcp = avoiding(Algorithm::Ctcp);
+    time_out(ctcp.as_mut(), 150);
+    assert!(is_close(ctcp.window(), Algorithm::Ctcp.controller(DATAGRAM).window()));
+    assert_eq!(ctcp.phase(), Phase::SlowStart);
+}
+
+#[test]
+fn reno_halves_once_a_round_trip_and_falls_to_one_at_a_time_out() {
+    let mut reno = Algorithm::Reno.controller(DATAGRAM);
+    for number in 0..90 {
+        ack(reno.as_mut(), number, 100, 0);
+    }
+    assert!(is_close(reno.window(), 100.0));
+    lose(reno.as_mut(), 90, 150, 0);
+    lose(reno.as_mut(), 91, 150, 0);
+    assert!(is_close(reno.window(), 50.0));
+    assert_eq!(reno.phase(), Phase::Recovery);
+    ack(reno.as_mut(), 92, 150, 0);
+    assert!(is_close(reno.window(), 50.0), "no growth before the back-off's round trip is over");
+    ack(reno.as_mut(), 151, 200, 0);
+    assert!(is_close(reno.window(), 50.02));
+    time_out(reno.as_mut(), 200);
+    assert!(is_close(reno.window(), 1.0));
+    ack(reno.as_mut(), 201, 250, 0);
+    assert!(is_close(reno.window(), 2.0), "slow start up to half of what it was");
+}
