@@ -6,6 +6,7 @@
 mod block;
 mod plain;
 mod receiver;
+mod segments;
 mod sender;
 
 use crate::id::SymbolIndex;
@@ -14,6 +15,7 @@ use crate::wire::MissingInterval;
 use block::BlockCode;
 use plain::PlainCode;
 pub(crate) use receiver::CodedReceiver;
+pub(crate) use segments::Part;
 pub(crate) use sender::CodedSender;
 
 /// What the next packet carries.
@@ -41,6 +43,13 @@ pub(crate) struct Sent {
     pub(crate) first: SymbolIndex,
     /// Number of symbols, 1 for an uncoded one.
     pub(crate) length: u16,
+}
+
+/// The combination, or the piece of one, that a packet carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Carried {
+    pub(crate) sent: Sent,
+    pub(crate) part: Part,
 }
 
 /// What the sender knows when it may send a packet.
@@ -114,7 +123,7 @@ impl SendCode {
         }
     }
 
-    /// The packet of `choice` was sent; a new symbol got `index`.
+    /// The packet of `choice` was sent, or the first of several; a new symbol got `index`.
     pub(crate) fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent {
         match self {
             Self::Block(code) => code.on_sent(choice, index, situation),

@@ -4,7 +4,7 @@
 //!  datagram ─ peek ─┬─ LongPacket, VersionNegotiation          handshake, in the clear
 //!                   └─ ShortHeader │ sealed payload
 //!                                       └─ frames ─┬─ control, ACK
-//!                                                  └─ SOURCE, CODED, RECODED ── symbol ── stream frames
+//!                                                  └─ SOURCE, CODED, .. ── symbol ── stream frames
 //! ```
 //!
 //! Invariants: reading never panics and never allocates more than a named limit, whatever the bytes are; a
@@ -25,7 +25,7 @@ pub use ctcp_coding::MissingInterval;
 
 pub use datagram::{
     COMBINATION_OVERHEAD_MAX, DatagramBuilder, NewPacket, SHORT_OVERHEAD_MAX, SealablePacket,
-    datagram_size_for_symbol, symbol_size_for_datagram,
+    symbol_size_for_datagram,
 };
 pub use frame::ack::{
     ACK_BITMAP_BYTES_MAX, ACK_INTERVALS_MAX, ACK_RANGES_MAX, AckFrame, AckRanges, EcnCounts,

@@ -188,6 +188,20 @@ fn combinations_are_as_on_the_page() {
             "08 43e5 03 010203 00 c0ffee",
             Frame::Recoded { first: 997, coefficients: &[1, 2, 3], floor: 997, payload },
         ),
+        (
+            "to 1203 of 1428",
+            "09 43e5 f004 0007 07 44b0 4594 c0ffee",
+            Frame::Segment {
+                first: 997,
+                length: 4,
+                density: 15,
+                key: 7,
+                floor: 990,
+                offset: 1200,
+                total: 1428,
+                piece: payload,
+            },
+        ),
     ]);
 }
 

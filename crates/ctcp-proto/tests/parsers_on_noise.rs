@@ -195,6 +195,11 @@ fn check_frame(frame: &Frame<'_>) {
             assert!(floor <= first && (1..=COMBINATION_LENGTH_MAX).contains(length) && *density <= 15);
             assert!(first + u64::from(*length) <= VARINT_MAX);
         }
+        Frame::Segment { first, length, density, floor, offset, total, piece, .. } => {
+            assert!(floor <= first && (1..=COMBINATION_LENGTH_MAX).contains(length) && *density <= 15);
+            assert!(first + u64::from(*length) <= VARINT_MAX);
+            assert!(usize::from(*offset) + piece.len() <= usize::from(*total) && *total <= 16_384);
+        }
         Frame::Recoded { first, coefficients, floor, .. } => {
             assert!(
                 floor <= first && (1..=usize::from(COMBINATION_LENGTH_MAX)).contains(&coefficients.len())
@@ -335,6 +340,16 @@ fn sample_frames(samples: &mut Vec<Vec<u8>>) {
         Frame::Source { index: 1_000, floor: 990, symbol: &[7; 50] },
         Frame::Coded { first: 997, length: 4, density: 15, key: 7, floor: 990, payload: &[8; 50] },
         Frame::Recoded { first: 997, coefficients: &[1, 2, 3], floor: 990, payload: &[9; 50] },
+        Frame::Segment {
+            first: 997,
+            length: 4,
+            density: 15,
+            key: 7,
+            floor: 990,
+            offset: 1_200,
+            total: 1_428,
+            piece: &[10; 50],
+        },
     ];
     let mut row = Vec::new();
     for frame in all {

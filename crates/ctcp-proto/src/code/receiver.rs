@@ -5,6 +5,7 @@
 
 use ctcp_coding::{Arrival, DecodeError, Decoder, DecoderConfig, MissingInterval, SymbolRange, coefficients};
 
+use super::segments::{Contradiction, Identity, Incomplete};
 use crate::error::{TransportError, TransportErrorCode};
 use crate::id::SymbolIndex;
 use crate::stream::Streams;
@@ -14,6 +15,8 @@ use crate::wire::Frame;
 #[derive(Debug)]
 pub(crate) struct CodedReceiver {
     decoder: Decoder,
+    symbol_size_max: usize,
+    incomplete: Incomplete,
     coefficients: Vec<u8>,
     counts: ReceiverCounts,
 }
@@ -44,6 +47,8 @@ impl CodedReceiver {
     pub(crate) fn new(symbol_size_max: usize, window: usize) -> Self {
         Self {
             decoder: Decoder::new(DecoderConfig { symbol_size_max, window }),
+            symbol_size_max,
+            incomplete: Incomplete::default(),
             coefficients: Vec::new(),
             counts: ReceiverCounts::default(),
         }
@@ -53,8 +58,8 @@ impl CodedReceiver {
         self.counts
     }
 
-    /// Takes a SOURCE, CODED or RECODED frame and hands every symbol that became known to the streams. True when
-    /// some did.
+    /// Takes a SOURCE, CODED, RECODED or SEGMENT frame and hands every symbol that became known to the streams. True
+    /// when some did.
     pub(crate) fn handle(
         &mut self,
         frame: &Frame<'_>,
@@ -73,6 +78,7 @@ impl CodedReceiver {
                 let length = u16::try_from(coefficients.len()).unwrap_or(u16::MAX);
                 (self.decoder.handle_combination(range(first, length)?, coefficients, payload), floor)
             }
+            Frame::Segment { .. } => return self.handle_segment(frame, streams),
             _ => return Ok(false),
         };
         if arrival.map_err(fault)? != Arrival::Innovative {
@@ -85,7 +91,28 @@ impl CodedReceiver {
         }
         // Only after the delivery: what the sender will not combine again need not be kept.
         self.decoder.release_before(floor);
+        self.incomplete.release_before(self.decoder.oldest_undecoded());
         Ok(self.counts.decoded > before)
+    }
+
+    /// Takes a piece of a combination, and the combination when it is the last that was missing.
+    fn handle_segment(&mut self, frame: &Frame<'_>, streams: &mut Streams) -> Result<bool, TransportError> {
+        let Frame::Segment { first, length, density, key, floor, offset, total, piece } = *frame else {
+            return Ok(false);
+        };
+        if usize::from(total) > self.symbol_size_max {
+            return Err(fault(DecodeError::TooLong));
+        }
+        let identity = Identity { first, length, density, key };
+        if identity.end() <= self.decoder.oldest_undecoded() {
+            self.counts.redundant += 1;
+            return Ok(false);
+        }
+        let whole = self.incomplete.insert(identity, usize::from(offset), usize::from(total), piece);
+        let Some(payload) = whole.map_err(|Contradiction| fault(DecodeError::TooLong))? else {
+            return Ok(false);
+        };
+        self.handle(&Frame::Coded { first, length, density, key, floor, payload: &payload }, streams)
     }
 
     /// What to acknowledge, with at most `limit` intervals.

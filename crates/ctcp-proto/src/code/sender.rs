@@ -3,7 +3,8 @@
 
 use ctcp_coding::{Encoder, SymbolRange, coefficients};
 
-use super::{Choice, Feedback, SendCode, Sent, Situation};
+use super::segments::{Identity, Outgoing, Part};
+use super::{Carried, Choice, Feedback, SendCode, Situation};
 use crate::id::SymbolIndex;
 use crate::stream::Streams;
 use crate::wire::{COMBINATION_OVERHEAD_MAX, DatagramBuilder, Frame};
@@ -23,6 +24,8 @@ pub(crate) struct CodedSender {
     peer_window: u64,
     /// Oldest symbol the receiver cannot decode, by its newest acknowledgement.
     peer_undecoded: SymbolIndex,
+    /// What is too long for a datagram of the path and leaves in several; it goes before anything else.
+    outgoing: Option<Outgoing>,
     coefficients: Vec<u8>,
     scratch: Vec<u8>,
     counts: SenderCounts,
@@ -45,6 +48,7 @@ impl CodedSender {
             encoder: Encoder::new(symbol_size_max, window),
             peer_window,
             peer_undecoded: 0,
+            outgoing: None,
             coefficients: Vec::new(),
             scratch: Vec::new(),
             counts: SenderCounts::default(),
@@ -68,28 +72,21 @@ impl CodedSender {
 
     /// Which combination would be useful now.
     pub(crate) fn choose(&mut self, situation: &Situation) -> Option<Choice> {
-        self.code.choose(situation)
+        self.rest().or_else(|| self.code.choose(situation))
     }
 
     /// Which combination to probe a silent path with.
     pub(crate) fn choose_probe(&mut self) -> Option<Choice> {
-        self.code.choose_probe()
+        self.rest().or_else(|| self.code.choose_probe())
     }
 
-    /// The longest payload that the frame of `choice` may have, in bytes; 0 for a new symbol, which takes what room
-    /// there is.
-    pub(crate) fn payload_size_max(&self, choice: Choice) -> usize {
-        let (first, length) = match choice {
-            Choice::NewSymbol => return 0,
-            Choice::Again(index) => (index, 1),
-            Choice::Combination { first, length, .. } => (first, u64::from(length)),
-        };
-        let symbols = (first..first + length).filter_map(|index| self.encoder.symbol(index));
-        symbols.map(<[u8]>::len).max().unwrap_or(0)
+    fn rest(&self) -> Option<Choice> {
+        self.outgoing.as_ref().map(Outgoing::choice)
     }
 
-    /// Writes the frame of `choice` behind what the datagram holds already; `None` if it does not fit or the streams
-    /// have nothing after all. New symbols have at most `symbol_size` bytes.
+    /// Writes the frame of `choice` behind what the datagram holds already, or a piece of it if no datagram of the path
+    /// holds the whole. `None` if there is no room for it beside the other frames, or the streams have nothing
+    /// after all. New symbols have at most `symbol_size` bytes.
     pub(crate) fn write(
         &mut self,
         choice: Choice,
@@ -97,32 +94,38 @@ impl CodedSender {
         streams: &mut Streams,
         builder: &mut DatagramBuilder,
         situation: &Situation,
-    ) -> Option<Sent> {
-        let room = builder.remaining().saturating_sub(COMBINATION_OVERHEAD_MAX);
-        let index = match choice {
-            Choice::NewSymbol => self.write_new(symbol_size.min(room), streams, builder)?,
-            Choice::Again(index) => self.write_again(index, room, builder)?,
-            Choice::Combination { first, length, key } => {
-                self.write_combination(first, length, key, room, builder)?
-            }
-        };
-        match choice {
-            Choice::NewSymbol => self.counts.symbols += 1,
-            Choice::Again(_) | Choice::Combination { .. } => self.counts.repairs += 1,
+    ) -> Option<Carried> {
+        if self.outgoing.is_some() {
+            return self.write_piece(builder);
         }
-        Some(self.code.on_sent(choice, index, situation))
+        if choice != Choice::NewSymbol {
+            return self.write_repair(choice, builder, situation);
+        }
+        let room = builder.remaining().saturating_sub(COMBINATION_OVERHEAD_MAX);
+        let index = self.write_new(symbol_size.min(room), streams, builder)?;
+        self.counts.symbols += 1;
+        let sent = self.code.on_sent(choice, index, situation);
+        Some(Carried { sent, part: Part::Whole })
     }
 
-    pub(crate) fn on_acked(&mut self, sent: &Sent) {
-        self.code.on_acked(sent);
+    pub(crate) fn on_acked(&mut self, carried: Carried) {
+        match carried.part {
+            Part::Whole => self.code.on_acked(&carried.sent),
+            Part::Piece => {}
+            // It is on its way no more; whether all of it arrived is for the receiver's report to say.
+            Part::LastPiece => self.code.on_expired(&carried.sent),
+        }
     }
 
-    pub(crate) fn on_lost(&mut self, sent: &Sent, was_expired: bool) {
-        self.code.on_lost(sent, was_expired);
+    pub(crate) fn on_lost(&mut self, carried: Carried, was_expired: bool) {
+        // Only the last piece counts as in flight, but each may be what the receiver misses.
+        self.code.on_lost(&carried.sent, was_expired || carried.part == Part::Piece);
     }
 
-    pub(crate) fn on_expired(&mut self, sent: &Sent) {
-        self.code.on_expired(sent);
+    pub(crate) fn on_expired(&mut self, carried: Carried) {
+        if carried.part != Part::Piece {
+            self.code.on_expired(&carried.sent);
+        }
     }
 
     /// Takes the receiver's report; symbols it has decoded leave the window.
@@ -131,6 +134,13 @@ impl CodedSender {
         self.peer_undecoded =
             self.peer_undecoded.max(feedback.oldest_undecoded.min(self.encoder.next_index()));
         self.encoder.release_before(self.peer_undecoded);
+        if let Some(outgoing) =
+            self.outgoing.as_ref().filter(|outgoing| outgoing.first() < self.peer_undecoded)
+        {
+            // It begins below the floor now, and no last piece will tell its fate.
+            self.code.on_expired(&outgoing.sent());
+            self.finish_outgoing();
+        }
     }
 
     /// One past the last symbol that exists: a report beyond it is a lie.
@@ -154,35 +164,96 @@ impl CodedSender {
         Some(index)
     }
 
-    fn write_again(
+    fn write_repair(
         &mut self,
-        index: SymbolIndex,
-        room: usize,
+        choice: Choice,
         builder: &mut DatagramBuilder,
-    ) -> Option<SymbolIndex> {
+        situation: &Situation,
+    ) -> Option<Carried> {
+        let identity = identity_of(choice)?;
+        let Identity { first, length, density, key } = identity;
         let floor = self.encoder.first();
-        let symbol = self.encoder.symbol(index).filter(|symbol| symbol.len() <= room)?;
-        builder.write(&Frame::Source { index, floor, symbol });
-        Some(index)
+        let fit = if let Choice::Again(index) = choice {
+            let symbol = self.encoder.symbol(index)?;
+            write_if_it_fits(&Frame::Source { index, floor, symbol }, builder)
+        } else {
+            self.combine(identity)?;
+            let payload = &self.scratch;
+            write_if_it_fits(&Frame::Coded { first, length, density, key, floor, payload }, builder)
+        };
+        match fit {
+            Fit::Now => {
+                self.counts.repairs += 1;
+                let sent = self.code.on_sent(choice, first, situation);
+                Some(Carried { sent, part: Part::Whole })
+            }
+            Fit::Later => None,
+            Fit::Never => {
+                self.combine(identity)?;
+                self.counts.repairs += 1;
+                let sent = self.code.on_sent(choice, first, situation);
+                let bytes = core::mem::take(&mut self.scratch);
+                self.outgoing = Some(Outgoing::new(choice, identity, floor, sent, bytes));
+                self.write_piece(builder)
+            }
+        }
     }
 
-    fn write_combination(
-        &mut self,
-        first: SymbolIndex,
-        length: u16,
-        key: u16,
-        room: usize,
-        builder: &mut DatagramBuilder,
-    ) -> Option<SymbolIndex> {
-        let range = SymbolRange::new(first, length)?;
-        self.coefficients.resize(usize::from(length), 0);
-        coefficients::generate(key, DENSITY, &mut self.coefficients);
-        self.encoder.combine(range, &self.coefficients, &mut self.scratch).ok()?;
-        if self.scratch.len() > room {
-            return None;
+    /// The next piece of what leaves in pieces.
+    fn write_piece(&mut self, builder: &mut DatagramBuilder) -> Option<Carried> {
+        let outgoing = self.outgoing.as_mut()?;
+        let (sent, part) = (outgoing.sent(), outgoing.write_piece(builder)?);
+        if part == Part::LastPiece {
+            self.finish_outgoing();
         }
-        let (floor, payload) = (self.encoder.first(), &self.scratch);
-        builder.write(&Frame::Coded { first, length, density: DENSITY, key, floor, payload });
-        Some(first)
+        Some(Carried { sent, part })
+    }
+
+    fn finish_outgoing(&mut self) {
+        if let Some(outgoing) = self.outgoing.take() {
+            self.scratch = outgoing.into_bytes();
+        }
+    }
+
+    /// Computes a combination into the scratch.
+    fn combine(&mut self, identity: Identity) -> Option<()> {
+        let range = SymbolRange::new(identity.first, identity.length)?;
+        self.coefficients.resize(usize::from(identity.length), 0);
+        coefficients::generate(identity.key, identity.density, &mut self.coefficients);
+        self.encoder.combine(range, &self.coefficients, &mut self.scratch).ok()
     }
 }
+
+/// The combination that says what `choice` says. A repeated symbol has the same each time.
+fn identity_of(choice: Choice) -> Option<Identity> {
+    match choice {
+        Choice::NewSymbol => None,
+        Choice::Again(first) => Some(Identity { first, length: 1, density: DENSITY, key: 0 }),
+        Choice::Combination { first, length, key } => Some(Identity { first, length, density: DENSITY, key }),
+    }
+}
+
+/// Whether a packet takes a frame.
+enum Fit {
+    /// It was written.
+    Now,
+    /// Not beside what the packet holds already, but the next one will.
+    Later,
+    /// No packet of this size does.
+    Never,
+}
+
+fn write_if_it_fits(frame: &Frame<'_>, builder: &mut DatagramBuilder) -> Fit {
+    let length = frame.encoded_length();
+    if length <= builder.remaining() {
+        builder.write(frame);
+        Fit::Now
+    } else if length <= builder.capacity() {
+        Fit::Later
+    } else {
+        Fit::Never
+    }
+}
+
+#[cfg(test)]
+mod tests;

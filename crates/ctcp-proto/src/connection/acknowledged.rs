@@ -74,7 +74,7 @@ impl Established {
                 self.counts.spurious_losses += 1;
                 self.path.on_spurious_loss(now, spurious);
             }
-            (None, Some(sent)) if !acked.was_expired => self.sender.on_acked(&sent),
+            (None, Some(carried)) if !acked.was_expired => self.sender.on_acked(carried),
             (None, _) => {}
         }
         self.path.on_acked(now, &acked);
@@ -100,10 +100,11 @@ impl Established {
         }
         if let Some(size) = contents.mtu_probe {
             self.path.mtu.on_probe_lost(now, size);
+            self.path.on_datagram_size();
             return;
         }
-        if let Some(sent) = contents.combination {
-            self.sender.on_lost(&sent, lost.was_expired);
+        if let Some(carried) = contents.combination {
+            self.sender.on_lost(carried, lost.was_expired);
         }
         if lost.packet.in_flight {
             self.counts.packets_lost += 1;
@@ -118,8 +119,8 @@ impl Established {
         let Some(age) = self.path.expiry_age() else { return };
         let before = now.saturating_back(age);
         while let Some(packet) = self.path.sent.poll_expired(before) {
-            if let Some(sent) = &packet.contents.combination {
-                self.sender.on_expired(sent);
+            if let Some(carried) = packet.contents.combination {
+                self.sender.on_expired(carried);
             }
         }
     }

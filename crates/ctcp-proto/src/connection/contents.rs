@@ -1,13 +1,13 @@
 //! What a sent packet held, remembered until its fate is known and then handed back to whom it concerns.
 
-use crate::code::Sent;
+use crate::code::Carried;
 use crate::stream::Control;
 
 /// The contents of a sent packet. Coded data is never sent again as such, so a combination is only a range.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
-    /// The combination it carried.
-    pub(crate) combination: Option<Sent>,
+    /// The combination it carried, or a piece of one.
+    pub(crate) combination: Option<Carried>,
     /// Control frames, asked for again when lost.
     pub(crate) control: Vec<Control>,
     /// The largest packet number that its ACK acknowledged.

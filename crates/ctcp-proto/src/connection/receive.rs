@@ -115,7 +115,7 @@ impl Established {
                     self.timers.last_activity = now;
                     self.receiver.handle(&frame, &mut self.streams)?;
                 }
-                Frame::Coded { .. } | Frame::Recoded { .. } => {
+                Frame::Coded { .. } | Frame::Recoded { .. } | Frame::Segment { .. } => {
                     self.timers.last_activity = now;
                     is_news |= self.receiver.handle(&frame, &mut self.streams)?;
                 }

@@ -10,10 +10,7 @@ use crate::error::TransportErrorCode;
 use crate::network::Transmit;
 use crate::recovery::sent::SentPacket;
 use crate::stream::Control;
-use crate::wire::{
-    AckFrame, AckRanges, DatagramBuilder, Frame, NewPacket, datagram_size_for_symbol,
-    symbol_size_for_datagram,
-};
+use crate::wire::{AckFrame, AckRanges, DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
 
 /// Room for an ACK in a packet: enough for the longest lists, and it leaves a symbol worth sending behind it.
 const ACK_SIZE_MAX: usize = 700;
@@ -148,12 +145,8 @@ impl Established {
             return Ok(None);
         }
         let mut contents = Contents::default();
-        let datagram_size = usize::try_from(self.path.mtu.current()).unwrap_or(usize::MAX);
-        // Symbols do not change: when the path seems to carry less than at their time, their repair tries all the
-        // same. It must come some time, and most likely the losses that told so were no matter of size.
-        let payload_size = choice.map_or(0, |choice| self.sender.payload_size_max(choice));
-        let size_max = datagram_size.max(datagram_size_for_symbol(payload_size, &self.remote_id));
-        let mut builder = self.open_builder(core::mem::take(buffer), size_max);
+        let datagram_size = usize::try_from(self.path.datagram_size()).unwrap_or(usize::MAX);
+        let mut builder = self.open_builder(core::mem::take(buffer), datagram_size);
         if ack_is_due || self.path.acks.has_news() {
             self.write_ack(now, &mut builder, &mut contents);
         }
@@ -164,8 +157,8 @@ impl Established {
             contents.combination =
                 self.sender.write(choice, size, &mut self.streams, &mut builder, &situation);
         }
-        // A probe must leave, or its deadline would stay in the past.
-        let must_ping = must_ping || (self.timers.probes_owed > 0 && contents.combination.is_none());
+        // A choice may come to nothing. A probe that is owed leaves all the same, or its timer never rests.
+        let must_ping = must_ping || (self.timers.probes_owed > 0 && builder.is_empty());
         if must_ping && !builder.is_ack_eliciting() {
             builder.write(&Frame::Ping);
         }

@@ -6,14 +6,15 @@
 //!       |                      |                          |
 //!       +----- several large packets in a row lost -------+
 //!                              v
-//!                      Suspicious: a base probe must pass ...   (else it is an outage: keep asking)
-//!                              v
-//!                      Verifying: ... and PROBES_MAX probes of the current size fail: back to the base
+//!                      Suspicious: a base probe must pass ...   (lost: start over, it may be an outage)
+//!                        |          ^
+//!                        v          | lost, not yet PAIRS_MAX pairs in a row
+//!                      Verifying: ... and a probe of the current size fail: PAIRS_MAX pairs, back to the base
 //! ```
 //!
 //! Random loss looks like a black hole and like a probe too big. So a size is given up only after
 //! [`PROBES_MAX`] probes of it were lost, and what works is given up only when the base size passes
-//! while probes of the current one do not. Probes are PING and PADDING, lost ones no loss of the path.
+//! each time while the current one never does. Probes are PING and PADDING, lost ones no loss of the path.
 
 use core::time::Duration;
 
@@ -32,11 +33,16 @@ pub(crate) const ETHERNET_V6: u64 = 1452;
 /// are lost by chance once in 37 searches; the raise timer corrects it.
 pub(crate) const PROBES_MAX: u32 = 3;
 
+/// How many times in a row a base probe must pass and then one of the current size be lost to make a black hole. If
+/// loss asks for no size, that happens to less than one suspicion in 200, however much is lost; with three pairs it
+/// would be one in twelve.
+const PAIRS_MAX: u32 = 5;
+
 /// When a settled search tries larger sizes again (RFC 8899 PMTU_RAISE_TIMER).
 pub(crate) const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 
 /// How many packets larger than the base must be lost in a row to suspect a black hole. At 30 % random loss it
-/// happens once in 10^5 packets, and costs two probes.
+/// happens once in 10^5 packets, and costs two probes; at 40 % once in 10^4.
 const SUSPICIOUS_LOSSES: u32 = 10;
 
 /// The search ends when the unknown is smaller than this: a packet gains less than a percent.
@@ -52,9 +58,13 @@ enum Phase {
     Settled {
         raise_at: Instant,
     },
-    Suspicious,
+    /// The base is probed. `pairs`: so often it passed and the current size did not, in a row.
+    Suspicious {
+        pairs: u32,
+    },
+    /// The base passed: now the current size is probed.
     Verifying {
-        lost: u32,
+        pairs: u32,
     },
 }
 
@@ -105,7 +115,7 @@ impl MtuDiscovery {
         match self.phase {
             Phase::Searching { size, .. } => Some(size),
             Phase::Settled { .. } => None,
-            Phase::Suspicious => Some(BASE),
+            Phase::Suspicious { .. } => Some(BASE),
             Phase::Verifying { .. } => Some(self.current),
         }
     }
@@ -119,8 +129,12 @@ impl MtuDiscovery {
     pub(crate) fn on_probe_acked(&mut self, now: Instant, size: u64) {
         self.probing = None;
         match self.phase {
-            Phase::Suspicious if size < self.current => self.phase = Phase::Verifying { lost: 0 },
-            Phase::Suspicious | Phase::Verifying { .. } => self.clear_suspicion(now),
+            Phase::Suspicious { .. } | Phase::Verifying { .. } if size >= self.current => {
+                self.clear_suspicion(now);
+            }
+            Phase::Suspicious { pairs } => self.phase = Phase::Verifying { pairs },
+            // A base probe that had been taken for lost.
+            Phase::Verifying { .. } => {}
             Phase::Searching { .. } | Phase::Settled { .. } => {
                 if size > self.current && size <= self.ceiling {
                     self.current = size;
@@ -142,9 +156,10 @@ impl MtuDiscovery {
                     self.on_too_big(now, size);
                 }
             }
-            Phase::Verifying { lost } if size == self.current => {
-                self.phase = Phase::Verifying { lost: lost + 1 };
-                if lost + 1 >= PROBES_MAX {
+            Phase::Suspicious { .. } => self.phase = Phase::Suspicious { pairs: 0 },
+            Phase::Verifying { pairs } if size == self.current => {
+                self.phase = Phase::Suspicious { pairs: pairs + 1 };
+                if pairs + 1 >= PAIRS_MAX {
                     self.too_big = self.current;
                     self.current = BASE;
                     self.large_losses = 0;
@@ -171,15 +186,8 @@ impl MtuDiscovery {
             return;
         }
         self.large_losses = 0;
-        // A repair of older, larger symbols: the current size was too pessimistic.
-        if size > self.current && size <= self.ceiling {
-            self.current = size;
-            self.too_big = self.too_big.max(size + 1);
-            self.probing = None;
-            self.go_on(now);
-        }
         // Any packet of the current size proves as much as a probe.
-        if size >= self.current && matches!(self.phase, Phase::Suspicious | Phase::Verifying { .. }) {
+        if size >= self.current && matches!(self.phase, Phase::Suspicious { .. } | Phase::Verifying { .. }) {
             self.clear_suspicion(now);
         }
     }
@@ -192,7 +200,7 @@ impl MtuDiscovery {
         self.large_losses += 1;
         let is_calm = matches!(self.phase, Phase::Searching { .. } | Phase::Settled { .. });
         if is_calm && self.large_losses >= SUSPICIOUS_LOSSES {
-            self.phase = Phase::Suspicious;
+            self.phase = Phase::Suspicious { pairs: 0 };
         }
     }
 

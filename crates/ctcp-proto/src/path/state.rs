@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
-use super::mtu::MtuDiscovery;
+use super::mtu::{BASE, MtuDiscovery};
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
 use crate::congestion::{Acked, Controller, Lost, Sent, TimedOut};
 use crate::connection::Contents;
@@ -18,6 +18,10 @@ use crate::recovery::pacer::Pacer;
 use crate::recovery::rtt::{INITIAL_RTT, RttEstimator};
 use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets, SpuriousLoss};
 use crate::recovery::timeout::{GAMMA, ProbeTimeout, RetransmissionTimeout};
+
+/// Probe time-outs in a row before which packets are as large as ever: as many as probes of a size must be lost for it
+/// to count as too big.
+const LARGE_PROBES: u32 = crate::path::mtu::PROBES_MAX;
 
 /// One way to the peer. Its addresses may change; its identity and packet numbers stay.
 pub(crate) struct Path {
@@ -213,6 +217,12 @@ impl Path {
         if is_app_limited {
             self.delivery.on_app_limited(self.sent.bytes_in_flight());
         }
+    }
+
+    /// The largest datagram to send now. After several probes without an answer only what every path carries: it may be
+    /// that all were too large, and without an answer nothing would ever be known to be lost.
+    pub(crate) fn datagram_size(&self) -> u64 {
+        if self.probe.count() >= LARGE_PROBES { BASE } else { self.mtu.current() }
     }
 
     /// True when the congestion window takes another packet.

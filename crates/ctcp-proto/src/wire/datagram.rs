@@ -33,14 +33,6 @@ pub fn symbol_size_for_datagram(datagram_size: usize, destination: &ConnectionId
     datagram_size.saturating_sub(SHORT_OVERHEAD_MAX - unused + COMBINATION_OVERHEAD_MAX)
 }
 
-/// The datagram that a combination of `symbol_size` bytes surely fits: the other direction of
-/// [`symbol_size_for_datagram`].
-#[must_use]
-pub fn datagram_size_for_symbol(symbol_size: usize, destination: &ConnectionId) -> usize {
-    let unused = ConnectionId::MAX - destination.as_bytes().len();
-    symbol_size + SHORT_OVERHEAD_MAX - unused + COMBINATION_OVERHEAD_MAX
-}
-
 /// What the header of a new packet says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewPacket {
@@ -112,6 +104,12 @@ impl DatagramBuilder {
     #[must_use]
     pub fn remaining(&self) -> usize {
         if self.has_combination { 0 } else { self.limit - self.buffer.len() }
+    }
+
+    /// Bytes for frames in the packet while it is empty.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.limit - self.payload_start()
     }
 
     /// Whether no frame was written.

@@ -23,6 +23,7 @@ pub(crate) mod kind {
     pub(crate) const SOURCE: u8 = 0x06;
     pub(crate) const CODED: u8 = 0x07;
     pub(crate) const RECODED: u8 = 0x08;
+    pub(crate) const SEGMENT: u8 = 0x09;
     pub(crate) const MAX_DATA: u8 = 0x10;
     pub(crate) const MAX_STREAM_DATA: u8 = 0x11;
     pub(crate) const MAX_STREAMS: u8 = 0x12;
@@ -78,6 +79,25 @@ pub enum Frame<'a> {
         /// The combination's bytes without trailing zeros.
         payload: &'a [u8],
     },
+    /// A piece of the combination that a CODED frame of the same range, density and key would carry.
+    Segment {
+        /// The first symbol.
+        first: SymbolIndex,
+        /// How many, 1..=[`COMBINATION_LENGTH_MAX`](crate::wire::COMBINATION_LENGTH_MAX).
+        length: u16,
+        /// Density threshold of RFC 8681, 0..=15.
+        density: u8,
+        /// Seed of the coefficients.
+        key: u16,
+        /// Symbols below it are never combined again; at most `first`.
+        floor: SymbolIndex,
+        /// Where the piece begins in the combination.
+        offset: u16,
+        /// The combination's bytes without trailing zeros, at most those of the largest symbol.
+        total: u16,
+        /// Bytes `[offset, offset + piece.len())` of the combination, at most up to `total`.
+        piece: &'a [u8],
+    },
     /// Credit of the connection: stream bytes in total since its start.
     MaxData(u64),
     /// Credit of a stream: bytes since its start.
@@ -130,7 +150,7 @@ impl<'a> Frame<'a> {
     /// Whether it runs to the end of the packet, so that no other frame can follow.
     #[must_use]
     pub const fn is_combination(&self) -> bool {
-        matches!(self, Self::Source { .. } | Self::Coded { .. } | Self::Recoded { .. })
+        matches!(self, Self::Source { .. } | Self::Coded { .. } | Self::Recoded { .. } | Self::Segment { .. })
     }
 
     /// Reads the frame at the reader's position.
@@ -139,7 +159,7 @@ impl<'a> Frame<'a> {
             kind::PADDING => Ok(Self::Padding(path::parse_padding(reader))),
             kind::PING => Ok(Self::Ping),
             kind @ kind::ACK_RANGES..=kind::ACK_BITMAP_ECN => AckFrame::parse(kind, reader).map(Self::Ack),
-            kind @ kind::SOURCE..=kind::RECODED => combination::parse(kind, reader),
+            kind @ kind::SOURCE..=kind::SEGMENT => combination::parse(kind, reader),
             kind @ kind::MAX_DATA..=kind::STOP_SENDING => control::parse(kind, reader),
             kind::PATH_CHALLENGE => reader.array().map(Self::PathChallenge),
             kind::PATH_RESPONSE => reader.array().map(Self::PathResponse),
@@ -160,7 +180,9 @@ impl<'a> Frame<'a> {
                 let fits = ack.write_within(out, usize::MAX);
                 debug_assert!(fits, "an acknowledgement fits into any space");
             }
-            Self::Source { .. } | Self::Coded { .. } | Self::Recoded { .. } => combination::write(self, out),
+            Self::Source { .. } | Self::Coded { .. } | Self::Recoded { .. } | Self::Segment { .. } => {
+                combination::write(self, out);
+            }
             Self::MaxData(_)
             | Self::MaxStreamData { .. }
             | Self::MaxStreams(_)
@@ -179,7 +201,9 @@ impl<'a> Frame<'a> {
             Self::Padding(count) => *count,
             Self::Ping => 1,
             Self::Ack(ack) => ack.encoded_length(),
-            Self::Source { .. } | Self::Coded { .. } | Self::Recoded { .. } => combination::length(self),
+            Self::Source { .. } | Self::Coded { .. } | Self::Recoded { .. } | Self::Segment { .. } => {
+                combination::length(self)
+            }
             Self::MaxData(_)
             | Self::MaxStreamData { .. }
             | Self::MaxStreams(_)

@@ -25,6 +25,14 @@ impl fmt::Display for Frame<'_> {
                 let end = first + coefficients.len() as u64;
                 write!(formatter, "RECODED [{first}, {end}) floor {floor} ({} bytes)", payload.len())
             }
+            Self::Segment { first, length, key, floor, offset, total, piece, .. } => {
+                let end = first + u64::from(*length);
+                let until = usize::from(*offset) + piece.len();
+                write!(
+                    formatter,
+                    "SEGMENT [{first}, {end}) key {key} floor {floor} (bytes {offset}..{until} of {total})"
+                )
+            }
             Self::MaxData(credit) => write!(formatter, "MAX_DATA {credit}"),
             Self::MaxStreamData { id, credit } => write!(formatter, "MAX_STREAM_DATA {id} {credit}"),
             Self::MaxStreams(count) => write!(formatter, "MAX_STREAMS {count}"),
@@ -106,5 +114,9 @@ mod tests {
     fn a_combination_shows_its_range_and_not_its_bytes() {
         let coded = Frame::Coded { first: 7, length: 3, density: 15, key: 2, floor: 5, payload: &[1, 2] };
         assert_eq!(coded.to_string(), "CODED [7, 10) key 2 density 15 floor 5 (2 bytes)");
+        let (first, length, density, key, floor) = (7, 3, 15, 2, 5);
+        let segment =
+            Frame::Segment { first, length, density, key, floor, offset: 10, total: 90, piece: &[1, 2] };
+        assert_eq!(segment.to_string(), "SEGMENT [7, 10) key 2 floor 5 (bytes 10..12 of 90)");
     }
 }

@@ -72,11 +72,11 @@ fn suspicious() -> MtuDiscovery {
 }
 
 #[test]
-fn a_black_hole_is_left_when_the_base_passes_and_three_probes_of_the_current_size_do_not() {
+fn a_black_hole_is_left_when_the_base_passes_each_time_and_the_current_size_never() {
     let mut mtu = suspicious();
     assert_eq!(mtu.current(), 1_472, "a suspicion alone changes nothing");
     let probes = search(&mut mtu, NOW, 1_300, 0);
-    assert_eq!(&probes[..4], [BASE, 1_472, 1_472, 1_472]);
+    assert_eq!(&probes[..10], [BASE, 1_472].repeat(5));
     assert!((1_300 - STEP..=1_300).contains(&mtu.current()), "{}", mtu.current());
 }
 
@@ -88,6 +88,32 @@ fn random_loss_is_cleared_by_a_probe_or_by_any_large_packet() {
     let mut mtu = suspicious();
     mtu.on_packet_acked(NOW, 1_472);
     assert_eq!((mtu.poll_probe(NOW), mtu.current()), (None, 1_472));
+}
+
+/// Answers the probes of a suspicion by `passes` until it is over; whether the size fell.
+fn falls(mtu: &mut MtuDiscovery, mut passes: impl FnMut(u64) -> bool) -> bool {
+    let before = mtu.current();
+    while matches!(mtu.phase, Phase::Suspicious { .. } | Phase::Verifying { .. }) {
+        let size = mtu.poll_probe(NOW).expect("a probe");
+        mtu.on_probe_sent(size);
+        if passes(size) { mtu.on_probe_acked(NOW, size) } else { mtu.on_probe_lost(NOW, size) }
+    }
+    mtu.current() < before
+}
+
+#[test]
+fn loss_of_two_in_five_is_hardly_ever_taken_for_a_black_hole() {
+    for loss in [0.2, 0.4, 0.6, 0.8] {
+        let mut prng = ctcp_base::Prng::new(1);
+        let falls = (0..10_000).filter(|_| falls(&mut suspicious(), |_| prng.unit() >= loss)).count();
+        assert!(falls < 60, "{falls} of 10000 at {loss}");
+    }
+}
+
+#[test]
+fn a_black_hole_on_a_lossy_path_is_found_too() {
+    let mut prng = ctcp_base::Prng::new(1);
+    assert!((0..100).all(|_| falls(&mut suspicious(), |size| size <= 1_300 && prng.unit() >= 0.3)));
 }
 
 #[test]

@@ -1,17 +1,20 @@
-//! SOURCE, CODED and RECODED: combinations of symbols. Each runs to the end of the packet.
+//! SOURCE, CODED, RECODED and SEGMENT: combinations of symbols. Each runs to the end of the packet.
 //!
 //! ```text
 //!  SOURCE    0x06 | index  | floor distance | symbol ...
 //!  CODED     0x07 | first  | density (4) length (12) | key (16) | floor distance | combination ...
 //!  RECODED   0x08 | first  | length | coefficients | floor distance | combination ...
+//!  SEGMENT   0x09 | first  | density (4) length (12) | key (16) | floor distance | offset | total | piece ...
 //! ```
 //!
 //! Invariant of everything read: `floor <= first`, `1 <= length <= 4095`, and the end of the range,
-//! `first + length`, is at most [`VARINT_MAX`], so that no sum of indices overflows later.
+//! `first + length`, is at most [`VARINT_MAX`], so that no sum of indices overflows later. A piece ends within its
+//! combination, and the combination is no longer than a symbol can be.
 
 use crate::id::SymbolIndex;
 use crate::wire::Malformed;
 use crate::wire::frame::{Frame, kind};
+use crate::wire::parameters::SYMBOL_SIZE_RANGE;
 use crate::wire::varint::{Reader, VARINT_MAX, varint_length, write_u16, write_varint};
 
 /// The most symbols a combination spans: 12 bits on the wire.
@@ -28,13 +31,17 @@ pub(super) fn parse<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<Frame<'a>, 
             let floor = parse_floor(first, reader)?;
             Ok(Frame::Source { index: first, floor, symbol: reader.rest() })
         }
-        kind::CODED => {
+        kind::CODED | kind::SEGMENT => {
             let shape = reader.u16()?;
             let length = checked_range(first, u64::from(shape & COMBINATION_LENGTH_MAX))?;
             let key = reader.u16()?;
             let floor = parse_floor(first, reader)?;
             let density = (shape >> 12) as u8;
-            Ok(Frame::Coded { first, length, density, key, floor, payload: reader.rest() })
+            if kind == kind::CODED {
+                return Ok(Frame::Coded { first, length, density, key, floor, payload: reader.rest() });
+            }
+            let (offset, total, piece) = parse_piece(reader)?;
+            Ok(Frame::Segment { first, length, density, key, floor, offset, total, piece })
         }
         _ => {
             let length = checked_range(first, reader.varint()?)?;
@@ -61,6 +68,21 @@ fn parse_floor(first: SymbolIndex, reader: &mut Reader<'_>) -> Result<SymbolInde
     first.checked_sub(distance).ok_or(Malformed::new("window floor below the first symbol"))
 }
 
+/// Offset, total and bytes of a piece.
+fn parse_piece<'a>(reader: &mut Reader<'a>) -> Result<(u16, u16, &'a [u8]), Malformed> {
+    let (offset, total) = (reader.varint()?, reader.varint()?);
+    let piece = reader.rest();
+    match (u16::try_from(offset), u16::try_from(total)) {
+        (Ok(offset), Ok(total)) if is_piece(offset, total, piece) => Ok((offset, total, piece)),
+        _ => Err(Malformed::new("piece beyond its combination, or of one too long")),
+    }
+}
+
+fn is_piece(offset: u16, total: u16, piece: &[u8]) -> bool {
+    let total = usize::from(total);
+    total <= *SYMBOL_SIZE_RANGE.end() && usize::from(offset) + piece.len() <= total
+}
+
 pub(super) fn write(frame: &Frame<'_>, out: &mut Vec<u8>) {
     match *frame {
         Frame::Source { index, floor, symbol } => {
@@ -76,6 +98,18 @@ pub(super) fn write(frame: &Frame<'_>, out: &mut Vec<u8>) {
             write_u16(out, u16::from(density) << 12 | length);
             write_u16(out, key);
             write_tail(out, first, floor, payload);
+        }
+        Frame::Segment { first, length, density, key, floor, offset, total, piece } => {
+            assert!(checked_range(first, u64::from(length)).is_ok() && density <= DENSITY_MAX);
+            assert!(is_piece(offset, total, piece), "{} bytes from {offset} of {total}", piece.len());
+            out.push(kind::SEGMENT);
+            write_varint(out, first);
+            write_u16(out, u16::from(density) << 12 | length);
+            write_u16(out, key);
+            write_tail(out, first, floor, &[]);
+            write_varint(out, u64::from(offset));
+            write_varint(out, u64::from(total));
+            out.extend_from_slice(piece);
         }
         Frame::Recoded { first, coefficients, floor, payload } => {
             assert!(checked_range(first, coefficients.len() as u64).is_ok(), "range out of bounds");
@@ -102,6 +136,10 @@ pub(super) fn length(frame: &Frame<'_>) -> usize {
     match *frame {
         Frame::Source { index, floor, symbol } => 1 + tail(index, floor, symbol),
         Frame::Coded { first, floor, payload, .. } => 1 + 2 + 2 + tail(first, floor, payload),
+        Frame::Segment { first, floor, offset, total, piece, .. } => {
+            let place = varint_length(u64::from(offset)) + varint_length(u64::from(total));
+            1 + 2 + 2 + place + tail(first, floor, piece)
+        }
         Frame::Recoded { first, coefficients, floor, payload } => {
             1 + varint_length(coefficients.len() as u64) + coefficients.len() + tail(first, floor, payload)
         }

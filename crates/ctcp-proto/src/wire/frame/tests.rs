@@ -84,6 +84,11 @@ fn any_range() -> impl Strategy<Value = (u64, u16, u64)> {
     })
 }
 
+/// The bytes before and behind a piece of its combination.
+fn any_place() -> impl Strategy<Value = (u16, u16)> {
+    prop_oneof![(0u16..100, 0u16..100), (0u16..7_000, 0u16..7_000)]
+}
+
 /// A frame whose payload, if it has one, is some of `bytes`, and whose reason, if it has one, is `text`.
 fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = Frame<'static>> {
     let payload = (0..=bytes.len()).prop_map(move |length| &bytes[..length]);
@@ -105,6 +110,12 @@ fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = 
                 key,
                 floor,
                 payload
+            }
+        ),
+        (any_range(), 0u8..=15, any::<u16>(), payload.clone(), any_place()).prop_map(
+            |((first, length, floor), density, key, piece, (offset, behind))| {
+                let total = offset + piece.len() as u16 + behind;
+                Frame::Segment { first, length, density, key, floor, offset, total, piece }
             }
         ),
         (any_range(), payload).prop_map(|((first, length, floor), payload)| {
@@ -176,7 +187,8 @@ proptest! {
         let head = match &frame {
             Frame::Source { symbol: payload, .. }
             | Frame::Coded { payload, .. }
-            | Frame::Recoded { payload, .. } => out.len() - payload.len(),
+            | Frame::Recoded { payload, .. }
+            | Frame::Segment { piece: payload, .. } => out.len() - payload.len(),
             Frame::Padding(_) => 0,
             _ => out.len(),
         };
@@ -212,6 +224,16 @@ fn only_padding_acknowledgements_and_closes_ask_for_nothing() {
         Frame::Source { index: 0, floor: 0, symbol: &[] },
         Frame::Coded { first: 0, length: 1, density: 15, key: 0, floor: 0, payload: &[] },
         Frame::Recoded { first: 0, coefficients: &[1], floor: 0, payload: &[] },
+        Frame::Segment {
+            first: 0,
+            length: 1,
+            density: 15,
+            key: 0,
+            floor: 0,
+            offset: 0,
+            total: 0,
+            piece: &[],
+        },
         Frame::MaxData(0),
         Frame::MaxStreamData { id: StreamId(0), credit: 0 },
         Frame::MaxStreams(0),
@@ -225,7 +247,7 @@ fn only_padding_acknowledgements_and_closes_ask_for_nothing() {
 
 #[test]
 fn types_without_a_meaning_are_errors() {
-    let known = [0..=8, 0x10..=0x14, 0x18..=0x19, 0x1c..=0x1d];
+    let known = [0..=9, 0x10..=0x14, 0x18..=0x19, 0x1c..=0x1d];
     for kind in 0..=u8::MAX {
         let bytes = [kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let is_unknown = frames(&bytes).next() == Some(Err(Malformed::new("frame of unknown type")));
@@ -269,6 +291,21 @@ fn combinations_out_of_bounds_are_errors() {
     assert!(frames(&recoded(4096, 4096)).any(|frame| frame.is_err()), "too many coefficients");
     assert!(frames(&recoded(0, 1)).any(|frame| frame.is_err()), "no coefficient");
     assert!(frames(&recoded(VARINT_MAX, 1)).any(|frame| frame.is_err()));
+}
+
+#[test]
+fn pieces_beyond_their_combination_are_errors() {
+    let segment = |offset: u64, total: u64, piece: usize| {
+        let mut out = vec![0x09, 0, 0xf0, 1, 0, 1, 0];
+        crate::wire::write_varint(&mut out, offset);
+        crate::wire::write_varint(&mut out, total);
+        out.resize(out.len() + piece, 7);
+        frames(&out).all(|frame| frame.is_ok())
+    };
+    assert!(segment(0, 20, 20) && segment(10, 20, 10) && segment(20, 20, 0) && segment(0, 16_384, 1));
+    assert!(!segment(0, 20, 21) && !segment(10, 20, 11) && !segment(21, 20, 0));
+    assert!(!segment(0, 16_385, 1), "no symbol is so long");
+    assert!(!segment(VARINT_MAX, VARINT_MAX, 1) && !segment(65_536, 10, 1) && !segment(0, 65_546, 1));
 }
 
 #[test]

@@ -1,0 +1,258 @@
+use super::*;
+use crate::code::receiver::CodedReceiver;
+use crate::code::{CodeLimits, Sent};
+use crate::error::TransportErrorCode;
+use crate::id::{ConnectionId, PacketNumber, PathId, Role};
+use crate::profile::{Code, Redundancy};
+use crate::stream::{ReadOutcome, StreamsConfig};
+use crate::wire::{NewPacket, TAG_LENGTH, frames, symbol_size_for_datagram};
+
+const LARGE: usize = 1_472;
+const SMALL: usize = 1_200;
+const SYMBOL_SIZE: usize = 1_426;
+const SITUATION: Situation = Situation { loss: 0.0, has_data: true, has_room: true, window: 32.0 };
+const IDLE: Situation = Situation { has_data: false, ..SITUATION };
+
+/// A sender whose streams hold a few symbols' worth of bytes, and its receiver.
+struct Line {
+    sender: CodedSender,
+    from: Streams,
+    receiver: CodedReceiver,
+    to: Streams,
+    destination: ConnectionId,
+}
+
+impl Line {
+    fn new(code: Code) -> Self {
+        let config = StreamsConfig { max_data: 1 << 20, max_stream_data: 1 << 20, max_streams: 10 };
+        let mut from = Streams::new(Role::Client, config);
+        from.set_peer_limits(1 << 20, 1 << 20, 10);
+        let id = from.open().expect("a stream");
+        let data: Vec<u8> = (0..100_000_u32).map(|index| (index ^ (index >> 8)) as u8).collect();
+        assert!(from.write(id, &data).is_ok_and(|taken| taken > 20_000));
+        let limits = CodeLimits { block_size: 16, blocks: 4 };
+        Self {
+            sender: CodedSender::new(SendCode::new(code, Redundancy::Feedback, limits), SYMBOL_SIZE, 64, 64),
+            from,
+            receiver: CodedReceiver::new(SYMBOL_SIZE, 64),
+            to: Streams::new(Role::Server, config),
+            destination: ConnectionId::new(&[1; 8]).expect("8 bytes"),
+        }
+    }
+
+    fn builder(&self, size: usize) -> DatagramBuilder {
+        let packet = NewPacket {
+            destination: self.destination,
+            path: PathId(0),
+            packet_number: PacketNumber(0),
+            largest_acked: None,
+        };
+        DatagramBuilder::short(Vec::new(), size, packet)
+    }
+
+    fn write(&mut self, choice: Choice, builder: &mut DatagramBuilder, size: usize) -> Option<Carried> {
+        let symbol_size = symbol_size_for_datagram(size, &self.destination);
+        self.sender.write(choice, symbol_size, &mut self.from, builder, &SITUATION)
+    }
+
+    /// What the next packet of at most `size` bytes carries, and its frames.
+    fn packet(&mut self, choice: Choice, size: usize) -> (Carried, Vec<u8>) {
+        let mut builder = self.builder(size);
+        let carried = self.write(choice, &mut builder, size).expect("something is written");
+        assert!(builder.sealed_length() <= size);
+        let packet = builder.finish();
+        let header = 1 + packet.destination_length + 1 + packet.packet_number_length;
+        (carried, packet.buffer[header..].to_vec())
+    }
+
+    /// The next packet that the code wants to send.
+    fn chosen(&mut self, situation: &Situation, size: usize) -> Option<(Carried, Vec<u8>)> {
+        let choice = self.sender.choose(situation)?;
+        Some(self.packet(choice, size))
+    }
+
+    fn receive(&mut self, payload: &[u8]) {
+        for frame in frames(payload) {
+            self.receiver.handle(&frame.expect("well-formed"), &mut self.to).expect("no fault");
+        }
+    }
+
+    fn feed_back(&mut self) {
+        let report = self.receiver.report(32);
+        self.sender.on_feedback(&Feedback {
+            oldest_undecoded: report.oldest_undecoded,
+            intervals: &report.intervals,
+            known_end: report.known_end,
+            reported_end: report.reported_end,
+        });
+    }
+
+    /// The streams' bytes that can be read.
+    fn readable(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut buffer = [0; 4_096];
+        let Some(id) = self.to.accept() else { return bytes };
+        while let Ok(ReadOutcome::Data(count)) = self.to.read(id, &mut buffer) {
+            bytes.extend_from_slice(&buffer[..count]);
+        }
+        bytes
+    }
+}
+
+fn is_original(bytes: &[u8]) -> bool {
+    bytes.iter().zip(0_u32..).all(|(&byte, index)| byte == (index ^ (index >> 8)) as u8)
+}
+
+#[test]
+fn symbols_of_a_larger_datagram_are_repeated_in_pieces() {
+    let mut line = Line::new(Code::Plain);
+    for _ in 0..3 {
+        line.packet(Choice::NewSymbol, LARGE);
+    }
+    for index in 0..3 {
+        let (first, one) = line.packet(Choice::Again(index), SMALL);
+        let (last, two) = line.packet(line.sender.rest().expect("a rest"), SMALL);
+        assert_eq!((first.part, last.part), (Part::Piece, Part::LastPiece));
+        assert_eq!(first.sent, Sent { first: index, length: 1 });
+        assert_eq!(line.sender.rest(), None);
+        // The other way round, and one twice.
+        for payload in [&two, &two, &one] {
+            line.receive(payload);
+        }
+        assert_eq!(line.receiver.report(32).oldest_undecoded, index + 1);
+    }
+    let bytes = line.readable();
+    assert!(bytes.len() > 3 * (SYMBOL_SIZE - 20) && is_original(&bytes), "{}", bytes.len());
+}
+
+#[test]
+fn combinations_of_symbols_of_a_larger_datagram_leave_in_pieces() {
+    let mut line = Line::new(Code::Block);
+    for _ in 0..16 {
+        line.chosen(&SITUATION, LARGE).expect("a new symbol");
+    }
+    let report = line.receiver.report(32);
+    assert_eq!(report.known_end, 0, "nothing arrived");
+    for key in 0..16 {
+        let choice = Choice::Combination { first: 0, length: 16, key };
+        let (_, one) = line.packet(choice, SMALL);
+        assert_eq!(line.sender.choose(&SITUATION), Some(choice), "the rest goes first");
+        let (last, two) = line.packet(choice, SMALL);
+        assert_eq!(last.part, Part::LastPiece);
+        line.receive(&one);
+        line.receive(&two);
+    }
+    assert_eq!(line.receiver.report(32).oldest_undecoded, 16);
+    assert!(is_original(&line.readable()));
+}
+
+#[test]
+fn a_datagram_that_shrinks_again_between_two_pieces_is_no_harm() {
+    let mut line = Line::new(Code::Plain);
+    line.packet(Choice::NewSymbol, LARGE);
+    let (_, mut payload) = line.packet(Choice::Again(0), SMALL);
+    let mut packets = 1;
+    loop {
+        line.receive(&payload);
+        let Some(choice) = line.sender.rest() else { break };
+        payload = line.packet(choice, 200).1;
+        packets += 1;
+    }
+    assert!(packets > 2 && line.receiver.report(32).oldest_undecoded == 1, "{packets} packets");
+}
+
+#[test]
+fn a_repair_that_fits_a_datagram_of_its_own_is_not_cut() {
+    let mut line = Line::new(Code::Plain);
+    line.packet(Choice::NewSymbol, LARGE);
+    let mut builder = line.builder(LARGE);
+    builder.write(&Frame::Padding(50));
+    assert_eq!(line.write(Choice::Again(0), &mut builder, LARGE), None);
+    assert_eq!(line.sender.rest(), None);
+    let (carried, _) = line.packet(Choice::Again(0), LARGE);
+    assert_eq!(carried.part, Part::Whole);
+}
+
+#[test]
+fn a_few_bytes_of_room_are_left_to_the_next_packet() {
+    let mut line = Line::new(Code::Plain);
+    line.packet(Choice::NewSymbol, LARGE);
+    let mut builder = line.builder(SMALL);
+    let room = builder.remaining();
+    builder.write(&Frame::Padding(room - 40));
+    assert_eq!(line.write(Choice::Again(0), &mut builder, SMALL), None);
+    let (carried, payload) = line.packet(line.sender.rest().expect("all of it"), SMALL);
+    assert_eq!(carried.part, Part::Piece);
+    assert!(payload.len() + TAG_LENGTH > SMALL - 30, "{}", payload.len());
+}
+
+#[test]
+fn a_symbol_is_repeated_whichever_of_its_pieces_is_lost() {
+    for lost_piece in [0, 1] {
+        let mut line = Line::new(Code::Plain);
+        let (whole, _) = line.packet(Choice::NewSymbol, LARGE);
+        line.sender.on_lost(whole, false);
+        let pieces = [0, 1].map(|_| line.chosen(&IDLE, SMALL).expect("a piece"));
+        assert_eq!(line.sender.choose(&IDLE), None);
+        let arrived = &pieces[1 - lost_piece];
+        line.receive(&arrived.1);
+        line.sender.on_lost(pieces[lost_piece].0, false);
+        line.sender.on_acked(arrived.0);
+        assert_eq!(line.sender.choose(&IDLE), Some(Choice::Again(0)));
+        // It is the same combination again: only what was lost is missing.
+        let again = [0, 1].map(|_| line.chosen(&IDLE, SMALL).expect("a piece"));
+        line.receive(&again[lost_piece].1);
+        assert_eq!(line.receiver.report(32).oldest_undecoded, 1);
+    }
+}
+
+#[test]
+fn a_rest_that_nobody_needs_does_not_leave_and_is_not_counted_as_under_way() {
+    let mut line = Line::new(Code::Block);
+    let symbols: Vec<_> = (0..16).filter_map(|_| line.chosen(&SITUATION, LARGE)).collect();
+    for (carried, _) in &symbols {
+        line.sender.on_lost(*carried, false);
+    }
+    line.feed_back();
+    let (piece, _) = line.chosen(&IDLE, SMALL).expect("a piece of a repair");
+    assert_eq!(piece.part, Part::Piece);
+    // The first symbol was only late.
+    line.receive(&symbols[0].1);
+    line.feed_back();
+    assert_eq!(line.sender.rest(), None);
+    // As many repairs as symbols are missing, each of two pieces: none of the 15 is taken for one under way.
+    let repairs = core::iter::from_fn(|| line.chosen(&IDLE, SMALL));
+    let last_pieces = repairs.filter(|(carried, _)| carried.part == Part::LastPiece).count();
+    assert_eq!(last_pieces, 15);
+}
+
+#[test]
+fn a_peer_whose_pieces_make_no_combination_is_at_fault() {
+    let segment = |total, length: u16| Frame::Segment {
+        first: 0,
+        length,
+        density: 15,
+        key: 0,
+        floor: 0,
+        offset: 0,
+        total,
+        piece: &[1],
+    };
+    let mut line = Line::new(Code::Plain);
+    let mut handle = |frame| line.receiver.handle(&frame, &mut line.to).map_err(|error| error.code);
+    let violation = Err(TransportErrorCode::ProtocolViolation);
+    assert_eq!(handle(segment(SYMBOL_SIZE as u16, 1)), Ok(false));
+    assert_eq!(handle(segment(SYMBOL_SIZE as u16 - 1, 1)), violation);
+    assert_eq!(handle(segment(SYMBOL_SIZE as u16 + 1, 2)), violation);
+    assert_eq!(handle(segment(1, 65)), Err(TransportErrorCode::SymbolWindow));
+}
+
+#[test]
+fn late_pieces_of_known_symbols_are_redundant() {
+    let mut line = Line::new(Code::Plain);
+    let (_, whole) = line.packet(Choice::NewSymbol, LARGE);
+    let (_, piece) = line.packet(Choice::Again(0), SMALL);
+    line.receive(&whole);
+    line.receive(&piece);
+    assert_eq!(line.receiver.counts().redundant, 1);
+}
