@@ -3,3 +3,4 @@
 mod bulk;
 mod damage;
 mod pair;
+mod smaller_mtu;

@@ -26,15 +26,17 @@ pub(super) struct Pair {
     pub(super) now: Instant,
     pub(super) client: Side,
     pub(super) server: Side,
-    /// Datagrams with their source address.
     to_server: Link<Datagram>,
     to_client: Link<Datagram>,
     pub(super) server_key: crate::PublicKey,
+    /// The network drops larger datagrams.
+    pub(super) datagram_size_max: usize,
 }
 
 #[derive(Clone)]
 struct Datagram {
     source: SocketAddr,
+    destination: SocketAddr,
     bytes: Vec<u8>,
 }
 
@@ -72,6 +74,7 @@ impl Pair {
             to_server: Link::new(link.clone(), prng.fork("to server")),
             to_client: Link::new(link, prng.fork("to client")),
             server_key: public,
+            datagram_size_max: usize::MAX,
         }
     }
 
@@ -90,13 +93,11 @@ impl Pair {
         let end = self.now + limit;
         let mut stuck = 0;
         loop {
-            self.client.flush(self.now, &mut self.to_server);
-            self.server.flush(self.now, &mut self.to_client);
+            self.flush();
             if done(self) {
                 return true;
             }
-            self.client.flush(self.now, &mut self.to_server);
-            self.server.flush(self.now, &mut self.to_client);
+            self.flush();
             let next = [
                 self.to_server.poll_timeout(),
                 self.to_client.poll_timeout(),
@@ -121,6 +122,11 @@ impl Pair {
         }
     }
 
+    fn flush(&mut self) {
+        self.client.flush(self.now, self.datagram_size_max, &mut self.to_server);
+        self.server.flush(self.now, self.datagram_size_max, &mut self.to_client);
+    }
+
     pub(super) fn client_connection(&mut self) -> &mut Connection {
         self.client.connections.values_mut().next().expect("a connection")
     }
@@ -136,11 +142,14 @@ impl Pair {
 }
 
 impl Side {
-    fn flush(&mut self, now: Instant, link: &mut Link<Datagram>) {
+    fn flush(&mut self, now: Instant, size_max: usize, link: &mut Link<Datagram>) {
         let mut buffer = Vec::new();
         for (&handle, connection) in &mut self.connections {
-            while connection.poll_transmit(now, &mut buffer).is_some() {
-                link.handle_packet(now, Datagram { source: self.address, bytes: buffer.clone() });
+            while let Some(transmit) = connection.poll_transmit(now, &mut buffer) {
+                let (source, destination) = (self.address, transmit.destination);
+                if buffer.len() <= size_max {
+                    link.handle_packet(now, Datagram { source, destination, bytes: buffer.clone() });
+                }
             }
             while let Some(event) = connection.poll_event() {
                 self.events.push((handle, event));
@@ -152,6 +161,9 @@ impl Side {
     }
 
     fn receive(&mut self, now: Instant, mut datagram: Datagram) {
+        if datagram.destination != self.address {
+            return;
+        }
         let network_path = NetworkPath { local: None, remote: datagram.source };
         match self.endpoint.handle_datagram(now, network_path, None, &datagram.bytes) {
             DatagramOutcome::Connection(handle) => {
