@@ -3,7 +3,7 @@ use crate::code::receiver::CodedReceiver;
 use crate::code::{CodeLimits, Sent};
 use crate::error::TransportErrorCode;
 use crate::id::{ConnectionId, PacketNumber, PathId, Role};
-use crate::profile::{Code, Redundancy};
+use crate::profile::{Code, Profile, ProfileName, Redundancy};
 use crate::stream::{ReadOutcome, StreamsConfig};
 use crate::wire::{NewPacket, TAG_LENGTH, frames, symbol_size_for_datagram};
 
@@ -31,8 +31,10 @@ impl Line {
         let data: Vec<u8> = (0..100_000_u32).map(|index| (index ^ (index >> 8)) as u8).collect();
         assert!(from.write(id, &data).is_ok_and(|taken| taken > 20_000));
         let limits = CodeLimits { block_size: 16, blocks: 4 };
+        let redundancy = Redundancy::Feedback;
+        let profile = Profile { code, redundancy, ..Profile::named(ProfileName::Default) };
         Self {
-            sender: CodedSender::new(SendCode::new(code, Redundancy::Feedback, limits), SYMBOL_SIZE, 64, 64),
+            sender: CodedSender::new(SendCode::new(profile, limits), SYMBOL_SIZE, 64, 64),
             from,
             receiver: CodedReceiver::new(SYMBOL_SIZE, 64),
             to: Streams::new(Role::Server, config),
