@@ -70,6 +70,7 @@ fn is_close(value: f64, expected: f64) -> bool {
     (value - expected).abs() < 1e-9
 }
 
+// Requirement: C4
 #[test]
 fn slow_start_adds_a_token_for_each_ack_and_ignores_loss() {
     let mut ctcp = Algorithm::Ctcp.controller(DATAGRAM);
@@ -91,6 +92,7 @@ fn a_full_link_ends_slow_start_with_the_papers_back_off() {
     assert_ne!(ctcp.phase(), Phase::SlowStart);
 }
 
+// Requirement: C4
 #[test]
 fn a_loss_multiplies_the_tokens_by_the_ratio_of_round_trips_once_a_round_trip() {
     let mut ctcp = avoiding(Algorithm::Ctcp);
@@ -114,6 +116,7 @@ fn a_loss_on_an_empty_path_costs_nothing() {
     assert!(is_close(ctcp.window(), before));
 }
 
+// Requirement: C4
 #[test]
 fn avoidance_adds_one_over_tokens_for_each_ack() {
     let mut ctcp = avoiding(Algorithm::Ctcp);
@@ -122,6 +125,7 @@ fn avoidance_adds_one_over_tokens_for_each_ack() {
     assert!(is_close(ctcp.window(), before + 1.0 / before));
 }
 
+// Requirement: C4
 #[test]
 fn a_time_out_goes_back_to_the_initial_tokens_and_slow_start() {
     let mut ctcp = avoiding(Algorithm::Ctcp);
