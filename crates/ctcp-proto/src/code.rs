@@ -100,7 +100,7 @@ impl SendCode {
     pub(crate) fn new(profile: Profile, limits: CodeLimits) -> Self {
         match profile.code {
             Code::Block => {
-                Self::Block(BlockCode::new(profile.redundancy, limits, profile.protects_the_tail()))
+                Self::Block(BlockCode::new(profile.redundancy, limits, profile.is_to_the_letter()))
             }
             Code::Plain => Self::Plain(PlainCode::default()),
         }

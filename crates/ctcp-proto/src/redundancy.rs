@@ -24,6 +24,17 @@ pub(crate) fn is_short_on_average(in_flight: u32, missing: u32, loss: f64) -> bo
     arrive * (f64::from(in_flight) + 1.0) <= f64::from(missing)
 }
 
+/// True when another packet is almost surely useful: the same with one standard deviation of luck taken off.
+///
+/// A block of N that gets its mean loss ahead wastes `0.4 sqrt(N p / (1-p))` packets on average, 3 % of the link at
+/// N = 50 and 20 % loss; one deviation less wastes a fifth of that. What bad luck takes beyond it is repaired
+/// by feedback, which delays bytes of that block by a round trip but costs the link nothing.
+pub(crate) fn is_short_for_sure(in_flight: u32, missing: u32, loss: f64) -> bool {
+    let loss = loss.clamp(0.0, LOSS_MAX);
+    let sent = f64::from(in_flight) + 1.0;
+    (1.0 - loss) * sent + (sent * loss * (1.0 - loss)).sqrt() <= f64::from(missing)
+}
+
 /// True when the packets in flight reach the receiver's `missing` degrees of freedom with a chance below `target`.
 ///
 /// It is asked at the end of what the application wrote, when nothing else is left to send: there a loss costs a
@@ -70,6 +81,17 @@ mod tests {
     fn a_block_gets_the_n_of_equation_7() {
         for (loss, expected) in [(0.0, 0), (0.01, 0), (0.05, 1), (0.10, 3), (0.20, 8)] {
             assert_eq!(sent_ahead(32, loss), expected, "at loss {loss}");
+        }
+    }
+
+    #[test]
+    fn what_is_sent_ahead_for_sure_is_below_the_mean() {
+        for (loss, expected) in [(0.0, 0), (0.05, 0), (0.10, 1), (0.20, 4)] {
+            let mut sent = 32;
+            while is_short_for_sure(sent, 32, loss) {
+                sent += 1;
+            }
+            assert_eq!(sent - 32, expected, "at loss {loss}");
         }
     }
 

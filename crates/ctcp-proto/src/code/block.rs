@@ -32,8 +32,8 @@ const TAIL_SUCCESS: f64 = 0.95;
 pub(crate) struct BlockCode {
     redundancy: Redundancy,
     limits: CodeLimits,
-    /// The end of what the application wrote gets more ahead than the paper's rule gives.
-    protects_tail: bool,
+    /// Algorithm 3 as it is printed, instead of what measures better.
+    is_to_the_letter: bool,
     /// Blocks the receiver cannot decode yet or that are still being filled, ascending and adjacent.
     blocks: VecDeque<Block>,
     /// Below it the receiver has everything: repair spans only what is behind.
@@ -56,8 +56,8 @@ struct Block {
 }
 
 impl BlockCode {
-    pub(super) fn new(redundancy: Redundancy, limits: CodeLimits, protects_tail: bool) -> Self {
-        Self { redundancy, limits, protects_tail, blocks: VecDeque::new(), oldest_undecoded: 0 }
+    pub(super) fn new(redundancy: Redundancy, limits: CodeLimits, is_to_the_letter: bool) -> Self {
+        Self { redundancy, limits, is_to_the_letter, blocks: VecDeque::new(), oldest_undecoded: 0 }
     }
 
     pub(super) fn choose(&mut self, situation: &Situation) -> Option<Choice> {
@@ -134,10 +134,13 @@ impl BlockCode {
             // A block that is still being filled gets what was lost, but nothing ahead: its own symbols come first.
             return known;
         }
-        if can_add || !self.protects_tail {
-            redundancy::is_short_on_average(block.in_flight, block.missing, loss)
-        } else {
-            redundancy::is_short_of_success(block.in_flight, block.missing, loss, TAIL_SUCCESS)
+        match (self.is_to_the_letter, can_add) {
+            (true, _) => redundancy::is_short_on_average(block.in_flight, block.missing, loss),
+            (false, true) => redundancy::is_short_for_sure(block.in_flight, block.missing, loss),
+            // Nothing else is left to send: a loss here would cost a round trip, and a packet more costs nobody anything.
+            (false, false) => {
+                redundancy::is_short_of_success(block.in_flight, block.missing, loss, TAIL_SUCCESS)
+            }
         }
     }
 

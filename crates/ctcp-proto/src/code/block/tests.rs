@@ -39,7 +39,7 @@ fn symbols_come_uncoded_first_then_the_repair_that_the_loss_asks_for() {
 // Requirement: C1, C5
 #[test]
 fn a_link_without_loss_gets_no_repair() {
-    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, true);
+    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, false);
     let mut next = 0;
     while send(&mut code, &mut next, &BULK).is_some() {}
     assert_eq!(next, 4 * 32, "numblks blocks and nothing else");
@@ -49,7 +49,7 @@ fn a_link_without_loss_gets_no_repair() {
 // Requirement: C5, U4
 #[test]
 fn a_loss_is_repaired_once_and_before_new_symbols() {
-    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, true);
+    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, false);
     let mut next = 0;
     let sent: Vec<Sent> = (0..40).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
     for packet in &sent[..34] {
@@ -81,7 +81,7 @@ fn a_loss_is_repaired_once_and_before_new_symbols() {
 // Requirement: C5
 #[test]
 fn a_run_of_losses_over_a_border_counts_for_both_blocks() {
-    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, true);
+    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, false);
     let mut next = 0;
     let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
     sent.iter().for_each(|packet| code.on_resolved(packet));
@@ -107,7 +107,7 @@ fn a_run_of_losses_over_a_border_counts_for_both_blocks() {
 // Requirement: C1
 #[test]
 fn a_decoded_block_is_freed_and_makes_room() {
-    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, true);
+    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, false);
     let mut next = 0;
     while send(&mut code, &mut next, &BULK).is_some() {}
     code.on_feedback(&Feedback {
@@ -121,7 +121,7 @@ fn a_decoded_block_is_freed_and_makes_room() {
 
 #[test]
 fn the_end_of_a_short_transfer_gets_a_few_packets_ahead() {
-    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, true);
+    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, false);
     let mut next = 0;
     for _ in 0..8 {
         send(&mut code, &mut next, &Situation { loss: 0.05, ..BULK });
@@ -136,7 +136,7 @@ fn the_end_of_a_short_transfer_gets_a_few_packets_ahead() {
 
 #[test]
 fn a_probe_repairs_the_oldest_block_though_enough_is_in_flight() {
-    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, true);
+    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, false);
     let mut next = 0;
     assert_eq!(code.choose_probe(), None);
     send(&mut code, &mut next, &BULK);
@@ -145,7 +145,7 @@ fn a_probe_repairs_the_oldest_block_though_enough_is_in_flight() {
 
 #[test]
 fn an_acknowledgement_that_could_not_list_everything_leaves_the_rest_as_it_was() {
-    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, true);
+    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, false);
     let mut next = 0;
     let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
     sent.iter().for_each(|packet| code.on_resolved(packet));
@@ -162,10 +162,21 @@ fn an_acknowledgement_that_could_not_list_everything_leaves_the_rest_as_it_was()
 
 #[test]
 fn to_the_letter_of_the_paper_the_end_gets_no_more_than_the_rest() {
-    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, false);
+    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, true);
     let mut next = 0;
     for _ in 0..8 {
         send(&mut code, &mut next, &Situation { loss: 0.05, ..BULK });
     }
     assert_eq!(code.choose(&Situation { loss: 0.05, ..IDLE }), None);
+}
+
+#[test]
+fn our_own_rule_sends_less_ahead_in_the_middle() {
+    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, false);
+    let mut next = 0;
+    let lossy = Situation { loss: 0.2, ..BULK };
+    let sent: Vec<Choice> =
+        (0..40).filter_map(|_| send(&mut code, &mut next, &lossy)).map(|(c, _)| c).collect();
+    let ahead = sent.iter().filter(|&&choice| choice != Choice::NewSymbol).count();
+    assert_eq!(ahead, 4);
 }
