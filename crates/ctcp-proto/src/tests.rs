@@ -2,5 +2,6 @@
 
 mod bulk;
 mod damage;
+mod handshake;
 mod pair;
 mod smaller_mtu;

@@ -9,7 +9,7 @@ use crate::crypto::reset::is_reset;
 use crate::error::{CloseReason, TransportErrorCode};
 use crate::id::{PacketNumber, PathId};
 use crate::network::{Ecn, NetworkPath};
-use crate::wire::{Frame, frames};
+use crate::wire::{DATAGRAM_SIZE_MIN, Frame, LongPacket, frames};
 
 /// What a datagram did to the connection.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Established {
         datagram: &mut [u8],
     ) -> Result<Received, TransportError> {
         if datagram.first().is_some_and(|first| first & 0x80 != 0) {
-            self.handle_repeated_handshake(network_path);
+            self.handle_repeated_handshake(network_path, datagram);
             return Ok(Received::Handled);
         }
         let replay = &self.path.replay;
@@ -58,11 +58,15 @@ impl Established {
         self.handle_frames(now, network_path, opened.packet_number, ecn, payload)
     }
 
-    /// A client that did not get the RESPONSE sends its INITIATE again.
-    fn handle_repeated_handshake(&mut self, network_path: NetworkPath) {
-        if let Some(response) = &mut self.response {
-            response.is_due |= network_path.remote == self.path.network.remote;
-        }
+    /// A client that did not get the RESPONSE sends its INITIATE again. Nothing shorter draws an answer: the address is
+    /// not proved yet, and the answer must not be longer than what provoked it.
+    fn handle_repeated_handshake(&mut self, network_path: NetworkPath, datagram: &[u8]) {
+        let Some(response) = &mut self.response else { return };
+        let is_repeated = datagram.len() >= DATAGRAM_SIZE_MIN
+            && network_path.remote == self.path.network.remote
+            && matches!(LongPacket::parse(datagram),
+                Ok(LongPacket::Initiate { header, .. }) if header.source == self.remote_id);
+        response.is_due |= is_repeated;
     }
 
     fn handle_unopened(&mut self, error: OpenError, datagram: &[u8]) -> Result<Received, TransportError> {

@@ -116,7 +116,7 @@ impl Established {
             (self.timers.pacing, TimerKind::Pacing),
             (self.keep_alive_deadline(), TimerKind::KeepAlive),
             (self.silence_deadline(), TimerKind::Silence),
-            (path.mtu.next_timeout(), TimerKind::PathMtu),
+            (self.mtu_deadline(), TimerKind::PathMtu),
             (self.candidate_deadline(), TimerKind::PathValidation),
         ];
         let sending = sending.into_iter().filter(|_| !is_gated);
@@ -136,6 +136,12 @@ impl Established {
     fn keep_alive_deadline(&self) -> Option<Instant> {
         let interval = self.config.keep_alive.filter(|_| !self.ping)?;
         Some(self.timers.last_received.max(self.timers.last_eliciting) + interval)
+    }
+
+    /// A probe needs room in the window and its turn: without them the time of the search may pass unheeded.
+    fn mtu_deadline(&self) -> Option<Instant> {
+        let due = self.path.mtu.next_timeout().filter(|_| self.path.has_window())?;
+        Some(self.path.next_paced(due).map_or(due, |paced| paced.max(due)))
     }
 
     /// Only a client asks: a server has nobody to reconnect to.

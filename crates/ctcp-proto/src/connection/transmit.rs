@@ -31,8 +31,15 @@ impl Established {
             return Ok(Some(transmit));
         }
         // A server says nothing else before the client has proved that it holds its key and its address.
-        if self.response.is_some() || !self.path.sent.has_room() {
+        if self.response.is_some() {
             return Ok(None);
+        }
+        // The congestion window is far smaller: such a peer acknowledges nothing and only keeps us busy.
+        if !self.path.sent.has_room() {
+            return Err(TransportError::new(
+                TransportErrorCode::ProtocolViolation,
+                "nothing is acknowledged",
+            ));
         }
         if let Some(transmit) = self.transmit_path_frames(now, buffer)? {
             return Ok(Some(transmit));

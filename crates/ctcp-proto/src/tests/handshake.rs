@@ -1,0 +1,51 @@
+//! What strangers can make a server do before a client is confirmed.
+
+use ctcp_base::Instant;
+use ctcp_netem::LinkConfig;
+
+use super::pair::Pair;
+use crate::{Connection, DatagramOutcome, NetworkPath, TransportConfig};
+
+/// A server's half-open connection and the INITIATE that made it.
+fn half_open() -> (Pair, Connection, Vec<u8>, NetworkPath) {
+    let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
+    pair.connect(TransportConfig::default());
+    let now = pair.now;
+    let mut initiate = Vec::new();
+    pair.client_connection().poll_transmit(now, &mut initiate).expect("an INITIATE");
+    let network_path = NetworkPath { local: None, remote: pair.client.address };
+    let DatagramOutcome::Incoming(incoming) =
+        pair.server.endpoint.handle_datagram(now, network_path, None, &initiate)
+    else {
+        panic!("a client")
+    };
+    let (_, connection) = pair.server.endpoint.accept(now, *incoming).expect("room");
+    (pair, connection, initiate, network_path)
+}
+
+fn answers(connection: &mut Connection, now: Instant) -> usize {
+    let mut buffer = Vec::new();
+    let mut bytes = 0;
+    while connection.poll_transmit(now, &mut buffer).is_some() {
+        bytes += buffer.len();
+    }
+    bytes
+}
+
+#[test]
+fn only_a_whole_initiate_draws_the_response_again() {
+    let (pair, mut connection, initiate, network_path) = half_open();
+    let now = pair.now;
+    assert!(answers(&mut connection, now) > 0, "the RESPONSE");
+    for length in [1, 15, 40, 1199] {
+        let mut short = initiate[..length].to_vec();
+        connection.handle_datagram(now, network_path, None, &mut short);
+        assert_eq!(answers(&mut connection, now), 0, "{length} bytes of an INITIATE");
+    }
+    let mut other = vec![0xff; 1200];
+    connection.handle_datagram(now, network_path, None, &mut other);
+    assert_eq!(answers(&mut connection, now), 0, "something long");
+    connection.handle_datagram(now, network_path, None, &mut initiate.clone());
+    let answer = answers(&mut connection, now);
+    assert!((1..=initiate.len()).contains(&answer), "{answer} bytes answer {}", initiate.len());
+}
