@@ -11,6 +11,8 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::ranges::{Inserted, ReceivedNumbers};
+use crate::network::Ecn;
+use crate::wire::EcnCounts;
 
 /// How long an ACK may wait by default. The sender takes the wait off its samples, so it costs little accuracy;
 /// it is 5 ms because a quarter of the papers' 20 ms round trip is what a coded flow can wait for its feedback.
@@ -25,47 +27,6 @@ const PACKETS_PER_ACK: u32 = 2;
 /// From how many ranges on an ACK is long enough to ask for its own acknowledgement, so that the old ranges can
 /// be forgotten (RFC 9000 section 13.2.4).
 const RANGES_WORTH_A_PING: usize = 8;
-
-/// The ECN field of a received datagram.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum EcnMark {
-    /// Not ECN capable, or unknown.
-    #[default]
-    NotEct,
-    /// ECN capable, codepoint 10.
-    Ect0,
-    /// ECN capable, codepoint 01.
-    Ect1,
-    /// Congestion experienced.
-    Ce,
-}
-
-/// How many packets came with each mark.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct EcnCounts {
-    /// ECT(0).
-    pub(crate) ect0: u64,
-    /// ECT(1).
-    pub(crate) ect1: u64,
-    /// Congestion experienced.
-    pub(crate) ce: u64,
-}
-
-impl EcnCounts {
-    /// Whether any packet was marked, so that an ACK has something to report.
-    pub(crate) fn is_any(&self) -> bool {
-        *self != Self::default()
-    }
-
-    fn count(&mut self, mark: EcnMark) {
-        match mark {
-            EcnMark::NotEct => {}
-            EcnMark::Ect0 => self.ect0 += 1,
-            EcnMark::Ect1 => self.ect1 += 1,
-            EcnMark::Ce => self.ce += 1,
-        }
-    }
-}
 
 /// Decides when to acknowledge the packets of one path.
 #[derive(Clone, Debug)]
@@ -111,21 +72,27 @@ impl AckScheduler {
     }
 
     /// An authentic packet arrived. Returns whether its number is new.
-    pub(crate) fn on_packet(&mut self, now: Instant, number: u64, ack_eliciting: bool, ecn: EcnMark) -> bool {
+    pub(crate) fn on_packet(
+        &mut self,
+        now: Instant,
+        number: u64,
+        ack_eliciting: bool,
+        ecn: Option<Ecn>,
+    ) -> bool {
         let inserted = self.received.insert(number);
         let is_out_of_order = match inserted {
             Inserted::Duplicate | Inserted::Forgotten => return false,
             Inserted::InOrder => false,
             Inserted::Gap | Inserted::Filled => true,
         };
-        self.ecn.count(ecn);
+        count(&mut self.ecn, ecn);
         if self.received.largest() == Some(number) {
             self.largest_time = now;
         }
         if ack_eliciting {
             self.pending += 1;
             // RFC 9000 13.2.1: also a congestion mark is news that should not wait.
-            let is_urgent = is_out_of_order || self.every_packet || ecn == EcnMark::Ce;
+            let is_urgent = is_out_of_order || self.every_packet || ecn == Some(Ecn::Ce);
             let deadline =
                 if is_urgent || self.pending >= PACKETS_PER_ACK { now } else { now + self.ack_delay };
             self.due = Some(self.due.map_or(deadline, |due| due.min(deadline)));
@@ -195,6 +162,15 @@ impl AckScheduler {
     /// The ECN marks so far.
     pub(crate) fn ecn_counts(&self) -> EcnCounts {
         self.ecn
+    }
+}
+
+fn count(counts: &mut EcnCounts, mark: Option<Ecn>) {
+    match mark {
+        None | Some(Ecn::NotCapable) => {}
+        Some(Ecn::Ect0) => counts.ect0 += 1,
+        Some(Ecn::Ect1) => counts.ect1 += 1,
+        Some(Ecn::Ce) => counts.ce += 1,
     }
 }
 

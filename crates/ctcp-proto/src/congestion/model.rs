@@ -14,7 +14,7 @@ use ctcp_base::{Instant, Prng, Rate};
 
 use super::{Acked, Controller, Lost, Sent, TimedOut};
 use crate::PacketNumber;
-use crate::ack::receiver::{AckScheduler, EcnMark, MAX_ACK_DELAY};
+use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
 use crate::recovery::delivery_rate::DeliveryRate;
 use crate::recovery::loss::{INITIAL_LOSS, LossAverage, LossDetector, MU};
 use crate::recovery::pacer::Pacer;
@@ -351,7 +351,7 @@ impl Model {
             }
             Event::Arrive(number) => {
                 let flow = &mut self.flows[index];
-                flow.measured.arrived += u64::from(flow.acks.on_packet(now, number, true, EcnMark::NotEct));
+                flow.measured.arrived += u64::from(flow.acks.on_packet(now, number, true, None));
                 if flow.acks.is_due(now) {
                     self.acknowledge(index);
                 } else if let Some(due) = flow.acks.next_timeout() {

@@ -3,7 +3,6 @@
 use ctcp_base::Instant;
 
 use super::{Established, TransportError};
-use crate::ack::receiver::EcnMark;
 use crate::crypto::OpenError;
 use crate::crypto::reset::is_reset;
 use crate::error::{CloseReason, TransportErrorCode};
@@ -141,20 +140,11 @@ impl Established {
                 }
             }
         }
-        self.path.acks.on_packet(now, number.0, ack_eliciting, mark_of(ecn));
+        self.path.acks.on_packet(now, number.0, ack_eliciting, ecn);
         if is_news {
             // A repair ended a stall: the sender should know at once that nothing is missing any more.
             self.path.acks.on_news(now);
         }
         Ok(Received::Handled)
-    }
-}
-
-fn mark_of(ecn: Option<Ecn>) -> EcnMark {
-    match ecn {
-        None | Some(Ecn::NotCapable) => EcnMark::NotEct,
-        Some(Ecn::Ect0) => EcnMark::Ect0,
-        Some(Ecn::Ect1) => EcnMark::Ect1,
-        Some(Ecn::Ce) => EcnMark::Ce,
     }
 }

@@ -11,10 +11,10 @@ fn scheduler() -> AckScheduler {
 #[test]
 fn the_second_packet_makes_an_ack_due_and_the_first_waits() {
     let mut acks = scheduler();
-    acks.on_packet(at(0), 0, true, EcnMark::NotEct);
+    acks.on_packet(at(0), 0, true, None);
     assert!(!acks.is_due(at(4)) && acks.has_news());
     assert_eq!(acks.next_timeout(), Some(at(5)));
-    acks.on_packet(at(1), 1, true, EcnMark::NotEct);
+    acks.on_packet(at(1), 1, true, None);
     assert!(acks.is_due(at(1)));
     acks.on_ack_sent(at(1), false);
     assert_eq!((acks.next_timeout(), acks.has_news()), (None, false));
@@ -23,12 +23,12 @@ fn the_second_packet_makes_an_ack_due_and_the_first_waits() {
 #[test]
 fn a_gap_and_its_filling_are_acknowledged_at_once() {
     let mut acks = scheduler();
-    acks.on_packet(at(0), 0, true, EcnMark::NotEct);
+    acks.on_packet(at(0), 0, true, None);
     acks.on_ack_sent(at(0), false);
-    acks.on_packet(at(1), 2, true, EcnMark::NotEct);
+    acks.on_packet(at(1), 2, true, None);
     assert!(acks.is_due(at(1)));
     acks.on_ack_sent(at(1), false);
-    acks.on_packet(at(2), 1, true, EcnMark::NotEct);
+    acks.on_packet(at(2), 1, true, None);
     assert!(acks.is_due(at(2)));
     assert_eq!(acks.ranges().collect::<Vec<_>>(), [(0, 2)]);
 }
@@ -37,7 +37,7 @@ fn a_gap_and_its_filling_are_acknowledged_at_once() {
 fn packets_that_ask_for_nothing_make_no_ack_due() {
     let mut acks = scheduler();
     for number in 0..100 {
-        acks.on_packet(at(number), number * 2, false, EcnMark::NotEct);
+        acks.on_packet(at(number), number * 2, false, None);
     }
     assert_eq!(acks.next_timeout(), None);
     assert_eq!(acks.ranges().len(), 100);
@@ -47,14 +47,14 @@ fn packets_that_ask_for_nothing_make_no_ack_due() {
 #[test]
 fn profile_ctcp_acknowledges_each_packet() {
     let mut acks = AckScheduler::new(MAX_ACK_DELAY, true);
-    acks.on_packet(at(0), 0, true, EcnMark::NotEct);
+    acks.on_packet(at(0), 0, true, None);
     assert!(acks.is_due(at(0)));
 }
 
 #[test]
 fn a_congestion_mark_does_not_wait() {
     let mut acks = scheduler();
-    acks.on_packet(at(0), 0, true, EcnMark::Ce);
+    acks.on_packet(at(0), 0, true, Some(Ecn::Ce));
     assert!(acks.is_due(at(0)));
     assert_eq!(acks.ecn_counts(), EcnCounts { ce: 1, ..EcnCounts::default() });
 }
@@ -62,8 +62,8 @@ fn a_congestion_mark_does_not_wait() {
 #[test]
 fn a_duplicate_is_not_counted() {
     let mut acks = scheduler();
-    assert!(acks.on_packet(at(0), 0, true, EcnMark::Ect0));
-    assert!(!acks.on_packet(at(1), 0, true, EcnMark::Ect0));
+    assert!(acks.on_packet(at(0), 0, true, Some(Ecn::Ect0)));
+    assert!(!acks.on_packet(at(1), 0, true, Some(Ecn::Ect0)));
     assert_eq!(acks.ecn_counts().ect0, 1);
     assert!(!acks.is_due(at(1)));
 }
@@ -73,7 +73,7 @@ fn the_delay_is_a_quarter_of_a_short_round_trip_but_no_finer_than_a_timer() {
     for (round_trip, delay) in [(8_000, 2_000), (1_000, 1_000), (100_000, 5_000)] {
         let mut acks = scheduler();
         acks.set_round_trip(Duration::from_micros(round_trip));
-        acks.on_packet(Instant::ZERO, 0, true, EcnMark::NotEct);
+        acks.on_packet(Instant::ZERO, 0, true, None);
         assert_eq!(acks.next_timeout(), Some(Instant::from_micros(delay)));
     }
 }
@@ -81,8 +81,8 @@ fn the_delay_is_a_quarter_of_a_short_round_trip_but_no_finer_than_a_timer() {
 #[test]
 fn the_reported_delay_counts_from_the_largest_number() {
     let mut acks = scheduler();
-    acks.on_packet(at(10), 5, true, EcnMark::NotEct);
-    acks.on_packet(at(12), 3, true, EcnMark::NotEct);
+    acks.on_packet(at(10), 5, true, None);
+    acks.on_packet(at(12), 3, true, None);
     assert_eq!(acks.delay(at(13)), Duration::from_millis(3));
 }
 
@@ -90,10 +90,10 @@ fn the_reported_delay_counts_from_the_largest_number() {
 fn numbers_are_repeated_until_an_ack_that_held_them_is_acknowledged() {
     let mut acks = scheduler();
     for number in [0, 1, 4, 5] {
-        acks.on_packet(at(0), number, true, EcnMark::NotEct);
+        acks.on_packet(at(0), number, true, None);
     }
     acks.on_ack_sent(at(0), false);
-    acks.on_packet(at(1), 8, true, EcnMark::NotEct);
+    acks.on_packet(at(1), 8, true, None);
     assert_eq!(acks.ranges().collect::<Vec<_>>(), [(8, 8), (4, 5), (0, 1)]);
     acks.on_ack_of_ack(5);
     assert_eq!(acks.ranges().collect::<Vec<_>>(), [(8, 8)]);
@@ -102,7 +102,7 @@ fn numbers_are_repeated_until_an_ack_that_held_them_is_acknowledged() {
 #[test]
 fn the_largest_number_is_never_forgotten() {
     let mut acks = scheduler();
-    acks.on_packet(at(0), 7, true, EcnMark::NotEct);
+    acks.on_packet(at(0), 7, true, None);
     acks.on_ack_of_ack(7);
     assert_eq!(acks.ranges().collect::<Vec<_>>(), [(7, 7)]);
     acks.on_ack_of_ack(u64::MAX);
@@ -114,7 +114,7 @@ fn a_long_ack_asks_for_confirmation_once_a_round_trip() {
     let mut acks = scheduler();
     acks.set_round_trip(Duration::from_millis(20));
     for number in 0..40 {
-        acks.on_packet(at(0), number * 2, true, EcnMark::NotEct);
+        acks.on_packet(at(0), number * 2, true, None);
     }
     assert!(acks.wants_confirmation(at(0)));
     acks.on_ack_sent(at(0), true);
@@ -129,7 +129,7 @@ fn news_of_the_decoder_make_an_ack_due_only_if_there_is_something_to_acknowledge
     let mut acks = scheduler();
     acks.on_news(at(0));
     assert_eq!(acks.next_timeout(), None);
-    acks.on_packet(at(1), 0, true, EcnMark::NotEct);
+    acks.on_packet(at(1), 0, true, None);
     acks.on_news(at(2));
     assert!(acks.is_due(at(2)));
 }
