@@ -2,6 +2,8 @@
 //!
 //! The table goes to the output: `cargo test --release -p ctcp-sim --test bulk -- --nocapture`.
 
+#![allow(clippy::print_stdout, reason = "the table is what people run it for")]
+
 use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
