@@ -14,8 +14,8 @@
 //!      +-- short header, unknown id -- stateless reset
 //! ```
 //!
-//! Invariant: an answer without state is never longer than the datagram that provoked it, and all of them together
-//! are limited in rate.
+//! Invariant: an answer without state is never longer than the datagram that provoked it. All but cookies are limited in
+//! rate; a cookie answers at least 1200 bytes by some 50, and honest clients need theirs most during a flood.
 
 mod incoming;
 mod routing;
@@ -37,7 +37,7 @@ use crate::network::{Ecn, NetworkPath};
 use crate::wire::{DATAGRAM_SIZE_MIN, LongPacket, Peek, VERSION, VersionNegotiation, peek};
 
 pub use incoming::Incoming;
-use routing::{AnswerLimit, Routes};
+use routing::{AnswerLimit, HostCounts, Routes};
 
 /// Names a connection of an endpoint. Handles of connections that are gone are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,6 +116,7 @@ pub struct Endpoint {
     reset_key: ResetKey,
     routes: Routes,
     half_open: HalfOpen<ConnectionHandle>,
+    half_open_hosts: HostCounts,
     answers: AnswerLimit,
     stats: EndpointStats,
 }
@@ -133,6 +134,7 @@ impl Endpoint {
             prng,
             routes: Routes::default(),
             half_open: HalfOpen::new(),
+            half_open_hosts: HostCounts::default(),
             answers: AnswerLimit::default(),
             stats: EndpointStats::default(),
         }
@@ -198,12 +200,12 @@ impl Endpoint {
     pub fn handle_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
         match event {
             EndpointEvent::Confirmed => {
-                self.half_open.remove(&handle);
+                self.no_longer_half_open(handle);
                 self.routes.forget_initial(handle);
             }
             EndpointEvent::ResetToken { remote, token } => self.routes.set_reset_token(handle, remote, token),
             EndpointEvent::Retired => {
-                self.half_open.remove(&handle);
+                self.no_longer_half_open(handle);
                 self.routes.remove(handle);
             }
         }
@@ -211,7 +213,9 @@ impl Endpoint {
 
     /// Forgets what is due to be forgotten. Harmless at any time.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while self.half_open.poll_expired(now).is_some() {}
+        while let Some(handle) = self.half_open.poll_expired(now) {
+            self.half_open_hosts.remove(handle);
+        }
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
@@ -230,6 +234,11 @@ impl Endpoint {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.routes.len()
+    }
+
+    fn no_longer_half_open(&mut self, handle: ConnectionHandle) {
+        self.half_open.remove(&handle);
+        self.half_open_hosts.remove(handle);
     }
 
     fn handle_short(

@@ -106,6 +106,9 @@ pub enum ConnectionError {
         /// A REJECT was seen.
         rejected: bool,
     },
+    /// Nobody let us in before our time was over; somebody said that there are too many handshakes at once
+    /// (unauthenticated hint).
+    Busy,
     /// The server refused with this code and text (authenticated).
     Refused {
         /// 1: our key is not on its list; 2: it is full.
@@ -141,6 +144,7 @@ impl fmt::Display for ConnectionError {
             Self::HandshakeTimedOut { rejected: false } => formatter.write_str("no answer from the server"),
             Self::HandshakeTimedOut { rejected: true } => formatter
                 .write_str("the server could not open the first message: its public key is probably another"),
+            Self::Busy => formatter.write_str("the server is busy: too many handshakes at once"),
             Self::Refused { reason, .. } => write!(formatter, "the server refused: {reason}"),
             Self::VersionMismatch => formatter.write_str("the server speaks another version of the protocol"),
             Self::HandshakeFailed => formatter.write_str("the handshake failed"),

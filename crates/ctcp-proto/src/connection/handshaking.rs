@@ -42,6 +42,8 @@ pub(crate) struct ClientHandshake {
     cookies: u32,
     /// Somebody said that our message could not be opened. Not authenticated, so only remembered.
     is_rejected: bool,
+    /// Somebody said that the server has too many handshakes at once.
+    is_busy: bool,
 }
 
 /// What a datagram meant to the handshake.
@@ -76,6 +78,7 @@ impl ClientHandshake {
             deadline: now + timeout,
             cookies: 0,
             is_rejected: false,
+            is_busy: false,
         }
     }
 
@@ -92,7 +95,11 @@ impl ClientHandshake {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) -> Option<ConnectionError> {
-        (now >= self.deadline).then_some(ConnectionError::HandshakeTimedOut { rejected: self.is_rejected })
+        let error = match (self.is_rejected, self.is_busy) {
+            (false, true) => ConnectionError::Busy,
+            (rejected, _) => ConnectionError::HandshakeTimedOut { rejected },
+        };
+        (now >= self.deadline).then_some(error)
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
@@ -123,7 +130,10 @@ impl ClientHandshake {
                 Step::Wait
             }
             Ok(LongPacket::Reject { header, reason }) => {
-                self.is_rejected |= header.source == self.destination && reason == RejectReason::Unopened;
+                if header.source == self.destination {
+                    self.is_rejected |= reason == RejectReason::Unopened;
+                    self.is_busy |= reason == RejectReason::Busy;
+                }
                 Step::Wait
             }
             Ok(LongPacket::Initiate { .. }) | Err(_) => Step::Wait,

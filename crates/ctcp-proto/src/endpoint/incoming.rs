@@ -63,6 +63,7 @@ impl Endpoint {
             self.routes.remove(handle);
             return None;
         }
+        self.half_open_hosts.insert(handle, incoming.network_path.remote.ip());
         self.routes.set_initial(handle, incoming.header.destination, incoming.network_path.remote);
         let setup = Setup {
             role: Role::Server,
@@ -93,21 +94,23 @@ impl Endpoint {
     ) -> DatagramOutcome {
         let remote = network_path.remote;
         let has_cookie = self.cookies.is_valid(now, remote, &header.source, token);
+        if self.half_open_hosts.is_full(remote.ip()) {
+            return self.reject(now, header, RejectReason::Busy);
+        }
         match self.half_open.admit(now, has_cookie) {
-            Admission::Proceed => self.open_initiate(network_path, header, message),
+            Admission::Proceed => self.open_initiate(now, network_path, header, message),
             Admission::DemandCookie => {
                 self.stats.cookies += 1;
                 let token = self.cookies.make(now, remote, &header.source);
                 answer(&LongPacket::Cookie { header: back(header), token: &token })
             }
-            Admission::Busy => {
-                answer(&LongPacket::Reject { header: back(header), reason: RejectReason::Busy })
-            }
+            Admission::Busy => self.reject(now, header, RejectReason::Busy),
         }
     }
 
     fn open_initiate(
         &mut self,
+        now: Instant,
         network_path: NetworkPath,
         header: LongHeader,
         message: &[u8],
@@ -115,7 +118,7 @@ impl Endpoint {
         let Ok((responder, client_key, bytes)) =
             Responder::open(self.prng.bytes(), &self.config.secret_key, message)
         else {
-            return answer(&LongPacket::Reject { header: back(header), reason: RejectReason::Unopened });
+            return self.reject(now, header, RejectReason::Unopened);
         };
         let parameters = match Parameters::parse_from_client(&bytes) {
             Ok(parameters) if parameters.connection_id == header.source => parameters,
@@ -145,6 +148,13 @@ impl Endpoint {
             header,
             network_path,
         }))
+    }
+
+    fn reject(&mut self, now: Instant, header: LongHeader, reason: RejectReason) -> DatagramOutcome {
+        if !self.answers.take(now) {
+            return DatagramOutcome::Dropped(DropReason::Limited);
+        }
+        answer(&LongPacket::Reject { header: back(header), reason })
     }
 
     /// A RESPONSE that only says why not: authenticated, and nothing is kept.
