@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# A server that is killed, a path that is dead for a while, an address that changes: in the middle of a transfer.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+need curl python3
+network
+program_and_keys
+random_file "$scratch/www/ten" 10000000
+random_file "$scratch/www/small" 100000
+start_web
+start_server --allow-target "$SERVER_ADDRESS"
+start_client
+readonly WEB=http://$SERVER_ADDRESS:8000
+# One second and two round trips are the aim; on a busy machine starting a process takes its share.
+readonly RECOVERY_MILLISECONDS=3000
+
+has_bytes() { [ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -gt "$2" ]; }
+is_gone() { ! kill -0 "$1" 2>/dev/null; }
+
+# A download in the background, begun when a megabyte is there: $download_pid
+begin_download() {
+    rm -f "$scratch/got"
+    background "$client_ns" download.log curl --silent --show-error --max-time 90 --proxy "socks5h://$SOCKS" \
+        --output "$scratch/got" "$WEB/ten"
+    download_pid=$pid
+    wait_until 20 has_bytes "$scratch/got" 1000000
+}
+
+small_fetched() {
+    rm -f "$scratch/small"
+    fetch "$WEB/small" "$scratch/small" && cmp "$scratch/www/small" "$scratch/small"
+}
+
+# The old download fails, a new one works, both soon after the server is back.
+restarted() {
+    local back status=0
+    begin_download || return 1
+    stop "$server_pid"
+    start_server --allow-target "$SERVER_ADDRESS"
+    back=$(milliseconds)
+    small_fetched || { echo 'a new download failed'; return 1; }
+    echo "the new download: $(($(milliseconds) - back)) ms"
+    [ $(($(milliseconds) - back)) -le "$RECOVERY_MILLISECONDS" ] || return 1
+    wait_until 5 is_gone "$download_pid" || { echo 'the old download hangs'; return 1; }
+    echo "the old download ended at the latest after $(($(milliseconds) - back)) ms"
+    [ $(($(milliseconds) - back)) -le "$RECOVERY_MILLISECONDS" ] || return 1
+    wait "$download_pid" || status=$?
+    [ "$status" -ne 0 ] || { echo 'the old download ended as if it were whole'; return 1; }
+}
+
+# A transfer that a fault does not end.
+goes_on() {
+    local status=0
+    begin_download || return 1
+    "$@"
+    wait "$download_pid" || status=$?
+    [ "$status" -eq 0 ] || { echo "curl: status $status"; cat "$scratch/download.log"; return 1; }
+    cmp "$scratch/www/ten" "$scratch/got"
+}
+
+dead_path() {
+    set_loss 1
+    sleep 3
+    set_loss "$LOSS"
+}
+
+# So much is lost that large datagrams look as if the path did not carry them.
+bad_path() {
+    set_loss 0.5
+    sleep 2
+    set_loss "$LOSS"
+}
+
+# The client's only address goes, another comes.
+readonly OTHER_ADDRESS=10.71.1.3
+moved() {
+    ip -n "$server_ns" neighbour replace "$OTHER_ADDRESS" lladdr "$CLIENT_MAC" dev wire
+    ip -n "$client_ns" address flush dev wire
+    ip -n "$client_ns" address add "$OTHER_ADDRESS/24" dev wire
+    ip -n "$client_ns" neighbour replace "$SERVER_ADDRESS" lladdr "$SERVER_MAC" dev wire
+}
+
+check 'server killed and back: reset, then new transfers' restarted
+check 'path dead for 3 s: the transfer goes on' goes_on dead_path
+check 'half of the packets lost for 2 s: the transfer goes on' goes_on bad_path
+check "the client's address changed: the transfer goes on" goes_on moved
+check 'then a new download' small_fetched
+check 'the client was never restarted' is_alive "$client_pid"
+finish

@@ -1,0 +1,217 @@
+# Common parts of the tests in network namespaces. Sourced, never run by itself.
+#
+#   server side                            client side
+#   10.71.1.1  veth --- rate, loss --- veth  10.71.1.2
+#   web server, ctcp server                ctcp client, curl, ...
+#
+# Packets go through a token bucket on the way out and are lost at random on the way in, both on each side. The loss is a
+# classic BPF program of four instructions, so nothing beyond iproute2 and a kernel with cls_bpf is needed. There is
+# no delay: what depends on a round-trip time is measured elsewhere, here it is whether things work at all.
+#
+# A script prints a line for each check and ends with `finish`: status 0 all passed, 1 one failed, 77 it cannot run here
+# (with the reason). Everything it starts and makes is gone when it ends.
+
+set -euo pipefail
+
+readonly SERVER_ADDRESS=10.71.1.1 CLIENT_ADDRESS=10.71.1.2 SERVER_PORT=4433
+readonly SOCKS=127.0.0.1:1080 HTTP=127.0.0.1:3128
+readonly SERVER_MAC=02:00:00:00:71:01 CLIENT_MAC=02:00:00:00:71:02
+readonly LOSS=0.05 RATE=25mbit
+
+script_name=$(basename "$0" .sh)
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+server_ns=ctcp-$$-server client_ns=ctcp-$$-client
+scratch=
+background_pids=()
+mounts=()
+failures=0
+
+skip() {
+    printf 'SKIP %s: %s\n' "$script_name" "$1"
+    exit 77
+}
+
+# need COMMAND...: skips the script when one is missing
+need() {
+    local command
+    for command in "$@"; do
+        command -v "$command" >/dev/null 2>&1 || skip "$command is not installed"
+    done
+}
+
+clean_up() {
+    local pid directory
+    exec 2>/dev/null # the shell would tell of each process that it was killed
+    for pid in "${background_pids[@]}"; do
+        kill -KILL "$pid" || true
+    done
+    wait || true
+    for directory in "${mounts[@]}"; do
+        umount "$directory" || true
+    done
+    ip netns del "$server_ns" || true
+    ip netns del "$client_ns" || true
+    [ -z "$scratch" ] || rm -rf "$scratch"
+}
+
+on_server() { ip netns exec "$server_ns" "$@"; }
+on_client() { ip netns exec "$client_ns" "$@"; }
+
+# The two namespaces and the bad link between them.
+network() {
+    [ "$(id -u)" -eq 0 ] || skip 'network namespaces need root'
+    need ip tc
+    scratch=$(mktemp -d)
+    chmod 755 "$scratch"
+    trap clean_up EXIT
+    trap 'exit 1' INT TERM HUP
+    ip netns add "$server_ns" 2>/dev/null && ip netns add "$client_ns" || skip 'this kernel or container makes no network namespaces'
+    ip link add wire netns "$server_ns" address "$SERVER_MAC" type veth \
+        peer name wire netns "$client_ns" address "$CLIENT_MAC" || skip 'the kernel has no veth'
+    prepare_side "$server_ns" "$SERVER_ADDRESS" "$CLIENT_ADDRESS" "$CLIENT_MAC"
+    prepare_side "$client_ns" "$CLIENT_ADDRESS" "$SERVER_ADDRESS" "$SERVER_MAC"
+    set_loss "$LOSS" || skip 'the kernel cannot lose packets for us: it has no cls_bpf'
+}
+
+# prepare_side NAMESPACE ADDRESS PEER PEER_MAC. Without gso_max_segs the random loss would take bursts, not packets.
+prepare_side() {
+    ip -n "$1" link set lo up
+    ip -n "$1" link set wire gso_max_segs 1 up
+    ip -n "$1" address add "$2/24" dev wire
+    ip -n "$1" neighbour replace "$3" lladdr "$4" dev wire
+    tc -n "$1" qdisc add dev wire root tbf rate "$RATE" burst 16kb limit 64kb || skip 'the kernel has no token bucket (sch_tbf)'
+    tc -n "$1" qdisc add dev wire clsact || skip 'the kernel has no clsact'
+}
+
+# set_loss PROBABILITY: of packets that arrive, on both sides; 1 is a dead path.
+# The program: load a random number; drop (2) from the threshold upwards, else accept (0).
+set_loss() {
+    local namespace program='1,6 0 0 2'
+    [ "$1" = 1 ] || program="4,32 0 0 4294963256,53 0 1 $(awk -v loss="$1" 'BEGIN { printf "%.0f", (1 - loss) * 4294967295 }'),6 0 0 2,6 0 0 0"
+    for namespace in "$server_ns" "$client_ns"; do
+        tc -n "$namespace" filter replace dev wire ingress prio 1 handle 1 bpf direct-action bytecode "$program" \
+            2>/dev/null || return 1
+    done
+}
+
+# background SIDE LOG COMMAND...: starts it; its process id is in $pid afterwards
+background() {
+    local namespace=$1 log=$scratch/$2
+    shift 2
+    ip netns exec "$namespace" "$@" >>"$log" 2>&1 </dev/null &
+    pid=$!
+    background_pids+=("$pid")
+}
+
+# stop PID [SIGNAL]
+stop() {
+    kill "-${2:-KILL}" "$1" 2>/dev/null || true
+    wait "$1" 2>/dev/null || true
+}
+
+# wait_until SECONDS COMMAND...: until it succeeds; false when it did not
+wait_until() {
+    local end=$(($(date +%s%N) + $1 * 1000000000))
+    shift
+    until "$@"; do
+        [ "$(date +%s%N)" -lt "$end" ] || return 1
+        sleep 0.02
+    done
+}
+
+# now, in milliseconds
+milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+
+listens_udp() { ip netns exec "$1" ss -Hlun "sport = :$2" | grep -q .; }
+listens_tcp() { ip netns exec "$1" ss -Hltn "sport = :$2" | grep -q .; }
+
+# The binary under test and a key of each kind.
+program_and_keys() {
+    local name
+    ctcp=${CTCP:-$repository/target/release/ctcp}
+    if [ ! -x "$ctcp" ]; then
+        [ -z "${CTCP:-}" ] || { echo "$CTCP is no program" >&2; exit 1; }
+        (cd "$repository" && cargo build --release --package ctcp-cli) || exit 1
+    fi
+    for name in server client stranger; do
+        "$ctcp" keygen --out "$scratch/$name.key" >"$scratch/$name.pub"
+    done
+    remote=(--server "$SERVER_ADDRESS:$SERVER_PORT" --server-key "$(cat "$scratch/server.pub")" --key "$scratch/client.key")
+}
+
+# start_server OPTION...: the reverse proxy; $server_pid
+start_server() {
+    background "$server_ns" server.log "$ctcp" server --listen "$SERVER_ADDRESS:$SERVER_PORT" --key "$scratch/server.key" \
+        --client "$(cat "$scratch/client.pub")" "$@"
+    server_pid=$pid
+    wait_until 10 listens_udp "$server_ns" "$SERVER_PORT" || { cat "$scratch/server.log"; exit 1; }
+}
+
+# start_client OPTION...: the forward proxy with SOCKS5 and HTTP; $client_pid
+start_client() {
+    background "$client_ns" client.log "$ctcp" client "${remote[@]}" --socks "$SOCKS" --http "$HTTP" "$@"
+    client_pid=$pid
+    wait_until 10 listens_tcp "$client_ns" "${HTTP##*:}" || { cat "$scratch/client.log"; exit 1; }
+}
+
+# start_web: the files of $scratch/www on port 8000 of the server's address
+start_web() {
+    need python3
+    mkdir -p "$scratch/www"
+    background "$server_ns" web.log python3 -m http.server --bind "$SERVER_ADDRESS" --directory "$scratch/www" 8000
+    wait_until 10 listens_tcp "$server_ns" 8000 || { cat "$scratch/web.log"; exit 1; }
+}
+
+# random_file NAME BYTES
+random_file() {
+    mkdir -p "$(dirname "$1")"
+    head -c "$2" /dev/urandom >"$1"
+}
+
+# fetch URL OUTPUT CURL_OPTION...: curl in the client's namespace, through SOCKS5 unless told otherwise
+fetch() {
+    local url=$1 output=$2
+    shift 2
+    [ $# -gt 0 ] || set -- --proxy "socks5h://$SOCKS"
+    on_client curl --silent --show-error --max-time 60 --output "$output" "$@" "$url"
+}
+
+# check NAME COMMAND...: passed when it succeeds. What it prints is shown only on failure.
+check() {
+    local name=$1 begin end
+    shift
+    begin=$(milliseconds)
+    if "$@" >"$scratch/check" 2>&1; then
+        end=$(milliseconds)
+        printf 'PASS %s: %s (%d ms)\n' "$script_name" "$name" $((end - begin))
+    else
+        printf 'FAIL %s: %s\n' "$script_name" "$name"
+        tail -n 5 "$scratch/check" | sed 's/^/     /'
+        failures=$((failures + 1))
+    fi
+}
+
+# ends_with STATUS TEXT COMMAND...: it ends with this status and says TEXT (a pattern of grep) on its output
+ends_with() {
+    local status=$1 text=$2 got=0
+    shift 2
+    "$@" >"$scratch/said" 2>&1 || got=$?
+    cat "$scratch/said"
+    [ "$got" -eq "$status" ] || { echo "status $got, not $status"; return 1; }
+    grep -qi -- "$text" "$scratch/said" || { echo "does not say: $text"; return 1; }
+}
+
+is_alive() {
+    local process
+    for process in "$@"; do kill -0 "$process" || return 1; done
+}
+
+finish() {
+    if [ "$failures" -gt 0 ]; then
+        for log in server client; do
+            [ ! -s "$scratch/$log.log" ] || { echo "last lines of the $log:"; tail -n 5 "$scratch/$log.log"; }
+        done
+        exit 1
+    fi
+    exit 0
+}
