@@ -46,6 +46,29 @@ pub(crate) const CHUNK_BYTES: usize = 128 * 1024;
 /// See [`CHUNK_BYTES`].
 pub(crate) const QUEUE_CHUNKS: usize = 8;
 
+/// Without any byte for so long a transfer is interrupted: it would hold its place, and the name it writes, for ever.
+/// The other side resumes when it comes back.
+const STALL: core::time::Duration = core::time::Duration::from_secs(120);
+
+/// Slowest reading and hashing of what is there already that is waited for, in bytes a second.
+const HASH_RATE_MIN: u64 = 16 << 20;
+
+/// How long either side waits for a byte in a transfer from `start`, whose beginning both have to read first.
+fn patience(start: u64) -> core::time::Duration {
+    STALL + core::time::Duration::from_secs(start / HASH_RATE_MIN)
+}
+
+/// Waits with patience for a step of a transfer.
+async fn patiently<T>(
+    patience: core::time::Duration,
+    step: impl Future<Output = std::io::Result<T>>,
+) -> std::io::Result<T> {
+    match tokio::time::timeout(patience, step).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "nothing moved for minutes")),
+    }
+}
+
 /// How far a transfer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {

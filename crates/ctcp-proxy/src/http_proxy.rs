@@ -80,7 +80,7 @@ const METHOD_NOT_ALLOWED: Status = (405, "Method Not Allowed");
 const HEAD_TOO_LARGE: Status = (431, "Request Header Fields Too Large");
 const NOT_IMPLEMENTED: Status = (501, "Not Implemented");
 const BAD_GATEWAY: Status = (502, "Bad Gateway");
-const UNAVAILABLE: Status = (503, "Service Unavailable");
+pub(crate) const UNAVAILABLE: Status = (503, "Service Unavailable");
 const GATEWAY_TIMEOUT: Status = (504, "Gateway Timeout");
 const VERSION_NOT_SUPPORTED: Status = (505, "HTTP Version Not Supported");
 
@@ -212,7 +212,7 @@ pub fn status_of(code: ReplyCode) -> Status {
     match code {
         ReplyCode::NotAllowed => FORBIDDEN,
         ReplyCode::TimedOut => GATEWAY_TIMEOUT,
-        ReplyCode::TooManyStreams | ReplyCode::NetworkUnreachable => UNAVAILABLE,
+        ReplyCode::TooManyStreams => UNAVAILABLE,
         _ => BAD_GATEWAY,
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::NameError;
+use super::name::PART;
 use crate::link::LinkError;
 use crate::request::{HeadError, Reply, ReplyCode};
 
@@ -132,6 +133,10 @@ impl fmt::Display for TransferError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(error) => error.fmt(formatter),
+            Self::Local(path, FileError::NoSpace) => {
+                let path = path.display();
+                write!(formatter, "{path}: the disk is full; what arrived is kept in {path}{PART}")
+            }
             Self::Local(path, error) => write!(formatter, "{}: {error}", path.display()),
             Self::Refused(reply) => write!(formatter, "the server refused: {reply}"),
             Self::Link(error) => error.fmt(formatter),

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 
 use super::part::Part;
-use super::{CHUNK_BYTES, FileError, Hash, QUEUE_CHUNKS, hash_of};
+use super::{CHUNK_BYTES, FileError, Hash, QUEUE_CHUNKS, hash_of, patience, patiently};
 
 enum Piece {
     /// SHA-256 of what lies before the start.
@@ -54,16 +54,18 @@ async fn read_pieces<R: AsyncRead + Unpin>(
 ) -> io::Result<()> {
     // A writer that is gone has failed, and says so itself.
     let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+    let patience = patience(start);
     if start > 0 {
         let mut hash = Hash::default();
-        reader.read_exact(&mut hash).await?;
+        patiently(patience, reader.read_exact(&mut hash)).await?;
         queue.send(Piece::PrefixHash(hash)).await.map_err(gone)?;
     }
     let mut left = size.saturating_sub(start);
     let mut buffer = Vec::new();
     while left > 0 {
         buffer.reserve(CHUNK_BYTES);
-        let count = (&mut *reader).take(left.min(CHUNK_BYTES as u64)).read_buf(&mut buffer).await?;
+        let mut rest = (&mut *reader).take(left.min(CHUNK_BYTES as u64));
+        let count = patiently(patience, rest.read_buf(&mut buffer)).await?;
         if count == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -72,7 +74,7 @@ async fn read_pieces<R: AsyncRead + Unpin>(
         on_received(count as u64);
     }
     let mut hash = Hash::default();
-    reader.read_exact(&mut hash).await?;
+    patiently(patience, reader.read_exact(&mut hash)).await?;
     queue.send(Piece::WholeHash(hash)).await.map_err(gone)
 }
 

@@ -13,7 +13,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use super::directory::identity_of;
-use super::{CHUNK_BYTES, FileError, Hash, QUEUE_CHUNKS, hash_of};
+use super::{CHUNK_BYTES, FileError, Hash, QUEUE_CHUNKS, hash_of, patience, patiently};
 use crate::request::FileIdentity;
 
 /// A file to be sent from `start` on.
@@ -37,6 +37,7 @@ pub(super) async fn send<W: AsyncWrite + Unpin>(
     source: Source,
     on_sent: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Hash, FileError> {
+    let patience = patience(source.start);
     let (queue, mut pieces) = mpsc::channel(QUEUE_CHUNKS);
     // Not waited for: it ends when the queue is dropped.
     tokio::task::spawn_blocking(move || read(source, &queue));
@@ -44,11 +45,11 @@ pub(super) async fn send<W: AsyncWrite + Unpin>(
     while let Some(piece) = pieces.recv().await {
         match piece? {
             Piece::Hash(hash) => {
-                writer.write_all(&hash).await.map_err(FileError::Interrupted)?;
+                patiently(patience, writer.write_all(&hash)).await.map_err(FileError::Interrupted)?;
                 last = Some(hash);
             }
             Piece::Data(data) => {
-                writer.write_all(&data).await.map_err(FileError::Interrupted)?;
+                patiently(patience, writer.write_all(&data)).await.map_err(FileError::Interrupted)?;
                 on_sent(data.len() as u64);
             }
         }

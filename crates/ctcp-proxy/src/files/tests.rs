@@ -15,7 +15,6 @@ use tokio::time::{sleep, timeout};
 use super::part::Destination;
 #[cfg(target_os = "linux")]
 use super::part::Part;
-#[cfg(target_os = "linux")]
 use super::receive::receive;
 use super::*;
 use crate::coded::CodedConnection;
@@ -487,6 +486,33 @@ async fn a_server_that_starts_where_nobody_asked_is_not_believed() {
     let mut quiet = |_: Progress| {};
     let (outcome, _) = tokio::join!(put(&link, &source, "file", &mut quiet), serve);
     assert!(matches!(outcome, Err(TransferError::BadReply(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transfer_in_which_nothing_moves_is_interrupted_so_that_others_have_their_turn() {
+    let local = TempDir::new().unwrap();
+    let path = local.path().join("source");
+    fs::write(&path, content(CHUNK_BYTES)).unwrap();
+    let source =
+        send::Source { file: fs::File::open(&path).unwrap(), identity: identity_at(&path), start: 0 };
+    let (mut near, _far) = tokio::io::duplex(1000);
+    let begun = tokio::time::Instant::now();
+    let error = send::send(&mut near, source, &mut |_| {}).await.expect_err("nobody reads");
+    assert!(matches!(error, FileError::Interrupted(_)), "{error}");
+    assert!(begun.elapsed() >= STALL);
+
+    let part = Destination::ambient(&local.path().join("got")).unwrap().open_part("file").unwrap();
+    let (mut near, _far) = tokio::io::duplex(1000);
+    let mut quiet = |_| {};
+    let receiving = receive(&mut near, part, 0, 10, &mut quiet);
+    // The clock of the test stands still while the writing thread waits for the first piece.
+    let pass_time = async {
+        tokio::task::yield_now().await;
+        tokio::time::advance(STALL + Duration::from_millis(1)).await;
+    };
+    let (received, ()) = tokio::join!(receiving, pass_time);
+    let error = received.expect_err("nobody writes");
+    assert!(matches!(error, FileError::Interrupted(_)), "{error}");
 }
 
 #[tokio::test]

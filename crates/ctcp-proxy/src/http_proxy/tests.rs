@@ -197,7 +197,8 @@ async fn failures_are_complete_responses() {
     assert!(said.contains("Content-Length: 9\r\n") && said.contains("Connection: close\r\n"));
     assert_eq!(status_of(ReplyCode::TimedOut), GATEWAY_TIMEOUT);
     assert_eq!(status_of(ReplyCode::ConnectionRefused), BAD_GATEWAY);
-    assert_eq!(status_of(ReplyCode::NetworkUnreachable), UNAVAILABLE);
+    assert_eq!(status_of(ReplyCode::NetworkUnreachable), BAD_GATEWAY);
+    assert_eq!(status_of(ReplyCode::TooManyStreams), UNAVAILABLE);
 }
 
 /// What an application reads of a response that comes in pieces of `step` bytes.
