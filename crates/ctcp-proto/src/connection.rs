@@ -34,6 +34,7 @@ mod transmit;
 
 use core::fmt;
 use core::net::SocketAddr;
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use ctcp_base::{Instant, Prng};
@@ -147,6 +148,8 @@ pub(crate) struct Setup {
 pub(crate) struct PendingResponse {
     datagram: Vec<u8>,
     is_due: bool,
+    /// When it first left.
+    first_sent: Option<Instant>,
     /// When the client must have shown its first sealed packet.
     deadline: Instant,
 }
@@ -169,7 +172,7 @@ impl fmt::Debug for Connection {
 
 impl PendingResponse {
     pub(crate) fn new(datagram: Vec<u8>, deadline: Instant) -> Self {
-        Self { datagram, is_due: true, deadline }
+        Self { datagram, is_due: true, first_sent: None, deadline }
     }
 }
 
@@ -201,6 +204,15 @@ impl Established {
             timers: Timers::new(now),
             prng: Prng::new(seed),
             negotiated,
+        }
+    }
+
+    /// The handshake was a round trip too: without it a loss among the first packets would cost the time-out of a path of
+    /// which nothing is known, a second. Where a message left twice nobody knows which one was answered, so the time
+    /// counts from the first: too long rather than too short.
+    fn on_handshake_round_trip(&mut self, now: Instant, first_sent: Option<Instant>) {
+        if let Some(sent) = first_sent {
+            self.path.on_rtt_sample(now, now - sent, Duration::ZERO);
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::wire::{
 };
 
 /// First and longest interval between two INITIATEs.
-const INTERVAL_MIN: Duration = Duration::from_millis(100);
+const INTERVAL_MIN: Duration = Duration::from_millis(50);
 const INTERVAL_MAX: Duration = Duration::from_secs(1);
 
 /// COOKIEs a client follows in one handshake: a second comes when the first was too old, a hundredth from a
@@ -37,6 +37,8 @@ pub(crate) struct ClientHandshake {
     remote: SocketAddr,
     server_key: PublicKey,
     next_send: Instant,
+    /// When the first INITIATE left.
+    first_sent: Option<Instant>,
     interval: Duration,
     deadline: Instant,
     cookies: u32,
@@ -74,6 +76,7 @@ impl ClientHandshake {
             remote,
             server_key,
             next_send: now,
+            first_sent: None,
             interval: INTERVAL_MIN,
             deadline: now + timeout,
             cookies: 0,
@@ -106,6 +109,7 @@ impl ClientHandshake {
         if now < self.next_send || now >= self.deadline {
             return None;
         }
+        self.first_sent.get_or_insert(now);
         self.next_send = now + self.interval;
         self.interval = (self.interval * 2).min(INTERVAL_MAX);
         let header = LongHeader { destination: self.destination, source: self.parameters.connection_id };
@@ -178,6 +182,7 @@ impl Connection {
             return self.end(ConnectionError::HandshakeFailed);
         };
         let network = NetworkPath { local: network_path.local, remote: handshake.remote };
+        let first_sent = handshake.first_sent;
         if let Some(token) = negotiated.reset_token {
             self.endpoint_events.push_back(EndpointEvent::ResetToken { remote: network.remote, token });
         }
@@ -193,6 +198,7 @@ impl Connection {
         };
         let mut established = Established::new(now, setup);
         established.is_confirmed = true;
+        established.on_handshake_round_trip(now, first_sent);
         // The server may say nothing before it has heard us under the new keys.
         established.ping = true;
         self.state = State::Established(Box::new(established));

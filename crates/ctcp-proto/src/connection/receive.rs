@@ -93,7 +93,8 @@ impl Established {
         if !self.is_confirmed {
             self.is_confirmed = true;
             self.is_newly_confirmed = true;
-            self.response = None;
+            let first_sent = self.response.take().and_then(|response| response.first_sent);
+            self.on_handshake_round_trip(now, first_sent);
         }
         self.on_network_path(network_path, is_newest, size as u64);
     }

@@ -27,7 +27,7 @@ impl Established {
         now: Instant,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
-        if let Some(transmit) = self.transmit_response(buffer) {
+        if let Some(transmit) = self.transmit_response(now, buffer) {
             return Ok(Some(transmit));
         }
         // A server says nothing else before the client has proved that it holds its key and its address.
@@ -110,9 +110,10 @@ impl Established {
         Ok(self.path.transmit(size))
     }
 
-    fn transmit_response(&mut self, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    fn transmit_response(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let response = self.response.as_mut().filter(|response| response.is_due)?;
         response.is_due = false;
+        response.first_sent.get_or_insert(now);
         buffer.extend_from_slice(&response.datagram);
         Some(self.path.transmit(buffer.len()))
     }
