@@ -48,6 +48,7 @@ use crate::id::{ConnectionId, PacketNumber, Role, StreamId};
 use crate::network::{Ecn, NetworkPath, Transmit};
 use crate::path::Path;
 use crate::profile::Profile;
+use crate::recovery::rtt::INITIAL_RTT;
 use crate::stream::{
     Control, OpenError, ReadError, ReadOutcome, StreamEvent, Streams, UnknownStream, WriteError,
 };
@@ -211,8 +212,9 @@ impl Established {
     /// which nothing is known, a second. Where a message left twice nobody knows which one was answered, so the time
     /// counts from the first: too long rather than too short.
     fn on_handshake_round_trip(&mut self, now: Instant, first_sent: Option<Instant>) {
-        if let Some(sent) = first_sent {
-            self.path.on_rtt_sample(now, now - sent, Duration::ZERO);
+        // Longer than the guess it replaces, it is as likely a blackout as a long path: the first ACK will tell.
+        if let Some(rtt) = first_sent.map(|sent| now - sent).filter(|&rtt| rtt < INITIAL_RTT) {
+            self.path.on_rtt_sample(now, rtt, Duration::ZERO);
         }
     }
 }

@@ -229,6 +229,8 @@ impl<'a> Direction<'a> {
             match self.phase {
                 Phase::Done => return Poll::Ready(Ok(())),
                 Phase::Finishing => {
+                    // Not every writer flushes when it is shut down: standard output does not.
+                    ready!(Pin::new(&mut *writer).poll_flush(context)).map_err(by_writer)?;
                     match ready!(Pin::new(&mut *writer).poll_shutdown(context)) {
                         // Some systems say so when the other side has closed both ways before.
                         Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
