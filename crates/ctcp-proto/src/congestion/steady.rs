@@ -30,24 +30,26 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
-use super::round::{Plateau, Round};
+use super::round::Round;
 use super::{Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate};
 use crate::PacketNumber;
 use crate::recovery::rtt::RttView;
 
+mod hold;
 mod loss_origin;
+mod slow_start;
+mod tally;
 
+use hold::{Hold, Step};
 use loss_origin::{Fate, LossOrigin, Verdict};
+use slow_start::SlowStart;
+use tally::Tally;
 
 /// Packets of the initial window; they leave paced, not in a burst. 46 KB: most small answers need no second round trip.
 const INITIAL_WINDOW: f64 = 32.0;
 
-/// Slow start ends at a queue of an eighth of the path, as HyStart++ (RFC 9406) says, but not for a sleepy scheduler's
-/// sake. (It has 4 ms there. Two are enough for the minimum of eight samples, and short queues are found in time.)
-const SLOW_START_QUEUE_MIN: Duration = Duration::from_millis(2);
-
-/// How many samples of a round trip slow start wants to have seen.
-const SLOW_START_SAMPLES: u32 = 8;
+/// How many samples a stretch has at least: noise spares one of so many.
+const STRETCH_SAMPLES: u32 = 16;
 
 /// The pacer runs ahead of the window, which is the limit.
 const PACING_GAIN: f64 = 1.15;
@@ -71,15 +73,6 @@ const TARGET_DEVIATIONS: f64 = 2.0;
 const CAP_TARGETS: f64 = 1.5;
 const CAP_PACKETS: f64 = 2.5;
 
-/// After so many back-offs in a row the queue is somebody else's.
-const BACK_OFFS_MAX: u32 = 4;
-
-/// A queue within a quarter of what it was before the back-off did not react,
-const UNMOVED: core::ops::Range<f64> = 0.8..1.25;
-
-/// and twice is no accident.
-const UNMOVED_MAX: u32 = 2;
-
 /// While yielding, this share of what the link delivers is in flight.
 const YIELD: f64 = 0.8;
 
@@ -100,65 +93,7 @@ const OVERFLOW_AT: f64 = 0.7;
 /// The back-off at a congestion mark (RFC 8511).
 const BACK_OFF_MARK: f64 = 0.8;
 
-/// What happened since the round trip began.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    lowest: Option<Duration>,
-    highest: Duration,
-    acked: u32,
-    lost: u32,
-}
-
-impl Tally {
-    fn on_sample(&mut self, sample: Duration) {
-        self.lowest = Some(self.lowest.map_or(sample, |lowest| lowest.min(sample)));
-        self.highest = self.highest.max(sample);
-        self.acked += 1;
-    }
-
-    /// The share of packets lost; `None` for too few to say.
-    fn loss(&self) -> Option<f64> {
-        let all = self.acked + self.lost;
-        (all >= 2 * SLOW_START_SAMPLES).then(|| f64::from(self.lost) / f64::from(all))
-    }
-}
-
-/// Looking for the capacity.
-#[derive(Clone, Copy, Debug, Default)]
-struct SlowStart {
-    plateau: Plateau,
-    /// The smallest loss of a round trip without a queue: the path's own.
-    least_loss: Option<f64>,
-    acked_before: u32,
-}
-
-/// Keeping the queue at its target.
-#[derive(Clone, Copy, Debug)]
-struct Hold {
-    /// Packets a round trip.
-    growth: f64,
-    /// The last change is not seen yet: it takes a round trip to act and one to be measured.
-    is_settling: bool,
-    back_offs: u32,
-    /// Before the first of them.
-    tokens_before: f64,
-    queue_before: Duration,
-    unmoved: u32,
-}
-
-impl Hold {
-    fn new() -> Self {
-        Self {
-            growth: 1.0,
-            is_settling: false,
-            back_offs: 0,
-            tokens_before: 0.0,
-            queue_before: Duration::ZERO,
-            unmoved: 0,
-        }
-    }
-}
-
+/// What the controller is about.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
     SlowStart(SlowStart),
@@ -175,12 +110,16 @@ pub(super) struct Steady {
     origin: LossOrigin,
     round: Round,
     tally: Tally,
+    /// The last few samples.
+    recent: Tally,
     backed_off: Round,
     is_recovering: bool,
     /// The path became longer than RTTmin says.
     longer_base: Option<Duration>,
-    /// The longest queue ever seen.
+    /// The longest queue that a sample ever saw,
     highest_queue: Duration,
+    /// and that all of a stretch of samples saw: noise is no part of it.
+    highest_stretch: Duration,
     /// The queue is shorter than the target: half of it will do until then.
     careful_until: Option<Instant>,
     /// Round trips for which we yield; `None`: we do not.
@@ -202,10 +141,12 @@ impl Steady {
             origin: LossOrigin::default(),
             round: Round::default(),
             tally: Tally::default(),
+            recent: Tally::default(),
             backed_off: Round::default(),
             is_recovering: false,
             longer_base: None,
             highest_queue: Duration::ZERO,
+            highest_stretch: Duration::ZERO,
             careful_until: None,
             yielding: None,
             empty_at: None,
@@ -250,7 +191,7 @@ impl Steady {
                 let delivered = self.rtt.and_then(|rtt| self.delivered_in(self.base(&rtt)));
                 self.tokens = self.tokens.min(delivered.unwrap_or(self.tokens)).max(WINDOW_MIN);
                 if let Mode::Hold(hold) = &mut self.mode {
-                    hold.growth = 1.0;
+                    hold.slow_down();
                 }
             }
             Some(Verdict::Innocent) => self.careful_until = None,
@@ -258,10 +199,29 @@ impl Steady {
         }
     }
 
+    fn on_sample(&mut self, rtt: &RttView) {
+        self.tally.on_sample(rtt.latest);
+        self.highest_queue = self.highest_queue.max(rtt.latest.saturating_sub(rtt.minimum_ever));
+        if self.whole_stretch().is_some() {
+            self.highest_stretch = self.highest_stretch.max(self.recent.queue(rtt.minimum_ever));
+            self.recent = Tally::default();
+        }
+        self.recent.on_sample(rtt.latest);
+    }
+
+    /// The newest samples, if they are enough for a stretch.
+    fn whole_stretch(&self) -> Option<&Tally> {
+        Some(&self.recent).filter(|recent| recent.acked >= STRETCH_SAMPLES.max(self.tokens as u32 / 8))
+    }
+
+    fn begin_round(&mut self, largest_sent: PacketNumber) -> Tally {
+        self.round.begin(largest_sent);
+        core::mem::take(&mut self.tally)
+    }
+
     /// A round trip is over.
     fn on_round(&mut self, acked: &Acked) {
-        let tally = core::mem::take(&mut self.tally);
-        self.round.begin(acked.largest_sent);
+        let tally = self.begin_round(acked.largest_sent);
         let Some(lowest) = tally.lowest else { return };
         if self.longer_base.is_some_and(|base| lowest < base) {
             self.longer_base = None;
@@ -271,9 +231,16 @@ impl Steady {
         }
         let queue = lowest.saturating_sub(self.base(&acked.rtt));
         let target = self.target(&acked.rtt);
+        self.origin.on_queue(self.highest_stretch, self.base(&acked.rtt));
         self.consider_yielding(acked, queue < target / 8);
         match self.mode {
-            Mode::SlowStart(start) => self.on_slow_start_round(acked, start, tally),
+            Mode::SlowStart(mut start) => {
+                let is_full = start.on_round(&tally, acked.rtt.minimum);
+                self.mode = Mode::SlowStart(start);
+                if is_full {
+                    self.leave_slow_start(acked, &start);
+                }
+            }
             Mode::Hold(hold) if !self.is_yielding() => self.on_hold_round(acked, hold, queue),
             Mode::Compete { until } if queue < target && acked.now > until => {
                 self.mode = Mode::Hold(Hold::new());
@@ -297,7 +264,7 @@ impl Steady {
                 self.yielding = None;
                 self.empty_at = Some(acked.now);
                 if let Mode::Hold(hold) = &mut self.mode {
-                    hold.is_settling = true;
+                    hold.settle();
                 }
             }
             None if matches!(self.mode, Mode::SlowStart(_)) => {}
@@ -316,31 +283,11 @@ impl Steady {
         }
     }
 
-    /// Slow start does not end at loss, but at much more loss that brings no more packets: a full queue too short to see.
-    fn on_slow_start_round(&mut self, acked: &Acked, mut start: SlowStart, tally: Tally) {
-        if let Some(loss) = tally.loss() {
-            let is_flat = f64::from(tally.acked) < 1.25 * f64::from(start.acked_before);
-            if is_flat && loss > start.least_loss.unwrap_or(1.0) + 0.2 {
-                self.leave_slow_start(acked, &start);
-                return;
-            }
-            if tally.highest <= acked.rtt.minimum + TARGET_MIN {
-                start.least_loss = Some(start.least_loss.map_or(loss, |least| least.min(loss)));
-            }
-        }
-        start.acked_before = tally.acked;
-        self.mode = Mode::SlowStart(start);
-    }
-
     fn on_slow_start_ack(&mut self, acked: &Acked, mut start: SlowStart) {
         self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
-        let rtt = &acked.rtt;
-        let queue = self.tally.lowest.unwrap_or(rtt.latest).saturating_sub(rtt.minimum);
-        let is_queueing =
-            self.tally.acked >= SLOW_START_SAMPLES && queue > SLOW_START_QUEUE_MIN.max(rtt.minimum / 8);
-        let is_flat = start.plateau.on_ack(acked);
+        let is_full = start.on_ack(acked, &self.tally, self.whole_stretch());
         self.mode = Mode::SlowStart(start);
-        if is_queueing || is_flat {
+        if is_full {
             self.leave_slow_start(acked, &start);
         }
     }
@@ -350,60 +297,42 @@ impl Steady {
         let wanted = rtt.minimum + self.target(rtt) / 2;
         let by_delay = self.tokens * seconds_ratio(wanted, rtt.standing);
         self.tokens = self.delivered_in(wanted).unwrap_or(by_delay).max(WINDOW_MIN);
-        self.mode = Mode::Hold(Hold { is_settling: true, ..Hold::new() });
-        self.origin.restart(acked.largest_sent, start.least_loss.unwrap_or(0.0));
+        self.mode = Mode::Hold(Hold::behind_slow_start());
+        self.begin_round(acked.largest_sent);
+        self.origin.on_queue(self.highest_stretch, rtt.minimum);
+        self.origin.on_overshoot(acked.largest_sent, start.least_loss());
     }
 
     fn on_hold_round(&mut self, acked: &Acked, mut hold: Hold, queue: Duration) {
-        let target = self.target(&acked.rtt);
-        self.mode = Mode::Hold(if hold.is_settling {
-            Hold { is_settling: false, ..hold }
-        } else if queue > target {
-            self.back_off_from_queue(acked, hold, queue);
-            return;
-        } else {
-            hold.back_offs = 0;
-            hold.unmoved = 0;
-            let faster = (hold.growth * 2.0).min(self.tokens / 8.0).max(1.0);
-            hold.growth = if queue < target / 2 { faster } else { 1.0 };
-            hold
-        });
-    }
-
-    /// The paper's back-off, leaving half of the target; or the insight that the queue is not ours.
-    fn back_off_from_queue(&mut self, acked: &Acked, mut hold: Hold, queue: Duration) {
-        if hold.back_offs == 0 {
-            hold.tokens_before = self.tokens;
-            hold.unmoved = 0;
-        } else if UNMOVED.contains(&seconds_ratio(queue, hold.queue_before)) {
-            hold.unmoved += 1;
-        } else {
-            hold.unmoved = 0;
-        }
         let base = self.base(&acked.rtt);
-        if hold.unmoved >= UNMOVED_MAX {
-            self.longer_base = Some(base + queue);
-            self.tokens = hold.tokens_before;
-            self.mode = Mode::Hold(Hold::new());
-        } else if hold.back_offs >= BACK_OFFS_MAX {
-            self.tokens = hold.tokens_before;
-            self.mode = Mode::Compete { until: acked.now + self.compete_for };
-            self.compete_for = (self.compete_for * 2).min(COMPETE_MAX);
-        } else {
-            let beta = seconds_ratio(base + self.target(&acked.rtt) / 2, base + queue);
-            self.tokens = (self.tokens * beta).max(WINDOW_MIN);
-            hold.back_offs += 1;
-            hold.queue_before = queue;
-            self.mode = Mode::Hold(Hold { growth: 1.0, is_settling: true, ..hold });
+        let step = hold.on_round(self.tokens, base, queue, self.target(&acked.rtt));
+        self.mode = Mode::Hold(hold);
+        match step {
+            Step::Stay => {}
+            Step::BackOff(beta) => self.tokens = (self.tokens * beta).max(WINDOW_MIN),
+            Step::PathIsLonger(tokens) => {
+                self.longer_base = Some(base + queue);
+                self.tokens = tokens;
+                self.mode = Mode::Hold(Hold::new());
+            }
+            Step::QueueIsNotOurs(tokens) => {
+                self.tokens = tokens;
+                self.mode = Mode::Compete { until: acked.now + self.compete_for };
+                self.compete_for = (self.compete_for * 2).min(COMPETE_MAX);
+            }
         }
     }
 
     fn on_hold_ack(&mut self, acked: &Acked, hold: Hold) {
         let (base, target) = (self.base(&acked.rtt), self.target(&acked.rtt));
+        if hold.is_learning() {
+            let delivered = self.delivered_in(base + target / 2).unwrap_or(self.tokens);
+            self.tokens = self.tokens.max(delivered).min(WINDOW_MAX);
+        }
         let room = self.delivered_in(base + target.mul_f64(CAP_TARGETS));
         let cap = room.map_or(WINDOW_MAX, |room| (room + CAP_PACKETS).min(WINDOW_MAX));
         if acked.rtt.standing < base + target && self.tokens < cap {
-            self.tokens += hold.growth / self.tokens;
+            self.tokens += hold.growth() / self.tokens;
         }
     }
 
@@ -426,7 +355,6 @@ impl Controller for Steady {
         let rtt = &acked.rtt;
         self.rtt = Some(*rtt);
         self.rate = acked.delivery_rate;
-        self.highest_queue = self.highest_queue.max(rtt.latest.saturating_sub(rtt.minimum_ever));
         if self.backed_off.is_behind(acked.number) {
             self.is_recovering = false;
         }
@@ -435,7 +363,7 @@ impl Controller for Steady {
         if self.round.is_behind(acked.number) {
             self.on_round(acked);
         }
-        self.tally.on_sample(rtt.latest);
+        self.on_sample(rtt);
         if acked.ecn_ce {
             if let Mode::SlowStart(start) = self.mode {
                 self.leave_slow_start(acked, &start);
@@ -472,6 +400,7 @@ impl Controller for Steady {
         self.yielding = None;
         self.empty_at = None;
         self.tally = Tally::default();
+        self.recent = Tally::default();
         self.round.begin(timed_out.largest_sent);
         self.is_recovering = false;
     }

@@ -18,6 +18,9 @@ use crate::PacketNumber;
 /// The weight of one packet in the calm average.
 const WEIGHT: f64 = 1.0 / 128.0;
 
+/// How many packets the share that an average begins with stands for.
+const PRIOR: u64 = 16;
+
 /// How far the calm average may rise above what is proven: a mistake sends five packets in a hundred too many.
 const MARGIN: f64 = 0.05;
 
@@ -31,11 +34,17 @@ const PACKETS_MIN: f64 = 32.0;
 /// The most, in windows: an experiment costs a fifth of the rate while it lasts.
 const WINDOWS_MAX: f64 = 4.0;
 
+/// A queue that was this long once, and longer than three tenths of the path, shows itself before it overflows.
+const VISIBLE_MIN: Duration = Duration::from_millis(4);
+
 /// Below this window an experiment takes too many round trips, and the harm of a mistake is a few packets.
 const WINDOW_TOO_SMALL: f64 = 12.0;
 
 /// How long the loss found to be ours is not questioned again.
 const REST: Duration = Duration::from_secs(3);
+
+/// How long the average stands without a calm moment.
+const BELIEF: Duration = Duration::from_secs(1);
 
 /// No more than two packets are sent for one that arrives: a path that loses half of them is to be fled, not fed.
 const INNOCENT_MAX: f64 = 0.5;
@@ -74,31 +83,45 @@ struct Experiment {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossOrigin {
     calm: f64,
+    /// Packets in the average; its first ones weigh more, so that it is near the truth after a window.
+    samples: u64,
     proven: f64,
     experiment: Option<Experiment>,
     found_ours: Option<Instant>,
+    calm_at: Option<Instant>,
+    /// Where the queue is seen to be long, calm is proof enough.
+    is_queue_visible: bool,
     /// Packets up to this number do not count.
     ignored: Option<PacketNumber>,
 }
 
 impl LossOrigin {
-    /// The share of packets that the path loses by itself, as far as it may be believed with such a window.
+    /// The share of packets that the path loses by itself, as far as it may be believed.
     pub(super) fn innocent(&self, window: f64) -> f64 {
-        let believed =
-            if window < WINDOW_TOO_SMALL { self.calm } else { self.calm.min(self.proven + self.margin()) };
+        let is_believed = self.is_queue_visible || window < WINDOW_TOO_SMALL;
+        let believed = if is_believed { self.calm } else { self.calm.min(self.proven + self.margin()) };
         believed.min(INNOCENT_MAX)
+    }
+
+    /// Learns that queues of `highest` were seen on a path of `base`.
+    pub(super) fn on_queue(&mut self, highest: Duration, base: Duration) {
+        self.is_queue_visible = highest > VISIBLE_MIN.max(base * 3 / 10);
     }
 
     /// Whether the loss asks for an experiment.
     pub(super) fn is_suspicious(&self, now: Instant, window: f64) -> bool {
         let is_rested = self.found_ours.is_none_or(|last| now - last >= REST);
         let is_high = self.calm > self.proven + self.margin();
-        is_high && is_rested && self.experiment.is_none() && window >= WINDOW_TOO_SMALL
+        is_high && is_rested && self.may_experiment(window)
     }
 
     /// Whether much depends on an old verdict.
     pub(super) fn is_worth_checking(&self, window: f64) -> bool {
-        self.calm > MARGIN && self.experiment.is_none() && window >= WINDOW_TOO_SMALL
+        self.calm > MARGIN && self.may_experiment(window)
+    }
+
+    fn may_experiment(&self, window: f64) -> bool {
+        self.experiment.is_none() && !self.is_queue_visible && window >= WINDOW_TOO_SMALL
     }
 
     /// Three deviations of the average, but at least the plain margin.
@@ -127,8 +150,17 @@ impl LossOrigin {
 
     /// Takes the fate of a packet. Returns the verdict when the last packet of an experiment is settled.
     pub(super) fn on_fate(&mut self, fate: Fate) -> Option<Verdict> {
+        let calm_at = *self.calm_at.get_or_insert(fate.now);
+        if fate.is_calm {
+            self.calm_at = Some(fate.now);
+        } else if fate.now - calm_at > BELIEF {
+            // What was believed fades without new evidence, or a queue kept full by it would never be calm again.
+            self.calm -= self.calm * WEIGHT / 4.0;
+        }
         if fate.is_calm && self.ignored.is_none_or(|last| fate.number > last) {
-            self.calm += WEIGHT * (f64::from(u8::from(fate.is_lost)) - self.calm);
+            self.samples += 1;
+            let weight = WEIGHT.max(1.0 / (self.samples + PRIOR) as f64);
+            self.calm += weight * (f64::from(u8::from(fate.is_lost)) - self.calm);
             self.proven = self.proven.min(self.calm + self.margin());
         }
         let experiment = self.experiment.as_mut()?;
@@ -156,9 +188,12 @@ impl LossOrigin {
         Verdict::Innocent
     }
 
-    /// Begins the average anew at `share`, which was seen before we sent too fast; packets up to `largest_sent` were.
-    pub(super) fn restart(&mut self, largest_sent: PacketNumber, share: f64) {
-        *self = Self { calm: share, proven: share, ignored: Some(largest_sent), ..Self::default() };
+    /// Packets up to `largest_sent` were sent too fast. Where that was not visible their loss says nothing; before, the
+    /// path lost `share`.
+    pub(super) fn on_overshoot(&mut self, largest_sent: PacketNumber, share: f64) {
+        if !self.is_queue_visible {
+            *self = Self { calm: share, proven: share, ignored: Some(largest_sent), ..Self::default() };
+        }
     }
 
     /// Ends an experiment without a verdict.

@@ -81,9 +81,9 @@ fn a_window_too_small_for_experiments_believes_what_it_sees_up_to_one_half() {
 }
 
 #[test]
-fn packets_sent_before_a_restart_do_not_count() {
+fn packets_that_overshot_an_invisible_queue_do_not_count() {
     let mut origin = LossOrigin::default();
-    origin.restart(PacketNumber(1_000), 0.02);
+    origin.on_overshoot(PacketNumber(1_000), 0.02);
     feed(&mut origin, 1, 1_000, 2, true);
     assert!((origin.innocent(WINDOW) - 0.02).abs() < 1e-12);
 }

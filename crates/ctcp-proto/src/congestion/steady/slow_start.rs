@@ -1,0 +1,66 @@
+//! When to stop doubling: at a queue, or when more packets bring no more. Loss alone is no reason.
+
+use core::time::Duration;
+
+use super::super::Acked;
+use super::super::round::Plateau;
+use super::tally::Tally;
+
+/// A queue of an eighth of the path ends slow start, as in HyStart++ (RFC 9406), but noise does not. (It has 4 ms there.
+/// Two are enough for the minimum of a whole round trip, and find short queues in time.)
+const ROUND_QUEUE_MIN: Duration = Duration::from_millis(2);
+
+/// How many samples of the round trip must have seen it.
+const ROUND_SAMPLES: u32 = 8;
+
+/// The same for the newest samples, which see the queue up to a round trip earlier.
+const RECENT_QUEUE_MIN: Duration = Duration::from_millis(4);
+
+/// A round trip with samples no higher than this had no queue.
+const CALM: Duration = Duration::from_millis(1);
+
+/// More loss by this that brings less than a quarter more packets is a full queue, too short to be seen.
+const MORE_LOSS: f64 = 0.2;
+const MORE_PACKETS: f64 = 1.25;
+
+/// Looking for the capacity.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SlowStart {
+    plateau: Plateau,
+    least_loss: Option<f64>,
+    acked_before: u32,
+    rounds: u32,
+}
+
+impl SlowStart {
+    /// The smallest loss of a round trip without a queue: the path's own.
+    pub(super) fn least_loss(&self) -> f64 {
+        self.least_loss.unwrap_or(0.0)
+    }
+
+    /// A packet was acknowledged. `round`: the round trip so far; `recent`: a whole stretch of newest samples, if there is
+    /// one. Returns whether the link is full.
+    pub(super) fn on_ack(&mut self, acked: &Acked, round: &Tally, recent: Option<&Tally>) -> bool {
+        let base = acked.rtt.minimum;
+        let has_queue = |tally: &Tally, least: Duration| tally.queue(base) > least.max(base / 8);
+        // In the first round trips the delivery rate is not known yet.
+        let is_recent = self.rounds > 1 && recent.is_some_and(|recent| has_queue(recent, RECENT_QUEUE_MIN));
+        let is_flat = self.plateau.on_ack(acked);
+        is_flat || is_recent || round.acked >= ROUND_SAMPLES && has_queue(round, ROUND_QUEUE_MIN)
+    }
+
+    /// A round trip is over. Returns whether the link is full.
+    pub(super) fn on_round(&mut self, round: &Tally, base: Duration) -> bool {
+        let mut is_full = false;
+        if let Some(loss) = round.loss() {
+            let is_flat = f64::from(round.acked) < MORE_PACKETS * f64::from(self.acked_before);
+            is_full = is_flat && loss > self.least_loss.unwrap_or(1.0) + MORE_LOSS;
+            if !is_full && round.highest <= base + CALM {
+                self.least_loss = Some(self.least_loss.map_or(loss, |least| least.min(loss)));
+            }
+        }
+        self.acked_before = round.acked;
+        self.rounds += 1;
+        is_full
+    }
+}
