@@ -235,6 +235,9 @@ impl Flow {
         let in_flight = self.sent.packets_in_flight();
         let rtt = self.rtt.view(now);
         self.controller.on_sent(&Sent { now, number, size: DATAGRAM, in_flight, rtt, is_app_limited: false });
+        if !self.pacer.has_rate() {
+            self.pacer.set_rate(now, self.controller.pacing_rate());
+        }
         self.measured.sent += 1;
         number.0
     }
@@ -297,7 +300,14 @@ impl Model {
     /// Adds a flow that begins at `start`.
     pub(super) fn flow(mut self, controller: Box<dyn Controller>, start: Instant) -> Self {
         let every_packet = controller.name() == "ctcp";
-        self.flows.push(Flow::new(controller, start, every_packet));
+        let mut flow = Flow::new(controller, start, every_packet);
+        // The handshake took its first datagrams, of 1200 bytes, over the link.
+        flow.rtt.on_sample(
+            start,
+            self.conditions.rtt + self.conditions.rate().time_to_send(1_228),
+            Duration::ZERO,
+        );
+        self.flows.push(flow);
         self.schedule(start, self.flows.len() - 1, Event::Wake);
         self
     }

@@ -100,6 +100,7 @@ impl Established {
         }
         self.ping |= self.keep_alive_deadline().is_some_and(|deadline| deadline <= now)
             || self.silence_deadline().is_some_and(|deadline| deadline <= now);
+        self.path.mtu.on_timeout(now);
         self.candidate_timeout(now);
         Ok(())
     }

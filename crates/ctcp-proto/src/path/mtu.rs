@@ -108,10 +108,7 @@ impl MtuDiscovery {
         if self.probing.is_some() {
             return None;
         }
-        if matches!(self.phase, Phase::Settled { raise_at } if raise_at <= now) {
-            self.too_big = self.ceiling + 1;
-            self.go_on(now);
-        }
+        self.on_timeout(now);
         match self.phase {
             Phase::Searching { size, .. } => Some(size),
             Phase::Settled { .. } => None,
@@ -204,7 +201,15 @@ impl MtuDiscovery {
         }
     }
 
-    /// When [`Self::poll_probe`] has something new.
+    /// The raise timer may have passed: the search begins again. A probe leaves as soon as the window lets it.
+    pub(crate) fn on_timeout(&mut self, now: Instant) {
+        if matches!(self.phase, Phase::Settled { raise_at } if raise_at <= now) {
+            self.too_big = self.ceiling + 1;
+            self.go_on(now);
+        }
+    }
+
+    /// When to call [`Self::on_timeout`].
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         match self.phase {
             Phase::Settled { raise_at } if self.current < self.ceiling => Some(raise_at),

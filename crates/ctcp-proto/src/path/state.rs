@@ -9,7 +9,7 @@ use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
 use crate::congestion::{Acked, Controller, Lost, Sent, TimedOut};
 use crate::connection::Contents;
 use crate::crypto::ReplayWindow;
-use crate::id::PathId;
+use crate::id::{PacketNumber, PathId};
 use crate::network::{NetworkPath, Transmit};
 use crate::profile::Profile;
 use crate::recovery::delivery_rate::{DeliveryRate, DeliverySnapshot};
@@ -40,6 +40,8 @@ pub(crate) struct Path {
     pub(crate) acks: AckScheduler,
     pub(crate) replay: ReplayWindow,
     pub(crate) mtu: MtuDiscovery,
+    /// The first packet number that went to the present address. What becomes of older ones says nothing of this way.
+    first_number: PacketNumber,
     /// The window had room, but there was nothing to send.
     is_app_limited: bool,
     /// Reused from ACK to ACK.
@@ -68,6 +70,7 @@ impl Path {
             delivery: DeliveryRate::new(now),
             acks: AckScheduler::new(MAX_ACK_DELAY, profile.acknowledges_every_packet()),
             replay: ReplayWindow::new(),
+            first_number: PacketNumber(0),
             is_app_limited: true,
             acked_scratch: Vec::new(),
             lost_scratch: Vec::new(),
@@ -81,10 +84,13 @@ impl Path {
     /// The peer is at another address now. Another port of the same host is the same way through the network; another
     /// host is another way, of which nothing is known yet.
     pub(crate) fn migrate(&mut self, now: Instant, network: NetworkPath) {
+        self.first_number = self.sent.next_number();
         if network.remote.ip() != self.network.remote.ip() {
             self.mtu = MtuDiscovery::new(now, self.datagram_ceiling);
             self.rtt = RttEstimator::new(INITIAL_RTT);
+            self.losses = LossDetector::new();
             self.loss_average = LossAverage::new(INITIAL_LOSS, MU);
+            self.delivery = DeliveryRate::new(now);
             self.controller = self.profile.congestion.controller(self.mtu.current());
             self.pacer = Pacer::new(now, self.mtu.current());
         }
@@ -106,6 +112,9 @@ impl Path {
         let (number, size, in_flight) = (packet.number, packet.size, packet.in_flight);
         let is_mtu_probe = packet.is_mtu_probe;
         self.sent.on_sent(packet);
+        if self.sent.has_given_up() {
+            self.loss_deadline = Some(now);
+        }
         if !in_flight {
             return;
         }
@@ -122,12 +131,16 @@ impl Path {
                 is_app_limited: self.is_app_limited,
             });
         }
+        // The first window is spread over the round trip that the handshake measured.
+        if !self.pacer.has_rate() && self.rtt.has_sample() {
+            self.pacer.set_rate(now, self.controller.pacing_rate());
+        }
     }
 
     /// A packet was acknowledged.
     pub(crate) fn on_acked(&mut self, now: Instant, acked: &AckedPacket<Contents>) {
         let packet = &acked.packet;
-        if !packet.in_flight {
+        if !packet.in_flight || packet.number < self.first_number {
             return;
         }
         self.mtu.on_packet_acked(now, packet.size);
@@ -161,6 +174,10 @@ impl Path {
 
     /// A packet was lost that counts.
     pub(crate) fn on_lost(&mut self, now: Instant, packet: &SentPacket<Contents>) {
+        // RFC 9000 9.4: losses of the old address do not count for the new one.
+        if packet.number < self.first_number {
+            return;
+        }
         self.mtu.on_packet_lost(packet.size);
         self.loss_average.on_loss();
         self.controller.on_loss(&Lost {
@@ -189,6 +206,9 @@ impl Path {
 
     /// A round trip was measured.
     pub(crate) fn on_rtt_sample(&mut self, now: Instant, rtt: Duration, ack_delay: Duration) {
+        if self.sent.largest_acked().is_some_and(|largest| largest < self.first_number) {
+            return;
+        }
         self.rtt.on_sample(now, rtt, ack_delay);
         self.acks.set_round_trip(self.rtt.smoothed());
     }
@@ -267,7 +287,7 @@ impl Path {
         Some((smoothed * 3 / 2).max(smoothed + 4 * self.rtt.variance()) + MAX_ACK_DELAY)
     }
 
-    fn largest_sent(&self) -> crate::id::PacketNumber {
-        crate::id::PacketNumber(self.sent.next_number().0.saturating_sub(1))
+    fn largest_sent(&self) -> PacketNumber {
+        PacketNumber(self.sent.next_number().0.saturating_sub(1))
     }
 }

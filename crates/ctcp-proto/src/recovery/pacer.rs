@@ -46,6 +46,11 @@ impl Pacer {
         self.credit = self.credit.min(self.cap());
     }
 
+    /// Whether packets are spread at all.
+    pub(crate) fn has_rate(&self) -> bool {
+        self.rate.is_some()
+    }
+
     /// Sets the size of a full datagram, after the path's MTU changed.
     pub(crate) fn set_datagram_size(&mut self, bytes: u64) {
         self.datagram = bytes as f64;

@@ -30,8 +30,13 @@ use crate::id::PacketNumber;
 /// packets are neither acknowledged nor lost. At about 100 bytes a slot it is 13 MB.
 pub(crate) const SPAN_MAX: usize = 1 << 17;
 
-/// How many packets that ask for no ACK are remembered: more than a round trip of ACKs at 100 Mbit/s.
+/// How many slots there may be before the oldest packets that ask for no ACK are forgotten: more than a round trip of
+/// ACKs at 100 Mbit/s.
 const UNASKED_MAX: usize = 1024;
+
+/// How many slots there may be before a packet that does ask is given up, if most slots behind it do not: a peer that
+/// sends but never acknowledges would otherwise keep every slot behind its first debt.
+const DEBT_MAX: usize = 8 * UNASKED_MAX;
 
 /// How many times the loss delay a lost packet is remembered, so that a late ACK of it teaches us reordering.
 const MEMORY_OF_LOST: u32 = 4;
@@ -139,6 +144,8 @@ pub(crate) struct SentPackets<C> {
     outcomes: u64,
     /// The ranges of the ACK being read, for turning them upwards.
     ranges: Vec<(u64, u64)>,
+    /// Packets given up without any ACK, until [`Self::detect_losses`] hands them out.
+    given_up: Vec<LostPacket<C>>,
 }
 
 impl<C> SentPackets<C> {
@@ -156,6 +163,7 @@ impl<C> SentPackets<C> {
             last_ack_eliciting: None,
             outcomes: 0,
             ranges: Vec::new(),
+            given_up: Vec::new(),
         }
     }
 
@@ -189,19 +197,31 @@ impl<C> SentPackets<C> {
     }
 
     /// Forgets the oldest packets that ask for no ACK, when there are many: a side that only acknowledges may
-    /// never hear of them.
+    /// never hear of them. One that does ask gives way when the slots behind it are many and mostly unasked.
     fn forget_unasked(&mut self) {
         while self.slots.len() > UNASKED_MAX {
+            let is_debt_old =
+                self.slots.len() > DEBT_MAX && self.ack_eliciting_outstanding < self.slots.len() as u64 / 2;
             match self.slots.front() {
-                Some(Slot::Outstanding(packet)) if packet.ack_eliciting => return,
-                Some(Slot::Lost { .. }) | None => return,
+                Some(Slot::Outstanding(packet)) if packet.ack_eliciting && !is_debt_old => return,
+                Some(Slot::Lost { .. }) if !is_debt_old => return,
                 Some(_) => {}
+                None => return,
             }
+            let was_expired = self.base < self.expired_until;
             self.base += 1;
             if let Some(Slot::Outstanding(packet)) = self.slots.pop_front() {
                 self.resolve(&packet);
+                if packet.ack_eliciting {
+                    self.given_up.push(LostPacket { packet, was_expired });
+                }
             }
         }
+    }
+
+    /// Whether packets were given up since [`Self::detect_losses`] was last asked.
+    pub(crate) fn has_given_up(&self) -> bool {
+        !self.given_up.is_empty()
     }
 
     /// Reads an ACK: `ranges` are inclusive `(first, last)` pairs, downwards from the largest. Packets it is the
@@ -402,6 +422,7 @@ impl<C: Clone> SentPackets<C> {
         thresholds: LossThresholds,
         lost: &mut Vec<LostPacket<C>>,
     ) -> Option<Instant> {
+        lost.append(&mut self.given_up);
         let largest = self.largest_acked?;
         let mut deadline = None;
         let mut number = self.next_outstanding(self.first_outstanding);

@@ -56,6 +56,16 @@ fn a_settled_search_tries_again_after_ten_minutes() {
 }
 
 #[test]
+fn the_raise_timer_is_over_once_it_was_handled_though_no_probe_could_leave() {
+    let mut mtu = MtuDiscovery::new(NOW, ETHERNET_V4);
+    search(&mut mtu, NOW, 1_300, 0);
+    let raise_at = mtu.next_timeout().expect("larger sizes are tried again");
+    mtu.on_timeout(raise_at);
+    assert_eq!(mtu.next_timeout(), None);
+    assert_eq!(mtu.poll_probe(raise_at + RAISE_INTERVAL), Some(ETHERNET_V4));
+}
+
+#[test]
 fn a_refused_size_needs_no_probe() {
     let mut mtu = MtuDiscovery::new(NOW, ETHERNET_V4);
     mtu.on_too_big(NOW, 1_472);

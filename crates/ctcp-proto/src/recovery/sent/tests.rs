@@ -157,6 +157,32 @@ fn a_side_that_only_acknowledges_does_not_remember_for_ever() {
 }
 
 #[test]
+fn a_peer_that_never_acknowledges_does_not_keep_every_packet_behind_its_first_debt() {
+    let mut ledger = SentPackets::new();
+    let mut lost = Vec::new();
+    for number in 0..50_000 {
+        // One in a thousand asks for an ACK, the first among them.
+        let asks = number % 1_000 == 0;
+        ledger.on_sent(SentPacket { ack_eliciting: asks, in_flight: asks, ..packet(number, at(number)) });
+        assert!(ledger.slots.len() <= DEBT_MAX + 1);
+        if ledger.has_given_up() {
+            assert_eq!(ledger.detect_losses(at(number), THRESHOLDS, &mut lost), None);
+        }
+    }
+    assert!(ledger.has_room());
+    let given_up: Vec<u64> = lost.iter().map(|lost| lost.packet.contents).collect();
+    assert_eq!(given_up[..3], [0, 1_000, 2_000]);
+    assert_eq!(ledger.packets_in_flight() + lost.len() as u64, 50, "each is given up or still under way");
+}
+
+#[test]
+fn many_packets_that_all_ask_are_all_kept() {
+    let ledger = ledger(20_000);
+    assert!(!ledger.has_given_up());
+    assert_eq!(ledger.packets_in_flight(), 20_000);
+}
+
+#[test]
 fn a_repeated_ack_over_thousands_of_packets_costs_a_few_steps() {
     let mut ledger = ledger(20_000);
     // 0 stays outstanding, so that nothing can be dropped in front.
