@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -54,6 +54,23 @@ impl Default for ClientLimits {
 
 /// Pause after a listener failed: it has no descriptors or memory left, which passes.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Connections that wait in the kernel until they are accepted. A browser or a test opens hundreds at once; with the
+/// usual 128 the kernel drops or resets some of them.
+const BACKLOG: u32 = 4096;
+
+/// Listens for applications, with room for many that come at once.
+///
+/// # Errors
+/// When the address cannot be bound.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // After a restart the old connections linger; on Windows the option means something else.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 /// After a refusal the application may still be sending; so much is read and dropped, so that closing does not reset
 /// the connection before the refusal was read.

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use ctcp_proxy::client::{ClientLimits, ForwardProxy};
+use ctcp_proxy::client::{ClientLimits, ForwardProxy, listen};
 use ctcp_proxy::forward::Forward;
 use ctcp_proxy::link::CtcpConnector;
 use tokio::net::TcpListener;
@@ -83,7 +83,7 @@ async fn bind_optional(address: Option<SocketAddr>) -> Result<Option<(TcpListene
 
 async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), CliError> {
     let fail = |error| CliError::failure(format!("cannot listen on {address}: {error}"));
-    let listener = TcpListener::bind(address).await.map_err(fail)?;
+    let listener = listen(address).map_err(fail)?;
     let local = listener.local_addr().map_err(fail)?;
     Ok((listener, local))
 }

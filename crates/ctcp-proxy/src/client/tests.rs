@@ -37,8 +37,8 @@ async fn setup(allow: &[&str]) -> Setup {
     let counters = Arc::new(Counters::new("client"));
     let link = ServerLink::start(connector.clone(), LinkTimes::default(), counters);
     let proxy = ForwardProxy::new(link, ClientLimits::default());
-    let socks5 = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let any = "127.0.0.1:0".parse().unwrap();
+    let (socks5, http) = (listen(any).unwrap(), listen(any).unwrap());
     let addresses = (socks5.local_addr().unwrap(), http.local_addr().unwrap());
     let (one, two) = (proxy.clone(), proxy.clone());
     let tasks = [
@@ -272,7 +272,7 @@ async fn pipes_end_when_the_target_has_said_everything() {
 async fn five_hundred_downloads_at_once_are_all_correct() {
     const SIZE: usize = 100_000;
     let setup = setup(&["127.0.0.0/8"]).await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let target = listener.local_addr().unwrap();
     let serve = tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {

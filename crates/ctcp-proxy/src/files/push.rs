@@ -86,24 +86,28 @@ impl<K: Connector> Attempt<'_, K> {
     ) -> Result<Hash, TransferError> {
         let (mut reader, mut writer) = split(stream);
         let mut verdict = pin!(Reply::read(&mut reader));
-        let sending = async {
+        let mut sending = pin!(async {
             let hash = send(&mut writer, source, on_sent).await?;
-            writer.shutdown().await.map_err(FileError::Interrupted)?;
+            // A server that has everything may read no more, not even the end; its verdict says so.
+            let _ = writer.shutdown().await;
             Ok::<Hash, FileError>(hash)
-        };
-        let sent = tokio::select! {
-            early = &mut verdict => match judge(early) {
-                Ok(()) => return Err(bad_reply("it stored what it has not got")),
-                Err(error) => return Err(error),
-            },
-            sent = sending => sent,
+        });
+        let (sent, verdict) = tokio::select! {
+            early = &mut verdict => {
+                judge(early)?;
+                // Success overtook our own return from the last write, or is a lie: then that write fails.
+                (sending.await, Ok(()))
+            }
+            sent = &mut sending => match sent {
+                Ok(_) => (sent, judge(verdict.await)),
+                Err(_) => (sent, last_words(verdict).await),
+            }
         };
         match sent {
-            Ok(hash) => judge(verdict.await).map(|()| hash),
-            Err(FileError::Interrupted(error)) => match timeout(LAST_WORDS, verdict).await {
-                Ok(Ok(reply)) if !reply.is_success() => Err(TransferError::Refused(reply)),
-                _ => Err(TransferError::Interrupted(error)),
-            },
+            Ok(hash) => verdict.map(|()| hash),
+            Err(FileError::Interrupted(error)) => {
+                Err(verdict.err().unwrap_or(TransferError::Interrupted(error)))
+            }
             Err(error) => Err(TransferError::Local(self.source.to_owned(), error)),
         }
     }
@@ -122,6 +126,14 @@ impl<K: Connector> Attempt<'_, K> {
         let opened = tokio::task::spawn_blocking(open).await;
         let opened = opened.unwrap_or_else(|error| Err(FileError::Io(io::Error::other(error))));
         opened.map_err(|error| TransferError::Local(self.source.to_owned(), error))
+    }
+}
+
+/// Why a server stopped reading, if it says so in time.
+async fn last_words(verdict: impl Future<Output = Result<Reply, HeadError>>) -> Result<(), TransferError> {
+    match timeout(LAST_WORDS, verdict).await {
+        Ok(Ok(reply)) => judge(Ok(reply)),
+        Ok(Err(_)) | Err(_) => Ok(()),
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use ring::digest::{SHA256, digest};
 use tempfile::TempDir;
-use tokio::io::AsyncWriteExt;
-use tokio::time::{sleep, timeout};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::sleep;
 
 use super::part::Destination;
 #[cfg(target_os = "linux")]
@@ -37,8 +37,11 @@ struct Setup {
 }
 
 fn setup(is_writable: bool) -> Setup {
+    patient_setup(is_writable, UploadTimes::default())
+}
+
+fn patient_setup(is_writable: bool, times: UploadTimes) -> Setup {
     let (remote, local) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-    let times = UploadTimes { silence: Duration::from_millis(200), wait: Duration::from_millis(500) };
     let files = FileService::open(remote.path(), is_writable).unwrap().with_times(times);
     let dialer = Dialer::new(TargetPolicy::default());
     let connector = InMemory::new(ReverseProxy::new(dialer, Some(files), ServerLimits::default()));
@@ -578,32 +581,65 @@ async fn puts_are_refused_where_they_may_not_write() {
 }
 
 #[tokio::test]
-async fn a_silent_put_gives_way_to_a_new_one_and_a_lively_one_does_not() {
-    let setup = setup(true);
+async fn a_put_that_fell_silent_gives_way_to_a_new_one() {
+    let times = UploadTimes { silence: Duration::ZERO, wait: Duration::from_secs(20) };
+    let setup = patient_setup(true, times);
     fs::write(setup.local("source"), content(1000)).unwrap();
     let identity = identity_at(&setup.local("source"));
     let request = Request::Put(PutRequest { name: "file".into(), identity });
     let mut silent = setup.link.request(&request).await.unwrap().stream;
     silent.write_all(&content(1000)[..400]).await.unwrap();
-    let put = timeout(Duration::from_secs(2), setup.put("file")).await.expect("it gives way").unwrap();
+    let put = setup.put("file").await.unwrap();
     assert_eq!(put.hash, sha256(&content(1000)));
-    let verdict = Reply::read(&mut silent).await.unwrap();
-    assert_eq!(verdict.code, ReplyCode::Busy);
+    assert_eq!(Reply::read(&mut silent).await.unwrap().code, ReplyCode::Busy);
+}
 
+#[tokio::test]
+async fn a_put_that_goes_on_keeps_its_name() {
+    let times = UploadTimes { silence: Duration::from_secs(3600), wait: Duration::from_millis(100) };
+    let setup = patient_setup(true, times);
+    let identity = FileIdentity { size: 1000, modified: 1 };
+    let request = Request::Put(PutRequest { name: "file".into(), identity });
     let mut lively = setup.link.request(&request).await.unwrap().stream;
-    let drip = async {
-        for byte in content(900) {
-            if lively.write_all(&[byte]).await.is_err() {
-                break;
-            }
-            sleep(Duration::from_millis(10)).await;
-        }
+    assert_eq!(raw(&setup, &request).await, ReplyCode::Busy);
+    lively.write_all(&content(1000)).await.unwrap();
+    lively.write_all(&sha256(&content(1000))).await.unwrap();
+    assert!(Reply::read(&mut lively).await.unwrap().is_success());
+    assert_eq!(fs::read(setup.remote("file")).unwrap(), content(1000));
+}
+
+#[tokio::test]
+async fn a_verdict_that_overtakes_the_end_of_a_put_counts() {
+    let local = TempDir::new().unwrap();
+    let source = local.path().join("source");
+    fs::write(&source, content(5000)).unwrap();
+    let (link, server) = scripted();
+    let serve = async {
+        let mut stream = server.accept().await.unwrap();
+        Request::read(&mut stream).await.unwrap();
+        (PutAccepted { start: 0 }).reply().write(&mut stream).await.unwrap();
+        let mut all = vec![0; 5000 + 32];
+        stream.read_exact(&mut all).await.unwrap();
+        // Said and gone, without waiting for the end of the stream.
+        Reply::done().write(&mut stream).await.unwrap();
+        stream.shutdown().await.unwrap();
     };
-    let refused = tokio::select! {
-        () = drip => panic!("it lasts longer than anybody waits"),
-        refused = raw(&setup, &request) => refused,
+    let mut quiet = |_: Progress| {};
+    let (outcome, ()) = tokio::join!(put(&link, &source, "file", &mut quiet), serve);
+    assert_eq!(outcome.unwrap().hash, sha256(&content(5000)));
+
+    let lie = async {
+        let mut stream = server.accept().await.unwrap();
+        Request::read(&mut stream).await.unwrap();
+        (PutAccepted { start: 0 }).reply().write(&mut stream).await.unwrap();
+        Reply::done().write(&mut stream).await.unwrap();
+        stream.shutdown().await.unwrap();
+        drop(stream);
+        server.close("");
     };
-    assert_eq!(refused, ReplyCode::Busy);
+    let mut quiet = |_: Progress| {};
+    let (outcome, ()) = tokio::join!(put(&link, &source, "file", &mut quiet), lie);
+    assert!(outcome.is_err());
 }
 
 proptest! {

@@ -210,3 +210,57 @@ async fn a_splice_that_is_over_with_the_second_end_does_not_wait_for_the_first()
     assert_eq!(response, b"response");
     assert!(far.read_u8().await.is_err());
 }
+
+/// Keeps what is written until it is flushed, and does not flush when it is shut down, like standard output.
+struct Lazy {
+    inner: Stream,
+    held: Vec<u8>,
+}
+
+impl AsyncRead for Lazy {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Lazy {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        self.held.extend(data);
+        Poll::Ready(Ok(data.len()))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        while !this.held.is_empty() {
+            let count = ready!(Pin::new(&mut this.inner).poll_write(context, &this.held))?;
+            this.held.drain(..count);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
+impl SpliceEnd for Lazy {
+    fn abort(&mut self) {}
+}
+
+#[tokio::test]
+async fn a_writer_that_does_not_flush_when_it_is_shut_down_gets_everything() {
+    let (inner, mut output) = stream_pair();
+    let mut lazy = Lazy { inner, held: Vec::new() };
+    let (mut near, mut far) = stream_pair();
+    far.write_all(b"to the last byte").await.unwrap();
+    far.shutdown().await.unwrap();
+    let options = SpliceOptions { is_over_with_b: true, ..SpliceOptions::default() };
+    joined_by(&mut lazy, &mut near, options, pending::<()>()).await;
+    let mut said = Vec::new();
+    output.read_to_end(&mut said).await.unwrap();
+    assert_eq!(said, b"to the last byte");
+}

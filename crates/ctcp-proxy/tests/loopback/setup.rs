@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ctcp::{ClientConfig, ClientPolicy, Endpoint, SecretKey, ServerConfig};
-use ctcp_proxy::client::{ClientLimits, ForwardProxy};
+use ctcp_proxy::client::{ClientLimits, ForwardProxy, listen};
 use ctcp_proxy::counters::Counters;
 use ctcp_proxy::dial::Dialer;
 use ctcp_proxy::files::FileService;
@@ -14,7 +14,7 @@ use ctcp_proxy::link::{CtcpConnector, LinkTimes, ServerAddress, ServerLink};
 use ctcp_proxy::server::{ReverseProxy, ServerLimits};
 use ctcp_proxy::target_policy::TargetPolicy;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 /// A test that takes longer hangs.
@@ -87,7 +87,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) async fn start(server: &Server) -> Self {
         let proxy = ForwardProxy::new(link_to(server), ClientLimits::default());
-        let listener = TcpListener::bind(localhost()).await.unwrap();
+        let listener = listen(localhost()).unwrap();
         let socks5 = listener.local_addr().unwrap();
         let task = tokio::spawn(async move { proxy.serve_socks5(listener).await });
         Self { socks5, task }
@@ -114,7 +114,7 @@ impl Drop for Client {
 
 /// A target that answers 4 bytes of a number with so many bytes that follow from it, and goes on reading.
 pub(crate) async fn source() -> SocketAddr {
-    let listener = TcpListener::bind(localhost()).await.unwrap();
+    let listener = listen(localhost()).unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
