@@ -7,9 +7,12 @@ use ctcp_proto::{Role, StreamId, TransportError};
 /// Small windows, so that they are reached.
 const CONFIG: StreamsConfig = StreamsConfig { max_data: 10_000, max_stream_data: 4_000, max_streams: 6 };
 
+/// The peer allows no more.
+const MAX_STREAMS: u64 = 8;
+
 pub fn run(data: &[u8]) {
     let mut streams = Streams::new(Role::Server, CONFIG);
-    streams.set_peer_limits(8_000, 3_000, 4);
+    streams.set_peer_limits(8_000, 3_000, MAX_STREAMS / 2);
     let mut index = 0;
     for operation in data.chunks_exact(6) {
         if step(&mut streams, operation, &mut index).is_err() {
@@ -18,7 +21,7 @@ pub fn run(data: &[u8]) {
         }
         assert!(streams.received_bytes_held() as u64 <= CONFIG.max_data);
         assert!(streams.queued_bytes() <= SEND_BUFFER_MAX * streams.open_streams());
-        let most = (CONFIG.max_streams + 4) as usize;
+        let most = (CONFIG.max_streams + MAX_STREAMS) as usize;
         assert!(streams.open_streams() <= most, "{} streams", streams.open_streams());
     }
 }
@@ -33,7 +36,7 @@ fn step(streams: &mut Streams, operation: &[u8], index: &mut u64) -> Result<(), 
         1..=4 => streams.on_symbol_decoded(&symbol(id, u64::from(place % 5_000), size, kind & 0x80 != 0))?,
         5 => streams.on_max_data(u64::from(place))?,
         6 => streams.on_max_stream_data(id, u64::from(place))?,
-        7 => streams.on_max_streams(u64::from(a))?,
+        7 => streams.on_max_streams(u64::from(a) % (MAX_STREAMS + 1))?,
         8 => streams.on_reset_stream(id, u64::from(c), u64::from(place))?,
         9 => streams.on_stop_sending(id, u64::from(c))?,
         10 => application_reads(streams, id, size),

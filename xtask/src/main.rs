@@ -21,7 +21,7 @@ Chores of the repository.
     cargo xtask tidy            check the rules of CONTRIBUTING.md that a program can check
     cargo xtask requirements    list the papers' requirements with the code and tests that cite them
     cargo xtask licences        check that every dependency's licence is one we accept
-    cargo xtask swarm [--seeds N] [--first S] [--log]
+    cargo xtask swarm [--seeds N] [--first S] [--log [--without-noise]]
                                 run random networks in virtual time (take --release), each twice
     cargo xtask demo-result SHARE < RESULT
                                 judge what `ctcp demo --json` printed: verified, and at least SHARE of the link";

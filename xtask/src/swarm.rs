@@ -14,6 +14,8 @@ struct Options {
     seeds: u64,
     /// Print the log of the first seed.
     log: bool,
+    /// Make no needless calls in it.
+    without_noise: bool,
 }
 
 /// Runs the seeds that the arguments ask for and returns those that failed.
@@ -23,7 +25,9 @@ struct Options {
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> io::Result<Vec<u64>> {
     let options = parse(arguments).map_err(io::Error::other)?;
     if options.log {
-        let (report, log) = swarm::run_with_log(options.first);
+        let plan = swarm::Plan::draw(options.first);
+        let plan = swarm::Plan { is_noisy: plan.is_noisy && !options.without_noise, ..plan };
+        let (report, log) = swarm::run_with_log(options.first, &plan);
         println!("{log}{}\n{report}", report.plan);
         return Ok(if report.is_success() { Vec::new() } else { vec![report.seed] });
     }
@@ -50,7 +54,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> io::Result<Vec<u64
 }
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options = Options { first: 1, seeds: SEEDS, log: false };
+    let mut options = Options { first: 1, seeds: SEEDS, log: false, without_noise: false };
     while let Some(argument) = arguments.next() {
         let mut number = || {
             let value = arguments.next().and_then(|value| value.parse().ok());
@@ -60,7 +64,10 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String>
             "--first" => options.first = number()?,
             "--seeds" => options.seeds = number()?,
             "--log" => options.log = true,
-            _ => return Err(format!("{argument} is not known: --seeds N, --first S, --log")),
+            "--without-noise" => options.without_noise = true,
+            _ => {
+                return Err(format!("{argument} is not known: --seeds N, --first S, --log, --without-noise"));
+            }
         }
     }
     Ok(options)
@@ -73,8 +80,11 @@ mod tests {
     #[test]
     fn arguments_say_which_seeds() {
         let parse = |text: &str| parse(text.split_whitespace().map(str::to_owned));
-        assert_eq!(parse(""), Ok(Options { first: 1, seeds: 1_000, log: false }));
-        assert_eq!(parse("--seeds 5 --first 7 --log"), Ok(Options { first: 7, seeds: 5, log: true }));
+        assert_eq!(parse(""), Ok(Options { first: 1, seeds: 1_000, log: false, without_noise: false }));
+        assert_eq!(
+            parse("--seeds 5 --first 7 --log"),
+            Ok(Options { first: 7, seeds: 5, log: true, without_noise: false })
+        );
         assert!(parse("--seeds").is_err() && parse("--seeds x").is_err() && parse("--sedes 5").is_err());
     }
 }

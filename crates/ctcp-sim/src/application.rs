@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ctcp_base::Instant;
-use ctcp_proto::{Connection, ConnectionError, Event, OpenError, PublicKey, Role, StreamId};
+use ctcp_proto::{Connection, ConnectionError, Event, OpenError, Role, StreamId};
 
 use crate::ledger::{ConnectionName, Ledger};
 use script::Script;
@@ -21,9 +21,10 @@ use task::{Call, Task};
 pub struct Application {
     script: Arc<Script>,
     role: Role,
-    client: PublicKey,
-    /// Name and beginning of the connection, since it is up.
-    connected: Option<(ConnectionName, Instant)>,
+    /// The connection's name: a client's own from the start, a server's when it is up.
+    name: Option<ConnectionName>,
+    /// When the connection came up.
+    connected: Option<Instant>,
     closed: Option<ConnectionError>,
     tasks: BTreeMap<StreamId, Task>,
     /// How many of our streams of the script are open.
@@ -40,13 +41,13 @@ pub struct Application {
 }
 
 impl Application {
-    /// An application of this side of the script; `client` is the client's key, which names the connection.
+    /// An application of this side of the script; a client's has a name for its connection.
     #[must_use]
-    pub fn new(script: Arc<Script>, role: Role, client: PublicKey) -> Self {
+    pub fn new(script: Arc<Script>, role: Role, name: Option<ConnectionName>) -> Self {
         Self {
             script,
             role,
-            client,
+            name,
             connected: None,
             closed: None,
             tasks: BTreeMap::new(),
@@ -98,13 +99,13 @@ impl Application {
     /// The connection's name, once it was up.
     #[must_use]
     pub fn name(&self) -> Option<ConnectionName> {
-        self.connected.map(|(name, _)| name)
+        self.connected.and(self.name)
     }
 
     /// When the connection came up.
     #[must_use]
     pub fn connected_at(&self) -> Option<Instant> {
-        self.connected.map(|(_, since)| since)
+        self.connected
     }
 
     /// Why the connection is over, if it is.
@@ -140,7 +141,14 @@ impl Application {
             Event::Connected if self.connected.is_some() => {
                 ledger.complain(format!("{:?}: Connected twice", self.role));
             }
-            Event::Connected => self.connected = Some((ledger.on_connected(self.role, self.client), now)),
+            Event::Connected => {
+                self.connected = Some(now);
+                let remote = connection.remote();
+                self.name = self.name.or_else(|| remote.and_then(|remote| ledger.name_of(remote)));
+                if self.name.is_none() {
+                    ledger.complain(format!("{:?}: connected to nobody at {remote:?}", self.role));
+                }
+            }
             Event::StreamOpened => self.accept(connection, ledger),
             Event::StreamsAvailable => self.opener_waits = false,
             Event::Readable(id) => self.wake(id, |task| task.on_readable()),
@@ -175,7 +183,7 @@ impl Application {
     }
 
     fn next_start(&self) -> Option<Instant> {
-        let (_, since) = self.connected?;
+        let since = self.connected?;
         self.script.opened_by(self.role).get(self.opened).map(|plan| since + plan.start)
     }
 
@@ -184,7 +192,7 @@ impl Application {
             match connection.open() {
                 Ok(id) => {
                     let plan = &self.script.opened_by(self.role)[self.opened];
-                    if let Some((name, _)) = self.connected {
+                    if let Some(name) = self.name {
                         self.tasks.insert(id, Task::new(plan, (name, id), self.role));
                     }
                     self.opened += 1;

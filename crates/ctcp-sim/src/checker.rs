@@ -1,9 +1,13 @@
 //! What must hold after every event, whatever the network does: the limits that both sides agreed on, time that
 //! goes forward, deadlines that lead somewhere.
 
+use core::net::SocketAddr;
+use std::collections::BTreeMap;
+
 use ctcp_base::Instant;
 use ctcp_proto::{Role, TimerKind, Transmit, TransportConfig};
 
+use crate::mischief::Mischief;
 use crate::node::host::Peer;
 
 /// A host that is woken so often without time going on is spinning. An application with many streams and a
@@ -22,14 +26,29 @@ pub struct Checker {
     /// Wake-ups since time went on, and why.
     wakes_at_once: u32,
     reasons: Vec<TimerKind>,
+    /// What each host got from and sent to an address that no host has.
+    strangers: BTreeMap<(String, SocketAddr), Exchanged>,
     violations: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Exchanged {
+    received: u64,
+    sent: u64,
 }
 
 impl Checker {
     /// A checker of connections with this configuration.
     #[must_use]
     pub fn new(transport: TransportConfig) -> Self {
-        Self { transport, now: Instant::ZERO, wakes_at_once: 0, reasons: Vec::new(), violations: Vec::new() }
+        Self {
+            transport,
+            now: Instant::ZERO,
+            wakes_at_once: 0,
+            reasons: Vec::new(),
+            strangers: BTreeMap::new(),
+            violations: Vec::new(),
+        }
     }
 
     /// An event happens at `now`.
@@ -54,6 +73,33 @@ impl Checker {
                 "{host} was woken {WAKES_AT_ONCE_MAX} times at {}, last for {last:?}",
                 self.now
             ));
+        }
+    }
+
+    /// A host received a datagram.
+    pub(crate) fn on_received(&mut self, host: &str, source: SocketAddr, size: usize) {
+        if Mischief::invented(source) {
+            self.strangers.entry((host.to_owned(), source)).or_default().received += size as u64;
+        }
+    }
+
+    /// A host sends a datagram, from a connection or without one.
+    pub(crate) fn on_sent(&mut self, host: &str, destination: SocketAddr, size: usize) {
+        if !Mischief::invented(destination) {
+            return;
+        }
+        let exchanged = self.strangers.entry((host.to_owned(), destination)).or_default();
+        exchanged.sent += size as u64;
+        let Exchanged { sent, received } = *exchanged;
+        if sent > AMPLIFICATION_MAX * received {
+            self.complain(format!("{host} sends {sent} bytes to a stranger for {received}"));
+        }
+    }
+
+    /// After a host was woken, a deadline that is not in the future would wake it again at once.
+    pub(crate) fn check_deadline(&mut self, host: &str, next: Option<(Instant, TimerKind)>) {
+        if let Some((time, kind)) = next.filter(|(time, _)| *time <= self.now) {
+            self.complain(format!("{host} was woken at {} and wants {kind:?} at {time}", self.now));
         }
     }
 

@@ -3,6 +3,7 @@
 //!
 //! Invariant, checked with every read: what a reader got is a prefix of what the writer wrote, byte for byte.
 
+use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
 use ctcp_proto::fuzzing::SEND_BUFFER_MAX;
@@ -51,7 +52,10 @@ pub struct Ledger {
     seed: u64,
     /// Most bytes of a stream that may be written and not read: credit and send buffer.
     unread_max: u64,
-    clients: BTreeMap<PublicKey, u32>,
+    /// How many connections a client has begun.
+    attempts: BTreeMap<PublicKey, u32>,
+    /// Which connection of a client was at an address: no address is used for two.
+    addresses: BTreeMap<SocketAddr, ConnectionName>,
     flows: BTreeMap<FlowName, Flow>,
     read: u64,
     violations: Vec<String>,
@@ -64,23 +68,34 @@ impl Ledger {
         Self {
             seed,
             unread_max: stream_credit + SEND_BUFFER_MAX as u64,
-            clients: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+            addresses: BTreeMap::new(),
             flows: BTreeMap::new(),
             read: 0,
             violations: Vec::new(),
         }
     }
 
-    /// A connection is up. A client's next one begins when the client says so; a server joins the newest.
-    pub fn on_connected(&mut self, role: Role, client: PublicKey) -> ConnectionName {
-        let next = self.clients.entry(client).or_default();
-        if role == Role::Client {
-            *next += 1;
+    /// A client begins a connection from this address.
+    pub fn on_attempt(&mut self, client: PublicKey, address: SocketAddr) -> ConnectionName {
+        let attempts = self.attempts.entry(client).or_default();
+        let name = ConnectionName { client, number: *attempts };
+        *attempts += 1;
+        self.addresses.insert(address, name);
+        name
+    }
+
+    /// A client, with its newest connection, is at another address now.
+    pub fn on_address(&mut self, client: PublicKey, address: SocketAddr) {
+        if let Some(number) = self.attempts.get(&client).and_then(|attempts| attempts.checked_sub(1)) {
+            self.addresses.insert(address, ConnectionName { client, number });
         }
-        if *next == 0 {
-            self.violations.push("a server's connection is up that its client knows nothing of".to_owned());
-        }
-        ConnectionName { client, number: next.saturating_sub(1) }
+    }
+
+    /// Whose connection comes from this address.
+    #[must_use]
+    pub fn name_of(&self, address: SocketAddr) -> Option<ConnectionName> {
+        self.addresses.get(&address).copied()
     }
 
     /// What this direction of a stream carries.

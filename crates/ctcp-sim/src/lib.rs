@@ -17,6 +17,7 @@ pub mod checker;
 pub mod ledger;
 pub mod link;
 pub mod measure;
+pub mod mischief;
 pub mod node;
 pub mod recorder;
 pub mod simulation;

@@ -3,6 +3,7 @@
 use ctcp_base::{Instant, Prng, Probability};
 use ctcp_netem::{Link, LinkConfig, LinkStats, LossModel, PathConfig, Schedule};
 
+use crate::mischief::Mischief;
 use crate::node::{Datagram, NodeId};
 
 /// Names a link of a simulation.
@@ -23,6 +24,8 @@ pub enum Direction {
 pub struct DuplexLink {
     ends: [NodeId; 2],
     ways: [Way; 2],
+    /// Who adds to what passes.
+    pub(crate) mischief: Option<Mischief>,
 }
 
 /// One direction.
@@ -31,6 +34,8 @@ pub struct Way {
     name: String,
     link: Link<Datagram>,
     schedule: Schedule,
+    mtu: Option<usize>,
+    oversized: u64,
 }
 
 impl DuplexLink {
@@ -38,9 +43,9 @@ impl DuplexLink {
         let way = |arrow: &str, config: &LinkConfig| {
             let name = format!("{name}{arrow}");
             let link = Link::new(config.clone(), prng.fork(&name));
-            Way { name, link, schedule: Schedule::default() }
+            Way { name, link, schedule: Schedule::default(), mtu: None, oversized: 0 }
         };
-        Self { ends, ways: [way(">", &path.forward), way("<", &path.backward)] }
+        Self { ends, mischief: None, ways: [way(">", &path.forward), way("<", &path.backward)] }
     }
 
     /// Who receives what goes this way.
@@ -82,6 +87,17 @@ impl Way {
         self.link.config()
     }
 
+    /// Datagrams that were lost because they are larger than the link's MTU.
+    #[must_use]
+    pub fn oversized(&self) -> u64 {
+        self.oversized
+    }
+
+    /// Loses larger datagrams.
+    pub(crate) fn set_mtu(&mut self, mtu: Option<usize>) {
+        self.mtu = mtu;
+    }
+
     /// Replaces the script of changes.
     pub(crate) fn set_schedule(&mut self, schedule: Schedule) {
         self.schedule = schedule;
@@ -108,6 +124,10 @@ impl Way {
 
     pub(crate) fn handle_packet(&mut self, now: Instant, datagram: Datagram) {
         self.schedule.apply_due(now, &mut self.link);
+        if self.mtu.is_some_and(|mtu| datagram.bytes.len() > mtu) {
+            self.oversized += 1;
+            return;
+        }
         self.link.handle_packet(now, datagram);
     }
 

@@ -5,13 +5,14 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use ctcp_base::{Instant, Prng};
+use ctcp_base::{Instant, Prng, Probability};
 use ctcp_netem::{LinkConfig, Schedule};
 use ctcp_proto::{ConnectError, EndpointConfig, PublicKey, TransportConfig};
 
 use crate::checker::Checker;
 use crate::ledger::Ledger;
 use crate::link::{Direction, DuplexLink, LinkId};
+use crate::mischief::Mischief;
 use crate::node::host::World;
 use crate::node::{Datagram, Host, NodeId};
 use crate::recorder::{Recorder, Tap};
@@ -157,10 +158,11 @@ impl Simulation {
     }
 
     /// The host has another address from now on, as after a change of its NAT's binding: what is on its way to the
-    /// old one is lost.
+    /// old one is lost. No address may be used twice.
     pub fn set_address(&mut self, host: NodeId, address: SocketAddr) {
         self.recorder.note(self.now, || format!("address {address}"));
         self.hosts[host.0].set_address(address);
+        self.ledger.on_address(self.hosts[host.0].key(), address);
     }
 
     /// The host forgets all connections and begins anew, as a restarted process does.
@@ -175,7 +177,22 @@ impl Simulation {
     /// Makes the host call its endpoint and connections more often than it must.
     pub fn add_noise(&mut self, host: NodeId) {
         let prng = self.prng.fork(self.hosts[host.0].name());
-        self.hosts[host.0].set_noise(prng);
+        self.hosts[host.0].set_noise(self.now, prng);
+        self.reschedule(Actor::Host(host));
+    }
+
+    /// Lets a stranger add to what passes over the link, see [`Mischief`].
+    pub fn add_mischief(&mut self, link: LinkId, rate: Probability) {
+        let prng = self.prng.fork("mischief");
+        self.links[link.0].mischief = Some(Mischief::new(rate, prng));
+    }
+
+    /// Datagrams with more bytes than this are lost on the link from now on, both ways.
+    pub fn set_mtu(&mut self, link: LinkId, mtu: Option<usize>) {
+        self.recorder.note(self.now, || format!("mtu {mtu:?}"));
+        for direction in [Direction::Forward, Direction::Backward] {
+            self.links[link.0].way_mut(direction).set_mtu(mtu);
+        }
     }
 
     /// Gives one way of a link a script of changes.
@@ -190,9 +207,10 @@ impl Simulation {
         self.reschedule(Actor::Way(link, direction));
     }
 
-    /// From now on the link loses, delays, doubles and damages nothing, both ways.
+    /// From now on the link loses, holds back, doubles and damages nothing, and no stranger adds anything.
     pub fn heal(&mut self, link: LinkId) {
         self.recorder.note(self.now, || "heal".to_owned());
+        self.links[link.0].mischief = None;
         for direction in [Direction::Forward, Direction::Backward] {
             self.links[link.0].way_mut(direction).heal(self.now);
             self.reschedule(Actor::Way(link, direction));
@@ -275,9 +293,13 @@ impl Simulation {
 
     fn send(&mut self, from: NodeId, datagram: Datagram) {
         let Some(&(link, direction)) = self.uplinks.get(&from) else { return };
-        let way = self.links[link.0].way_mut(direction);
-        self.recorder.on_datagram(self.now, Tap::Sent, way.name(), &datagram.bytes);
-        way.handle_packet(self.now, datagram);
+        let duplex = &mut self.links[link.0];
+        let added = duplex.mischief.as_mut().and_then(|mischief| mischief.on_datagram(&datagram));
+        let way = duplex.way_mut(direction);
+        for datagram in [Some(datagram), added].into_iter().flatten() {
+            self.recorder.on_datagram(self.now, Tap::Sent, way.name(), &datagram.bytes);
+            way.handle_packet(self.now, datagram);
+        }
         self.reschedule(Actor::Way(link, direction));
     }
 

@@ -62,8 +62,10 @@ pub struct Pair {
     pub server: NodeId,
     /// The link. Forward is towards the server.
     pub link: LinkId,
-    /// What the client may ask for.
+    /// What the client asks for.
     pub transport: TransportConfig,
+    /// Connections begun.
+    attempts: u16,
 }
 
 impl Pair {
@@ -76,6 +78,17 @@ impl Pair {
     /// Two hosts that will play `script`; both have the limits of `transport`.
     #[must_use]
     pub fn new(seed: u64, path: &PathConfig, transport: &TransportConfig, script: &Script) -> Self {
+        Self::unequal(seed, path, [transport, transport], script)
+    }
+
+    /// Two hosts that will play `script`, with limits of their own: the client's, the server's.
+    #[must_use]
+    pub fn unequal(
+        seed: u64,
+        path: &PathConfig,
+        [client_transport, server_transport]: [&TransportConfig; 2],
+        script: &Script,
+    ) -> Self {
         let script = Arc::new(script.clone());
         let config = |name: &str, address: ([u8; 4], u16), endpoint| HostConfig {
             name: name.to_owned(),
@@ -85,9 +98,10 @@ impl Pair {
         };
         let mut topology = Topology::new(seed);
         let client = topology.host(config("client", Self::CLIENT, EndpointConfig::client(client_key())));
-        let server = topology.host(config("server", Self::SERVER, Self::server_config(transport)));
+        let server = topology.host(config("server", Self::SERVER, Self::server_config(server_transport)));
         let link = topology.link("path", client, server, path);
-        Self { simulation: topology.build(transport), client, server, link, transport: transport.clone() }
+        let simulation = topology.build(&loosest(client_transport, server_transport));
+        Self { simulation, client, server, link, transport: client_transport.clone(), attempts: 0 }
     }
 
     /// The server's endpoint, for [`Simulation::restart`].
@@ -98,11 +112,17 @@ impl Pair {
         EndpointConfig { transport: transport.clone(), ..config }
     }
 
-    /// The client begins a connection to the server.
+    /// The client begins a connection to the server, from another port each time, as a new socket does.
     ///
     /// # Errors
     /// As [`ctcp_proto::Endpoint::connect`].
     pub fn connect(&mut self) -> Result<(), ConnectError> {
+        self.attempts += 1;
+        if self.attempts > 1 {
+            let mut address = self.simulation.host(self.client).address();
+            address.set_port(Self::CLIENT.1 + self.attempts);
+            self.simulation.set_address(self.client, address);
+        }
         let remote = SocketAddr::from(Self::SERVER);
         self.simulation.connect(self.client, remote, Self::server_key(), self.transport.clone())
     }
@@ -127,6 +147,16 @@ impl Pair {
     pub fn run_to_completion(&mut self, limit: Duration) -> Stop {
         let (client, server) = (self.client, self.server);
         self.simulation.run_for(limit, |simulation| Self::is_complete(simulation, client, server))
+    }
+}
+
+/// The limits that hold for both, whichever side grants them.
+fn loosest(one: &TransportConfig, other: &TransportConfig) -> TransportConfig {
+    TransportConfig {
+        datagram_size_max: one.datagram_size_max.max(other.datagram_size_max),
+        symbol_window: one.symbol_window.max(other.symbol_window),
+        stream_credit: one.stream_credit.max(other.stream_credit),
+        ..one.clone()
     }
 }
 

@@ -86,6 +86,10 @@ impl Established {
         if self.idle_deadline().is_some_and(|deadline| deadline <= now) {
             return Err(IdleTimedOut);
         }
+        // Half open, a server has no other deadline, and whoever calls without one changes nothing.
+        if self.response.is_some() {
+            return Ok(());
+        }
         if self.path.loss_deadline.is_some_and(|deadline| deadline <= now) {
             self.detect_losses(now);
         }

@@ -27,6 +27,7 @@ impl Established {
         now: Instant,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
+        self.timers.pacing = None;
         if let Some(transmit) = self.transmit_response(now, buffer) {
             return Ok(Some(transmit));
         }
@@ -123,10 +124,14 @@ impl Established {
         now: Instant,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
-        if !self.path.has_window() || self.path.next_paced(now).is_some() {
+        if !self.path.has_window() {
             return Ok(None);
         }
         let Some(size) = self.path.mtu.poll_probe(now) else { return Ok(None) };
+        if let Some(time) = self.path.next_paced(now) {
+            self.timers.pacing = Some(time);
+            return Ok(None);
+        }
         let length = usize::try_from(size).unwrap_or(usize::MAX);
         let mut builder = self.open_builder(core::mem::take(buffer), length);
         builder.write(&Frame::Ping);
@@ -196,7 +201,6 @@ impl Established {
 
     /// What coded data to send now: what is useful, as far as congestion control and pacing allow.
     fn choose(&mut self, now: Instant, situation: &Situation) -> Option<Choice> {
-        self.timers.pacing = None;
         if self.timers.probes_owed > 0 {
             let useful = self.sender.choose(situation);
             return useful.or_else(|| self.sender.choose_probe());

@@ -2,6 +2,7 @@
 //! runtime does: input, drain, ask for the deadline.
 
 use core::net::SocketAddr;
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -75,10 +76,26 @@ pub struct Host {
     peers: BTreeMap<ConnectionHandle, Peer>,
     /// Applications whose connections are retired, oldest first.
     retired: Vec<Application>,
-    /// Draws calls that nobody needs.
-    noise: Option<Prng>,
+    noise: Option<Noise>,
     buffer: Vec<u8>,
     counts: HostCounts,
+}
+
+/// Calls that nobody needs, at moments that nobody asked for. They must change nothing.
+#[derive(Debug)]
+struct Noise {
+    prng: Prng,
+    next: Instant,
+}
+
+impl Noise {
+    /// The longest time between two needless wake-ups.
+    const PAUSE_MAX: Duration = Duration::from_millis(300);
+
+    fn plan_next(&mut self, now: Instant) {
+        let most = u64::try_from(Self::PAUSE_MAX.as_nanos()).unwrap_or(u64::MAX);
+        self.next = now + Duration::from_nanos(self.prng.below(most));
+    }
 }
 
 /// What a host's doings reach beyond it.
@@ -159,8 +176,8 @@ impl Host {
         self.counts
     }
 
-    pub(crate) fn set_noise(&mut self, prng: Prng) {
-        self.noise = Some(prng);
+    pub(crate) fn set_noise(&mut self, now: Instant, prng: Prng) {
+        self.noise = Some(Noise { prng, next: now });
     }
 
     pub(crate) fn set_address(&mut self, address: SocketAddr) {
@@ -181,7 +198,8 @@ impl Host {
         world: &mut World<'_>,
     ) -> Result<ConnectionHandle, ConnectError> {
         let (handle, connection) = self.endpoint.connect(world.now, remote, key, transport)?;
-        let application = Application::new(self.script.clone(), Role::Client, self.key);
+        let name = world.ledger.on_attempt(self.key, self.address);
+        let application = Application::new(self.script.clone(), Role::Client, Some(name));
         self.peers.insert(handle, Peer::new(connection, application));
         self.drain(handle, world);
         Ok(handle)
@@ -203,6 +221,7 @@ impl Host {
         }
         self.counts.received += 1;
         let size = datagram.bytes.len() as u64;
+        world.checker.on_received(&self.name, datagram.source, datagram.bytes.len());
         let (now, remote) = (world.now, datagram.source);
         let network_path = NetworkPath { local: None, remote };
         match self.endpoint.handle_datagram(now, network_path, None, &datagram.bytes) {
@@ -217,9 +236,8 @@ impl Host {
                 self.drain(handle, world);
             }
             DatagramOutcome::Incoming(incoming) => {
-                let client = incoming.client_key();
                 if let Some((handle, connection)) = self.endpoint.accept(now, *incoming) {
-                    let application = Application::new(self.script.clone(), Role::Server, client);
+                    let application = Application::new(self.script.clone(), Role::Server, None);
                     let peer = Peer { received: size, ..Peer::new(connection, application) };
                     if self.peers.insert(handle, peer).is_some() {
                         world.ledger.complain(format!("{}: {handle:?} is given twice", self.name));
@@ -238,6 +256,10 @@ impl Host {
         let before = self.activity();
         let mut kinds = Vec::new();
         let mut is_for_application = false;
+        let is_noise = self.noise.as_ref().is_some_and(|noise| noise.next <= now);
+        if let Some(noise) = self.noise.as_mut().filter(|_| is_noise) {
+            noise.plan_next(now);
+        }
         self.endpoint.handle_timeout(now);
         for handle in self.handles() {
             let Some(peer) = self.peers.get_mut(&handle) else { continue };
@@ -248,12 +270,16 @@ impl Host {
                 peer.connection.handle_timeout(now);
             }
             is_for_application |= application_is_due;
-            if due.is_some() || application_is_due {
+            if due.is_some() || application_is_due || is_noise {
                 self.drain(handle, world);
+            }
+            if due.is_some() {
+                let next = self.peers.get(&handle).and_then(|peer| peer.connection.poll_timeout());
+                world.checker.check_deadline(&self.name, next);
             }
         }
         self.counts.wakes += 1;
-        self.counts.idle_wakes += u64::from(self.activity() == before && !is_for_application);
+        self.counts.idle_wakes += u64::from(self.activity() == before && !is_for_application && !is_noise);
         kinds
     }
 
@@ -264,7 +290,8 @@ impl Host {
             let connection = peer.connection.poll_timeout().map(|(time, _)| time);
             [connection, peer.application.next_timeout()]
         });
-        peers.chain([self.endpoint.poll_timeout()]).flatten().min()
+        let noise = self.noise.as_ref().filter(|_| !self.peers.is_empty()).map(|noise| noise.next);
+        peers.chain([self.endpoint.poll_timeout(), noise]).flatten().min()
     }
 
     fn handles(&self) -> Vec<ConnectionHandle> {
@@ -279,6 +306,7 @@ impl Host {
 
     fn send(&mut self, destination: SocketAddr, bytes: Vec<u8>, world: &mut World<'_>) {
         self.counts.sent += 1;
+        world.checker.on_sent(&self.name, destination, bytes.len());
         world.outbox.push(Datagram { source: self.address, destination, bytes });
     }
 
@@ -321,8 +349,9 @@ impl Host {
     /// Calls that change nothing, at a whim.
     fn call_needlessly(&mut self, handle: ConnectionHandle, world: &mut World<'_>) {
         let (Some(noise), Some(peer)) = (&mut self.noise, self.peers.get_mut(&handle)) else { return };
-        let (draw, connection) = (noise.next_u64(), &mut peer.connection);
-        if draw & 1 != 0 {
+        let (draw, connection) = (noise.prng.next_u64(), &mut peer.connection);
+        // What is due is not needless.
+        if draw & 1 != 0 && connection.poll_timeout().is_none_or(|(time, _)| time > world.now) {
             connection.handle_timeout(world.now);
         }
         if draw & 2 != 0 {
@@ -333,9 +362,9 @@ impl Host {
             self.endpoint.handle_timeout(world.now);
         }
         if draw & 8 != 0 {
-            let garbage = noise.next_u64().to_le_bytes();
+            // Neither a long nor a short header.
             let network_path = NetworkPath { local: None, remote: self.address };
-            let _ = self.endpoint.handle_datagram(world.now, network_path, None, &garbage);
+            let _ = self.endpoint.handle_datagram(world.now, network_path, None, &[0; 40]);
         }
     }
 }

@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use ctcp_base::{Prng, Probability, Rate};
 use ctcp_netem::{LinkConfig, LossModel, PathConfig, QueueLimit};
-use ctcp_proto::ProfileName;
+use ctcp_proto::{Profile, ProfileName, Role, Suite, TransportConfig};
 
-use super::plan::{Move, NetworkPlan, Plan};
+use super::plan::{Happening, NetworkPlan, Plan, bytes_a_round_trip};
 use crate::application::script::{End, FlowPlan, Pace, Script, StreamPlan};
 
 /// Content of a run at most: the swarm has to be quick.
@@ -14,6 +14,9 @@ const SIZE_MAX: u64 = 3_000_000;
 
 /// Content of a run at most, as time on the link: at 0.3 Mbit/s a run would never end.
 const TRANSFER_TIME_MAX: Duration = Duration::from_secs(40);
+
+/// Content of a run at most, as round trips that small windows make of it.
+const ROUND_TRIPS_MAX: u64 = 100;
 
 /// Blackouts end before the idle time-out of 30 s may end the connection.
 const BLACKOUT_MAX_MILLIS: u64 = 6_000;
@@ -24,21 +27,26 @@ impl Plan {
     pub fn draw(seed: u64) -> Self {
         let prng = Prng::new(seed).fork("plan");
         let mut draw = Draw(prng.fork("plan"));
-        let profile = ProfileName::ALL[draw.below(3) as usize];
+        let profile = ProfileName::ALL[draw.below(ProfileName::ALL.len() as u64) as usize];
         let heals_after = Duration::from_millis(draw.spread(500, 20_000));
         let network = Draw(prng.fork("network")).network(heals_after);
+        let mut limits = Draw(prng.fork("limits"));
+        let (mut client, server) = (limits.limits(), limits.limits());
+        client.profile = Profile::named(profile);
         let slowest = network.path.forward.rate.min(network.path.backward.rate);
         let slowest = network.rates.iter().map(|(_, rate)| *rate).fold(slowest, Rate::min);
-        let size_max = SIZE_MAX.min(slowest.bytes_in(TRANSFER_TIME_MAX));
+        let window = bytes_a_round_trip(&client).min(bytes_a_round_trip(&server));
+        let size_max = SIZE_MAX.min(slowest.bytes_in(TRANSFER_TIME_MAX)).min(ROUND_TRIPS_MAX * window);
         let script = Draw(prng.fork("script")).script(size_max, heals_after);
         Self {
-            profile,
             network,
+            happenings: Draw(prng.fork("happenings")).happenings(heals_after),
             script,
+            client,
+            server,
             heals_after,
             is_noisy: draw.one_in(4),
-            server_closes: draw.one_in(4),
-            has_small_limits: draw.one_in(4),
+            closer: if draw.one_in(4) { Role::Server } else { Role::Client },
         }
     }
 }
@@ -82,11 +90,43 @@ impl Draw {
         });
         let rates = self.some(6, |draw| (draw.millis(whole), draw.rate()));
         let delays = self.some(6, |draw| (draw.millis(whole), draw.delay()));
-        let moves = self.some(4, |draw| Move { at: draw.millis(whole), changes_host: draw.one_in(2) });
-        let mut plan =
-            NetworkPlan { path: PathConfig { forward, backward }, blackouts, rates, delays, moves };
-        plan.moves.sort_by_key(|change| change.at);
-        plan
+        let mtu = self.one_in(5).then(|| 1_200 + self.below(300) as usize);
+        let mischief = self.one_in(4).then(|| self.probability(0.5));
+        NetworkPlan { path: PathConfig { forward, backward }, mischief, mtu, blackouts, rates, delays }
+    }
+
+    fn happenings(&mut self, heals_after: Duration) -> Vec<(Duration, Happening)> {
+        let whole = u64::try_from(heals_after.as_millis()).unwrap_or(u64::MAX);
+        let mut all =
+            self.some(4, |draw| (draw.millis(whole), Happening::Move { changes_host: draw.one_in(2) }));
+        all.extend(self.some(10, |draw| (draw.millis(whole), Happening::Restart)));
+        all.extend(self.some(10, |draw| {
+            let closer = if draw.one_in(2) { Role::Client } else { Role::Server };
+            (draw.millis(whole), Happening::Close(closer))
+        }));
+        all.sort_by_key(|(at, _)| *at);
+        all
+    }
+
+    /// The limits of one side: mostly the usual ones.
+    fn limits(&mut self) -> TransportConfig {
+        let keep_alive = Some(Duration::from_secs(1 + self.below(10)));
+        let mut limits = TransportConfig { keep_alive, ..TransportConfig::default() };
+        if self.one_in(2) {
+            return limits;
+        }
+        limits.symbol_size_max = if self.one_in(4) { self.spread(256, 16_384) } else { 1_428 } as u16;
+        limits.symbol_window = self.spread(16, 8_192) as u32;
+        limits.block_size = self.spread(1, 512) as u16;
+        limits.blocks = self.spread(1, 64) as u16;
+        limits.stream_credit = self.spread(2_000, 2 << 20);
+        limits.connection_credit = self.spread(4_000, 16 << 20);
+        limits.streams = self.spread(1, 4_096);
+        limits.datagram_size_max = 1_200 + self.below(300) as u16;
+        if self.one_in(2) {
+            limits.suites = vec![Suite::ChaCha20Poly1305, Suite::Aes256Gcm];
+        }
+        limits
     }
 
     /// Mostly none, else one to three.

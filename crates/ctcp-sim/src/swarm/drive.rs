@@ -1,21 +1,24 @@
 //! Carries a plan out.
 
-use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::net::IpAddr;
 use core::time::Duration;
 
 use ctcp_base::Instant;
 use ctcp_netem::{Change, FULL_PACKET_BYTES, QueueLimit, Schedule};
-use ctcp_proto::{ConnectionError, Profile, TransportConfig};
+use ctcp_proto::{ConnectionError, Role};
 
-use super::plan::{Move, Plan};
+use super::plan::{Happening, Plan};
 use crate::Stop;
 use crate::application::Application;
 use crate::link::Direction;
 use crate::node::Host;
 use crate::topology::Pair;
 
-/// The code with which the swarm closes.
+/// The code with which the swarm closes when all is done ..
 const CLOSE_CODE: u64 = 42;
+
+/// .. and in the middle.
+const MIDDLE_CODE: u64 = 43;
 
 /// After a connection was lost to the network, the client waits so long before it tries again.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
@@ -36,7 +39,11 @@ pub(super) struct Driver<'a> {
     pub(super) start: Instant,
     pub(super) attempts: u32,
     plan: &'a Plan,
-    moves: u64,
+    moves: u16,
+    /// The server forgot a connection that the client may still believe in.
+    may_be_reset: bool,
+    /// An application closed the present connection.
+    was_closed: bool,
     healed_at: Option<Instant>,
     /// From the healing to the end of the script.
     pub(super) took: Duration,
@@ -44,27 +51,40 @@ pub(super) struct Driver<'a> {
 
 impl<'a> Driver<'a> {
     pub(super) fn new(seed: u64, plan: &'a Plan) -> Self {
-        let transport = transport(plan);
-        let mut pair = Pair::new(seed, &plan.network.path, &transport, &plan.script);
+        let mut pair = Pair::unequal(seed, &plan.network.path, [&plan.client, &plan.server], &plan.script);
         let simulation = &mut pair.simulation;
         let start = simulation.now();
         for direction in [Direction::Forward, Direction::Backward] {
             simulation.set_schedule(pair.link, direction, schedule(plan, start, direction));
         }
+        simulation.set_mtu(pair.link, plan.network.mtu);
+        if let Some(rate) = plan.network.mischief {
+            simulation.add_mischief(pair.link, rate);
+        }
         if plan.is_noisy {
             simulation.add_noise(pair.client);
             simulation.add_noise(pair.server);
         }
-        Self { pair, start, attempts: 0, plan, moves: 0, healed_at: None, took: Duration::ZERO }
+        Self {
+            pair,
+            start,
+            attempts: 0,
+            plan,
+            moves: 0,
+            healed_at: None,
+            took: Duration::ZERO,
+            may_be_reset: false,
+            was_closed: false,
+        }
     }
 
     /// Everything, in order.
     pub(super) fn run(&mut self) -> Result<(), String> {
         self.connect()?;
-        for change in &self.plan.network.moves {
-            self.run_to(self.start + change.at)?;
+        for (at, happening) in &self.plan.happenings {
+            self.run_to(self.start + *at)?;
             if !self.is_complete() {
-                self.move_client(*change);
+                self.let_happen(*happening);
             }
         }
         self.run_to(self.start + self.plan.heals_after)?;
@@ -106,9 +126,34 @@ impl<'a> Driver<'a> {
         self.pair.connect().map_err(|error| format!("cannot connect: {error}"))
     }
 
-    fn move_client(&mut self, change: Move) {
-        self.moves += 1;
-        self.pair.simulation.set_address(self.pair.client, client_address(self.moves, change.changes_host));
+    fn let_happen(&mut self, happening: Happening) {
+        let simulation = &mut self.pair.simulation;
+        match happening {
+            Happening::Move { changes_host } => {
+                self.moves += 1;
+                let mut address = simulation.host(self.pair.client).address();
+                if changes_host {
+                    address.set_ip(IpAddr::from([
+                        192,
+                        0,
+                        2,
+                        100 + u8::try_from(self.moves).unwrap_or_default(),
+                    ]));
+                }
+                address.set_port(20_000 + self.moves);
+                simulation.set_address(self.pair.client, address);
+            }
+            Happening::Restart => {
+                self.may_be_reset = true;
+                simulation.restart(self.pair.server, Pair::server_config(&self.plan.server));
+            }
+            Happening::Close(role) => {
+                self.may_be_reset = true;
+                self.was_closed = true;
+                let closer = if role == Role::Client { self.pair.client } else { self.pair.server };
+                simulation.close(closer, MIDDLE_CODE, "enough");
+            }
+        }
     }
 
     /// Runs until `end` or until everything is done, with a new connection whenever the network killed the last.
@@ -134,7 +179,10 @@ impl<'a> Driver<'a> {
         let error = last_application(host).and_then(Application::closed).cloned();
         let may_be_lost = match &error {
             // A half-open connection of the server may expire before the client's first sealed packet comes.
-            Some(ConnectionError::HandshakeTimedOut { .. } | ConnectionError::Reset) => self.is_bad_lately(),
+            Some(ConnectionError::HandshakeTimedOut { .. }) => self.is_bad_lately(),
+            Some(ConnectionError::Reset) => self.is_bad_lately() || self.may_be_reset,
+            Some(ConnectionError::ClosedLocally) => self.was_closed,
+            Some(ConnectionError::ClosedByPeer(close)) => self.was_closed && close.code == MIDDLE_CODE,
             _ => false,
         };
         if !may_be_lost {
@@ -144,6 +192,7 @@ impl<'a> Driver<'a> {
         if self.pair.simulation.run_for(pause, |_| false) == Stop::Violation {
             return Err(self.first_violation());
         }
+        self.was_closed = false;
         self.connect()
     }
 
@@ -158,12 +207,13 @@ impl<'a> Driver<'a> {
     }
 
     fn close(&mut self) -> Result<(), String> {
-        let (closing, other) = if self.plan.server_closes {
+        let server_closes = self.plan.closer == Role::Server;
+        let (closing, other) = if server_closes {
             (self.pair.server, self.pair.client)
         } else {
             (self.pair.client, self.pair.server)
         };
-        if self.moves > 0 && self.plan.server_closes {
+        if self.moves > 0 && server_closes {
             // A server learns of an idle client's new address by its next keep-alive.
             let wait = self.pair.transport.keep_alive.unwrap_or_default() + Duration::from_secs(2);
             if self.pair.simulation.run_for(wait, |_| false) == Stop::Violation {
@@ -172,7 +222,11 @@ impl<'a> Driver<'a> {
         }
         self.pair.simulation.close(closing, CLOSE_CODE, "done");
         // Three probe intervals, which a full queue stretches, and half-open connections that nobody needed.
-        let limit = Duration::from_secs(10) + 20 * self.round_trip() + 10 * self.queueing_time();
+        let mut limit = Duration::from_secs(10) + 20 * self.round_trip() + 10 * self.queueing_time();
+        if self.plan.count(|happening| matches!(happening, Happening::Close(_))) > 0 {
+            // The CLOSE of an earlier connection may have been lost.
+            limit += self.plan.server.idle_timeout;
+        }
         let (client, server) = (self.pair.client, self.pair.server);
         let stop = self.pair.simulation.run_for(limit, |simulation| {
             [client, server].iter().all(|host| simulation.host(*host).endpoint().connections() == 0)
@@ -187,6 +241,8 @@ impl<'a> Driver<'a> {
                 .and_then(|application| application.closed().cloned())
         });
         match ends {
+            // The end came while an earlier close was under way: either may have been first.
+            [Some(_), Some(_)] if self.was_closed => Ok(()),
             [Some(ConnectionError::ClosedLocally), Some(ConnectionError::ClosedByPeer(close))]
                 if close.code == CLOSE_CODE && close.by_application && close.reason == "done" =>
             {
@@ -235,7 +291,25 @@ impl<'a> Driver<'a> {
             u32::try_from(script.size() / 1_000 + script.streams().count() as u64).unwrap_or(u32::MAX);
         let transfer = 10 * rate.time_to_send(script.size());
         let windows = self.round_trip() * packets / 10;
-        Duration::from_secs(60) + 100 * self.round_trip() + script.own_time() + transfer.max(windows)
+        // Small limits: a window a round trip, and streams one after the other.
+        let rounds =
+            u32::try_from(8 * script.size() / self.plan.bytes_a_round_trip().max(1)).unwrap_or(u32::MAX);
+        let limited = self.round_trip() * rounds + self.time_in_turn();
+        Duration::from_secs(60)
+            + 100 * self.round_trip()
+            + script.own_time()
+            + transfer.max(windows).max(limited)
+    }
+
+    /// What the streams take when only so many may be open at a time.
+    fn time_in_turn(&self) -> Duration {
+        let most = self.plan.client.streams.min(self.plan.server.streams);
+        let streams = self.plan.script.streams().count() as u64;
+        if streams <= most {
+            return Duration::ZERO;
+        }
+        let each = self.plan.script.streams().map(|plan| plan.request.own_time() + plan.response.own_time());
+        each.sum::<Duration>() + self.round_trip() * u32::try_from(10 * streams).unwrap_or(u32::MAX)
     }
 
     fn first_violation(&self) -> String {
@@ -260,29 +334,6 @@ impl<'a> Driver<'a> {
     }
 }
 
-fn transport(plan: &Plan) -> TransportConfig {
-    let transport = TransportConfig { profile: Profile::named(plan.profile), ..TransportConfig::default() };
-    if !plan.has_small_limits {
-        return transport;
-    }
-    TransportConfig {
-        symbol_window: 256,
-        block_size: 32,
-        blocks: 8,
-        connection_credit: 200_000,
-        stream_credit: 50_000,
-        streams: 8,
-        ..transport
-    }
-}
-
-/// The client's n-th address.
-fn client_address(number: u64, changes_host: bool) -> SocketAddr {
-    let port = 10_000 + u16::try_from(number).unwrap_or_default();
-    let host = if changes_host { 100 + u8::try_from(number).unwrap_or_default() } else { 2 };
-    SocketAddr::from((IpAddr::V4(Ipv4Addr::new(192, 0, 2, host)), port))
-}
-
 fn schedule(plan: &Plan, start: Instant, direction: Direction) -> Schedule {
     let network = &plan.network;
     let mut schedule = Schedule::default();
@@ -303,9 +354,8 @@ fn schedule(plan: &Plan, start: Instant, direction: Direction) -> Schedule {
 /// The application of the newest connection, retired or not. Those that came up count more than others: when a
 /// client moves in the middle of the handshake, the server's answer to its old address stays half open.
 fn last_application(host: &Host) -> Option<&Application> {
-    let retired = host.retired().iter().rev();
-    let all = || host.newest().map(|peer| &peer.application).into_iter().chain(retired.clone());
-    all().find(|application| application.name().is_some()).or_else(|| all().next())
+    let all = host.retired().iter().chain(host.peers().map(|peer| &peer.application));
+    all.max_by_key(|application| application.name().map(|name| name.number))
 }
 
 /// The client has no connection any more.

@@ -3,82 +3,99 @@
 use core::fmt;
 use core::time::Duration;
 
-use ctcp_netem::{LossModel, PathConfig, QueueLimit};
-use ctcp_proto::ProfileName;
+use ctcp_base::{Probability, Rate};
+use ctcp_netem::{LinkConfig, LossModel, PathConfig, QueueLimit};
+use ctcp_proto::{Role, TransportConfig};
 
 use crate::application::script::Script;
 
-/// A network, what happens to it, and what the applications do on it.
+/// A network, what happens to it, and what the applications do on it. All times count from the start.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The profile that the client asks for.
-    pub profile: ProfileName,
     /// The network.
     pub network: NetworkPlan,
+    /// What happens to the hosts, by the time.
+    pub happenings: Vec<(Duration, Happening)>,
     /// The applications.
     pub script: Script,
-    /// When the network heals, counted from the start.
+    /// What the client asks for, with its limits.
+    pub client: TransportConfig,
+    /// The server's limits.
+    pub server: TransportConfig,
+    /// When the network heals.
     pub heals_after: Duration,
     /// Both hosts call their endpoints more often than they must.
     pub is_noisy: bool,
-    /// The server closes at the end, not the client.
-    pub server_closes: bool,
-    /// The connection's limits are small.
-    pub has_small_limits: bool,
+    /// Who closes at the end.
+    pub closer: Role,
 }
 
-/// A path and its changes, all counted from the start.
+/// A path and its changes.
 #[derive(Clone, Debug)]
 pub struct NetworkPlan {
     /// Both directions.
     pub path: PathConfig,
+    /// How often a stranger adds something of its own when a datagram passes.
+    pub mischief: Option<Probability>,
+    /// The largest datagram that passes.
+    pub mtu: Option<usize>,
     /// Times at which a way is down: from, how long, forward, backward.
     pub blackouts: Vec<(Duration, Duration, [bool; 2])>,
-    /// Times at which the way to the server gets another rate.
-    pub rates: Vec<(Duration, ctcp_base::Rate)>,
+    /// Times at which both ways get another rate.
+    pub rates: Vec<(Duration, Rate)>,
     /// Times at which both ways get another delay.
     pub delays: Vec<(Duration, Duration)>,
-    /// Times at which the client gets another address.
-    pub moves: Vec<Move>,
 }
 
-/// A change of the client's address.
+/// What happens to a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
-    /// When, counted from the start.
-    pub at: Duration,
-    /// The host gets another IP address, too, not only another port.
-    pub changes_host: bool,
+pub enum Happening {
+    /// The client gets another port, and perhaps another IP address.
+    Move {
+        /// The IP address changes, too.
+        changes_host: bool,
+    },
+    /// The server forgets everything and begins anew with the same key.
+    Restart,
+    /// An application closes the connection in the middle.
+    Close(Role),
+}
+
+impl Plan {
+    /// How many times this happens.
+    #[must_use]
+    pub fn count(&self, what: impl Fn(&Happening) -> bool) -> usize {
+        self.happenings.iter().filter(|(_, happening)| what(happening)).count()
+    }
+
+    /// Bytes of content that the limits of both sides let pass in a round trip.
+    #[must_use]
+    pub fn bytes_a_round_trip(&self) -> u64 {
+        bytes_a_round_trip(&self.client).min(bytes_a_round_trip(&self.server))
+    }
+}
+
+pub(super) fn bytes_a_round_trip(limits: &TransportConfig) -> u64 {
+    let symbol = u64::from(limits.symbol_size_max.min(1_150));
+    let blocks = u64::from(limits.block_size) * u64::from(limits.blocks);
+    let symbols = blocks.min(u64::from(limits.symbol_window));
+    limits.connection_credit.min(limits.stream_credit).min(symbol * symbols)
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { profile, network, script, .. } = self;
-        write!(formatter, "{profile}{}", if self.is_noisy { ", noisy" } else { "" })?;
-        write!(formatter, "{}, ", if self.has_small_limits { ", small limits" } else { "" })?;
-        for (name, way) in [("up", &network.path.forward), ("down", &network.path.backward)] {
-            write!(formatter, "{name} {} {:?}+{:?}", way.rate, way.delay, way.jitter)?;
-            match way.queue {
-                QueueLimit::Packets(packets) => write!(formatter, " queue {packets}")?,
-                other => write!(formatter, " queue {other:?}")?,
-            }
-            match &way.loss {
-                LossModel::None => {}
-                LossModel::Bernoulli(loss) => write!(formatter, " loss {loss}")?,
-                LossModel::GilbertElliott(chain) => write!(formatter, " bursts {:.3}", chain.mean())?,
-                LossModel::OnOff { period, on, loss } => {
-                    write!(formatter, " on/off {loss} for {on:?} of {period:?}")?;
-                }
-                LossModel::Pattern(_) => write!(formatter, " pattern")?,
-            }
-            let shares = [("reorder", way.reorder), ("double", way.duplicate), ("damage", way.corrupt)];
-            for (what, share) in shares.into_iter().filter(|(_, share)| share.as_f64() > 0.0) {
-                write!(formatter, " {what} {share}")?;
-            }
-            formatter.write_str("; ")?;
+        let Self { network, script, .. } = self;
+        write!(formatter, "{}{}, ", self.client.profile.name, if self.is_noisy { ", noisy" } else { "" })?;
+        write_way(formatter, "up", &network.path.forward)?;
+        write_way(formatter, "down", &network.path.backward)?;
+        if let Some(rate) = network.mischief {
+            write!(formatter, "mischief {rate}, ")?;
         }
-        for (from, length, _) in &network.blackouts {
-            write!(formatter, "down at {from:.1?} for {length:.1?}, ")?;
+        if let Some(mtu) = network.mtu {
+            write!(formatter, "mtu {mtu}, ")?;
+        }
+        for (from, length, ways) in &network.blackouts {
+            write!(formatter, "down{ways:?} at {from:.1?} for {length:.1?}, ")?;
         }
         for (at, rate) in &network.rates {
             write!(formatter, "{rate} at {at:.1?}, ")?;
@@ -86,15 +103,59 @@ impl fmt::Display for Plan {
         for (at, delay) in &network.delays {
             write!(formatter, "delay {delay:?} at {at:.1?}, ")?;
         }
-        for Move { at, .. } in &network.moves {
-            write!(formatter, "moves at {at:.1?}, ")?;
+        for (at, happening) in &self.happenings {
+            write!(formatter, "{happening:?} at {at:.1?}, ")?;
+        }
+        for (name, limits) in [("client", &self.client), ("server", &self.server)] {
+            write_limits(formatter, name, limits)?;
         }
         let (client, server) = (script.client.len(), script.server.len());
+        let size = script.size();
+        write!(formatter, "{client}+{server} streams of {size} bytes, heals at {:.1?}", self.heals_after)
+    }
+}
+
+fn write_way(formatter: &mut fmt::Formatter<'_>, name: &str, way: &LinkConfig) -> fmt::Result {
+    write!(formatter, "{name} {} {:?}+{:?}", way.rate, way.delay, way.jitter)?;
+    match way.queue {
+        QueueLimit::Packets(packets) => write!(formatter, " queue {packets}")?,
+        other => write!(formatter, " queue {other:?}")?,
+    }
+    match &way.loss {
+        LossModel::None => {}
+        LossModel::Bernoulli(loss) => write!(formatter, " loss {loss}")?,
+        LossModel::GilbertElliott(chain) => write!(formatter, " bursts {:.3}", chain.mean())?,
+        LossModel::OnOff { period, on, loss } => {
+            write!(formatter, " on/off {loss} for {on:?} of {period:?}")?;
+        }
+        LossModel::Pattern(_) => write!(formatter, " pattern")?,
+    }
+    let shares = [("reorder", way.reorder), ("double", way.duplicate), ("damage", way.corrupt)];
+    for (what, share) in shares.into_iter().filter(|(_, share)| share.as_f64() > 0.0) {
+        write!(formatter, " {what} {share}")?;
+    }
+    formatter.write_str("; ")
+}
+
+/// What differs from the defaults.
+fn write_limits(formatter: &mut fmt::Formatter<'_>, name: &str, limits: &TransportConfig) -> fmt::Result {
+    let usual = TransportConfig::default();
+    let pairs = [
+        ("symbol", u64::from(limits.symbol_size_max), u64::from(usual.symbol_size_max)),
+        ("window", u64::from(limits.symbol_window), u64::from(usual.symbol_window)),
+        ("blksize", u64::from(limits.block_size), u64::from(usual.block_size)),
+        ("numblks", u64::from(limits.blocks), u64::from(usual.blocks)),
+        ("credit", limits.connection_credit, usual.connection_credit),
+        ("stream credit", limits.stream_credit, usual.stream_credit),
+        ("streams", limits.streams, usual.streams),
+        ("datagram", u64::from(limits.datagram_size_max), u64::from(usual.datagram_size_max)),
+    ];
+    for (index, (what, value, _)) in pairs.iter().filter(|(_, value, usual)| value != usual).enumerate() {
         write!(
             formatter,
-            "{client}+{server} streams of {} bytes, heals at {:.1?}",
-            script.size(),
-            self.heals_after
-        )
+            "{}{what} {value}",
+            if index == 0 { format!("{name}'s ") } else { ", ".to_owned() }
+        )?;
     }
+    if pairs.iter().any(|(_, value, usual)| value != usual) { formatter.write_str("; ") } else { Ok(()) }
 }

@@ -1,0 +1,126 @@
+//! A stranger beside the link: it sees what passes, and sends copies of it, damaged copies, copies from other
+//! addresses, and noise. It has no keys, so nothing it does may count.
+
+use core::net::{IpAddr, SocketAddr};
+
+use ctcp_base::{Prng, Probability};
+
+use crate::node::Datagram;
+
+/// Datagrams that it remembers.
+const MEMORY: usize = 32;
+
+/// Addresses of its own: the port that nobody else here has.
+const PORT: u16 = 666;
+
+/// The stranger.
+#[derive(Clone, Debug)]
+pub struct Mischief {
+    prng: Prng,
+    rate: Probability,
+    memory: Vec<Datagram>,
+    seen: u64,
+}
+
+impl Mischief {
+    /// A stranger that adds something with the probability `rate` whenever a datagram passes.
+    #[must_use]
+    pub fn new(rate: Probability, prng: Prng) -> Self {
+        Self { prng, rate, memory: Vec::new(), seen: 0 }
+    }
+
+    /// Whether an address is one that it invents, not a host's.
+    #[must_use]
+    pub fn invented(address: SocketAddr) -> bool {
+        address.port() == PORT
+    }
+
+    /// A datagram passes. What it sends on the same way, if anything.
+    pub(crate) fn on_datagram(&mut self, datagram: &Datagram) -> Option<Datagram> {
+        if self.memory.len() < MEMORY {
+            self.memory.push(datagram.clone());
+        } else {
+            let place = (self.seen % MEMORY as u64) as usize;
+            self.memory[place] = datagram.clone();
+        }
+        self.seen += 1;
+        self.prng.chance(self.rate).then(|| self.invent(datagram))
+    }
+
+    fn invent(&mut self, passing: &Datagram) -> Datagram {
+        // What it remembers may have come the other way: then it is sent back to its sender.
+        let remembered = self.prng.below(self.memory.len() as u64) as usize;
+        let model = if self.prng.below(2) == 0 { passing } else { &self.memory[remembered] };
+        let mut bytes = model.bytes.clone();
+        match self.prng.below(5) {
+            0 => {}
+            1 => {
+                let length = self.prng.below(bytes.len() as u64 + 1) as usize;
+                bytes.truncate(length);
+            }
+            2 => self.damage(&mut bytes),
+            3 => {
+                // The header stays, so that it reaches a connection.
+                let keep = bytes.len().min(9 + self.prng.below(8) as usize);
+                self.prng.fill(&mut bytes[keep..]);
+            }
+            _ => {
+                bytes.resize(self.prng.below(1_400) as usize, 0);
+                self.prng.fill(&mut bytes);
+            }
+        }
+        Datagram { source: self.source(passing.source), destination: passing.destination, bytes }
+    }
+
+    fn damage(&mut self, bytes: &mut [u8]) {
+        for _ in 0..=self.prng.below(4) {
+            let place = self.prng.below(bytes.len() as u64) as usize;
+            if let Some(byte) = bytes.get_mut(place) {
+                *byte ^= 1 << self.prng.below(8);
+            }
+        }
+    }
+
+    /// The true sender's address, or one of its own.
+    fn source(&mut self, true_source: SocketAddr) -> SocketAddr {
+        if self.prng.below(2) == 0 {
+            return true_source;
+        }
+        SocketAddr::new(IpAddr::from([203, 0, 113, 1 + self.prng.below(4) as u8]), PORT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagram() -> Datagram {
+        Datagram {
+            source: SocketAddr::from(([192, 0, 2, 2], 1000)),
+            destination: SocketAddr::from(([192, 0, 2, 1], 2000)),
+            bytes: vec![7; 100],
+        }
+    }
+
+    #[test]
+    fn a_stranger_sends_to_whom_it_sees_and_from_addresses_that_can_be_told() {
+        let mut mischief = Mischief::new(Probability::ONE, Prng::new(1));
+        let sent: Vec<Datagram> = (0..200).filter_map(|_| mischief.on_datagram(&datagram())).collect();
+        assert_eq!(sent.len(), 200);
+        assert!(sent.iter().all(|sent| sent.destination == datagram().destination));
+        let invented = sent.iter().filter(|sent| Mischief::invented(sent.source)).count();
+        assert!((50..150).contains(&invented), "{invented}");
+        assert!(sent.iter().any(|sent| sent.bytes == datagram().bytes));
+        assert!(sent.iter().any(|sent| sent.bytes.len() < 100));
+        assert_eq!(mischief.memory.len(), MEMORY);
+    }
+
+    #[test]
+    fn the_same_seed_does_the_same_mischief() {
+        let run = || {
+            let mut mischief = Mischief::new(Probability::new(0.5).expect("a probability"), Prng::new(2));
+            (0..50).map(|_| mischief.on_datagram(&datagram())).collect::<Vec<_>>()
+        };
+        assert_eq!(run(), run());
+    }
+}
