@@ -300,14 +300,7 @@ impl Model {
     /// Adds a flow that begins at `start`.
     pub(super) fn flow(mut self, controller: Box<dyn Controller>, start: Instant) -> Self {
         let every_packet = controller.name() == "ctcp";
-        let mut flow = Flow::new(controller, start, every_packet);
-        // The handshake took its first datagrams, of 1200 bytes, over the link.
-        flow.rtt.on_sample(
-            start,
-            self.conditions.rtt + self.conditions.rate().time_to_send(1_228),
-            Duration::ZERO,
-        );
-        self.flows.push(flow);
+        self.flows.push(Flow::new(controller, start, every_packet));
         self.schedule(start, self.flows.len() - 1, Event::Wake);
         self
     }
@@ -356,6 +349,15 @@ impl Model {
                     return;
                 }
                 flow.wake_at = None;
+                if !flow.rtt.has_sample() {
+                    // The handshake took a datagram of 1200 bytes over the link, through the queue of the others.
+                    let sending = self.conditions.rate().time_to_send(1_228);
+                    flow.rtt.on_sample(
+                        now,
+                        (self.free_at - now) + sending + self.conditions.rtt,
+                        Duration::ZERO,
+                    );
+                }
                 flow.on_timers(now);
                 self.send(index);
             }

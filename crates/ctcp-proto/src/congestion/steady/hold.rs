@@ -7,8 +7,8 @@ use super::seconds_ratio;
 /// After so many back-offs in a row the queue is somebody else's.
 const BACK_OFFS_MAX: u32 = 4;
 
-/// A queue within a quarter of what it was before the back-off did not react,
-const UNMOVED: core::ops::Range<f64> = 0.8..1.25;
+/// A queue within a tenth of what it was before the back-off did not react,
+const UNMOVED: core::ops::Range<f64> = 0.9..1.1;
 
 /// and twice is no accident.
 const UNMOVED_MAX: u32 = 2;
@@ -117,7 +117,8 @@ impl Hold {
         if self.unmoved >= UNMOVED_MAX {
             return Step::PathIsLonger(self.tokens_before);
         }
-        if self.back_offs >= BACK_OFFS_MAX {
+        // One that did not react the last time gets its second chance to do so.
+        if self.back_offs >= BACK_OFFS_MAX && self.unmoved == 0 {
             return Step::QueueIsNotOurs(self.tokens_before);
         }
         self.back_offs += 1;
@@ -176,6 +177,13 @@ mod tests {
         let steps = steps(&[20, 10, 20, 10, 20]);
         assert!(steps[..4].iter().all(|step| matches!(step, Step::BackOff(_))));
         assert_eq!(steps[4], Step::QueueIsNotOurs(40.0));
+    }
+
+    #[test]
+    fn a_path_that_becomes_longer_between_back_offs_is_still_found_out() {
+        let steps = steps(&[3, 3, 12, 20, 20, 20]);
+        assert!(steps[..5].iter().all(|step| matches!(step, Step::BackOff(_))), "{steps:?}");
+        assert_eq!(steps[5], Step::PathIsLonger(40.0));
     }
 
     #[test]
