@@ -2,7 +2,7 @@
 //! and checkers that look at everything that happens.
 //!
 //! ```text
-//!   Host ---- DuplexLink ---- Host        Simulation: one queue of wake-ups ordered by (time, insertion number)
+//!   Host ---- DuplexLink ---- Host        Simulation: one queue of wake-ups ordered by (time, links first)
 //!   Endpoint     taps      Endpoint
 //!   Connections            Connections    Recorder: a hash over every datagram
 //!   Application            Application    Ledger:   what was written, what was read

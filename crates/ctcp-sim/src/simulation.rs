@@ -1,4 +1,5 @@
-//! The loop: one queue of wake-ups ordered by time and, at the same time, by the order in which they were asked for.
+//! The loop: one queue of wake-ups ordered by time and, at the same time, links before hosts: what arrives with a
+//! deadline comes before it, however often the deadline was asked for.
 
 use core::cmp::Reverse;
 use core::net::SocketAddr;
@@ -30,18 +31,18 @@ pub enum Stop {
     Violation,
 }
 
-/// Who is woken.
+/// Who is woken, in the order of those woken at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Actor {
-    Host(NodeId),
     Way(LinkId, Direction),
+    Host(NodeId),
 }
 
 /// Hosts and links in virtual time.
 #[derive(Debug)]
 pub struct Simulation {
     now: Instant,
-    queue: BinaryHeap<Reverse<(Instant, u64, Actor)>>,
+    queue: BinaryHeap<Reverse<(Instant, Actor, u64)>>,
     /// For each actor, the entry of the queue that counts; all others of it are out of date.
     wakes: BTreeMap<Actor, (Instant, u64)>,
     inserted: u64,
@@ -237,7 +238,7 @@ impl Simulation {
     }
 
     fn next_time(&mut self) -> Option<Instant> {
-        while let Some(&Reverse((time, order, actor))) = self.queue.peek() {
+        while let Some(&Reverse((time, actor, order))) = self.queue.peek() {
             if self.wakes.get(&actor) == Some(&(time, order)) {
                 return Some(time);
             }
@@ -248,7 +249,7 @@ impl Simulation {
 
     /// Lets the next thing happen.
     fn step(&mut self) {
-        let Some(Reverse((time, _, actor))) = self.queue.pop() else { return };
+        let Some(Reverse((time, actor, _))) = self.queue.pop() else { return };
         self.wakes.remove(&actor);
         // A deadline in the past is due now: a connection may ask for one when it is told something late.
         self.now = self.now.max(time);
@@ -319,7 +320,7 @@ impl Simulation {
             Some(time) => {
                 self.inserted += 1;
                 self.wakes.insert(actor, (time, self.inserted));
-                self.queue.push(Reverse((time, self.inserted, actor)));
+                self.queue.push(Reverse((time, actor, self.inserted)));
             }
         }
     }
