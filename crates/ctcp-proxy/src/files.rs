@@ -28,13 +28,15 @@ mod receive;
 mod retry;
 mod send;
 mod serve;
+mod turns;
 
 pub use error::{FileError, TransferError};
 pub use fetch::get;
 pub use name::{COMPONENT_BYTES_MAX, FileName, NAME_BYTES_MAX, NameError};
 pub use push::put;
-pub use retry::FRUITLESS_ATTEMPTS_MAX;
-pub use serve::{FileService, TRANSFERS_MAX, UPLOAD_BYTES_MAX, UploadTimes};
+pub use retry::{BUSY_PATIENCE, FRUITLESS_ATTEMPTS_MAX};
+pub use serve::{FileService, UPLOAD_BYTES_MAX, UploadTimes};
+pub use turns::{TRANSFERS_MAX, TRANSFERS_PER_CLIENT_MAX, TransferLimits};
 
 /// SHA-256 of a file or of its beginning.
 pub type Hash = [u8; 32];
@@ -46,8 +48,8 @@ pub(crate) const CHUNK_BYTES: usize = 128 * 1024;
 /// See [`CHUNK_BYTES`].
 pub(crate) const QUEUE_CHUNKS: usize = 8;
 
-/// Without any byte for so long a transfer is interrupted: it would hold its place, and the name it writes, for ever.
-/// The other side resumes when it comes back.
+/// Without any byte for so long a transfer is interrupted, even if nobody waits for its place: it would hold that, and the
+/// name it writes, for ever. The other side resumes when it comes back.
 const STALL: core::time::Duration = core::time::Duration::from_secs(120);
 
 /// Slowest reading and hashing of what is there already that is waited for, in bytes a second.
@@ -55,7 +57,12 @@ const HASH_RATE_MIN: u64 = 16 << 20;
 
 /// How long either side waits for a byte in a transfer from `start`, whose beginning both have to read first.
 fn patience(start: u64) -> core::time::Duration {
-    STALL + core::time::Duration::from_secs(start / HASH_RATE_MIN)
+    STALL + time_to_hash(start)
+}
+
+/// How long reading and hashing so many bytes may take.
+fn time_to_hash(bytes: u64) -> core::time::Duration {
+    core::time::Duration::from_secs(bytes / HASH_RATE_MIN)
 }
 
 /// Waits with patience for a step of a transfer.

@@ -49,6 +49,7 @@ pub mod http_proxy;
 pub mod link;
 pub mod request;
 pub mod server;
+mod shares;
 pub mod socks5;
 pub mod splice;
 pub mod target_policy;

@@ -181,6 +181,11 @@ pub(crate) struct Connection {
 
 /// Two ends of a connection: the client's and the server's.
 pub(crate) fn connection_pair() -> (Connection, Connection) {
+    connection_pair_of("client")
+}
+
+/// The same; the server's end knows the client by this name.
+fn connection_pair_of(client: &str) -> (Connection, Connection) {
     let common = Arc::new(Common { pipes: Mutex::default(), lost: watch::channel(false).0 });
     let (to_server, from_client) = mpsc::unbounded_channel();
     let (to_client, from_server) = mpsc::unbounded_channel();
@@ -190,7 +195,7 @@ pub(crate) fn connection_pair() -> (Connection, Connection) {
         from_peer: Arc::new(tokio::sync::Mutex::new(from_peer)),
         peer: peer.to_owned(),
     };
-    (end(to_server, from_server, "server"), end(to_client, from_client, "client"))
+    (end(to_server, from_server, "server"), end(to_client, from_client, client))
 }
 
 impl Connection {
@@ -250,12 +255,18 @@ impl CodedConnection for Connection {
 #[derive(Clone)]
 pub(crate) struct InMemory {
     server: Arc<ReverseProxy>,
+    client: String,
     last: Arc<Mutex<Option<Connection>>>,
 }
 
 impl InMemory {
     pub(crate) fn new(server: Arc<ReverseProxy>) -> Self {
-        Self { server, last: Arc::default() }
+        Self { server, client: "client".to_owned(), last: Arc::default() }
+    }
+
+    /// Connections of another client to the same server.
+    pub(crate) fn of_client(&self, client: &str) -> Self {
+        Self { server: self.server.clone(), client: client.to_owned(), last: Arc::default() }
     }
 
     pub(crate) fn server(&self) -> &Arc<ReverseProxy> {
@@ -271,7 +282,7 @@ impl Connector for InMemory {
     type Connection = Connection;
 
     async fn connect(&self) -> Result<Connection, String> {
-        let (near, far) = connection_pair();
+        let (near, far) = connection_pair_of(&self.client);
         let server = self.server.clone();
         tokio::spawn(async move { server.serve_connection(far).await });
         *self.last.lock().unwrap() = Some(near.clone());

@@ -46,6 +46,8 @@ pub mod stream_code {
     pub const FILE_CHANGED: u64 = 2;
     /// The file could not be read any further.
     pub const FILE_UNREADABLE: u64 = 3;
+    /// The transfer stood still while others waited for its place: ask again.
+    pub const GAVE_WAY: u64 = 4;
 }
 
 /// The request at the head of a stream.

@@ -155,11 +155,11 @@ impl ReverseProxy {
         match request {
             Request::Connect(target) => self.serve_connect(stream, connection, &target).await,
             Request::Get(get) => match &self.files {
-                Some(files) => files.serve_get(stream, get, &self.counters).await,
+                Some(files) => files.serve_get(&connection.peer(), stream, get, &self.counters).await,
                 None => self.refuse(&mut stream, ReplyCode::FilesOff, "the server serves no files").await,
             },
             Request::Put(put) => match &self.files {
-                Some(files) => files.serve_put(stream, put, &self.counters).await,
+                Some(files) => files.serve_put(&connection.peer(), stream, put, &self.counters).await,
                 None => self.refuse(&mut stream, ReplyCode::FilesOff, "the server serves no files").await,
             },
         }

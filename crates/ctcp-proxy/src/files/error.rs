@@ -29,6 +29,10 @@ pub enum FileError {
     PermissionDenied,
     /// Another transfer writes this file.
     Busy,
+    /// As many transfers as may go on at once do.
+    TooManyTransfers,
+    /// It stood still while others waited, and gave way.
+    StoodStill,
     /// More than the limit.
     TooLarge(u64),
     /// The part that is there is not the beginning of what the other side has.
@@ -54,6 +58,10 @@ impl fmt::Display for FileError {
             Self::NoSpace => formatter.write_str("the disk is full"),
             Self::PermissionDenied => formatter.write_str("permission denied"),
             Self::Busy => formatter.write_str("another transfer is writing this file"),
+            Self::TooManyTransfers => formatter.write_str("too many transfers go on at once"),
+            Self::StoodStill => {
+                formatter.write_str("the transfer stood still and gave way to others that waited")
+            }
             Self::TooLarge(limit) => write!(formatter, "it has more than {limit} bytes"),
             Self::PrefixDiffers => formatter.write_str("the part that is there belongs to another content"),
             Self::HashDiffers => formatter.write_str("the content does not match its checksum"),
@@ -97,7 +105,7 @@ impl FileError {
             Self::ReadOnly => ReplyCode::ReadOnly,
             Self::NoSpace => ReplyCode::NoSpace,
             Self::PermissionDenied => ReplyCode::PermissionDenied,
-            Self::Busy => ReplyCode::Busy,
+            Self::Busy | Self::TooManyTransfers | Self::StoodStill => ReplyCode::Busy,
             Self::TooLarge(_) => ReplyCode::FileTooLarge,
             Self::PrefixDiffers | Self::HashDiffers => ReplyCode::ContentDiffers,
             Self::Changed | Self::Interrupted(_) | Self::Io(_) => ReplyCode::FileFailure,
@@ -138,6 +146,9 @@ impl fmt::Display for TransferError {
                 write!(formatter, "{path}: the disk is full; what arrived is kept in {path}{PART}")
             }
             Self::Local(path, error) => write!(formatter, "{}: {error}", path.display()),
+            Self::Refused(reply) if reply.code == ReplyCode::Busy => {
+                write!(formatter, "the server is busy: {reply}")
+            }
             Self::Refused(reply) => write!(formatter, "the server refused: {reply}"),
             Self::Link(error) => error.fmt(formatter),
             Self::Interrupted(error) => write!(formatter, "the transfer was interrupted: {error}"),

@@ -106,6 +106,10 @@ impl<K: Connector> Attempt<'_, K> {
                     ReplyCode::FileFailure,
                     "the file could not be read to its end",
                 )),
+                Some(stream_code::GAVE_WAY) => TransferError::Refused(Reply::failure(
+                    ReplyCode::Busy,
+                    &FileError::StoodStill.to_string(),
+                )),
                 _ => TransferError::Interrupted(error),
             },
             FileError::HashDiffers => TransferError::HashDiffers,

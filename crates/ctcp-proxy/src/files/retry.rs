@@ -1,11 +1,11 @@
 //! When an interrupted transfer is tried again, and when it is given up.
 //!
-//! Two things are bounded: attempts in a row that brought nothing, and starts from zero because the content was not
-//! what it seemed. Attempts that bring something may go on as long as they do.
+//! Three things are bounded: attempts in a row that brought nothing, the time a busy server is asked again, and starts
+//! from zero because the content was not what it seemed. Attempts that bring something may go on as long as they do.
 
 use core::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{FileError, TransferError};
 use crate::link::LinkError;
@@ -21,11 +21,19 @@ const RESTARTS_MAX: u32 = 3;
 /// Pause before the second fruitless attempt; it doubles.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// How long a server that is busy is asked again: other transfers end, or give way when they stand still.
+pub const BUSY_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Pause before a busy server is asked again, beside the time it takes to say so.
+const BUSY_PAUSE: Duration = Duration::from_secs(1);
+
 /// What became of a failed attempt.
 #[derive(Debug, PartialEq, Eq)]
 enum Kind {
     /// It goes on where it stopped.
     Interrupted,
+    /// It waits for its turn.
+    Busy,
     /// It starts over.
     Differs,
     /// There is no point.
@@ -38,6 +46,8 @@ pub(super) struct Attempts {
     total: u32,
     fruitless: u32,
     restarts: u32,
+    /// Since when the server is busy, without any byte between.
+    busy_since: Option<Instant>,
     /// Most bytes that ever were there.
     best: u64,
 }
@@ -47,7 +57,11 @@ impl Attempts {
     pub(super) async fn on_failure(&mut self, error: TransferError, done: u64) -> Result<(), TransferError> {
         let is_first = self.total == 0;
         self.total += 1;
+        if done > self.best {
+            self.busy_since = None;
+        }
         match kind(&error) {
+            Kind::Busy => return self.on_busy(error, done).await,
             // A server that was never reached: most likely a wrong address or key. The link has waited already.
             Kind::Interrupted if is_first && matches!(error, TransferError::Link(_)) => return Err(error),
             Kind::Interrupted => {
@@ -67,6 +81,23 @@ impl Attempts {
         sleep(PAUSE * 2u32.pow(self.fruitless)).await;
         Ok(())
     }
+
+    async fn on_busy(&mut self, error: TransferError, done: u64) -> Result<(), TransferError> {
+        self.best = self.best.max(done);
+        let since = match self.busy_since {
+            Some(since) => since,
+            None => {
+                let seconds = BUSY_PATIENCE.as_secs();
+                tracing::warn!("{error}; asking again for {seconds} seconds");
+                *self.busy_since.insert(Instant::now())
+            }
+        };
+        if since.elapsed() >= BUSY_PATIENCE {
+            return Err(TransferError::GaveUp(self.total, Box::new(error)));
+        }
+        sleep(BUSY_PAUSE).await;
+        Ok(())
+    }
 }
 
 fn kind(error: &TransferError) -> Kind {
@@ -77,7 +108,8 @@ fn kind(error: &TransferError) -> Kind {
         }
         TransferError::Refused(reply) => match reply.code {
             ReplyCode::ContentDiffers => Kind::Differs,
-            ReplyCode::Busy | ReplyCode::TooManyStreams => Kind::Interrupted,
+            ReplyCode::Busy => Kind::Busy,
+            ReplyCode::TooManyStreams => Kind::Interrupted,
             _ => Kind::Final,
         },
         TransferError::RemoteChanged
@@ -119,6 +151,27 @@ mod tests {
             restarts += 1;
         }
         assert_eq!(restarts, u64::from(RESTARTS_MAX) - 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_busy_server_is_asked_for_a_while_and_longer_as_long_as_something_arrives() {
+        let busy = || TransferError::Refused(Reply::failure(ReplyCode::Busy, "too many"));
+        let mut attempts = Attempts::default();
+        let begun = Instant::now();
+        for done in 1..100 {
+            attempts.on_failure(busy(), done).await.unwrap();
+        }
+        assert!(begun.elapsed() > BUSY_PATIENCE);
+        let begun = Instant::now();
+        let error = loop {
+            if let Err(error) = attempts.on_failure(busy(), 99).await {
+                break error;
+            }
+        };
+        assert!(
+            begun.elapsed() <= BUSY_PATIENCE + BUSY_PAUSE && begun.elapsed() + BUSY_PAUSE >= BUSY_PATIENCE
+        );
+        assert!(error.to_string().contains("the server is busy: too many"), "{error}");
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@
 //!
 //! Requirement: U5
 
+use core::time::Duration;
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -49,12 +50,29 @@ pub(super) async fn send<W: AsyncWrite + Unpin>(
                 last = Some(hash);
             }
             Piece::Data(data) => {
-                patiently(patience, writer.write_all(&data)).await.map_err(FileError::Interrupted)?;
-                on_sent(data.len() as u64);
+                write(writer, &data, patience, on_sent).await.map_err(FileError::Interrupted)?;
             }
         }
     }
     last.ok_or_else(|| FileError::Io(io::Error::other("the reader of the file is gone")))
+}
+
+/// Writes all, and tells of each little: on a slow path a piece takes long, and is no stall.
+async fn write<W: AsyncWrite + Unpin>(
+    writer: &mut W,
+    mut data: &[u8],
+    patience: Duration,
+    on_sent: &mut (dyn FnMut(u64) + Send),
+) -> io::Result<()> {
+    while !data.is_empty() {
+        let count = patiently(patience, writer.write(data)).await?;
+        if count == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        data = data.get(count..).unwrap_or_default();
+        on_sent(count as u64);
+    }
+    Ok(())
 }
 
 fn read(source: Source, queue: &Queue) {

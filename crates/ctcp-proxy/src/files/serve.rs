@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::AsyncWriteExt;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info};
 
@@ -15,13 +15,11 @@ use super::directory::ServedDirectory;
 use super::part::{Destination, Part};
 use super::receive::receive;
 use super::send::{Source, send};
+use super::turns::{TransferLimits, Turns};
 use super::{FileError, FileName};
 use crate::coded::CodedStream;
 use crate::counters::Counters;
 use crate::request::{GetAccepted, GetRequest, PutAccepted, PutRequest, Reply, stream_code};
-
-/// Transfers at once: each holds a thread of the blocking pool and a megabyte of queue. More wait for their turn.
-pub const TRANSFERS_MAX: usize = 64;
 
 /// Largest file that is taken: a disk should not be filled by one mistaken command.
 pub const UPLOAD_BYTES_MAX: u64 = 1 << 40;
@@ -49,7 +47,7 @@ pub struct FileService {
     directory: Arc<ServedDirectory>,
     is_writable: bool,
     times: UploadTimes,
-    transfers: Semaphore,
+    turns: Turns,
     uploads: Mutex<BTreeMap<FileName, Arc<Upload>>>,
 }
 
@@ -88,7 +86,7 @@ impl FileService {
             directory: Arc::new(ServedDirectory::open(path)?),
             is_writable,
             times: UploadTimes::default(),
-            transfers: Semaphore::new(TRANSFERS_MAX),
+            turns: Turns::new(TransferLimits::default()),
             uploads: Mutex::default(),
         })
     }
@@ -100,26 +98,48 @@ impl FileService {
         self
     }
 
+    /// The same with other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: TransferLimits) -> Self {
+        self.turns = Turns::new(limits);
+        self
+    }
+
     fn uploads(&self) -> MutexGuard<'_, BTreeMap<FileName, Arc<Upload>>> {
         self.uploads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// `client` says whose share the transfer counts for.
     pub(crate) async fn serve_get<S: CodedStream>(
         &self,
+        client: &str,
         mut stream: S,
         get: GetRequest,
         counters: &Counters,
     ) {
-        let Ok(_turn) = self.transfers.acquire().await else { return };
+        let turn = match self.turns.take(client).await {
+            Ok(turn) => turn,
+            Err(error) => return refuse(&mut stream, &get.name, &error).await,
+        };
         let source = match self.source(&get).await {
             Ok(source) => source,
             Err(error) => return refuse(&mut stream, &get.name, &error).await,
         };
+        turn.resumes_at(source.start);
         let accepted = GetAccepted { identity: source.identity, start: source.start };
         if accepted.reply().write(&mut stream).await.is_err() {
             return;
         }
-        match send(&mut stream, source, &mut |count| counters.files_sent.add(count)).await {
+        let mut on_sent = |count| {
+            counters.files_sent.add(count);
+            turn.on_moved();
+        };
+        let sent = tokio::select! {
+            sent = send(&mut stream, source, &mut on_sent) => sent,
+            () = turn.must_give_way() => Err(FileError::StoodStill),
+        };
+        drop(turn);
+        match sent {
             Ok(_) => {
                 let _ = stream.shutdown().await;
                 info!(
@@ -133,6 +153,7 @@ impl FileService {
                 debug!(name = get.name, %error, "a file was not sent");
                 stream.reset(match error {
                     FileError::Changed => stream_code::FILE_CHANGED,
+                    FileError::StoodStill => stream_code::GAVE_WAY,
                     FileError::Interrupted(_) => stream_code::ABORTED,
                     _ => stream_code::FILE_UNREADABLE,
                 });
@@ -148,13 +169,18 @@ impl FileService {
         Ok(Source { file, identity, start: if is_same { get.have } else { 0 } })
     }
 
+    /// `client` says whose share the transfer counts for.
     pub(crate) async fn serve_put<S: CodedStream>(
         &self,
+        client: &str,
         mut stream: S,
         put: PutRequest,
         counters: &Counters,
     ) {
-        let Ok(_turn) = self.transfers.acquire().await else { return };
+        let turn = match self.turns.take(client).await {
+            Ok(turn) => turn,
+            Err(error) => return refuse(&mut stream, &put.name, &error).await,
+        };
         let (claim, part) = match self.prepare(&put).await {
             Ok(prepared) => prepared,
             Err(error) => return refuse(&mut stream, &put.name, &error).await,
@@ -163,16 +189,19 @@ impl FileService {
         if (PutAccepted { start }).reply().write(&mut stream).await.is_err() {
             return;
         }
+        turn.resumes_at(start);
         let upload = claim.upload.clone();
         let mut on_received = |count| {
             counters.files_received.add(count);
+            turn.on_moved();
             *upload.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         };
         let received = tokio::select! {
             received = receive(&mut stream, part, start, put.identity.size, &mut on_received) => received,
             () = claim.upload.give_way.notified() => Err(FileError::Busy),
+            () = turn.must_give_way() => Err(FileError::StoodStill),
         };
-        drop(claim);
+        drop((claim, turn));
         match received {
             Ok(_) => {
                 info!(name = put.name, size = put.identity.size, start, "a file was stored");

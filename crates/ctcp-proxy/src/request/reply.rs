@@ -45,7 +45,7 @@ pub enum ReplyCode {
     NoSpace,
     /// What was resumed is not what the other side has: start over.
     ContentDiffers,
-    /// The same file is being written by somebody else.
+    /// The same file is being written by somebody else, or as many transfers go on as may: ask again.
     Busy,
     /// The server's system denies access to the file.
     PermissionDenied,

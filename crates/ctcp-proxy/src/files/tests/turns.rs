@@ -1,0 +1,150 @@
+//! How many transfers go on, and which gives way.
+
+use tokio::time::{Instant, timeout};
+
+use super::*;
+use crate::coded::reset_code;
+use crate::memory::Stream;
+use crate::request::stream_code;
+
+/// Fits into the queue between disk and network, whose thread would hold up the clock of a test otherwise.
+const SIZE: usize = 100_000;
+
+fn limits(total: usize, per_client: usize) -> TransferLimits {
+    TransferLimits { total, per_client, ..TransferLimits::default() }
+}
+
+fn served(limits: TransferLimits) -> Setup {
+    let setup = setup_of(true, |files| files.with_limits(limits));
+    fs::write(setup.remote("file"), content(SIZE)).unwrap();
+    setup
+}
+
+fn get_request() -> Request {
+    Request::Get(GetRequest { name: "file".into(), have: 0, identity: Default::default() })
+}
+
+/// A get of which nothing is read.
+async fn stalled(link: &ServerLink<InMemory>) -> Stream {
+    link.request(&get_request()).await.unwrap().stream
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_stalls_transfers_uses_up_its_own_share_and_is_told_so() {
+    let setup = served(limits(4, 2));
+    let _held = [stalled(&setup.link).await, stalled(&setup.link).await];
+    let begun = Instant::now();
+    let refused = setup.link.request(&get_request()).await.err().unwrap();
+    assert_eq!(refused.code(), ReplyCode::Busy);
+    assert_eq!(begun.elapsed(), TransferLimits::default().wait);
+    let text = TransferError::from(refused).to_string();
+    assert_eq!(text, "the server is busy: too many transfers go on at once");
+
+    let (other, begun) = (setup.link_of("other"), Instant::now());
+    let got = get(&other, "file", &setup.local("got"), &mut |_| {}).await.unwrap();
+    assert_eq!(got.hash, sha256(&content(SIZE)));
+    assert!(begun.elapsed() < Duration::from_millis(100), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_get_that_stands_still_gives_way_once_somebody_waits_and_not_before() {
+    let setup = served(limits(2, 1));
+    let (one, two) = (setup.link_of("one"), setup.link_of("two"));
+    let mut first = stalled(&one).await;
+    sleep(Duration::from_secs(1)).await;
+    let mut second = stalled(&two).await;
+    sleep(Duration::from_secs(60)).await;
+
+    // The command asks again by itself.
+    let got = setup.get("file").await.unwrap();
+    assert_eq!(got.hash, sha256(&content(SIZE)));
+    let mut rest = Vec::new();
+    let error = first.read_to_end(&mut rest).await.expect_err("it stood still the longest");
+    assert_eq!(reset_code(&error), Some(stream_code::GAVE_WAY));
+    second.read_to_end(&mut rest).await.expect("nobody else waited");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_get_that_moves_keeps_its_place_however_slowly() {
+    let setup = served(limits(1, 1));
+    let other = setup.link_of("other");
+    let mut slow = stalled(&other).await;
+    let read = async {
+        let mut bytes = vec![0; 4000];
+        for _ in 0..10 {
+            sleep(Duration::from_secs(4)).await;
+            slow.read_exact(&mut bytes).await.unwrap();
+        }
+        slow
+    };
+    let ask = async {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(35) {
+            assert_eq!(raw(&setup, &get_request()).await, ReplyCode::Busy);
+        }
+    };
+    let (mut slow, ()) = tokio::join!(read, ask);
+    slow.read_to_end(&mut Vec::new()).await.unwrap();
+    setup.get("file").await.unwrap();
+}
+
+// In real time: the thread that waits for bytes of a put would hold up the clock of the test.
+#[tokio::test]
+async fn a_put_that_stands_still_gives_way_and_goes_on_later() {
+    let limits = TransferLimits { silence: Duration::from_millis(10), ..limits(1, 1) };
+    let setup = served(limits);
+    fs::write(setup.local("source"), content(1000)).unwrap();
+    let identity = identity_at(&setup.local("source"));
+    let request = Request::Put(PutRequest { name: "stored".into(), identity });
+    let other = setup.link_of("other");
+    let mut silent = other.request(&request).await.unwrap().stream;
+    silent.write_all(&content(1000)[..400]).await.unwrap();
+    setup.get("file").await.unwrap();
+    let verdict = Reply::read(&mut silent).await.unwrap();
+    assert_eq!(verdict.code, ReplyCode::Busy);
+    assert!(verdict.text().contains("stood still"), "{verdict}");
+    let put = setup.put("stored").await.unwrap();
+    assert_eq!((put.resumed, put.hash), (400, sha256(&content(1000))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_hashes_the_beginning_is_not_taken_for_silent() {
+    let turns = super::super::turns::Turns::new(limits(1, 1));
+    let turn = turns.take("one").await.unwrap();
+    turn.resumes_at(20 * HASH_RATE_MIN);
+    let begun = Instant::now();
+    while turns.take("two").await.is_err() {
+        if timeout(Duration::ZERO, turn.must_give_way()).await.is_ok() {
+            break;
+        }
+    }
+    let elapsed = begun.elapsed();
+    assert!((25..28).contains(&elapsed.as_secs()), "{elapsed:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transfer_in_which_nothing_moves_is_interrupted_so_that_others_have_their_turn() {
+    let local = TempDir::new().unwrap();
+    let path = local.path().join("source");
+    fs::write(&path, content(CHUNK_BYTES)).unwrap();
+    let source =
+        send::Source { file: fs::File::open(&path).unwrap(), identity: identity_at(&path), start: 0 };
+    let (mut near, _far) = tokio::io::duplex(1000);
+    let begun = Instant::now();
+    let error = send::send(&mut near, source, &mut |_| {}).await.expect_err("nobody reads");
+    assert!(matches!(error, FileError::Interrupted(_)), "{error}");
+    assert!(begun.elapsed() >= STALL);
+
+    let part = Destination::ambient(&local.path().join("got")).unwrap().open_part("file").unwrap();
+    let (mut near, _far) = tokio::io::duplex(1000);
+    let mut quiet = |_| {};
+    let receiving = receive(&mut near, part, 0, 10, &mut quiet);
+    // The clock of the test stands still while the writing thread waits for the first piece.
+    let pass_time = async {
+        tokio::task::yield_now().await;
+        tokio::time::advance(STALL + Duration::from_millis(1)).await;
+    };
+    let (received, ()) = tokio::join!(receiving, pass_time);
+    let error = received.expect_err("nobody writes");
+    assert!(matches!(error, FileError::Interrupted(_)), "{error}");
+}

@@ -1,0 +1,115 @@
+//! Places of which no client may take more than its share.
+//!
+//! ```text
+//!  client a --> [share of a] --+
+//!                              +--> [places of all] --> Place
+//!  client b --> [share of b] --+
+//! ```
+//!
+//! Whoever waits stands in two queues, first in its own client's and then in that of all; both are served in order. A
+//! client that wants a thousand places therefore stands in the common queue with no more than its share, and others
+//! are behind few of its requests and not behind all.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Places for all clients and the share of each.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    all: Arc<Semaphore>,
+    share: usize,
+    /// Clients that hold a place or wait for one.
+    clients: Mutex<BTreeMap<String, Arc<Semaphore>>>,
+}
+
+/// A place, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _of_all: OwnedSemaphorePermit,
+    _of_client: OwnedSemaphorePermit,
+}
+
+/// A place in the client's own share, and not yet among all.
+#[derive(Debug)]
+pub(crate) struct OwnPlace(OwnedSemaphorePermit);
+
+impl Shares {
+    /// `all` places, of which one client may hold `share`.
+    pub(crate) fn new(all: usize, share: usize) -> Self {
+        Self { all: Arc::new(Semaphore::new(all)), share, clients: Mutex::default() }
+    }
+
+    /// Waits until the client holds less than its share.
+    pub(crate) async fn own(&self, client: &str) -> OwnPlace {
+        let share = self.of(client);
+        OwnPlace(share.acquire_owned().await.expect("these semaphores are never closed"))
+    }
+
+    /// Waits until there is a place among all.
+    pub(crate) async fn among_all(&self, OwnPlace(of_client): OwnPlace) -> Place {
+        let of_all = self.all.clone().acquire_owned().await.expect("these semaphores are never closed");
+        Place { _of_all: of_all, _of_client: of_client }
+    }
+
+    /// The client's share; forgets those that nobody uses any more.
+    fn of(&self, client: &str) -> Arc<Semaphore> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.retain(|_, share| Arc::strong_count(share) > 1);
+        clients.entry(client.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(self.share))).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    async fn place(shares: &Shares, client: &str) -> Option<Place> {
+        let place = async { shares.among_all(shares.own(client).await).await };
+        timeout(Duration::from_millis(1), place).await.ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_gets_its_share_and_all_get_what_there_is() {
+        let shares = Shares::new(5, 2);
+        let mut held = Vec::new();
+        for (client, is_given) in
+            [("a", true), ("a", true), ("a", false), ("b", true), ("b", true), ("c", true), ("c", false)]
+        {
+            let place = place(&shares, client).await;
+            assert_eq!(place.is_some(), is_given, "{client}");
+            held.extend(place);
+        }
+        held.remove(0);
+        assert!(place(&shares, "c").await.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_behind_a_greedy_client_waits_for_its_share_only() {
+        let shares = Shares::new(2, 2);
+        let held = [place(&shares, "greedy").await.unwrap(), place(&shares, "greedy").await.unwrap()];
+        let again = async { shares.among_all(shares.own("greedy").await).await };
+        let mut greedy = core::pin::pin!(async { tokio::join!(again, core::future::pending::<()>()) });
+        assert!(timeout(Duration::from_millis(1), greedy.as_mut()).await.is_err());
+        let modest = async { shares.among_all(shares.own("modest").await).await };
+        let mut modest = core::pin::pin!(modest);
+        assert!(timeout(Duration::from_millis(1), modest.as_mut()).await.is_err());
+        // The greedy one asked again before, but stands in its own queue.
+        drop(held);
+        assert!(timeout(Duration::from_millis(1), modest).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clients_that_left_are_forgotten() {
+        let shares = Shares::new(5, 2);
+        for number in 0..100 {
+            assert!(place(&shares, &number.to_string()).await.is_some());
+        }
+        assert!(shares.clients.lock().unwrap().len() <= 1);
+    }
+}
