@@ -5,6 +5,9 @@
 //!                                                   none passes: NotAllowed
 //! ```
 //!
+//! The system's resolver cannot be told to give up: a lookup nobody waits for any more holds its thread until it ends.
+//! Hence lookups at once are limited, and a client has its share of them, so that slow names stop only whoever asks.
+//!
 //! There is no second resolution between check and connect, so a name whose answer changes in between (DNS
 //! rebinding) gains nothing. A name with a forbidden and an allowed address uses the allowed one.
 
@@ -16,23 +19,27 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::address::{Host, TargetAddress};
 use crate::request::ReplyCode;
+use crate::shares::Shares;
 use crate::target_policy::{Refusal, TargetPolicy};
 
 /// Addresses of a name that are tried at most. The rest would be tried after anybody stopped waiting.
 pub const ADDRESSES_MAX: usize = 16;
 
-/// Names being resolved at once: each holds a thread of the blocking pool until the system's resolver answers.
-const LOOKUPS_MAX: usize = 32;
+/// Names being resolved at once: each holds a thread of the blocking pool (512 in all) until the system's resolver answers.
+pub const LOOKUPS_MAX: usize = 128;
+
+/// Names being resolved at once for one client (one public key): a page of a browser has tens of names, and most answers
+/// take milliseconds.
+pub const LOOKUPS_PER_CLIENT_MAX: usize = 16;
 
 /// How long each part of reaching a target may take.
 #[derive(Clone, Copy, Debug)]
 pub struct DialTimes {
-    /// Resolving the name.
+    /// Resolving the name, the wait for a turn included.
     pub resolve: Duration,
     /// Connecting to one address while others are left to try.
     pub attempt: Duration,
@@ -54,35 +61,52 @@ impl Default for DialTimes {
 
 /// Turns names into addresses. A trait, so that a test can change the answer between two questions.
 pub trait Resolve: Send + Sync + 'static {
-    /// The addresses of a name, best first.
-    fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a>;
+    /// The addresses of a name, best first. `client` is who wants to know.
+    fn resolve<'a>(&'a self, client: &'a str, name: &'a str) -> Resolving<'a>;
 }
 
 /// The answer of a resolver.
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
+/// Answers as the operating system does: it takes its time, and cannot be stopped.
+type Lookup = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
+
 /// The resolver of the operating system.
-#[derive(Debug)]
 pub struct SystemResolver {
-    slots: Arc<Semaphore>,
+    lookup: Arc<Lookup>,
+    shares: Shares,
 }
 
 impl Default for SystemResolver {
     fn default() -> Self {
-        Self { slots: Arc::new(Semaphore::new(LOOKUPS_MAX)) }
+        Self::new(Arc::new(|name: &str| {
+            Ok((name, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
+        }))
+    }
+}
+
+impl fmt::Debug for SystemResolver {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("SystemResolver").field("shares", &self.shares).finish_non_exhaustive()
+    }
+}
+
+impl SystemResolver {
+    fn new(lookup: Arc<Lookup>) -> Self {
+        Self { lookup, shares: Shares::new(LOOKUPS_MAX, LOOKUPS_PER_CLIENT_MAX) }
     }
 }
 
 impl Resolve for SystemResolver {
-    fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
+    fn resolve<'a>(&'a self, client: &'a str, name: &'a str) -> Resolving<'a> {
         Box::pin(async move {
-            let slot = self.slots.clone().acquire_owned().await.map_err(io::Error::other)?;
-            let name = name.to_owned();
-            let lookup = move || {
-                let _slot = slot; // held until the system answers, even if nobody waits any more
-                (name.as_str(), 0).to_socket_addrs().map(|found| found.map(|address| address.ip()).collect())
+            let place = self.shares.among_all(self.shares.own(client).await).await;
+            let (lookup, name) = (self.lookup.clone(), name.to_owned());
+            let work = move || {
+                let _place = place; // held until the system answers, even if nobody waits any more
+                lookup(&name)
             };
-            tokio::task::spawn_blocking(lookup).await.map_err(io::Error::other)?
+            tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
         })
     }
 }
@@ -161,12 +185,12 @@ impl Dialer {
         self
     }
 
-    /// A connection to the target.
+    /// A connection to the target for a client: its peer's name, whose share a lookup counts for.
     ///
     /// # Errors
     /// See [`DialError`].
-    pub async fn connect(&self, target: &TargetAddress) -> Result<TcpStream, DialError> {
-        let addresses = self.allowed_addresses(target).await?;
+    pub async fn connect(&self, client: &str, target: &TargetAddress) -> Result<TcpStream, DialError> {
+        let addresses = self.allowed_addresses(client, target).await?;
         let end = Instant::now() + self.times.connect;
         let mut last = DialError::Connect(io::ErrorKind::TimedOut.into());
         for (index, address) in addresses.iter().enumerate() {
@@ -185,10 +209,14 @@ impl Dialer {
     }
 
     /// The addresses of the target that pass the policy, at least one.
-    async fn allowed_addresses(&self, target: &TargetAddress) -> Result<Vec<IpAddr>, DialError> {
+    async fn allowed_addresses(
+        &self,
+        client: &str,
+        target: &TargetAddress,
+    ) -> Result<Vec<IpAddr>, DialError> {
         let (name, addresses) = match &target.host {
             Host::Address(address) => (None, vec![*address]),
-            Host::Name(name) => (Some(name.as_str()), self.resolve(name).await?),
+            Host::Name(name) => (Some(name.as_str()), self.resolve(client, name).await?),
         };
         let mut refusal = None;
         let mut allowed = Vec::new();
@@ -206,8 +234,8 @@ impl Dialer {
         }
     }
 
-    async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, DialError> {
-        match timeout(self.times.resolve, self.resolver.resolve(name)).await {
+    async fn resolve(&self, client: &str, name: &str) -> Result<Vec<IpAddr>, DialError> {
+        match timeout(self.times.resolve, self.resolver.resolve(client, name)).await {
             Ok(answer) => answer.map_err(DialError::Unresolved),
             Err(_) => Err(DialError::Unresolved(timed_out("no answer from the resolver"))),
         }

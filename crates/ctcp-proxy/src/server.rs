@@ -171,8 +171,9 @@ impl ReverseProxy {
         connection: &C,
         target: &TargetAddress,
     ) {
+        let client = connection.peer();
         let dialed = tokio::select! {
-            dialed = self.dialer.connect(target) => dialed,
+            dialed = self.dialer.connect(&client, target) => dialed,
             () = poll_fn(|context| stream.poll_broken(context)) => return,
             _ = connection.closed() => return,
         };

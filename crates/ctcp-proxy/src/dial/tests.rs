@@ -22,7 +22,7 @@ impl Script {
 }
 
 impl Resolve for Script {
-    fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
+    fn resolve<'a>(&'a self, _: &'a str, _: &'a str) -> Resolving<'a> {
         *self.questions.lock().unwrap() += 1;
         let answer = self.answers.lock().unwrap().remove(0);
         Box::pin(async move { answer })
@@ -46,7 +46,7 @@ async fn a_name_is_resolved_once_and_the_checked_address_is_connected_to() {
     let port = listener.local_addr().unwrap().port();
     // A second question would get an answer that is forbidden (or would panic for want of one).
     let (dialer, script) = dialer(&["127.0.0.0/8"], vec![Ok(vec![LOOPBACK])]);
-    let stream = dialer.connect(&target(&format!("name.example:{port}"))).await.unwrap();
+    let stream = dialer.connect("client", &target(&format!("name.example:{port}"))).await.unwrap();
     assert_eq!(stream.peer_addr().unwrap().ip(), LOOPBACK);
     assert_eq!(*script.questions.lock().unwrap(), 1);
 }
@@ -64,10 +64,10 @@ async fn a_name_that_turns_to_a_forbidden_address_is_refused_from_then_on() {
     };
     let dialer = dialer.with_times(times);
     let name = target(&format!("rebind.example:{port}"));
-    let first = dialer.connect(&name).await.expect_err("nobody there");
+    let first = dialer.connect("client", &name).await.expect_err("nobody there");
     assert!(matches!(first, DialError::Connect(_)), "{first}");
     for _ in 0..2 {
-        let error = dialer.connect(&name).await.expect_err("forbidden");
+        let error = dialer.connect("client", &name).await.expect_err("forbidden");
         assert_eq!(error.reply_code(), ReplyCode::NotAllowed, "{error}");
     }
     assert!(timeout(Duration::from_millis(20), listener.accept()).await.is_err());
@@ -79,7 +79,7 @@ async fn among_several_addresses_only_allowed_ones_are_tried() {
     let port = listener.local_addr().unwrap().port();
     let private = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
     let (dialer, _) = dialer(&["127.0.0.1"], vec![Ok(vec![private, LOOPBACK])]);
-    dialer.connect(&target(&format!("two.example:{port}"))).await.unwrap();
+    dialer.connect("client", &target(&format!("two.example:{port}"))).await.unwrap();
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn the_next_address_is_tried_when_one_refuses() {
     let port = listener.local_addr().unwrap().port();
     let refusing = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
     let (dialer, _) = dialer(&["127.0.0.0/8"], vec![Ok(vec![refusing, LOOPBACK])]);
-    dialer.connect(&target(&format!("two.example:{port}"))).await.unwrap();
+    dialer.connect("client", &target(&format!("two.example:{port}"))).await.unwrap();
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn failures_have_the_code_that_says_what_happened() {
         ("10.0.0.1:80".into(), ReplyCode::NotAllowed),
         ("[::ffff:169.254.169.254]:80".into(), ReplyCode::NotAllowed),
     ] {
-        let error = dialer.connect(&target(&text)).await.expect_err("fails");
+        let error = dialer.connect("client", &target(&text)).await.expect_err("fails");
         assert_eq!(error.reply_code(), code, "{text}: {error}");
     }
     for (kind, code) in [
@@ -129,7 +129,7 @@ async fn every_spelling_of_loopback_is_refused_after_the_system_resolved_it() {
         "[::1]:80",
         "0.0.0.0:80",
     ] {
-        let error = dialer.connect(&target(text)).await.expect_err("refused");
+        let error = dialer.connect("client", &target(text)).await.expect_err("refused");
         assert!(
             matches!(error.reply_code(), ReplyCode::NotAllowed | ReplyCode::HostUnreachable),
             "{text}: {error}"
@@ -141,11 +141,51 @@ async fn every_spelling_of_loopback_is_refused_after_the_system_resolved_it() {
 async fn a_resolver_that_never_answers_is_given_up() {
     struct Silent;
     impl Resolve for Silent {
-        fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
+        fn resolve<'a>(&'a self, _: &'a str, _: &'a str) -> Resolving<'a> {
             Box::pin(core::future::pending())
         }
     }
     let dialer = Dialer::new(TargetPolicy::default()).with_resolver(Silent);
-    let error = dialer.connect(&target("slow.example:80")).await.expect_err("given up");
+    let error = dialer.connect("client", &target("slow.example:80")).await.expect_err("given up");
     assert_eq!(error.reply_code(), ReplyCode::TimedOut);
+}
+
+/// A resolver of the system in which a name of `slow` is not answered until the answer is dropped.
+fn slow_system() -> (SystemResolver, std::sync::mpsc::Sender<()>) {
+    let (end, wait) = std::sync::mpsc::channel();
+    let wait = Mutex::new(wait);
+    let lookup = move |name: &str| {
+        if name.starts_with("slow") {
+            let _ = wait.lock().unwrap().recv();
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(vec![PUBLIC])
+    };
+    (SystemResolver::new(Arc::new(lookup)), end)
+}
+
+#[tokio::test]
+async fn slow_names_of_one_client_stop_neither_others_nor_itself_for_ever() {
+    let (resolver, end) = slow_system();
+    let resolver = Arc::new(resolver);
+    let asked: Vec<_> = (0..200)
+        .map(|number| {
+            let resolver = resolver.clone();
+            tokio::spawn(async move { resolver.resolve("greedy", &format!("slow{number}.example")).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    for client in ["modest", "another"] {
+        let answer = timeout(Duration::from_secs(5), resolver.resolve(client, "quick.example")).await;
+        assert_eq!(answer.expect("in time").unwrap(), [PUBLIC]);
+    }
+    let own = timeout(Duration::from_millis(50), resolver.resolve("greedy", "quick.example")).await;
+    assert!(own.is_err(), "its share is used up");
+    // Nobody waits any more: what waits for a turn goes, what the system works on goes when it ends.
+    for task in asked {
+        task.abort();
+    }
+    drop(end);
+    let own = timeout(Duration::from_secs(5), resolver.resolve("greedy", "quick.example")).await;
+    assert_eq!(own.expect("in time").unwrap(), [PUBLIC]);
 }

@@ -85,7 +85,7 @@ async fn a_lost_connection_resets_its_targets() {
 async fn a_client_that_goes_away_while_the_target_is_dialed_ends_the_attempt() {
     struct Silent;
     impl crate::dial::Resolve for Silent {
-        fn resolve<'a>(&'a self, _: &'a str) -> crate::dial::Resolving<'a> {
+        fn resolve<'a>(&'a self, _: &'a str, _: &'a str) -> crate::dial::Resolving<'a> {
             Box::pin(core::future::pending())
         }
     }
