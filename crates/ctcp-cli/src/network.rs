@@ -41,13 +41,14 @@ pub(crate) fn link(
         .parse()
         .map_err(|error| CliError::usage(format!("--server {}: {error}", remote.server)))?;
     let secret_key = key_file::read_or_make(&remote.key)?;
+    let own_key = secret_key.public_key();
     let bind = remote.path.map(|address| SocketAddr::new(address, 0));
     let config = ClientConfig { bind, transport: transport(profile), ..ClientConfig::new(secret_key) };
     let endpoint = Endpoint::client(config).map_err(|error| match remote.path {
         Some(address) => CliError::failure(format!("cannot send from {address}: {error}")),
         None => CliError::failure(format!("cannot open a UDP socket: {error}")),
     })?;
-    let connector = CtcpConnector::new(endpoint.clone(), server, remote.server_key);
+    let connector = CtcpConnector::new(endpoint.clone(), server, remote.server_key).with_own_key(own_key);
     let counters = Arc::new(Counters::new("client"));
     Ok((endpoint, ServerLink::start(connector, LinkTimes::default(), counters)))
 }

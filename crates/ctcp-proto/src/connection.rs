@@ -437,6 +437,13 @@ impl Connection {
         matches!(self.state, State::Established(_))
     }
 
+    /// True while the handshake waits although somebody said that its first message could not be opened: most likely the
+    /// server has another key. That is not authenticated, and an answer that is may still come.
+    #[must_use]
+    pub fn is_rejected(&self) -> bool {
+        matches!(&self.state, State::Handshaking(handshake) if handshake.is_rejected())
+    }
+
     /// True when nothing can be sent or received any more.
     #[must_use]
     pub fn is_closed(&self) -> bool {

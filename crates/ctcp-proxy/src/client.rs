@@ -343,7 +343,7 @@ impl<K: Connector> ForwardProxy<K> {
 
 async fn refuse_http(mut application: TcpStream, error: &LinkError) -> io::Result<()> {
     let status = match error {
-        LinkError::Unreachable(_) => http_proxy::UNAVAILABLE,
+        LinkError::Unreachable(_) | LinkError::NotAdmitted(_) => http_proxy::UNAVAILABLE,
         error => http_proxy::status_of(error.code()),
     };
     http_proxy::write_failure(&mut application, status, &error.to_string()).await?;

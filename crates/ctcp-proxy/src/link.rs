@@ -10,7 +10,8 @@
 //!
 //! The name is resolved for every attempt, so a server that moved is found. The first attempt after a loss is made at
 //! once, unless the lost connection was so young that this would turn in circles. While there is no connection, new
-//! requests wait for [`LinkTimes::wait`] and then fail with the last reason; requests that were being served fail at
+//! requests wait for [`LinkTimes::wait`] and then fail with the last reason, or at once when the server was there and said
+//! no; attempts go on, since somebody may let us in. Requests that were being served fail at
 //! once, because their streams are gone with the connection.
 
 use core::fmt;
@@ -20,6 +21,7 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
+use ctcp::{ConnectError, ConnectionError};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -62,8 +64,24 @@ pub trait Connector: Send + Sync + 'static {
     /// What it makes.
     type Connection: CodedConnection;
 
-    /// One attempt; the error is a sentence for people.
-    fn connect(&self) -> impl Future<Output = Result<Self::Connection, String>> + Send;
+    /// One attempt.
+    fn connect(&self) -> impl Future<Output = Result<Self::Connection, ConnectFailure>> + Send;
+}
+
+/// Why an attempt gave no connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectFailure {
+    /// A sentence for people.
+    pub reason: String,
+    /// The server is there and says no, and will until somebody changes something: requests need not wait.
+    pub is_refusal: bool,
+}
+
+impl From<String> for ConnectFailure {
+    /// A failure that may pass.
+    fn from(reason: String) -> Self {
+        Self { reason, is_refusal: false }
+    }
 }
 
 /// Where a ctcp server is, as its users write it: `HOST:PORT` with a name or an address.
@@ -113,6 +131,8 @@ pub struct CtcpConnector {
     pub server: ServerAddress,
     /// How the server proves itself.
     pub server_key: ctcp::PublicKey,
+    /// Our own public key, to be named when the server does not know it.
+    pub own_key: Option<ctcp::PublicKey>,
     /// How long one address may take. It bounds how late a change of the server's name is noticed.
     pub attempt: Duration,
 }
@@ -121,24 +141,54 @@ impl CtcpConnector {
     /// With the usual time for an attempt.
     #[must_use]
     pub fn new(endpoint: ctcp::Endpoint, server: ServerAddress, server_key: ctcp::PublicKey) -> Self {
-        Self { endpoint, server, server_key, attempt: Duration::from_secs(5) }
+        Self { endpoint, server, server_key, own_key: None, attempt: Duration::from_secs(5) }
+    }
+
+    /// The same, which names the key of its endpoint when a server does not know it.
+    #[must_use]
+    pub fn with_own_key(mut self, own_key: ctcp::PublicKey) -> Self {
+        self.own_key = Some(own_key);
+        self
+    }
+
+    fn failure(&self, address: SocketAddr, error: &ConnectError) -> ConnectFailure {
+        let is_unlisted =
+            matches!(error, ConnectError::Failed(ConnectionError::Refused { code: UNLISTED, .. }));
+        let key = self.own_key.filter(|_| is_unlisted).map(|key| format!(" (it is {key})"));
+        let is_passing = match error {
+            ConnectError::Failed(ConnectionError::Refused { code, .. }) => *code == FULL,
+            ConnectError::Failed(
+                ConnectionError::HandshakeTimedOut { rejected: true } | ConnectionError::VersionMismatch,
+            ) => false,
+            _ => true,
+        };
+        let reason = format!("{address}: {error}{}", key.unwrap_or_default());
+        ConnectFailure { reason, is_refusal: !is_passing }
     }
 }
+
+/// Codes of a refusal in the handshake (PROTOCOL.md section 3.1).
+const UNLISTED: u8 = 1;
+const FULL: u8 = 2;
 
 impl Connector for CtcpConnector {
     type Connection = ctcp::Connection;
 
-    async fn connect(&self) -> Result<ctcp::Connection, String> {
+    async fn connect(&self) -> Result<ctcp::Connection, ConnectFailure> {
         let resolved = timeout(self.attempt, self.server.resolve()).await;
         let addresses = resolved
             .map_err(|_| format!("{} does not resolve: no answer", self.server))?
             .map_err(|error| format!("{} does not resolve: {error}", self.server))?;
-        let mut last = format!("{} has no address", self.server);
+        let mut last = ConnectFailure::from(format!("{} has no address", self.server));
         for address in addresses {
-            match timeout(self.attempt, self.endpoint.connect(address, self.server_key)).await {
+            let failure = match timeout(self.attempt, self.endpoint.connect(address, self.server_key)).await {
                 Ok(Ok(connection)) => return Ok(connection),
-                Ok(Err(error)) => last = format!("{address}: {error}"),
-                Err(_) => last = format!("{address}: no answer from the server"),
+                Ok(Err(error)) => self.failure(address, &error),
+                Err(_) => format!("{address}: no answer from the server").into(),
+            };
+            // A refusal says more than an address at which nobody is.
+            if failure.is_refusal || !last.is_refusal {
+                last = failure;
             }
         }
         Err(last)
@@ -154,6 +204,8 @@ pub enum LinkState<C> {
         failures: u32,
         /// Why the last one failed, or the connection ended.
         last_error: Option<String>,
+        /// The server is there and said no; see [`ConnectFailure::is_refusal`].
+        is_refused: bool,
     },
     /// There is a connection.
     Connected {
@@ -170,6 +222,8 @@ pub enum LinkState<C> {
 pub enum LinkError {
     /// There is no connection to the server; the last reason.
     Unreachable(String),
+    /// The server does not let us in, and will not until somebody changes something; why.
+    NotAdmitted(String),
     /// The connection was lost before the server answered.
     Lost(io::Error),
     /// The server answered with something that is no answer.
@@ -184,6 +238,7 @@ impl fmt::Display for LinkError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreachable(why) => write!(formatter, "the ctcp server is not reachable: {why}"),
+            Self::NotAdmitted(why) => write!(formatter, "no connection to the ctcp server: {why}"),
             Self::Lost(error) => write!(formatter, "the connection to the ctcp server was lost: {error}"),
             Self::BadReply(error) => write!(formatter, "the ctcp server's answer makes no sense: {error}"),
             Self::Silent => formatter.write_str("the ctcp server did not answer in time"),
@@ -201,7 +256,7 @@ impl LinkError {
         match self {
             Self::Refused(reply) => reply.code,
             Self::Silent => ReplyCode::TimedOut,
-            Self::Unreachable(_) => ReplyCode::NetworkUnreachable,
+            Self::Unreachable(_) | Self::NotAdmitted(_) => ReplyCode::NetworkUnreachable,
             Self::Lost(_) | Self::BadReply(_) => ReplyCode::GeneralFailure,
         }
     }
@@ -234,7 +289,8 @@ impl<K: Connector> Drop for ServerLink<K> {
 impl<K: Connector> ServerLink<K> {
     /// Starts connecting, on the current tokio runtime.
     pub fn start(connector: K, times: LinkTimes, counters: Arc<Counters>) -> Self {
-        let (publish, state) = watch::channel(LinkState::Connecting { failures: 0, last_error: None });
+        let (publish, state) =
+            watch::channel(LinkState::Connecting { failures: 0, last_error: None, is_refused: false });
         let keeper = tokio::spawn(keep_connected(connector, times, publish, counters.clone())).abort_handle();
         Self { state, times, counters, keeper }
     }
@@ -254,15 +310,18 @@ impl<K: Connector> ServerLink<K> {
     /// Waits until there is a connection.
     ///
     /// # Errors
-    /// [`LinkError::Unreachable`] when `patience` is over.
+    /// [`LinkError::Unreachable`] when `patience` is over, [`LinkError::NotAdmitted`] as soon as the server said no.
     pub async fn connected(&self, patience: Duration) -> Result<K::Connection, LinkError> {
         self.connected_until(Instant::now() + patience).await.map(|(connection, _)| connection)
     }
 
     async fn connected_until(&self, end: Instant) -> Result<(K::Connection, u64), LinkError> {
         let mut state = self.state.clone();
-        let is_up = |state: &LinkState<_>| matches!(state, LinkState::Connected { .. });
-        let found = timeout_at(end, state.wait_for(is_up)).await;
+        let is_decided = |state: &LinkState<_>| match state {
+            LinkState::Connected { .. } => true,
+            LinkState::Connecting { is_refused, .. } => *is_refused,
+        };
+        let found = timeout_at(end, state.wait_for(is_decided)).await;
         if let Ok(Ok(state)) = found
             && let LinkState::Connected { connection, number } = &*state
         {
@@ -272,11 +331,14 @@ impl<K: Connector> ServerLink<K> {
     }
 
     fn unreachable(&self) -> LinkError {
-        LinkError::Unreachable(match &*self.state.borrow() {
-            LinkState::Connecting { last_error: Some(error), .. } => error.clone(),
-            LinkState::Connecting { .. } => "no answer yet".to_owned(),
-            LinkState::Connected { .. } => "it takes no more streams".to_owned(),
-        })
+        match &*self.state.borrow() {
+            LinkState::Connecting { last_error: Some(error), is_refused: true, .. } => {
+                LinkError::NotAdmitted(error.clone())
+            }
+            LinkState::Connecting { last_error: Some(error), .. } => LinkError::Unreachable(error.clone()),
+            LinkState::Connecting { .. } => LinkError::Unreachable("no answer yet".to_owned()),
+            LinkState::Connected { .. } => LinkError::Unreachable("it takes no more streams".to_owned()),
+        }
     }
 
     /// Opens a stream, waiting for a connection and for the server's limit of streams.
@@ -359,6 +421,7 @@ async fn keep_connected<K: Connector>(
     counters: Arc<Counters>,
 ) {
     let mut failures = 0u32;
+    let mut said = None;
     loop {
         match connector.connect().await {
             Ok(connection) => {
@@ -372,16 +435,26 @@ async fn keep_connected<K: Connector>(
                 drop(present);
                 warn!(reason = why, "the connection to the server is lost, connecting again");
                 failures = if since.elapsed() < times.young { failures.saturating_add(1) } else { 0 };
-                publish.send_replace(LinkState::Connecting { failures, last_error: Some(why) });
+                said = None;
+                publish.send_replace(LinkState::Connecting {
+                    failures,
+                    last_error: Some(why),
+                    is_refused: false,
+                });
             }
-            Err(why) => {
+            Err(ConnectFailure { reason, is_refusal }) => {
                 failures = failures.saturating_add(1);
-                if failures == 1 {
-                    warn!(reason = why, "no connection to the server, trying again until there is one");
-                } else {
-                    debug!(failures, reason = why, "no connection to the server");
+                // Once for each reason. A command that gives up says it itself, as an error.
+                if said.as_ref() != Some(&reason) {
+                    info!("no connection to the server, trying again until there is one: {reason}");
+                    said = Some(reason.clone());
                 }
-                publish.send_replace(LinkState::Connecting { failures, last_error: Some(why) });
+                debug!(failures, "no connection to the server");
+                publish.send_replace(LinkState::Connecting {
+                    failures,
+                    last_error: Some(reason),
+                    is_refused: is_refusal,
+                });
             }
         }
         if let Some(doublings) = failures.checked_sub(1) {

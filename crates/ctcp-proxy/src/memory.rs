@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{mpsc, watch};
 
 use crate::coded::{CodedConnection, CodedStream};
-use crate::link::Connector;
+use crate::link::{ConnectFailure, Connector};
 use crate::request::stream_code;
 use crate::server::ReverseProxy;
 use crate::splice::SpliceEnd;
@@ -281,7 +281,7 @@ impl InMemory {
 impl Connector for InMemory {
     type Connection = Connection;
 
-    async fn connect(&self) -> Result<Connection, String> {
+    async fn connect(&self) -> Result<Connection, ConnectFailure> {
         let (near, far) = connection_pair_of(&self.client);
         let server = self.server.clone();
         tokio::spawn(async move { server.serve_connection(far).await });

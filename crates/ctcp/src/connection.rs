@@ -136,6 +136,11 @@ impl Connection {
         connected.await
     }
 
+    /// Somebody said that the server cannot open our first message (see [`ctcp_proto::Connection::is_rejected`]).
+    pub(crate) fn is_rejected(&self) -> bool {
+        self.0.look(|slot| slot.connection.is_rejected())
+    }
+
     /// Ends the connection at once, with a code and a text for the peer. What has not arrived is lost.
     pub fn close(&self, code: u64, reason: &str) {
         let shared = &self.0.shared;

@@ -1,6 +1,8 @@
 //! One UDP socket and all connections over it.
 
 use core::fmt;
+use core::pin::pin;
+use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +14,13 @@ use crate::slot::Owner;
 use crate::socket::{self, Counters, Socket, SocketStats};
 use crate::state::{Shared, State};
 use crate::{ClientConfig, ConnectError, Connection, ServerConfig, entropy};
-use ctcp_proto::{EndpointConfig, EndpointStats, PublicKey, TransportConfig};
+use ctcp_proto::{ConnectionError, EndpointConfig, EndpointStats, PublicKey, TransportConfig};
+use tokio::time::timeout;
+
+/// A handshake that was rejected at two looks in a row, so long apart, is given up. Rejections are not authenticated: they
+/// may be forged, or answer a message that was damaged on its way. The repetitions of that message (PROTOCOL.md section 3)
+/// have this time to bring an answer that is.
+const REJECTED_LOOK: Duration = Duration::from_millis(250);
 
 /// One UDP socket and all connections over it. Cheap to clone; the clones are the same endpoint.
 ///
@@ -100,7 +108,8 @@ impl Endpoint {
         Ok(self.0.shared.lock().local_address)
     }
 
-    /// Connects to the server that holds the private half of `server_key`. Dropping the future gives up.
+    /// Connects to the server that holds the private half of `server_key`. Dropping the future gives up. A server that
+    /// cannot open the first message, most likely because its key is another, ends the attempt after half a second.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -110,7 +119,21 @@ impl Endpoint {
         server_key: PublicKey,
     ) -> Result<Connection, ConnectError> {
         let connection = self.begin_connect(remote, server_key)?;
-        connection.connected().await.map_err(ConnectError::Failed)?;
+        let mut was_rejected = false;
+        {
+            let mut connected = pin!(connection.connected());
+            loop {
+                if let Ok(outcome) = timeout(REJECTED_LOOK, connected.as_mut()).await {
+                    outcome.map_err(ConnectError::Failed)?;
+                    break;
+                }
+                let is_rejected = connection.is_rejected();
+                if was_rejected && is_rejected {
+                    return Err(ConnectError::Failed(ConnectionError::HandshakeTimedOut { rejected: true }));
+                }
+                was_rejected = is_rejected;
+            }
+        }
         Ok(connection)
     }
 

@@ -89,6 +89,10 @@ impl ClientHandshake {
         self.server_key
     }
 
+    pub(super) fn is_rejected(&self) -> bool {
+        self.is_rejected
+    }
+
     pub(super) fn remote(&self) -> SocketAddr {
         self.remote
     }

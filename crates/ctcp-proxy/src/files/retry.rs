@@ -183,5 +183,7 @@ mod tests {
         let mut attempts = Attempts::default();
         attempts.on_failure(interrupted(), 5).await.unwrap();
         attempts.on_failure(unreachable(), 5).await.unwrap();
+        let not_admitted = TransferError::Link(LinkError::NotAdmitted("not on the list".into()));
+        assert!(attempts.on_failure(not_admitted, 5).await.is_err());
     }
 }

@@ -19,7 +19,7 @@ use super::*;
 use crate::coded::CodedConnection;
 use crate::counters::Counters;
 use crate::dial::Dialer;
-use crate::link::{Connector, LinkTimes, ServerLink};
+use crate::link::{ConnectFailure, Connector, LinkTimes, ServerLink};
 use crate::memory::{Connection, InMemory, connection_pair};
 use crate::request::{
     FileIdentity, GetAccepted, GetRequest, PutAccepted, PutRequest, Reply, ReplyCode, Request,
@@ -129,7 +129,7 @@ struct Scripted(Connection);
 impl Connector for Scripted {
     type Connection = Connection;
 
-    async fn connect(&self) -> Result<Connection, String> {
+    async fn connect(&self) -> Result<Connection, ConnectFailure> {
         Ok(self.0.clone())
     }
 }

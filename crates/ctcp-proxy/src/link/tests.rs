@@ -7,12 +7,12 @@ use crate::memory::{Connection, connection_pair};
 /// Gives out connections and failures in order, then is silent; remembers when it was asked.
 #[derive(Clone, Default)]
 pub(crate) struct Script {
-    outcomes: Arc<Mutex<VecDeque<Result<Connection, String>>>>,
+    outcomes: Arc<Mutex<VecDeque<Result<Connection, ConnectFailure>>>>,
     asked: Arc<Mutex<Vec<Instant>>>,
 }
 
 impl Script {
-    fn new(outcomes: impl IntoIterator<Item = Result<Connection, String>>) -> Self {
+    fn new(outcomes: impl IntoIterator<Item = Result<Connection, ConnectFailure>>) -> Self {
         Self { outcomes: Arc::new(Mutex::new(outcomes.into_iter().collect())), ..Self::default() }
     }
 }
@@ -20,7 +20,7 @@ impl Script {
 impl Connector for Script {
     type Connection = Connection;
 
-    async fn connect(&self) -> Result<Connection, String> {
+    async fn connect(&self) -> Result<Connection, ConnectFailure> {
         self.asked.lock().unwrap().push(Instant::now());
         let outcome = self.outcomes.lock().unwrap().pop_front();
         match outcome {
@@ -57,7 +57,7 @@ fn yes() -> Reply {
 #[tokio::test(start_paused = true)]
 async fn attempts_follow_at_once_and_then_at_doubling_pauses_up_to_two_seconds() {
     let (near, _far) = connection_pair();
-    let failures = core::iter::repeat_with(|| Err("no answer".to_owned())).take(7);
+    let failures = core::iter::repeat_with(|| Err("no answer".to_owned().into())).take(7);
     let script = Script::new(core::iter::once(Ok(near.clone())).chain(failures));
     let link = link(&script);
     link.connected(Duration::from_secs(1)).await.unwrap();
@@ -85,13 +85,31 @@ async fn a_connection_that_dies_young_does_not_make_the_link_turn_in_circles() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_waits_for_the_connection_and_then_fails_with_the_last_reason() {
-    let script = Script::new([Err("the server could not open it".to_owned())]);
+    let script = Script::new([Err("the server could not open it".to_owned().into())]);
     let link = link(&script);
     let begun = Instant::now();
     let error = link.request(&connect()).await.err().unwrap();
     assert_eq!(begun.elapsed(), LinkTimes::default().wait);
     assert!(matches!(&error, LinkError::Unreachable(why) if why == "the server could not open it"));
     assert_eq!(error.code(), ReplyCode::NetworkUnreachable);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_said_at_once_and_attempts_go_on_until_the_server_lets_us_in() {
+    let refusal = ConnectFailure { reason: "your key is not on the list".to_owned(), is_refusal: true };
+    let (near, far) = connection_pair();
+    answer(far, yes());
+    let script = Script::new([Err(refusal.clone()), Err(refusal), Ok(near)]);
+    let link = link(&script);
+    let begun = Instant::now();
+    for _ in 0..2 {
+        let error = link.request(&connect()).await.err().unwrap();
+        assert!(matches!(&error, LinkError::NotAdmitted(why) if why == "your key is not on the list"));
+        assert_eq!((error.code(), begun.elapsed()), (ReplyCode::NetworkUnreachable, Duration::ZERO));
+    }
+    let mut state = link.state();
+    state.wait_for(|state| matches!(state, LinkState::Connected { .. })).await.unwrap();
+    link.request(&connect()).await.unwrap();
 }
 
 #[tokio::test]

@@ -42,6 +42,17 @@ async fn a_wrong_server_key_is_named_as_the_probable_reason() {
 }
 
 #[tokio::test]
+async fn a_wrong_server_key_is_said_long_before_the_time_of_the_handshake_is_over() {
+    let (server, _) = server(TransportConfig::default());
+    let wrong = ctcp::generate_key().unwrap().public_key();
+    let begun = std::time::Instant::now();
+    let patient = client(TransportConfig::default());
+    let error = in_time(patient.connect(server.local_addr().unwrap(), wrong)).await.unwrap_err();
+    assert_eq!(error, ConnectError::Failed(ConnectionError::HandshakeTimedOut { rejected: true }));
+    assert!(begun.elapsed() < TransportConfig::default().handshake_timeout / 3, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
 async fn an_unlisted_client_is_refused_and_told_so() {
     let key = ctcp::generate_key().unwrap();
     let name = key.public_key();
