@@ -50,6 +50,10 @@ impl SpliceEnd for ctcp::Stream {
         CodedStream::reset(self, stream_code::ABORTED);
     }
 
+    fn leave(&mut self) {
+        CodedStream::reset(self, stream_code::ENOUGH);
+    }
+
     fn poll_broken(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match core::pin::pin!(self.stopped()).poll(context) {
             Poll::Ready(Some(_)) => Poll::Ready(()),

@@ -132,6 +132,10 @@ impl SpliceEnd for Stream {
         CodedStream::reset(self, stream_code::ABORTED);
     }
 
+    fn leave(&mut self) {
+        CodedStream::reset(self, stream_code::ENOUGH);
+    }
+
     fn poll_broken(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut pipe = self.write.lock().unwrap();
         if pipe.is_lost || pipe.stopped.is_some() { Poll::Ready(()) } else { pipe.wait(context) }

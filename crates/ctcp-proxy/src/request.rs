@@ -48,6 +48,8 @@ pub mod stream_code {
     pub const FILE_UNREADABLE: u64 = 3;
     /// The transfer stood still while others waited for its place: ask again.
     pub const GAVE_WAY: u64 = 4;
+    /// The other side said everything, and no more is wanted of it: a regular end, seen from a side that would still speak.
+    pub const ENOUGH: u64 = 5;
 }
 
 /// The request at the head of a stream.

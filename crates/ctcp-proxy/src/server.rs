@@ -19,11 +19,11 @@ use tokio::time::timeout;
 use tracing::{debug, info};
 
 use crate::address::TargetAddress;
-use crate::coded::{CodedConnection, CodedStream};
+use crate::coded::{CodedConnection, CodedStream, reset_code};
 use crate::counters::Counters;
 use crate::dial::{DialError, Dialer};
 use crate::files::FileService;
-use crate::request::{Reply, ReplyCode, Request};
+use crate::request::{Reply, ReplyCode, Request, stream_code};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, splice};
 
 /// Limits of a reverse proxy.
@@ -197,7 +197,9 @@ impl ReverseProxy {
         let meter = Meter { a_to_b: &self.counters.upstream, b_to_a: &self.counters.downstream };
         let closed = connection.closed();
         let spliced = splice(&mut stream, &mut tcp, SpliceOptions::default(), meter, closed).await;
-        if let Some((end, error)) = spliced.failure {
+        if let Some((end, error)) = spliced.failure
+            && reset_code(&error) != Some(stream_code::ENOUGH)
+        {
             self.counters.streams_failed.add(1);
             debug!(%target, ?end, %error, "a proxied connection was cut");
         }

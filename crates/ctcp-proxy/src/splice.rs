@@ -42,6 +42,10 @@ pub trait SpliceEnd: AsyncRead + AsyncWrite + Unpin {
     /// Gives up both directions so that the other side sees a failure and not an end.
     fn abort(&mut self);
 
+    /// This end said everything and the other one is done with it, although nothing said that the other would not speak
+    /// any more. Ends that can tell that from a failure do.
+    fn leave(&mut self) {}
+
     /// Ready when writing will fail although nothing is being written now. Lets an idle half-closed connection
     /// notice that the other side is gone; an end that cannot tell stays pending.
     fn poll_broken(&mut self, context: &mut Context<'_>) -> Poll<()> {
@@ -94,7 +98,7 @@ pub struct SpliceOptions {
     /// Bytes that were read from the first end before and go first to the second.
     pub early: Vec<u8>,
     /// The splice is over when the second end said everything, although the first could still speak: one HTTP
-    /// response, or a terminal whose other side is gone. The second end is dropped unfinished then.
+    /// response, or a terminal whose other side is gone. The second end is left then ([`SpliceEnd::leave`]).
     pub is_over_with_b: bool,
 }
 
@@ -160,6 +164,8 @@ where
             a.disarm();
             if a_to_b.is_done() {
                 b.disarm();
+            } else {
+                b.leave();
             }
         }
     }

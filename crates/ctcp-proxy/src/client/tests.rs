@@ -202,6 +202,39 @@ async fn a_plain_request_is_rewritten_and_its_response_closes() {
     assert_eq!(got.await.unwrap(), format!("GET /x HTTP/1.1\r\nHost: {target}\r\nConnection: close\r\n\r\n"));
 }
 
+/// Waits until the server is done with everything, and answers how much failed.
+async fn failed_at_server(setup: &Setup) -> u64 {
+    let counters = setup.connector.server().counters();
+    while counters.streams_open.value() > 0 {
+        tokio::task::yield_now().await;
+    }
+    counters.streams_failed.value()
+}
+
+#[tokio::test]
+async fn what_ends_with_its_response_has_failed_on_neither_side() {
+    let setup = setup(&["127.0.0.0/8"]).await;
+    let (target, _got) = respond("HTTP/1.1 200 OK\r\n\r\nhello").await;
+    let answer = http(setup.http, &format!("GET http://{target}/ HTTP/1.1\r\nHost: h\r\n\r\n")).await;
+    assert!(answer.ends_with("hello"), "{answer}");
+    assert_eq!(failed_at_server(&setup).await, 0);
+
+    let (target, _got) = respond("bye").await;
+    let (mut input, reader) = duplex(100);
+    input.write_all(b"hello").await.unwrap();
+    setup.proxy.connect_pipes(reader, tokio::io::sink(), &target.into()).await.unwrap();
+    assert_eq!(failed_at_server(&setup).await, 0);
+    assert_eq!(setup.proxy.link().counters().streams_failed.value(), 0);
+
+    // What the application itself cuts off counts.
+    let (mut stream, _) = socks5(setup.socks5, echo().await).await;
+    stream.write_all(b"x").await.unwrap();
+    stream.read_u8().await.unwrap();
+    stream.set_zero_linger().unwrap();
+    drop(stream);
+    assert_eq!(failed_at_server(&setup).await, 1);
+}
+
 #[tokio::test]
 async fn http_failures_say_what_happened_at_the_server() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();

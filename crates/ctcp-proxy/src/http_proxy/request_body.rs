@@ -76,6 +76,10 @@ impl<S: SpliceEnd> SpliceEnd for RequestBody<S> {
         self.inner.abort();
     }
 
+    fn leave(&mut self) {
+        self.inner.leave();
+    }
+
     fn poll_broken(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.inner.poll_broken(context)
     }
