@@ -53,6 +53,15 @@ pub fn combine_rows_add(outs: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]
     Engine::current().combine_rows_add(outs, rows, sources);
 }
 
+/// `out = sum_j sources[j]`: the parity of the sources, all zero without any.
+///
+/// # Panics
+///
+/// If a source is shorter than `out`.
+pub fn sum(out: &mut [u8], sources: &[&[u8]]) {
+    Engine::current().sum(out, sources);
+}
+
 /// `out = coefficient * source`.
 ///
 /// # Panics

@@ -10,50 +10,50 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod gfni;
 mod naive;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod scalar;
 mod selected;
 #[cfg(target_arch = "x86_64")]
 mod ssse3;
+mod task;
+
+use task::{Mode, Sources, Task};
 
 /// Whether this processor has all the features: asked at run time with `std`, at build time without.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! has_features {
     ($($feature:tt),+) => {{
-        #[cfg(feature = "std")]
+        #[cfg(all(feature = "std", target_arch = "x86_64"))]
         let has = true $(&& std::arch::is_x86_feature_detected!($feature))+;
+        #[cfg(all(feature = "std", target_arch = "aarch64"))]
+        let has = true $(&& std::arch::is_aarch64_feature_detected!($feature))+;
         #[cfg(not(feature = "std"))]
         let has = true $(&& cfg!(target_feature = $feature))+;
         has
     }};
 }
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use has_features;
 
 /// Most outputs of one walk over the sources, over all engines.
 const SWEEP_OUTPUTS_MAX: usize = 4;
 
 /// One instruction set's way to compute `outs[r] (^)= sum_j rows[r][j] * sources[j]`.
-///
-/// The caller has checked that all outputs have one length, that every source has at least that
-/// length, and that every row has as many coefficients as there are sources.
 trait Kernel: Copy {
     /// How many outputs a walk over the sources computes best, 1 to [`SWEEP_OUTPUTS_MAX`].
     const OUTPUTS: usize;
 
-    fn sweep<const R: usize>(
-        self,
-        outs: &mut [&mut [u8]; R],
-        rows: &[&[u8]; R],
-        sources: &[&[u8]],
-        mode: Mode,
-    );
-}
+    fn sweep<const R: usize>(self, task: Task<'_, '_, R>);
 
-/// Whether a sweep replaces its outputs or adds to them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Assign,
-    Add,
+    /// `out = sum_j sources[j]`. The lengths agree.
+    fn sum(self, out: &mut [u8], sources: Sources<'_>);
+
+    /// Multiplies and adds as a sweep into `outputs` outputs does, on registers alone, and returns the number
+    /// of products. None where products come from memory anyway.
+    fn multiply_in_registers(self, _outputs: usize, _rounds: u64) -> u64 {
+        0
+    }
 }
 
 /// A set of kernels that this processor can run.
@@ -64,6 +64,8 @@ pub struct Engine(Kind);
 enum Kind {
     Naive(naive::Naive),
     Scalar(scalar::Scalar),
+    #[cfg(target_arch = "aarch64")]
+    Neon(neon::Neon),
     #[cfg(target_arch = "x86_64")]
     Ssse3(ssse3::Ssse3),
     #[cfg(target_arch = "x86_64")]
@@ -72,6 +74,26 @@ enum Kind {
     Gfni(gfni::Gfni),
     #[cfg(target_arch = "x86_64")]
     Avx512(avx512::Avx512),
+}
+
+/// Does the same with the kernel of an engine, whichever it is.
+macro_rules! on_kernel {
+    ($engine:expr, $kernel:ident => $action:expr) => {
+        match $engine.0 {
+            Kind::Naive($kernel) => $action,
+            Kind::Scalar($kernel) => $action,
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon($kernel) => $action,
+            #[cfg(target_arch = "x86_64")]
+            Kind::Ssse3($kernel) => $action,
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2($kernel) => $action,
+            #[cfg(target_arch = "x86_64")]
+            Kind::Gfni($kernel) => $action,
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512($kernel) => $action,
+        }
+    };
 }
 
 /// An engine of this build; whether the processor can run it is found at run time.
@@ -84,6 +106,8 @@ struct Candidate {
 const CANDIDATES: &[Candidate] = &[
     Candidate { name: "naive", detect: || Some(Kind::Naive(naive::Naive)) },
     Candidate { name: "scalar", detect: || Some(Kind::Scalar(scalar::Scalar)) },
+    #[cfg(target_arch = "aarch64")]
+    Candidate { name: "neon", detect: || neon::Neon::detect().map(Kind::Neon) },
     #[cfg(target_arch = "x86_64")]
     Candidate { name: "ssse3", detect: || ssse3::Ssse3::detect().map(Kind::Ssse3) },
     #[cfg(target_arch = "x86_64")]
@@ -138,6 +162,8 @@ impl Engine {
         match self.0 {
             Kind::Naive(_) => "naive",
             Kind::Scalar(_) => "scalar",
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon(_) => "neon",
             #[cfg(target_arch = "x86_64")]
             Kind::Ssse3(_) => "ssse3",
             #[cfg(target_arch = "x86_64")]
@@ -171,60 +197,65 @@ impl Engine {
         self.run(outs, rows, sources, Mode::Add);
     }
 
+    /// [`gf256::sum`](crate::gf256::sum) on this engine.
+    pub fn sum(self, out: &mut [u8], sources: &[&[u8]]) {
+        let sources = Sources::new(sources, out.len());
+        on_kernel!(self, kernel => kernel.sum(out, sources));
+    }
+
+    /// The arithmetic of a sweep into `outputs` outputs and nothing else: no source is read. Returns the number of
+    /// products (bytes times coefficients) in all `rounds`, or 0 if this engine's products come from memory.
+    ///
+    /// For measurements: no sweep can make more products in the same time.
+    #[must_use]
+    pub fn multiply_in_registers(self, outputs: usize, rounds: u64) -> u64 {
+        on_kernel!(self, kernel => kernel.multiply_in_registers(outputs, rounds))
+    }
+
+    /// How many outputs this engine computes best in one walk over the sources.
+    #[must_use]
+    pub fn outputs(self) -> usize {
+        on_kernel!(self, kernel => outputs_of(kernel))
+    }
+
     /// One output: coefficient rows are short, so that the way here counts.
     #[inline]
     fn run_single(self, out: &mut [u8], row: &[u8], sources: &[&[u8]], mode: Mode) {
-        assert!(row.len() == sources.len(), "one coefficient a source");
-        assert!(
-            sources.iter().all(|source| source.len() >= out.len()),
-            "a source is shorter than the output"
-        );
-        match self.0 {
-            Kind::Naive(kernel) => kernel.sweep(&mut [out], &[row], sources, mode),
-            Kind::Scalar(kernel) => kernel.sweep(&mut [out], &[row], sources, mode),
-            #[cfg(target_arch = "x86_64")]
-            Kind::Ssse3(kernel) => kernel.sweep(&mut [out], &[row], sources, mode),
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx2(kernel) => kernel.sweep(&mut [out], &[row], sources, mode),
-            #[cfg(target_arch = "x86_64")]
-            Kind::Gfni(kernel) => kernel.sweep(&mut [out], &[row], sources, mode),
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx512(kernel) => kernel.sweep(&mut [out], &[row], sources, mode),
-        }
+        let sources = Sources::new(sources, out.len());
+        let task = Task::new([out], [row], sources, mode);
+        on_kernel!(self, kernel => kernel.sweep(task));
     }
 
     fn run(self, outs: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]], mode: Mode) {
         let Some(first) = outs.first() else { return };
-        let length = first.len();
-        assert!(outs.iter().all(|out| out.len() == length), "outputs differ in length");
         assert!(outs.len() == rows.len(), "one row of coefficients an output");
-        assert!(rows.iter().all(|row| row.len() == sources.len()), "one coefficient a source");
-        assert!(sources.iter().all(|source| source.len() >= length), "a source is shorter than the output");
-        match self.0 {
-            Kind::Naive(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
-            Kind::Scalar(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
-            #[cfg(target_arch = "x86_64")]
-            Kind::Ssse3(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx2(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
-            #[cfg(target_arch = "x86_64")]
-            Kind::Gfni(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx512(kernel) => run_sweeps(kernel, outs, rows, sources, mode),
-        }
+        let sources = Sources::new(sources, first.len());
+        on_kernel!(self, kernel => run_sweeps(kernel, outs, rows, sources, mode));
     }
+}
+
+fn outputs_of<K: Kernel>(_: K) -> usize {
+    K::OUTPUTS
 }
 
 /// Cuts any number of outputs into sweeps of the kernel's favourite width.
 #[inline]
-fn run_sweeps<K: Kernel>(kernel: K, outs: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]], mode: Mode) {
+fn run_sweeps<K: Kernel>(
+    kernel: K,
+    outs: &mut [&mut [u8]],
+    rows: &[&[u8]],
+    sources: Sources<'_>,
+    mode: Mode,
+) {
     const { assert!(K::OUTPUTS >= 1 && K::OUTPUTS <= SWEEP_OUTPUTS_MAX) };
     for (outs, rows) in outs.chunks_mut(K::OUTPUTS).zip(rows.chunks(K::OUTPUTS)) {
         match (outs, rows) {
-            ([a], [p]) => kernel.sweep(&mut [a], &[p], sources, mode),
-            ([a, b], [p, q]) => kernel.sweep(&mut [a, b], &[p, q], sources, mode),
-            ([a, b, c], [p, q, r]) => kernel.sweep(&mut [a, b, c], &[p, q, r], sources, mode),
-            ([a, b, c, d], [p, q, r, s]) => kernel.sweep(&mut [a, b, c, d], &[p, q, r, s], sources, mode),
+            ([a], &[p]) => kernel.sweep(Task::new([a], [p], sources, mode)),
+            ([a, b], &[p, q]) => kernel.sweep(Task::new([a, b], [p, q], sources, mode)),
+            ([a, b, c], &[p, q, r]) => kernel.sweep(Task::new([a, b, c], [p, q, r], sources, mode)),
+            ([a, b, c, d], &[p, q, r, s]) => {
+                kernel.sweep(Task::new([a, b, c, d], [p, q, r, s], sources, mode));
+            }
             _ => unreachable!("chunks of equal size up to SWEEP_OUTPUTS_MAX"),
         }
     }

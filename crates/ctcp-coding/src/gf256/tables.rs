@@ -52,7 +52,7 @@ const fn products() -> [[u8; 256]; 256] {
 }
 
 /// For shuffles: `NIBBLES[c][i]` = c * i and `NIBBLES[c][16 + i]` = c * (16 i), for i below 16.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) static NIBBLES: [[u8; 32]; 256] = nibbles();
 
 /// For `gf2p8affineqb`: multiplication by c as an 8 x 8 bit matrix. The instruction takes output bit i from
@@ -60,7 +60,7 @@ pub(crate) static NIBBLES: [[u8; 32]; 256] = nibbles();
 #[cfg(target_arch = "x86_64")]
 pub(crate) static MATRICES: [u64; 256] = matrices();
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 const fn nibbles() -> [[u8; 32]; 256] {
     let products = products();
     let mut table = [[0; 32]; 256];

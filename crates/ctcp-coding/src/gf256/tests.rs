@@ -119,6 +119,64 @@ fn every_engine_equals_element_arithmetic_at_packet_sizes() {
     }
 }
 
+#[test]
+fn every_engine_sums_at_all_lengths_and_alignments() {
+    let mut random = TestRandom::new(5);
+    for engine in Engine::available() {
+        for length in (0..=257).chain([1344, 1427]) {
+            let buffers: Vec<Vec<u8>> = (0..length % 5).map(|_| random.bytes(length + 64)).collect();
+            let sources: Vec<&[u8]> =
+                buffers.iter().map(|bytes| &bytes[random.below(64) as usize..][..length]).collect();
+            let start = random.below(64) as usize;
+            let mut out = random.bytes(length + 128);
+            let mut expected = out.clone();
+            for position in 0..length {
+                expected[start + position] = sources.iter().fold(0, |sum, source| sum ^ source[position]);
+            }
+            engine.sum(&mut out[start..start + length], &sources);
+            assert_eq!(out, expected, "{} {length}", engine.name());
+        }
+    }
+}
+
+#[test]
+fn this_processor_has_the_vector_engines_of_its_kind() {
+    // Both are part of what the architectures' operating systems rely on.
+    let vector = if cfg!(target_arch = "aarch64") { "neon" } else { "ssse3" };
+    let is_known = cfg!(any(target_arch = "aarch64", target_arch = "x86_64")) && !cfg!(miri);
+    assert!(!is_known || Engine::named(vector).is_some());
+}
+
+#[test]
+fn products_in_registers_are_counted() {
+    for engine in Engine::available() {
+        for outputs in 1..=4 {
+            let once = engine.multiply_in_registers(outputs, 1);
+            assert_eq!(engine.multiply_in_registers(outputs, 10), 10 * once);
+            assert_eq!(once == 0, ["naive", "scalar"].contains(&engine.name()));
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "a source is shorter than the output")]
+fn a_source_that_is_too_short_is_refused() {
+    Engine::fastest().combine(&mut [0; 65], &[1, 2], &[&[0; 65], &[0; 64]]);
+}
+
+#[test]
+#[should_panic(expected = "outputs differ in length")]
+fn outputs_of_different_lengths_are_refused() {
+    let (mut long, mut short) = ([0; 128], [0; 64]);
+    Engine::fastest().combine_rows(&mut [&mut long, &mut short], &[&[1], &[1]], &[&[0; 128]]);
+}
+
+#[test]
+#[should_panic(expected = "one coefficient a source")]
+fn a_missing_coefficient_is_refused() {
+    Engine::fastest().combine_rows(&mut [&mut [0; 64]], &[&[1]], &[&[0; 64], &[0; 64]]);
+}
+
 /// The whole product of lengths, alignments of source and output, and coefficients.
 #[test]
 #[ignore = "takes minutes; run with: cargo test --release -p ctcp-coding -- --ignored"]

@@ -3,15 +3,18 @@
 //! Two sources a step are merged by a three-input XOR: the products and a plain XOR compete for the
 //! same ports. Masked loads and stores treat every length alike.
 
+#![allow(clippy::needless_range_loop, reason = "one index runs over the registers of several arrays")]
 #![allow(unsafe_code, reason = "vector loads and stores, and calls into code for detected features")]
 
-use super::{Kernel, Mode, has_features};
+use super::task::{Mode, Sources, Task};
+use super::{Kernel, has_features, scalar};
 use crate::gf256::tables::MATRICES;
 use core::arch::x86_64::{
     __m512i, __mmask64, _mm512_gf2p8affine_epi64_epi8, _mm512_loadu_si512, _mm512_mask_storeu_epi8,
-    _mm512_maskz_loadu_epi8, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_storeu_si512,
+    _mm512_maskz_loadu_epi8, _mm512_set1_epi8, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_storeu_si512,
     _mm512_ternarylogic_epi64, _mm512_xor_si512,
 };
+use core::hint::black_box;
 
 /// Bytes in a register.
 const WIDTH: usize = 64;
@@ -39,93 +42,92 @@ impl Kernel for Avx512 {
     const OUTPUTS: usize = 4;
 
     #[inline]
-    fn sweep<const R: usize>(
-        self,
-        outs: &mut [&mut [u8]; R],
-        rows: &[&[u8]; R],
-        sources: &[&[u8]],
-        mode: Mode,
-    ) {
+    fn sweep<const R: usize>(self, task: Task<'_, '_, R>) {
         // SAFETY: `self` exists only if `detect` found the features.
-        unsafe { sweep(outs, rows, sources, mode) }
+        unsafe { sweep(task) }
+    }
+
+    fn sum(self, out: &mut [u8], sources: Sources<'_>) {
+        // SAFETY: `self` exists only if `detect` found the features.
+        unsafe { sum(out, sources) }
+    }
+
+    fn multiply_in_registers(self, outputs: usize, rounds: u64) -> u64 {
+        // SAFETY: `self` exists only if `detect` found the features.
+        unsafe {
+            match outputs {
+                1 => multiply_in_registers::<1, 12>(rounds),
+                _ => multiply_in_registers::<4, 3>(rounds),
+            }
+        }
     }
 }
 
 #[target_feature(enable = "gfni,avx512f,avx512bw")]
-fn sweep<const R: usize>(outs: &mut [&mut [u8]; R], rows: &[&[u8]; R], sources: &[&[u8]], mode: Mode) {
-    let length = outs[0].len();
-    // As many registers an output as the sums, one source and a coefficient leave room for.
+fn sweep<const R: usize>(mut task: Task<'_, '_, R>) {
+    // As many registers an output as the sums, a source and a coefficient leave room for. One output of a
+    // usual symbol fits as a whole (1344 bytes are 21 registers): so each source is read from end to end.
     let at = match R {
-        1 => tiles::<R, 6>(outs, rows, sources, 0, mode),
-        2 => tiles::<R, 4>(outs, rows, sources, 0, mode),
-        _ => tiles::<R, 3>(outs, rows, sources, 0, mode),
+        1 => tiles::<R, 21>(&mut task, 0),
+        2 | 3 => tiles::<R, 7>(&mut task, 0),
+        _ => 0,
     };
-    let at = tiles::<R, 2>(outs, rows, sources, at, mode);
-    let at = tiles::<R, 1>(outs, rows, sources, at, mode);
-    if at < length {
-        tail(outs, rows, sources, at, mode);
+    let at = tiles::<R, 3>(&mut task, at);
+    let at = tiles::<R, 1>(&mut task, at);
+    if at < task.length() {
+        tail(&mut task, at);
     }
 }
 
 /// Tiles of V registers an output from byte `at` on, as many as there are; returns where they end.
 #[inline]
 #[target_feature(enable = "gfni,avx512f,avx512bw")]
-fn tiles<const R: usize, const V: usize>(
-    outs: &mut [&mut [u8]; R],
-    rows: &[&[u8]; R],
-    sources: &[&[u8]],
-    mut at: usize,
-    mode: Mode,
-) -> usize {
-    while at + V * WIDTH <= outs[0].len() {
-        tile::<R, V>(outs, rows, sources, at, mode);
+fn tiles<const R: usize, const V: usize>(task: &mut Task<'_, '_, R>, mut at: usize) -> usize {
+    while at + V * WIDTH <= task.length() {
+        // SAFETY: the tile ends inside the outputs.
+        unsafe { tile::<R, V>(task, at) };
         at += V * WIDTH;
     }
     at
 }
 
+/// # Safety
+///
+/// `at + V * WIDTH` must not be beyond the task's length.
 #[inline]
 #[target_feature(enable = "gfni,avx512f,avx512bw")]
-fn tile<const R: usize, const V: usize>(
-    outs: &mut [&mut [u8]; R],
-    rows: &[&[u8]; R],
-    sources: &[&[u8]],
-    at: usize,
-    mode: Mode,
-) {
+unsafe fn tile<const R: usize, const V: usize>(task: &mut Task<'_, '_, R>, at: usize) {
+    let count = task.sources().count();
     let mut sums = [[_mm512_setzero_si512(); V]; R];
-    if mode == Mode::Add {
-        for (sum, out) in sums.iter_mut().zip(outs.iter()) {
-            *sum = load(out, at);
-        }
-    }
-    let mut j = 0;
-    while j + 2 <= sources.len() {
-        let (first, second) = (load::<V>(sources[j], at), load::<V>(sources[j + 1], at));
-        for (sum, row) in sums.iter_mut().zip(rows) {
-            let (a, b) = (matrix(row[j]), matrix(row[j + 1]));
-            for v in 0..V {
-                let product = _mm512_gf2p8affine_epi64_epi8::<0>(first[v], a);
-                let other = _mm512_gf2p8affine_epi64_epi8::<0>(second[v], b);
-                sum[v] = _mm512_ternarylogic_epi64::<XOR3>(sum[v], product, other);
+    // SAFETY: sources and outputs have at least the task's length, which the tile does not pass; the indexes
+    // are below the count of sources and R.
+    unsafe {
+        if task.mode() == Mode::Add {
+            for (r, sum) in sums.iter_mut().enumerate() {
+                *sum = load(task.out(r).add(at));
             }
         }
-        j += 2;
-    }
-    if j < sources.len() {
-        let last = load::<V>(sources[j], at);
-        for (sum, row) in sums.iter_mut().zip(rows) {
-            let a = matrix(row[j]);
-            for v in 0..V {
-                sum[v] = _mm512_xor_si512(sum[v], _mm512_gf2p8affine_epi64_epi8::<0>(last[v], a));
+        let mut j = 0;
+        while j + 2 <= count {
+            let first = load::<V>(task.sources().start(j).add(at));
+            let second = load::<V>(task.sources().start(j + 1).add(at));
+            for (r, sum) in sums.iter_mut().enumerate() {
+                let factors = [matrix(task.coefficient(r, j)), matrix(task.coefficient(r, j + 1))];
+                add_two_products(sum, [&first, &second], factors);
+            }
+            j += 2;
+        }
+        if j < count {
+            let last = load::<V>(task.sources().start(j).add(at));
+            for (r, sum) in sums.iter_mut().enumerate() {
+                let factor = matrix(task.coefficient(r, j));
+                for v in 0..V {
+                    sum[v] = _mm512_xor_si512(sum[v], times(last[v], factor));
+                }
             }
         }
-    }
-    for (out, sum) in outs.iter_mut().zip(&sums) {
-        let bytes = &mut out[at..at + V * WIDTH];
-        for (v, &vector) in sum.iter().enumerate() {
-            // SAFETY: `bytes` has V * WIDTH bytes and v is below V.
-            unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().add(v * WIDTH).cast(), vector) };
+        for (r, sum) in sums.iter().enumerate() {
+            store(task.out(r).add(at), sum);
         }
     }
 }
@@ -133,32 +135,88 @@ fn tile<const R: usize, const V: usize>(
 /// The last bytes, fewer than a register holds.
 #[inline]
 #[target_feature(enable = "gfni,avx512f,avx512bw")]
-fn tail<const R: usize>(
-    outs: &mut [&mut [u8]; R],
-    rows: &[&[u8]; R],
-    sources: &[&[u8]],
-    at: usize,
-    mode: Mode,
-) {
-    let rest = outs[0].len() - at;
-    let mask: __mmask64 = (1 << rest) - 1;
+fn tail<const R: usize>(task: &mut Task<'_, '_, R>, at: usize) {
+    let mask: __mmask64 = (1 << (task.length() - at)) - 1;
     let mut sums = [_mm512_setzero_si512(); R];
-    if mode == Mode::Add {
-        for (sum, out) in sums.iter_mut().zip(outs.iter()) {
-            *sum = load_masked(&out[at..at + rest], mask);
+    // SAFETY: the mask selects what is left of sources and outputs; the indexes are below the count of sources and R.
+    unsafe {
+        if task.mode() == Mode::Add {
+            for (r, sum) in sums.iter_mut().enumerate() {
+                *sum = _mm512_maskz_loadu_epi8(mask, task.out(r).add(at).cast());
+            }
+        }
+        for j in 0..task.sources().count() {
+            let vector = _mm512_maskz_loadu_epi8(mask, task.sources().start(j).add(at).cast());
+            for (r, sum) in sums.iter_mut().enumerate() {
+                *sum = _mm512_xor_si512(*sum, times(vector, matrix(task.coefficient(r, j))));
+            }
+        }
+        for (r, &sum) in sums.iter().enumerate() {
+            _mm512_mask_storeu_epi8(task.out(r).add(at).cast(), mask, sum);
         }
     }
-    for (j, source) in sources.iter().enumerate() {
-        let vector = load_masked(&source[at..at + rest], mask);
-        for (sum, row) in sums.iter_mut().zip(rows) {
-            *sum = _mm512_xor_si512(*sum, _mm512_gf2p8affine_epi64_epi8::<0>(vector, matrix(row[j])));
+}
+
+#[target_feature(enable = "gfni,avx512f,avx512bw")]
+fn sum(out: &mut [u8], sources: Sources<'_>) {
+    let at = sum_tiles::<21>(out, sources, 0);
+    let at = sum_tiles::<7>(out, sources, at);
+    let at = sum_tiles::<1>(out, sources, at);
+    scalar::sum_from(out, sources, at);
+}
+
+#[inline]
+#[target_feature(enable = "gfni,avx512f,avx512bw")]
+fn sum_tiles<const V: usize>(out: &mut [u8], sources: Sources<'_>, mut at: usize) -> usize {
+    while at + V * WIDTH <= out.len().min(sources.length()) {
+        let mut sum = [_mm512_setzero_si512(); V];
+        // SAFETY: the tile ends inside the output and inside every source.
+        unsafe {
+            for j in 0..sources.count() {
+                let vectors = load::<V>(sources.start(j).add(at));
+                for v in 0..V {
+                    sum[v] = _mm512_xor_si512(sum[v], vectors[v]);
+                }
+            }
+            store(out.as_mut_ptr().add(at), &sum);
+        }
+        at += V * WIDTH;
+    }
+    at
+}
+
+/// The arithmetic of tiles with R outputs of V registers, without their loads of sources.
+#[target_feature(enable = "gfni,avx512f,avx512bw")]
+fn multiply_in_registers<const R: usize, const V: usize>(rounds: u64) -> u64 {
+    let factors = black_box([[matrix(3), matrix(5)]; R]);
+    let mut sums = black_box([[_mm512_set1_epi8(1); V]; R]);
+    for _ in 0..rounds {
+        let sources = [sums[0], sums[R - 1]];
+        for r in 0..R {
+            add_two_products(&mut sums[r], sources.each_ref(), factors[r]);
         }
     }
-    for (out, &sum) in outs.iter_mut().zip(&sums) {
-        let bytes = &mut out[at..at + rest];
-        // SAFETY: the mask selects the first `rest` bytes, which `bytes` has.
-        unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), mask, sum) };
+    black_box(sums);
+    rounds * (2 * R * V * WIDTH) as u64
+}
+
+#[inline]
+#[target_feature(enable = "gfni,avx512f,avx512bw")]
+fn add_two_products<const V: usize>(
+    sum: &mut [__m512i; V],
+    sources: [&[__m512i; V]; 2],
+    factors: [__m512i; 2],
+) {
+    for v in 0..V {
+        let products = [times(sources[0][v], factors[0]), times(sources[1][v], factors[1])];
+        sum[v] = _mm512_ternarylogic_epi64::<XOR3>(sum[v], products[0], products[1]);
     }
+}
+
+#[inline]
+#[target_feature(enable = "gfni,avx512f,avx512bw")]
+fn times(vector: __m512i, matrix: __m512i) -> __m512i {
+    _mm512_gf2p8affine_epi64_epi8::<0>(vector, matrix)
 }
 
 #[inline]
@@ -167,23 +225,28 @@ fn matrix(coefficient: u8) -> __m512i {
     _mm512_set1_epi64(MATRICES[usize::from(coefficient)].cast_signed())
 }
 
+/// # Safety
+///
+/// `V * WIDTH` bytes must be readable at `bytes`.
 #[inline]
 #[target_feature(enable = "gfni,avx512f,avx512bw")]
-fn load<const V: usize>(bytes: &[u8], at: usize) -> [__m512i; V] {
-    let bytes = &bytes[at..at + V * WIDTH];
+unsafe fn load<const V: usize>(bytes: *const u8) -> [__m512i; V] {
     let mut vectors = [_mm512_setzero_si512(); V];
     for (v, vector) in vectors.iter_mut().enumerate() {
-        // SAFETY: `bytes` has V * WIDTH bytes and v is below V.
-        *vector = unsafe { _mm512_loadu_si512(bytes.as_ptr().add(v * WIDTH).cast()) };
+        // SAFETY: v is below V, and the caller's condition.
+        *vector = unsafe { _mm512_loadu_si512(bytes.add(v * WIDTH).cast()) };
     }
     vectors
 }
 
-/// Loads `bytes`, as many as the mask has ones.
+/// # Safety
+///
+/// `V * WIDTH` bytes must be writable at `bytes`.
 #[inline]
 #[target_feature(enable = "gfni,avx512f,avx512bw")]
-fn load_masked(bytes: &[u8], mask: __mmask64) -> __m512i {
-    debug_assert!(bytes.len() == mask.count_ones() as usize, "the mask covers the bytes");
-    // SAFETY: bytes outside the mask are not read, and the caller's mask covers `bytes` alone.
-    unsafe { _mm512_maskz_loadu_epi8(mask, bytes.as_ptr().cast()) }
+unsafe fn store<const V: usize>(bytes: *mut u8, vectors: &[__m512i; V]) {
+    for (v, &vector) in vectors.iter().enumerate() {
+        // SAFETY: v is below V, and the caller's condition.
+        unsafe { _mm512_storeu_si512(bytes.add(v * WIDTH).cast(), vector) };
+    }
 }

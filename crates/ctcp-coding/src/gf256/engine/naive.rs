@@ -1,6 +1,7 @@
 //! The oracle: every product bit by bit from the definition of the field. Slow on purpose.
 
-use super::{Kernel, Mode};
+use super::Kernel;
+use super::task::{Mode, Sources, Task};
 use crate::gf256::element::mul_by_definition;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,20 +10,21 @@ pub(super) struct Naive;
 impl Kernel for Naive {
     const OUTPUTS: usize = 1;
 
-    fn sweep<const R: usize>(
-        self,
-        outs: &mut [&mut [u8]; R],
-        rows: &[&[u8]; R],
-        sources: &[&[u8]],
-        mode: Mode,
-    ) {
-        for (out, row) in outs.iter_mut().zip(rows) {
+    fn sweep<const R: usize>(self, mut task: Task<'_, '_, R>) {
+        let (sources, mode) = (task.sources(), task.mode());
+        for (out, row) in task.outputs() {
             for (position, byte) in out.iter_mut().enumerate() {
-                let sum = row.iter().zip(sources).fold(0, |sum, (&coefficient, source)| {
+                let sum = row.iter().zip(sources.iter()).fold(0, |sum, (&coefficient, source)| {
                     sum ^ mul_by_definition(coefficient, source[position])
                 });
                 *byte = if mode == Mode::Add { *byte ^ sum } else { sum };
             }
+        }
+    }
+
+    fn sum(self, out: &mut [u8], sources: Sources<'_>) {
+        for (position, byte) in out.iter_mut().enumerate() {
+            *byte = sources.iter().fold(0, |sum, source| sum ^ source[position]);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Portable kernel: one 256-byte table of products a coefficient.
 
-use super::{Kernel, Mode};
+use super::Kernel;
+use super::task::{Mode, Sources, Task};
 use crate::gf256::tables::PRODUCTS;
 
 /// Bytes of output kept hot in the first-level cache while the sources pass.
@@ -12,32 +13,37 @@ pub(super) struct Scalar;
 impl Kernel for Scalar {
     const OUTPUTS: usize = 1;
 
-    fn sweep<const R: usize>(
-        self,
-        outs: &mut [&mut [u8]; R],
-        rows: &[&[u8]; R],
-        sources: &[&[u8]],
-        mode: Mode,
-    ) {
-        for (out, row) in outs.iter_mut().zip(rows) {
-            combine_slice(out, row, sources, mode);
+    fn sweep<const R: usize>(self, task: Task<'_, '_, R>) {
+        sweep(task);
+    }
+
+    fn sum(self, out: &mut [u8], sources: Sources<'_>) {
+        sum_from(out, sources, 0);
+    }
+}
+
+/// Also what the vector engines do with outputs shorter than a register.
+pub(super) fn sweep<const R: usize>(mut task: Task<'_, '_, R>) {
+    let (sources, mode) = (task.sources(), task.mode());
+    for (out, row) in task.outputs() {
+        for (number, tile) in out.chunks_mut(TILE).enumerate() {
+            if mode == Mode::Assign {
+                tile.fill(0);
+            }
+            for (&coefficient, source) in row.iter().zip(sources.iter()) {
+                mul_add(tile, coefficient, &source[number * TILE..]);
+            }
         }
     }
 }
 
-/// One output; also what the vector engines do with outputs shorter than a register.
-pub(super) fn combine_slice(out: &mut [u8], row: &[u8], sources: &[&[u8]], mode: Mode) {
-    let mut at = 0;
-    while at < out.len() {
-        let end = out.len().min(at + TILE);
-        let tile = &mut out[at..end];
-        if mode == Mode::Assign {
-            tile.fill(0);
+/// The sum of the sources from byte `at` on; also what the vector engines do with the last bytes.
+pub(super) fn sum_from(out: &mut [u8], sources: Sources<'_>, at: usize) {
+    for (number, tile) in out[at..].chunks_mut(TILE).enumerate() {
+        tile.fill(0);
+        for source in sources.iter() {
+            mul_add(tile, 1, &source[at + number * TILE..]);
         }
-        for (&coefficient, source) in row.iter().zip(sources) {
-            mul_add(tile, coefficient, &source[at..end]);
-        }
-        at = end;
     }
 }
 

@@ -26,6 +26,8 @@ impl Kind {
         match self {
             Self::Naive(_) => 1,
             Self::Scalar(_) => 2,
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(_) => 7,
             #[cfg(target_arch = "x86_64")]
             Self::Ssse3(_) => 3,
             #[cfg(target_arch = "x86_64")]
@@ -48,6 +50,8 @@ impl Kind {
             Some(match code {
                 1 => Self::Naive(super::naive::Naive),
                 2 => Self::Scalar(super::scalar::Scalar),
+                #[cfg(target_arch = "aarch64")]
+                7 => Self::Neon(super::neon::Neon::assume_detected()),
                 #[cfg(target_arch = "x86_64")]
                 3 => Self::Ssse3(Ssse3::assume_detected()),
                 #[cfg(target_arch = "x86_64")]

@@ -1,13 +1,16 @@
 //! SSSE3: a byte is multiplied as two halves of four bits, each by a table look-up with a byte shuffle.
 
+#![allow(clippy::needless_range_loop, reason = "one index runs over the registers of several arrays")]
 #![allow(unsafe_code, reason = "vector loads and stores, and calls into code for detected features")]
 
-use super::{Kernel, Mode, has_features, scalar};
+use super::task::{Mode, Sources, Task};
+use super::{Kernel, has_features, scalar};
 use crate::gf256::tables::NIBBLES;
 use core::arch::x86_64::{
     __m128i, _mm_and_si128, _mm_andnot_si128, _mm_loadu_si128, _mm_set1_epi8, _mm_setzero_si128,
     _mm_shuffle_epi8, _mm_srli_epi64, _mm_storeu_si128, _mm_xor_si128,
 };
+use core::hint::black_box;
 
 /// Bytes in a register.
 const WIDTH: usize = 16;
@@ -33,83 +36,82 @@ impl Kernel for Ssse3 {
     const OUTPUTS: usize = 4;
 
     #[inline]
-    fn sweep<const R: usize>(
-        self,
-        outs: &mut [&mut [u8]; R],
-        rows: &[&[u8]; R],
-        sources: &[&[u8]],
-        mode: Mode,
-    ) {
+    fn sweep<const R: usize>(self, task: Task<'_, '_, R>) {
         // SAFETY: `self` exists only if `detect` found the features.
-        unsafe { sweep(outs, rows, sources, mode) }
+        unsafe { sweep(task) }
+    }
+
+    fn sum(self, out: &mut [u8], sources: Sources<'_>) {
+        // SAFETY: `self` exists only if `detect` found the features.
+        unsafe { sum(out, sources) }
+    }
+
+    fn multiply_in_registers(self, outputs: usize, rounds: u64) -> u64 {
+        // SAFETY: `self` exists only if `detect` found the features.
+        unsafe {
+            match outputs {
+                1 => multiply_in_registers::<1, 6>(rounds),
+                _ => multiply_in_registers::<4, 2>(rounds),
+            }
+        }
     }
 }
 
 #[target_feature(enable = "ssse3")]
-fn sweep<const R: usize>(outs: &mut [&mut [u8]; R], rows: &[&[u8]; R], sources: &[&[u8]], mode: Mode) {
-    let length = outs[0].len();
-    if length < WIDTH {
-        for (out, row) in outs.iter_mut().zip(rows) {
-            scalar::combine_slice(out, row, sources, mode);
-        }
+fn sweep<const R: usize>(mut task: Task<'_, '_, R>) {
+    if task.length() < WIDTH {
+        scalar::sweep(task);
         return;
     }
     // As many registers an output as the sums, one source and a coefficient leave room for.
     let at = match R {
-        1 => tiles::<R, 4>(outs, rows, sources, 0, mode),
-        2 => tiles::<R, 3>(outs, rows, sources, 0, mode),
-        _ => tiles::<R, 2>(outs, rows, sources, 0, mode),
+        1 => tiles::<R, 4>(&mut task, 0),
+        2 => tiles::<R, 3>(&mut task, 0),
+        _ => 0,
     };
-    let at = tiles::<R, 2>(outs, rows, sources, at, mode);
-    let at = tiles::<R, 1>(outs, rows, sources, at, mode);
-    if at < length {
-        tail(outs, rows, sources, at, mode);
+    let at = tiles::<R, 2>(&mut task, at);
+    let at = tiles::<R, 1>(&mut task, at);
+    if at < task.length() {
+        tail(&mut task, at);
     }
 }
 
 /// Tiles of V registers an output from byte `at` on, as many as there are; returns where they end.
 #[inline]
 #[target_feature(enable = "ssse3")]
-fn tiles<const R: usize, const V: usize>(
-    outs: &mut [&mut [u8]; R],
-    rows: &[&[u8]; R],
-    sources: &[&[u8]],
-    mut at: usize,
-    mode: Mode,
-) -> usize {
-    while at + V * WIDTH <= outs[0].len() {
-        tile::<R, V>(outs, rows, sources, at, mode);
+fn tiles<const R: usize, const V: usize>(task: &mut Task<'_, '_, R>, mut at: usize) -> usize {
+    while at + V * WIDTH <= task.length() {
+        // SAFETY: the tile ends inside the outputs.
+        unsafe { tile::<R, V>(task, at) };
         at += V * WIDTH;
     }
     at
 }
 
+/// # Safety
+///
+/// `at + V * WIDTH` must not be beyond the task's length.
 #[inline]
 #[target_feature(enable = "ssse3")]
-fn tile<const R: usize, const V: usize>(
-    outs: &mut [&mut [u8]; R],
-    rows: &[&[u8]; R],
-    sources: &[&[u8]],
-    at: usize,
-    mode: Mode,
-) {
+unsafe fn tile<const R: usize, const V: usize>(task: &mut Task<'_, '_, R>, at: usize) {
     let mut sums = [[_mm_setzero_si128(); V]; R];
-    if mode == Mode::Add {
-        for (sum, out) in sums.iter_mut().zip(outs.iter()) {
-            *sum = load(out, at);
-        }
-    }
-    for (j, source) in sources.iter().enumerate() {
-        let vectors = load::<V>(source, at);
-        for (sum, row) in sums.iter_mut().zip(rows) {
-            let factor = Factor::new(row[j]);
-            for v in 0..V {
-                sum[v] = _mm_xor_si128(sum[v], factor.times(vectors[v]));
+    // SAFETY: sources and outputs have at least the task's length, which the tile does not pass; the indexes
+    // are below the count of sources and R.
+    unsafe {
+        if task.mode() == Mode::Add {
+            for (r, sum) in sums.iter_mut().enumerate() {
+                *sum = load(task.out(r).add(at));
             }
         }
-    }
-    for (out, sum) in outs.iter_mut().zip(&sums) {
-        store(out, at, sum);
+        for j in 0..task.sources().count() {
+            let source = split(load::<V>(task.sources().start(j).add(at)));
+            for (r, sum) in sums.iter_mut().enumerate() {
+                add_product(sum, &source, Factor::new(task.coefficient(r, j)));
+            }
+        }
+        for (r, sum) in sums.iter().enumerate() {
+            store(task.out(r).add(at), sum);
+        }
     }
 }
 
@@ -117,13 +119,7 @@ fn tile<const R: usize, const V: usize>(
 /// what is already done masked out of the sources.
 #[inline]
 #[target_feature(enable = "ssse3")]
-fn tail<const R: usize>(
-    outs: &mut [&mut [u8]; R],
-    rows: &[&[u8]; R],
-    sources: &[&[u8]],
-    done: usize,
-    mode: Mode,
-) {
+fn tail<const R: usize>(task: &mut Task<'_, '_, R>, done: usize) {
     /// A register loaded from position p is zero in its first `WIDTH - p` bytes and ones after them.
     static MASKS: [u8; 2 * WIDTH] = {
         let mut masks = [0; 2 * WIDTH];
@@ -134,23 +130,69 @@ fn tail<const R: usize>(
         }
         masks
     };
-    let at = outs[0].len() - WIDTH;
-    let [mask] = load(&MASKS, WIDTH - (done - at));
-    let mut sums = [_mm_setzero_si128(); R];
-    for (sum, out) in sums.iter_mut().zip(outs.iter()) {
-        let [old] = load(out, at);
-        *sum = if mode == Mode::Add { old } else { _mm_andnot_si128(mask, old) };
-    }
-    for (j, source) in sources.iter().enumerate() {
-        let [vector] = load(source, at);
-        let vector = _mm_and_si128(vector, mask);
-        for (sum, row) in sums.iter_mut().zip(rows) {
-            *sum = _mm_xor_si128(*sum, Factor::new(row[j]).times(vector));
+    let at = task.length() - WIDTH;
+    let mut sums = [[_mm_setzero_si128()]; R];
+    // SAFETY: the task is at least a register long, so the last one lies inside sources and outputs; less than a
+    // register is left to do, so the mask lies inside the table; the indexes are below the count of sources and R.
+    unsafe {
+        let [mask] = load(MASKS.as_ptr().add(WIDTH - (done - at)));
+        for (r, sum) in sums.iter_mut().enumerate() {
+            let [old] = load(task.out(r).add(at));
+            *sum = [if task.mode() == Mode::Add { old } else { _mm_andnot_si128(mask, old) }];
+        }
+        for j in 0..task.sources().count() {
+            let [source] = load(task.sources().start(j).add(at));
+            let source = split([_mm_and_si128(source, mask)]);
+            for (r, sum) in sums.iter_mut().enumerate() {
+                add_product(sum, &source, Factor::new(task.coefficient(r, j)));
+            }
+        }
+        for (r, sum) in sums.iter().enumerate() {
+            store(task.out(r).add(at), sum);
         }
     }
-    for (out, &sum) in outs.iter_mut().zip(&sums) {
-        store(out, at, &[sum]);
+}
+
+#[target_feature(enable = "ssse3")]
+fn sum(out: &mut [u8], sources: Sources<'_>) {
+    let at = sum_tiles::<14>(out, sources, 0);
+    let at = sum_tiles::<1>(out, sources, at);
+    scalar::sum_from(out, sources, at);
+}
+
+#[inline]
+#[target_feature(enable = "ssse3")]
+fn sum_tiles<const V: usize>(out: &mut [u8], sources: Sources<'_>, mut at: usize) -> usize {
+    while at + V * WIDTH <= out.len().min(sources.length()) {
+        let mut sum = [_mm_setzero_si128(); V];
+        // SAFETY: the tile ends inside the output and inside every source.
+        unsafe {
+            for j in 0..sources.count() {
+                let vectors = load::<V>(sources.start(j).add(at));
+                for v in 0..V {
+                    sum[v] = _mm_xor_si128(sum[v], vectors[v]);
+                }
+            }
+            store(out.as_mut_ptr().add(at), &sum);
+        }
+        at += V * WIDTH;
     }
+    at
+}
+
+/// The arithmetic of tiles with R outputs of V registers, without their loads of sources.
+#[target_feature(enable = "ssse3")]
+fn multiply_in_registers<const R: usize, const V: usize>(rounds: u64) -> u64 {
+    let factors = black_box([Factor::new(3); R]);
+    let mut sums = black_box([[_mm_set1_epi8(1); V]; R]);
+    for _ in 0..rounds {
+        let source = split(sums[0]);
+        for r in 0..R {
+            add_product(&mut sums[r], &source, factors[r]);
+        }
+    }
+    black_box(sums);
+    rounds * (R * V * WIDTH) as u64
 }
 
 /// A coefficient as its products with all low and all high halves of a byte.
@@ -171,35 +213,58 @@ impl Factor {
         };
         Self { low, high }
     }
+}
 
-    #[inline]
-    #[target_feature(enable = "ssse3")]
-    fn times(self, vector: __m128i) -> __m128i {
-        let half = _mm_set1_epi8(0x0F);
-        let low = _mm_and_si128(vector, half);
-        let high = _mm_and_si128(_mm_srli_epi64::<4>(vector), half);
-        _mm_xor_si128(_mm_shuffle_epi8(self.low, low), _mm_shuffle_epi8(self.high, high))
-    }
+/// The low and the high halves of the bytes of V registers.
+struct Halves<const V: usize> {
+    low: [__m128i; V],
+    high: [__m128i; V],
 }
 
 #[inline]
 #[target_feature(enable = "ssse3")]
-fn load<const V: usize>(bytes: &[u8], at: usize) -> [__m128i; V] {
-    let bytes = &bytes[at..at + V * WIDTH];
+fn split<const V: usize>(vectors: [__m128i; V]) -> Halves<V> {
+    let mask = _mm_set1_epi8(0x0F);
+    let mut halves = Halves { low: vectors, high: vectors };
+    for v in 0..V {
+        halves.low[v] = _mm_and_si128(vectors[v], mask);
+        halves.high[v] = _mm_and_si128(_mm_srli_epi64::<4>(vectors[v]), mask);
+    }
+    halves
+}
+
+#[inline]
+#[target_feature(enable = "ssse3")]
+fn add_product<const V: usize>(sum: &mut [__m128i; V], source: &Halves<V>, factor: Factor) {
+    for v in 0..V {
+        let low = _mm_shuffle_epi8(factor.low, source.low[v]);
+        let high = _mm_shuffle_epi8(factor.high, source.high[v]);
+        sum[v] = _mm_xor_si128(_mm_xor_si128(sum[v], low), high);
+    }
+}
+
+/// # Safety
+///
+/// `V * WIDTH` bytes must be readable at `bytes`.
+#[inline]
+#[target_feature(enable = "ssse3")]
+unsafe fn load<const V: usize>(bytes: *const u8) -> [__m128i; V] {
     let mut vectors = [_mm_setzero_si128(); V];
     for (v, vector) in vectors.iter_mut().enumerate() {
-        // SAFETY: `bytes` has V * WIDTH bytes and v is below V.
-        *vector = unsafe { _mm_loadu_si128(bytes.as_ptr().add(v * WIDTH).cast()) };
+        // SAFETY: v is below V, and the caller's condition.
+        *vector = unsafe { _mm_loadu_si128(bytes.add(v * WIDTH).cast()) };
     }
     vectors
 }
 
+/// # Safety
+///
+/// `V * WIDTH` bytes must be writable at `bytes`.
 #[inline]
 #[target_feature(enable = "ssse3")]
-fn store<const V: usize>(bytes: &mut [u8], at: usize, vectors: &[__m128i; V]) {
-    let bytes = &mut bytes[at..at + V * WIDTH];
+unsafe fn store<const V: usize>(bytes: *mut u8, vectors: &[__m128i; V]) {
     for (v, &vector) in vectors.iter().enumerate() {
-        // SAFETY: `bytes` has V * WIDTH bytes and v is below V.
-        unsafe { _mm_storeu_si128(bytes.as_mut_ptr().add(v * WIDTH).cast(), vector) };
+        // SAFETY: v is below V, and the caller's condition.
+        unsafe { _mm_storeu_si128(bytes.add(v * WIDTH).cast(), vector) };
     }
 }

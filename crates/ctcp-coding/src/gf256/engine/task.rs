@@ -1,0 +1,123 @@
+//! What a kernel works on, with all lengths checked once, so that its loops need no checks.
+//!
+//! Invariant: all outputs have one length, every source has at least that length, and every row has one
+//! coefficient a source. The fields are private to this file: nothing else can break it.
+
+#![allow(unsafe_code, reason = "loads whose bounds were checked when the value was made")]
+
+/// Whether a sweep replaces its outputs or adds to them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Assign,
+    Add,
+}
+
+/// Slices that have at least `length` bytes each.
+#[derive(Clone, Copy)]
+pub(super) struct Sources<'s> {
+    slices: &'s [&'s [u8]],
+    length: usize,
+}
+
+impl<'s> Sources<'s> {
+    /// # Panics
+    ///
+    /// If a slice is shorter than `length`.
+    #[inline]
+    pub(super) fn new(slices: &'s [&'s [u8]], length: usize) -> Self {
+        assert!(slices.iter().all(|slice| slice.len() >= length), "a source is shorter than the output");
+        Self { slices, length }
+    }
+
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.slices.len()
+    }
+
+    /// What every slice has at least.
+    #[inline]
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The slices, cut to the common length.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'s [u8]> {
+        self.slices.iter().map(|slice| &slice[..self.length])
+    }
+
+    /// The beginning of slice `j`, from which [`Sources::length`] bytes may be read.
+    ///
+    /// # Safety
+    ///
+    /// `j` must be below [`Sources::count`].
+    #[inline]
+    pub(super) unsafe fn start(&self, j: usize) -> *const u8 {
+        debug_assert!(j < self.slices.len(), "no such source");
+        // SAFETY: the caller's condition.
+        unsafe { self.slices.get_unchecked(j).as_ptr() }
+    }
+}
+
+/// `outs[r] (^)= sum_j rows[r][j] * sources[j]`.
+pub(super) struct Task<'t, 's, const R: usize> {
+    outs: [&'t mut [u8]; R],
+    rows: [&'t [u8]; R],
+    sources: Sources<'s>,
+    mode: Mode,
+}
+
+impl<'t, 's, const R: usize> Task<'t, 's, R> {
+    /// # Panics
+    ///
+    /// If an output is not as long as [`Sources::length`], or a row has not one coefficient a source.
+    #[inline]
+    pub(super) fn new(
+        outs: [&'t mut [u8]; R],
+        rows: [&'t [u8]; R],
+        sources: Sources<'s>,
+        mode: Mode,
+    ) -> Self {
+        assert!(outs.iter().all(|out| out.len() == sources.length), "outputs differ in length");
+        assert!(rows.iter().all(|row| row.len() == sources.count()), "one coefficient a source");
+        Self { outs, rows, sources, mode }
+    }
+
+    #[inline]
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    #[inline]
+    pub(super) fn sources(&self) -> Sources<'s> {
+        self.sources
+    }
+
+    /// Bytes of each output.
+    #[inline]
+    pub(super) fn length(&self) -> usize {
+        self.sources.length
+    }
+
+    /// Each output with its row of coefficients.
+    pub(super) fn outputs(&mut self) -> impl Iterator<Item = (&mut [u8], &'t [u8])> {
+        self.outs.iter_mut().map(|out| &mut **out).zip(self.rows)
+    }
+
+    /// How often source `j` enters output `r`.
+    ///
+    /// # Safety
+    ///
+    /// `r` must be below `R` and `j` below the count of sources.
+    #[inline]
+    pub(super) unsafe fn coefficient(&self, r: usize, j: usize) -> u8 {
+        debug_assert!(r < R && j < self.rows[r].len(), "no such coefficient");
+        // SAFETY: the caller's condition, and every row has one coefficient a source.
+        unsafe { *self.rows.get_unchecked(r).get_unchecked(j) }
+    }
+
+    /// The beginning of output `r`, where [`Task::length`] bytes may be read and written.
+    #[inline]
+    pub(super) fn out(&mut self, r: usize) -> *mut u8 {
+        self.outs[r].as_mut_ptr()
+    }
+}
