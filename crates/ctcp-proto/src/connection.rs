@@ -24,6 +24,8 @@
 mod acknowledged;
 mod close;
 mod contents;
+#[cfg(test)]
+mod forge;
 mod handshaking;
 mod migration;
 mod negotiation;

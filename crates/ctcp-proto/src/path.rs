@@ -1,5 +1,4 @@
 //! What belongs to one path beside its packets: whether its address is real, and how large its datagrams may be.
-#![allow(dead_code, reason = "the connection that joins these policies grows on top of them")]
 
 pub(crate) mod mtu;
 mod state;

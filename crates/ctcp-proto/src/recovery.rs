@@ -10,7 +10,6 @@
 //!                -> detect_losses (loss thresholds) -> loss average, congestion, owed degrees of freedom
 //!   timer  loss time | probe time-out | retransmission time-out
 //! ```
-#![allow(dead_code, reason = "the connection that joins these policies grows on top of them")]
 
 pub(crate) mod delivery_rate;
 pub(crate) mod loss;

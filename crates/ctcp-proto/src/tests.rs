@@ -3,5 +3,6 @@
 mod bulk;
 mod damage;
 mod handshake;
+mod hostile;
 mod pair;
 mod smaller_mtu;

@@ -100,6 +100,7 @@ impl ReceivedNumbers {
     }
 
     /// Whether `number` is remembered as received.
+    #[cfg(test)]
     pub(crate) fn contains(&self, number: u64) -> bool {
         let above = self.ranges.partition_point(|range| range.1 < number);
         self.ranges.get(above).is_some_and(|range| range.0 <= number)

@@ -159,9 +159,9 @@ impl AckScheduler {
         self.received.descending()
     }
 
-    /// The ECN marks so far.
-    pub(crate) fn ecn_counts(&self) -> EcnCounts {
-        self.ecn
+    /// The ECN marks so far, if there was any.
+    pub(crate) fn ecn_counts(&self) -> Option<EcnCounts> {
+        (self.ecn != EcnCounts::default()).then_some(self.ecn)
     }
 }
 

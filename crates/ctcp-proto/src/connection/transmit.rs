@@ -105,6 +105,7 @@ impl Established {
                 contents,
             },
         );
+        self.path.skip_number_sometimes(&mut self.prng);
         self.counts.datagrams_sent += 1;
         self.counts.bytes_sent += size as u64;
         self.timers.on_sent(now, ack_eliciting);
@@ -237,7 +238,7 @@ impl Established {
             known_end: report.known_end,
             intervals: report.intervals,
             reported_end: report.reported_end,
-            ecn: None,
+            ecn: acks.ecn_counts(),
         };
         // A side that only receives would repeat its ranges for ever: now and then it asks for a confirmation.
         if acks.wants_confirmation(now) {

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use ctcp_base::Instant;
+use ctcp_base::{Instant, Prng};
 
 use super::mtu::{BASE, MtuDiscovery};
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
@@ -23,6 +23,13 @@ use crate::recovery::timeout::{GAMMA, ProbeTimeout, RetransmissionTimeout};
 /// to count as too big.
 const LARGE_PROBES: u32 = crate::path::mtu::PROBES_MAX;
 
+/// Within so many packets the first number is left out, in the middle of slow start, where a lie would pay most.
+const SKIP_FIRST: u64 = 128;
+
+/// The least distance of numbers left out, and by how much it varies: a gap costs each ACK two bytes until it is old.
+const SKIP_MIN: u64 = 256;
+const SKIP_RANGE: u64 = 1024;
+
 /// One way to the peer. Its addresses may change; its identity and packet numbers stay.
 pub(crate) struct Path {
     pub(crate) id: PathId,
@@ -40,6 +47,8 @@ pub(crate) struct Path {
     pub(crate) acks: AckScheduler,
     pub(crate) replay: ReplayWindow,
     pub(crate) mtu: MtuDiscovery,
+    /// The next packet number to leave out.
+    skips: Option<PacketNumber>,
     /// The first packet number that went to the present address. What becomes of older ones says nothing of this way.
     first_number: PacketNumber,
     /// The window had room, but there was nothing to send.
@@ -70,6 +79,7 @@ impl Path {
             delivery: DeliveryRate::new(now),
             acks: AckScheduler::new(MAX_ACK_DELAY, profile.acknowledges_every_packet()),
             replay: ReplayWindow::new(),
+            skips: None,
             first_number: PacketNumber(0),
             is_app_limited: true,
             acked_scratch: Vec::new(),
@@ -134,6 +144,16 @@ impl Path {
         // The first window is spread over the round trip that the handshake measured.
         if !self.pacer.has_rate() && self.rtt.has_sample() {
             self.pacer.set_rate(now, self.controller.pacing_rate());
+        }
+    }
+
+    /// Leaves out a packet number now and then, where `prng` says: a peer that acknowledges it lies.
+    pub(crate) fn skip_number_sometimes(&mut self, prng: &mut Prng) {
+        let next = self.sent.next_number();
+        let skips = *self.skips.get_or_insert_with(|| PacketNumber(next.0 + prng.below(SKIP_FIRST)));
+        if next >= skips {
+            self.sent.skip_number();
+            self.skips = Some(PacketNumber(next.0 + SKIP_MIN + prng.below(SKIP_RANGE)));
         }
     }
 

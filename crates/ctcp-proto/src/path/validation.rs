@@ -51,11 +51,6 @@ impl PathValidation {
         Self { state: State::Unvalidated, received: 0, sent: 0 }
     }
 
-    /// An address that a handshake proved.
-    pub(crate) fn validated() -> Self {
-        Self { state: State::Validated, received: 0, sent: 0 }
-    }
-
     /// A datagram of `bytes` came from the address.
     pub(crate) fn on_received(&mut self, bytes: u64) {
         self.received = self.received.saturating_add(bytes);
@@ -78,6 +73,7 @@ impl PathValidation {
     }
 
     /// Whether the peer did not answer in time.
+    #[cfg(test)]
     pub(crate) fn has_failed(&self) -> bool {
         self.state == State::Failed
     }
@@ -134,11 +130,6 @@ impl PathValidation {
         }
         *deadline = None;
         false
-    }
-
-    /// Asks again from the beginning, keeping the budget (an address that fell silent and came back).
-    pub(crate) fn restart(&mut self) {
-        self.state = State::Unvalidated;
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) struct DeliverySnapshot {
 
 impl DeliverySnapshot {
     /// A snapshot of a path that delivered nothing yet.
+    #[cfg(test)]
     pub(crate) fn empty(now: Instant) -> Self {
         Self { delivered: 0, delivered_time: now, first_sent_time: now, is_app_limited: false }
     }
@@ -145,18 +146,9 @@ impl DeliveryRate {
     }
 
     /// Whether packets sent now are limited by the application.
+    #[cfg(test)]
     pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()
-    }
-
-    /// Bytes delivered since the beginning.
-    pub(crate) fn delivered(&self) -> u64 {
-        self.delivered
-    }
-
-    /// Round trips since the beginning.
-    pub(crate) fn round(&self) -> u64 {
-        self.round
     }
 }
 

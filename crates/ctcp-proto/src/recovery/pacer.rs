@@ -57,6 +57,7 @@ impl Pacer {
     }
 
     /// Whether `size` bytes may leave now.
+    #[cfg(test)]
     pub(crate) fn can_send(&self, now: Instant, size: u64) -> bool {
         self.next_time(now, size).is_none()
     }

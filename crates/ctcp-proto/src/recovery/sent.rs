@@ -196,6 +196,11 @@ impl<C> SentPackets<C> {
         self.slots.push_back(Slot::Outstanding(packet));
     }
 
+    /// Leaves out the next number (RFC 9000 section 21.4): who acknowledges it acknowledges what never was.
+    pub(crate) fn skip_number(&mut self) {
+        self.slots.push_back(Slot::Skipped);
+    }
+
     /// Forgets the oldest packets that ask for no ACK, when there are many: a side that only acknowledges may
     /// never hear of them. One that does ask gives way when the slots behind it are many and mostly unasked.
     fn forget_unasked(&mut self) {
@@ -379,11 +384,6 @@ impl<C> SentPackets<C> {
     /// When the next packet was sent that [`Self::poll_expired`] will report.
     pub(crate) fn next_to_expire(&self) -> Option<Instant> {
         self.outstanding(self.next_outstanding(self.expired_until)).map(|packet| packet.time)
-    }
-
-    /// The oldest packet whose fate is unknown (`seqno_una` of the paper).
-    pub(crate) fn oldest_unacked(&self) -> Option<&SentPacket<C>> {
-        self.outstanding(self.next_outstanding(self.first_outstanding))
     }
 
     /// The largest number acknowledged.

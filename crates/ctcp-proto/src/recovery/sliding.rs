@@ -62,11 +62,6 @@ impl SlidingMinimum {
         let fresh = self.entries.iter().find(|entry| entry.position >= oldest);
         fresh.or(self.entries.back()).map(|entry| entry.value)
     }
-
-    /// Forgets everything.
-    pub(crate) fn clear(&mut self) {
-        self.entries.clear();
-    }
 }
 
 /// The maximum over a sliding window: a [`SlidingMinimum`] upside down.
@@ -87,11 +82,6 @@ impl SlidingMaximum {
     /// The largest value of the window that ends at `position`; `None` before the first.
     pub(crate) fn maximum(&self, position: u64) -> Option<u64> {
         self.0.minimum(position).map(|value| u64::MAX - value)
-    }
-
-    /// Forgets everything.
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
     }
 }
 

@@ -56,7 +56,7 @@ fn a_congestion_mark_does_not_wait() {
     let mut acks = scheduler();
     acks.on_packet(at(0), 0, true, Some(Ecn::Ce));
     assert!(acks.is_due(at(0)));
-    assert_eq!(acks.ecn_counts(), EcnCounts { ce: 1, ..EcnCounts::default() });
+    assert_eq!(acks.ecn_counts(), Some(EcnCounts { ce: 1, ..EcnCounts::default() }));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_duplicate_is_not_counted() {
     let mut acks = scheduler();
     assert!(acks.on_packet(at(0), 0, true, Some(Ecn::Ect0)));
     assert!(!acks.on_packet(at(1), 0, true, Some(Ecn::Ect0)));
-    assert_eq!(acks.ecn_counts().ect0, 1);
+    assert_eq!(acks.ecn_counts().map(|counts| counts.ect0), Some(1));
     assert!(!acks.is_due(at(1)));
 }
 

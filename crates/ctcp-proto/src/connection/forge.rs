@@ -1,0 +1,22 @@
+//! Packets that an honest connection would not send, under its keys: for tests of what a hostile peer can do.
+
+use ctcp_base::Instant;
+
+use super::{Connection, Contents, State};
+use crate::wire::Frame;
+
+impl Connection {
+    /// A packet with these frames, sealed and numbered as the next one.
+    pub(crate) fn forge(&mut self, now: Instant, frames: &[Frame<'_>]) -> Vec<u8> {
+        let State::Established(established) = &mut self.state else { panic!("not connected") };
+        let mut builder = established.open_builder(Vec::new(), 1_200);
+        for frame in frames {
+            builder.write(frame);
+        }
+        let mut datagram = Vec::new();
+        established
+            .send(now, builder, Contents::default(), &mut datagram)
+            .expect("a key that is not used up");
+        datagram
+    }
+}

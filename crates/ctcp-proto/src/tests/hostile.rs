@@ -1,0 +1,125 @@
+//! What a peer with a valid key can do that does not play by the rules.
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+use ctcp_netem::LinkConfig;
+
+use super::pair::Pair;
+use crate::wire::{AckFrame, AckRanges, Frame};
+use crate::{Connection, ConnectionError, NetworkPath, TransportConfig, TransportErrorCode};
+
+/// A pair that is connected; the test plays the client's part from now on.
+struct Hostile {
+    pair: Pair,
+    now: Instant,
+}
+
+impl Hostile {
+    fn new() -> Self {
+        let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
+        pair.connect(TransportConfig::default());
+        let is_up =
+            |pair: &mut Pair| pair.server.events.iter().any(|(_, event)| *event == crate::Event::Connected);
+        assert!(pair.run_until(Duration::from_secs(1), is_up));
+        let now = pair.now;
+        Self { pair, now }
+    }
+
+    fn server(&mut self) -> &mut Connection {
+        self.pair.server_connection().expect("it is up")
+    }
+
+    /// The client sends a packet with these frames.
+    fn say(&mut self, frames: &[Frame<'_>]) {
+        let now = self.now;
+        let from_client = NetworkPath { local: None, remote: self.pair.client.address };
+        let mut datagram = self.pair.client_connection().forge(now, frames);
+        self.server().handle_datagram(now, from_client, None, &mut datagram);
+    }
+
+    /// What the server sends now: how many datagrams.
+    fn drain(&mut self) -> usize {
+        let now = self.now;
+        let mut buffer = Vec::new();
+        let mut count = 0;
+        while self.server().poll_transmit(now, &mut buffer).is_some() {
+            count += 1;
+        }
+        count
+    }
+
+    /// Time passes; returns how often the server wanted to be woken.
+    fn wait(&mut self, time: Duration) -> usize {
+        let end = self.now + time;
+        let mut wakes = 0;
+        while let Some((deadline, _)) = self.server().poll_timeout().filter(|(deadline, _)| *deadline <= end)
+        {
+            self.now = self.now.max(deadline);
+            let now = self.now;
+            self.server().handle_timeout(now);
+            self.drain();
+            wakes += 1;
+            assert!(wakes < 10_000, "it spins");
+        }
+        self.now = end;
+        wakes
+    }
+}
+
+#[test]
+fn a_client_that_never_acknowledges_neither_stops_the_server_nor_makes_it_spin() {
+    let mut hostile = Hostile::new();
+    // Each packet asks for an ACK; none of the server's own packets, its probes for the MTU first, is acknowledged.
+    for _ in 0..20_000 {
+        hostile.say(&[Frame::Ping]);
+        hostile.wait(Duration::from_micros(500));
+    }
+    assert!(!hostile.server().is_closed());
+    let before = hostile.server().stats().datagrams_sent;
+    hostile.say(&[Frame::Ping]);
+    hostile.wait(Duration::from_millis(50));
+    assert!(hostile.server().stats().datagrams_sent > before, "it still answers");
+    let wakes = hostile.wait(Duration::from_secs(10));
+    assert!(wakes < 100, "{wakes} wake-ups in ten idle seconds");
+}
+
+/// The ACK of all numbers from 0 to `largest`, as if none had been lost.
+fn all_up_to(largest: u64) -> AckFrame {
+    AckFrame {
+        path: crate::PathId(0),
+        ranges: AckRanges::from_descending([(0, largest)]).expect("a range"),
+        delay: Duration::ZERO,
+        oldest_undecoded: 0,
+        oldest_unseen: 0,
+        known_end: 0,
+        intervals: Vec::new(),
+        reported_end: 0,
+        ecn: None,
+    }
+}
+
+#[test]
+fn a_client_that_acknowledges_what_it_has_not_got_is_found_out_soon() {
+    let mut hostile = Hostile::new();
+    let id = hostile.server().open().expect("a stream");
+    for _ in 0..200 {
+        while hostile.server().write(id, &[7; 4_096]).is_ok() {}
+        hostile.drain();
+        let sent = hostile.server().stats().datagrams_sent;
+        // It reads nothing; it only counts.
+        hostile.say(&[Frame::Ack(all_up_to(sent.saturating_sub(2)))]);
+        hostile.wait(Duration::from_millis(1));
+        if hostile.server().is_closed() {
+            break;
+        }
+    }
+    let mut fault = None;
+    while let Some(event) = hostile.server().poll_event() {
+        if let crate::Event::Closed(ConnectionError::PeerFault(error)) = event {
+            fault = Some(error.code);
+        }
+    }
+    assert_eq!(fault, Some(TransportErrorCode::ProtocolViolation));
+    assert!(hostile.server().stats().datagrams_sent < 400);
+}
