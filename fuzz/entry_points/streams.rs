@@ -1,11 +1,14 @@
 //! All streams of a connection, with a peer of any mind and an application of any: the windows hold.
 
-use ctcp_proto::fuzzing::{SEND_BUFFER_MAX, Streams, StreamsConfig};
+use ctcp_proto::fuzzing::{Pace, SEND_BUFFER_MAX, Streams, StreamsConfig};
 use ctcp_proto::wire::{StreamFrame, SymbolBuilder};
 use ctcp_proto::{Role, StreamId, TransportError};
 
+/// Readers are fast on it, so windows grow where they may.
+const PACE: Pace = Pace { now: ctcp_base::Instant::ZERO, rtt: core::time::Duration::from_secs(1) };
+
 /// Small windows, so that they are reached.
-const CONFIG: StreamsConfig = StreamsConfig { max_data: 10_000, max_stream_data: 4_000, max_streams: 6 };
+const CONFIG: StreamsConfig = StreamsConfig::fixed(10_000, 4_000, 6);
 
 /// The peer allows no more.
 const MAX_STREAMS: u64 = 8;
@@ -87,7 +90,7 @@ fn application_ends(streams: &mut Streams, id: StreamId, how: u8, code: u64) {
 }
 
 fn drain(streams: &mut Streams, decoded_below: u64) {
-    while let Some(control) = streams.poll_control() {
+    while let Some(control) = streams.poll_control(PACE) {
         if decoded_below.is_multiple_of(2) {
             streams.on_control_acked(&control);
         } else {

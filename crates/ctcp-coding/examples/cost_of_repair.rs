@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut path = Path { state: 1, loss };
     let mut encoder = Encoder::new(SYMBOL, usize::from(block));
-    let mut decoder = Decoder::new(DecoderConfig { symbol_size_max: SYMBOL, window: usize::from(block) });
+    let mut decoder = Decoder::new(DecoderConfig::new(SYMBOL, usize::from(block)));
     let (mut row, mut payload) = (vec![0; usize::from(block)], Vec::new());
     let contents: Vec<u8> = (0..SYMBOL).map(|byte| (byte * 31 % 251) as u8).collect();
     let mut repairs = 0_u64;

@@ -5,7 +5,7 @@ use ctcp_coding::{Decoder, DecoderConfig, Encoder, SymbolRange, coefficients};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut encoder = Encoder::new(1344, 32);
-    let mut decoder = Decoder::new(DecoderConfig { symbol_size_max: 1344, window: 32 });
+    let mut decoder = Decoder::new(DecoderConfig::new(1344, 32));
     for value in 0..32 {
         let index = encoder.push(&[value; 1344])?;
         if index % 5 != 0 {

@@ -44,8 +44,19 @@ pub struct DecoderConfig {
     /// Symbols from the oldest undecoded one on that may be referred to: the sender's window.
     ///
     /// It bounds memory: the decoder holds contents of less than twice as many symbols and equations
-    /// together, and for the equations up to `window` coefficients each, three times.
+    /// together.
     pub window: usize,
+    /// Equations that wait for others at most; more are not taken. It bounds memory and work: each has up to `window`
+    /// coefficients twice, and as many more as there are equations.
+    pub equations_max: usize,
+}
+
+impl DecoderConfig {
+    /// As many equations as the window has symbols, which is enough for any of them.
+    #[must_use]
+    pub const fn new(symbol_size_max: usize, window: usize) -> Self {
+        Self { symbol_size_max, window, equations_max: window }
+    }
 }
 
 /// What an accepted arrival was worth.
@@ -58,6 +69,8 @@ pub enum Arrival {
     /// It refers to symbols whose contents were released: the sender no longer combines them, so
     /// this was late. Nothing of it was kept.
     TooOld,
+    /// It was new, but [`DecoderConfig::equations_max`] others wait already. Nothing of it was kept.
+    NoRoom,
 }
 
 /// A sender that breaks the rules. Nothing of such an arrival is kept.
@@ -184,6 +197,10 @@ impl Decoder {
         if row.is_zero() {
             self.rows.give_back(row);
             return Arrival::Redundant;
+        }
+        if self.rows.len() >= self.config.equations_max {
+            self.rows.give_back(row);
+            return Arrival::NoRoom;
         }
         let mut slot = self.pool.take();
         slot.write(payload);

@@ -52,7 +52,7 @@ pub fn run(bytes: &[u8]) {
     let mut input = Input { bytes };
     let window = 1 + input.below(24);
     let is_honest = input.below(4) != 0;
-    let decoder = Decoder::new(DecoderConfig { symbol_size_max: SYMBOL_SIZE_MAX, window });
+    let decoder = Decoder::new(DecoderConfig::new(SYMBOL_SIZE_MAX, window));
     let mut run = Run { input, decoder, model: Model::new(window), sent: Vec::new(), is_honest };
     while !run.input.bytes.is_empty() {
         run.step();

@@ -18,7 +18,7 @@ impl Session {
     fn new() -> Self {
         Self {
             encoder: Encoder::new(SYMBOL_SIZE, WINDOW),
-            decoder: Decoder::new(DecoderConfig { symbol_size_max: SYMBOL_SIZE, window: WINDOW }),
+            decoder: Decoder::new(DecoderConfig::new(SYMBOL_SIZE, WINDOW)),
             payload: Vec::new(),
             coefficients: Vec::new(),
             delivered: 0,
@@ -98,7 +98,7 @@ fn shrinking_an_idle_decoder_gives_its_memory_back() {
 #[test]
 fn a_sender_of_contradictory_combinations_fills_a_bounded_memory() {
     // Nobody polls, so the window never moves.
-    let mut decoder = Decoder::new(DecoderConfig { symbol_size_max: SYMBOL_SIZE, window: WINDOW });
+    let mut decoder = Decoder::new(DecoderConfig::new(SYMBOL_SIZE, WINDOW));
     let info = allocation_counter::measure(|| {
         for key in 0..5_000u16 {
             let first = u64::from(key) % WINDOW as u64;

@@ -21,8 +21,12 @@ pub struct TransportConfig {
     pub blocks: u16,
     /// Stream bytes the peer may have sent that the application has not read, over all streams.
     pub connection_credit: u64,
+    /// It grows to this while the application reads fast.
+    pub connection_credit_max: u64,
     /// The same for one stream.
     pub stream_credit: u64,
+    /// It grows to this while the application reads fast.
+    pub stream_credit_max: u64,
     /// Streams the peer may have open at once.
     pub streams: u64,
     /// Without any packet from the peer for so long the connection is over.
@@ -42,11 +46,13 @@ impl Default for TransportConfig {
         Self {
             profile: Profile::default(),
             symbol_size_max: 1428,
-            symbol_window: 2048,
+            symbol_window: 8192,
             block_size: 256,
             blocks: 64,
-            connection_credit: 32 << 20,
+            connection_credit: 16 << 20,
+            connection_credit_max: 64 << 20,
             stream_credit: 1 << 20,
+            stream_credit_max: 16 << 20,
             streams: 4096,
             idle_timeout: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(10)),

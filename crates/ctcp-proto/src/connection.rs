@@ -182,6 +182,7 @@ impl PendingResponse {
 impl Established {
     fn new(now: Instant, setup: Setup) -> Self {
         let Setup { role, config, own, peer, negotiated, protection, network, seed } = setup;
+        let streams = negotiation::streams(role, &config, &own, &peer);
         let profile = negotiated.profile;
         let code = SendCode::new(profile, negotiated.code);
         let window = usize::try_from(negotiated.window).unwrap_or(usize::MAX);
@@ -195,8 +196,8 @@ impl Established {
             path: Path::new(now, network, profile, negotiated.datagram_size_max),
             migration: Migration::default(),
             sender: CodedSender::new(code, symbol_size, window, negotiated.peer_window),
-            receiver: CodedReceiver::new(symbol_size, window),
-            streams: negotiation::streams(role, &own, &peer),
+            receiver: CodedReceiver::new(symbol_size, window, negotiated.code.block_size),
+            streams,
             response: None,
             is_confirmed: false,
             is_newly_confirmed: false,

@@ -2,5 +2,5 @@
 //! stability.
 
 pub use crate::stream::{
-    Assembler, Control, PagePool, SEND_BUFFER_MAX, SEND_TOTAL_MAX, StreamEvent, Streams, StreamsConfig,
+    Assembler, Control, Pace, PagePool, SEND_BUFFER_MAX, SEND_TOTAL_MAX, StreamEvent, Streams, StreamsConfig,
 };

@@ -31,6 +31,7 @@ mod streams;
 pub use assembler::Assembler;
 pub use control::Control;
 pub use event::StreamEvent;
+pub use flow_control::Pace;
 pub use page::PagePool;
 pub use send::SEND_BUFFER_MAX;
 pub use streams::{SEND_TOTAL_MAX, Streams, StreamsConfig};

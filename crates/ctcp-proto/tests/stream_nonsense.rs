@@ -4,11 +4,14 @@
 //! panic, and what is held must stay within the limits. A fuzz target can include
 //! this file and call it.
 
-use ctcp_proto::fuzzing::{Control, Streams, StreamsConfig};
+use ctcp_proto::fuzzing::{Control, Pace, Streams, StreamsConfig};
 use ctcp_proto::wire::{StreamFrame, SymbolBuilder, VARINT_MAX};
 use ctcp_proto::{Role, StreamId, TransportError};
 
-const CONFIG: StreamsConfig = StreamsConfig { max_data: 5000, max_stream_data: 3000, max_streams: 5 };
+/// Readers are fast on it, so windows grow.
+const PACE: Pace = Pace { now: ctcp_base::Instant::ZERO, rtt: core::time::Duration::from_secs(1) };
+
+const CONFIG: StreamsConfig = StreamsConfig::fixed(5000, 3000, 5);
 
 /// Bytes that never end: zeros follow.
 struct Input<'a> {
@@ -118,7 +121,7 @@ fn use_streams(streams: &mut Streams, input: &mut Input<'_>, kind: u8, local: &m
             local.next_symbol += 1;
         }
         10 => streams.on_peer_decoded_below(input.number()),
-        11 => local.sent.extend(streams.poll_control()),
+        11 => local.sent.extend(streams.poll_control(PACE)),
         12 => {
             if let Some(control) = local.sent.pop() {
                 let is_acked = input.byte() < 128;

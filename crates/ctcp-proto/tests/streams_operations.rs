@@ -45,9 +45,14 @@ struct World<'a> {
 pub fn run(bytes: &[u8]) {
     let mut input = Input { bytes };
     // Windows from tighter than a symbol to wider than anything written.
+    let data = [150, 1500, 60_000][input.below(3)];
+    let stream_data = [90, 700, 30_000][input.below(3)];
+    let growth = [1, 3][input.below(2)];
     let config = StreamsConfig {
-        max_data: [150, 1500, 60_000][input.below(3)],
-        max_stream_data: [90, 700, 30_000][input.below(3)],
+        max_data: data,
+        max_data_ceiling: growth * data,
+        max_stream_data: stream_data,
+        max_stream_data_ceiling: growth * stream_data,
         max_streams: 1 + input.below(4) as u64,
     };
     let capacity = 40 + 5 * input.below(256);

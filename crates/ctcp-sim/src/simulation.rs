@@ -85,7 +85,7 @@ impl Simulation {
             links,
             uplinks,
             recorder: Recorder::default(),
-            ledger: Ledger::new(seed, transport.stream_credit),
+            ledger: Ledger::new(seed, transport.stream_credit.max(transport.stream_credit_max)),
             checker: Checker::new(transport.clone()),
             prng: Prng::new(seed).fork("simulation"),
         }

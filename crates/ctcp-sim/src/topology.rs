@@ -156,6 +156,7 @@ fn loosest(one: &TransportConfig, other: &TransportConfig) -> TransportConfig {
         datagram_size_max: one.datagram_size_max.max(other.datagram_size_max),
         symbol_window: one.symbol_window.max(other.symbol_window),
         stream_credit: one.stream_credit.max(other.stream_credit),
+        stream_credit_max: one.stream_credit_max.max(other.stream_credit_max),
         ..one.clone()
     }
 }

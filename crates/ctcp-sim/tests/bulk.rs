@@ -18,12 +18,16 @@ const SIZE: u64 = 10_000_000;
 const RATE: Rate = Rate::from_megabits_per_second(25);
 const RTT: Duration = Duration::from_millis(20);
 
-/// The share of the link that a download gets, from the first datagram of the handshake to the last byte read.
 fn share(profile: ProfileName, loss: f64, seed: u64) -> f64 {
+    share_of(profile, RATE, RTT, loss, SIZE, seed)
+}
+
+/// The share of the link that a download gets, from the first datagram of the handshake to the last byte read.
+fn share_of(profile: ProfileName, rate: Rate, rtt: Duration, loss: f64, size: u64, seed: u64) -> f64 {
     let loss_model = LossModel::Bernoulli(Probability::new(loss).expect("a probability"));
-    let path = PathConfig::new(RATE, RTT, loss_model);
+    let path = PathConfig::new(rate, rtt, loss_model);
     let transport = TransportConfig { profile: Profile::named(profile), ..TransportConfig::default() };
-    let script = Script::of_client(vec![StreamPlan::download(Duration::ZERO, SIZE)]);
+    let script = Script::of_client(vec![StreamPlan::download(Duration::ZERO, size)]);
     let mut pair = Pair::new(seed, &path, &transport, &script);
     let start = pair.simulation.now();
     pair.connect().expect("a valid configuration");
@@ -32,10 +36,10 @@ fn share(profile: ProfileName, loss: f64, seed: u64) -> f64 {
     assert_eq!(stop, Stop::Done, "{profile} at loss {loss}: {violations:?}");
     let time = pair.simulation.now() - start;
     let stats = pair.simulation.host(pair.server).stats();
-    let share = goodput_share(SIZE, time, RATE);
+    let share = goodput_share(size, time, rate);
     println!(
-        "{profile:8} loss {loss:.2} seed {seed}: {share:.3} of the link, {time:.2?}, {} symbols, {} repairs, {} lost",
-        stats.symbols_sent, stats.repairs_sent, stats.packets_lost
+        "{profile:8} loss {loss:.2} seed {seed}: {share:.3} of the link, {time:.2?}, {} symbols, {} repairs, {} lost, {} window stalls",
+        stats.symbols_sent, stats.repairs_sent, stats.packets_lost, stats.window_stalls
     );
     share
 }
@@ -58,5 +62,16 @@ fn the_papers_profile_beats_the_uncoded_one_where_packets_are_lost() {
         // Without loss the uncoded one may win: CTCP steers its window by the delay and leaves room in the queue.
         assert!(loss == 0.0 || coded > uncoded, "{coded:.3} against {uncoded:.3} at loss {loss}");
         assert!(coded > 0.5, "{coded:.3} at loss {loss}");
+    }
+}
+
+/// A satellite, and the other side of the world. The time of slow start is in the share; no window of the receiver may be
+/// the limit.
+#[test]
+fn one_stream_fills_a_long_path() {
+    for (megabits, rtt, size, least) in [(25, 600, 60_000_000, 0.62), (100, 100, 100_000_000, 0.80)] {
+        let (rate, rtt) = (Rate::from_megabits_per_second(megabits), Duration::from_millis(rtt));
+        let share = share_of(ProfileName::Default, rate, rtt, 0.01, size, 1);
+        assert!(share >= least, "{share:.3} at {megabits} Mbit/s and {rtt:?}");
     }
 }

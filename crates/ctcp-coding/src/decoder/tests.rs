@@ -13,7 +13,7 @@ fn range(first: u64, length: u16) -> SymbolRange {
 }
 
 fn decoder(window: usize) -> Decoder {
-    Decoder::new(DecoderConfig { symbol_size_max: SIZE, window })
+    Decoder::new(DecoderConfig::new(SIZE, window))
 }
 
 fn polled(decoder: &mut Decoder) -> Vec<u64> {

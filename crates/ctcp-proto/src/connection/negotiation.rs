@@ -113,9 +113,18 @@ pub(crate) fn negotiate(
 }
 
 /// The streams of a side that said `own` and heard `peer`.
-pub(crate) fn streams(role: Role, own: &Parameters, peer: &Parameters) -> Streams {
+pub(crate) fn streams(role: Role, config: &TransportConfig, own: &Parameters, peer: &Parameters) -> Streams {
     let Parameters { max_data, max_stream_data, max_streams, .. } = *own;
-    let mut streams = Streams::new(role, StreamsConfig { max_data, max_stream_data, max_streams });
+    let mut streams = Streams::new(
+        role,
+        StreamsConfig {
+            max_data,
+            max_data_ceiling: config.connection_credit_max,
+            max_stream_data,
+            max_stream_data_ceiling: config.stream_credit_max,
+            max_streams,
+        },
+    );
     streams.set_peer_limits(peer.max_data, peer.max_stream_data, peer.max_streams);
     streams
 }

@@ -9,7 +9,7 @@ use crate::crypto::SealHeader;
 use crate::error::TransportErrorCode;
 use crate::network::Transmit;
 use crate::recovery::sent::SentPacket;
-use crate::stream::Control;
+use crate::stream::{Control, Pace};
 use crate::wire::{AckFrame, AckRanges, DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
 
 /// Room for an ACK in a packet: enough for the longest lists, and it leaves a symbol worth sending behind it.
@@ -154,7 +154,7 @@ impl Established {
         let must_ping = self.ping
             || (self.timers.probes_owed > 0 && choice.is_none())
             || (ack_is_due && self.protection.needs_acknowledgement());
-        self.fetch_control();
+        self.fetch_control(now);
         if choice.is_none() && !must_ping && !ack_is_due && self.pending_control.is_none() {
             return Ok(None);
         }
@@ -164,7 +164,7 @@ impl Established {
         if ack_is_due || self.path.acks.has_news() {
             self.write_ack(now, &mut builder, &mut contents);
         }
-        self.write_control(&mut builder, &mut contents);
+        self.write_control(now, &mut builder, &mut contents);
         if let Some(choice) = choice {
             let size = symbol_size_for_datagram(datagram_size, &self.remote_id);
             let size = size.min(self.negotiated.symbol_size_max);
@@ -250,15 +250,16 @@ impl Established {
     }
 
     /// Takes a control frame from the streams if none waits.
-    fn fetch_control(&mut self) {
+    fn fetch_control(&mut self, now: Instant) {
         if self.pending_control.is_none() {
-            self.pending_control = self.streams.poll_control();
+            let pace = Pace { now, rtt: self.path.rtt.smoothed() };
+            self.pending_control = self.streams.poll_control(pace);
         }
     }
 
-    fn write_control(&mut self, builder: &mut DatagramBuilder, contents: &mut Contents) {
+    fn write_control(&mut self, now: Instant, builder: &mut DatagramBuilder, contents: &mut Contents) {
         while builder.remaining() >= CONTROL_SIZE_MAX {
-            self.fetch_control();
+            self.fetch_control(now);
             let Some(control) = self.pending_control.take() else { return };
             builder.write(&frame_of(&control));
             contents.control.push(control);

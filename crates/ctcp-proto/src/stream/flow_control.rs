@@ -10,6 +10,13 @@
 //! announces a new limit when at least half a window was read since the last one, so that credit costs few
 //! packets and a reader that stops stops the sender. Invariant: `read <= received <= limit`, hence what is held
 //! never exceeds the window.
+//!
+//! A window is small until its reader is fast: when half of it is read within two round trips, it would stop the sender
+//! soon, and doubles, up to a ceiling. So a long fat path is filled, and a reader that stalls holds little.
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
 
 use crate::error::{TransportError, TransportErrorCode};
 
@@ -57,6 +64,15 @@ impl SendCredit {
     }
 }
 
+/// When credit is announced, and how long its path is.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// The time.
+    pub now: Instant,
+    /// The smoothed round-trip time.
+    pub rtt: Duration,
+}
+
 /// What we let the peer send, of one stream or of the connection (there `received` sums all streams).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReceiveCredit {
@@ -64,6 +80,8 @@ pub(crate) struct ReceiveCredit {
     limit: u64,
     received: u64,
     read: u64,
+    /// When a limit was announced last; zero: never.
+    announced: Instant,
 }
 
 impl ReceiveCredit {
@@ -71,7 +89,7 @@ impl ReceiveCredit {
     #[must_use]
     pub(crate) fn new(window: u64) -> Self {
         let window = window.min(LIMIT_MAX);
-        Self { window, limit: window, received: 0, read: 0 }
+        Self { window, limit: window, received: 0, read: 0, announced: Instant::ZERO }
     }
 
     /// Charges `bytes` that arrived; an error when the peer was not allowed to send them.
@@ -115,14 +133,19 @@ impl ReceiveCredit {
         self.next_limit() - self.limit >= (self.window / 2).max(1)
     }
 
-    /// The limit to announce now; from here on it is granted.
-    pub(crate) fn announce(&mut self) -> u64 {
+    /// The limit to announce now; from here on it is granted. The window doubles when it is read fast, up to `ceiling`.
+    pub(crate) fn announce(&mut self, pace: Pace, ceiling: u64) -> u64 {
+        let is_first = self.announced == Instant::ZERO;
+        if !is_first && pace.now - self.announced < 2 * pace.rtt {
+            self.window = (2 * self.window).min(ceiling.max(self.window));
+        }
+        self.announced = pace.now;
         self.limit = self.next_limit();
         self.limit
     }
 
     fn next_limit(&self) -> u64 {
-        // Never below what was announced: `read` only grows and the window is fixed.
+        // Never below what was announced: `read` and the window only grow.
         self.read.saturating_add(self.window).min(LIMIT_MAX)
     }
 }
@@ -196,6 +219,23 @@ impl StreamAllowance {
 mod tests {
     use super::*;
 
+    /// So many milliseconds after the beginning, on a path of 100 ms.
+    fn at(millis: u64) -> Pace {
+        Pace { now: Instant::from_millis(millis), rtt: Duration::from_millis(100) }
+    }
+
+    #[test]
+    fn a_window_doubles_while_it_is_read_within_two_round_trips_up_to_its_ceiling() {
+        let mut credit = ReceiveCredit::new(100);
+        let mut limits = Vec::new();
+        for (millis, bytes) in [(1, 50), (200, 50), (400, 100), (600, 200), (701, 200)] {
+            credit.charge(bytes).unwrap();
+            credit.on_read(bytes);
+            limits.push(credit.announce(at(millis), 350) - credit.received());
+        }
+        assert_eq!(limits, [100, 200, 200, 200, 350]);
+    }
+
     #[test]
     fn limits_from_the_peer_never_shrink() {
         let mut credit = SendCredit::new(10);
@@ -214,7 +254,7 @@ mod tests {
         assert!(!credit.is_announcement_due());
         credit.on_read(1);
         assert!(credit.is_announcement_due());
-        assert_eq!(credit.announce(), 150);
+        assert_eq!(credit.announce(at(0), 100), 150);
         assert!(!credit.is_announcement_due());
         assert_eq!(credit.limit(), 150);
     }

@@ -17,7 +17,7 @@
 //! RESET_STREAM both name the end.
 
 use super::assembler::Assembler;
-use super::flow_control::ReceiveCredit;
+use super::flow_control::{Pace, ReceiveCredit};
 use super::page::PagePool;
 use super::{ReadError, ReadOutcome};
 use crate::error::{TransportError, TransportErrorCode};
@@ -212,8 +212,8 @@ impl ReceiveHalf {
     }
 
     /// The credit to announce now; `None` when the peer needs none any more.
-    pub(crate) fn announce(&mut self) -> Option<u64> {
-        (self.state == ReceiveState::Receive).then(|| self.credit.announce())
+    pub(crate) fn announce(&mut self, pace: Pace, ceiling: u64) -> Option<u64> {
+        (self.state == ReceiveState::Receive).then(|| self.credit.announce(pace, ceiling))
     }
 
     /// The credit announced last.

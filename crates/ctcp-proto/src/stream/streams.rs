@@ -30,17 +30,35 @@ const SEND_BUFFER_MIN: usize = 4 * 1024;
 pub struct StreamsConfig {
     /// Bytes the peer may send of all streams ahead of what was read: the most memory unread bytes take.
     pub max_data: u64,
-    /// Bytes it may send of one stream ahead of what was read: at least two bandwidth-delay products.
+    /// It grows to this while they are read fast.
+    pub max_data_ceiling: u64,
+    /// Bytes it may send of one stream ahead of what was read.
     pub max_stream_data: u64,
+    /// They grow to this while the stream is read fast: four bandwidth-delay products need not be more.
+    pub max_stream_data_ceiling: u64,
     /// Streams it may have open at a time. An idle one costs less than 300 bytes.
     pub max_streams: u64,
+}
+
+impl StreamsConfig {
+    /// Windows that do not grow.
+    #[must_use]
+    pub const fn fixed(max_data: u64, max_stream_data: u64, max_streams: u64) -> Self {
+        Self {
+            max_data,
+            max_data_ceiling: max_data,
+            max_stream_data,
+            max_stream_data_ceiling: max_stream_data,
+            max_streams,
+        }
+    }
 }
 
 impl Default for StreamsConfig {
     /// 16 MiB for the connection, 1 MiB a stream (25 Mbit/s over 300 ms), 4096 streams (1.2 MB while idle: a
     /// large browser session through a proxy, or a few hundred users behind one client).
     fn default() -> Self {
-        Self { max_data: 16 * 1024 * 1024, max_stream_data: 1024 * 1024, max_streams: 4096 }
+        Self::fixed(16 << 20, 1 << 20, 4096)
     }
 }
 

@@ -120,7 +120,9 @@ impl Draw {
         limits.block_size = self.spread(1, 512) as u16;
         limits.blocks = self.spread(1, 64) as u16;
         limits.stream_credit = self.spread(2_000, 2 << 20);
+        limits.stream_credit_max = limits.stream_credit * (1 + self.0.below(8));
         limits.connection_credit = self.spread(4_000, 16 << 20);
+        limits.connection_credit_max = limits.connection_credit * (1 + self.0.below(8));
         limits.streams = self.spread(1, 4_096);
         limits.datagram_size_max = 1_200 + self.below(300) as u16;
         if self.one_in(2) {

@@ -24,7 +24,7 @@ struct Line {
 
 impl Line {
     fn new(code: Code) -> Self {
-        let config = StreamsConfig { max_data: 1 << 20, max_stream_data: 1 << 20, max_streams: 10 };
+        let config = StreamsConfig::fixed(1 << 20, 1 << 20, 10);
         let mut from = Streams::new(Role::Client, config);
         from.set_peer_limits(1 << 20, 1 << 20, 10);
         let id = from.open().expect("a stream");
@@ -36,7 +36,7 @@ impl Line {
         Self {
             sender: CodedSender::new(SendCode::new(profile, limits), SYMBOL_SIZE, 64, 64),
             from,
-            receiver: CodedReceiver::new(SYMBOL_SIZE, 64),
+            receiver: CodedReceiver::new(SYMBOL_SIZE, 64, 100),
             to: Streams::new(Role::Server, config),
             destination: ConnectionId::new(&[1; 8]).expect("8 bytes"),
         }
@@ -247,6 +247,7 @@ fn a_peer_whose_pieces_make_no_combination_is_at_fault() {
     assert_eq!(handle(segment(SYMBOL_SIZE as u16 - 1, 1)), violation);
     assert_eq!(handle(segment(SYMBOL_SIZE as u16 + 1, 2)), violation);
     assert_eq!(handle(segment(1, 65)), Err(TransportErrorCode::SymbolWindow));
+    assert_eq!(handle(segment(1, 101)), violation, "longer than agreed");
 }
 
 #[test]

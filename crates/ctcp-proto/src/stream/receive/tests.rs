@@ -1,5 +1,7 @@
 use super::*;
 
+const PACE: Pace = Pace { now: ctcp_base::Instant::ZERO, rtt: core::time::Duration::ZERO };
+
 /// A half with what it needs around it.
 struct Bench {
     half: ReceiveHalf,
@@ -156,7 +158,7 @@ fn a_stopped_half_throws_bytes_away_and_gives_their_credit_back_until_the_end_is
         assert_eq!(end, Ok(false));
         assert_eq!((bench.connection.received(), bench.connection.read_all()), (90, 0));
         assert!(bench.half.is_over());
-        assert_eq!(bench.half.announce(), None);
+        assert_eq!(bench.half.announce(PACE, 0), None);
     }
 }
 
@@ -184,9 +186,9 @@ fn new_credit_is_announced_while_the_end_is_unknown_only() {
     assert!(!bench.half.is_announcement_due());
     bench.read().unwrap();
     assert!(bench.half.is_announcement_due());
-    assert_eq!(bench.half.announce(), Some(160));
+    assert_eq!(bench.half.announce(PACE, 0), Some(160));
     bench.data(60, &[0; 90], true).unwrap();
     bench.read().unwrap();
     assert!(!bench.half.is_announcement_due());
-    assert_eq!(bench.half.announce(), None);
+    assert_eq!(bench.half.announce(PACE, 0), None);
 }

@@ -3,6 +3,7 @@
 use super::{SEND_BUFFER_MIN, Stream, Streams, control_flag, event_flag};
 use crate::id::{StreamId, SymbolIndex};
 use crate::stream::control::Control;
+use crate::stream::flow_control::Pace;
 use crate::stream::receive::ReceiveState;
 use crate::stream::send::{Packed, SendState};
 use crate::wire::SymbolBuilder;
@@ -70,16 +71,18 @@ impl Streams {
     }
 
     /// The next control frame to send; each comes once, with its latest value.
-    pub fn poll_control(&mut self) -> Option<Control> {
+    pub fn poll_control(&mut self, pace: Pace) -> Option<Control> {
         if core::mem::take(&mut self.is_credit_untold) {
-            return Some(Control::MaxData(self.receive_credit.announce()));
+            return Some(Control::MaxData(self.receive_credit.announce(pace, self.config.max_data_ceiling)));
         }
         if core::mem::take(&mut self.peer.is_limit_untold) {
             return Some(Control::MaxStreams(self.peer.allowance.announce()));
         }
+        let ceiling = self.config.max_stream_data_ceiling;
         loop {
             let id = self.control.first()?;
-            let control = self.streams.get_mut(&id).and_then(|stream| take_control(id, stream));
+            let control =
+                self.streams.get_mut(&id).and_then(|stream| take_control(id, stream, pace, ceiling));
             if self.streams.get(&id).is_none_or(|stream| stream.control.is_empty()) {
                 self.control.pop();
             }
@@ -118,7 +121,7 @@ impl Streams {
 }
 
 /// The next control frame of a stream; `None` when those flagged are not needed any more.
-fn take_control(id: StreamId, stream: &mut Stream) -> Option<Control> {
+fn take_control(id: StreamId, stream: &mut Stream, pace: Pace, ceiling: u64) -> Option<Control> {
     if stream.control.take(control_flag::RESET)
         && let Some(reset) = stream.send.reset_frame(id)
     {
@@ -130,7 +133,7 @@ fn take_control(id: StreamId, stream: &mut Stream) -> Option<Control> {
         return Some(Control::StopSending { id, code });
     }
     if stream.control.take(control_flag::CREDIT)
-        && let Some(credit) = stream.receive.announce()
+        && let Some(credit) = stream.receive.announce(pace, ceiling)
     {
         return Some(Control::MaxStreamData { id, credit });
     }

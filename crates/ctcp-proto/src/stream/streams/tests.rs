@@ -1,6 +1,7 @@
 use super::*;
 use crate::error::{TransportError, TransportErrorCode};
 use crate::stream::Control;
+use crate::stream::flow_control::Pace;
 use crate::stream::flow_control::STREAMS_MAX;
 use crate::stream::{OpenError, ReadError, ReadOutcome, StreamEvent, UnknownStream, WriteError};
 use crate::wire::VARINT_MAX;
@@ -52,10 +53,12 @@ fn bytes_written_on_one_side_are_read_on_the_other_and_nothing_is_left_behind() 
 }
 
 /// Small windows, so that tests reach them.
-const TIGHT: StreamsConfig = StreamsConfig { max_data: 10_000, max_stream_data: 4_000, max_streams: 4 };
+const PACE: Pace = Pace { now: ctcp_base::Instant::ZERO, rtt: core::time::Duration::ZERO };
+
+const TIGHT: StreamsConfig = StreamsConfig::fixed(10_000, 4_000, 4);
 
 fn controls(streams: &mut Streams) -> Vec<Control> {
-    core::iter::from_fn(|| streams.poll_control()).collect()
+    core::iter::from_fn(|| streams.poll_control(PACE)).collect()
 }
 
 /// Fills symbols until nothing can be sent and returns them.
