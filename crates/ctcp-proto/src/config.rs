@@ -108,11 +108,16 @@ pub struct EndpointConfig {
     pub pin_profile: bool,
     /// Connections at most; beyond it clients are refused.
     pub connections: usize,
+    /// Connections of one client's key at most, half-open ones apart.
+    pub connections_per_client: usize,
 }
 
 impl EndpointConfig {
     /// Connections a server holds unless it is told otherwise.
     pub const CONNECTIONS: usize = 10_000;
+
+    /// Connections a client may have unless the server is told otherwise: a household of programs with one key.
+    pub const CONNECTIONS_PER_CLIENT: usize = 256;
 
     /// An endpoint that only connects.
     #[must_use]
@@ -123,6 +128,7 @@ impl EndpointConfig {
             transport: TransportConfig::default(),
             pin_profile: false,
             connections: Self::CONNECTIONS,
+            connections_per_client: Self::CONNECTIONS_PER_CLIENT,
         }
     }
 

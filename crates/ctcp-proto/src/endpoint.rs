@@ -17,11 +17,13 @@
 //! Invariant: an answer without state is never longer than the datagram that provoked it. All but cookies are limited in
 //! rate; a cookie answers at least 1200 bytes by some 50, and honest clients need theirs most during a flood.
 
+mod census;
 mod incoming;
 mod routing;
 
 use core::fmt;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
+use std::collections::BTreeMap;
 
 use ctcp_base::Instant;
 
@@ -36,8 +38,9 @@ use crate::id::ConnectionId;
 use crate::network::{Ecn, NetworkPath};
 use crate::wire::{DATAGRAM_SIZE_MIN, LongPacket, Peek, VERSION, VersionNegotiation, peek};
 
+use census::Census;
 pub use incoming::Incoming;
-use routing::{AnswerLimit, HostCounts, Routes};
+use routing::{AnswerLimit, Routes};
 
 /// Names a connection of an endpoint. Handles of connections that are gone are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,7 +119,11 @@ pub struct Endpoint {
     reset_key: ResetKey,
     routes: Routes,
     half_open: HalfOpen<ConnectionHandle>,
-    half_open_hosts: HostCounts,
+    half_open_hosts: Census<IpAddr>,
+    /// Whose keys the half-open ones claim to have.
+    half_open_keys: BTreeMap<ConnectionHandle, PublicKey>,
+    /// Confirmed connections.
+    clients: Census<PublicKey>,
     answers: AnswerLimit,
     stats: EndpointStats,
 }
@@ -134,7 +141,9 @@ impl Endpoint {
             prng,
             routes: Routes::default(),
             half_open: HalfOpen::new(),
-            half_open_hosts: HostCounts::default(),
+            half_open_hosts: Census::default(),
+            half_open_keys: BTreeMap::new(),
+            clients: Census::default(),
             answers: AnswerLimit::default(),
             stats: EndpointStats::default(),
         }
@@ -200,12 +209,16 @@ impl Endpoint {
     pub fn handle_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
         match event {
             EndpointEvent::Confirmed => {
+                if let Some(key) = self.half_open_keys.remove(&handle) {
+                    self.clients.insert(handle, key);
+                }
                 self.no_longer_half_open(handle);
                 self.routes.forget_initial(handle);
             }
             EndpointEvent::ResetToken { remote, token } => self.routes.set_reset_token(handle, remote, token),
             EndpointEvent::Retired => {
                 self.no_longer_half_open(handle);
+                self.clients.remove(handle);
                 self.routes.remove(handle);
             }
         }
@@ -214,7 +227,7 @@ impl Endpoint {
     /// Forgets what is due to be forgotten. Harmless at any time.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(handle) = self.half_open.poll_expired(now) {
-            self.half_open_hosts.remove(handle);
+            self.no_longer_half_open(handle);
         }
     }
 
@@ -239,6 +252,7 @@ impl Endpoint {
     fn no_longer_half_open(&mut self, handle: ConnectionHandle) {
         self.half_open.remove(&handle);
         self.half_open_hosts.remove(handle);
+        self.half_open_keys.remove(&handle);
     }
 
     fn handle_short(

@@ -39,6 +39,8 @@ pub struct ServerConfig {
     pub pin_profile: bool,
     /// Connections at most; beyond it clients are refused.
     pub connections: usize,
+    /// Connections of one client's key at most.
+    pub connections_per_client: usize,
 }
 
 impl ServerConfig {
@@ -52,6 +54,7 @@ impl ServerConfig {
             transport: TransportConfig::default(),
             pin_profile: false,
             connections: EndpointConfig::CONNECTIONS,
+            connections_per_client: EndpointConfig::CONNECTIONS_PER_CLIENT,
         }
     }
 }

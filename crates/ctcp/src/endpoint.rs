@@ -57,13 +57,7 @@ impl Endpoint {
     /// Outside a tokio runtime with I/O and time enabled.
     pub fn client(config: ClientConfig) -> io::Result<Self> {
         let ClientConfig { secret_key, bind, transport } = config;
-        let endpoint = EndpointConfig {
-            secret_key,
-            accept: None,
-            transport: transport.clone(),
-            pin_profile: false,
-            connections: EndpointConfig::CONNECTIONS,
-        };
+        let endpoint = EndpointConfig { transport: transport.clone(), ..EndpointConfig::client(secret_key) };
         Self::start(endpoint, bind, transport)
     }
 
@@ -75,10 +69,22 @@ impl Endpoint {
     /// # Panics
     /// Outside a tokio runtime with I/O and time enabled.
     pub fn server(config: ServerConfig) -> io::Result<Self> {
-        let ServerConfig { listen, secret_key, clients, transport, pin_profile, connections } = config;
-        let accept = Some(clients);
-        let endpoint =
-            EndpointConfig { secret_key, accept, transport: transport.clone(), pin_profile, connections };
+        let ServerConfig {
+            listen,
+            secret_key,
+            clients,
+            transport,
+            pin_profile,
+            connections,
+            connections_per_client,
+        } = config;
+        let endpoint = EndpointConfig {
+            transport: transport.clone(),
+            pin_profile,
+            connections,
+            connections_per_client,
+            ..EndpointConfig::server(secret_key, clients)
+        };
         Self::start(endpoint, Some(listen), transport)
     }
 

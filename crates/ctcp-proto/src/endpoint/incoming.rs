@@ -27,6 +27,10 @@ pub struct Incoming {
     network_path: NetworkPath,
 }
 
+/// Half-open handshakes of one host: enough for an office behind one address whose clients all return at once, and far
+/// too few for a single host to take every place by sending the same first message under ever new ids.
+const HALF_OPEN_PER_HOST: usize = 64;
+
 impl Incoming {
     /// The client's static public key. The message may be a replay: the key is proved only when the connection
     /// hears the client, which is when its first event comes.
@@ -64,6 +68,7 @@ impl Endpoint {
             return None;
         }
         self.half_open_hosts.insert(handle, incoming.network_path.remote.ip());
+        self.half_open_keys.insert(handle, incoming.client_key);
         self.routes.set_initial(handle, incoming.header.destination, incoming.network_path.remote);
         let setup = Setup {
             role: Role::Server,
@@ -94,7 +99,7 @@ impl Endpoint {
     ) -> DatagramOutcome {
         let remote = network_path.remote;
         let has_cookie = self.cookies.is_valid(now, remote, &header.source, token);
-        if self.half_open_hosts.is_full(remote.ip()) {
+        if self.half_open_hosts.count(remote.ip()) >= HALF_OPEN_PER_HOST {
             return self.reject(now, header, RejectReason::Busy);
         }
         match self.half_open.admit(now, has_cookie) {
@@ -140,6 +145,9 @@ impl Endpoint {
         }
         if self.routes.len() >= self.config.connections {
             return self.refusal(header, responder, 2, "the server has as many connections as it may have");
+        }
+        if self.clients.count(client_key) >= self.config.connections_per_client {
+            return self.refusal(header, responder, 2, "this client has as many connections as it may have");
         }
         DatagramOutcome::Incoming(Box::new(Incoming {
             responder,

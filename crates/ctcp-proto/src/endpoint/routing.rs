@@ -1,6 +1,6 @@
 //! Which connection an id belongs to, and how fast strangers are answered.
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
 use ctcp_base::Instant;
@@ -104,44 +104,11 @@ impl Routes {
     }
 }
 
-/// Half-open handshakes of one host: enough for an office behind one address whose clients all return at once, and far
-/// too few for a single host to take every place by sending the same first message under ever new ids.
-const HALF_OPEN_PER_HOST: usize = 64;
-
-/// How many half-open handshakes each host has.
-#[derive(Debug, Default)]
-pub(super) struct HostCounts {
-    counts: BTreeMap<IpAddr, usize>,
-    hosts: BTreeMap<ConnectionHandle, IpAddr>,
-}
-
-impl HostCounts {
-    pub(super) fn is_full(&self, host: IpAddr) -> bool {
-        self.counts.get(&host).is_some_and(|&count| count >= HALF_OPEN_PER_HOST)
-    }
-
-    pub(super) fn insert(&mut self, handle: ConnectionHandle, host: IpAddr) {
-        self.remove(handle);
-        self.hosts.insert(handle, host);
-        *self.counts.entry(host).or_default() += 1;
-    }
-
-    pub(super) fn remove(&mut self, handle: ConnectionHandle) {
-        let Some(host) = self.hosts.remove(&handle) else { return };
-        if let Some(count) = self.counts.get_mut(&host) {
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&host);
-            }
-        }
-    }
-}
-
 /// Rejects, stateless resets and version lists a second: a restarted server tells all its clients within seconds, and a
 /// flood of garbage does not make it a source of traffic.
 const ANSWERS_PER_SECOND: u64 = 500;
 
-/// A token bucket of [`ANSWERS_PER_SECOND`] with a second's burst.
+/// [`ANSWERS_PER_SECOND`] in each second of the clock.
 #[derive(Debug, Default)]
 pub(super) struct AnswerLimit {
     second: u64,
@@ -181,22 +148,6 @@ mod tests {
         assert_eq!((routes.len(), routes.find(&id(1), remote), routes.find(&id(2), remote)), (0, None, None));
         assert!(routes.reset_tokens(remote).is_empty() && routes.by_initial.is_empty());
         assert_eq!(routes.insert(id(4)), handle);
-    }
-
-    #[test]
-    fn one_host_cannot_take_every_place() {
-        let mut counts = HostCounts::default();
-        let (host, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
-        for index in 0..HALF_OPEN_PER_HOST {
-            assert!(!counts.is_full(host));
-            counts.insert(ConnectionHandle(index), host);
-        }
-        assert!(counts.is_full(host) && !counts.is_full(other));
-        counts.remove(ConnectionHandle(0));
-        counts.remove(ConnectionHandle(0));
-        assert!(!counts.is_full(host));
-        (1..HALF_OPEN_PER_HOST).for_each(|index| counts.remove(ConnectionHandle(index)));
-        assert!(counts.counts.is_empty() && counts.hosts.is_empty());
     }
 
     #[test]

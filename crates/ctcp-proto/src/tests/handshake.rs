@@ -1,10 +1,15 @@
 //! What strangers can make a server do before a client is confirmed.
 
+use core::time::Duration;
+
 use ctcp_base::Instant;
 use ctcp_netem::LinkConfig;
 
 use super::pair::Pair;
-use crate::{Connection, DatagramOutcome, NetworkPath, TransportConfig};
+use crate::{
+    ClientPolicy, Connection, ConnectionError, DatagramOutcome, Endpoint, EndpointConfig, Event, NetworkPath,
+    SecretKey, TransportConfig,
+};
 
 /// A server's half-open connection and the INITIATE that made it.
 fn half_open() -> (Pair, Connection, Vec<u8>, NetworkPath) {
@@ -48,4 +53,33 @@ fn only_a_whole_initiate_draws_the_response_again() {
     connection.handle_datagram(now, network_path, None, &mut initiate.clone());
     let answer = answers(&mut connection, now);
     assert!((1..=initiate.len()).contains(&answer), "{answer} bytes answer {}", initiate.len());
+}
+
+#[test]
+fn a_client_has_no_more_connections_than_it_may_have_until_one_of_them_is_over() {
+    let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
+    let config = EndpointConfig::server(SecretKey::from_bytes([2; 32]), ClientPolicy::Any);
+    pair.server.endpoint = Endpoint::new(EndpointConfig { connections_per_client: 2, ..config }, [9; 32]);
+    let handles: Vec<_> = (0..3).map(|_| pair.connect(TransportConfig::default())).collect();
+    pair.run_until(Duration::from_secs(2), |_| false);
+    let connected = |pair: &Pair| {
+        let is_up = |handle: &_| pair.client.connections[handle].is_connected();
+        handles.iter().filter(|handle| is_up(handle)).count()
+    };
+    assert_eq!(connected(&pair), 3, "all at once are half open, and then confirmed");
+    pair.connect(TransportConfig::default());
+    pair.run_until(Duration::from_secs(2), |_| false);
+    let refused = pair.client.events.iter().find_map(|(_, event)| match event {
+        Event::Closed(ConnectionError::Refused { reason, .. }) => Some(reason.clone()),
+        _ => None,
+    });
+    assert_eq!(refused.as_deref(), Some("this client has as many connections as it may have"));
+    for handle in &handles[..2] {
+        let now = pair.now;
+        pair.client.connections.get_mut(handle).expect("it is up").close(now, 0, "");
+    }
+    pair.run_until(Duration::from_secs(10), |_| false);
+    let fourth = pair.connect(TransportConfig::default());
+    pair.run_until(Duration::from_secs(2), |_| false);
+    assert!(pair.client.connections[&fourth].is_connected());
 }

@@ -112,7 +112,11 @@ impl Pair {
                 return false;
             }
             while let Some(datagram) = self.to_server.poll_delivery(self.now) {
-                self.server.receive(self.now, datagram);
+                let client = datagram.source;
+                if let Some(bytes) = self.server.receive(self.now, datagram) {
+                    let answer = Datagram { source: self.server.address, destination: client, bytes };
+                    self.to_client.handle_packet(self.now, answer);
+                }
             }
             while let Some(datagram) = self.to_client.poll_delivery(self.now) {
                 self.client.receive(self.now, datagram);
@@ -160,9 +164,10 @@ impl Side {
         }
     }
 
-    fn receive(&mut self, now: Instant, mut datagram: Datagram) {
+    /// Takes a datagram; returns an answer without state.
+    fn receive(&mut self, now: Instant, mut datagram: Datagram) -> Option<Vec<u8>> {
         if datagram.destination != self.address {
-            return;
+            return None;
         }
         let network_path = NetworkPath { local: None, remote: datagram.source };
         match self.endpoint.handle_datagram(now, network_path, None, &datagram.bytes) {
@@ -176,8 +181,10 @@ impl Side {
                     self.connections.insert(handle, connection);
                 }
             }
-            DatagramOutcome::Answer(_) | DatagramOutcome::Dropped(_) => {}
+            DatagramOutcome::Answer(answer) => return Some(answer),
+            DatagramOutcome::Dropped(_) => {}
         }
+        None
     }
 
     fn handle_timeouts(&mut self, now: Instant) {
