@@ -8,6 +8,14 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use ctcp::{Algorithm, Code, Profile, ProfileName, PublicKey, Redundancy};
 use ctcp_base::{Probability, Rate, parse_bytes, parse_duration};
 
+/// An address to listen on. Says what is wanted when it is none.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| match text.parse::<u16>() {
+        Ok(port) => format!("ADDR:PORT is wanted, as 127.0.0.1:{port}, or 0.0.0.0:{port} for all addresses"),
+        Err(_) => "ADDR:PORT is wanted with an IP address, as 127.0.0.1:1080 or [::1]:1080".to_owned(),
+    })
+}
+
 /// Network Coded TCP: fast connections over links that lose packets.
 #[derive(Debug, Parser)]
 #[command(name = "ctcp", version, max_term_width = 100)]
@@ -58,7 +66,8 @@ pub(crate) struct DemoArgs {
     /// Seed of the link's losses
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Print one JSON object instead of text
+    /// Print one JSON object instead of text; in it `baseline.extrapolated` says whether the uncoded download was stopped
+    /// early, so that its seconds are those of a whole one at the same pace
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -86,7 +95,7 @@ pub(crate) struct PubkeyArgs {
 )]
 pub(crate) struct ServerArgs {
     /// Address and UDP port to listen on
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
     pub(crate) listen: SocketAddr,
     /// Private key file; made if it does not exist
     #[arg(long, value_name = "FILE")]
@@ -131,7 +140,7 @@ pub(crate) struct RemoteArgs {
     /// Private key file; made if it does not exist
     #[arg(long, value_name = "FILE")]
     pub(crate) key: PathBuf,
-    /// Send from this local address (default: as the system routes)
+    /// Send from this local IP address (default: as the system routes)
     #[arg(long, value_name = "LOCAL_ADDR")]
     pub(crate) path: Option<std::net::IpAddr>,
 }
@@ -144,10 +153,10 @@ pub(crate) struct ClientArgs {
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
     /// Serve SOCKS5 here (default 127.0.0.1:1080 if nothing else is asked for)
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
     pub(crate) socks: Option<SocketAddr>,
     /// Serve HTTP proxying and a PAC file here
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
     pub(crate) http: Option<SocketAddr>,
     /// Forward a local address to a fixed target, as 127.0.0.1:8080=10.0.0.5:80; may be repeated
     #[arg(long, value_name = "LISTEN=TARGET")]
@@ -223,7 +232,7 @@ pub(crate) struct CommonArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) redundancy: Option<Redundancy>,
     /// Serve Prometheus metrics here, at /metrics
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
     pub(crate) metrics: Option<SocketAddr>,
     /// Read options from this TOML file; those of the command line win
     #[arg(long, value_name = "FILE")]
@@ -283,6 +292,24 @@ mod tests {
         let Command::Demo(demo) = cli.command else { panic!("another command") };
         assert_eq!(demo.rate, Rate::from_megabits_per_second(25));
         assert_eq!((demo.rtt, demo.size), (Duration::from_millis(20), 10_000_000));
+    }
+
+    #[test]
+    fn an_address_to_listen_on_that_is_none_is_refused_with_what_is_wanted() {
+        for (text, wanted) in [
+            ("4433", "ADDR:PORT is wanted, as 127.0.0.1:4433, or 0.0.0.0:4433"),
+            ("localhost:1080", "with an IP address, as 127.0.0.1:1080"),
+            ("::1:1080", "or [::1]:1080"),
+        ] {
+            for option in ["--socks", "--http", "--metrics"] {
+                let words = ["ctcp", "client", option, text];
+                let said = Cli::try_parse_from(words).expect_err("wrong").to_string();
+                assert!(said.contains(wanted) && said.contains(option), "{said}");
+            }
+            let said =
+                Cli::try_parse_from(["ctcp", "server", "--listen", text]).expect_err("wrong").to_string();
+            assert!(said.contains(wanted), "{said}");
+        }
     }
 
     #[test]

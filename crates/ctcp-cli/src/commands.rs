@@ -12,23 +12,28 @@ use std::time::Duration;
 /// How long a closing endpoint may take to tell its peers.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Waits for an interrupt or, on Unix, for a request to terminate.
-async fn interrupted() {
+/// Numbers of signals, the same on every Unix.
+const SIGINT: u8 = 2;
+#[cfg(unix)]
+const SIGTERM: u8 = 15;
+
+/// Waits for an interrupt or, on Unix, for a request to terminate; answers the signal's number.
+async fn interrupted() -> u8 {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
         if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            return;
+            return tokio::select! {
+                _ = terminate.recv() => SIGTERM,
+                _ = tokio::signal::ctrl_c() => SIGINT,
+            };
         }
     }
     // Without signals there is nothing to wait for but the end.
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
+    SIGINT
 }
 
 /// Tells the peers of an endpoint, as far as they can be told quickly.

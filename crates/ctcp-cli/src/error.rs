@@ -1,4 +1,5 @@
-//! How a command fails: one clear line on standard error, and the exit code of the contract (2 wrong usage, 1 failure).
+//! How a command fails: one clear line on standard error, and the exit code of the contract (2 wrong usage, 1 failure;
+//! 128 and the number of the signal for what a signal ended).
 
 use std::process::ExitCode;
 
@@ -11,6 +12,8 @@ pub(crate) enum CliError {
     Usage(String),
     /// It was tried and failed.
     Failure(String),
+    /// Ended by the signal of this number. Nothing is said: whoever sent it knows.
+    Signal(u8),
 }
 
 impl CliError {
@@ -36,6 +39,8 @@ impl CliError {
                 eprintln!("ctcp: {message}");
                 ExitCode::from(2)
             }
+            // As shells do for a process that a signal ended.
+            Self::Signal(number) => ExitCode::from(128 + number),
             Self::Failure(message) => {
                 eprintln!("ctcp: {message}");
                 ExitCode::from(1)

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use ctcp::SecretKey;
+use tracing::{info, warn};
 
 use crate::error::CliError;
 
@@ -28,10 +29,29 @@ pub(crate) fn read(file: &Path) -> Result<SecretKey, CliError> {
     })
 }
 
-/// Reads a private key, or makes one in a file that does not exist.
-pub(crate) fn read_or_make(file: &Path) -> Result<SecretKey, CliError> {
+/// Whose key it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A new key is as good as any, and is printed for the clients.
+    Server,
+    /// A new key is one that no server knows yet.
+    Client,
+}
+
+/// Reads a private key, or makes one in a file that does not exist and says so: the name may be a mistake.
+pub(crate) fn read_or_make(file: &Path, role: Role) -> Result<SecretKey, CliError> {
     match std::fs::symlink_metadata(file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => make(file),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let key = make(file)?;
+            let (name, public) = (file.display(), key.public_key());
+            match role {
+                Role::Server => info!("{name} did not exist: made a new key there"),
+                Role::Client => warn!(
+                    "{name} did not exist: made a new key there, which the server must let in with --client {public}"
+                ),
+            }
+            Ok(key)
+        }
         _ => read(file),
     }
 }
@@ -71,8 +91,8 @@ mod tests {
     fn a_made_key_is_read_again_and_never_overwritten() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("a.key");
-        let made = read_or_make(&file).expect("a key");
-        assert_eq!(read_or_make(&file).expect("a key").public_key(), made.public_key());
+        let made = read_or_make(&file, Role::Client).expect("a key");
+        assert_eq!(read_or_make(&file, Role::Client).expect("a key").public_key(), made.public_key());
         assert!(make(&file).is_err());
         #[cfg(unix)]
         {

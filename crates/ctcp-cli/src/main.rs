@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), CliError> {
     let words = config_file::with_config(std::env::args_os().collect())?;
-    let cli = Cli::try_parse_from(words).map_err(CliError::Arguments)?;
+    let cli = Cli::try_parse_from(&words.words).map_err(|error| words.explain(error))?;
     match cli.command {
         Command::Keygen(args) => commands::keygen::run(&args),
         Command::Pubkey(args) => commands::keygen::show(&args),

@@ -11,7 +11,7 @@ use ctcp_proxy::link::{CtcpConnector, LinkState, LinkTimes, ServerAddress, Serve
 
 use crate::args::RemoteArgs;
 use crate::error::CliError;
-use crate::key_file;
+use crate::key_file::{self, Role};
 
 /// Shorter than a proxy's patience with one attempt, so that it is the handshake that says why it failed.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(4);
@@ -40,7 +40,7 @@ pub(crate) fn link(
         .server
         .parse()
         .map_err(|error| CliError::usage(format!("--server {}: {error}", remote.server)))?;
-    let secret_key = key_file::read_or_make(&remote.key)?;
+    let secret_key = key_file::read_or_make(&remote.key, Role::Client)?;
     let own_key = secret_key.public_key();
     let bind = remote.path.map(|address| SocketAddr::new(address, 0));
     let config = ClientConfig { bind, transport: transport(profile), ..ClientConfig::new(secret_key) };

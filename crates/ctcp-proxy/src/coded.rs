@@ -45,6 +45,16 @@ pub fn reset_code(error: &io::Error) -> Option<u64> {
     error.get_ref()?.downcast_ref::<ctcp::StreamReset>().map(|reset| reset.0)
 }
 
+/// Whether the peer left regularly: it has enough of the stream, or closed the whole connection without a complaint.
+pub(crate) fn has_left(error: &io::Error) -> bool {
+    let closed = error.get_ref().and_then(|error| error.downcast_ref());
+    let is_closed = matches!(
+        closed,
+        Some(ctcp::ConnectionError::ClosedByPeer(ctcp::CloseReason { by_application: true, code: 0, .. }))
+    );
+    is_closed || reset_code(error) == Some(stream_code::ENOUGH)
+}
+
 impl SpliceEnd for ctcp::Stream {
     fn abort(&mut self) {
         CodedStream::reset(self, stream_code::ABORTED);

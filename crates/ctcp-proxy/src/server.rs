@@ -19,11 +19,11 @@ use tokio::time::timeout;
 use tracing::{debug, info};
 
 use crate::address::TargetAddress;
-use crate::coded::{CodedConnection, CodedStream, reset_code};
+use crate::coded::{CodedConnection, CodedStream, has_left};
 use crate::counters::Counters;
 use crate::dial::{DialError, Dialer};
 use crate::files::FileService;
-use crate::request::{Reply, ReplyCode, Request, stream_code};
+use crate::request::{Reply, ReplyCode, Request};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, splice};
 
 /// Limits of a reverse proxy.
@@ -198,7 +198,7 @@ impl ReverseProxy {
         let closed = connection.closed();
         let spliced = splice(&mut stream, &mut tcp, SpliceOptions::default(), meter, closed).await;
         if let Some((end, error)) = spliced.failure
-            && reset_code(&error) != Some(stream_code::ENOUGH)
+            && !(spliced.is_b_done && has_left(&error))
         {
             self.counters.streams_failed.add(1);
             debug!(%target, ?end, %error, "a proxied connection was cut");

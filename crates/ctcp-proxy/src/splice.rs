@@ -90,6 +90,8 @@ pub struct Spliced {
     pub b_to_a: u64,
     /// `None` when both directions ended regularly; else who failed and how. Both ends were aborted then.
     pub failure: Option<(End, io::Error)>,
+    /// The second end said everything, and the first was told so.
+    pub is_b_done: bool,
 }
 
 /// How a splice begins and ends.
@@ -169,7 +171,7 @@ where
             }
         }
     }
-    Spliced { a_to_b: a_to_b.bytes, b_to_a: b_to_a.bytes, failure }
+    Spliced { a_to_b: a_to_b.bytes, b_to_a: b_to_a.bytes, failure, is_b_done: b_to_a.is_done() }
 }
 
 /// Whether reading or writing failed.

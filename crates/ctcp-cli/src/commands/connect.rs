@@ -7,7 +7,7 @@ use crate::args::ConnectArgs;
 use crate::error::CliError;
 use crate::{metrics, network};
 
-/// Runs until the target has said everything.
+/// Runs until the target has said everything, or a signal ends it.
 pub(crate) async fn run(args: &ConnectArgs) -> Result<(), CliError> {
     let target: TargetAddress =
         args.target.parse().map_err(|error| CliError::usage(format!("{}: {error}", args.target)))?;
@@ -16,12 +16,12 @@ pub(crate) async fn run(args: &ConnectArgs) -> Result<(), CliError> {
     let _publisher = metrics::publish(args.common.metrics, &link);
     let proxy = ForwardProxy::new(link, ClientLimits::default());
     let joined = tokio::select! {
-        joined = proxy.connect_pipes(tokio::io::stdin(), tokio::io::stdout(), &target) => joined,
-        () = super::interrupted() => return Ok(()),
+        joined = proxy.connect_pipes(tokio::io::stdin(), tokio::io::stdout(), &target) => Ok(joined),
+        signal = super::interrupted() => Err(CliError::Signal(signal)),
     };
     drop(proxy);
     super::close(&endpoint).await;
-    let spliced = joined.map_err(|error| CliError::failure(format!("{target}: {error}")))?;
+    let spliced = joined?.map_err(|error| CliError::failure(format!("{target}: {error}")))?;
     match spliced.failure {
         None => Ok(()),
         Some((_, error)) => Err(CliError::failure(format!("the connection to {target} was cut: {error}"))),

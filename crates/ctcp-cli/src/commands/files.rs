@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ctcp_proxy::files::{self, Progress, TransferError, Transferred};
+use ctcp_proxy::files::{self, FileName, Progress, TransferError, Transferred};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -27,6 +27,7 @@ struct Json<'a> {
 
 /// Fetches a file.
 pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
+    check_name(&args.name)?;
     let destination = match &args.output {
         Some(file) if file.is_dir() => file.join(last_part(&args.name)?),
         Some(file) => file.clone(),
@@ -53,6 +54,7 @@ pub(crate) async fn put(args: &PutArgs) -> Result<(), CliError> {
         Some(name) => name.clone(),
         None => last_part(&args.file.to_string_lossy())?.to_owned(),
     };
+    check_name(&name)?;
     metrics::start(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
     let _publisher = metrics::publish(args.common.metrics, &link);
@@ -66,6 +68,14 @@ pub(crate) async fn put(args: &PutArgs) -> Result<(), CliError> {
     let (transferred, elapsed) = bar.finish(outcome)?;
     report(args.json, &name, &args.file, &granted, &transferred, elapsed);
     Ok(())
+}
+
+/// A name that no server has is wrong usage, before anything is tried.
+fn check_name(name: &str) -> Result<(), CliError> {
+    match name.parse::<FileName>() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(CliError::usage(format!("`{name}`: {error}"))),
+    }
 }
 
 /// The last component of a name.
@@ -86,7 +96,7 @@ async fn until_interrupted(
             Ok(transferred) => Ok((transferred, start.elapsed())),
             Err(error) => Err(CliError::failure(error.to_string())),
         },
-        () = super::interrupted() => {
+        _ = super::interrupted() => {
             Err(CliError::failure("interrupted; run the same command again to go on where it stopped"))
         }
     }
@@ -164,6 +174,14 @@ impl Bar {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_lead_out_are_wrong_usage_all_alike() {
+        for wrong in ["..", "../x", "/etc/passwd", "a/../b", ""] {
+            assert!(matches!(check_name(wrong), Err(CliError::Usage(_))), "{wrong}");
+        }
+        assert!(check_name("a/b.iso").is_ok());
+    }
 
     #[test]
     fn a_file_is_named_by_the_last_part() {

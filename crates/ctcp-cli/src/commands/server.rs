@@ -13,6 +13,7 @@ use tracing::info;
 
 use crate::args::ServerArgs;
 use crate::error::CliError;
+use crate::key_file::Role;
 use crate::{key_file, metrics, network};
 
 /// Serves until it is interrupted.
@@ -26,7 +27,7 @@ pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
         None => None,
     };
     metrics::start(args.common.metrics)?;
-    let secret_key = key_file::read_or_make(&args.key)?;
+    let secret_key = key_file::read_or_make(&args.key, Role::Server)?;
     let public_key = secret_key.public_key();
     let config = ServerConfig {
         transport: network::transport(args.common.profile()),
@@ -40,7 +41,7 @@ pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
     let proxy = ReverseProxy::new(dialer, files, ServerLimits::default());
     tokio::select! {
         () = proxy.serve(&endpoint) => {}
-        () = super::interrupted() => info!("interrupted: closing connections"),
+        _ = super::interrupted() => info!("interrupted: closing connections"),
     }
     super::close(&endpoint).await;
     Ok(())

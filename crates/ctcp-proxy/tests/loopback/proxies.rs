@@ -3,12 +3,13 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
+use ctcp_proxy::client::{ClientLimits, ForwardProxy, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::setup::{Client, Server, content, in_time, localhost, source};
+use crate::setup::{Client, Server, content, in_time, link_and_endpoint, localhost, source};
 
 async fn download(stream: &mut TcpStream, size: u32) {
     stream.write_u32(size).await.unwrap();
@@ -139,4 +140,35 @@ async fn a_reader_that_stops_reading_makes_the_target_stop_writing() {
         drop(stalled);
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_connect_that_ends_with_its_target_and_closes_has_failed_on_neither_side() {
+    let server = Server::start(ctcp::generate_key().unwrap(), localhost(), None).await;
+    let listener = listen(localhost()).unwrap();
+    let target = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            stream.read_u8().await.unwrap();
+            stream.write_all(b"bye").await.unwrap();
+        }
+    });
+    let counters = server.proxy.counters();
+    for round in 1..=5 {
+        let (link, endpoint) = link_and_endpoint(&server);
+        let proxy = ForwardProxy::new(link, ClientLimits::default());
+        let (mut input, reader) = tokio::io::duplex(10);
+        input.write_all(b"x").await.unwrap();
+        let spliced = in_time(proxy.connect_pipes(reader, tokio::io::sink(), &target.into())).await.unwrap();
+        assert_eq!((spliced.b_to_a, spliced.failure.is_none()), (3, true));
+        drop(proxy);
+        in_time(endpoint.close(0, "")).await;
+        in_time(async {
+            while counters.streams_total.value() < round || counters.streams_open.value() > 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await;
+        assert_eq!(counters.streams_failed.value(), 0);
+    }
 }

@@ -32,6 +32,7 @@ pub(crate) fn localhost() -> SocketAddr {
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) key: SecretKey,
+    pub(crate) proxy: Arc<ReverseProxy>,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
@@ -47,11 +48,12 @@ impl Server {
             let address = endpoint.local_addr().unwrap();
             let policy = TargetPolicy::new(vec!["127.0.0.0/8".parse().unwrap()], vec![]).unwrap();
             let proxy = ReverseProxy::new(Dialer::new(policy), files, ServerLimits::default());
-            tokio::spawn(async move { proxy.serve(&endpoint).await });
-            address
+            let served = proxy.clone();
+            tokio::spawn(async move { served.serve(&endpoint).await });
+            (address, proxy)
         });
-        let address = started.await.unwrap();
-        Self { address, key, runtime: Some(runtime) }
+        let (address, proxy) = started.await.unwrap();
+        Self { address, key, proxy, runtime: Some(runtime) }
     }
 
     /// Ends it as a kill would: nothing is said to anybody.
@@ -72,10 +74,17 @@ impl Drop for Server {
 }
 
 pub(crate) fn link_to(server: &Server) -> ServerLink<CtcpConnector> {
+    link_and_endpoint(server).0
+}
+
+/// The endpoint to close it by.
+pub(crate) fn link_and_endpoint(server: &Server) -> (ServerLink<CtcpConnector>, Endpoint) {
     let config = ClientConfig { bind: Some(localhost()), ..ClientConfig::new(ctcp::generate_key().unwrap()) };
     let address: ServerAddress = server.address.to_string().parse().unwrap();
-    let connector = CtcpConnector::new(Endpoint::client(config).unwrap(), address, server.key.public_key());
-    ServerLink::start(connector, LinkTimes::default(), Arc::new(Counters::new("client")))
+    let endpoint = Endpoint::client(config).unwrap();
+    let connector = CtcpConnector::new(endpoint.clone(), address, server.key.public_key());
+    let counters = Arc::new(Counters::new("client"));
+    (ServerLink::start(connector, LinkTimes::default(), counters), endpoint)
 }
 
 /// A forward proxy that serves SOCKS5.

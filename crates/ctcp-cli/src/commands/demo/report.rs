@@ -29,6 +29,8 @@ struct Baseline {
     profile: &'static str,
     /// Of the whole download; estimated from its first part when it was stopped.
     seconds: f64,
+    /// It was stopped: `seconds` are scaled, and `goodput_share` is of the part that ran.
+    extrapolated: bool,
     goodput_share: f64,
 }
 
@@ -64,7 +66,7 @@ impl<'a> Report<'a> {
             self.share(uncoded) * 100.0
         ));
         if self.args.json {
-            self.json(coded, uncoded, seconds);
+            self.print_json(&self.json(coded, uncoded));
         }
     }
 
@@ -85,9 +87,8 @@ impl<'a> Report<'a> {
         }
     }
 
-    #[expect(clippy::print_stdout, reason = "the result")]
-    fn json(&self, coded: &Download, uncoded: &Download, baseline_seconds: f64) {
-        let json = Json {
+    fn json(&self, coded: &Download, uncoded: &Download) -> Json {
+        Json {
             profile: self.args.profile.as_str(),
             rate_bps: self.args.rate.as_bits_per_second(),
             rtt_ms: self.args.rtt.as_secs_f64() * 1e3,
@@ -99,13 +100,41 @@ impl<'a> Report<'a> {
             verified: coded.is_complete,
             baseline: Baseline {
                 profile: "tcp",
-                seconds: baseline_seconds,
+                seconds: self.whole_seconds(uncoded),
+                extrapolated: !uncoded.is_complete,
                 goodput_share: self.share(uncoded),
             },
-        };
-        match serde_json::to_string(&json) {
+        }
+    }
+
+    #[expect(clippy::print_stdout, reason = "the result")]
+    fn print_json(&self, json: &Json) {
+        match serde_json::to_string(json) {
             Ok(text) => println!("{text}"),
             Err(error) => println!("{{\"error\": \"{error}\"}}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    #[test]
+    fn the_json_says_whether_the_uncoded_download_ran_to_its_end() {
+        let cli = Cli::try_parse_from(["ctcp", "demo", "--size", "1mb"]).expect("valid");
+        let Command::Demo(args) = cli.command else { panic!("another command") };
+        let download = |bytes, is_complete| Download { bytes, elapsed: Duration::from_secs(4), is_complete };
+        for (bytes, is_complete, seconds) in [(250_000, false, 16.0), (1_000_000, true, 4.0)] {
+            let json = Report::new(&args).json(&download(1_000_000, true), &download(bytes, is_complete));
+            let json = serde_json::to_value(json).expect("JSON");
+            assert_eq!(json["baseline"]["extrapolated"], !is_complete);
+            assert_eq!(json["baseline"]["seconds"], seconds);
         }
     }
 }
