@@ -51,13 +51,15 @@ mount_tmpfs() {
 # What is said of a name, and nothing else that may go wrong.
 readonly OF_THE_NAME='the file name\|symbolic link\|no such file'
 
+# name_refused STATUS NAME: 2 for what is no name, 1 for what the server refuses
 name_refused() {
     rm -f "$scratch/stolen"
-    ends_with 1 "$OF_THE_NAME" get -o "$scratch/stolen" -- "$1" && [ ! -e "$scratch/stolen" ]
+    ends_with "$1" "$OF_THE_NAME" get -o "$scratch/stolen" -- "$2" && [ ! -e "$scratch/stolen" ]
 }
 
+# put_refused STATUS NAME
 put_refused() {
-    ends_with 1 "$OF_THE_NAME" put -- "$scratch/local/up" "$1" && [ "$(cat "$scratch/secret")" = secret ] && [ ! -e "$scratch/new" ]
+    ends_with "$1" "$OF_THE_NAME" put -- "$scratch/local/up" "$2" && [ "$(cat "$scratch/secret")" = secret ] && [ ! -e "$scratch/new" ]
 }
 
 stored() {
@@ -69,16 +71,18 @@ check 'get from a directory' got dir/small "$scratch/small"
 check 'get killed at half and resumed' resumed
 if mount_tmpfs full size=3m; then check 'get onto a full disk' refused_on "$directory" full; fi
 if mount_tmpfs readonly size=30m,ro; then check 'get onto a read-only disk' refused_on "$directory" read-only; fi
-for name in ../secret "$scratch/secret" dir/../../secret link nothing ''; do
-    check "get '${name/$scratch/...}' is refused" name_refused "$name"
+for name in ../secret "$scratch/secret" dir/../../secret ''; do
+    check "get '${name/$scratch/...}' is refused" name_refused 2 "$name"
 done
-check 'put to a read-only server is refused' ends_with 1 'read-only' put "$scratch/local/up" up
+for name in link nothing; do check "get '$name' is refused" name_refused 1 "$name"; done
+check 'put to a read-only server is refused' ends_with 1 'takes no files' put "$scratch/local/up" up
 stop "$server_pid"
 start_server --files "$scratch/served" --files-write
 check 'put' stored up
 check 'put into a directory' stored dir/up
-for name in ../new "$scratch/new" dir/../../new link/new; do
-    check "put '${name/$scratch/...}' is refused" put_refused "$name"
+for name in ../new "$scratch/new" dir/../../new; do
+    check "put '${name/$scratch/...}' is refused" put_refused 2 "$name"
 done
+check "put 'link/new' is refused" put_refused 1 link/new
 check 'the server lives' is_alive "$server_pid"
 finish

@@ -152,19 +152,27 @@ impl CtcpConnector {
     }
 
     fn failure(&self, address: SocketAddr, error: &ConnectError) -> ConnectFailure {
-        let is_unlisted =
-            matches!(error, ConnectError::Failed(ConnectionError::Refused { code: UNLISTED, .. }));
-        let key = self.own_key.filter(|_| is_unlisted).map(|key| format!(" (it is {key})"));
-        let is_passing = match error {
-            ConnectError::Failed(ConnectionError::Refused { code, .. }) => *code == FULL,
-            ConnectError::Failed(
-                ConnectionError::HandshakeTimedOut { rejected: true } | ConnectionError::VersionMismatch,
-            ) => false,
-            _ => true,
+        let (text, is_refusal) = match error {
+            ConnectError::Failed(ConnectionError::HandshakeTimedOut { rejected: false }) => {
+                return silence(address);
+            }
+            ConnectError::Failed(ConnectionError::HandshakeTimedOut { rejected: true }) => {
+                (format!("a server is there, but its public key is not {}", self.server_key), true)
+            }
+            ConnectError::Failed(ConnectionError::Refused { code: UNLISTED, .. }) => {
+                let key = self.own_key.map(|key| format!(" (it is {key})"));
+                (format!("{error}{}", key.unwrap_or_default()), true)
+            }
+            ConnectError::Failed(ConnectionError::Refused { code, .. }) => (error.to_string(), *code != FULL),
+            ConnectError::Failed(ConnectionError::VersionMismatch) => (error.to_string(), true),
+            _ => (error.to_string(), false),
         };
-        let reason = format!("{address}: {error}{}", key.unwrap_or_default());
-        ConnectFailure { reason, is_refusal: !is_passing }
+        ConnectFailure { reason: format!("{address}: {text}"), is_refusal }
     }
+}
+
+fn silence(address: SocketAddr) -> ConnectFailure {
+    format!("{address}: no answer (is a server running there, and does UDP get through?)").into()
 }
 
 /// Codes of a refusal in the handshake (PROTOCOL.md section 3.1).
@@ -184,7 +192,7 @@ impl Connector for CtcpConnector {
             let failure = match timeout(self.attempt, self.endpoint.connect(address, self.server_key)).await {
                 Ok(Ok(connection)) => return Ok(connection),
                 Ok(Err(error)) => self.failure(address, &error),
-                Err(_) => format!("{address}: no answer from the server").into(),
+                Err(_) => silence(address),
             };
             // A refusal says more than an address at which nobody is.
             if failure.is_refusal || !last.is_refusal {

@@ -26,6 +26,9 @@ use crate::files::FileService;
 use crate::request::{Reply, ReplyCode, Request};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, splice};
 
+/// What a request for a file is told where none are served.
+const NO_FILES: &str = "it serves no files (it was started without --files)";
+
 /// Limits of a reverse proxy.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
@@ -156,11 +159,11 @@ impl ReverseProxy {
             Request::Connect(target) => self.serve_connect(stream, connection, &target).await,
             Request::Get(get) => match &self.files {
                 Some(files) => files.serve_get(&connection.peer(), stream, get, &self.counters).await,
-                None => self.refuse(&mut stream, ReplyCode::FilesOff, "the server serves no files").await,
+                None => self.refuse(&mut stream, ReplyCode::FilesOff, NO_FILES).await,
             },
             Request::Put(put) => match &self.files {
                 Some(files) => files.serve_put(&connection.peer(), stream, put, &self.counters).await,
-                None => self.refuse(&mut stream, ReplyCode::FilesOff, "the server serves no files").await,
+                None => self.refuse(&mut stream, ReplyCode::FilesOff, NO_FILES).await,
             },
         }
     }

@@ -39,7 +39,7 @@ pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
     let bar = Bar::new(args.json || args.common.log.quiet);
     let mut on_progress = |progress| bar.show(progress);
     let transfer = files::get(&link, &args.name, &destination, &mut on_progress);
-    let outcome = until_interrupted(transfer).await;
+    let outcome = until_interrupted(&args.name, transfer).await;
     let granted = network::granted(&link);
     drop(link);
     super::close(&endpoint).await;
@@ -61,7 +61,7 @@ pub(crate) async fn put(args: &PutArgs) -> Result<(), CliError> {
     let bar = Bar::new(args.json || args.common.log.quiet);
     let mut on_progress = |progress| bar.show(progress);
     let transfer = files::put(&link, &args.file, &name, &mut on_progress);
-    let outcome = until_interrupted(transfer).await;
+    let outcome = until_interrupted(&name, transfer).await;
     let granted = network::granted(&link);
     drop(link);
     super::close(&endpoint).await;
@@ -88,12 +88,14 @@ fn last_part(name: &str) -> Result<&str, CliError> {
 }
 
 async fn until_interrupted(
+    name: &str,
     transfer: impl Future<Output = Result<Transferred, TransferError>>,
 ) -> Result<(Transferred, Duration), CliError> {
     let start = tokio::time::Instant::now();
     tokio::select! {
         outcome = transfer => match outcome {
             Ok(transferred) => Ok((transferred, start.elapsed())),
+            Err(error @ TransferError::Refused(_)) => Err(CliError::failure(format!("{name}: {error}"))),
             Err(error) => Err(CliError::failure(error.to_string())),
         },
         _ = super::interrupted() => {

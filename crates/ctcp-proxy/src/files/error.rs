@@ -21,7 +21,9 @@ pub enum FileError {
     NotFound,
     /// A directory or something else that is no regular file.
     NotAFile,
-    /// The directory is served read-only, or the file system is.
+    /// The directory is served read-only.
+    TakesNone,
+    /// The file system is read-only.
     ReadOnly,
     /// The disk is full, or a quota is used up.
     NoSpace,
@@ -54,6 +56,9 @@ impl fmt::Display for FileError {
             Self::Link => formatter.write_str("the name goes through a symbolic link"),
             Self::NotFound => formatter.write_str("there is no such file or directory"),
             Self::NotAFile => formatter.write_str("it is no regular file"),
+            Self::TakesNone => {
+                formatter.write_str("it takes no files (it was started without --files-write)")
+            }
             Self::ReadOnly => formatter.write_str("it cannot be written: it is read-only"),
             Self::NoSpace => formatter.write_str("the disk is full"),
             Self::PermissionDenied => formatter.write_str("permission denied"),
@@ -102,7 +107,7 @@ impl FileError {
             Self::Name(_) | Self::Link => ReplyCode::FileNameRefused,
             Self::NotFound => ReplyCode::FileNotFound,
             Self::NotAFile => ReplyCode::NotAFile,
-            Self::ReadOnly => ReplyCode::ReadOnly,
+            Self::TakesNone | Self::ReadOnly => ReplyCode::ReadOnly,
             Self::NoSpace => ReplyCode::NoSpace,
             Self::PermissionDenied => ReplyCode::PermissionDenied,
             Self::Busy | Self::TooManyTransfers | Self::StoodStill => ReplyCode::Busy,

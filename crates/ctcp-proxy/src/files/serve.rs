@@ -216,7 +216,7 @@ impl FileService {
     async fn prepare(&self, put: &PutRequest) -> Result<(Claim<'_>, Part), FileError> {
         let name: FileName = put.name.parse()?;
         if !self.is_writable {
-            return Err(FileError::ReadOnly);
+            return Err(FileError::TakesNone);
         }
         if put.identity.size > UPLOAD_BYTES_MAX {
             return Err(FileError::TooLarge(UPLOAD_BYTES_MAX));

@@ -45,7 +45,7 @@ async fn a_wrong_server_key_is_named_as_the_probable_reason() {
 async fn a_wrong_server_key_is_said_long_before_the_time_of_the_handshake_is_over() {
     let (server, _) = server(TransportConfig::default());
     let wrong = ctcp::generate_key().unwrap().public_key();
-    let begun = std::time::Instant::now();
+    let begun = tokio::time::Instant::now();
     let patient = client(TransportConfig::default());
     let error = in_time(patient.connect(server.local_addr().unwrap(), wrong)).await.unwrap_err();
     assert_eq!(error, ConnectError::Failed(ConnectionError::HandshakeTimedOut { rejected: true }));

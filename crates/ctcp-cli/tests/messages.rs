@@ -1,0 +1,172 @@
+//! What a user meets when something is wrong: the built command on loopback, its messages and exit codes.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// Long beside a refusal, and short beside the five seconds for which a silent server is asked.
+const AT_ONCE: Duration = Duration::from_secs(3);
+
+/// The key that `keygen` makes and every server here lets in.
+const KEY: &str = "client.key";
+
+fn ctcp(directory: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ctcp"));
+    command.current_dir(directory).args(words).stdin(Stdio::null());
+    command
+}
+
+/// The exit code and what was said on standard error.
+fn run(directory: &Path, words: &[&str]) -> (Option<i32>, String) {
+    let output = ctcp(directory, words).output().expect("the command starts");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Where a server is and what its key is.
+struct Remote {
+    address: String,
+    key: String,
+}
+
+impl Remote {
+    /// The words of a command for this server with this key.
+    fn words<'a>(&'a self, command: &'a str, key: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
+        let remote = [command, "--server", &self.address, "--server-key", &self.key, "--key", key];
+        [&remote[..], rest].concat()
+    }
+}
+
+struct Server {
+    child: Child,
+    remote: Remote,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    fn start(directory: &Path, words: &[&str]) -> Self {
+        if !directory.join(KEY).exists() {
+            assert_eq!(run(directory, &["keygen", "--out", KEY]).0, Some(0));
+        }
+        let listed = ctcp(directory, &["pubkey", KEY]).output().expect("it starts").stdout;
+        let listed = String::from_utf8(listed).expect("base64");
+        let common = ["server", "-q", "--listen", "127.0.0.1:0", "--key", "server.key", "--client"];
+        let words = [&common[..], &[listed.trim()], words].concat();
+        let mut child = ctcp(directory, &words).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+        let after = |option: &str| {
+            let mut words = line.split_whitespace().skip_while(|word| *word != option);
+            words.nth(1).expect("the line to paste has it").to_owned()
+        };
+        Self { remote: Remote { address: after("--server"), key: after("--server-key") }, child }
+    }
+}
+
+/// Runs what must fail at once, and gives the lines it said.
+fn refused(directory: &Path, words: &[&str]) -> Vec<String> {
+    let begun = tokio::time::Instant::now();
+    let (code, said) = run(directory, words);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(begun.elapsed() < AT_ONCE, "{said}");
+    said.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_server_that_does_not_let_us_in_is_reported_at_once_and_a_new_key_is_said() {
+    let directory = TempDir::new().expect("a directory");
+    let at = directory.path();
+    let server = Server::start(at, &[]);
+    std::fs::write(at.join("file"), "x").expect("a file");
+    for (command, argument) in [("get", "file"), ("put", "file"), ("connect", "127.0.0.1:1")] {
+        let mistyped = format!("{command}.key");
+        let words = server.remote.words(command, &mistyped, &[argument]);
+        let lines = refused(at, &words);
+        let [made, why] = &lines[..] else { panic!("{lines:?}") };
+        assert!(made.contains(&format!("{mistyped} did not exist: made a new key")), "{made}");
+        let public = made.split_whitespace().last().expect("the key");
+        assert!(why.contains("not on the server's list") && why.contains(public), "{why}");
+        // Now it exists.
+        assert_eq!(refused(at, &words), [why.as_str()]);
+
+        let other = Remote { address: server.remote.address.clone(), key: public.to_owned() };
+        let lines = refused(at, &other.words(command, KEY, &[argument]));
+        let [why] = &lines[..] else { panic!("{lines:?}") };
+        assert!(why.contains(&format!("its public key is not {public}")), "{why}");
+    }
+    let words = server.remote.words("get", "quiet.key", &["-q", "file"]);
+    assert_eq!(refused(at, &words).len(), 1);
+}
+
+#[test]
+fn each_mistake_has_its_message_and_its_exit_code() {
+    let directory = TempDir::new().expect("a directory");
+    let at = directory.path();
+    std::fs::create_dir(at.join("shared")).expect("a directory");
+    for (file, content) in [("nonsense.key", "nonsense"), ("notes", "x"), ("wrong.toml", "sockz = 'a:1'")] {
+        std::fs::write(at.join(file), content).expect("a file");
+    }
+    let (bare, files) = (Server::start(at, &[]), Server::start(at, &["--files", "shared"]));
+    let (bare, files) = (&bare.remote, &files.remote);
+    let port_alone = vec!["server", "--key", "server.key", "--any-client", "--listen", "4433"];
+    for (words, code, wanted) in [
+        (bare.words("get", KEY, &["x"]), 1, "x: the server refused: it serves no files"),
+        (files.words("put", KEY, &["notes"]), 1, "notes: the server refused: it takes no files"),
+        (files.words("get", KEY, &["x"]), 1, "x: the server refused: there is no such file"),
+        (files.words("get", KEY, &[".."]), 2, "`..`: the file name has"),
+        (files.words("get", KEY, &["../x"]), 2, "`../x`: the file name has"),
+        (files.words("get", KEY, &["/etc/passwd"]), 2, "the file name is absolute"),
+        (files.words("put", KEY, &["notes", "../x"]), 2, "`../x`: the file name has"),
+        (files.words("put", KEY, &["missing"]), 1, "missing: there is no such file"),
+        (files.words("get", "nonsense.key", &["x"]), 1, "nonsense.key holds no private key: make one"),
+        (files.words("get", "shared", &["x"]), 1, "shared is no key file"),
+        (files.words("get", "nowhere/a.key", &["x"]), 1, "cannot write the key nowhere/a.key"),
+        (files.words("connect", KEY, &["127.0.0.1"]), 2, "the port is missing"),
+        (files.words("connect", KEY, &["127.0.0.1:1"]), 1, "--allow-target"),
+        (files.words("client", KEY, &["--config", "wrong.toml"]), 2, "wrong.toml: unexpected argument"),
+        (port_alone, 2, "ADDR:PORT is wanted, as 127.0.0.1:4433"),
+    ] {
+        let (found, said) = run(at, &words);
+        assert_eq!(found, Some(code), "{words:?}: {said}");
+        assert!(said.contains(wanted), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn where_no_server_is_the_message_says_what_to_look_at() {
+    let directory = TempDir::new().expect("a directory");
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let remote = Remote {
+        address: silent.local_addr().expect("an address").to_string(),
+        key: "ddkmX13CfKl6RyRw3ECm3ROQ3IwgYj2UcqSqwnqaE2I=".to_owned(),
+    };
+    let (code, said) = run(directory.path(), &remote.words("get", "new.key", &["-q", "x"]));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains(&remote.address) && said.contains("is a server running there"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_connect_that_a_signal_ended_says_so_by_its_exit_code() {
+    let directory = TempDir::new().expect("a directory");
+    let target = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = target.local_addr().expect("an address").to_string();
+    let server = Server::start(directory.path(), &["--allow-target", "127.0.0.0/8"]);
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let words = server.remote.words("connect", KEY, &[&address]);
+        let mut child = ctcp(directory.path(), &words).stdin(Stdio::piped()).spawn().expect("it starts");
+        let (_connected, _) = target.accept().expect("a connection");
+        let sent = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+        assert!(sent.expect("kill starts").success());
+        assert_eq!(child.wait().expect("it ends").code(), Some(code), "{signal}");
+    }
+}
