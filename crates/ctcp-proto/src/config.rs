@@ -45,7 +45,7 @@ impl Default for TransportConfig {
     fn default() -> Self {
         Self {
             profile: Profile::default(),
-            symbol_size_max: 1428,
+            symbol_size_max: 1440,
             symbol_window: 8192,
             block_size: 256,
             blocks: 64,

@@ -30,6 +30,7 @@ mod handshaking;
 mod migration;
 mod negotiation;
 mod receive;
+mod repeats;
 mod stats;
 mod timers;
 mod transmit;
@@ -62,6 +63,7 @@ pub(crate) use handshaking::ClientHandshake;
 use migration::Migration;
 pub(crate) use negotiation::{Negotiated, client_parameters, negotiate, server_parameters};
 use receive::Received;
+use repeats::Repeats;
 use stats::Counts;
 pub use stats::{ConnectionStats, RttStats};
 pub use timers::TimerKind;
@@ -127,6 +129,7 @@ pub(crate) struct Established {
     newest_report: Option<PacketNumber>,
     /// A control frame of the streams that did not fit yet.
     pending_control: Option<Control>,
+    repeats: Repeats,
     counts: Counts,
     timers: Timers,
     /// For what the peer must not guess.
@@ -146,11 +149,15 @@ pub(crate) struct Setup {
     pub(crate) seed: u64,
 }
 
+/// A RESPONSE is small beside the INITIATE that it answers, and its loss costs as much.
+const RESPONSE_COPIES: u8 = 2;
+
 /// A server's RESPONSE while it may have to be sent again.
 #[derive(Debug)]
 pub(crate) struct PendingResponse {
     datagram: Vec<u8>,
-    is_due: bool,
+    /// How often it is to be sent now.
+    copies_due: u8,
     /// When it first left.
     first_sent: Option<Instant>,
     /// When the client must have shown its first sealed packet.
@@ -175,7 +182,7 @@ impl fmt::Debug for Connection {
 
 impl PendingResponse {
     pub(crate) fn new(datagram: Vec<u8>, deadline: Instant) -> Self {
-        Self { datagram, is_due: true, first_sent: None, deadline }
+        Self { datagram, copies_due: RESPONSE_COPIES, first_sent: None, deadline }
     }
 }
 
@@ -204,6 +211,7 @@ impl Established {
             ping: false,
             newest_report: None,
             pending_control: None,
+            repeats: Repeats::default(),
             counts: Counts::default(),
             timers: Timers::new(now),
             prng: Prng::new(seed),

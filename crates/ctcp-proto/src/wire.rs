@@ -24,7 +24,7 @@ use core::fmt;
 pub use ctcp_coding::MissingInterval;
 
 pub use datagram::{
-    COMBINATION_OVERHEAD_MAX, DatagramBuilder, NewPacket, SHORT_OVERHEAD_MAX, SealablePacket,
+    DatagramBuilder, NewPacket, SHORT_OVERHEAD_MAX, SealablePacket, combination_overhead,
     symbol_size_for_datagram,
 };
 pub use frame::ack::{

@@ -75,3 +75,15 @@ fn one_stream_fills_a_long_path() {
         assert!(share >= least, "{share:.3} at {megabits} Mbit/s and {rtt:?}");
     }
 }
+
+/// Bad luck: a handshake, a request or credit that is lost several times must not cost more than a moment.
+#[test]
+#[ignore = "takes a while; docs/testing.md"]
+fn no_seed_of_sixty_is_far_behind() {
+    for loss in [0.05, 0.2] {
+        let mut shares: Vec<f64> = (1..=60).map(|seed| share(ProfileName::Default, loss, seed)).collect();
+        shares.sort_by(f64::total_cmp);
+        println!("loss {loss}: worst {:.3}, median {:.3}", shares[0], shares[30]);
+        assert!(shares[0] > 0.8 && shares[30] > 0.9, "loss {loss}: {shares:?}");
+    }
+}

@@ -7,7 +7,7 @@ use super::segments::{Identity, Outgoing, Part};
 use super::{Carried, Choice, Feedback, SendCode, Situation};
 use crate::id::SymbolIndex;
 use crate::stream::Streams;
-use crate::wire::{COMBINATION_OVERHEAD_MAX, DatagramBuilder, Frame};
+use crate::wire::{DatagramBuilder, Frame, combination_overhead};
 
 /// Density threshold of our coefficients: 15, never zero (RFC 8681 section 3.6).
 const DENSITY: u8 = 15;
@@ -21,6 +21,7 @@ pub(crate) struct CodedSender {
     code: SendCode,
     encoder: Encoder,
     /// How many symbols behind its oldest undecoded one the receiver stores.
+    window: u64,
     peer_window: u64,
     /// Oldest symbol the receiver cannot decode, by its newest acknowledgement.
     peer_undecoded: SymbolIndex,
@@ -46,6 +47,7 @@ impl CodedSender {
         Self {
             code,
             encoder: Encoder::new(symbol_size_max, window),
+            window: window as u64,
             peer_window,
             peer_undecoded: 0,
             outgoing: None,
@@ -84,6 +86,11 @@ impl CodedSender {
         self.outgoing.as_ref().map(Outgoing::choice)
     }
 
+    /// The longest header that the next symbol may meet, in its own packet or as the first of a combination.
+    pub(crate) fn overhead(&self) -> usize {
+        combination_overhead(self.encoder.next_index(), self.window)
+    }
+
     /// Writes the frame of `choice` behind what the datagram holds already, or a piece of it if no datagram of the path
     /// holds the whole. `None` if there is no room for it beside the other frames, or the streams have nothing
     /// after all. New symbols have at most `symbol_size` bytes.
@@ -101,7 +108,7 @@ impl CodedSender {
         if choice != Choice::NewSymbol {
             return self.write_repair(choice, builder, situation);
         }
-        let room = builder.remaining().saturating_sub(COMBINATION_OVERHEAD_MAX);
+        let room = builder.remaining().saturating_sub(self.overhead());
         let index = self.write_new(symbol_size.min(room), streams, builder)?;
         self.counts.symbols += 1;
         let sent = self.code.on_sent(choice, index, situation);

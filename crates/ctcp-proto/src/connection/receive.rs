@@ -2,7 +2,7 @@
 
 use ctcp_base::Instant;
 
-use super::{Established, TransportError};
+use super::{Established, RESPONSE_COPIES, TransportError};
 use crate::crypto::OpenError;
 use crate::crypto::reset::is_reset;
 use crate::error::{CloseReason, TransportErrorCode};
@@ -65,7 +65,9 @@ impl Established {
             && network_path.remote == self.path.network.remote
             && matches!(LongPacket::parse(datagram),
                 Ok(LongPacket::Initiate { header, .. }) if header.source == self.remote_id);
-        response.is_due |= is_repeated;
+        if is_repeated {
+            response.copies_due = RESPONSE_COPIES;
+        }
     }
 
     fn handle_unopened(&mut self, error: OpenError, datagram: &[u8]) -> Result<Received, TransportError> {

@@ -101,6 +101,7 @@ impl Established {
             self.path.probe.on_timeout();
             self.timers.probes_owed = 1;
             self.counts.timeouts += 1;
+            self.tell_control_again();
         }
         self.ping |= self.keep_alive_deadline().is_some_and(|deadline| deadline <= now)
             || self.silence_deadline().is_some_and(|deadline| deadline <= now);
@@ -129,6 +130,13 @@ impl Established {
             .chain([(self.idle_deadline(), TimerKind::Idle)])
             .filter_map(|(deadline, kind)| Some((deadline?, kind)))
             .min()
+    }
+
+    /// What is under way may be lost, and the peer may be waiting for it: the probe says it again.
+    fn tell_control_again(&mut self) {
+        for packet in self.path.sent.outstanding() {
+            packet.contents.control.iter().for_each(|control| self.streams.on_control_lost(control));
+        }
     }
 
     fn idle_deadline(&self) -> Option<Instant> {

@@ -113,8 +113,8 @@ impl Established {
     }
 
     fn transmit_response(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        let response = self.response.as_mut().filter(|response| response.is_due)?;
-        response.is_due = false;
+        let response = self.response.as_mut().filter(|response| response.copies_due > 0)?;
+        response.copies_due -= 1;
         response.first_sent.get_or_insert(now);
         buffer.extend_from_slice(&response.datagram);
         Some(self.path.transmit(buffer.len()))
@@ -166,7 +166,7 @@ impl Established {
         }
         self.write_control(now, &mut builder, &mut contents);
         if let Some(choice) = choice {
-            let size = symbol_size_for_datagram(datagram_size, &self.remote_id);
+            let size = symbol_size_for_datagram(datagram_size, &self.remote_id, self.sender.overhead());
             let size = size.min(self.negotiated.symbol_size_max);
             contents.combination =
                 self.sender.write(choice, size, &mut self.streams, &mut builder, &situation);
@@ -258,10 +258,15 @@ impl Established {
     }
 
     fn write_control(&mut self, now: Instant, builder: &mut DatagramBuilder, contents: &mut Contents) {
+        let repeats = self.repeats.take(builder.remaining() / CONTROL_SIZE_MAX);
+        for control in &repeats {
+            builder.write(&frame_of(control));
+        }
         while builder.remaining() >= CONTROL_SIZE_MAX {
             self.fetch_control(now);
             let Some(control) = self.pending_control.take() else { return };
             builder.write(&frame_of(&control));
+            self.repeats.on_first(control, self.path.loss_average.value());
             contents.control.push(control);
         }
     }

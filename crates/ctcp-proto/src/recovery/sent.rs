@@ -365,25 +365,34 @@ impl<C> SentPackets<C> {
         self.slots.get(index)
     }
 
-    fn outstanding(&self, number: u64) -> Option<&SentPacket<C>> {
+    fn outstanding_at(&self, number: u64) -> Option<&SentPacket<C>> {
         match self.slot(number)? {
             Slot::Outstanding(packet) => Some(packet),
             _ => None,
         }
     }
 
+    /// The packets whose fate is open.
+    pub(crate) fn outstanding(&self) -> impl Iterator<Item = &SentPacket<C>> {
+        let known = self.first_outstanding.saturating_sub(self.base) as usize;
+        self.slots.iter().skip(known).filter_map(|slot| match slot {
+            Slot::Outstanding(packet) => Some(packet),
+            _ => None,
+        })
+    }
+
     /// The next packet that is outstanding since before `before` and was not reported yet (CTCP section 4.5: it
     /// no longer counts as on its way to the receiver, though it is not lost yet). Call until `None`.
     pub(crate) fn poll_expired(&mut self, before: Instant) -> Option<&SentPacket<C>> {
         let number = self.next_outstanding(self.expired_until);
-        let is_old = self.outstanding(number).is_some_and(|packet| packet.time < before);
+        let is_old = self.outstanding_at(number).is_some_and(|packet| packet.time < before);
         self.expired_until = if is_old { number + 1 } else { number };
-        if is_old { self.outstanding(number) } else { None }
+        if is_old { self.outstanding_at(number) } else { None }
     }
 
     /// When the next packet was sent that [`Self::poll_expired`] will report.
     pub(crate) fn next_to_expire(&self) -> Option<Instant> {
-        self.outstanding(self.next_outstanding(self.expired_until)).map(|packet| packet.time)
+        self.outstanding_at(self.next_outstanding(self.expired_until)).map(|packet| packet.time)
     }
 
     /// The largest number acknowledged.
@@ -427,7 +436,7 @@ impl<C: Clone> SentPackets<C> {
         let mut deadline = None;
         let mut number = self.next_outstanding(self.first_outstanding);
         while number < largest {
-            let Some(packet) = self.outstanding(number) else { break };
+            let Some(packet) = self.outstanding_at(number) else { break };
             let due = packet.time + thresholds.delay;
             if due > now && largest - number < thresholds.packets {
                 // Later packets left later: this one is the first to be due.
@@ -443,7 +452,7 @@ impl<C: Clone> SentPackets<C> {
     }
 
     fn lose(&mut self, now: Instant, number: u64) -> Option<LostPacket<C>> {
-        let packet = self.outstanding(number)?.clone();
+        let packet = self.outstanding_at(number)?.clone();
         self.resolve(&packet);
         let was_expired = number < self.expired_until;
         let slot = self.slots.get_mut((number - self.base) as usize)?;

@@ -9,15 +9,19 @@
 //! The builder keeps the rules that every packet obeys: the frames fit, a combination is the last of them, and
 //! the sample of header protection exists.
 
-use crate::id::{ConnectionId, PacketNumber, PathId};
+use crate::id::{ConnectionId, PacketNumber, PathId, SymbolIndex};
+use crate::wire::varint::varint_length;
 use crate::wire::{AckFrame, Frame, ShortHeader, TAG_LENGTH, TruncatedNumber};
 
 /// The header of a packet to the longest connection id, and the tag.
 pub const SHORT_OVERHEAD_MAX: usize = ShortHeader::LENGTH_MAX + TAG_LENGTH;
 
-/// The longest header of SOURCE and CODED: type 1, first symbol 8, density, length and key 4, floor distance 4
-/// (a sender's window has at most 65536 symbols).
-pub const COMBINATION_OVERHEAD_MAX: usize = 17;
+/// The longest header of a SOURCE or CODED frame that begins at or below the symbol `index`, from a sender that keeps `window`
+/// symbols: type 1, first symbol 1 to 8, density, length and key 4, floor distance 1 to 4.
+#[must_use]
+pub fn combination_overhead(index: SymbolIndex, window: u64) -> usize {
+    1 + varint_length(index) + 4 + varint_length(window)
+}
 
 /// Packet number and payload have at least this many bytes together, so that with the tag the sample exists.
 const NUMBER_AND_PAYLOAD_MIN: usize = TruncatedNumber::LENGTH_MAX;
@@ -25,12 +29,12 @@ const NUMBER_AND_PAYLOAD_MIN: usize = TruncatedNumber::LENGTH_MAX;
 /// The least room for frames that makes a packet worth building.
 const PAYLOAD_MIN: usize = 3;
 
-/// The largest symbol whose combinations, alone in a packet to `destination`, always fit a datagram of
-/// `datagram_size` bytes: 46 bytes less for an id of 8 bytes.
+/// The largest symbol whose combinations, with headers of at most `overhead` bytes ([`combination_overhead`]) and alone in a packet
+/// to `destination`, always fit a datagram of `datagram_size` bytes: 40 bytes less for an id of 8 bytes and four-byte indices.
 #[must_use]
-pub fn symbol_size_for_datagram(datagram_size: usize, destination: &ConnectionId) -> usize {
+pub fn symbol_size_for_datagram(datagram_size: usize, destination: &ConnectionId, overhead: usize) -> usize {
     let unused = ConnectionId::MAX - destination.as_bytes().len();
-    datagram_size.saturating_sub(SHORT_OVERHEAD_MAX - unused + COMBINATION_OVERHEAD_MAX)
+    datagram_size.saturating_sub(SHORT_OVERHEAD_MAX - unused + overhead)
 }
 
 /// What the header of a new packet says.

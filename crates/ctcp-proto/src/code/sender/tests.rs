@@ -53,7 +53,7 @@ impl Line {
     }
 
     fn write(&mut self, choice: Choice, builder: &mut DatagramBuilder, size: usize) -> Option<Carried> {
-        let symbol_size = symbol_size_for_datagram(size, &self.destination);
+        let symbol_size = symbol_size_for_datagram(size, &self.destination, self.sender.overhead());
         self.sender.write(choice, symbol_size, &mut self.from, builder, &SITUATION)
     }
 
