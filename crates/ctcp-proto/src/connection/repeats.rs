@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_more_is_lost_the_more_often_a_frame_is_said() {
-        let all = [0.0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.9].map(copies);
+        let all = [0.0, 0.001, 0.01, 0.05, 0.09, 0.2, 0.3, 0.9].map(copies);
         assert_eq!(all, [1, 1, 2, 3, 3, 5, 6, 6]);
     }
 

@@ -75,10 +75,11 @@ impl Pacer {
     pub(crate) fn next_time(&self, now: Instant, size: u64) -> Option<Instant> {
         let rate = self.rate?;
         // A datagram larger than the cap leaves on a full bucket.
-        let missing = (size as f64).min(self.cap()) - self.credit_at(now);
-        // Less than a nanosecond of credit is rounding.
-        let nanos = missing / rate * 1e9;
-        (nanos >= 1.0).then(|| now + Duration::from_nanos(nanos as u64 + 1))
+        let missing = (size as f64).min(self.cap()) - self.credit;
+        // Counted from the last change and not from now: who asks twice hears the same, to the nanosecond.
+        let nanos = (missing / rate * 1e9).max(0.0);
+        let time = self.updated + Duration::from_nanos(nanos as u64 + 1);
+        (missing > 0.0 && time > now).then_some(time)
     }
 
     /// What may leave in one burst, in bytes.

@@ -9,7 +9,7 @@ use crate::wire::{NewPacket, TAG_LENGTH, frames, symbol_size_for_datagram};
 
 const LARGE: usize = 1_472;
 const SMALL: usize = 1_200;
-const SYMBOL_SIZE: usize = 1_426;
+const SYMBOL_SIZE: usize = 1_436;
 const SITUATION: Situation = Situation { loss: 0.0, has_data: true, has_room: true, window: 32.0 };
 const IDLE: Situation = Situation { has_data: false, ..SITUATION };
 
