@@ -18,7 +18,7 @@ mod selected;
 mod ssse3;
 mod task;
 
-use task::{Mode, Sources, Task};
+use task::{Mode, Sources, Spread, Task};
 
 /// Whether this processor has all the features: asked at run time with `std`, at build time without.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -48,6 +48,9 @@ trait Kernel: Copy {
 
     /// `out = sum_j sources[j]`. The lengths agree.
     fn sum(self, out: &mut [u8], sources: Sources<'_>);
+
+    /// `rows[r] ^= factors[r] * source`, after one column was cleared.
+    fn spread(self, task: Spread<'_>);
 
     /// Multiplies and adds as a sweep into `outputs` outputs does, on registers alone, and returns the number
     /// of products. None where products come from memory anyway.
@@ -201,6 +204,18 @@ impl Engine {
     pub fn sum(self, out: &mut [u8], sources: &[&[u8]]) {
         let sources = Sources::new(sources, out.len());
         on_kernel!(self, kernel => kernel.sum(out, sources));
+    }
+
+    /// `rows[r] ^= factors[r] * source` for the rows of a matrix, each as long as the source, after the column
+    /// `cleared` was set to zero, if one is given: a step of elimination, on all rows at once.
+    ///
+    /// # Panics
+    ///
+    /// If the source is not a multiple of 64 bytes long, or the matrix is not as many rows as there are factors.
+    #[inline]
+    pub fn spread(self, matrix: &mut [u8], factors: &[u8], source: &[u8], cleared: Option<usize>) {
+        let task = Spread::new(matrix, factors, source, cleared);
+        on_kernel!(self, kernel => kernel.spread(task));
     }
 
     /// The arithmetic of a sweep into `outputs` outputs and nothing else: no source is read. Returns the number of

@@ -6,7 +6,7 @@
 #![allow(clippy::needless_range_loop, reason = "one index runs over the registers of several arrays")]
 #![allow(unsafe_code, reason = "vector loads and stores, and calls into code for detected features")]
 
-use super::task::{Mode, Sources, Task};
+use super::task::{Mode, Sources, Spread, Task};
 use super::{Kernel, has_features, scalar};
 use crate::gf256::tables::MATRICES;
 use core::arch::x86_64::{
@@ -20,6 +20,8 @@ use core::hint::black_box;
 const WIDTH: usize = 64;
 /// Truth table of a three-input XOR.
 const XOR3: i32 = 0x96;
+/// Truth table of the first AND the second XOR the third.
+const AND_XOR: i32 = 0x6A;
 
 /// Exists only where the processor has the features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,12 @@ impl Kernel for Avx512 {
     fn sum(self, out: &mut [u8], sources: Sources<'_>) {
         // SAFETY: `self` exists only if `detect` found the features.
         unsafe { sum(out, sources) }
+    }
+
+    #[inline]
+    fn spread(self, task: Spread<'_>) {
+        // SAFETY: `self` exists only if `detect` found the features.
+        unsafe { spread(task) }
     }
 
     fn multiply_in_registers(self, outputs: usize, rounds: u64) -> u64 {
@@ -179,6 +187,43 @@ fn sum_tiles<const V: usize>(out: &mut [u8], sources: Sources<'_>, mut at: usize
                 }
             }
             store(out.as_mut_ptr().add(at), &sum);
+        }
+        at += V * WIDTH;
+    }
+    at
+}
+
+#[target_feature(enable = "gfni,avx512f,avx512bw")]
+fn spread(mut task: Spread<'_>) {
+    let at = spread_tiles::<4>(&mut task, 0);
+    let at = spread_tiles::<2>(&mut task, at);
+    spread_tiles::<1>(&mut task, at);
+}
+
+/// V registers of all rows at a time from byte `at` on, as often as they fit; returns where they end.
+#[inline]
+#[target_feature(enable = "gfni,avx512f,avx512bw")]
+fn spread_tiles<const V: usize>(task: &mut Spread<'_>, mut at: usize) -> usize {
+    while at + V * WIDTH <= task.width() {
+        let mut kept = [_mm512_setzero_si512(); V];
+        for (v, kept) in kept.iter_mut().enumerate() {
+            let bytes = task.kept::<WIDTH>(at + v * WIDTH);
+            // SAFETY: it is a register long.
+            [*kept] = unsafe { load(bytes.as_ptr()) };
+        }
+        // SAFETY: the tile ends inside the source and inside every row, and the rows are as many as the factors.
+        unsafe {
+            let source = load::<V>(task.source().as_ptr().add(at));
+            for (r, &factor) in task.factors().iter().enumerate() {
+                let factor = matrix(factor);
+                let row = task.row(r).add(at);
+                let mut vectors = load::<V>(row);
+                for v in 0..V {
+                    let product = times(source[v], factor);
+                    vectors[v] = _mm512_ternarylogic_epi64::<AND_XOR>(vectors[v], kept[v], product);
+                }
+                store(row, &vectors);
+            }
         }
         at += V * WIDTH;
     }

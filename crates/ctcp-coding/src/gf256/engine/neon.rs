@@ -3,7 +3,7 @@
 #![allow(clippy::needless_range_loop, reason = "one index runs over the registers of several arrays")]
 #![allow(unsafe_code, reason = "vector loads and stores, and calls into code for detected features")]
 
-use super::task::{Mode, Sources, Task};
+use super::task::{Mode, Sources, Spread, Task};
 use super::{Kernel, has_features, scalar};
 use crate::gf256::tables::NIBBLES;
 use core::arch::aarch64::{
@@ -43,6 +43,12 @@ impl Kernel for Neon {
     fn sum(self, out: &mut [u8], sources: Sources<'_>) {
         // SAFETY: `self` exists only if `detect` found the features.
         unsafe { sum(out, sources) }
+    }
+
+    #[inline]
+    fn spread(self, task: Spread<'_>) {
+        // SAFETY: `self` exists only if `detect` found the features.
+        unsafe { spread(task) }
     }
 
     fn multiply_in_registers(self, outputs: usize, rounds: u64) -> u64 {
@@ -172,6 +178,42 @@ fn sum_tiles<const V: usize>(out: &mut [u8], sources: Sources<'_>, mut at: usize
                 }
             }
             store(out.as_mut_ptr().add(at), &sum);
+        }
+        at += V * WIDTH;
+    }
+    at
+}
+
+#[target_feature(enable = "neon")]
+fn spread(mut task: Spread<'_>) {
+    let at = spread_tiles::<8>(&mut task, 0);
+    spread_tiles::<4>(&mut task, at);
+}
+
+/// V registers of all rows at a time from byte `at` on, as often as they fit; returns where they end.
+#[inline]
+#[target_feature(enable = "neon")]
+fn spread_tiles<const V: usize>(task: &mut Spread<'_>, mut at: usize) -> usize {
+    while at + V * WIDTH <= task.width() {
+        let mut kept = [vdupq_n_u8(0); V];
+        for (v, kept) in kept.iter_mut().enumerate() {
+            let bytes = task.kept::<WIDTH>(at + v * WIDTH);
+            // SAFETY: it is a register long.
+            [*kept] = unsafe { load(bytes.as_ptr()) };
+        }
+        // SAFETY: the tile ends inside the source and inside every row, and the rows are as many as the factors.
+        unsafe {
+            let source = split(load::<V>(task.source().as_ptr().add(at)));
+            for (r, &factor) in task.factors().iter().enumerate() {
+                let factor = Factor::new(factor);
+                let row = task.row(r).add(at);
+                let mut vectors = load::<V>(row);
+                for v in 0..V {
+                    vectors[v] = vandq_u8(vectors[v], kept[v]);
+                }
+                add_product(&mut vectors, &source, factor);
+                store(row, &vectors);
+            }
         }
         at += V * WIDTH;
     }

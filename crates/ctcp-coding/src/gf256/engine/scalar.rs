@@ -1,7 +1,7 @@
 //! Portable kernel: one 256-byte table of products a coefficient.
 
 use super::Kernel;
-use super::task::{Mode, Sources, Task};
+use super::task::{Mode, Sources, Spread, Task};
 use crate::gf256::tables::PRODUCTS;
 
 /// Bytes of output kept hot in the first-level cache while the sources pass.
@@ -19,6 +19,16 @@ impl Kernel for Scalar {
 
     fn sum(self, out: &mut [u8], sources: Sources<'_>) {
         sum_from(out, sources, 0);
+    }
+
+    fn spread(self, mut task: Spread<'_>) {
+        let (source, cleared) = (task.source(), task.cleared());
+        for (row, factor) in task.rows() {
+            if let Some(byte) = cleared.and_then(|column| row.get_mut(column)) {
+                *byte = 0;
+            }
+            mul_add(row, factor, source);
+        }
     }
 }
 

@@ -121,3 +121,84 @@ impl<'t, 's, const R: usize> Task<'t, 's, R> {
         self.outs[r].as_mut_ptr()
     }
 }
+
+/// `rows[r] ^= factors[r] * source` for the rows of a matrix, in which one column may be set to zero before.
+pub(super) struct Spread<'t> {
+    matrix: &'t mut [u8],
+    factors: &'t [u8],
+    source: &'t [u8],
+    cleared: Option<usize>,
+}
+
+impl<'t> Spread<'t> {
+    /// Unit of the length of a row: no kernel has a wider register.
+    pub(super) const UNIT: usize = 64;
+
+    /// # Panics
+    ///
+    /// If the source, which is as long as a row, is not some [`Spread::UNIT`]s long, or the matrix is not as
+    /// many rows as there are factors.
+    #[inline]
+    pub(super) fn new(
+        matrix: &'t mut [u8],
+        factors: &'t [u8],
+        source: &'t [u8],
+        cleared: Option<usize>,
+    ) -> Self {
+        assert!(source.len().is_multiple_of(Self::UNIT), "a row is not of whole units");
+        assert!(matrix.len() == factors.len() * source.len(), "one factor a row");
+        Self { matrix, factors, source, cleared }
+    }
+
+    /// Bytes of a row.
+    #[inline]
+    pub(super) fn width(&self) -> usize {
+        self.source.len()
+    }
+
+    /// Each row with its factor.
+    pub(super) fn rows(&mut self) -> impl Iterator<Item = (&mut [u8], u8)> {
+        let width = self.source.len().max(1);
+        self.matrix.chunks_exact_mut(width).zip(self.factors.iter().copied())
+    }
+
+    #[inline]
+    pub(super) fn source(&self) -> &'t [u8] {
+        self.source
+    }
+
+    #[inline]
+    pub(super) fn factors(&self) -> &'t [u8] {
+        self.factors
+    }
+
+    /// The column to set to zero.
+    #[inline]
+    pub(super) fn cleared(&self) -> Option<usize> {
+        self.cleared
+    }
+
+    /// Ones but for the cleared column, for the bytes from `at` on.
+    #[inline]
+    pub(super) fn kept<const WIDTH: usize>(&self, at: usize) -> [u8; WIDTH] {
+        let mut kept = [0xFF; WIDTH];
+        if let Some(position) = self.cleared.and_then(|column| column.checked_sub(at))
+            && position < WIDTH
+        {
+            kept[position] = 0;
+        }
+        kept
+    }
+
+    /// The beginning of row `r`, where [`Spread::width`] bytes may be read and written.
+    ///
+    /// # Safety
+    ///
+    /// `r` must be below the number of factors.
+    #[inline]
+    pub(super) unsafe fn row(&mut self, r: usize) -> *mut u8 {
+        debug_assert!(r < self.factors.len(), "no such row");
+        // SAFETY: the matrix has as many rows as there are factors.
+        unsafe { self.matrix.as_mut_ptr().add(r * self.source.len()) }
+    }
+}
