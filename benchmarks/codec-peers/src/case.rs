@@ -33,6 +33,10 @@ impl Packets {
         &mut self.storage[self.start + index * self.length..][..self.length]
     }
 
+    pub fn packets_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        self.storage[self.start..].chunks_exact_mut(self.length)
+    }
+
     pub fn all(&self, count: usize) -> &[u8] {
         &self.storage[self.start..][..count * self.length]
     }
@@ -97,7 +101,7 @@ impl Case {
 
 /// Random coefficients, all of them not zero; a row that adds nothing about the lost symbols is drawn again.
 fn independent_rows(n: usize, lost: &[usize], random: &mut Random) -> Vec<Vec<u8>> {
-    let mut decoder = Decoder::new(DecoderConfig { symbol_size_max: 1, window: n });
+    let mut decoder = Decoder::new(DecoderConfig::new(1, n));
     for index in (0..n).filter(|index| lost.binary_search(index).is_err()) {
         decoder.handle_source(index as u64, &[]).expect("inside the window");
     }

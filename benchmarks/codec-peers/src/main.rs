@@ -4,6 +4,7 @@
 //!
 //! In each round every library decodes the same block a few times; its time is the shortest of all rounds, since other
 //! work on the machine only ever adds to it. ISA-L is looked for as `libisal.so.2` if no path is given.
+#![deny(unsafe_code)]
 
 mod case;
 mod contestants;
@@ -88,7 +89,8 @@ fn options() -> Result<Options, Box<dyn Error>> {
 }
 
 fn contestants_of<'c>(case: &'c Case, versions: &[Rc<isal::Isal>]) -> Vec<Box<dyn Contestant + 'c>> {
-    let mut all: Vec<Box<dyn Contestant + 'c>> = vec![Box::new(ctcp::Streaming::new(case))];
+    let mut all: Vec<Box<dyn Contestant + 'c>> =
+        vec![Box::new(ctcp::Block::new(case)), Box::new(ctcp::Streaming::new(case))];
     for version in versions {
         all.push(Box::new(isal::Reconstruction::new(version, case, isal::Copies::None)));
         if !case.is_dense() {

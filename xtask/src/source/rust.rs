@@ -72,7 +72,7 @@ impl RustSource {
 
 /// Whether all of the file is for tests, benchmarks or examples.
 fn is_test_path(path: &str) -> bool {
-    let folders = ["tests/", "benches/", "examples/", "fuzz/"];
+    let folders = ["tests/", "benches/", "benchmarks/", "examples/", "fuzz/"];
     folders.iter().any(|folder| path.starts_with(folder) || path.contains(&format!("/{folder}")))
         || path.ends_with("/tests.rs")
 }

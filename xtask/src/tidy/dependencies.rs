@@ -52,7 +52,8 @@ const NOT_IN_CORE: [&str; 14] = [
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     tree.files
         .iter()
-        .filter(|file| file.path.ends_with("/Cargo.toml") && !file.path.starts_with("fuzz/"))
+        .filter(|file| file.path.ends_with("/Cargo.toml"))
+        .filter(|file| !["benchmarks/", "fuzz/"].iter().any(|place| file.path.starts_with(place)))
         .flat_map(check_manifest)
         .collect()
 }

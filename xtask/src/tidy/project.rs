@@ -46,9 +46,9 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// The manifest of a crate of the workspace; the fuzz targets are a workspace of their own.
+/// The manifest of a crate of the workspace; fuzz targets and comparisons are workspaces of their own.
 fn is_manifest(path: &str) -> bool {
-    path.ends_with("/Cargo.toml") && !path.starts_with("fuzz/")
+    path.ends_with("/Cargo.toml") && !["fuzz/", "benchmarks/"].iter().any(|place| path.starts_with(place))
 }
 
 #[cfg(test)]

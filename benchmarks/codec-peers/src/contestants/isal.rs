@@ -10,6 +10,8 @@
 //!
 //! The product of A^-1 and B, too, is a call of its vector kernels.
 
+#![allow(unsafe_code, reason = "ISA-L is a library of another language")]
+
 use super::Contestant;
 use crate::case::{Case, Packets, SYMBOL};
 use libloading::Library;
