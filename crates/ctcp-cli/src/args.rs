@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Get(GetArgs),
     /// Store a file in a server's --files directory
     Put(PutArgs),
+    /// Measure how fast coding is on this machine
+    Bench(crate::commands::bench::BenchArgs),
 }
 
 /// Example: ctcp demo --loss 0.2

@@ -1,5 +1,6 @@
 //! One command a file.
 
+pub(crate) mod bench;
 pub(crate) mod client;
 pub(crate) mod connect;
 pub(crate) mod demo;

@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod config_file;
+mod engine;
 mod error;
 mod key_file;
 mod logging;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), CliError> {
     let words = config_file::with_config(std::env::args_os().collect())?;
     let cli = Cli::try_parse_from(&words.words).map_err(|error| words.explain(error))?;
+    engine::force_from_environment()?;
     match cli.command {
         Command::Keygen(args) => commands::keygen::run(&args),
         Command::Pubkey(args) => commands::keygen::show(&args),
@@ -36,6 +38,7 @@ fn run() -> Result<(), CliError> {
         Command::Client(args) => on_runtime(&args.common.log, Kind::Service, commands::client::run(&args)),
         Command::Connect(args) => on_runtime(&args.common.log, Kind::Tool, commands::connect::run(&args)),
         Command::Get(args) => on_runtime(&args.common.log, Kind::Tool, commands::files::get(&args)),
+        Command::Bench(args) => commands::bench::run(&args),
         Command::Put(args) => on_runtime(&args.common.log, Kind::Tool, commands::files::put(&args)),
     }
 }

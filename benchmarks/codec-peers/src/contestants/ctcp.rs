@@ -21,7 +21,7 @@ impl<'c> Streaming<'c> {
 
 impl Contestant for Streaming<'_> {
     fn library(&self) -> String {
-        "ctcp, window".into()
+        "ctcp-window".into()
     }
 
     fn run(&mut self) {
