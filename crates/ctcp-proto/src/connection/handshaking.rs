@@ -19,7 +19,7 @@ use crate::wire::{
 
 /// First and longest interval between two INITIATEs.
 const INTERVAL_MIN: Duration = Duration::from_millis(50);
-const INTERVAL_MAX: Duration = Duration::from_secs(1);
+const INTERVAL_MAX: Duration = Duration::from_millis(500);
 
 /// So many intervals are of the first length; then they double. Where a fifth of the packets is lost each way, one handshake
 /// in seventy would otherwise take half a second and more.
