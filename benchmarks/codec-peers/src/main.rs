@@ -92,9 +92,10 @@ fn contestants_of<'c>(case: &'c Case, versions: &[Rc<isal::Isal>]) -> Vec<Box<dy
     let mut all: Vec<Box<dyn Contestant + 'c>> =
         vec![Box::new(ctcp::Block::new(case)), Box::new(ctcp::Streaming::new(case))];
     for version in versions {
-        all.push(Box::new(isal::Reconstruction::new(version, case, isal::Copies::None)));
+        all.push(Box::new(isal::Reconstruction::new(version, case, isal::Usage::Plain)));
+        all.push(Box::new(isal::Reconstruction::new(version, case, isal::Usage::FastInverse)));
         if !case.is_dense() {
-            all.push(Box::new(isal::Reconstruction::new(version, case, isal::Copies::Arrived)));
+            all.push(Box::new(isal::Reconstruction::new(version, case, isal::Usage::Copied)));
         }
     }
     all.push(Box::new(rlnc::Rlnc::new(case)));
@@ -150,7 +151,7 @@ fn print_cell(case: &Case, contestants: &[Box<dyn Contestant + '_>], times: &[Du
     for (contestant, &time) in contestants.iter().zip(times) {
         let factor = time.as_secs_f64() / times[0].as_secs_f64();
         println!(
-            "  {:<24}{:>9.0} MB/s  {:>10.2} us  ctcp is {factor:.2} times as fast",
+            "  {:<26}{:>9.0} MB/s  {:>10.2} us  ctcp is {factor:.2} times as fast",
             contestant.library(),
             megabytes_per_second(case, time),
             1e6 * time.as_secs_f64(),
