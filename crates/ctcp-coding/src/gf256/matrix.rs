@@ -104,7 +104,7 @@ impl Matrix {
     /// Replaces it by its inverse: Gauss-Jordan elimination in place, where the columns that pivots have cleared take up
     /// columns of the inverse. If there is none, what is left in it means nothing.
     ///
-    /// Large matrices go by blocks of [`BLOCK`] pivots: the block on the diagonal is inverted first, and then one fused
+    /// Large matrices go by blocks of 64 pivots: the block on the diagonal is inverted first, and then one fused
     /// sweep does for every other row what single pivots would do in as many walks over the whole matrix.
     ///
     /// # Panics
