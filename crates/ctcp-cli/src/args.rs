@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Put(PutArgs),
     /// Measure how fast coding is on this machine
     Bench(crate::commands::bench::BenchArgs),
+    /// Compute figures and tables of the papers again
+    Repro(crate::commands::repro::ReproArgs),
 }
 
 /// Example: ctcp demo --loss 0.2

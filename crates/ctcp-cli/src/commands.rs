@@ -6,6 +6,7 @@ pub(crate) mod connect;
 pub(crate) mod demo;
 pub(crate) mod files;
 pub(crate) mod keygen;
+pub(crate) mod repro;
 pub(crate) mod server;
 
 use std::time::Duration;

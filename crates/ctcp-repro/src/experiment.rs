@@ -1,0 +1,46 @@
+//! What can be reproduced.
+
+use crate::outcome::Outcome;
+use crate::thesis;
+
+/// How much work to spend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// A smoke run: fewer seeds and smaller sizes.
+    pub quick: bool,
+    /// Seeds a point, if not the experiment's own number.
+    pub seeds: Option<u32>,
+}
+
+impl Settings {
+    /// Seeds a point: those asked for, or `full`, or `quick` in a quick run.
+    #[must_use]
+    pub fn seeds_or(&self, full: u32, quick: u32) -> u32 {
+        self.seeds.unwrap_or(if self.quick { quick } else { full }).max(1)
+    }
+}
+
+/// A figure or table.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// The name on the command line, and of the files.
+    pub id: &'static str,
+    /// Where it is printed.
+    pub paper: &'static str,
+    /// What it shows, in a line.
+    pub title: &'static str,
+    /// Computes it.
+    pub run: fn(&Settings) -> Outcome,
+}
+
+impl Experiment {
+    /// The experiment called `id`.
+    #[must_use]
+    pub fn named(id: &str) -> Option<&'static Self> {
+        EXPERIMENTS.iter().find(|experiment| experiment.id == id)
+    }
+}
+
+/// All of them, in the order in which the papers came.
+pub const EXPERIMENTS: &[Experiment] =
+    &[thesis::tables_c::EXPERIMENT, thesis::cost::EXPERIMENT, thesis::overhead::EXPERIMENT];

@@ -1,0 +1,198 @@
+//! What an experiment found, beside what the paper prints, and its files.
+
+use serde::Serialize;
+
+use crate::plot::Plot;
+use crate::statistics::Summary;
+
+/// A point that was computed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Which line it belongs to.
+    pub series: String,
+    /// Its place.
+    pub x: f64,
+    /// Its value: the mean over the seeds.
+    pub y: f64,
+    /// Bounds of a 95 % confidence interval of the mean.
+    pub lo: f64,
+    /// The upper one.
+    pub hi: f64,
+}
+
+/// A number that the paper's text prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Published {
+    /// The series of ours that it is to be compared with.
+    pub series: String,
+    /// Its place.
+    pub x: f64,
+    /// Its value.
+    pub y: f64,
+}
+
+/// What a check asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Want {
+    /// At most this far from a value.
+    Within {
+        /// The value.
+        of: f64,
+        /// How far.
+        margin: f64,
+    },
+    /// At most this.
+    AtMost(f64),
+    /// At least this.
+    AtLeast(f64),
+}
+
+/// A claim that was put to the test.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// What is claimed.
+    pub name: String,
+    /// What is asked for, in words.
+    pub want: String,
+    /// What came out.
+    pub got: f64,
+    /// Whether it holds.
+    pub pass: bool,
+}
+
+/// Everything an experiment found.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How to draw it.
+    pub plot: Plot,
+    /// What was computed.
+    pub points: Vec<Point>,
+    /// What was printed.
+    pub published: Vec<Published>,
+    /// What was claimed.
+    pub checks: Vec<Check>,
+    /// Seeds a point.
+    pub seeds: u32,
+    /// Steps of work done, whatever a step is there.
+    pub events: u64,
+    /// What a reader must know to compare, a sentence each.
+    pub notes: Vec<&'static str>,
+}
+
+/// The contract of `ID.json`.
+#[derive(Serialize)]
+struct Json<'a> {
+    id: &'a str,
+    paper: &'a str,
+    quick: bool,
+    seeds: u32,
+    points: &'a [Point],
+    published: &'a [Published],
+    checks: &'a [Check],
+    notes: &'a [&'static str],
+    wall_s: f64,
+    events: u64,
+}
+
+impl Outcome {
+    /// An outcome without anything in it.
+    #[must_use]
+    pub fn new(plot: Plot, seeds: u32) -> Self {
+        Self {
+            plot,
+            points: Vec::new(),
+            published: Vec::new(),
+            checks: Vec::new(),
+            seeds,
+            events: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Adds a point that was measured over seeds.
+    pub fn point(&mut self, series: &str, x: f64, found: &Summary) {
+        let (lo, hi) = (found.mean - found.margin, found.mean + found.margin);
+        self.points.push(Point { series: series.to_owned(), x, y: found.mean, lo, hi });
+    }
+
+    /// Adds a printed number.
+    pub fn published(&mut self, series: &str, x: f64, y: f64) {
+        self.published.push(Published { series: series.to_owned(), x, y });
+    }
+
+    /// Puts a claim to the test.
+    pub fn check(&mut self, name: impl Into<String>, want: Want, got: f64) {
+        let (pass, want) = match want {
+            Want::Within { of, margin } => ((got - of).abs() <= margin, format!("{of} within {margin}")),
+            Want::AtMost(most) => (got <= most, format!("at most {most}")),
+            Want::AtLeast(least) => (got >= least, format!("at least {least}")),
+        };
+        self.checks.push(Check { name: name.into(), want, got, pass });
+    }
+
+    /// The text of `ID.json`. `wall_s`: how long it took.
+    #[must_use]
+    pub fn json(&self, id: &str, paper: &str, quick: bool, wall_s: f64) -> String {
+        let json = Json {
+            id,
+            paper,
+            quick,
+            seeds: self.seeds,
+            points: &self.points,
+            published: &self.published,
+            checks: &self.checks,
+            notes: &self.notes,
+            wall_s,
+            events: self.events,
+        };
+        serde_json::to_string_pretty(&json).expect("numbers and strings")
+    }
+
+    /// The text of `ID.csv`: one line a point, published ones with the source `paper`.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let mut text = String::from("source,series,x,y,lo,hi\n");
+        for Point { series, x, y, lo, hi } in &self.points {
+            text.push_str(&format!("ours,\"{series}\",{x},{y},{lo},{hi}\n"));
+        }
+        for Published { series, x, y } in &self.published {
+            text.push_str(&format!("paper,\"{series}\",{x},{y},,\n"));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::{Axis, Scale};
+
+    fn outcome() -> Outcome {
+        let axis = |label| Axis { label, scale: Scale::Linear };
+        let plot = Plot { title: "t", x: axis("x"), y: axis("y"), hidden: &[] };
+        let mut outcome = Outcome::new(plot, 2);
+        outcome.point("a", 1.0, &Summary { mean: 2.0, deviation: 0.5, margin: 0.25 });
+        outcome.published("a", 1.0, 2.1);
+        outcome.check("near", Want::Within { of: 2.1, margin: 0.05 }, 2.0);
+        outcome.check("small", Want::AtMost(2.0), 2.0);
+        outcome.check("large", Want::AtLeast(2.5), 2.0);
+        outcome
+    }
+
+    #[test]
+    fn json_and_csv_hold_the_points_with_their_intervals_and_the_papers_numbers() {
+        let json: serde_json::Value = serde_json::from_str(&outcome().json("i", "p", true, 1.5)).unwrap();
+        assert_eq!(json["points"][0]["hi"], 2.25);
+        assert_eq!((json["quick"].as_bool(), json["wall_s"].as_f64()), (Some(true), Some(1.5)));
+        assert_eq!(
+            outcome().csv(),
+            "source,series,x,y,lo,hi\nours,\"a\",1,2,1.75,2.25\npaper,\"a\",1,2.1,,\n"
+        );
+    }
+
+    #[test]
+    fn checks_pass_at_their_bounds_and_not_beyond() {
+        let passed: Vec<bool> = outcome().checks.iter().map(|check| check.pass).collect();
+        assert_eq!(passed, [false, true, false]);
+    }
+}

@@ -1,0 +1,200 @@
+//! An outcome as an SVG: lines with their intervals, and the paper's numbers as crosses.
+
+use plotters::prelude::*;
+
+use crate::outcome::Outcome;
+
+/// How an axis is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Evenly.
+    Linear,
+    /// By powers of ten; only positive values.
+    Logarithmic,
+}
+
+/// An axis.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    /// What it measures, with its unit.
+    pub label: &'static str,
+    /// How.
+    pub scale: Scale,
+}
+
+/// What to draw.
+#[derive(Clone, Copy, Debug)]
+pub struct Plot {
+    /// Stands above it.
+    pub title: &'static str,
+    /// To the right.
+    pub x: Axis,
+    /// Upwards.
+    pub y: Axis,
+    /// Series whose names end so stay in the files and out of the picture.
+    pub hidden: &'static [&'static str],
+}
+
+/// Width and height in pixels.
+const SIZE: (u32, u32) = (900, 560);
+
+/// A line's points: x, y, and the ends of the interval.
+type Line = (String, Vec<(f64, f64, f64, f64)>, Vec<(f64, f64)>);
+
+impl Outcome {
+    /// The text of `ID.svg`.
+    ///
+    /// # Errors
+    /// When it cannot be drawn, as for a logarithm of something not positive.
+    pub fn svg(&self) -> Result<String, String> {
+        let mut text = String::new();
+        self.draw(&mut text).map_err(|error| error.to_string())?;
+        Ok(text)
+    }
+
+    fn draw(&self, text: &mut String) -> Result<(), Box<dyn core::error::Error>> {
+        let lines = self.lines();
+        let transform =
+            |scale: Scale, value: f64| if scale == Scale::Logarithmic { value.log10() } else { value };
+        let (sx, sy) = (self.plot.x.scale, self.plot.y.scale);
+        let ours =
+            lines.iter().flat_map(|(_, points, _)| points).flat_map(|&(x, _, lo, hi)| [(x, lo), (x, hi)]);
+        let papers = lines.iter().flat_map(|(_, _, published)| published).copied();
+        let all: Vec<(f64, f64)> =
+            ours.chain(papers).map(|(x, y)| (transform(sx, x), transform(sy, y))).collect();
+        if all.iter().any(|(x, y)| !x.is_finite() || !y.is_finite()) {
+            return Err("a point that cannot be drawn".into());
+        }
+        let (x_range, y_range) =
+            (range(all.iter().map(|point| point.0)), range(all.iter().map(|point| point.1)));
+
+        let root = SVGBackend::with_string(text, SIZE).into_drawing_area();
+        root.fill(&WHITE)?;
+        let mut chart = ChartBuilder::on(&root)
+            .caption(self.plot.title, ("sans-serif", 20))
+            .margin(16)
+            .x_label_area_size(48)
+            .y_label_area_size(72)
+            .build_cartesian_2d(x_range, y_range)?;
+        let label = |scale: Scale, value: f64| match scale {
+            Scale::Linear => format!("{}", (value * 1e4).round() / 1e4),
+            Scale::Logarithmic => format!("{:.3e}", 10_f64.powf(value)),
+        };
+        chart
+            .configure_mesh()
+            .x_desc(self.plot.x.label)
+            .y_desc(self.plot.y.label)
+            .x_label_formatter(&|value| label(sx, *value))
+            .y_label_formatter(&|value| label(sy, *value))
+            .light_line_style(WHITE)
+            .draw()?;
+        for (index, (name, points, published)) in lines.iter().enumerate() {
+            let colour = Palette99::pick(index).to_rgba();
+            let place = |x: f64, y: f64| (transform(sx, x), transform(sy, y));
+            let line = points.iter().map(|&(x, y, ..)| place(x, y));
+            chart
+                .draw_series(LineSeries::new(line, colour.stroke_width(2)))?
+                .label(name)
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+            let intervals =
+                points.iter().map(|&(x, _, lo, hi)| PathElement::new([place(x, lo), place(x, hi)], colour));
+            chart.draw_series(intervals)?;
+            chart
+                .draw_series(points.iter().map(|&(x, y, ..)| Circle::new(place(x, y), 3, colour.filled())))?;
+            chart.draw_series(
+                published.iter().map(|&(x, y)| Cross::new(place(x, y), 5, colour.stroke_width(2))),
+            )?;
+        }
+        if !self.published.is_empty() {
+            let nothing = core::iter::empty::<(f64, f64)>();
+            chart
+                .draw_series(LineSeries::new(nothing, BLACK))?
+                .label("crosses: as printed")
+                .legend(|(x, y)| Cross::new((x + 9, y), 5, BLACK.stroke_width(2)));
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::LowerRight)
+            .background_style(WHITE.mix(0.8))
+            .border_style(BLACK.mix(0.3))
+            .draw()?;
+        root.present()?;
+        drop(chart);
+        drop(root);
+        Ok(())
+    }
+
+    /// The series in the order in which they were found, with what is printed of each.
+    fn lines(&self) -> Vec<Line> {
+        let is_shown = |name: &str| !self.plot.hidden.iter().any(|hidden| name.ends_with(hidden));
+        let mut lines: Vec<Line> = Vec::new();
+        let names = self.points.iter().map(|point| &point.series);
+        for name in names.chain(self.published.iter().map(|published| &published.series)) {
+            if is_shown(name) && lines.iter().all(|(other, ..)| other != name) {
+                lines.push((name.clone(), Vec::new(), Vec::new()));
+            }
+        }
+        for (name, points, published) in &mut lines {
+            let ours = self.points.iter().filter(|point| point.series == *name);
+            // What reaches down to nothing has no end on a logarithmic axis.
+            let bottom =
+                |lo: f64, y: f64| if self.plot.y.scale == Scale::Logarithmic && lo <= 0.0 { y } else { lo };
+            points.extend(ours.map(|point| (point.x, point.y, bottom(point.lo, point.y), point.hi)));
+            let papers = self.published.iter().filter(|printed| printed.series == *name);
+            published.extend(papers.map(|printed| (printed.x, printed.y)));
+        }
+        lines
+    }
+}
+
+/// From the least to the largest, with some room around.
+fn range(values: impl Iterator<Item = f64>) -> core::ops::Range<f64> {
+    let (mut least, mut largest) = (f64::INFINITY, f64::NEG_INFINITY);
+    for value in values {
+        least = least.min(value);
+        largest = largest.max(value);
+    }
+    if !least.is_finite() || !largest.is_finite() {
+        return 0.0..1.0;
+    }
+    let room = ((largest - least) * 0.05).max(1e-6);
+    least - room..largest + room
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::summary;
+
+    fn outcome(scale: Scale) -> Outcome {
+        let plot = Plot {
+            title: "A title",
+            x: Axis { label: "n (symbols)", scale },
+            y: Axis { label: "cost", scale },
+            hidden: &["deviation"],
+        };
+        let mut outcome = Outcome::new(plot, 1);
+        outcome.point("one", 1.0, &summary(&[10.0, 12.0]));
+        outcome.point("one", 2.0, &summary(&[100.0]));
+        outcome.point("one deviation", 2.0, &summary(&[-5.0]));
+        outcome.published("one", 2.0, 90.0);
+        outcome
+    }
+
+    #[test]
+    fn a_picture_has_title_axes_legend_and_the_papers_numbers() {
+        let svg = outcome(Scale::Linear).svg().unwrap();
+        assert!(
+            ["A title", "n (symbols)", "cost", "one", "as printed"].iter().all(|text| svg.contains(text))
+        );
+        assert!(!svg.contains("deviation") && svg.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn what_has_no_logarithm_is_an_error_and_not_a_picture() {
+        let mut outcome = outcome(Scale::Logarithmic);
+        assert!(outcome.svg().is_ok());
+        outcome.point("one", 0.0, &summary(&[1.0]));
+        assert!(outcome.svg().is_err());
+    }
+}

@@ -1,0 +1,10 @@
+//! The thesis "CTCP: Coded TCP using multiple paths" (2012).
+
+mod band;
+pub(crate) mod cost;
+pub(crate) mod overhead;
+mod sparse;
+pub(crate) mod tables_c;
+
+/// Named in every outcome.
+const PAPER: &str = "Thesis (2012)";
