@@ -76,16 +76,12 @@ impl Outcome {
             .x_label_area_size(48)
             .y_label_area_size(72)
             .build_cartesian_2d(x_range, y_range)?;
-        let label = |scale: Scale, value: f64| match scale {
-            Scale::Linear => format!("{}", (value * 1e4).round() / 1e4),
-            Scale::Logarithmic => format!("{:.3e}", 10_f64.powf(value)),
-        };
         chart
             .configure_mesh()
             .x_desc(self.plot.x.label)
             .y_desc(self.plot.y.label)
-            .x_label_formatter(&|value| label(sx, *value))
-            .y_label_formatter(&|value| label(sy, *value))
+            .x_label_formatter(&|value| tick(sx, *value))
+            .y_label_formatter(&|value| tick(sy, *value))
             .light_line_style(WHITE)
             .draw()?;
         for (index, (name, points, published)) in lines.iter().enumerate() {
@@ -144,6 +140,15 @@ impl Outcome {
             published.extend(papers.map(|printed| (printed.x, printed.y)));
         }
         lines
+    }
+}
+
+/// What stands at a tick.
+fn tick(scale: Scale, value: f64) -> String {
+    match scale {
+        Scale::Linear => format!("{}", (value * 1e4).round() / 1e4),
+        Scale::Logarithmic if (-1.0..4.0).contains(&value) => format!("{:.3}", 10_f64.powf(value)),
+        Scale::Logarithmic => format!("{:.1e}", 10_f64.powf(value)),
     }
 }
 

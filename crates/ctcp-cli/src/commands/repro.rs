@@ -26,6 +26,8 @@ pub(crate) struct ReproArgs {
     out: PathBuf,
 }
 
+#[expect(clippy::print_stdout, reason = "the tables are the result")]
+#[expect(clippy::disallowed_methods, reason = "how long it took is part of the result's file")]
 pub(crate) fn run(args: &ReproArgs) -> Result<(), CliError> {
     if args.ids == ["list"] {
         for experiment in EXPERIMENTS {
