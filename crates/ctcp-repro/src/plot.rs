@@ -36,7 +36,11 @@ pub struct Plot {
 }
 
 /// Width and height in pixels.
-const SIZE: (u32, u32) = (900, 560);
+const SIZE: (u32, u32) = (1100, 560);
+
+/// The legend stands to the right of this column, where it hides nothing.
+const LEGEND: i32 = 860;
+const LEGEND_LINE: i32 = 18;
 
 /// A line's points: x, y, and the ends of the interval.
 type Line = (String, Vec<(f64, f64, f64, f64)>, Vec<(f64, f64)>);
@@ -70,7 +74,8 @@ impl Outcome {
 
         let root = SVGBackend::with_string(text, SIZE).into_drawing_area();
         root.fill(&WHITE)?;
-        let mut chart = ChartBuilder::on(&root)
+        let (left, right) = root.split_horizontally(LEGEND);
+        let mut chart = ChartBuilder::on(&left)
             .caption(self.plot.title, ("sans-serif", 20))
             .margin(16)
             .x_label_area_size(48)
@@ -84,14 +89,11 @@ impl Outcome {
             .y_label_formatter(&|value| tick(sy, *value))
             .light_line_style(WHITE)
             .draw()?;
-        for (index, (name, points, published)) in lines.iter().enumerate() {
+        for (index, (_, points, published)) in lines.iter().enumerate() {
             let colour = Palette99::pick(index).to_rgba();
             let place = |x: f64, y: f64| (transform(sx, x), transform(sy, y));
             let line = points.iter().map(|&(x, y, ..)| place(x, y));
-            chart
-                .draw_series(LineSeries::new(line, colour.stroke_width(2)))?
-                .label(name)
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+            chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
             let intervals =
                 points.iter().map(|&(x, _, lo, hi)| PathElement::new([place(x, lo), place(x, hi)], colour));
             chart.draw_series(intervals)?;
@@ -101,22 +103,29 @@ impl Outcome {
                 published.iter().map(|&(x, y)| Cross::new(place(x, y), 5, colour.stroke_width(2))),
             )?;
         }
-        if !self.published.is_empty() {
-            let nothing = core::iter::empty::<(f64, f64)>();
-            chart
-                .draw_series(LineSeries::new(nothing, BLACK))?
-                .label("crosses: as printed")
-                .legend(|(x, y)| Cross::new((x + 9, y), 5, BLACK.stroke_width(2)));
-        }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::LowerRight)
-            .background_style(WHITE.mix(0.8))
-            .border_style(BLACK.mix(0.3))
-            .draw()?;
-        root.present()?;
         drop(chart);
-        drop(root);
+        self.draw_legend(&lines, &right)?;
+        root.present()?;
+        Ok(())
+    }
+
+    fn draw_legend(
+        &self,
+        lines: &[Line],
+        area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
+    ) -> Result<(), Box<dyn core::error::Error>> {
+        let style = ("sans-serif", 13);
+        let mut y = 60;
+        for (index, (name, ..)) in lines.iter().enumerate() {
+            let colour = Palette99::pick(index).to_rgba();
+            area.draw(&PathElement::new([(0, y), (20, y)], colour.stroke_width(2)))?;
+            area.draw(&Text::new(name.clone(), (26, y - 7), style))?;
+            y += LEGEND_LINE;
+        }
+        if !self.published.is_empty() {
+            area.draw(&Cross::new((10, y), 5, BLACK.stroke_width(2)))?;
+            area.draw(&Text::new("as printed", (26, y - 7), style))?;
+        }
         Ok(())
     }
 
@@ -147,7 +156,8 @@ impl Outcome {
 fn tick(scale: Scale, value: f64) -> String {
     match scale {
         Scale::Linear => format!("{}", (value * 1e4).round() / 1e4),
-        Scale::Logarithmic if (-1.0..4.0).contains(&value) => format!("{:.3}", 10_f64.powf(value)),
+        Scale::Logarithmic if (1.0..4.0).contains(&value) => format!("{:.0}", 10_f64.powf(value)),
+        Scale::Logarithmic if (-1.0..4.0).contains(&value) => format!("{:.2}", 10_f64.powf(value)),
         Scale::Logarithmic => format!("{:.1e}", 10_f64.powf(value)),
     }
 }
