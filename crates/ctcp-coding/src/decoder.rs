@@ -19,7 +19,7 @@
 //! all rows; there are as many equations as rows, and the rows' transforms to them are a
 //! nonsingular matrix; `floor <= oldest undelivered <= oldest undecoded <= known end <= limit`.
 //!
-//! Requirement: C6
+//! Requirement: C6, N1
 
 mod intervals;
 mod rows;
@@ -71,6 +71,15 @@ pub enum Arrival {
     TooOld,
     /// It was new, but [`DecoderConfig::equations_max`] others wait already. Nothing of it was kept.
     NoRoom,
+}
+
+/// What a symbol is seen by (TCP/NC, definition 3): the sum of it and of later symbols, none of them seen, that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Witness<'a> {
+    /// Index of the symbol.
+    pub first: u64,
+    /// Coefficients of the symbols from `first` on, the first of them 1. No more than that one if the symbol is known.
+    pub coefficients: &'a [u8],
 }
 
 /// A sender that breaks the rules. Nothing of such an arrival is kept.
@@ -305,6 +314,19 @@ impl Decoder {
     #[must_use]
     pub fn is_seen(&self, index: u64) -> bool {
         self.window.is_seen(index)
+    }
+
+    /// The witness of a symbol that is seen and not yet released.
+    ///
+    /// Requirement: N1
+    #[must_use]
+    pub fn witness(&self, index: u64) -> Option<Witness<'_>> {
+        let coefficients = match self.window.find(index)? {
+            State::Unknown => return None,
+            State::Known { .. } => &[1],
+            State::Seen(row) => self.rows.row(*row).witness(),
+        };
+        Some(Witness { first: index, coefficients })
     }
 
     /// Number of stored equations: degrees of freedom that have not yet become symbols.

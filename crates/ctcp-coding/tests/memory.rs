@@ -1,6 +1,9 @@
 //! Nothing is allocated per packet after warm-up, and no peer can make a decoder grow without end.
 
-use ctcp_coding::{Arrival, Decoder, DecoderConfig, Encoder, SymbolRange, coefficients};
+use ctcp_coding::{
+    Arrival, Decoder, DecoderConfig, Encoder, Recoder, RecoderConfig, SparseDecoder, SymbolRange,
+    coefficients,
+};
 
 const SYMBOL_SIZE: usize = 1344;
 const WINDOW: usize = 64;
@@ -115,5 +118,83 @@ fn a_sender_of_contradictory_combinations_fills_a_bounded_memory() {
     });
     let symbols = 2 * WINDOW as u64 * (SYMBOL_SIZE as u64 + 64 + 64);
     let rows = 6 * (WINDOW * WINDOW) as u64 + 20_000;
+    assert!(info.bytes_max < symbols + rows, "{info:?}");
+}
+
+/// A relay hears a window of combinations, and sends as many of its own.
+fn relay_round(relay: &mut Recoder, encoder: &mut Encoder, buffers: &mut [Vec<u8>; 3]) {
+    let contents = [7; SYMBOL_SIZE];
+    let [weights, row, payload] = buffers;
+    for key in 0..40 {
+        let index = encoder.push(&contents).expect("the round fits the window");
+        if key % 5 == 0 {
+            relay.handle_source(index, &contents).expect("inside the window");
+        }
+        let range = SymbolRange::from_bounds(encoder.first(), index + 1).expect("the window holds symbols");
+        row.resize(usize::from(range.length()), 0);
+        coefficients::generate(key, coefficients::DENSITY_MAX, row);
+        encoder.combine(range, row, payload).expect("the whole window");
+        relay.handle_combination(range, row, payload).expect("inside the window");
+        weights.resize(relay.rank(), 0);
+        coefficients::generate(key, coefficients::DENSITY_MAX, weights);
+        let span = relay.span().expect("it holds something");
+        relay.combine(span, weights, row, payload).expect("weights that are not zero");
+        if key % 8 == 7 {
+            encoder.release_before(index - 3);
+            relay.release_before(index - 3);
+        }
+    }
+    encoder.release_before(u64::MAX);
+    relay.release_before(encoder.first());
+}
+
+#[test]
+fn a_relay_allocates_nothing_per_packet_after_warm_up() {
+    let mut relay = Recoder::new(RecoderConfig { symbol_size_max: SYMBOL_SIZE, window: WINDOW as u16 });
+    let mut encoder = Encoder::new(SYMBOL_SIZE, WINDOW);
+    let mut buffers: [Vec<u8>; 3] = Default::default();
+    (0..20).for_each(|_| relay_round(&mut relay, &mut encoder, &mut buffers));
+    let info = allocation_counter::measure(|| {
+        (0..40).for_each(|_| relay_round(&mut relay, &mut encoder, &mut buffers));
+    });
+    assert_eq!((info.count_total, encoder.next_index()), (0, 2400));
+}
+
+#[test]
+fn a_decoder_of_blocks_allocates_nothing_after_its_first_ones() {
+    let block = SymbolRange::new(0, 32).expect("short");
+    let mut decoder = SparseDecoder::new(block, SYMBOL_SIZE);
+    let mut row = [0; 32];
+    let mut decode = |decoder: &mut SparseDecoder| {
+        decoder.restart(block);
+        for key in 0..64 {
+            let (first, length) = if key < 40 { (u64::from(key) % 27, 6) } else { (0, 32) };
+            let range = SymbolRange::new(first, length).expect("short");
+            coefficients::generate(key, coefficients::DENSITY_MAX, &mut row[..usize::from(length)]);
+            let row = &row[..usize::from(length)];
+            decoder.handle_combination(range, row, &[1; SYMBOL_SIZE]).expect("inside the block");
+        }
+        assert!(decoder.is_decoded());
+    };
+    (0..3).for_each(|_| decode(&mut decoder));
+    let info = allocation_counter::measure(|| (0..20).for_each(|_| decode(&mut decoder)));
+    assert_eq!(info.count_total, 0);
+}
+
+#[test]
+fn strangers_fill_a_relay_up_to_its_window() {
+    let mut relay = Recoder::new(RecoderConfig { symbol_size_max: SYMBOL_SIZE, window: WINDOW as u16 });
+    let info = allocation_counter::measure(|| {
+        for key in 0..5_000_u16 {
+            let length = 1 + key % WINDOW as u16;
+            let range = SymbolRange::new(u64::from(key / 16), length).expect("short");
+            let mut row = vec![0; usize::from(length)];
+            coefficients::generate(key, 7, &mut row);
+            relay.handle_combination(range, &row, &[key as u8; SYMBOL_SIZE]).expect("inside the window");
+            assert!(relay.rank() <= WINDOW);
+        }
+    });
+    let symbols = (WINDOW as u64 + 2) * (SYMBOL_SIZE as u64 + 64 + 64);
+    let rows = 3 * (WINDOW * WINDOW) as u64 + 20_000;
     assert!(info.bytes_max < symbols + rows, "{info:?}");
 }

@@ -47,6 +47,11 @@ impl Row {
         self.first + self.coefficients.len() as u64
     }
 
+    /// From the pivot, with coefficient 1, to the last symbol involved.
+    pub(super) fn witness(&self) -> &[u8] {
+        &self.coefficients[(self.pivot - self.first) as usize..]
+    }
+
     pub(super) fn transform(&self) -> &[u8] {
         &self.transform
     }

@@ -1,0 +1,252 @@
+//! Rows in echelon form whose payload is eliminated along with their coefficients.
+//!
+//! ```text
+//!   pivot   coefficients               payload
+//!     4     [ a  b  .  c ]             a slot
+//!     5        [ d  e ]                a slot      touched at an arrival: only rows whose pivot is
+//!     7              [ f  g  h ]       a slot      the arriving row's lead, one after another
+//! ```
+//!
+//! A row begins at its pivot and ends with its last non-zero coefficient, so that short rows stay cheap: this is the
+//! banded elimination of the thesis (section 3.1.3, Algorithm 1). Coefficients are eliminated first; the payload of an
+//! innovative row follows in one fused sweep over the payloads of the rows that were subtracted. A redundant row costs no
+//! payload at all.
+//!
+//! Rows are not reduced by later ones. That suffices for what this form is for: the rows with pivots at or above an index span
+//! exactly what is known of the symbols from there on, so rows below it can simply go ([`Echelon::drop_below`], a
+//! relay), and back-substitution is done once, at the end ([`Echelon::solve_last`], a block).
+//!
+//! Invariant: rows ascend by pivot, no two have the same; first and last coefficient of a row are not zero.
+
+use crate::gf256::{self, element};
+use crate::slots::{Slot, SlotPool, round_up_to_line, trimmed_length};
+use crate::sweep::{OUTPUTS, Sweep};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// What elimination has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Products of two coefficients, each added to a third.
+    pub coefficient_products: u64,
+    /// Payloads of one symbol each, multiplied by a coefficient and added.
+    pub payload_terms: u64,
+}
+
+impl Work {
+    /// Products of bytes in all, for symbols of `symbol_size` bytes.
+    #[must_use]
+    pub const fn products(self, symbol_size: u64) -> u64 {
+        self.coefficient_products + self.payload_terms * symbol_size
+    }
+}
+
+/// A sum of symbols, and its value.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pivot: u64,
+    coefficients: Vec<u8>,
+    payload: Slot,
+}
+
+/// Independent rows. Buffers are used again.
+#[derive(Debug)]
+pub(crate) struct Echelon {
+    rows: VecDeque<Row>,
+    spare: Vec<Vec<u8>>,
+    pool: SlotPool,
+    /// Scratch: the payload as it arrived, and what is subtracted from it.
+    incoming: Slot,
+    reductions: Vec<(usize, u8)>,
+    work: Work,
+}
+
+impl Row {
+    /// Its leading symbol.
+    pub(crate) fn pivot(&self) -> u64 {
+        self.pivot
+    }
+
+    /// Index after the last symbol involved.
+    pub(crate) fn end(&self) -> u64 {
+        self.pivot + self.coefficients.len() as u64
+    }
+
+    /// From the pivot on.
+    pub(crate) fn coefficients(&self) -> &[u8] {
+        &self.coefficients
+    }
+
+    pub(crate) fn payload(&self) -> &Slot {
+        &self.payload
+    }
+}
+
+impl Echelon {
+    pub(crate) fn new(symbol_size_max: usize) -> Self {
+        Self {
+            rows: VecDeque::new(),
+            spare: Vec::new(),
+            pool: SlotPool::new(symbol_size_max),
+            incoming: Slot::default(),
+            reductions: Vec::new(),
+            work: Work::default(),
+        }
+    }
+
+    pub(crate) fn rank(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn work(&self) -> Work {
+        self.work
+    }
+
+    pub(crate) fn row(&self, position: usize) -> Option<&Row> {
+        self.rows.get(position)
+    }
+
+    /// The rows with pivots in `[first, end)`, ascending.
+    pub(crate) fn rows_in(&self, first: u64, end: u64) -> impl Iterator<Item = &Row> + Clone {
+        self.rows.range(self.position(first)..).take_while(move |row| row.pivot < end)
+    }
+
+    /// Whether a row is led by the symbol `index`.
+    pub(crate) fn has_pivot(&self, index: u64) -> bool {
+        self.rows.get(self.position(index)).is_some_and(|row| row.pivot == index)
+    }
+
+    /// Position of the first row with a pivot of at least `index`.
+    fn position(&self, index: u64) -> usize {
+        self.rows.partition_point(|row| row.pivot < index)
+    }
+
+    /// Adds the sum of the symbols from `first` on with these coefficients, unless it follows from the rows there are.
+    /// Returns whether it did not. The payload is at most as long as a symbol.
+    pub(crate) fn insert(&mut self, first: u64, coefficients: &[u8], payload: &[u8]) -> bool {
+        let mut row = self.spare.pop().unwrap_or_default();
+        row.clear();
+        row.extend_from_slice(coefficients);
+        let Some(lead) = self.eliminate(first, &mut row) else {
+            self.spare.push(row);
+            return false;
+        };
+        row.truncate(trimmed_length(&row));
+        row.drain(..lead);
+        let payload = self.eliminate_payload(payload);
+        let pivot = first + lead as u64;
+        let position = self.position(pivot);
+        self.rows.insert(position, Row { pivot, coefficients: row, payload });
+        true
+    }
+
+    /// Subtracts rows from `row`, which begins at the symbol `first`, until it is led by no row's pivot, and notes them. Returns
+    /// the position of its lead, if anything is left.
+    ///
+    /// Pivots behind the lead stay: subtracting those rows too would make this one longer, and with it all that follow.
+    fn eliminate(&mut self, first: u64, row: &mut Vec<u8>) -> Option<usize> {
+        self.reductions.clear();
+        let mut position = self.position(first);
+        let mut lead = 0;
+        loop {
+            lead += row[lead..].iter().position(|&coefficient| coefficient != 0)?;
+            let pivot = first + lead as u64;
+            while self.rows.get(position).is_some_and(|other| other.pivot < pivot) {
+                position += 1;
+            }
+            let Some(other) = self.rows.get(position).filter(|other| other.pivot == pivot) else {
+                return Some(lead);
+            };
+            let inverse = element::inverse(other.coefficients[0]).expect("a row's lead is not zero");
+            let factor = element::mul(row[lead], inverse);
+            let end = lead + other.coefficients.len();
+            if row.len() < end {
+                row.resize(end, 0);
+            }
+            gf256::mul_add(&mut row[lead..end], factor, &other.coefficients);
+            self.work.coefficient_products += other.coefficients.len() as u64;
+            self.reductions.push((position, factor));
+        }
+    }
+
+    /// The payload less those of the rows that were subtracted.
+    fn eliminate_payload(&mut self, payload: &[u8]) -> Slot {
+        let mut slot = self.pool.take();
+        if self.reductions.is_empty() {
+            slot.write(payload);
+            return slot;
+        }
+        if self.incoming.is_empty() {
+            self.incoming = self.pool.take();
+        }
+        self.incoming.write(payload);
+        let terms =
+            || self.reductions.iter().map(|&(position, factor)| (&self.rows[position].payload, factor));
+        let terms = || terms().chain([(&self.incoming, 1)]);
+        let length = terms().map(|(term, _)| term.used()).max().unwrap_or(0);
+        sum_into(slot.buffer(round_up_to_line(length)), terms());
+        self.work.payload_terms += self.reductions.len() as u64;
+        slot
+    }
+
+    /// Writes `sum_i factor[i] * payload(row[i])` into `out`, without the zeros at its end.
+    pub(crate) fn combine_payloads<'a>(rows: impl Iterator<Item = (&'a Row, u8)> + Clone, out: &mut Vec<u8>) {
+        let terms = rows.map(|(row, factor)| (&row.payload, factor));
+        let length = terms.clone().map(|(term, _)| term.used()).max().unwrap_or(0);
+        out.resize(round_up_to_line(length), 0);
+        sum_into(out, terms);
+        out.truncate(trimmed_length(out));
+    }
+
+    /// Forgets the rows with pivots below `index`.
+    pub(crate) fn drop_below(&mut self, index: u64) {
+        while self.rows.front().is_some_and(|row| row.pivot < index) {
+            let Some(row) = self.rows.pop_front() else { break };
+            self.spare.push(row.coefficients);
+            self.pool.give_back(row.payload);
+        }
+    }
+
+    /// Turns the row at `position` into its pivot's symbol alone. All symbols behind the pivot that it involves must be led by
+    /// rows that are solved already: from the last row to the first, with as many rows as symbols, they are.
+    pub(crate) fn solve_last(&mut self, position: usize) {
+        let row = &self.rows[position];
+        if row.coefficients == [1] {
+            return;
+        }
+        let inverse = element::inverse(row.coefficients[0]).expect("a row's lead is not zero");
+        let mut slot = self.pool.take();
+        let later = self.rows.range(position + 1..).zip(&row.coefficients[1..]);
+        let later = later.filter(|&(_, &coefficient)| coefficient != 0);
+        let later = later.map(|(other, &coefficient)| (&other.payload, element::mul(coefficient, inverse)));
+        let terms = later.chain([(&row.payload, inverse)]);
+        let length = terms.clone().map(|(term, _)| term.used()).max().unwrap_or(0);
+        sum_into(slot.buffer(round_up_to_line(length)), terms.clone());
+        self.work.payload_terms += terms.count() as u64;
+        let row = &mut self.rows[position];
+        row.coefficients.truncate(1);
+        row.coefficients[0] = 1;
+        self.pool.give_back(core::mem::replace(&mut row.payload, slot));
+    }
+
+    /// Gives memory not in use back.
+    pub(crate) fn shrink(&mut self) {
+        self.spare = Vec::new();
+        self.pool.shrink();
+        self.incoming = Slot::default();
+        self.rows.shrink_to_fit();
+        self.reductions = Vec::new();
+    }
+}
+
+/// `out = sum of factor * slot`.
+fn sum_into<'a>(out: &mut [u8], terms: impl Iterator<Item = (&'a Slot, u8)>) {
+    let mut outs = [out];
+    let mut sweep = Sweep::new(&mut outs);
+    for (slot, factor) in terms {
+        let mut column = [0; OUTPUTS];
+        column[0] = factor;
+        sweep.add(slot, column);
+    }
+    sweep.finish();
+}

@@ -1,0 +1,105 @@
+//! The source of TCP/NC: it combines all packets that are not yet acknowledged as seen.
+//!
+//! ```text
+//!              oldest unseen                 next index
+//!                    |                            |
+//!   released ... ) [ s  s  s  s  s  s  s  s  s  s )      every combination spans the whole coding window
+//! ```
+//!
+//! With each new symbol NUM grows by R, and floor(NUM) combinations go out (section III-C). The receiver acknowledges the oldest
+//! symbol that it has not *seen* ([`Decoder::oldest_unseen`](crate::Decoder::oldest_unseen)), decoded or not, and the
+//! source releases what lies below it ([`Encoder::release_before`](crate::Encoder::release_before)): by Theorem 1 all is
+//! decodable once all is seen.
+//!
+//! A pure policy: it holds a credit and the next key, no symbols. The relay's part is [`Recoder`](crate::Recoder) with a
+//! [`CombinationCredit`] of its own.
+//!
+//! Requirement: N2
+
+use crate::credit::CombinationCredit;
+use crate::symbol_range::{MAX_SPAN, SymbolRange};
+
+/// Which combination a source of TCP/NC sends next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WindowCode {
+    credit: CombinationCredit,
+    next_key: u16,
+}
+
+/// A combination to be sent: `coefficients::generate` with the key gives its coefficients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyedRange {
+    /// The symbols to combine.
+    pub range: SymbolRange,
+    /// It counts up, so that 65536 combinations of one range have different keys.
+    pub key: u16,
+}
+
+impl WindowCode {
+    /// `redundancy`: combinations for each new symbol, the paper's R.
+    #[must_use]
+    pub fn new(redundancy: f64) -> Self {
+        Self { credit: CombinationCredit::new(redundancy), next_key: 0 }
+    }
+
+    /// Changes R, as for a new measurement of the loss ([`CombinationCredit::ratio_for`]).
+    pub fn set_redundancy(&mut self, redundancy: f64) {
+        self.credit.set_ratio(redundancy);
+    }
+
+    /// A symbol was pushed, or the transport above sends one again, which earns as much: else a flow that stalls stays so.
+    pub fn on_symbol(&mut self) {
+        self.credit.on_packet();
+    }
+
+    /// The next combination of the symbols `[oldest_unseen, next_index)`, while one is due and there are symbols to combine.
+    ///
+    /// A window longer than a combination may span counts from its oldest end, which is what the receiver needs first.
+    pub fn next(&mut self, oldest_unseen: u64, next_index: u64) -> Option<KeyedRange> {
+        let end = next_index.min(oldest_unseen.saturating_add(u64::from(MAX_SPAN)));
+        let Some(range) = SymbolRange::from_bounds(oldest_unseen, end) else {
+            // All is seen: what was earned to make up for losses is not needed, and must not become a burst later.
+            while self.credit.take() {}
+            return None;
+        };
+        if !self.credit.take() {
+            return None;
+        }
+        let key = self.next_key;
+        self.next_key = key.wrapping_add(1);
+        Some(KeyedRange { range, key })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    // Requirement: N2
+    #[test]
+    fn each_symbol_earns_combinations_of_all_that_is_unseen() {
+        let mut code = WindowCode::new(1.5);
+        let mut sent = Vec::new();
+        for index in 0..4 {
+            code.on_symbol();
+            let unseen = u64::from(index == 3);
+            sent.extend(core::iter::from_fn(|| code.next(unseen, index + 1)));
+        }
+        let bounds: Vec<_> = sent.iter().map(|sent| (sent.range.first(), sent.range.end())).collect();
+        assert_eq!(bounds, [(0, 1), (0, 2), (0, 2), (0, 3), (1, 4), (1, 4)]);
+        assert!(sent.iter().map(|sent| sent.key).eq(0..6));
+    }
+
+    #[test]
+    fn nothing_is_combined_when_all_is_seen_and_a_long_window_counts_from_its_oldest_end() {
+        let mut code = WindowCode::new(1.0);
+        code.on_symbol();
+        assert_eq!(code.next(7, 7), None);
+        assert_eq!(code.next(7, 8), None, "what was not needed is not saved up");
+        code.on_symbol();
+        let sent = code.next(7, 100_000).expect("one is due");
+        assert_eq!(sent.range, SymbolRange::new(7, MAX_SPAN).expect("the longest"));
+        assert_eq!(code.next(7, 100_000), None);
+    }
+}
