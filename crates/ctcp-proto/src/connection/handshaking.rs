@@ -13,6 +13,7 @@ use crate::event::{EndpointEvent, Event};
 use crate::handshake::{Initiator, Secrets};
 use crate::id::ConnectionId;
 use crate::network::{NetworkPath, Transmit};
+use crate::recovery::rtt::INITIAL_RTT;
 use crate::wire::{
     LongHeader, LongPacket, Parameters, Peek, RejectReason, ServerAnswer, VERSION, VersionNegotiation, peek,
 };
@@ -44,6 +45,8 @@ pub(crate) struct ClientHandshake {
     /// When the first INITIATE left.
     first_sent: Option<Instant>,
     interval: Duration,
+    /// When the last INITIATE left.
+    last_sent: Option<Instant>,
     /// INITIATEs sent.
     sent: u32,
     deadline: Instant,
@@ -84,6 +87,7 @@ impl ClientHandshake {
             next_send: now,
             first_sent: None,
             interval: INTERVAL_MIN,
+            last_sent: None,
             sent: 0,
             deadline: now + timeout,
             cookies: 0,
@@ -121,6 +125,7 @@ impl ClientHandshake {
             return None;
         }
         self.first_sent.get_or_insert(now);
+        self.last_sent = Some(now);
         self.next_send = now + self.interval;
         self.sent += 1;
         if self.sent >= INTERVALS_EQUAL {
@@ -196,7 +201,7 @@ impl Connection {
             return self.end(ConnectionError::HandshakeFailed);
         };
         let network = NetworkPath { local: network_path.local, remote: handshake.remote };
-        let first_sent = handshake.first_sent;
+        let (first_sent, last_sent) = (handshake.first_sent, handshake.last_sent);
         if let Some(token) = negotiated.reset_token {
             self.endpoint_events.push_back(EndpointEvent::ResetToken { remote: network.remote, token });
         }
@@ -213,6 +218,7 @@ impl Connection {
         let mut established = Established::new(now, setup);
         established.is_confirmed = true;
         established.on_handshake_round_trip(now, first_sent);
+        established.path.set_hasty_rtt(last_sent.map_or(INITIAL_RTT, |sent| now - sent));
         // The server may say nothing before it has heard us under the new keys.
         established.ping = true;
         self.state = State::Established(Box::new(established));

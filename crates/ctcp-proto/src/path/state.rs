@@ -23,6 +23,9 @@ use crate::recovery::timeout::{GAMMA, ProbeTimeout, RetransmissionTimeout};
 /// to count as too big.
 const LARGE_PROBES: u32 = crate::path::mtu::PROBES_MAX;
 
+/// Probes that do not wait for the whole time-out, before anything is acknowledged.
+const HASTY_PROBES: u32 = 2;
+
 /// Within so many packets the first number is left out, in the middle of slow start, where a lie would pay most.
 const SKIP_FIRST: u64 = 128;
 
@@ -47,6 +50,8 @@ pub(crate) struct Path {
     pub(crate) acks: AckScheduler,
     pub(crate) replay: ReplayWindow,
     pub(crate) mtu: MtuDiscovery,
+    /// The least that the round trip can be, for the first probes.
+    hasty_rtt: Option<Duration>,
     /// The next packet number to leave out.
     skips: Option<PacketNumber>,
     /// The first packet number that went to the present address. What becomes of older ones says nothing of this way.
@@ -79,6 +84,7 @@ impl Path {
             delivery: DeliveryRate::new(now),
             acks: AckScheduler::new(MAX_ACK_DELAY, profile.acknowledges_every_packet()),
             replay: ReplayWindow::new(),
+            hasty_rtt: None,
             skips: None,
             first_number: PacketNumber(0),
             is_app_limited: true,
@@ -284,7 +290,17 @@ impl Path {
     pub(crate) fn probe_deadline(&self) -> Option<Instant> {
         let outstanding = self.sent.has_ack_eliciting_outstanding();
         let last = self.sent.last_ack_eliciting_sent().filter(|_| outstanding)?;
-        Some(self.probe.deadline(last, &self.rtt, MAX_ACK_DELAY))
+        let deadline = self.probe.deadline(last, &self.rtt, MAX_ACK_DELAY);
+        let hasty = self
+            .hasty_rtt
+            .filter(|_| self.sent.largest_acked().is_none() && self.probe.count() < HASTY_PROBES);
+        Some(hasty.map_or(deadline, |rtt| deadline.min(last + 2 * rtt + MAX_ACK_DELAY)))
+    }
+
+    /// The handshake's round trip was at least this, though it may have been longer: until something is acknowledged, a probe that
+    /// turns out to be needless costs less than a lost request.
+    pub(crate) fn set_hasty_rtt(&mut self, rtt: Duration) {
+        self.hasty_rtt = Some(rtt);
     }
 
     /// When to assume the retransmission time-out of Algorithm 2.
