@@ -22,7 +22,7 @@ mod incoming;
 mod routing;
 
 use core::fmt;
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
 use ctcp_base::Instant;
@@ -119,7 +119,8 @@ pub struct Endpoint {
     reset_key: ResetKey,
     routes: Routes,
     half_open: HalfOpen<ConnectionHandle>,
-    half_open_hosts: Census<IpAddr>,
+    /// By the ephemeral keys of their first messages.
+    half_open_messages: Census<[u8; 32]>,
     /// Whose keys the half-open ones claim to have.
     half_open_keys: BTreeMap<ConnectionHandle, PublicKey>,
     /// Confirmed connections.
@@ -141,7 +142,7 @@ impl Endpoint {
             prng,
             routes: Routes::default(),
             half_open: HalfOpen::new(),
-            half_open_hosts: Census::default(),
+            half_open_messages: Census::default(),
             half_open_keys: BTreeMap::new(),
             clients: Census::default(),
             answers: AnswerLimit::default(),
@@ -251,7 +252,7 @@ impl Endpoint {
 
     fn no_longer_half_open(&mut self, handle: ConnectionHandle) {
         self.half_open.remove(&handle);
-        self.half_open_hosts.remove(handle);
+        self.half_open_messages.remove(handle);
         self.half_open_keys.remove(&handle);
     }
 

@@ -10,8 +10,10 @@
 
 pub mod cookie;
 pub mod half_open;
+mod hosts;
 pub mod noise;
+mod token_bucket;
 
 pub use cookie::CookieJar;
-pub use half_open::{Admission, HalfOpen};
+pub use half_open::{Admission, HALF_OPEN_LIFETIME, HalfOpen};
 pub use noise::{HandshakeError, Initiator, Responder, Secrets};

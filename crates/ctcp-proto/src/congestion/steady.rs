@@ -116,10 +116,12 @@ pub(super) struct Steady {
     is_recovering: bool,
     /// The path became longer than RTTmin says.
     longer_base: Option<Duration>,
-    /// The longest queue that a sample ever saw,
+    /// The longest queue that a sample saw since the last time-out.
     highest_queue: Duration,
-    /// and that all of a stretch of samples saw: noise is no part of it.
+    /// The longest that all of a stretch of samples saw: noise is no part of it.
     highest_stretch: Duration,
+    /// Packets up to this number may have waited for a path that stood still: no queue.
+    stood_still: Option<PacketNumber>,
     /// The queue is shorter than the target: half of it will do until then.
     careful_until: Option<Instant>,
     /// Round trips for which we yield; `None`: we do not.
@@ -147,6 +149,7 @@ impl Steady {
             longer_base: None,
             highest_queue: Duration::ZERO,
             highest_stretch: Duration::ZERO,
+            stood_still: None,
             careful_until: None,
             yielding: None,
             empty_at: None,
@@ -363,7 +366,9 @@ impl Controller for Steady {
         if self.round.is_behind(acked.number) {
             self.on_round(acked);
         }
-        self.on_sample(rtt);
+        if self.stood_still.is_none_or(|last| acked.number > last) {
+            self.on_sample(rtt);
+        }
         if acked.ecn_ce {
             if let Mode::SlowStart(start) = self.mode {
                 self.leave_slow_start(acked, &start);
@@ -403,6 +408,12 @@ impl Controller for Steady {
         self.recent = Tally::default();
         self.round.begin(timed_out.largest_sent);
         self.is_recovering = false;
+        self.longer_base = None;
+        self.careful_until = None;
+        self.highest_queue = Duration::ZERO;
+        self.highest_stretch = Duration::ZERO;
+        self.compete_for = COMPETE_MIN;
+        self.stood_still = Some(timed_out.largest_sent);
     }
 
     fn on_datagram_size(&mut self, bytes: u64) {

@@ -66,13 +66,12 @@ impl Established {
             self.streams.on_control_acked(control);
         }
         if let Some(size) = contents.mtu_probe {
-            self.path.mtu.on_probe_acked(now, size);
-            self.path.on_datagram_size();
+            self.path.on_mtu_probe_acked(now, acked.packet.number, size);
         }
         match (acked.was_lost, contents.combination) {
             (Some(spurious), _) => {
                 self.counts.spurious_losses += 1;
-                self.path.on_spurious_loss(now, spurious);
+                self.path.on_spurious_loss(now, acked.packet.number, spurious);
             }
             (None, Some(carried)) if !acked.was_expired => self.sender.on_acked(carried),
             (None, _) => {}
@@ -99,8 +98,7 @@ impl Established {
             self.streams.on_control_lost(control);
         }
         if let Some(size) = contents.mtu_probe {
-            self.path.mtu.on_probe_lost(now, size);
-            self.path.on_datagram_size();
+            self.path.on_mtu_probe_lost(now, lost.packet.number, size);
             return;
         }
         if let Some(carried) = contents.combination {

@@ -1,7 +1,6 @@
 //! First packets: who may become a connection (PROTOCOL.md section 3).
 
-use core::net::SocketAddr;
-use core::time::Duration;
+use core::net::{IpAddr, SocketAddr};
 
 use ctcp_base::Instant;
 
@@ -9,13 +8,10 @@ use super::{ConnectionHandle, DatagramOutcome, DropReason, Endpoint};
 use crate::config::ClientPolicy;
 use crate::connection::{Connection, PendingResponse, Setup, negotiate, server_parameters};
 use crate::crypto::{PacketProtection, PublicKey};
-use crate::handshake::{Admission, Responder};
+use crate::handshake::{Admission, HALF_OPEN_LIFETIME, Responder};
 use crate::id::{ConnectionId, Role};
 use crate::network::NetworkPath;
 use crate::wire::{LongHeader, LongPacket, Parameters, Refusal, RejectReason};
-
-/// How long a half-open connection waits for its client's first sealed packet.
-const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A client whose first message opened and whose key the policy accepts.
 #[derive(Debug)]
@@ -25,11 +21,11 @@ pub struct Incoming {
     parameters: Parameters,
     header: LongHeader,
     network_path: NetworkPath,
+    /// Its address, if it showed a cookie for it.
+    proven: Option<IpAddr>,
+    /// What no two handshakes have in common.
+    ephemeral: [u8; 32],
 }
-
-/// Half-open handshakes of one host: enough for an office behind one address whose clients all return at once, and far
-/// too few for a single host to take every place by sending the same first message under ever new ids.
-const HALF_OPEN_PER_HOST: usize = 64;
 
 impl Incoming {
     /// The client's static public key. The message may be a replay: the key is proved only when the connection
@@ -63,11 +59,11 @@ impl Endpoint {
         LongPacket::Response { header, message: &message }.write(&mut response);
 
         let handle = self.routes.insert(local);
-        if !self.half_open.insert(now, handle) {
+        if !self.half_open.insert(now, handle, incoming.proven) {
             self.routes.remove(handle);
             return None;
         }
-        self.half_open_hosts.insert(handle, incoming.network_path.remote.ip());
+        self.half_open_messages.insert(handle, incoming.ephemeral);
         self.half_open_keys.insert(handle, incoming.client_key);
         self.routes.set_initial(handle, incoming.header.destination, incoming.network_path.remote);
         let setup = Setup {
@@ -80,7 +76,7 @@ impl Endpoint {
             network: incoming.network_path,
             seed: self.prng.next_u64(),
         };
-        let response = PendingResponse::new(response, now + CONFIRM_TIMEOUT);
+        let response = PendingResponse::new(response, now + HALF_OPEN_LIFETIME);
         Some((handle, Connection::server(now, setup, incoming.client_key, response)))
     }
 
@@ -99,11 +95,9 @@ impl Endpoint {
     ) -> DatagramOutcome {
         let remote = network_path.remote;
         let has_cookie = self.cookies.is_valid(now, remote, &header.source, token);
-        if self.half_open_hosts.count(remote.ip()) >= HALF_OPEN_PER_HOST {
-            return self.reject(now, header, RejectReason::Busy);
-        }
-        match self.half_open.admit(now, has_cookie) {
-            Admission::Proceed => self.open_initiate(now, network_path, header, message),
+        let proven = has_cookie.then_some(remote.ip());
+        match self.half_open.admit(now, proven) {
+            Admission::Proceed => self.open_initiate(now, network_path, header, proven, message),
             Admission::DemandCookie => {
                 self.stats.cookies += 1;
                 let token = self.cookies.make(now, remote, &header.source);
@@ -118,8 +112,14 @@ impl Endpoint {
         now: Instant,
         network_path: NetworkPath,
         header: LongHeader,
+        proven: Option<IpAddr>,
         message: &[u8],
     ) -> DatagramOutcome {
+        // Recorded and sent again from elsewhere: one is enough.
+        let ephemeral = ephemeral_key(message);
+        if self.half_open_messages.count(ephemeral) > 0 {
+            return DatagramOutcome::Dropped(DropReason::Limited);
+        }
         let Ok((responder, client_key, bytes)) =
             Responder::open(self.prng.bytes(), &self.config.secret_key, message)
         else {
@@ -137,6 +137,7 @@ impl Endpoint {
         if !is_listed {
             self.stats.refused += 1;
             return self.refusal(
+                now,
                 header,
                 responder,
                 1,
@@ -144,10 +145,22 @@ impl Endpoint {
             );
         }
         if self.routes.len() >= self.config.connections {
-            return self.refusal(header, responder, 2, "the server has as many connections as it may have");
+            return self.refusal(
+                now,
+                header,
+                responder,
+                2,
+                "the server has as many connections as it may have",
+            );
         }
         if self.clients.count(client_key) >= self.config.connections_per_client {
-            return self.refusal(header, responder, 2, "this client has as many connections as it may have");
+            return self.refusal(
+                now,
+                header,
+                responder,
+                2,
+                "this client has as many connections as it may have",
+            );
         }
         DatagramOutcome::Incoming(Box::new(Incoming {
             responder,
@@ -155,6 +168,8 @@ impl Endpoint {
             parameters,
             header,
             network_path,
+            proven,
+            ephemeral,
         }))
     }
 
@@ -168,11 +183,15 @@ impl Endpoint {
     /// A RESPONSE that only says why not: authenticated, and nothing is kept.
     fn refusal(
         &mut self,
+        now: Instant,
         header: LongHeader,
         responder: Responder,
         code: u8,
         reason: &str,
     ) -> DatagramOutcome {
+        if !self.answers.take(now) {
+            return DatagramOutcome::Dropped(DropReason::Limited);
+        }
         let id = self.new_id();
         let mut bytes = Vec::new();
         Refusal { connection_id: id, code, reason: reason.to_owned() }.write(&mut bytes);
@@ -184,6 +203,11 @@ impl Endpoint {
             Err(_) => DatagramOutcome::Dropped(DropReason::Parameters),
         }
     }
+}
+
+/// The client's ephemeral public key, which its first message begins with (Noise IK); zeros where it is too short to have one.
+fn ephemeral_key(message: &[u8]) -> [u8; 32] {
+    message.first_chunk().copied().unwrap_or_default()
 }
 
 /// The header of a stateless answer: it echoes the client's random destination, which nobody off the path knows.

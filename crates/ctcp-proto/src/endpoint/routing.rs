@@ -104,7 +104,7 @@ impl Routes {
     }
 }
 
-/// Rejects, stateless resets and version lists a second: a restarted server tells all its clients within seconds, and a
+/// Rejects, refusals, stateless resets and version lists a second: a restarted server tells all its clients within seconds, and a
 /// flood of garbage does not make it a source of traffic.
 const ANSWERS_PER_SECOND: u64 = 500;
 

@@ -6,14 +6,20 @@
 //! ```text
 //!  half-open   0 .................. COOKIE_THRESHOLD .................. HALF_OPEN_MAX
 //!  no cookie   proceed, at most UNPROVEN_PER_SECOND | demand a cookie | busy
-//!  cookie      proceed                              | proceed         | busy
+//!  cookie      proceed, at most PROVEN_PER_SECOND and each host its share   | busy
 //! ```
+//!
+//! A cookie proves an address, so what a host may do is counted for those with a cookie only: whoever forges the address of
+//! another cannot use up its share.
 
+use core::net::IpAddr;
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use core::time::Duration;
-
 use ctcp_base::Instant;
+
+use super::hosts::Hosts;
+use super::token_bucket::TokenBucket;
 
 /// Most half-open handshakes. Each holds its keys and a RESPONSE of at most 1200 bytes, so all of them some
 /// megabytes; with a round trip of 200 ms it lets 20 000 honest clients per second through.
@@ -21,15 +27,19 @@ pub const HALF_OPEN_MAX: usize = 4096;
 /// Above so many half-open handshakes a client must show a cookie. A calm server never gets there: it takes 1000
 /// new clients per second at a round trip of 250 ms.
 pub const COOKIE_THRESHOLD: usize = 256;
-/// How long a handshake may stay half-open: several of the client's repetitions (each at most 1 s after the
+/// How long a handshake may stay half-open: several of the client's repetitions (each at most half a second after the
 /// last), so that a lossy path does not lose a handshake whose keys the client has already.
-pub const HALF_OPEN_LIFETIME: Duration = Duration::from_secs(10);
-/// Handshakes per second for clients without a cookie. One takes a server about 0.3 ms of processor time (0.1 ms
+pub const HALF_OPEN_LIFETIME: Duration = Duration::from_secs(5);
+/// Handshakes per second for clients without a cookie. One takes a server about 0.35 ms of processor time (0.1 ms
 /// if its message does not open), so forged INITIATEs cost at most a sixth of a core; honest clients beyond it pay
 /// one round trip.
 pub const UNPROVEN_PER_SECOND: u32 = 500;
 /// So many of them may come at once after a quiet time, as when all clients of a restarted server return.
 pub const UNPROVEN_BURST: u32 = 250;
+/// The same for all clients with a cookie: a quarter of a core.
+pub const PROVEN_PER_SECOND: u32 = 700;
+/// So many of them at once.
+pub const PROVEN_BURST: u32 = 700;
 
 /// What to do with an INITIATE of a new client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,32 +57,54 @@ pub enum Admission {
 pub struct HalfOpen<K> {
     deadlines: BTreeMap<K, Instant>,
     by_deadline: BTreeSet<(Instant, K)>,
-    unproven: TokenBucket,
+    /// Those whose clients showed no cookie.
+    unproven: BTreeSet<K>,
+    unproven_rate: TokenBucket,
+    proven_rate: TokenBucket,
+    hosts: Hosts<K>,
 }
 
 impl<K: Ord + Clone> HalfOpen<K> {
     /// Nobody waits.
     #[must_use]
     pub fn new() -> Self {
-        Self { deadlines: BTreeMap::new(), by_deadline: BTreeSet::new(), unproven: TokenBucket::new() }
+        Self {
+            deadlines: BTreeMap::new(),
+            by_deadline: BTreeSet::new(),
+            unproven: BTreeSet::new(),
+            unproven_rate: TokenBucket::new(UNPROVEN_PER_SECOND, UNPROVEN_BURST),
+            proven_rate: TokenBucket::new(PROVEN_PER_SECOND, PROVEN_BURST),
+            hosts: Hosts::default(),
+        }
     }
 
-    /// Decides on an INITIATE that belongs to no handshake yet. Proceeding without a cookie is charged, so ask once.
-    pub fn admit(&mut self, now: Instant, has_valid_cookie: bool) -> Admission {
+    /// Decides on an INITIATE that belongs to no handshake yet. `proven`: the address, if the client showed a valid cookie
+    /// for it. Proceeding is charged, so ask once.
+    pub fn admit(&mut self, now: Instant, proven: Option<IpAddr>) -> Admission {
         if self.len() >= HALF_OPEN_MAX {
-            Admission::Busy
-        } else if has_valid_cookie || self.len() < COOKIE_THRESHOLD && self.unproven.take(now) {
-            Admission::Proceed
-        } else {
-            Admission::DemandCookie
+            return Admission::Busy;
+        }
+        match proven {
+            Some(address) if self.hosts.take(now, address) && self.proven_rate.take(now) => {
+                Admission::Proceed
+            }
+            Some(_) => Admission::Busy,
+            None if self.unproven.len() < COOKIE_THRESHOLD && self.unproven_rate.take(now) => {
+                Admission::Proceed
+            }
+            None => Admission::DemandCookie,
         }
     }
 
     /// A RESPONSE was sent: the handshake is half-open from now on. False, and nothing changes, when there is no room
-    /// or the key is present already.
-    pub fn insert(&mut self, now: Instant, key: K) -> bool {
+    /// or the key is present already. `proven`: as for [`Self::admit`].
+    pub fn insert(&mut self, now: Instant, key: K, proven: Option<IpAddr>) -> bool {
         if self.len() >= HALF_OPEN_MAX || self.contains(&key) {
             return false;
+        }
+        match proven {
+            Some(address) => self.hosts.insert(key.clone(), address),
+            None => drop(self.unproven.insert(key.clone())),
         }
         let deadline = now + HALF_OPEN_LIFETIME;
         self.by_deadline.insert((deadline, key.clone()));
@@ -83,6 +115,8 @@ impl<K: Ord + Clone> HalfOpen<K> {
     /// The client is confirmed, or its connection is gone. False if it was not half-open.
     pub fn remove(&mut self, key: &K) -> bool {
         let Some((key, deadline)) = self.deadlines.remove_entry(key) else { return false };
+        self.unproven.remove(&key);
+        self.hosts.remove(&key);
         self.by_deadline.remove(&(deadline, key))
     }
 
@@ -118,6 +152,8 @@ impl<K: Ord + Clone> HalfOpen<K> {
         }
         let (_, key) = self.by_deadline.pop_first()?;
         self.deadlines.remove(&key);
+        self.unproven.remove(&key);
+        self.hosts.remove(&key);
         Some(key)
     }
 }
@@ -128,65 +164,60 @@ impl<K: Ord + Clone> Default for HalfOpen<K> {
     }
 }
 
-/// [`UNPROVEN_PER_SECOND`] with bursts of [`UNPROVEN_BURST`], kept as saved time: one handshake costs a fixed
-/// share of a second, and time saves itself up to a full burst.
-#[derive(Clone, Debug)]
-struct TokenBucket {
-    saved: Duration,
-    last: Instant,
-}
-
-impl TokenBucket {
-    const COST: Duration = Duration::from_nanos(1_000_000_000 / UNPROVEN_PER_SECOND as u64);
-    const FULL: Duration = Duration::from_nanos(Self::COST.as_nanos() as u64 * UNPROVEN_BURST as u64);
-
-    /// A full bucket, so that a server that just started is calm.
-    const fn new() -> Self {
-        Self { saved: Self::FULL, last: Instant::ZERO }
-    }
-
-    fn take(&mut self, now: Instant) -> bool {
-        self.saved = Self::FULL.min(self.saved + (now - self.last));
-        self.last = self.last.max(now);
-        let rest = self.saved.checked_sub(Self::COST);
-        self.saved = rest.unwrap_or(self.saved);
-        rest.is_some()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const NOW: Instant = Instant::from_secs(100);
+    const COOKIE: Option<IpAddr> = Some(IpAddr::V4(core::net::Ipv4Addr::LOCALHOST));
 
     fn filled(count: usize) -> HalfOpen<usize> {
         let mut half_open = HalfOpen::new();
-        assert!((0..count).all(|key| half_open.insert(NOW, key)));
+        assert!((0..count).all(|key| half_open.insert(NOW, key, None)));
         half_open
     }
 
     #[test]
     fn a_calm_server_asks_nobody_for_a_cookie() {
         let mut half_open = filled(COOKIE_THRESHOLD - 1);
-        assert_eq!(half_open.admit(NOW, false), Admission::Proceed);
+        assert_eq!(half_open.admit(NOW, None), Admission::Proceed);
     }
 
     #[test]
     fn above_the_threshold_only_a_cookie_opens_the_door() {
         let mut half_open = filled(COOKIE_THRESHOLD);
-        assert_eq!(half_open.admit(NOW, false), Admission::DemandCookie);
-        assert_eq!(half_open.admit(NOW, true), Admission::Proceed);
+        assert_eq!(half_open.admit(NOW, None), Admission::DemandCookie);
+        assert_eq!(half_open.admit(NOW, COOKIE), Admission::Proceed);
         assert!(half_open.remove(&0));
-        assert_eq!(half_open.admit(NOW, false), Admission::Proceed);
+        assert_eq!(half_open.admit(NOW, None), Admission::Proceed);
+    }
+
+    #[test]
+    fn handshakes_of_proven_clients_do_not_make_others_show_a_cookie() {
+        let mut half_open = HalfOpen::new();
+        let host = |index: u32| Some(IpAddr::from(index.to_be_bytes()));
+        assert!((0..COOKIE_THRESHOLD).all(|key| half_open.insert(NOW, key, host(key as u32))));
+        assert_eq!(half_open.admit(NOW, None), Admission::Proceed);
+    }
+
+    #[test]
+    fn work_for_cookies_is_bounded_over_all_hosts() {
+        let mut half_open = HalfOpen::<u32>::new();
+        let admitted = (0..5_000_u32)
+            .filter(|index| {
+                half_open.admit(NOW, Some(IpAddr::from(index.to_be_bytes()))) == Admission::Proceed
+            })
+            .count();
+        assert_eq!(admitted, PROVEN_BURST as usize);
+        assert_eq!(half_open.admit(NOW, None), Admission::Proceed, "the others have a rate of their own");
     }
 
     #[test]
     fn a_full_server_is_busy_even_for_a_cookie() {
         let mut half_open = filled(HALF_OPEN_MAX);
-        assert_eq!(half_open.admit(NOW, true), Admission::Busy);
-        assert_eq!(half_open.admit(NOW, false), Admission::Busy);
-        assert!(!half_open.insert(NOW, HALF_OPEN_MAX));
+        assert_eq!(half_open.admit(NOW, COOKIE), Admission::Busy);
+        assert_eq!(half_open.admit(NOW, None), Admission::Busy);
+        assert!(!half_open.insert(NOW, HALF_OPEN_MAX, None));
         assert_eq!(half_open.len(), HALF_OPEN_MAX);
     }
 
@@ -194,8 +225,8 @@ mod tests {
     fn handshakes_expire_in_order_and_not_before_their_time() {
         let mut half_open = HalfOpen::new();
         let second = Duration::from_secs(1);
-        assert!(half_open.insert(NOW, 'b') && half_open.insert(NOW + second, 'a'));
-        assert!(!half_open.insert(NOW + second, 'b'), "repeating does not prolong it");
+        assert!(half_open.insert(NOW, 'b', None) && half_open.insert(NOW + second, 'a', COOKIE));
+        assert!(!half_open.insert(NOW + second, 'b', None), "repeating does not prolong it");
         assert_eq!(half_open.next_timeout(), Some(NOW + HALF_OPEN_LIFETIME));
         assert_eq!(half_open.poll_expired(NOW + HALF_OPEN_LIFETIME.saturating_sub(second)), None);
         assert_eq!(half_open.poll_expired(NOW + HALF_OPEN_LIFETIME), Some('b'));
@@ -212,21 +243,21 @@ mod tests {
             (0..milliseconds * 10)
                 .filter(|step| {
                     let now = NOW + Duration::from_micros(from_milliseconds * 1000 + step * 100);
-                    half_open.admit(now, false) == Admission::Proceed
+                    half_open.admit(now, None) == Admission::Proceed
                 })
                 .count() as u32
         };
         assert_eq!(admitted_within(0, 2000), UNPROVEN_BURST + 2 * UNPROVEN_PER_SECOND - 1);
         // A long rest fills the bucket to one burst and no further.
         assert_eq!(admitted_within(60_000, 1000), UNPROVEN_BURST + UNPROVEN_PER_SECOND - 1);
-        assert_eq!(half_open.admit(NOW + Duration::from_secs(61), true), Admission::Proceed);
+        assert_eq!(half_open.admit(NOW + Duration::from_secs(61), COOKIE), Admission::Proceed);
     }
 
     #[test]
     fn a_server_that_starts_at_the_origin_of_time_is_calm() {
         let mut half_open = HalfOpen::<u32>::new();
         let admitted =
-            (0..1000).filter(|_| half_open.admit(Instant::ZERO, false) == Admission::Proceed).count();
+            (0..1000).filter(|_| half_open.admit(Instant::ZERO, None) == Admission::Proceed).count();
         assert_eq!(admitted, UNPROVEN_BURST as usize);
     }
 }

@@ -56,6 +56,8 @@ pub(crate) struct Path {
     skips: Option<PacketNumber>,
     /// The first packet number that went to the present address. What becomes of older ones says nothing of this way.
     first_number: PacketNumber,
+    /// The same for the present way through the network: another port of the same host is no other way.
+    first_number_of_way: PacketNumber,
     /// The window had room, but there was nothing to send.
     is_app_limited: bool,
     /// Reused from ACK to ACK.
@@ -87,6 +89,7 @@ impl Path {
             hasty_rtt: None,
             skips: None,
             first_number: PacketNumber(0),
+            first_number_of_way: PacketNumber(0),
             is_app_limited: true,
             acked_scratch: Vec::new(),
             lost_scratch: Vec::new(),
@@ -102,6 +105,7 @@ impl Path {
     pub(crate) fn migrate(&mut self, now: Instant, network: NetworkPath) {
         self.first_number = self.sent.next_number();
         if network.remote.ip() != self.network.remote.ip() {
+            self.first_number_of_way = self.first_number;
             self.mtu = MtuDiscovery::new(now, self.datagram_ceiling);
             self.rtt = RttEstimator::new(INITIAL_RTT);
             self.losses = LossDetector::new();
@@ -163,6 +167,22 @@ impl Path {
         }
     }
 
+    /// A probe for a larger datagram arrived. What fitted through another way says nothing of this one.
+    pub(crate) fn on_mtu_probe_acked(&mut self, now: Instant, number: PacketNumber, size: u64) {
+        if number >= self.first_number_of_way {
+            self.mtu.on_probe_acked(now, size);
+            self.on_datagram_size();
+        }
+    }
+
+    /// A probe for a larger datagram was lost.
+    pub(crate) fn on_mtu_probe_lost(&mut self, now: Instant, number: PacketNumber, size: u64) {
+        if number >= self.first_number_of_way {
+            self.mtu.on_probe_lost(now, size);
+            self.on_datagram_size();
+        }
+    }
+
     /// A packet was acknowledged.
     pub(crate) fn on_acked(&mut self, now: Instant, acked: &AckedPacket<Contents>) {
         let packet = &acked.packet;
@@ -193,7 +213,11 @@ impl Path {
     }
 
     /// A packet that had been declared lost arrived after all.
-    pub(crate) fn on_spurious_loss(&mut self, now: Instant, spurious: SpuriousLoss) {
+    pub(crate) fn on_spurious_loss(&mut self, now: Instant, number: PacketNumber, spurious: SpuriousLoss) {
+        // Its loss was not counted either.
+        if number < self.first_number {
+            return;
+        }
         self.losses.on_spurious_loss(now, spurious, &self.rtt);
         self.loss_average.on_spurious_loss(spurious.outcomes_since);
     }
@@ -327,3 +351,6 @@ impl Path {
         PacketNumber(self.sent.next_number().0.saturating_sub(1))
     }
 }
+
+#[cfg(test)]
+mod tests;

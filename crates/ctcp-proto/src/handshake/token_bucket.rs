@@ -1,0 +1,42 @@
+//! So many a second, and so many at once after a quiet time.
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+/// Kept as saved time: each one taken costs a fixed share of a second, and time saves itself up to a full burst.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TokenBucket {
+    saved: Duration,
+    last: Instant,
+    cost: Duration,
+    full: Duration,
+}
+
+impl TokenBucket {
+    /// A full bucket, so that a server that just started is calm.
+    pub(super) const fn new(per_second: u32, burst: u32) -> Self {
+        let cost = 1_000_000_000 / per_second as u64;
+        let full = Duration::from_nanos(cost * burst as u64);
+        Self { saved: full, last: Instant::ZERO, cost: Duration::from_nanos(cost), full }
+    }
+
+    /// Takes one, if there is one.
+    pub(super) fn take(&mut self, now: Instant) -> bool {
+        self.refill(now);
+        let rest = self.saved.checked_sub(self.cost);
+        self.saved = rest.unwrap_or(self.saved);
+        rest.is_some()
+    }
+
+    /// Whether it is as good as new.
+    pub(super) fn is_full(&mut self, now: Instant) -> bool {
+        self.refill(now);
+        self.saved == self.full
+    }
+
+    fn refill(&mut self, now: Instant) {
+        self.saved = self.full.min(self.saved + (now - self.last));
+        self.last = self.last.max(now);
+    }
+}
