@@ -11,8 +11,8 @@
 //! TCP/NC section 3.1, so a symbol is *seen* if it is known or leads a row, and the row is its
 //! witness. Elimination works on coefficients alone, at arrival, which makes rank and "innovative"
 //! exact; each row remembers how it came about as a sum of the combinations as they arrived. Payload is touched
-//! only when a row has shrunk to a single symbol: then that symbol is computed in one fused sweep
-//! over the payloads and known symbols it depends on. A systematic block with m losses so costs
+//! only when a row has shrunk to a single symbol: then that symbol, and all others of that arrival, are computed in fused
+//! sweeps over the payloads and known symbols they depend on. A systematic block with m losses so costs
 //! m combinations.
 //!
 //! Invariants: a row's pivot column is zero in all other rows; columns of known symbols are zero in
@@ -24,12 +24,14 @@
 mod intervals;
 mod rows;
 mod solve;
+mod tableau;
 mod window;
 
 pub use intervals::MissingInterval;
 
 use crate::slots::SlotPool;
 use crate::symbol_range::SymbolRange;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 use rows::Rows;
@@ -74,12 +76,12 @@ pub enum Arrival {
 }
 
 /// What a symbol is seen by (TCP/NC, definition 3): the sum of it and of later symbols, none of them seen, that is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Witness<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witness {
     /// Index of the symbol.
     pub first: u64,
     /// Coefficients of the symbols from `first` on, the first of them 1. No more than that one if the symbol is known.
-    pub coefficients: &'a [u8],
+    pub coefficients: Vec<u8>,
 }
 
 /// A sender that breaks the rules. Nothing of such an arrival is kept.
@@ -105,8 +107,6 @@ pub struct Decoder {
     floor: u64,
     /// The sender's own floor, as far as announced; it counts once everything below is delivered.
     announced_floor: u64,
-    /// Scratch of [`Decoder::handle_combination`]: rows to subtract and how often.
-    reductions: Vec<(u32, u8)>,
 }
 
 impl Decoder {
@@ -121,7 +121,6 @@ impl Decoder {
             pool: SlotPool::new(config.symbol_size_max),
             floor: 0,
             announced_floor: 0,
-            reductions: Vec::new(),
         }
     }
 
@@ -186,36 +185,15 @@ impl Decoder {
     fn eliminate(&mut self, range: SymbolRange, coefficients: &[u8], payload: &[u8]) -> Arrival {
         let first = range.first().max(self.window.oldest_undecoded());
         let skip = (first - range.first()) as usize;
-        let mut row = self.rows.new_row(first, &coefficients[skip..]);
-        self.reductions.clear();
-        for index in first..range.end() {
-            match self.window.state(index) {
-                State::Known { .. } => row.clear(index),
-                State::Unknown => {}
-                State::Seen(id) => {
-                    let factor = row.coefficient(index);
-                    if factor != 0 {
-                        self.reductions.push((*id, factor));
-                    }
-                }
-            }
-        }
-        for &(id, factor) in &self.reductions {
-            self.rows.subtract(&mut row, id, factor);
-        }
-        if row.is_zero() {
-            self.rows.give_back(row);
+        let Some(lead) = self.rows.reduce(first, &coefficients[skip..], &self.window) else {
             return Arrival::Redundant;
-        }
+        };
         if self.rows.len() >= self.config.equations_max {
-            self.rows.give_back(row);
             return Arrival::NoRoom;
         }
         let mut slot = self.pool.take();
         slot.write(payload);
-        let equation = self.rows.add_equation(range.first(), coefficients, slot);
-        self.rows.set_transform(&mut row, equation, &self.reductions);
-        self.rows.insert(row, &mut self.window);
+        self.rows.insert(lead, (range.first(), coefficients, slot), &mut self.window);
         Arrival::Innovative
     }
 
@@ -271,7 +249,6 @@ impl Decoder {
         self.window.shrink();
         self.rows.shrink();
         self.solver = Solver::default();
-        self.reductions = Vec::new();
     }
 
     /// Smallest index that is not seen: neither known nor leading a stored equation.
@@ -316,15 +293,15 @@ impl Decoder {
         self.window.is_seen(index)
     }
 
-    /// The witness of a symbol that is seen and not yet released.
+    /// The witness of a symbol that is seen and not yet released, in memory of its own.
     ///
     /// Requirement: N1
     #[must_use]
-    pub fn witness(&self, index: u64) -> Option<Witness<'_>> {
+    pub fn witness(&self, index: u64) -> Option<Witness> {
         let coefficients = match self.window.find(index)? {
             State::Unknown => return None,
-            State::Known { .. } => &[1],
-            State::Seen(row) => self.rows.row(*row).witness(),
+            State::Known { .. } => vec![1],
+            State::Seen(row) => self.rows.witness(*row),
         };
         Some(Witness { first: index, coefficients })
     }

@@ -38,7 +38,7 @@ pub(super) fn collect(
         }
         let (row_end, missing) = match state {
             State::Known { .. } => continue,
-            State::Seen(row) => (rows.row(*row).end(), 0),
+            State::Seen(row) => (rows.end_of(*row), 0),
             State::Unknown => (index + 1, 1),
         };
         match &mut open {

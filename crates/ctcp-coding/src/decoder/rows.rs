@@ -1,29 +1,38 @@
 //! The row-reduced basis of what is known about unknown symbols, coefficients only.
+//!
+//! A row says what its leading symbol, the pivot, is: a sum of *free* symbols (unknown, leading no row) and of stored equations,
+//! those combinations as they arrived. In a row-reduced basis the columns of pivots hold nothing of interest: one in the own
+//! row, zero in all others. There are as many equations as pivots, so each equation takes the column of a pivot, and a row is
+//! not longer than the window:
+//!
+//! ```text
+//!   symbol                    4   5   6   7   8   9
+//!   stands for               e0   f  e1  e2   f   k      f free symbol, k known (zeros), e stored equation
+//!   row of pivot 4            .   .   .   .   .   0
+//!   row of pivot 6            .   0   .   .   .   0      nothing but zeros at free symbols below the pivot
+//!   row of pivot 7            .   0   .   .   .   0
+//! ```
+//!
+//! Which pivot's column an equation has, means nothing else. A new pivot is an exchange of a free symbol for an equation in
+//! one column, which is a step of Gauss-Jordan elimination in place.
 
-use super::window::Window;
-use crate::gf256::{self, element};
-use crate::slots::{Slot, trimmed_length};
+use super::tableau::Tableau;
+use super::window::{State, Window};
+use crate::gf256::{self, Engine, element};
+use crate::slots::Slot;
 use crate::symbol_range::SymbolRange;
 use alloc::vec::Vec;
 
-/// One basis vector: a sum of unknown symbols, and how it comes out of the stored equations.
-#[derive(Debug, Default)]
-pub(super) struct Row {
-    /// Leading symbol, with coefficient 1.
-    pivot: u64,
-    /// Symbol of `coefficients[0]`; nothing but zeros up to the pivot.
-    first: u64,
-    /// Ends with a non-zero.
-    coefficients: Vec<u8>,
-    /// `row = sum_e transform[e] * equations[e]` on the unknown symbols; missing ones are zero.
-    transform: Vec<u8>,
-}
+/// Rows that enter one kernel call.
+const BATCH: usize = 64;
+/// All rows take part in one kernel call if at least one in so many changes.
+const SPREAD_SHARE: usize = 4;
 
 /// A combination as it arrived.
 #[derive(Debug, Default)]
 pub(super) struct Equation {
     pub(super) first: u64,
-    /// Empty while the equation's number is free.
+    /// Empty where there is no equation.
     pub(super) coefficients: Vec<u8>,
     pub(super) payload: Slot,
 }
@@ -31,228 +40,365 @@ pub(super) struct Equation {
 /// All rows and equations. Buffers are used again.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    rows: Vec<Row>,
-    spare: Vec<Row>,
+    tableau: Tableau,
+    /// Leading symbol of each row.
+    pivots: Vec<u64>,
+    /// A column for each row, most often of a free symbol that the row contains: saves looking for one.
+    witnesses: Vec<u32>,
+    /// All ones in the columns of free symbols, zero in the others.
+    free: Vec<u8>,
+    /// In the columns of pivots.
     equations: Vec<Equation>,
-    free_equations: Vec<u32>,
+    /// Index after the last symbol that has a column. Columns are up to date while there are rows.
+    end: u64,
+    oldest_reference: Option<u64>,
+    /// Scratch: how often a row is added to each.
+    factors: Vec<u8>,
+    /// Coefficients' memory of equations that have gone.
+    spare: Vec<Vec<u8>>,
 }
 
-impl Row {
-    pub(super) fn pivot(&self) -> u64 {
-        self.pivot
-    }
-
-    /// Index after the last symbol involved.
+impl Equation {
+    /// Index after the last symbol it refers to.
     pub(super) fn end(&self) -> u64 {
         self.first + self.coefficients.len() as u64
-    }
-
-    /// From the pivot, with coefficient 1, to the last symbol involved.
-    pub(super) fn witness(&self) -> &[u8] {
-        &self.coefficients[(self.pivot - self.first) as usize..]
-    }
-
-    pub(super) fn transform(&self) -> &[u8] {
-        &self.transform
-    }
-
-    /// Whether it is a single symbol.
-    pub(super) fn is_solved(&self) -> bool {
-        self.end() == self.pivot + 1
-    }
-
-    pub(super) fn coefficient(&self, index: u64) -> u8 {
-        let position = index.checked_sub(self.first).and_then(|position| usize::try_from(position).ok());
-        position.and_then(|position| self.coefficients.get(position)).copied().unwrap_or(0)
-    }
-
-    /// Sets a coefficient inside the row to zero, without restoring the invariant at the end.
-    pub(super) fn clear(&mut self, index: u64) {
-        self.coefficients[(index - self.first) as usize] = 0;
-    }
-
-    pub(super) fn is_zero(&self) -> bool {
-        self.coefficients.iter().all(|&coefficient| coefficient == 0)
-    }
-
-    /// How often equation `equation` enters it.
-    pub(super) fn transform_of(&self, equation: u32) -> u8 {
-        self.transform.get(equation as usize).copied().unwrap_or(0)
-    }
-
-    pub(super) fn add_transform(&mut self, addend: &[u8], factor: u8) {
-        if self.transform.len() < addend.len() {
-            self.transform.resize(addend.len(), 0);
-        }
-        gf256::mul_add(&mut self.transform[..addend.len()], factor, addend);
-    }
-
-    /// Adds `factor * other`, whose pivot lies inside this row, on the coefficients.
-    fn add_coefficients(&mut self, other: &Self, factor: u8) {
-        let addend = &other.coefficients[(other.pivot - other.first) as usize..];
-        let start = (other.pivot - self.first) as usize;
-        if self.coefficients.len() < start + addend.len() {
-            self.coefficients.resize(start + addend.len(), 0);
-        }
-        gf256::mul_add(&mut self.coefficients[start..start + addend.len()], factor, addend);
-    }
-
-    fn trim(&mut self) {
-        self.coefficients.truncate(trimmed_length(&self.coefficients));
-    }
-
-    /// Finds the pivot of a row that is not zero, and makes its coefficient 1.
-    fn normalise(&mut self) {
-        self.trim();
-        let lead = self.coefficients.iter().position(|&coefficient| coefficient != 0);
-        let lead = lead.expect("a row in the basis is not zero");
-        self.pivot = self.first + lead as u64;
-        let factor = element::inverse(self.coefficients[lead]).expect("the lead is not zero");
-        gf256::scale(&mut self.coefficients[lead..], factor);
-        gf256::scale(&mut self.transform, factor);
     }
 }
 
 impl Rows {
     pub(super) fn len(&self) -> usize {
-        self.rows.len()
+        self.pivots.len()
     }
 
-    pub(super) fn row(&self, id: u32) -> &Row {
-        &self.rows[id as usize]
+    pub(super) fn is_empty(&self) -> bool {
+        self.pivots.is_empty()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter()
+    pub(super) fn pivot(&self, id: u32) -> u64 {
+        self.pivots[id as usize]
     }
 
-    pub(super) fn equation(&self, equation: usize) -> &Equation {
-        &self.equations[equation]
+    /// Index after the last symbol that has a column.
+    pub(super) fn end(&self) -> u64 {
+        self.end
     }
 
-    /// An unattached row with these coefficients and no transform.
-    pub(super) fn new_row(&mut self, first: u64, coefficients: &[u8]) -> Row {
-        let mut row = self.spare.pop().unwrap_or_default();
-        row.first = first;
-        row.coefficients.clear();
-        row.coefficients.extend_from_slice(coefficients);
-        row.transform.clear();
-        row
+    /// The row's elements at the columns of the symbols `[first, end)`, all of which have one: one or two runs.
+    pub(super) fn elements(&self, id: u32, first: u64, end: u64) -> [&[u8]; 2] {
+        let row = self.tableau.row(id as usize);
+        self.tableau.columns(first, end).map(|columns| &row[columns])
     }
 
-    pub(super) fn give_back(&mut self, row: Row) {
-        self.spare.push(row);
+    /// How often the equation in the column of symbol `index` enters the row.
+    pub(super) fn element(&self, id: u32, index: u64) -> u8 {
+        self.tableau.row(id as usize)[self.tableau.column(index)]
     }
 
-    /// Subtracts `factor` times a row of the basis, on the coefficients.
-    pub(super) fn subtract(&self, row: &mut Row, id: u32, factor: u8) {
-        row.add_coefficients(&self.rows[id as usize], factor);
+    /// The equation in the column of a pivot.
+    pub(super) fn equation(&self, index: u64) -> &Equation {
+        &self.equations[self.tableau.column(index)]
     }
 
-    /// Stores a combination and returns its number.
-    pub(super) fn add_equation(&mut self, first: u64, coefficients: &[u8], payload: Slot) -> u32 {
-        let id = self.free_equations.pop().unwrap_or_else(|| {
-            self.equations.push(Equation::default());
-            self.equations.len() as u32 - 1
-        });
-        let equation = &mut self.equations[id as usize];
-        equation.first = first;
-        equation.coefficients.extend_from_slice(coefficients);
-        equation.payload = payload;
-        id
+    /// Index after the last unknown symbol of a row.
+    pub(super) fn end_of(&self, id: u32) -> u64 {
+        let pivot = self.pivot(id);
+        self.last_free(id as usize).unwrap_or(pivot) + 1
     }
 
-    /// Frees an equation that no row's transform contains any more, and returns its payload.
-    pub(super) fn drop_equation(&mut self, id: u32) -> Slot {
-        debug_assert!(
-            self.rows.iter().all(|row| row.transform_of(id) == 0),
-            "no row needs a dropped equation"
-        );
-        let equation = &mut self.equations[id as usize];
-        equation.coefficients.clear();
-        self.free_equations.push(id);
-        core::mem::take(&mut equation.payload)
+    /// From the pivot, with coefficient 1, to the last symbol involved.
+    pub(super) fn witness(&self, id: u32) -> Vec<u8> {
+        let mut coefficients = self.free_elements(id, self.pivot(id));
+        coefficients[0] = 1;
+        coefficients.truncate((self.end_of(id) - self.pivot(id)) as usize);
+        coefficients
     }
 
-    /// The transform of `equation` reduced by `reductions`.
-    pub(super) fn set_transform(&self, row: &mut Row, equation: u32, reductions: &[(u32, u8)]) {
-        row.transform.resize(equation as usize + 1, 0);
-        row.transform[equation as usize] = 1;
-        for &(id, factor) in reductions {
-            row.add_transform(&self.rows[id as usize].transform, factor);
-        }
+    /// The last free symbol of a row.
+    fn last_free(&self, row: usize) -> Option<u64> {
+        let first = self.pivots[row];
+        let row = self.tableau.row(row);
+        let [near, far] = self.tableau.columns(first, self.end);
+        let far_first = first + near.len() as u64;
+        let last =
+            last_common(&row[far.clone()], &self.free[far]).map(|position| far_first + position as u64);
+        last.or_else(|| {
+            last_common(&row[near.clone()], &self.free[near]).map(|position| first + position as u64)
+        })
     }
 
-    /// Adds a reduced row to the basis.
-    pub(super) fn insert(&mut self, mut row: Row, window: &mut Window) {
-        row.normalise();
-        for other in &mut self.rows {
-            let factor = other.coefficient(row.pivot);
-            if factor != 0 {
-                other.add_coefficients(&row, factor);
-                other.trim();
-                other.add_transform(&row.transform, factor);
+    /// Replaces `solved` by the numbers of the rows without free symbols.
+    pub(super) fn collect_solved(&mut self, solved: &mut Vec<u32>) {
+        solved.clear();
+        for id in 0..self.pivots.len() {
+            let witness = self.witnesses[id] as usize;
+            if self.tableau.row(id)[witness] & self.free[witness] != 0 {
+                continue;
+            }
+            // The last one is the one that stays longest, since symbols mostly become seen in order.
+            match self.last_free(id) {
+                Some(index) => self.witnesses[id] = self.tableau.column(index) as u32,
+                None => solved.push(id as u32),
             }
         }
-        window.set_seen(row.pivot, self.rows.len() as u32);
-        self.rows.push(row);
+    }
+
+    /// Reduces a combination of unknown and known symbols from `first` on, the oldest undecoded one or later, by the basis.
+    /// Returns the first symbol of what is left of it, if anything is; then [`Rows::insert`] may follow.
+    pub(super) fn reduce(&mut self, first: u64, coefficients: &[u8], window: &Window) -> Option<u64> {
+        let end = first + coefficients.len() as u64;
+        self.reach(end, window);
+        let tableau = &mut self.tableau;
+        let columns = tableau.columns(first, end);
+        let (rows, _, row) = tableau.split(self.pivots.len());
+        row.fill(0);
+        let mut rest = coefficients;
+        for columns in columns {
+            let (head, tail) = rest.split_at(columns.len());
+            let elements = row[columns.clone()].iter_mut().zip(&self.free[columns]);
+            elements.zip(head).for_each(|((element, free), coefficient)| *element = coefficient & free);
+            rest = tail;
+        }
+        let engine = Engine::current();
+        let (mut sources, mut factors, mut count) = ([&[][..]; BATCH], [0; BATCH], 0);
+        for (source, &pivot) in rows.chunks_exact(row.len()).zip(&self.pivots) {
+            let position = pivot.wrapping_sub(first);
+            let factor = usize::try_from(position).ok().and_then(|position| coefficients.get(position));
+            if let Some(&factor) = factor
+                && factor != 0
+            {
+                (sources[count], factors[count]) = (source, factor);
+                count += 1;
+                if count == BATCH {
+                    engine.combine_add(row, &factors, &sources);
+                    count = 0;
+                }
+            }
+        }
+        engine.combine_add(row, &factors[..count], &sources[..count]);
+        self.first_free(self.pivots.len() + 1, first)
+    }
+
+    /// The first free symbol from `first` on that a row of the tableau contains.
+    fn first_free(&self, row: usize, first: u64) -> Option<u64> {
+        let row = self.tableau.row(row);
+        let mut start = first;
+        for columns in self.tableau.columns(first, self.end) {
+            let length = columns.len() as u64;
+            if let Some(position) = first_common(&row[columns.clone()], &self.free[columns]) {
+                return Some(start + position as u64);
+            }
+            start += length;
+        }
+        None
+    }
+
+    /// Gives all symbols up to `end` columns, and makes room for one more row.
+    fn reach(&mut self, end: u64, window: &Window) {
+        let first = window.oldest_undecoded();
+        if self.is_empty() {
+            self.end = first;
+            self.tableau.set_width((end - first) as usize);
+            self.free.clear();
+        }
+        let old_end = self.end.max(first);
+        self.end = old_end.max(end);
+        let old_width = self.free.len();
+        self.tableau.reserve(self.len(), (self.end - first) as usize, first..old_end);
+        let width = self.tableau.width();
+        if old_width == width {
+            self.mark_free(old_end, window);
+            return;
+        }
+        self.free.clear();
+        self.free.resize(width, 0);
+        self.mark_free(first, window);
+        if !self.is_empty() {
+            // Columns have moved.
+            self.spread_equations(old_width);
+        }
+        self.equations.resize_with(width, Equation::default);
+    }
+
+    /// Marks the free ones of the symbols from `first` to the end.
+    fn mark_free(&mut self, first: u64, window: &Window) {
+        for (index, state) in window.states(first, self.end) {
+            if matches!(state, State::Unknown) {
+                self.free[self.tableau.column(index)] = 0xFF;
+            }
+        }
+    }
+
+    /// Brings the equations from the columns of a tableau of `old_width` to those of the present one.
+    fn spread_equations(&mut self, old_width: usize) {
+        self.equations.resize_with(self.tableau.width(), Equation::default);
+        // The new width is a multiple of the old one, so a column stays or moves up to where none was.
+        for &pivot in &self.pivots {
+            let old = pivot as usize & (old_width - 1);
+            self.equations.swap(old, self.tableau.column(pivot));
+        }
+    }
+
+    /// Adds what the last [`Rows::reduce`] left of a combination, which begins with the symbol `lead`.
+    pub(super) fn insert(
+        &mut self,
+        lead: u64,
+        (first, coefficients, payload): (u64, &[u8], Slot),
+        window: &mut Window,
+    ) {
+        let column = self.tableau.column(lead);
+        let count = self.pivots.len();
+        let (_, row, reduced) = self.tableau.split(count);
+        let inverse = element::inverse(reduced[column]).expect("the lead is not zero");
+        // The equation itself, once, in exchange for the symbol.
+        reduced[column] = 1;
+        Engine::current().combine(row, &[inverse], &[reduced]);
+        self.collect_factors(column);
+        self.add_to_rows(count, Some(column));
+        self.pivots.push(lead);
+        self.witnesses.push(0);
+        self.free[column] = 0;
+        let equation = &mut self.equations[column];
+        equation.first = first;
+        equation.coefficients = self.spare.pop().unwrap_or_default();
+        equation.coefficients.extend_from_slice(coefficients);
+        equation.payload = payload;
+        self.oldest_reference = Some(self.oldest_reference.map_or(first, |oldest| oldest.min(first)));
+        window.set_seen(lead, count as u32);
+    }
+
+    fn collect_factors(&mut self, column: usize) {
+        self.factors.clear();
+        self.factors.extend(self.tableau.elements(column, self.pivots.len()));
+    }
+
+    /// Adds the first scratch row to all rows as often as `factors` say, after setting the column `cleared` to zero.
+    fn add_to_rows(&mut self, count: usize, cleared: Option<usize>) {
+        let (rows, row, _) = self.tableau.split(count);
+        let engine = Engine::current();
+        let changing = self.factors.iter().filter(|&&factor| factor != 0).count();
+        if changing * SPREAD_SHARE >= count {
+            engine.spread(rows, &self.factors, row, cleared);
+            return;
+        }
+        for (target, &factor) in rows.chunks_exact_mut(row.len()).zip(&self.factors) {
+            if factor != 0 {
+                if let Some(column) = cleared {
+                    target[column] = 0;
+                }
+                engine.combine_add(target, &[factor], &[row]);
+            }
+        }
     }
 
     /// Takes a row out of the basis; the last row gets its number.
-    pub(super) fn remove(&mut self, id: u32, window: &mut Window) -> Row {
-        let row = self.rows.swap_remove(id as usize);
-        if let Some(moved) = self.rows.get(id as usize) {
-            window.set_seen(moved.pivot, id);
+    pub(super) fn remove(&mut self, id: u32, window: &mut Window) {
+        let (row, last) = (id as usize, self.pivots.len() - 1);
+        self.pivots.swap_remove(row);
+        self.witnesses.swap_remove(row);
+        if row < last {
+            let (rows, moved, _) = self.tableau.split(last);
+            let width = moved.len();
+            rows[row * width..][..width].copy_from_slice(moved);
+            window.set_seen(self.pivots[row], id);
         }
-        row
     }
 
     /// The symbol that leads row `id` has become known: what is left of the row finds another pivot.
     pub(super) fn release_pivot(&mut self, id: u32, window: &mut Window) {
-        let mut row = self.remove(id, window);
-        row.clear(row.pivot);
+        let count = self.pivots.len();
+        let pivot = self.pivots[id as usize];
+        let old = self.tableau.column(pivot);
         // A row of one symbol would have made it known before, so something is left.
-        self.insert(row, window);
+        let lead = self.first_free(id as usize, pivot).expect("an unsolved row contains a free symbol");
+        let column = self.tableau.column(lead);
+        let (rows, scaled, _) = self.tableau.split(count);
+        let width = scaled.len();
+        let row = &rows[id as usize * width..][..width];
+        let inverse = element::inverse(row[column]).expect("the lead is not zero");
+        Engine::current().combine(scaled, &[inverse], &[row]);
+        self.collect_factors(column);
+        self.factors[id as usize] = 0;
+        self.add_to_rows(count, None);
+        let (rows, scaled, _) = self.tableau.split(count);
+        rows[id as usize * width..][..width].copy_from_slice(scaled);
+        // The equation in the old pivot's column moves with the pivot.
+        self.tableau.move_column(old, column, count);
+        self.equations.swap(old, column);
+        self.free[column] = 0;
+        self.pivots[id as usize] = lead;
+        window.set_seen(lead, id);
     }
 
     /// A symbol that leads no row has become known.
     pub(super) fn clear_column(&mut self, index: u64) {
-        for row in &mut self.rows {
-            if row.coefficient(index) != 0 {
-                row.clear(index);
-                row.trim();
-            }
+        if self.is_empty() || index >= self.end {
+            return;
         }
+        let column = self.tableau.column(index);
+        self.free[column] = 0;
+        self.tableau.clear_column(column, self.pivots.len());
     }
 
-    /// Removes equation `equation` from the transforms of all rows but `id`, by means of row `id`,
-    /// whose one symbol is now known and therefore free to be added anywhere.
-    pub(super) fn eliminate_equation(&mut self, equation: u32, id: u32) {
-        let transform = core::mem::take(&mut self.rows[id as usize].transform);
-        let lead = transform[equation as usize];
-        let inverse = element::inverse(lead).expect("the row contains the equation");
-        for row in &mut self.rows {
-            let factor = element::mul(row.transform_of(equation), inverse);
-            if factor != 0 {
-                row.add_transform(&transform, factor);
-            }
+    /// Whether the equations in the rows `ids` are those in the columns of their pivots, and in no other row.
+    ///
+    /// Then they can go together with the rows. All are as many as rows, because the rows are independent.
+    pub(super) fn are_apart(&self, ids: &[u32]) -> bool {
+        if ids.len() == self.pivots.len() {
+            return true;
         }
-        self.rows[id as usize].transform = transform;
-        self.rows[id as usize].transform.fill(0);
+        let columns = || ids.iter().map(|&id| self.tableau.column(self.pivot(id)));
+        let others = |id: &u32| !ids.contains(id);
+        (0..self.pivots.len() as u32).filter(others).all(|id| {
+            let (row, own) = (self.tableau.row(id as usize), self.tableau.column(self.pivot(id)));
+            columns().all(|column| row[column] == 0)
+                && ids.iter().all(|&solved| self.tableau.row(solved as usize)[own] == 0)
+        })
     }
 
-    /// Forgets how row `id`, which is about to go, came about.
-    pub(super) fn clear_transform(&mut self, id: u32) {
-        self.rows[id as usize].transform.clear();
+    /// Takes one of the equations in row `id`, whose one symbol is now known and therefore free to be added anywhere, out of all
+    /// other rows, and drops it. Returns its payload. The row is of no use any more and must be removed.
+    pub(super) fn drop_one_equation(&mut self, id: u32) -> Slot {
+        let count = self.pivots.len();
+        let own = self.tableau.column(self.pivot(id));
+        let (rows, scaled, _) = self.tableau.split(count);
+        let width = scaled.len();
+        let row = &mut rows[id as usize * width..][..width];
+        let column = if row[own] == 0 { row.iter().position(|&element| element != 0) } else { Some(own) };
+        let column = column.expect("rows are independent");
+        let inverse = element::inverse(row[column]).expect("the row contains the equation");
+        Engine::current().combine(scaled, &[inverse], &[row]);
+        row.fill(0);
+        self.collect_factors(column);
+        self.add_to_rows(count, None);
+        let payload = self.drop_equation(column);
+        if column != own {
+            self.tableau.move_column(own, column, count);
+            self.equations.swap(own, column);
+        }
+        payload
+    }
+
+    /// Drops the equation in the column of a pivot whose row is about to go. No row needs it any more.
+    pub(super) fn drop_equation_at(&mut self, pivot: u64) -> Slot {
+        self.drop_equation(self.tableau.column(pivot))
+    }
+
+    fn drop_equation(&mut self, column: usize) -> Slot {
+        let equation = &mut self.equations[column];
+        let mut coefficients = core::mem::take(&mut equation.coefficients);
+        coefficients.clear();
+        self.spare.push(coefficients);
+        core::mem::take(&mut equation.payload)
+    }
+
+    /// To be called after equations were dropped and their rows removed.
+    pub(super) fn update_oldest_reference(&mut self) {
+        self.oldest_reference = self.pivots.iter().map(|&pivot| self.equation(pivot).first).min();
     }
 
     /// Smallest symbol index in a stored equation.
     pub(super) fn oldest_reference(&self) -> Option<u64> {
-        if self.rows.is_empty() {
-            return None;
-        }
-        let live = self.equations.iter().filter(|equation| !equation.coefficients.is_empty());
-        live.map(|equation| equation.first).min()
+        self.oldest_reference
     }
 
     /// Dimension of the span of all rows, within the sums that involve symbols of `range` alone.
@@ -262,33 +408,57 @@ impl Rows {
     pub(super) fn rank_within(&self, range: SymbolRange) -> usize {
         let mut rank = 0;
         let mut beyond: Vec<(u64, Vec<u8>)> = Vec::new();
-        for row in self.rows.iter().filter(|row| range.contains(row.pivot)) {
+        for (id, &pivot) in (0..).zip(&self.pivots) {
+            if !range.contains(pivot) {
+                continue;
+            }
             rank += 1;
-            if row.end() > range.end() {
-                let skip = (range.end() - row.first) as usize;
-                reduce_into(&mut beyond, row.coefficients[skip..].to_vec());
+            if range.end() < self.end && self.end_of(id) > range.end() {
+                reduce_into(&mut beyond, self.free_elements(id, range.end()));
             }
         }
         rank - beyond.len()
     }
 
+    /// How often the symbols from `first` on enter a row, zero for those that are not free.
+    fn free_elements(&self, id: u32, first: u64) -> Vec<u8> {
+        let row = self.tableau.row(id as usize);
+        let columns = self.tableau.columns(first, self.end).into_iter().flatten();
+        columns.map(|column| row[column] & self.free[column]).collect()
+    }
+
     pub(super) fn shrink(&mut self) {
         self.spare = Vec::new();
-        if self.rows.is_empty() {
+        if self.is_empty() {
             *self = Self::default();
         }
     }
 }
 
+/// The first position where both have a bit in common.
+fn first_common(row: &[u8], mask: &[u8]) -> Option<usize> {
+    const CHUNK: usize = 64;
+    for (number, (row, mask)) in row.chunks(CHUNK).zip(mask.chunks(CHUNK)).enumerate() {
+        // Without a way out in between, the compiler makes it vector instructions.
+        if row.iter().zip(mask).fold(0, |bits, (a, b)| bits | (a & b)) != 0 {
+            let position = row.iter().zip(mask).position(|(a, b)| a & b != 0);
+            return position.map(|position| number * CHUNK + position);
+        }
+    }
+    None
+}
+
+/// The last position where both have a bit in common.
+fn last_common(row: &[u8], mask: &[u8]) -> Option<usize> {
+    row.iter().zip(mask).rposition(|(a, b)| a & b != 0)
+}
+
 /// Adds `vector` to an echelon form of (lead position, vector) unless it depends on it.
 fn reduce_into(echelon: &mut Vec<(u64, Vec<u8>)>, mut vector: Vec<u8>) {
     for (lead, other) in echelon.iter() {
-        let Some(&factor) = vector.get(*lead as usize) else { continue };
+        let factor = vector[*lead as usize];
         if factor != 0 {
-            if vector.len() < other.len() {
-                vector.resize(other.len(), 0);
-            }
-            gf256::mul_add(&mut vector[..other.len()], factor, other);
+            gf256::mul_add(&mut vector, factor, other);
         }
     }
     if let Some(lead) = vector.iter().position(|&coefficient| coefficient != 0) {

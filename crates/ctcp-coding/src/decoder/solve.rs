@@ -7,163 +7,223 @@
 //! symbol = sum_e transform[e] * payload[e]  -  sum_k (sum_e transform[e] * coefficient[e][k]) * known[k]
 //! ```
 //!
-//! The inner sum is cheap (coefficients), the outer one a fused sweep that writes its result once.
+//! The inner sum is cheap (coefficients), the outer one a fused sweep. Both work on all symbols that become known
+//! together. An equation has the column of an unknown symbol, and known symbols have theirs: so a row of the basis, with the inner
+//! sums added, is the row of coefficients of the outer sum.
 
-use super::rows::{Row, Rows};
+use super::rows::Rows;
 use super::window::{State, Window};
-use crate::gf256;
+use crate::gf256::Engine;
 use crate::slots::{Slot, SlotPool, round_up_to_line};
-use crate::sweep::{OUTPUTS, Sweep};
+use crate::sweep::OUTPUTS;
 use alloc::vec::Vec;
+use core::ops::Range;
+
+/// Sources of one kernel call: outputs pass through memory once a batch.
+const BATCH: usize = 64;
 
 /// Scratch memory of the solution.
 #[derive(Debug, Default)]
 pub(super) struct Solver {
     /// Numbers of the rows solved by this arrival.
     solved: Vec<u32>,
-    /// Coefficients of the symbols from `first` on, for each output.
-    merged: [Vec<u8>; OUTPUTS],
-    /// Equations that the solved rows contain.
-    used: Vec<u32>,
+    /// The pivots whose columns have equations that the solved rows contain, ascending.
+    used: Vec<u64>,
+    /// For each solved row, how often each equation of `used` enters it.
+    transforms: Vec<u8>,
+    /// For each solved row, how often each of the terms enters its symbol.
+    weights: Vec<u8>,
+    /// All of them together: zero where no solved row has anything.
+    any: Vec<u8>,
+    /// The symbols whose contents enter, or in whose columns the equations are whose payloads do.
+    terms: Vec<u64>,
+    /// What is computed.
+    slots: Vec<Slot>,
 }
 
 impl Solver {
     /// Makes the symbols of all solved rows known and takes those rows out of the basis.
     pub(super) fn solve(&mut self, rows: &mut Rows, window: &mut Window, pool: &mut SlotPool) {
-        self.solved.clear();
-        self.solved.extend((0u32..).zip(rows.iter()).filter(|(_, row)| row.is_solved()).map(|(id, _)| id));
+        rows.collect_solved(&mut self.solved);
         if self.solved.is_empty() {
             return;
         }
-        self.solved.sort_unstable_by_key(|&id| rows.row(id).pivot());
-        for start in (0..self.solved.len()).step_by(OUTPUTS) {
-            let end = self.solved.len().min(start + OUTPUTS);
-            self.solve_group(start..end, rows, window, pool);
+        self.solved.sort_unstable_by_key(|&id| rows.pivot(id));
+        self.find_used(rows, window);
+        let span = self.add_up(rows, window);
+        self.find_terms(span, window);
+        self.compute(rows, window, pool);
+        for (slot, &id) in self.slots.drain(..).zip(&self.solved) {
+            window.set_known(rows.pivot(id), slot);
         }
         self.drop_equations(rows, pool);
         // Descending, so that no number still to come changes.
         self.solved.sort_unstable_by(|a, b| b.cmp(a));
         for &id in &self.solved {
-            let row = rows.remove(id, window);
-            rows.give_back(row);
+            rows.remove(id, window);
         }
+        rows.update_oldest_reference();
     }
 
-    /// Computes up to [`OUTPUTS`] symbols in one sweep.
-    fn solve_group(
-        &mut self,
-        group: core::ops::Range<usize>,
-        rows: &Rows,
-        window: &mut Window,
-        pool: &mut SlotPool,
-    ) {
-        let ids = &self.solved[group];
-        collect_equations(&mut self.used, rows, ids);
-        let first = self.used.iter().map(|&e| rows.equation(e as usize).first).min().unwrap_or(0);
-        merge_coefficients(&mut self.merged, &self.used, first, rows, ids, window);
-        let mut slots: [Slot; OUTPUTS] = Default::default();
-        for slot in &mut slots[..ids.len()] {
-            *slot = pool.take();
-        }
-        let length = self.output_length(first, rows, window);
-        let mut outs =
-            slots.each_mut().map(|slot| if slot.is_empty() { &mut [][..] } else { slot.buffer(length) });
-        let mut sweep = Sweep::new(&mut outs[..ids.len()]);
-        for &equation in &self.used {
-            let mut column = [0; OUTPUTS];
-            for (coefficient, &id) in column.iter_mut().zip(ids) {
-                *coefficient = rows.row(id).transform_of(equation);
+    fn find_used(&mut self, rows: &Rows, window: &Window) {
+        let (first, end) = (window.oldest_undecoded(), rows.end());
+        self.any.clear();
+        self.any.resize((end - first) as usize, 0);
+        for &id in &self.solved {
+            let mut any = &mut self.any[..];
+            for elements in rows.elements(id, first, end) {
+                let (head, tail) = any.split_at_mut(elements.len());
+                head.iter_mut().zip(elements).for_each(|(any, element)| *any |= element);
+                any = tail;
             }
-            sweep.add(&rows.equation(equation as usize).payload, column);
         }
-        for (slot, column) in known_terms(&self.merged, first, window) {
-            sweep.add(slot, column);
+        self.used.clear();
+        self.used.extend((first..).zip(&self.any).filter(|(_, any)| **any != 0).map(|(index, _)| index));
+    }
+
+    /// Writes into `weights` one row of coefficients for each solved row, and returns the symbols whose columns they are.
+    fn add_up(&mut self, rows: &Rows, window: &Window) -> Range<u64> {
+        let equations = || self.used.iter().map(|&pivot| rows.equation(pivot));
+        let oldest = self.used.first().copied().expect("a row of the basis contains equations");
+        let newest = self.used.last().copied().unwrap_or(oldest);
+        let first = equations().map(|equation| equation.first).min().unwrap_or(oldest).min(oldest);
+        let end = equations().map(super::rows::Equation::end).max().unwrap_or(first);
+        let known_end = first + window.length_to_last_known(first, end) as u64;
+        let span = if known_end == first { oldest..newest + 1 } else { first..known_end.max(newest + 1) };
+        let width = (span.end - span.start) as usize;
+        self.weights.clear();
+        self.weights.resize(self.solved.len() * width, 0);
+        for (weights, &id) in self.weights.chunks_exact_mut(width).zip(&self.solved) {
+            let mut rest = &mut weights[(oldest - span.start) as usize..=(newest - span.start) as usize];
+            for elements in rows.elements(id, oldest, newest + 1) {
+                let (head, tail) = rest.split_at_mut(elements.len());
+                head.copy_from_slice(elements);
+                rest = tail;
+            }
         }
-        sweep.finish();
-        for (slot, &id) in slots.into_iter().zip(ids) {
-            window.set_known(rows.row(id).pivot(), slot);
+        if known_end > first {
+            self.add_coefficients(rows, first..known_end, width);
+            for (weights, &id) in self.weights.chunks_exact_mut(width).zip(&self.solved) {
+                // Of the unknown symbols, all others have cancelled.
+                let own = rows.pivot(id);
+                if own < known_end {
+                    weights[(own - first) as usize] ^= 1;
+                }
+            }
+        }
+        span
+    }
+
+    /// Adds the coefficients of the symbols `known` in the equations, as the solved rows add up the equations.
+    fn add_coefficients(&mut self, rows: &Rows, known: Range<u64>, width: usize) {
+        self.transforms.clear();
+        for &id in &self.solved {
+            self.transforms.extend(self.used.iter().map(|&pivot| rows.element(id, pivot)));
+        }
+        let engine = Engine::current();
+        let is_alike = |a: &u64, b: &u64| {
+            let (a, b) = (rows.equation(*a), rows.equation(*b));
+            a.first == b.first && a.end() == b.end()
+        };
+        let mut start = 0;
+        for alike in self.used.chunk_by(is_alike) {
+            let range = rows.equation(alike[0]);
+            let (from, to) = (range.first.min(known.end), range.end().min(known.end));
+            let columns = (from - known.start) as usize..(to - known.start) as usize;
+            for pivots in alike.chunks(BATCH) {
+                let mut sources: [&[u8]; BATCH] = [&[]; BATCH];
+                for (source, &pivot) in sources.iter_mut().zip(pivots) {
+                    *source = &rows.equation(pivot).coefficients[..columns.len()];
+                }
+                let transforms = self.transforms.chunks(OUTPUTS * self.used.len());
+                for (outs, transforms) in self.weights.chunks_mut(OUTPUTS * width).zip(transforms) {
+                    let mut outs = outs.chunks_exact_mut(width).map(|out| &mut out[columns.clone()]);
+                    let mut outs: [&mut [u8]; OUTPUTS] =
+                        core::array::from_fn(|_| outs.next().unwrap_or_default());
+                    let mut factors = transforms.chunks_exact(self.used.len());
+                    let count = factors.len();
+                    let factors: [&[u8]; OUTPUTS] = core::array::from_fn(|_| {
+                        factors.next().map_or(&[][..], |row| &row[start..start + pivots.len()])
+                    });
+                    engine.combine_rows_add(&mut outs[..count], &factors[..count], &sources[..pivots.len()]);
+                }
+                start += pivots.len();
+            }
         }
     }
 
-    /// Bytes of output to compute: what the longest term has, in whole cache lines.
-    fn output_length(&self, first: u64, rows: &Rows, window: &Window) -> usize {
-        let payloads = self.used.iter().map(|&equation| rows.equation(equation as usize).payload.used());
-        let known = known_terms(&self.merged, first, window).map(|(slot, _)| slot.used());
-        round_up_to_line(payloads.chain(known).max().unwrap_or(0))
+    /// Finds the terms with coefficients other than zero, and takes the others' out of `weights`.
+    fn find_terms(&mut self, span: Range<u64>, window: &Window) {
+        let width = (span.end - span.start) as usize;
+        self.any.clear();
+        self.any.resize(width, 0);
+        for weights in self.weights.chunks_exact(width) {
+            self.any.iter_mut().zip(weights).for_each(|(any, weight)| *any |= weight);
+        }
+        self.terms.clear();
+        let states = window.states(span.start, span.end).zip(&self.any);
+        let entering = states.filter(|((_, state), any)| **any != 0 && !matches!(state, State::Unknown));
+        self.terms.extend(entering.map(|((index, _), _)| index));
+        if self.terms.len() == width {
+            return;
+        }
+        let mut end = 0;
+        for row in 0..self.solved.len() {
+            for &term in &self.terms {
+                self.weights[end] = self.weights[row * width + (term - span.start) as usize];
+                end += 1;
+            }
+        }
+    }
+
+    /// Computes the symbols of all solved rows into `slots`.
+    fn compute(&mut self, rows: &Rows, window: &Window, pool: &mut SlotPool) {
+        let contents = |index: u64| match window.state(index) {
+            State::Known { slot, .. } => slot,
+            _ => &rows.equation(index).payload,
+        };
+        let used = self.terms.iter().map(|&index| contents(index).used()).max();
+        let length = round_up_to_line(used.unwrap_or(0));
+        self.slots.extend(self.solved.iter().map(|_| pool.take()));
+        let engine = Engine::current();
+        let width = self.terms.len();
+        for (number, terms) in self.terms.chunks(BATCH).enumerate() {
+            let mut sources: [&[u8]; BATCH] = [&[]; BATCH];
+            for (source, &index) in sources.iter_mut().zip(terms) {
+                *source = contents(index).padded();
+            }
+            let sources = &sources[..terms.len()];
+            let weights = self.weights.chunks(OUTPUTS * width);
+            for (slots, weights) in self.slots.chunks_mut(OUTPUTS).zip(weights) {
+                let count = slots.len();
+                let mut slots = slots.iter_mut().map(|slot| slot.buffer(length));
+                let mut outs: [&mut [u8]; OUTPUTS] =
+                    core::array::from_fn(|_| slots.next().unwrap_or_default());
+                let mut weights = weights.chunks_exact(width);
+                let weights: [&[u8]; OUTPUTS] = core::array::from_fn(|_| {
+                    weights.next().map_or(&[][..], |row| &row[number * BATCH..][..terms.len()])
+                });
+                if number == 0 {
+                    engine.combine_rows(&mut outs[..count], &weights[..count], sources);
+                } else {
+                    engine.combine_rows_add(&mut outs[..count], &weights[..count], sources);
+                }
+            }
+        }
     }
 
     /// Frees as many equations as rows were solved.
     ///
-    /// If no other row contains an equation of theirs, those are as many as the solved rows, because
-    /// the transforms are nonsingular. Otherwise each solved row frees one, after taking it out of
-    /// all other rows.
+    /// If no other row contains an equation of theirs, those are as many as the solved rows, because the basis is
+    /// independent. Otherwise each solved row frees one, after taking it out of all other rows.
     fn drop_equations(&mut self, rows: &mut Rows, pool: &mut SlotPool) {
-        collect_equations(&mut self.used, rows, &self.solved);
-        let is_used = |row: &Row| self.used.iter().any(|&equation| row.transform_of(equation) != 0);
-        if !rows.iter().any(|row| !row.is_solved() && is_used(row)) {
-            for &id in &self.solved {
-                rows.clear_transform(id);
-            }
-            for &equation in &self.used {
-                pool.give_back(rows.drop_equation(equation));
-            }
-            return;
-        }
+        let are_apart = rows.are_apart(&self.solved);
         for &id in &self.solved {
-            let position = rows.row(id).transform().iter().position(|&factor| factor != 0);
-            let equation = position.expect("rows are independent") as u32;
-            rows.eliminate_equation(equation, id);
-            pool.give_back(rows.drop_equation(equation));
+            pool.give_back(if are_apart {
+                rows.drop_equation_at(rows.pivot(id))
+            } else {
+                rows.drop_one_equation(id)
+            });
         }
     }
-}
-
-/// The equations that the rows `ids` contain, ascending.
-fn collect_equations(equations: &mut Vec<u32>, rows: &Rows, ids: &[u32]) {
-    equations.clear();
-    let width = ids.iter().map(|&id| rows.row(id).transform().len()).max().unwrap_or(0) as u32;
-    equations.extend((0..width).filter(|&e| ids.iter().any(|&id| rows.row(id).transform_of(e) != 0)));
-}
-
-/// Adds up the coefficients of the equations as the rows `ids` add up the equations, from symbol `first` on to
-/// the last known one: unknown ones cancel, but for the rows' own.
-fn merge_coefficients(
-    merged: &mut [Vec<u8>; OUTPUTS],
-    used: &[u32],
-    first: u64,
-    rows: &Rows,
-    ids: &[u32],
-    window: &Window,
-) {
-    let equations = || used.iter().map(|&e| (e, rows.equation(e as usize)));
-    let end = equations().map(|(_, e)| e.first + e.coefficients.len() as u64).max().unwrap_or(first);
-    let width = window.length_to_last_known(first, end);
-    for output in merged.iter_mut() {
-        output.clear();
-        output.resize(width, 0);
-    }
-    for (output, &id) in merged.iter_mut().zip(ids) {
-        for (number, equation) in equations() {
-            let start = ((equation.first - first) as usize).min(width);
-            let end = (start + equation.coefficients.len()).min(width);
-            let factor = rows.row(id).transform_of(number);
-            gf256::mul_add(&mut output[start..end], factor, &equation.coefficients);
-        }
-    }
-}
-
-/// The known symbols from `first` on that enter the outputs, and how often.
-fn known_terms<'a>(
-    merged: &'a [Vec<u8>; OUTPUTS],
-    first: u64,
-    window: &'a Window,
-) -> impl Iterator<Item = (&'a Slot, [u8; OUTPUTS])> {
-    let end = first + merged[0].len() as u64;
-    window.states(first, end).enumerate().filter_map(move |(position, (_, state))| {
-        let column = merged.each_ref().map(|output| output[position]);
-        match state {
-            State::Known { slot, .. } if column != [0; OUTPUTS] => Some((slot, column)),
-            _ => None,
-        }
-    })
 }
