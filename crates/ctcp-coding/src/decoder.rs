@@ -16,8 +16,8 @@
 //! m combinations.
 //!
 //! Invariants: a row's pivot column is zero in all other rows; columns of known symbols are zero in
-//! all rows; there are as many equations as rows, and the rows' transforms to them are a
-//! nonsingular matrix; `floor <= oldest undelivered <= oldest undecoded <= known end <= limit`.
+//! all rows; there are as many equations as rows, and the rows' sums of them are
+//! independent; `floor <= oldest undelivered <= oldest undecoded <= known end <= limit`.
 //!
 //! Requirement: C6, N1
 
@@ -49,7 +49,7 @@ pub struct DecoderConfig {
     /// together.
     pub window: usize,
     /// Equations that wait for others at most; more are not taken. It bounds memory and work: each has up to `window`
-    /// coefficients twice, and as many more as there are equations.
+    /// coefficients, and a row of the basis that is as long, rounded up to a power of two.
     pub equations_max: usize,
 }
 

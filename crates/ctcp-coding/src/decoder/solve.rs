@@ -43,7 +43,14 @@ pub(super) struct Solver {
 
 impl Solver {
     /// Makes the symbols of all solved rows known and takes those rows out of the basis.
+    #[inline]
     pub(super) fn solve(&mut self, rows: &mut Rows, window: &mut Window, pool: &mut SlotPool) {
+        if !rows.is_empty() {
+            self.solve_rows(rows, window, pool);
+        }
+    }
+
+    fn solve_rows(&mut self, rows: &mut Rows, window: &mut Window, pool: &mut SlotPool) {
         rows.collect_solved(&mut self.solved);
         if self.solved.is_empty() {
             return;

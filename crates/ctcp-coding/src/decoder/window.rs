@@ -98,10 +98,10 @@ impl Window {
         let old = core::mem::replace(&mut self.symbols[(index - self.base) as usize], known);
         debug_assert!(!matches!(old, State::Known { .. }), "a symbol becomes known once");
         self.decoded.push_back(index);
-        while matches!(self.find(self.oldest_undecoded), Some(State::Known { .. })) {
-            self.oldest_undecoded += 1;
+        if index == self.oldest_undecoded {
+            self.oldest_undecoded = self.skip(index, |state| matches!(state, State::Known { .. }));
         }
-        self.skip_seen();
+        self.skip_seen(index);
         old
     }
 
@@ -110,13 +110,22 @@ impl Window {
         let state = &mut self.symbols[(index - self.base) as usize];
         debug_assert!(!matches!(state, State::Known { .. }), "a known symbol leads no row");
         *state = State::Seen(row);
-        self.skip_seen();
+        self.skip_seen(index);
     }
 
-    fn skip_seen(&mut self) {
-        while matches!(self.find(self.oldest_unseen), Some(State::Known { .. } | State::Seen(_))) {
-            self.oldest_unseen += 1;
+    /// The symbol `index` has become known or seen.
+    fn skip_seen(&mut self, index: u64) {
+        if index == self.oldest_unseen {
+            self.oldest_unseen =
+                self.skip(index, |state| matches!(state, State::Known { .. } | State::Seen(_)));
         }
+    }
+
+    /// The first symbol from `index` on that is not so; the one at `index` is.
+    fn skip(&self, index: u64, is_so: impl Fn(&State) -> bool) -> u64 {
+        let next = index + 1;
+        let states = self.symbols.range((next - self.base) as usize..);
+        next + states.take_while(|state| is_so(state)).count() as u64
     }
 
     /// The next symbol to hand out; it counts as delivered from now on.
@@ -125,8 +134,9 @@ impl Window {
         if let Some(State::Known { is_delivered, .. }) = self.symbols.get_mut((index - self.base) as usize) {
             *is_delivered = true;
         }
-        while matches!(self.find(self.oldest_undelivered), Some(State::Known { is_delivered: true, .. })) {
-            self.oldest_undelivered += 1;
+        if index == self.oldest_undelivered {
+            self.oldest_undelivered =
+                self.skip(index, |state| matches!(state, State::Known { is_delivered: true, .. }));
         }
         Some(index)
     }
