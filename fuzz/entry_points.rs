@@ -25,6 +25,8 @@ pub mod parameters;
 pub mod proxy_request;
 #[path = "entry_points/ready.rs"]
 mod ready;
+#[path = "../crates/ctcp-coding/tests/recoder_operations.rs"]
+pub mod recoder;
 #[path = "entry_points/sealed_packet.rs"]
 pub mod sealed_packet;
 #[path = "entry_points/socks5.rs"]

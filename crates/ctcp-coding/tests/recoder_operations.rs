@@ -13,6 +13,8 @@ const SYMBOL_SIZE_MAX: usize = 70;
 /// What a relay should hold: the dense rows of everything innovative that it still keeps, in reduced echelon form.
 struct Model {
     window: u64,
+    /// Symbol of the first column: the oldest kept.
+    base: u64,
     rows: Vec<Vec<u8>>,
     end: u64,
     announced: u64,
@@ -31,7 +33,7 @@ pub fn run(bytes: &[u8]) {
     let mut run = Run {
         bytes,
         recoder: Recoder::new(RecoderConfig { symbol_size_max: SYMBOL_SIZE_MAX, window: 0 }),
-        model: Model { window: 0, rows: Vec::new(), end: 0, announced: 0 },
+        model: Model { window: 0, base: 0, rows: Vec::new(), end: 0, announced: 0 },
         weights: Vec::new(),
     };
     let window = 1 + run.below(24);
@@ -162,10 +164,10 @@ impl Run<'_> {
         let (recoder, model) = (&self.recoder, &self.model);
         assert_eq!((recoder.rank(), recoder.floor()), (model.rows.len(), model.announced));
         assert_eq!(recoder.oldest_kept(), model.kept());
-        assert_eq!(recoder.span().map(SymbolRange::first), model.rows.first().map(|row| pivot(row)));
+        assert_eq!(recoder.span().map(SymbolRange::first), model.rows.first().map(|row| model.pivot(row)));
         assert!(recoder.span().is_none_or(|span| span.end() == model.end));
-        for index in 0..model.end + 2 {
-            let is_seen = model.rows.iter().any(|row| pivot(row) == index);
+        for index in model.base.saturating_sub(3)..model.end + 2 {
+            let is_seen = model.rows.iter().any(|row| model.pivot(row) == index);
             assert_eq!(recoder.is_seen(index), is_seen, "{index}");
         }
         let all = recoder.span().map_or(0, |span| recoder.rank_in(span));
@@ -198,19 +200,27 @@ impl Model {
 
     fn forget(&mut self) {
         let kept = self.kept();
-        self.rows.retain(|row| pivot(row) >= kept);
+        let columns = (kept - self.base) as usize;
+        self.rows.retain(|row| lead(row) >= columns);
+        self.rows.iter_mut().for_each(|row| drop(row.drain(..columns)));
+        self.base = kept;
+    }
+
+    fn pivot(&self, row: &[u8]) -> u64 {
+        self.base + lead(row) as u64
     }
 
     fn add(&mut self, first: u64, row: &[u8]) {
-        let mut dense = vec![0; first as usize];
-        dense.extend_from_slice(row);
+        let below = self.base.saturating_sub(first) as usize;
+        let mut dense = vec![0; first.saturating_sub(self.base) as usize];
+        dense.extend_from_slice(&row[below.min(row.len())..]);
         self.rows.push(dense);
         reduce(&mut self.rows);
     }
 }
 
-fn pivot(row: &[u8]) -> u64 {
-    row.iter().position(|&coefficient| coefficient != 0).expect("no row is zero") as u64
+fn lead(row: &[u8]) -> usize {
+    row.iter().position(|&coefficient| coefficient != 0).expect("no row is zero")
 }
 
 /// Brings a matrix into reduced row echelon form, zero rows removed.

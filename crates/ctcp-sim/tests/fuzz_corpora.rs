@@ -8,7 +8,7 @@ mod entry_points;
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 12] = [
+const TARGETS: [Target; 13] = [
     ("assembler", entry_points::assembler::run),
     ("decoder", entry_points::decoder::run),
     ("file_name", entry_points::file_name::run),
@@ -18,6 +18,7 @@ const TARGETS: [Target; 12] = [
     ("packet_header", entry_points::packet_header::run),
     ("parameters", entry_points::parameters::run),
     ("proxy_request", entry_points::proxy_request::run),
+    ("recoder", entry_points::recoder::run),
     ("sealed_packet", entry_points::sealed_packet::run),
     ("socks5", entry_points::socks5::run),
     ("streams", entry_points::streams::run),
