@@ -13,9 +13,10 @@ const RULE: &str = "dependencies";
 pub(super) const CORE: [&str; 5] = ["ctcp-base", "ctcp-coding", "ctcp-netem", "ctcp-proto", "ctcp-sim"];
 
 /// Each crate of the workspace with those below it.
-const BELOW: [(&str, &[&str]); 12] = [
+const BELOW: [(&str, &[&str]); 13] = [
     ("ctcp-base", &[]),
     ("ctcp-coding", &[]),
+    ("ctcp-coding-capi", &["ctcp-coding"]),
     ("ctcp-netem", &["ctcp-base"]),
     ("ctcp-proto", &["ctcp-base", "ctcp-coding"]),
     ("ctcp-sim", &["ctcp-base", "ctcp-coding", "ctcp-netem", "ctcp-proto"]),
