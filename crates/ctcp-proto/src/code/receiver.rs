@@ -12,8 +12,8 @@ use crate::stream::Streams;
 use crate::wire::Frame;
 
 /// Combinations that wait for others at most. A sender on a path of 2600 packets (50 Mbit/s, 600 ms) that loses 30 of 100
-/// leaves a few hundred waiting; one that means harm makes us hold 20 MB of coefficients for a window of 8192.
-const EQUATIONS_MAX: usize = 1024;
+/// leaves two or three hundred waiting; one that means harm makes us hold 9 MB of coefficients for a window of 8192.
+const EQUATIONS_MAX: usize = 512;
 
 /// Degrees of freedom received, and the symbols that follow from them.
 #[derive(Debug)]
