@@ -25,7 +25,7 @@ struct Host(u128);
 impl Host {
     fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
-            IpAddr::V4(address) => Self(u128::from(address.to_ipv6_mapped().to_bits())),
+            IpAddr::V4(address) => Self(address.to_ipv6_mapped().to_bits()),
             IpAddr::V6(address) => Self(address.to_bits() >> 64 << 64),
         }
     }
