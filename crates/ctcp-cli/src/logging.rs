@@ -17,7 +17,8 @@ pub(crate) enum Kind {
 /// Starts logging at the level asked for.
 pub(crate) fn start(log: &LogArgs, kind: Kind) -> Result<(), CliError> {
     let level = match (log.quiet, log.verbose) {
-        (true, _) => "error",
+        (true, _) if kind == Kind::Tool => "error",
+        (true, _) => "warn",
         (false, 0) if kind == Kind::Tool => "warn",
         (false, 0) => "warn,ctcp=info,ctcp_proxy=info,ctcp_proto=info",
         (false, 1) => "info,ctcp=debug,ctcp_proxy=debug,ctcp_proto=debug",

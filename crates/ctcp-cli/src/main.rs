@@ -10,6 +10,7 @@ mod key_file;
 mod logging;
 mod metrics;
 mod network;
+mod open_files;
 
 use std::process::ExitCode;
 

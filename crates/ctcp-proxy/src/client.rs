@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
@@ -33,14 +33,20 @@ use crate::http_proxy::{
 };
 use crate::link::{Connector, LinkError, LinkState, Opened, ServerLink};
 use crate::request::{ReplyCode, Request};
+use crate::seldom::{Seldom, WARNING_PAUSE};
 use crate::socks5::{self, Socks5Error};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, Spliced, splice};
+
+/// Applications' connections at once: as many streams as a server allows one connection by default.
+pub const CONNECTIONS_MAX: usize = 4096;
+
+/// Descriptors beside those of applications: listeners, UDP sockets, resolving the server's name, metrics.
+pub const OPEN_FILES_SPARE_MAX: usize = 128;
 
 /// Limits of a forward proxy.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientLimits {
-    /// Applications' connections at once, over all listeners; more wait in the kernel's queue. As many streams as a
-    /// server allows one connection by default.
+    /// Applications' connections at once, over all listeners; more wait in the kernel's queue.
     pub connections: usize,
     /// An application has so long to say what it wants.
     pub handshake: Duration,
@@ -48,7 +54,17 @@ pub struct ClientLimits {
 
 impl Default for ClientLimits {
     fn default() -> Self {
-        Self { connections: 4096, handshake: Duration::from_secs(10) }
+        Self { connections: CONNECTIONS_MAX, handshake: Duration::from_secs(10) }
+    }
+}
+
+impl ClientLimits {
+    /// The usual limits, lowered to what a process that may have so many files open can serve: a quarter, at most
+    /// [`OPEN_FILES_SPARE_MAX`], stays for everything else.
+    #[must_use]
+    pub fn for_open_files(open_files: usize) -> Self {
+        let connections = CONNECTIONS_MAX.min(open_files - (open_files / 4).min(OPEN_FILES_SPARE_MAX));
+        Self { connections, ..Self::default() }
     }
 }
 
@@ -83,6 +99,8 @@ pub struct ForwardProxy<K: Connector> {
     link: ServerLink<K>,
     limits: ClientLimits,
     slots: Arc<Semaphore>,
+    full: Seldom,
+    failing: Seldom,
     socks5: OnceLock<SocketAddr>,
 }
 
@@ -98,7 +116,8 @@ impl<K: Connector> ForwardProxy<K> {
     /// A proxy over a link.
     pub fn new(link: ServerLink<K>, limits: ClientLimits) -> Arc<Self> {
         let slots = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
-        Arc::new(Self { link, limits, slots, socks5: OnceLock::new() })
+        let (full, failing) = (Seldom::new(WARNING_PAUSE), Seldom::new(WARNING_PAUSE));
+        Arc::new(Self { link, limits, slots, full, failing, socks5: OnceLock::new() })
     }
 
     /// The link to the server.
@@ -128,7 +147,7 @@ impl<K: Connector> ForwardProxy<K> {
     async fn serve(self: &Arc<Self>, listener: TcpListener, service: Service) {
         let mut tasks = JoinSet::new();
         loop {
-            let Ok(slot) = self.slots.clone().acquire_owned().await else { return };
+            let Some(slot) = self.slot().await else { return };
             tokio::select! {
                 accepted = listener.accept() => match accepted {
                     Ok((application, from)) => {
@@ -141,13 +160,27 @@ impl<K: Connector> ForwardProxy<K> {
                         });
                     }
                     Err(error) => {
-                        warn!(%error, "cannot accept connections for the moment");
+                        if let Some(before) = self.failing.is_due() {
+                            warn!(%error, before, "cannot accept connections for the moment");
+                        }
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
                 Some(_) = tasks.join_next() => {}
             }
         }
+    }
+
+    /// A place for one more connection, as soon as there is one; never `None` while the proxy lives.
+    async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(slot) = self.slots.clone().try_acquire_owned() {
+            return Some(slot);
+        }
+        if let Some(before) = self.full.is_due() {
+            let limit = self.limits.connections;
+            warn!(limit, before, "as many connections as may be are open, further ones wait");
+        }
+        self.slots.clone().acquire_owned().await.ok()
     }
 
     /// Serves one connection of an application.

@@ -136,6 +136,15 @@ impl fmt::Display for DialError {
 impl core::error::Error for DialError {}
 
 impl DialError {
+    /// Whether the server itself had no descriptor or memory for it.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        match self {
+            Self::Unresolved(error) | Self::Connect(error) => is_exhausted(error),
+            Self::Refused(_) => false,
+        }
+    }
+
     /// The code of the reply that tells the client.
     #[must_use]
     pub fn reply_code(&self) -> ReplyCode {
@@ -155,6 +164,19 @@ impl DialError {
             },
         }
     }
+}
+
+/// `ENFILE` and `EMFILE` of every Unix: the system's or the process's descriptors are used up.
+#[cfg(unix)]
+const OUT_OF_DESCRIPTORS: [i32; 2] = [23, 24];
+/// `WSAEMFILE`.
+#[cfg(not(unix))]
+const OUT_OF_DESCRIPTORS: [i32; 1] = [10024];
+
+/// Whether it failed for want of descriptors or memory.
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::OutOfMemory
+        || error.raw_os_error().is_some_and(|code| OUT_OF_DESCRIPTORS.contains(&code))
 }
 
 /// Reaches targets: resolver, policy, time-outs.

@@ -48,6 +48,7 @@ pub mod forward;
 pub mod http_proxy;
 pub mod link;
 pub mod request;
+mod seldom;
 pub mod server;
 mod shares;
 pub mod socks5;

@@ -189,7 +189,7 @@ pub(crate) fn connection_pair() -> (Connection, Connection) {
 }
 
 /// The same; the server's end knows the client by this name.
-fn connection_pair_of(client: &str) -> (Connection, Connection) {
+pub(crate) fn connection_pair_of(client: &str) -> (Connection, Connection) {
     let common = Arc::new(Common { pipes: Mutex::default(), lost: watch::channel(false).0 });
     let (to_server, from_client) = mpsc::unbounded_channel();
     let (to_client, from_server) = mpsc::unbounded_channel();

@@ -16,7 +16,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use crate::address::TargetAddress;
 use crate::coded::{CodedConnection, CodedStream, has_left};
@@ -24,25 +24,51 @@ use crate::counters::Counters;
 use crate::dial::{DialError, Dialer};
 use crate::files::FileService;
 use crate::request::{Reply, ReplyCode, Request};
+use crate::seldom::{Seldom, WARNING_PAUSE};
+use crate::shares::{Place, Shares, Taken};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, splice};
 
 /// What a request for a file is told where none are served.
 const NO_FILES: &str = "it serves no files (it was started without --files)";
+
+/// Requests being served at once: each has two buffers of the kernel besides its descriptor.
+pub const STREAMS_MAX: usize = 65_536;
+
+/// Requests of one client being served at once: twice what one connection may have, and an eighth of all.
+pub const STREAMS_PER_CLIENT_MAX: usize = 8192;
+
+/// Descriptors beside those of the requests: sockets and files of [`crate::dial::LOOKUPS_MAX`] lookups, second files of
+/// [`crate::files::TRANSFERS_MAX`] transfers, UDP sockets, metrics.
+pub const OPEN_FILES_SPARE_MAX: usize = 512;
 
 /// Limits of a reverse proxy.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
     /// Requests of one connection being served at once. A browser has tens, a busy household hundreds.
     pub streams_per_connection: usize,
-    /// Requests being served at once in total: each costs a socket and two buffers of the kernel.
+    /// Requests being served at once in total: each costs a descriptor, that of a socket or a file.
     pub streams: usize,
+    /// Of these one client (one public key) may have so many, over all its connections.
+    pub streams_per_client: usize,
     /// A stream has so long to bring its head; it travels in one packet.
     pub head: Duration,
 }
 
 impl Default for ServerLimits {
     fn default() -> Self {
-        Self { streams_per_connection: 4096, streams: 65_536, head: Duration::from_secs(30) }
+        let (streams, streams_per_client) = (STREAMS_MAX, STREAMS_PER_CLIENT_MAX);
+        Self { streams_per_connection: 4096, streams, streams_per_client, head: Duration::from_secs(30) }
+    }
+}
+
+impl ServerLimits {
+    /// The usual limits, lowered to what a process that may have so many files open can serve: a quarter, at most
+    /// [`OPEN_FILES_SPARE_MAX`], stays for everything else, and half of the rest is the most for one client.
+    #[must_use]
+    pub fn for_open_files(open_files: usize) -> Self {
+        let streams = STREAMS_MAX.min(open_files - (open_files / 4).min(OPEN_FILES_SPARE_MAX));
+        let streams_per_client = STREAMS_PER_CLIENT_MAX.min(streams / 2);
+        Self { streams, streams_per_client, ..Self::default() }
     }
 }
 
@@ -51,8 +77,10 @@ pub struct ReverseProxy {
     dialer: Dialer,
     files: Option<FileService>,
     limits: ServerLimits,
-    slots: Arc<Semaphore>,
+    slots: Shares,
     counters: Arc<Counters>,
+    full: Seldom,
+    exhausted: Seldom,
 }
 
 impl fmt::Debug for ReverseProxy {
@@ -70,8 +98,10 @@ impl ReverseProxy {
     /// A proxy that connects by `dialer` and serves `files`, if any.
     #[must_use]
     pub fn new(dialer: Dialer, files: Option<FileService>, limits: ServerLimits) -> Arc<Self> {
-        let slots = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
-        Arc::new(Self { dialer, files, limits, slots, counters: Arc::new(Counters::new("server")) })
+        let slots = Shares::new(limits.streams, limits.streams_per_client);
+        let counters = Arc::new(Counters::new("server"));
+        let (full, exhausted) = (Seldom::new(WARNING_PAUSE), Seldom::new(WARNING_PAUSE));
+        Arc::new(Self { dialer, files, limits, slots, counters, full, exhausted })
     }
 
     /// What it counts.
@@ -109,7 +139,7 @@ impl ReverseProxy {
             tokio::select! {
                 accepted = connection.accept() => match accepted {
                     Ok(stream) => {
-                        let slot = self.slot(&slots);
+                        let slot = self.slot(&peer, &slots);
                         let (proxy, connection) = (self.clone(), connection.clone());
                         tasks.spawn(async move { proxy.serve_stream(stream, &connection, slot).await });
                     }
@@ -126,23 +156,36 @@ impl ReverseProxy {
         while tasks.join_next().await.is_some() {}
     }
 
-    /// A place for one more request, of the connection and of all.
-    fn slot(&self, of_connection: &Arc<Semaphore>) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
-        let own = of_connection.clone().try_acquire_owned().ok()?;
-        Some((own, self.slots.clone().try_acquire_owned().ok()?))
+    /// A place for one more request, of the connection, of the client and of all; or what the client is told.
+    fn slot(&self, client: &str, of_connection: &Arc<Semaphore>) -> Result<Slot, &'static str> {
+        let (limit, text) = match (of_connection.clone().try_acquire_owned(), self.slots.place_now(client)) {
+            (Ok(own), Ok(place)) => return Ok(Slot { _of_connection: own, _place: place }),
+            (Err(_), _) => (self.limits.streams_per_connection, "this connection has too many open streams"),
+            (_, Err(Taken::Share)) => {
+                (self.limits.streams_per_client, "this client has too many open streams")
+            }
+            (_, Err(Taken::All)) => (self.limits.streams, "the server has too many open streams"),
+        };
+        if let Some(before) = self.full.is_due() {
+            warn!(peer = client, limit, before, "busy, a request is refused: {text}");
+        }
+        Err(text)
     }
 
     async fn serve_stream<C: CodedConnection>(
         &self,
         mut stream: C::Stream,
         connection: &C,
-        slot: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
+        slot: Result<Slot, &'static str>,
     ) {
         self.counters.streams_total.add(1);
-        if slot.is_none() {
-            self.refuse(&mut stream, ReplyCode::TooManyStreams, "the server has too many open streams").await;
-            return;
-        }
+        let _slot = match slot {
+            Ok(slot) => slot,
+            Err(text) => {
+                self.refuse(&mut stream, ReplyCode::TooManyStreams, text).await;
+                return;
+            }
+        };
         let _present = self.counters.streams_open.enter();
         let request = match timeout(self.limits.head, Request::read(&mut stream)).await {
             Ok(Ok(request)) => request,
@@ -187,6 +230,11 @@ impl ReverseProxy {
                     self.counters.targets_refused.add(1);
                     info!(%target, reason = refusal.label(), "a target is refused");
                 }
+                if error.is_exhausted()
+                    && let Some(before) = self.exhausted.is_due()
+                {
+                    warn!(%error, before, "out of descriptors or memory, a request is refused: raise `ulimit -n`");
+                }
                 self.refuse(&mut stream, error.reply_code(), &error.to_string()).await;
                 return;
             }
@@ -215,6 +263,12 @@ impl ReverseProxy {
             let _ = stream.shutdown().await;
         }
     }
+}
+
+/// A request that is being served.
+struct Slot {
+    _of_connection: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// A target that vanished without a word is noticed by the kernel after some two hours; a connection may be idle

@@ -35,9 +35,19 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct OwnPlace(OwnedSemaphorePermit);
 
+/// Why there is no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// The client holds its share.
+    Share,
+    /// All clients together hold all.
+    All,
+}
+
 impl Shares {
     /// `all` places, of which one client may hold `share`.
     pub(crate) fn new(all: usize, share: usize) -> Self {
+        let [all, share] = [all, share].map(|places| places.min(Semaphore::MAX_PERMITS));
         Self { all: Arc::new(Semaphore::new(all)), share, clients: Mutex::default() }
     }
 
@@ -51,6 +61,13 @@ impl Shares {
     pub(crate) async fn among_all(&self, OwnPlace(of_client): OwnPlace) -> Place {
         let of_all = self.all.clone().acquire_owned().await.expect("these semaphores are never closed");
         Place { _of_all: of_all, _of_client: of_client }
+    }
+
+    /// A place at once, or whose limit there is none for.
+    pub(crate) fn place_now(&self, client: &str) -> Result<Place, Taken> {
+        let of_client = self.of(client).try_acquire_owned().map_err(|_| Taken::Share)?;
+        let of_all = self.all.clone().try_acquire_owned().map_err(|_| Taken::All)?;
+        Ok(Place { _of_all: of_all, _of_client: of_client })
     }
 
     /// The client's share; forgets those that nobody uses any more.
@@ -102,6 +119,17 @@ mod tests {
         // The greedy one asked again before, but stands in its own queue.
         drop(held);
         assert!(timeout(Duration::from_millis(1), modest).await.is_ok());
+    }
+
+    #[test]
+    fn who_does_not_wait_is_told_whose_limit_is_reached() {
+        let shares = Shares::new(3, 2);
+        let held = [shares.place_now("a").unwrap(), shares.place_now("a").unwrap()];
+        assert_eq!(shares.place_now("a").err(), Some(Taken::Share));
+        let _other = shares.place_now("b").unwrap();
+        assert_eq!(shares.place_now("b").err(), Some(Taken::All));
+        drop(held);
+        assert!(shares.place_now("b").is_ok());
     }
 
     #[tokio::test(start_paused = true)]

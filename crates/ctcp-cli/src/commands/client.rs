@@ -12,7 +12,7 @@ use tracing::info;
 
 use crate::args::ClientArgs;
 use crate::error::CliError;
-use crate::{metrics, network};
+use crate::{metrics, network, open_files};
 
 /// Where SOCKS5 is served if nothing else is asked for.
 const SOCKS_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
@@ -24,6 +24,7 @@ pub(crate) async fn run(args: &ClientArgs) -> Result<(), CliError> {
         .iter()
         .map(|text| text.parse().map_err(|error| CliError::usage(format!("--forward {text}: {error}"))))
         .collect::<Result<Vec<Forward>, CliError>>()?;
+    let limits = ClientLimits::for_open_files(open_files::raise_limit());
     let nothing_asked = args.socks.is_none() && args.http.is_none() && forwards.is_empty();
     let socks = args.socks.or(nothing_asked.then_some(SOCKS_DEFAULT));
     // All listeners before the first packet: a port in use is said at once.
@@ -36,7 +37,7 @@ pub(crate) async fn run(args: &ClientArgs) -> Result<(), CliError> {
     metrics::start(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
     let _publisher = metrics::publish(args.common.metrics, &link);
-    let proxy = ForwardProxy::new(link, ClientLimits::default());
+    let proxy = ForwardProxy::new(link, limits);
     let mut services = JoinSet::new();
     serve(&mut services, &proxy, socks, http, listeners);
     super::interrupted().await;

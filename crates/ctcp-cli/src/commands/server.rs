@@ -14,11 +14,12 @@ use tracing::info;
 use crate::args::ServerArgs;
 use crate::error::CliError;
 use crate::key_file::Role;
-use crate::{key_file, metrics, network};
+use crate::{key_file, metrics, network, open_files};
 
 /// Serves until it is interrupted.
 pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
     let clients = policy(args)?;
+    let limits = ServerLimits::for_open_files(open_files::raise_limit());
     let dialer = Dialer::new(target_policy(args)?);
     let files = match &args.files {
         Some(directory) => Some(FileService::open(directory, args.files_write).map_err(|error| {
@@ -38,7 +39,7 @@ pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
         .map_err(|error| CliError::failure(format!("cannot listen on {}: {error}", args.listen)))?;
     let listening = endpoint.local_addr().unwrap_or(args.listen);
     announce(listening, &public_key);
-    let proxy = ReverseProxy::new(dialer, files, ServerLimits::default());
+    let proxy = ReverseProxy::new(dialer, files, limits);
     tokio::select! {
         () = proxy.serve(&endpoint) => {}
         _ = super::interrupted() => info!("interrupted: closing connections"),

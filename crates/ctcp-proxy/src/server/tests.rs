@@ -66,6 +66,54 @@ async fn beyond_the_limit_of_streams_requests_are_refused_and_later_ones_served(
 }
 
 #[tokio::test]
+async fn one_client_has_its_share_over_all_its_connections_and_others_are_served_beside_it() {
+    let limits = ServerLimits { streams: 6, streams_per_client: 4, ..ServerLimits::default() };
+    let policy = TargetPolicy::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new()).unwrap();
+    let proxy = ReverseProxy::new(Dialer::new(policy), None, limits);
+    let connect = |client: &str| {
+        let (near, far) = crate::memory::connection_pair_of(client);
+        let server = proxy.clone();
+        tokio::spawn(async move { server.serve_connection(far).await });
+        near
+    };
+    let greedy = [connect("greedy"), connect("greedy")];
+    let modest = connect("modest");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let head = Request::Connect(listener.local_addr().unwrap().into()).encode();
+    let mut held = Vec::new();
+    for number in 0..4 {
+        held.push(ask(&greedy[number % 2], &head).await);
+    }
+    for near in &greedy {
+        let (_, reply) = ask(near, &head).await;
+        assert_eq!(reply.code, ReplyCode::TooManyStreams);
+        assert!(reply.text().contains("this client"), "{reply}");
+        assert_eq!(reply.code.socks5(), 1);
+    }
+    for _ in 0..2 {
+        held.push(ask(&modest, &head).await);
+    }
+    assert!(held.iter().all(|(_, reply)| reply.is_success()));
+    let (_, reply) = ask(&connect("third"), &head).await;
+    assert!(reply.text().contains("the server has"), "{reply}");
+    // One warning for all, and how often it was left out is known.
+    assert_eq!(proxy.full.is_due(), None);
+}
+
+#[test]
+fn limits_fit_into_the_descriptors_and_one_client_never_has_all() {
+    for open_files in [0, 3, 256, 1024, 4096, 20_000, 1 << 20, usize::MAX] {
+        let limits = ServerLimits::for_open_files(open_files);
+        assert!(limits.streams <= open_files && limits.streams_per_client <= limits.streams / 2);
+        if open_files >= 1024 {
+            assert!(limits.streams + 256 <= open_files);
+        }
+        // A thousand idle streams of one client, as soon as the hard limit is not tiny.
+        assert_eq!(limits.streams_per_client >= 1000, open_files >= 4096);
+    }
+}
+
+#[tokio::test]
 async fn a_lost_connection_resets_its_targets() {
     let (near, proxy) = serve(ServerLimits::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

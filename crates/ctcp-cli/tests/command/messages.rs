@@ -1,75 +1,15 @@
-//! What a user meets when something is wrong: the built command on loopback, its messages and exit codes.
+//! What a user meets when something is wrong: messages and exit codes.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::setup::{KEY, Remote, Server, ctcp, run};
+
 /// Long beside a refusal, and short beside the five seconds for which a silent server is asked.
 const AT_ONCE: Duration = Duration::from_secs(3);
-
-/// The key that `keygen` makes and every server here lets in.
-const KEY: &str = "client.key";
-
-fn ctcp(directory: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ctcp"));
-    command.current_dir(directory).args(words).stdin(Stdio::null());
-    command
-}
-
-/// The exit code and what was said on standard error.
-fn run(directory: &Path, words: &[&str]) -> (Option<i32>, String) {
-    let output = ctcp(directory, words).output().expect("the command starts");
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
-}
-
-/// Where a server is and what its key is.
-struct Remote {
-    address: String,
-    key: String,
-}
-
-impl Remote {
-    /// The words of a command for this server with this key.
-    fn words<'a>(&'a self, command: &'a str, key: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
-        let remote = [command, "--server", &self.address, "--server-key", &self.key, "--key", key];
-        [&remote[..], rest].concat()
-    }
-}
-
-struct Server {
-    child: Child,
-    remote: Remote,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Server {
-    fn start(directory: &Path, words: &[&str]) -> Self {
-        if !directory.join(KEY).exists() {
-            assert_eq!(run(directory, &["keygen", "--out", KEY]).0, Some(0));
-        }
-        let listed = ctcp(directory, &["pubkey", KEY]).output().expect("it starts").stdout;
-        let listed = String::from_utf8(listed).expect("base64");
-        let common = ["server", "-q", "--listen", "127.0.0.1:0", "--key", "server.key", "--client"];
-        let words = [&common[..], &[listed.trim()], words].concat();
-        let mut child = ctcp(directory, &words).stdout(Stdio::piped()).spawn().expect("it starts");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
-        let after = |option: &str| {
-            let mut words = line.split_whitespace().skip_while(|word| *word != option);
-            words.nth(1).expect("the line to paste has it").to_owned()
-        };
-        Self { remote: Remote { address: after("--server"), key: after("--server-key") }, child }
-    }
-}
 
 /// Runs what must fail at once, and gives the lines it said.
 fn refused(directory: &Path, words: &[&str]) -> Vec<String> {

@@ -1,0 +1,6 @@
+//! The built command on loopback, as a user meets it.
+
+#[cfg(target_os = "linux")]
+mod limits;
+mod messages;
+mod setup;

@@ -1,0 +1,139 @@
+//! A directory, keys, a server and a client, each a process of its own.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// Longer than anything takes on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The key that `keygen` makes and every server here lets in.
+pub(crate) const KEY: &str = "client.key";
+
+pub(crate) fn ctcp(directory: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ctcp"));
+    command.current_dir(directory).args(words).stdin(Stdio::null());
+    command
+}
+
+/// The exit code and what was said on standard error.
+pub(crate) fn run(directory: &Path, words: &[&str]) -> (Option<i32>, String) {
+    let output = ctcp(directory, words).output().expect("the command starts");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Where a server is and what its key is.
+pub(crate) struct Remote {
+    pub(crate) address: String,
+    pub(crate) key: String,
+}
+
+impl Remote {
+    /// The words of a command for this server with this key.
+    pub(crate) fn words<'a>(&'a self, command: &'a str, key: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
+        let remote = [command, "--server", &self.address, "--server-key", &self.key, "--key", key];
+        [&remote[..], rest].concat()
+    }
+}
+
+/// A command that stays until this is dropped.
+pub(crate) struct Running {
+    child: Child,
+    output: Receiver<String>,
+    messages: Receiver<String>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Running {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let output = lines(child.stdout.take().expect("piped"));
+        let messages = lines(child.stderr.take().expect("piped"));
+        Self { child, output, messages }
+    }
+
+    /// The first line of its output, or the next.
+    pub(crate) fn line(&self) -> String {
+        self.output.recv_timeout(PATIENCE).expect("a line")
+    }
+
+    /// What it says on standard error, up to the line with the text.
+    pub(crate) fn messages_until(&self, text: &str) -> Vec<String> {
+        let mut said = Vec::new();
+        while !said.last().is_some_and(|line: &String| line.contains(text)) {
+            match self.messages.recv_timeout(PATIENCE) {
+                Ok(line) => said.push(line),
+                Err(error) => panic!("{text:?}: {error}, {said:?}"),
+            }
+        }
+        said
+    }
+
+    /// Ends it, and gives what it said on standard error and nobody read.
+    pub(crate) fn end(mut self) -> Vec<String> {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.messages.iter().collect()
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
+    let (send, receive) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            let _ = send.send(line);
+        }
+    });
+    receive
+}
+
+pub(crate) struct Server {
+    pub(crate) remote: Remote,
+    pub(crate) running: Running,
+}
+
+impl Server {
+    pub(crate) fn start(directory: &Path, words: &[&str]) -> Self {
+        Self::start_by(directory, words, ctcp)
+    }
+
+    /// The same, where `command` makes a command of its words.
+    pub(crate) fn start_by(
+        directory: &Path,
+        words: &[&str],
+        command: impl Fn(&Path, &[&str]) -> Command,
+    ) -> Self {
+        let listed = key(directory, KEY);
+        let common = ["server", "-q", "--listen", "127.0.0.1:0", "--key", "server.key", "--client", &listed];
+        let running = Running::start(command(directory, &[&common[..], words].concat()));
+        let line = running.line();
+        let after = |option: &str| {
+            let mut words = line.split_whitespace().skip_while(|word| *word != option);
+            words.nth(1).expect("the line to paste has it").to_owned()
+        };
+        Self { remote: Remote { address: after("--server"), key: after("--server-key") }, running }
+    }
+}
+
+/// The public key of a key file, which is made if there is none.
+pub(crate) fn key(directory: &Path, file: &str) -> String {
+    if !directory.join(file).exists() {
+        assert_eq!(run(directory, &["keygen", "--out", file]).0, Some(0));
+    }
+    let key = ctcp(directory, &["pubkey", file]).output().expect("it starts").stdout;
+    String::from_utf8(key).expect("base64").trim().to_owned()
+}
