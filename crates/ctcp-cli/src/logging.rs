@@ -19,7 +19,8 @@ pub(crate) fn start(log: &LogArgs, kind: Kind) -> Result<(), CliError> {
     let level = match (log.quiet, log.verbose) {
         (true, _) if kind == Kind::Tool => "error",
         (true, _) => "warn",
-        (false, 0) if kind == Kind::Tool => "warn",
+        // That there is no connection is how the command fails, and said there.
+        (false, 0) if kind == Kind::Tool => "warn,ctcp_proxy::link::unconnected=off",
         (false, 0) => "warn,ctcp=info,ctcp_proxy=info,ctcp_proto=info",
         (false, 1) => "info,ctcp=debug,ctcp_proxy=debug,ctcp_proto=debug",
         (false, _) => "trace",

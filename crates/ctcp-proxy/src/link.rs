@@ -203,6 +203,10 @@ impl Connector for CtcpConnector {
     }
 }
 
+/// The log target of attempts that failed. It is apart from the rest, because a command that gives up says it itself, as
+/// an error.
+const UNCONNECTED: &str = "ctcp_proxy::link::unconnected";
+
 /// How the link is.
 #[derive(Clone, Debug)]
 pub enum LinkState<C> {
@@ -452,9 +456,9 @@ async fn keep_connected<K: Connector>(
             }
             Err(ConnectFailure { reason, is_refusal }) => {
                 failures = failures.saturating_add(1);
-                // Once for each reason. A command that gives up says it itself, as an error.
+                // Once for each reason.
                 if said.as_ref() != Some(&reason) {
-                    info!("no connection to the server, trying again until there is one: {reason}");
+                    warn!(target: UNCONNECTED, "no connection to the server, trying again until there is one: {reason}");
                     said = Some(reason.clone());
                 }
                 debug!(failures, "no connection to the server");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::setup::{KEY, Remote, Server, ctcp, run};
+use crate::setup::{KEY, Remote, Running, Server, ctcp, key, run};
 
 /// Long beside a refusal, and short beside the five seconds for which a silent server is asked.
 const AT_ONCE: Duration = Duration::from_secs(3);
@@ -92,6 +92,24 @@ fn where_no_server_is_the_message_says_what_to_look_at() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains(&remote.address) && said.contains("is a server running there"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn a_quiet_client_that_is_not_let_in_says_so_once() {
+    let directory = TempDir::new().expect("a directory");
+    let at = directory.path();
+    let server = Server::start(at, &[]);
+    let unlisted = key(at, "unlisted.key");
+    let other = Remote { address: server.remote.address.clone(), key: unlisted.clone() };
+    let rest = ["-q", "--socks", "127.0.0.1:0"];
+    for (words, wanted) in [
+        (server.remote.words("client", "unlisted.key", &rest), format!("(it is {unlisted})")),
+        (other.words("client", KEY, &rest), format!("its public key is not {unlisted}")),
+    ] {
+        let client = Running::start(ctcp(at, &words));
+        let said = client.messages_until(&wanted);
+        assert!(said.len() == 1 && said[0].contains("WARN"), "{said:?}");
+    }
 }
 
 #[cfg(unix)]
