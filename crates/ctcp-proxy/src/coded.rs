@@ -35,6 +35,9 @@ pub trait CodedConnection: Clone + Send + Sync + 'static {
     /// Ends the connection with a text for the peer.
     fn close(&self, reason: &str);
 
+    /// Where the other end is now, or was last.
+    fn remote(&self) -> String;
+
     /// Who is at the other end: stays the same over connections of the same peer.
     fn peer(&self) -> String;
 }
@@ -100,6 +103,10 @@ impl CodedConnection for ctcp::Connection {
 
     fn close(&self, reason: &str) {
         Self::close(self, 0, reason);
+    }
+
+    fn remote(&self) -> String {
+        self.remote_address().to_string()
     }
 
     fn peer(&self) -> String {

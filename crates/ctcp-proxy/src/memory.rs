@@ -250,6 +250,10 @@ impl CodedConnection for Connection {
         self.lose();
     }
 
+    fn remote(&self) -> String {
+        "memory".to_owned()
+    }
+
     fn peer(&self) -> String {
         self.peer.clone()
     }

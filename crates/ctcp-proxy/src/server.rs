@@ -132,7 +132,8 @@ impl ReverseProxy {
         let peer = connection.peer();
         self.counters.connections_total.add(1);
         let present = self.counters.connections.enter();
-        info!(%peer, "a client connected");
+        let remote = connection.remote();
+        info!(%remote, %peer, "a client connected");
         let slots = Arc::new(Semaphore::new(self.limits.streams_per_connection.min(Semaphore::MAX_PERMITS)));
         let mut tasks = JoinSet::new();
         loop {
@@ -144,7 +145,8 @@ impl ReverseProxy {
                         tasks.spawn(async move { proxy.serve_stream(stream, &connection, slot).await });
                     }
                     Err(error) => {
-                        info!(%peer, reason = %error, "a client is gone");
+                        let remote = connection.remote(); // it may have moved
+                        info!(%remote, %peer, reason = %error, "a client is gone");
                         break;
                     }
                 },

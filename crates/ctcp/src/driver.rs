@@ -45,6 +45,9 @@ const RECEIVE_ERRORS_IN_A_ROW: u32 = 16;
 /// How long that rest is.
 const RECEIVE_REST: core::time::Duration = core::time::Duration::from_millis(100);
 
+/// At most one line in so long about clients that were refused.
+const REFUSALS_PAUSE: core::time::Duration = core::time::Duration::from_secs(1);
+
 /// Runs an endpoint until nobody needs it.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
@@ -59,8 +62,31 @@ pub(crate) struct Driver {
     wakers: Vec<Waker>,
     receive_errors: u32,
     rest_until: Option<Instant>,
+    refusals: Refusals,
     timer: Pin<Box<Sleep>>,
     timer_at: Option<Instant>,
+}
+
+/// Says that clients are refused, once in a while: strangers decide how many there are.
+#[derive(Default)]
+struct Refusals {
+    counted: u64,
+    said: Option<(Instant, u64)>,
+}
+
+impl Refusals {
+    fn look(&mut self, at: Instant, counted: u64, from: NetworkPath) {
+        if core::mem::replace(&mut self.counted, counted) >= counted {
+            return;
+        }
+        let before = match self.said {
+            Some((said, _)) if at.saturating_since(said) < REFUSALS_PAUSE => return,
+            Some((_, said)) => counted.saturating_sub(said + 1),
+            None => 0,
+        };
+        self.said = Some((at, counted));
+        tracing::info!(remote = %from.remote, before, "refused a client whose public key is not listed");
+    }
 }
 
 impl Driver {
@@ -75,6 +101,7 @@ impl Driver {
             wakers: Vec::new(),
             receive_errors: 0,
             rest_until: None,
+            refusals: Refusals::default(),
             timer: Box::pin(tokio::time::sleep(core::time::Duration::ZERO)),
             timer_at: None,
         }
@@ -143,7 +170,9 @@ impl Driver {
             let Received { ecn, bytes, segment_size, .. } = received;
             for datagram in bytes.chunks_mut(segment_size) {
                 tracing::trace!(remote = %network_path.remote, size = datagram.len(), "received");
-                match state.endpoint.handle_datagram(at, network_path, ecn, datagram) {
+                let outcome = state.endpoint.handle_datagram(at, network_path, ecn, datagram);
+                self.refusals.look(at, state.endpoint.stats().refused, network_path);
+                match outcome {
                     DatagramOutcome::Connection(handle) => {
                         let Some(key) = state.key_of(handle) else { continue };
                         if let Some(slot) = state.slot(key) {

@@ -109,7 +109,7 @@ impl Slot {
     pub(crate) fn on_event(&mut self, event: Event, wakers: &mut Vec<Waker>) {
         match event {
             Event::Connected => {
-                tracing::info!(remote = %self.remote(), "connected");
+                tracing::debug!(remote = %self.remote(), "connected");
                 self.is_connected = true;
                 self.signals.notify_all();
             }
@@ -142,7 +142,7 @@ impl Slot {
 
     fn on_closed(&mut self, error: ConnectionError, wakers: &mut Vec<Waker>) {
         if self.is_connected {
-            tracing::info!(remote = %self.remote(), reason = %error, "connection closed");
+            tracing::debug!(remote = %self.remote(), reason = %error, "connection closed");
         } else {
             tracing::debug!(remote = %self.remote(), reason = %error, "connection failed");
         }

@@ -95,6 +95,31 @@ fn where_no_server_is_the_message_says_what_to_look_at() {
 }
 
 #[test]
+fn a_server_says_once_for_each_connection_who_came_from_where_and_whom_it_refused() {
+    let directory = TempDir::new().expect("a directory");
+    let at = directory.path();
+    let (listed, _) = (key(at, KEY), key(at, "unlisted.key"));
+    let words = ["server", "--listen", "127.0.0.1:0", "--key", "server.key", "--client", &listed];
+    let server = Running::start(ctcp(at, &words));
+    let line = server.line();
+    let after = |option: &str| line.split_whitespace().skip_while(|word| *word != option).nth(1).expect("it");
+    let remote = Remote { address: after("--server").into(), key: after("--server-key").into() };
+    for key in ["unlisted.key", KEY] {
+        assert_eq!(run(at, &remote.words("get", key, &["x"])).0, Some(1));
+    }
+    let mut said = server.messages_until("a client is gone");
+    said.retain(|line| !line.contains("listening") && !line.contains("made a new key"));
+    let [refused, came, gone] = &said[..] else { panic!("{said:?}") };
+    assert!(
+        refused.contains("refused a client whose public key is not listed remote=127.0.0.1:"),
+        "{refused}"
+    );
+    for line in [came, gone] {
+        assert!(line.contains("remote=127.0.0.1:") && line.contains(&format!("peer={listed}")), "{line}");
+    }
+}
+
+#[test]
 fn a_quiet_client_that_is_not_let_in_says_so_once() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
