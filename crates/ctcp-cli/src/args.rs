@@ -16,6 +16,18 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+/// The address of a server, which is there for other machines.
+fn server_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| match text.parse::<u16>() {
+        Ok(port) => format!("ADDR:PORT is wanted, as 0.0.0.0:{port} for all addresses"),
+        Err(_) => "ADDR:PORT is wanted with an IP address, as 0.0.0.0:4433 or [::]:4433".to_owned(),
+    })
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a whole number from 0 to {} is wanted", u64::MAX))
+}
+
 /// Network Coded TCP: fast connections over links that lose packets.
 #[derive(Debug, Parser)]
 #[command(name = "ctcp", version, max_term_width = 100)]
@@ -68,7 +80,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, default_value = "default")]
     pub(crate) profile: ProfileName,
     /// Seed of the link's losses
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     /// Print one JSON object instead of text; in it `baseline.extrapolated` says whether the uncoded download was stopped
     /// early, so that its seconds are those of a whole one at the same pace
@@ -99,7 +111,7 @@ pub(crate) struct PubkeyArgs {
 )]
 pub(crate) struct ServerArgs {
     /// Address and UDP port to listen on
-    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = server_address)]
     pub(crate) listen: SocketAddr,
     /// Private key file; made if it does not exist
     #[arg(long, value_name = "FILE")]
@@ -113,7 +125,8 @@ pub(crate) struct ServerArgs {
     /// Let everybody in who knows the server's public key
     #[arg(long, conflicts_with_all = ["client", "clients"])]
     pub(crate) any_client: bool,
-    /// Allow these targets: CIDR[:PORT], [V6CIDR]:PORT or *.name[:PORT]; any such rule denies the rest
+    /// Allow these targets: CIDR[:PORT], [V6CIDR]:PORT, *.name[:PORT] for all below a name, or a host as host.name[:PORT];
+    /// any such rule denies the rest
     #[arg(long, value_name = "RULE")]
     pub(crate) allow_target: Vec<String>,
     /// Deny these targets, even if they are allowed
@@ -192,7 +205,7 @@ pub(crate) struct GetArgs {
     pub(crate) remote: RemoteArgs,
     /// Name of the file on the server
     pub(crate) name: String,
-    /// Where to write it (default: the last part of the name, in this directory)
+    /// Where to write it (default: the last part of the name, in this directory); a file that is there is replaced
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -310,10 +323,21 @@ mod tests {
                 let said = Cli::try_parse_from(words).expect_err("wrong").to_string();
                 assert!(said.contains(wanted) && said.contains(option), "{said}");
             }
-            let said =
-                Cli::try_parse_from(["ctcp", "server", "--listen", text]).expect_err("wrong").to_string();
+        }
+        for (text, wanted) in [
+            ("4433", "ADDR:PORT is wanted, as 0.0.0.0:4433 for all addresses"),
+            ("localhost:4433", "with an IP address, as 0.0.0.0:4433 or [::]:4433"),
+        ] {
+            let words = ["ctcp", "server", "--listen", text];
+            let said = Cli::try_parse_from(words).expect_err("wrong").to_string();
             assert!(said.contains(wanted), "{said}");
         }
+    }
+
+    #[test]
+    fn a_seed_that_is_none_is_refused_with_what_is_wanted() {
+        let said = Cli::try_parse_from(["ctcp", "demo", "--seed", "x"]).expect_err("wrong").to_string();
+        assert!(said.contains("a whole number from 0 to 18446744073709551615 is wanted"), "{said}");
     }
 
     #[test]

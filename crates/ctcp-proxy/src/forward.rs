@@ -31,7 +31,7 @@ impl fmt::Display for ForwardError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoTarget => {
-                formatter.write_str("write a forward as LISTEN=TARGET, like 8080=example.com:80")
+                formatter.write_str("write a forward as LISTEN=TARGET, like 127.0.0.1:8080=example.com:80")
             }
             Self::Listen(text) => {
                 write!(

@@ -1,5 +1,6 @@
 //! `ctcp get` and `ctcp put`.
 
+use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,10 +17,11 @@ use crate::{metrics, network};
 #[derive(Serialize)]
 struct Json<'a> {
     name: &'a str,
-    file: &'a str,
+    file: Cow<'a, str>,
     profile: &'a str,
     bytes: u64,
     resumed: u64,
+    replaced: bool,
     seconds: f64,
     sha256: String,
     verified: bool,
@@ -34,6 +36,7 @@ pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
         None => PathBuf::from(last_part(&args.name)?),
     };
     metrics::start(args.common.metrics)?;
+    let replaced = destination.exists();
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
     let _publisher = metrics::publish(args.common.metrics, &link);
     let bar = Bar::new(args.json || args.common.log.quiet);
@@ -44,7 +47,8 @@ pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
     drop(link);
     super::close(&endpoint).await;
     let (transferred, elapsed) = bar.finish(outcome)?;
-    report(args.json, &args.name, &destination, &granted, &transferred, elapsed);
+    Report { name: &args.name, file: &destination, profile: &granted, replaced, elapsed }
+        .print(args.json, &transferred);
     Ok(())
 }
 
@@ -66,7 +70,8 @@ pub(crate) async fn put(args: &PutArgs) -> Result<(), CliError> {
     drop(link);
     super::close(&endpoint).await;
     let (transferred, elapsed) = bar.finish(outcome)?;
-    report(args.json, &name, &args.file, &granted, &transferred, elapsed);
+    let report = Report { name: &name, file: &args.file, profile: &granted, replaced: false, elapsed };
+    report.print(args.json, &transferred);
     Ok(())
 }
 
@@ -104,44 +109,57 @@ async fn until_interrupted(
     }
 }
 
-#[expect(clippy::print_stdout, reason = "the result")]
-fn report(
-    as_json: bool,
-    name: &str,
-    file: &Path,
-    profile: &str,
-    transferred: &Transferred,
+/// A transfer that succeeded.
+struct Report<'a> {
+    name: &'a str,
+    /// The file of this side.
+    file: &'a Path,
+    profile: &'a str,
+    /// A file of this name was there before, and is no more.
+    replaced: bool,
     elapsed: Duration,
-) {
-    let sha256: String = transferred.hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    let travelled = transferred.size - transferred.resumed;
-    let seconds = elapsed.as_secs_f64();
-    if as_json {
-        let json = Json {
-            name,
-            file: &file.to_string_lossy(),
-            profile,
-            bytes: transferred.size,
-            resumed: transferred.resumed,
-            seconds,
-            sha256,
-            // Nothing is reported that was not.
-            verified: true,
-        };
-        if let Ok(text) = serde_json::to_string(&json) {
+}
+
+impl Report<'_> {
+    #[expect(clippy::print_stdout, reason = "the result")]
+    fn print(&self, as_json: bool, transferred: &Transferred) {
+        if !as_json {
+            println!("{}", self.line(transferred));
+        } else if let Ok(text) = serde_json::to_string(&self.json(transferred)) {
             println!("{text}");
         }
-        return;
     }
-    let rate = travelled as f64 * 8.0 / seconds.max(1e-9) / 1e6;
-    let resumed = match transferred.resumed {
-        0 => String::new(),
-        bytes => format!(", {bytes} bytes were there already"),
-    };
-    println!(
-        "{name}: {} bytes in {seconds:.2} s ({rate:.1} Mbit/s, profile {profile}), verified{resumed}",
-        transferred.size
-    );
+
+    fn line(&self, transferred: &Transferred) -> String {
+        let Self { name, file, profile, replaced, elapsed } = self;
+        let travelled = transferred.size - transferred.resumed;
+        let seconds = elapsed.as_secs_f64();
+        let rate = travelled as f64 * 8.0 / seconds.max(1e-9) / 1e6;
+        let resumed = match transferred.resumed {
+            0 => String::new(),
+            bytes => format!(", {bytes} bytes were there already"),
+        };
+        let replaced = if *replaced { format!(", replaced {}", file.display()) } else { String::new() };
+        format!(
+            "{name}: {} bytes in {seconds:.2} s ({rate:.1} Mbit/s, profile {profile}), verified{resumed}{replaced}",
+            transferred.size
+        )
+    }
+
+    fn json(&self, transferred: &Transferred) -> Json<'_> {
+        Json {
+            name: self.name,
+            file: self.file.to_string_lossy(),
+            profile: self.profile,
+            bytes: transferred.size,
+            resumed: transferred.resumed,
+            replaced: self.replaced,
+            seconds: self.elapsed.as_secs_f64(),
+            sha256: transferred.hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            // Nothing is reported that was not.
+            verified: true,
+        }
+    }
 }
 
 /// A progress bar on standard error, if that is a terminal.

@@ -57,6 +57,8 @@ fn each_mistake_has_its_message_and_its_exit_code() {
     let (bare, files) = (Server::start(at, &[]), Server::start(at, &["--files", "shared"]));
     let (bare, files) = (&bare.remote, &files.remote);
     let port_alone = vec!["server", "--key", "server.key", "--any-client", "--listen", "4433"];
+    let word_alone = ["server", "--key", "server.key", "--any-client", "--listen", "127.0.0.1:0"];
+    let word_alone = [&word_alone[..], &["--allow-target", "foo"]].concat();
     for (words, code, wanted) in [
         (bare.words("get", KEY, &["x"]), 1, "x: the server refused: it serves no files"),
         (files.words("put", KEY, &["notes"]), 1, "notes: the server refused: it takes no files"),
@@ -72,7 +74,12 @@ fn each_mistake_has_its_message_and_its_exit_code() {
         (files.words("connect", KEY, &["127.0.0.1"]), 2, "the port is missing"),
         (files.words("connect", KEY, &["127.0.0.1:1"]), 1, "--allow-target"),
         (files.words("client", KEY, &["--config", "wrong.toml"]), 2, "wrong.toml: unexpected argument"),
-        (port_alone, 2, "ADDR:PORT is wanted, as 127.0.0.1:4433"),
+        (
+            word_alone,
+            2,
+            "--allow-target foo: is \"foo\" a host? Then write it with its domain or a port (foo:443)",
+        ),
+        (port_alone, 2, "ADDR:PORT is wanted, as 0.0.0.0:4433"),
     ] {
         let (found, said) = run(at, &words);
         assert_eq!(found, Some(code), "{words:?}: {said}");
@@ -92,6 +99,38 @@ fn where_no_server_is_the_message_says_what_to_look_at() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains(&remote.address) && said.contains("is a server running there"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn a_get_onto_a_file_that_is_there_says_that_it_replaced_it() {
+    let directory = TempDir::new().expect("a directory");
+    let at = directory.path();
+    std::fs::create_dir(at.join("shared")).expect("a directory");
+    std::fs::write(at.join("shared/notes"), "new").expect("a file");
+    let server = Server::start(at, &["--files", "shared"]);
+    for (rest, wanted) in [
+        (["notes", "-q"], "verified\n"),
+        (["notes", "-q"], "verified, replaced notes\n"),
+        (["notes", "--json"], "\"replaced\":true"),
+    ] {
+        let got = ctcp(at, &server.remote.words("get", KEY, &rest)).output().expect("it starts").stdout;
+        let got = String::from_utf8(got).expect("text");
+        assert!(got.contains(wanted), "{got}");
+    }
+    assert_eq!(std::fs::read(at.join("notes")).expect("the file"), b"new");
+}
+
+#[test]
+fn the_uncoded_profile_is_demonstrated_once_and_under_its_name() {
+    let directory = TempDir::new().expect("a directory");
+    let words = ["demo", "--profile", "tcp", "--size", "20kb", "--loss", "0"];
+    let said = ctcp(directory.path(), &words).output().expect("it starts").stdout;
+    let said = String::from_utf8(said).expect("text");
+    let lines: Vec<&str> = said.lines().collect();
+    let [head, result, advice] = &lines[..] else { panic!("{said}") };
+    assert!(head.starts_with("A download of 20000 bytes over"), "{head}");
+    assert!(result.starts_with("  uncoded (tcp): ") && result.ends_with("every byte verified"), "{result}");
+    assert!(advice.contains("--size 10mb"), "{advice}");
 }
 
 #[test]

@@ -6,7 +6,8 @@
 //!  *.example.com       *.example.com:443   example.com
 //! ```
 //!
-//! `*.example.com` matches every name below `example.com` and not `example.com` itself.
+//! `*.example.com` matches every name below `example.com` and not `example.com` itself. A name without a dot, other than
+//! `localhost`, needs a port (`database:5432`).
 
 use core::fmt;
 use core::str::FromStr;
@@ -48,6 +49,9 @@ pub enum RuleError {
     HostBits(String),
     /// Neither a network nor a name.
     Neither(String),
+    /// A name without a dot and without a port: more likely a slip than a host, and as the only rule it would deny
+    /// everything else.
+    OneWord(String),
     /// More than [`super::RULES_MAX`] rules.
     TooMany,
 }
@@ -70,6 +74,11 @@ impl fmt::Display for RuleError {
                 formatter,
                 "{text:?} is neither CIDR[:PORT] (10.0.0.0/8:443), [V6CIDR]:PORT ([2001:db8::/32]:443) nor \
                  *.name[:PORT] (*.example.com:443)"
+            ),
+            Self::OneWord(name) => write!(
+                formatter,
+                "is {name:?} a host? Then write it with its domain or a port ({name}:443); all names below it are \
+                 *.{name}"
             ),
             Self::TooMany => write!(formatter, "more than {} rules", super::RULES_MAX),
         }
@@ -145,6 +154,10 @@ impl FromStr for Rule {
             Some(network) => network,
             None => name(what).ok_or_else(|| RuleError::Neither(text.to_owned()))?,
         };
+        let is_one_word = |name: &str| !name.contains('.') && name != "localhost";
+        if matches!(&matcher, Matcher::Name(name) if is_one_word(name)) && port.is_none() {
+            return Err(RuleError::OneWord(what.to_owned()));
+        }
         Ok(Self { matcher, port })
     }
 }

@@ -194,6 +194,8 @@ fn rules_are_read_and_written() {
         ("*.example.com.:443", "*.example.com:443"),
         ("example.com:80", "example.com:80"),
         ("localhost", "localhost"),
+        ("database:5432", "database:5432"),
+        ("*.internal", "*.internal"),
     ] {
         let rule: Rule = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(rule.to_string(), written);
@@ -208,6 +210,7 @@ fn what_is_no_rule_is_refused_with_the_reason() {
     for (text, error) in [
         ("", E::Empty),
         ("  ", E::Empty),
+        ("foo", E::OneWord("foo".into())),
         ("10.0.0.1/8", E::HostBits("10.0.0.0/8".into())),
         ("10.0.0.0/33", E::Prefix("33".into())),
         ("10.0.0.0/", E::Prefix(String::new())),

@@ -1,9 +1,22 @@
 //! What the demo prints: lines for people, or one JSON object.
 
+use ctcp::ProfileName;
 use serde::Serialize;
 
 use super::Download;
 use crate::args::DemoArgs;
+
+/// Below so many bytes, some 700 packets, the share of the link is a matter of luck and of the first round trips.
+const TELLING_SIZE: u64 = 1_000_000;
+
+/// Bytes as people say them.
+fn in_words(bytes: u64) -> String {
+    match bytes {
+        100_000.. => format!("{:.1} MB", bytes as f64 / 1e6),
+        1 => "1 byte".to_owned(),
+        _ => format!("{bytes} bytes"),
+    }
+}
 
 /// The demo's output.
 pub(super) struct Report<'a> {
@@ -42,31 +55,41 @@ impl<'a> Report<'a> {
     pub(super) fn announce(&self) {
         let DemoArgs { size, rate, rtt, loss, .. } = self.args;
         self.line(&format!(
-            "A download of {:.1} MB over a link of {rate}, round trip {} ms, {:.1} % loss each way:",
-            *size as f64 / 1e6,
+            "A download of {} over a link of {rate}, round trip {} ms, {:.1} % loss each way:",
+            in_words(*size),
             rtt.as_secs_f64() * 1e3,
             loss.as_f64() * 100.0
         ));
     }
 
-    pub(super) fn coded(&self, coded: &Download) {
+    /// The download with the profile asked for.
+    pub(super) fn first(&self, coded: &Download) {
+        let kind = if self.args.profile == ProfileName::Tcp { "uncoded" } else { "coded" };
         self.line(&format!(
-            "  coded ({}): {:.2} s, {:.1} % of the link, every byte verified",
+            "  {kind} ({}): {:.2} s, {:.1} % of the link, every byte verified",
             self.args.profile,
             coded.elapsed.as_secs_f64(),
             self.share(coded) * 100.0
         ));
     }
 
-    pub(super) fn finish(&self, coded: &Download, uncoded: &Download) {
-        let seconds = self.whole_seconds(uncoded);
-        let how = if uncoded.is_complete { "" } else { " (stopped early and scaled)" };
-        self.line(&format!(
-            "  uncoded (tcp): {seconds:.1} s, {:.1} % of the link{how}",
-            self.share(uncoded) * 100.0
-        ));
+    /// The uncoded download, if that was another one, and what both mean.
+    pub(super) fn finish(&self, first: &Download, uncoded: Option<&Download>) {
+        if let Some(uncoded) = uncoded {
+            let seconds = self.whole_seconds(uncoded);
+            let how = if uncoded.is_complete { "" } else { " (stopped early and scaled)" };
+            self.line(&format!(
+                "  uncoded (tcp): {seconds:.1} s, {:.1} % of the link{how}",
+                self.share(uncoded) * 100.0
+            ));
+        }
+        if self.args.size < TELLING_SIZE {
+            self.line(
+                "So few packets tell little: luck and the first round trips count most. Try --size 10mb.",
+            );
+        }
         if self.args.json {
-            self.print_json(&self.json(coded, uncoded));
+            self.print_json(&self.json(first, uncoded.unwrap_or(first)));
         }
     }
 
@@ -124,6 +147,12 @@ mod tests {
 
     use super::*;
     use crate::args::{Cli, Command};
+
+    #[test]
+    fn small_downloads_are_said_in_bytes() {
+        let said = [1, 2, 99_999, 100_000, 10_000_000].map(in_words);
+        assert_eq!(said, ["1 byte", "2 bytes", "99999 bytes", "0.1 MB", "10.0 MB"]);
+    }
 
     #[test]
     fn the_json_says_whether_the_uncoded_download_ran_to_its_end() {

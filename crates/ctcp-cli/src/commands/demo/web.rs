@@ -14,6 +14,9 @@ use super::link::clock;
 /// Longest head of a request or response here.
 const HEAD_MAX: usize = 4096;
 
+/// SOCKS5's reply of a proxy that has no connection to its server.
+const UNREACHABLE: u8 = 3;
+
 /// The file's contents: pseudo-random, so that no byte can be guessed or shifted unnoticed.
 struct Contents {
     prng: Prng,
@@ -112,6 +115,9 @@ async fn fetch(proxy: SocketAddr, server: SocketAddr, mut progress: impl FnMut(u
     stream.write_all(&request).await?;
     let mut reply = [0; 12];
     stream.read_exact(&mut reply).await?;
+    if reply[..2] == [5, 0] && reply[2..4] == [5, UNREACHABLE] {
+        return Err(io::Error::other("no connection came about over this link; try a lower --loss or --rtt"));
+    }
     if reply[..2] != [5, 0] || reply[2..4] != [5, 0] {
         return Err(io::Error::other(format!("the SOCKS5 proxy refused with code {}", reply[3])));
     }
