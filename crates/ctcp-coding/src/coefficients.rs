@@ -53,6 +53,7 @@ fn draw_nonzero(random: &mut TinyMt32) -> u8 {
 mod tests {
     use super::tinymt32::FIRST_OUTPUTS_OF_SEED_1;
     use super::*;
+    use crate::{Encoder, SymbolRange};
     use std::vec;
     use std::vec::Vec;
 
@@ -64,6 +65,33 @@ mod tests {
         generate(1, 15, &mut out);
         assert_eq!(out[..10], [37, 225, 177, 176, 21, 246, 54, 139, 168, 237]);
         assert!(out.iter().zip(FIRST_OUTPUTS_OF_SEED_1).all(|(&byte, word)| byte == word as u8));
+    }
+
+    /// Made by an independent implementation, the crate cu-fec: `benchmarks/rfc8681-interop` prints them.
+    const OF_ANOTHER_IMPLEMENTATION: [(u16, u8, [u8; 12]); 5] = [
+        (0, 15, [39, 42, 153, 208, 176, 219, 77, 72, 133, 163, 38, 172]),
+        (1, 15, [37, 225, 177, 176, 21, 246, 54, 139, 168, 237, 211, 187]),
+        (7, 9, [0, 252, 99, 4, 98, 2, 0, 0, 0, 137, 0, 0]),
+        (500, 0, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        (65_535, 14, [199, 244, 206, 248, 73, 100, 42, 145, 114, 0, 114, 118]),
+    ];
+
+    // Requirement: C2
+    #[test]
+    fn another_implementation_of_rfc_8681_has_the_same_coefficients_and_repairs() {
+        for (key, density, expected) in OF_ANOTHER_IMPLEMENTATION {
+            let mut out = [0; 12];
+            generate(key, density, &mut out);
+            assert_eq!(out, expected, "key {key}, density {density}");
+        }
+        let mut encoder = Encoder::new(8, 12);
+        for value in 0..12_u8 {
+            encoder.push(&core::array::from_fn::<u8, 8, _>(|byte| value * 16 + byte as u8)).unwrap();
+        }
+        let (mut row, mut payload) = ([0; 12], Vec::new());
+        generate(7, DENSITY_MAX, &mut row);
+        encoder.combine(SymbolRange::new(0, 12).unwrap(), &row, &mut payload).unwrap();
+        assert_eq!(payload, [68, 32, 140, 232, 201, 173, 1, 101]);
     }
 
     #[test]
