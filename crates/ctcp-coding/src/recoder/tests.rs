@@ -115,7 +115,9 @@ fn what_breaks_the_rules_is_refused_and_changes_nothing() {
 #[test]
 fn combinations_of_combinations_decode_to_what_was_sent() {
     let mut random = TestRandom::new(5);
-    for count in [1u16, 5, 40, 100] {
+    // Miri takes minutes for the large ones, and sees nothing new in them.
+    let counts: &[u16] = if cfg!(miri) { &[1, 5] } else { &[1, 5, 40, 100] };
+    for &count in counts {
         let mut encoder = Encoder::new(SIZE, usize::from(count));
         let mut relay = recoder(count);
         let mut decoder = Decoder::new(DecoderConfig::new(SIZE, usize::from(count)));

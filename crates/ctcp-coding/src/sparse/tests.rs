@@ -222,7 +222,8 @@ fn both_decoders_recover_what_the_sparse_code_sent() {
     const SIZE: usize = 300;
     let mut random = TestRandom::new(8);
     let mut sparse = SparseDecoder::new(range(0, 1), SIZE);
-    for (n, window) in [(1, 1), (7, 3), (64, 8), (100, 20)] {
+    let blocks = [(1, 1), (7, 3), (64, 8), (100, 20)];
+    for (n, window) in blocks.into_iter().take(if cfg!(miri) { 2 } else { blocks.len() }) {
         let mut encoder = Encoder::new(SIZE, usize::from(n));
         (0..n).for_each(|_| assert!(encoder.push(&random.bytes(SIZE)).is_ok()));
         let block = range(0, n);
