@@ -160,12 +160,7 @@ impl Decoder {
         coefficients: &[u8],
         payload: &[u8],
     ) -> Result<Arrival, DecodeError> {
-        if payload.len() > self.config.symbol_size_max {
-            return Err(DecodeError::TooLong);
-        }
-        if coefficients.len() != usize::from(range.length()) {
-            return Err(DecodeError::CoefficientCount);
-        }
+        check_combination(range, coefficients, payload, self.config.symbol_size_max)?;
         if range.end() > self.limit() || coefficients.len() > self.config.window {
             return Err(DecodeError::OutsideWindow);
         }
@@ -334,6 +329,22 @@ impl Decoder {
     pub fn undecodable_intervals(&self, limit: usize, intervals: &mut Vec<MissingInterval>) -> u64 {
         intervals::collect(&self.window, &self.rows, limit, intervals)
     }
+}
+
+/// What every receiver asks of a combination, whatever it keeps.
+pub(crate) fn check_combination(
+    range: SymbolRange,
+    coefficients: &[u8],
+    payload: &[u8],
+    symbol_size_max: usize,
+) -> Result<(), DecodeError> {
+    if payload.len() > symbol_size_max {
+        return Err(DecodeError::TooLong);
+    }
+    if coefficients.len() != usize::from(range.length()) {
+        return Err(DecodeError::CoefficientCount);
+    }
+    Ok(())
 }
 
 impl fmt::Display for DecodeError {

@@ -27,7 +27,7 @@
 //!
 //! Requirement: N5
 
-use crate::decoder::{Arrival, DecodeError};
+use crate::decoder::{Arrival, DecodeError, check_combination};
 use crate::echelon::{Echelon, Row, Work};
 use crate::gf256;
 use crate::slots::trimmed_length;
@@ -92,12 +92,7 @@ impl Recoder {
         coefficients: &[u8],
         payload: &[u8],
     ) -> Result<Arrival, DecodeError> {
-        if payload.len() > self.config.symbol_size_max {
-            return Err(DecodeError::TooLong);
-        }
-        if coefficients.len() != usize::from(range.length()) {
-            return Err(DecodeError::CoefficientCount);
-        }
+        check_combination(range, coefficients, payload, self.config.symbol_size_max)?;
         let Some(lead) = coefficients.iter().position(|&coefficient| coefficient != 0) else {
             return Ok(Arrival::Redundant);
         };

@@ -17,7 +17,6 @@
 //! Invariant: an answer without state is never longer than the datagram that provoked it. All but cookies are limited in
 //! rate; a cookie answers at least 1200 bytes by some 50, and honest clients need theirs most during a flood.
 
-mod census;
 mod incoming;
 mod routing;
 
@@ -33,12 +32,11 @@ use crate::crypto::derive::expand;
 use crate::crypto::reset::{is_reset, write_reset};
 use crate::crypto::{PublicKey, ResetKey};
 use crate::event::EndpointEvent;
-use crate::handshake::{CookieJar, HalfOpen, Initiator};
+use crate::handshake::{Census, CookieJar, HalfOpen, Initiator};
 use crate::id::ConnectionId;
 use crate::network::{Ecn, NetworkPath};
 use crate::wire::{DATAGRAM_SIZE_MIN, LongPacket, Peek, VERSION, VersionNegotiation, peek};
 
-use census::Census;
 pub use incoming::Incoming;
 use routing::{AnswerLimit, Routes};
 
@@ -120,11 +118,11 @@ pub struct Endpoint {
     routes: Routes,
     half_open: HalfOpen<ConnectionHandle>,
     /// By the ephemeral keys of their first messages.
-    half_open_messages: Census<[u8; 32]>,
+    half_open_messages: Census<ConnectionHandle, [u8; 32]>,
     /// Whose keys the half-open ones claim to have.
     half_open_keys: BTreeMap<ConnectionHandle, PublicKey>,
     /// Confirmed connections.
-    clients: Census<PublicKey>,
+    clients: Census<ConnectionHandle, PublicKey>,
     answers: AnswerLimit,
     stats: EndpointStats,
 }
@@ -219,7 +217,7 @@ impl Endpoint {
             EndpointEvent::ResetToken { remote, token } => self.routes.set_reset_token(handle, remote, token),
             EndpointEvent::Retired => {
                 self.no_longer_half_open(handle);
-                self.clients.remove(handle);
+                self.clients.remove(&handle);
                 self.routes.remove(handle);
             }
         }
@@ -252,7 +250,7 @@ impl Endpoint {
 
     fn no_longer_half_open(&mut self, handle: ConnectionHandle) {
         self.half_open.remove(&handle);
-        self.half_open_messages.remove(handle);
+        self.half_open_messages.remove(&handle);
         self.half_open_keys.remove(&handle);
     }
 

@@ -8,12 +8,14 @@
 //!            CookieJar::make
 //! ```
 
+mod census;
 pub mod cookie;
 pub mod half_open;
 mod hosts;
 pub mod noise;
 mod token_bucket;
 
+pub(crate) use census::Census;
 pub use cookie::CookieJar;
 pub use half_open::{Admission, HALF_OPEN_LIFETIME, HalfOpen};
 pub use noise::{HandshakeError, Initiator, Responder, Secrets};

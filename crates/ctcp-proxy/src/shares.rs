@@ -70,11 +70,16 @@ impl Shares {
         Ok(Place { _of_all: of_all, _of_client: of_client })
     }
 
-    /// The client's share; forgets those that nobody uses any more.
+    /// The client's share; a new one's makes those be forgotten that nobody uses any more.
     fn of(&self, client: &str) -> Arc<Semaphore> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = clients.get(client) {
+            return share.clone();
+        }
         clients.retain(|_, share| Arc::strong_count(share) > 1);
-        clients.entry(client.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(self.share))).clone()
+        let share = Arc::new(Semaphore::new(self.share));
+        clients.insert(client.to_owned(), share.clone());
+        share
     }
 }
 

@@ -10,7 +10,7 @@
 //!
 //! Requirement: U1
 
-use crate::decoder::{Arrival, DecodeError};
+use crate::decoder::{Arrival, DecodeError, check_combination};
 use crate::echelon::{Echelon, Work};
 use crate::symbol_range::SymbolRange;
 
@@ -49,12 +49,7 @@ impl SparseDecoder {
         coefficients: &[u8],
         payload: &[u8],
     ) -> Result<Arrival, DecodeError> {
-        if payload.len() > self.symbol_size_max {
-            return Err(DecodeError::TooLong);
-        }
-        if coefficients.len() != usize::from(range.length()) {
-            return Err(DecodeError::CoefficientCount);
-        }
+        check_combination(range, coefficients, payload, self.symbol_size_max)?;
         if range.first() < self.block.first() || range.end() > self.block.end() {
             return Err(DecodeError::OutsideWindow);
         }

@@ -21,7 +21,6 @@ pub(crate) struct CodedSender {
     code: SendCode,
     encoder: Encoder,
     /// How many symbols behind its oldest undecoded one the receiver stores.
-    window: u64,
     peer_window: u64,
     /// Oldest symbol the receiver cannot decode, by its newest acknowledgement.
     peer_undecoded: SymbolIndex,
@@ -47,7 +46,6 @@ impl CodedSender {
         Self {
             code,
             encoder: Encoder::new(symbol_size_max, window),
-            window: window as u64,
             peer_window,
             peer_undecoded: 0,
             outgoing: None,
@@ -88,7 +86,7 @@ impl CodedSender {
 
     /// The longest header that the next symbol may meet, in its own packet or as the first of a combination.
     pub(crate) fn overhead(&self) -> usize {
-        combination_overhead(self.encoder.next_index(), self.window)
+        combination_overhead(self.encoder.next_index(), self.encoder.window() as u64)
     }
 
     /// Writes the frame of `choice` behind what the datagram holds already, or a piece of it if no datagram of the path

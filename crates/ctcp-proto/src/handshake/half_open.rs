@@ -57,8 +57,6 @@ pub enum Admission {
 pub struct HalfOpen<K> {
     deadlines: BTreeMap<K, Instant>,
     by_deadline: BTreeSet<(Instant, K)>,
-    /// Those whose clients showed no cookie.
-    unproven: BTreeSet<K>,
     unproven_rate: TokenBucket,
     proven_rate: TokenBucket,
     hosts: Hosts<K>,
@@ -71,7 +69,6 @@ impl<K: Ord + Clone> HalfOpen<K> {
         Self {
             deadlines: BTreeMap::new(),
             by_deadline: BTreeSet::new(),
-            unproven: BTreeSet::new(),
             unproven_rate: TokenBucket::new(UNPROVEN_PER_SECOND, UNPROVEN_BURST),
             proven_rate: TokenBucket::new(PROVEN_PER_SECOND, PROVEN_BURST),
             hosts: Hosts::default(),
@@ -89,9 +86,7 @@ impl<K: Ord + Clone> HalfOpen<K> {
                 Admission::Proceed
             }
             Some(_) => Admission::Busy,
-            None if self.unproven.len() < COOKIE_THRESHOLD && self.unproven_rate.take(now) => {
-                Admission::Proceed
-            }
+            None if self.unproven() < COOKIE_THRESHOLD && self.unproven_rate.take(now) => Admission::Proceed,
             None => Admission::DemandCookie,
         }
     }
@@ -102,9 +97,8 @@ impl<K: Ord + Clone> HalfOpen<K> {
         if self.len() >= HALF_OPEN_MAX || self.contains(&key) {
             return false;
         }
-        match proven {
-            Some(address) => self.hosts.insert(key.clone(), address),
-            None => drop(self.unproven.insert(key.clone())),
+        if let Some(address) = proven {
+            self.hosts.insert(key.clone(), address);
         }
         let deadline = now + HALF_OPEN_LIFETIME;
         self.by_deadline.insert((deadline, key.clone()));
@@ -115,7 +109,6 @@ impl<K: Ord + Clone> HalfOpen<K> {
     /// The client is confirmed, or its connection is gone. False if it was not half-open.
     pub fn remove(&mut self, key: &K) -> bool {
         let Some((key, deadline)) = self.deadlines.remove_entry(key) else { return false };
-        self.unproven.remove(&key);
         self.hosts.remove(&key);
         self.by_deadline.remove(&(deadline, key))
     }
@@ -124,6 +117,11 @@ impl<K: Ord + Clone> HalfOpen<K> {
     #[must_use]
     pub fn contains(&self, key: &K) -> bool {
         self.deadlines.contains_key(key)
+    }
+
+    /// Those whose clients showed no cookie.
+    fn unproven(&self) -> usize {
+        self.len() - self.hosts.half_open()
     }
 
     /// Half-open handshakes.
@@ -152,7 +150,6 @@ impl<K: Ord + Clone> HalfOpen<K> {
         }
         let (_, key) = self.by_deadline.pop_first()?;
         self.deadlines.remove(&key);
-        self.unproven.remove(&key);
         self.hosts.remove(&key);
         Some(key)
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use ctcp_base::Instant;
 
+use super::census::Census;
 use super::token_bucket::TokenBucket;
 
 /// Half-open handshakes of one host: enough for an office behind one address whose clients all return at once, and far
@@ -35,21 +36,25 @@ impl Host {
 #[derive(Clone, Debug)]
 pub(super) struct Hosts<K> {
     rates: BTreeMap<Host, TokenBucket>,
-    counts: BTreeMap<Host, usize>,
-    owners: BTreeMap<K, Host>,
+    half_open: Census<K, Host>,
 }
 
 impl<K> Default for Hosts<K> {
     fn default() -> Self {
-        Self { rates: BTreeMap::new(), counts: BTreeMap::new(), owners: BTreeMap::new() }
+        Self { rates: BTreeMap::new(), half_open: Census::default() }
     }
 }
 
-impl<K: Ord> Hosts<K> {
+impl<K: Ord + Clone> Hosts<K> {
+    /// Half-open handshakes of all of them.
+    pub(super) fn half_open(&self) -> usize {
+        self.half_open.len()
+    }
+
     /// Whether the host at `address` may have another handshake now; if so, it is charged.
     pub(super) fn take(&mut self, now: Instant, address: IpAddr) -> bool {
         let host = Host::of(address);
-        if self.counts.get(&host).is_some_and(|&count| count >= HALF_OPEN_PER_HOST) {
+        if self.half_open.count(host) >= HALF_OPEN_PER_HOST {
             return false;
         }
         if self.rates.len() >= HOSTS_MAX && !self.rates.contains_key(&host) {
@@ -63,21 +68,12 @@ impl<K: Ord> Hosts<K> {
 
     /// A handshake of the host at `address` is half-open.
     pub(super) fn insert(&mut self, key: K, address: IpAddr) {
-        let host = Host::of(address);
-        self.remove(&key);
-        self.owners.insert(key, host);
-        *self.counts.entry(host).or_default() += 1;
+        self.half_open.insert(key, Host::of(address));
     }
 
     /// It is so no more, if it was.
     pub(super) fn remove(&mut self, key: &K) {
-        let Some(host) = self.owners.remove(key) else { return };
-        if let Some(count) = self.counts.get_mut(&host) {
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&host);
-            }
-        }
+        self.half_open.remove(key);
     }
 }
 
@@ -120,7 +116,7 @@ mod tests {
         hosts.remove(&3);
         assert!(hosts.take(NOW, address("192.0.2.1")));
         (0..HALF_OPEN_PER_HOST).for_each(|key| hosts.remove(&key));
-        assert!(hosts.counts.is_empty() && hosts.owners.is_empty());
+        assert_eq!(hosts.half_open(), 0);
     }
 
     #[test]

@@ -2,37 +2,40 @@
 
 use std::collections::BTreeMap;
 
-use super::ConnectionHandle;
-
-/// Connections counted by whom they belong to.
-#[derive(Debug)]
-pub(super) struct Census<T> {
+/// Connections, by the name `K` that their endpoint has for each, counted by whom they belong to.
+#[derive(Clone, Debug)]
+pub(crate) struct Census<K, T> {
     counts: BTreeMap<T, usize>,
-    owners: BTreeMap<ConnectionHandle, T>,
+    owners: BTreeMap<K, T>,
 }
 
-impl<T> Default for Census<T> {
+impl<K, T> Default for Census<K, T> {
     fn default() -> Self {
         Self { counts: BTreeMap::new(), owners: BTreeMap::new() }
     }
 }
 
-impl<T: Ord + Copy> Census<T> {
+impl<K: Ord + Clone, T: Ord + Copy> Census<K, T> {
+    /// How many there are in all.
+    pub(crate) fn len(&self) -> usize {
+        self.owners.len()
+    }
+
     /// How many connections `owner` has.
-    pub(super) fn count(&self, owner: T) -> usize {
+    pub(crate) fn count(&self, owner: T) -> usize {
         self.counts.get(&owner).copied().unwrap_or(0)
     }
 
     /// A connection of `owner`.
-    pub(super) fn insert(&mut self, handle: ConnectionHandle, owner: T) {
-        self.remove(handle);
+    pub(crate) fn insert(&mut self, handle: K, owner: T) {
+        self.remove(&handle);
         self.owners.insert(handle, owner);
         *self.counts.entry(owner).or_default() += 1;
     }
 
     /// The connection is over, if it was there. Returns whose it was.
-    pub(super) fn remove(&mut self, handle: ConnectionHandle) -> Option<T> {
-        let owner = self.owners.remove(&handle)?;
+    pub(crate) fn remove(&mut self, handle: &K) -> Option<T> {
+        let owner = self.owners.remove(handle)?;
         if let Some(count) = self.counts.get_mut(&owner) {
             *count -= 1;
             if *count == 0 {
@@ -46,6 +49,7 @@ impl<T: Ord + Copy> Census<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ConnectionHandle;
 
     #[test]
     fn each_owner_is_counted_apart_and_forgotten_with_its_last_connection() {
@@ -55,9 +59,9 @@ mod tests {
         }
         census.insert(ConnectionHandle(2), 'b');
         assert_eq!((census.count('a'), census.count('b'), census.count('c')), (2, 1, 0));
-        assert_eq!(census.remove(ConnectionHandle(2)), Some('b'));
-        assert_eq!(census.remove(ConnectionHandle(2)), None);
-        assert!((0..2).all(|index| census.remove(ConnectionHandle(index)) == Some('a')));
+        assert_eq!(census.remove(&ConnectionHandle(2)), Some('b'));
+        assert_eq!(census.remove(&ConnectionHandle(2)), None);
+        assert!((0..2).all(|index| census.remove(&ConnectionHandle(index)) == Some('a')));
         assert!(census.counts.is_empty() && census.owners.is_empty());
     }
 }
