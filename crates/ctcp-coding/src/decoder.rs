@@ -140,8 +140,7 @@ impl Decoder {
         self.window.extend_to(index + 1);
         let mut slot = self.pool.take();
         slot.write(contents);
-        let old_state = self.window.set_known(index, slot);
-        if let State::Seen(row) = old_state {
+        if let Some(row) = self.window.set_known(index, slot) {
             self.rows.release_pivot(row, &mut self.window);
         } else {
             self.rows.clear_column(index);

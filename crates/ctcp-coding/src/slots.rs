@@ -3,6 +3,7 @@
 //! Invariant: every byte of a slot beyond its `used` length is zero. So a kernel may read any slot
 //! up to the stride, and symbols of different lengths combine as if they were zero padded.
 
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -10,8 +11,14 @@ use alloc::vec::Vec;
 const LINE: usize = 64;
 
 /// One symbol's buffer. The default value holds none.
+///
+/// It is a single word: slots move at every arrival, and a value of several words, written one by one and read together,
+/// makes the processor wait until all stores before it are done, those of the symbol's contents among them.
 #[derive(Debug, Default)]
-pub(crate) struct Slot {
+pub(crate) struct Slot(Option<Box<Buffer>>);
+
+#[derive(Debug)]
+struct Buffer {
     storage: Vec<u8>,
     /// Where the aligned part begins in `storage`.
     start: usize,
@@ -23,22 +30,22 @@ impl Slot {
         let storage = vec![0; stride + LINE - 1];
         // The answer is usize::MAX where alignment cannot be known (Miri); unaligned slots work as well.
         let start = Some(storage.as_ptr().align_offset(LINE)).filter(|&start| start < LINE).unwrap_or(0);
-        Self { storage, start, used: 0 }
+        Self(Some(Box::new(Buffer { storage, start, used: 0 })))
     }
 
     /// All `stride` bytes, zero beyond [`Slot::used`].
     pub(crate) fn padded(&self) -> &[u8] {
-        self.storage.get(self.start..self.start + self.stride()).unwrap_or(&[])
+        self.0.as_ref().map_or(&[], |buffer| &buffer.storage[buffer.start..][..buffer.stride()])
     }
 
     /// Bytes that may differ from zero.
     pub(crate) fn used(&self) -> usize {
-        self.used
+        self.0.as_ref().map_or(0, |buffer| buffer.used)
     }
 
     /// Whether it holds no buffer, as the default value.
     pub(crate) fn is_empty(&self) -> bool {
-        self.storage.is_empty()
+        self.0.is_none()
     }
 
     /// Replaces the contents.
@@ -48,16 +55,19 @@ impl Slot {
 
     /// The first `length` bytes for the caller to overwrite all of; the others become zero.
     pub(crate) fn buffer(&mut self, length: usize) -> &mut [u8] {
-        let start = self.start;
-        if length < self.used {
-            self.storage[start + length..start + self.used].fill(0);
+        let Some(buffer) = &mut self.0 else { return &mut [] };
+        let bytes = &mut buffer.storage[buffer.start..];
+        if length < buffer.used {
+            bytes[length..buffer.used].fill(0);
         }
-        self.used = length;
-        &mut self.storage[start..start + length]
+        buffer.used = length;
+        &mut bytes[..length]
     }
+}
 
+impl Buffer {
     fn stride(&self) -> usize {
-        self.storage.len().saturating_sub(LINE - 1)
+        self.storage.len() - (LINE - 1)
     }
 }
 
@@ -78,7 +88,7 @@ impl SlotPool {
     }
 
     pub(crate) fn give_back(&mut self, slot: Slot) {
-        if slot.stride() == self.stride {
+        if !slot.is_empty() {
             self.free.push(slot);
         }
     }

@@ -92,17 +92,18 @@ impl Window {
         }
     }
 
-    /// Stores the contents of a symbol inside `[base, end)` and returns its state before.
-    pub(super) fn set_known(&mut self, index: u64, slot: Slot) -> State {
-        let known = State::Known { slot, is_delivered: false };
-        let old = core::mem::replace(&mut self.symbols[(index - self.base) as usize], known);
-        debug_assert!(!matches!(old, State::Known { .. }), "a symbol becomes known once");
+    /// Stores the contents of a symbol inside `[base, end)` and returns the row that it led, if it led one.
+    pub(super) fn set_known(&mut self, index: u64, slot: Slot) -> Option<u32> {
+        let state = &mut self.symbols[(index - self.base) as usize];
+        debug_assert!(!matches!(state, State::Known { .. }), "a symbol becomes known once");
+        let row = if let State::Seen(row) = state { Some(*row) } else { None };
+        *state = State::Known { slot, is_delivered: false };
         self.decoded.push_back(index);
         if index == self.oldest_undecoded {
             self.oldest_undecoded = self.skip(index, |state| matches!(state, State::Known { .. }));
         }
         self.skip_seen(index);
-        old
+        row
     }
 
     /// Notes that a symbol inside `[base, end)` leads the row `row`.
