@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 /// What the decoder should answer.
 pub(crate) struct Model {
     pub(crate) window: usize,
+    equations_max: usize,
     /// The reduced row echelon form of everything accepted, sorted by pivot, columns from 0 on.
     rows: Vec<Vec<u8>>,
     known_end: u64,
@@ -15,9 +16,10 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn new(window: usize) -> Self {
+    pub(crate) fn new(window: usize, equations_max: usize) -> Self {
         Self {
             window,
+            equations_max,
             rows: Vec::new(),
             known_end: 0,
             delivered: BTreeSet::new(),
@@ -54,10 +56,18 @@ impl Model {
             return Ok(Arrival::TooOld);
         }
         self.known_end = self.known_end.max(range.end());
-        let rank = self.rows.len();
-        self.add(range.first(), coefficients);
         self.move_floor();
-        Ok(if self.rows.len() > rank { Arrival::Innovative } else { Arrival::Redundant })
+        let before = self.rows.clone();
+        let has_room = self.equations() < self.equations_max;
+        self.add(range.first(), coefficients);
+        if self.rows.len() == before.len() {
+            return Ok(Arrival::Redundant);
+        }
+        if !has_room {
+            self.rows = before;
+            return Ok(Arrival::NoRoom);
+        }
+        Ok(Arrival::Innovative)
     }
 
     fn add(&mut self, first: u64, coefficients: &[u8]) {
