@@ -10,14 +10,10 @@
 //!
 //! The last line is one fused sweep over as many sources as the block has symbols, each payload in the place of a missing symbol.
 
-use crate::gf256::{Engine, Matrix};
+use crate::gf256::Matrix;
+use crate::sweep::{BATCH, OUTPUTS, combine_batch};
 use alloc::vec::Vec;
 use core::fmt;
-
-/// Sources of one kernel call: outputs pass through memory once a batch.
-const BATCH: usize = 64;
-/// Outputs of one kernel call: the widest sweep.
-const OUTPUTS: usize = 4;
 
 /// A linear combination of all symbols of a block.
 #[derive(Clone, Copy, Debug)]
@@ -79,17 +75,16 @@ impl BlockDecoder {
         let mut batch: [&[u8]; BATCH] = [&[]; BATCH];
         let mut filled = 0;
         let mut start = 0;
-        let engine = Engine::current();
         for source in sources {
             batch[filled] = source;
             filled += 1;
             if filled == BATCH {
-                combine(engine, &self.rows, start, &batch, outs);
+                combine(&self.rows, start, &batch, outs);
                 start += filled;
                 filled = 0;
             }
         }
-        combine(engine, &self.rows, start, &batch[..filled], outs);
+        combine(&self.rows, start, &batch[..filled], outs);
         Ok(())
     }
 
@@ -123,31 +118,24 @@ impl BlockDecoder {
 
     /// `rows = inverse * coefficients`.
     fn multiply_by_inverse(&mut self, combinations: &[Combination<'_>]) {
-        let engine = Engine::current();
         let mut outs: Vec<&mut [u8]> = self.rows.rows_mut().collect();
         let mut batch: [&[u8]; BATCH] = [&[]; BATCH];
         for (number, combinations) in combinations.chunks(BATCH).enumerate() {
             for (source, combination) in batch.iter_mut().zip(combinations) {
                 *source = combination.coefficients;
             }
-            combine(engine, &self.inverse, number * BATCH, &batch[..combinations.len()], &mut outs);
+            combine(&self.inverse, number * BATCH, &batch[..combinations.len()], &mut outs);
         }
     }
 }
 
 /// `outs (^)= rows * sources`, where the sources are those of the columns from `start` on; the first ones replace.
-fn combine(engine: Engine, rows: &Matrix, start: usize, sources: &[&[u8]], outs: &mut [&mut [u8]]) {
+fn combine(rows: &Matrix, start: usize, sources: &[&[u8]], outs: &mut [&mut [u8]]) {
     for (group, outs) in outs.chunks_mut(OUTPUTS).enumerate() {
-        let mut coefficients: [&[u8]; OUTPUTS] = [&[]; OUTPUTS];
-        for (r, row) in coefficients[..outs.len()].iter_mut().enumerate() {
-            *row = &rows.row(group * OUTPUTS + r)[start..start + sources.len()];
-        }
-        let coefficients = &coefficients[..outs.len()];
-        if start == 0 {
-            engine.combine_rows(outs, coefficients, sources);
-        } else {
-            engine.combine_rows_add(outs, coefficients, sources);
-        }
+        let first = group * OUTPUTS;
+        let rows: [&[u8]; OUTPUTS] =
+            core::array::from_fn(|r| if r < outs.len() { rows.row(first + r) } else { &[] });
+        combine_batch(outs, &rows[..outs.len()], start, sources);
     }
 }
 

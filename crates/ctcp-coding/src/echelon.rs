@@ -20,7 +20,7 @@
 
 use crate::gf256::{self, element};
 use crate::slots::{Slot, SlotPool, round_up_to_line, trimmed_length};
-use crate::sweep::{OUTPUTS, Sweep};
+use crate::sweep::sum_into;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -237,16 +237,4 @@ impl Echelon {
         self.rows.shrink_to_fit();
         self.reductions = Vec::new();
     }
-}
-
-/// `out = sum of factor * slot`.
-fn sum_into<'a>(out: &mut [u8], terms: impl Iterator<Item = (&'a Slot, u8)>) {
-    let mut outs = [out];
-    let mut sweep = Sweep::new(&mut outs);
-    for (slot, factor) in terms {
-        let mut column = [0; OUTPUTS];
-        column[0] = factor;
-        sweep.add(slot, column);
-    }
-    sweep.finish();
 }

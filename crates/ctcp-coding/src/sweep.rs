@@ -1,4 +1,4 @@
-//! Linear combinations of slots, any number of them, without allocating.
+//! Linear combinations of any number of sources, without allocating.
 //!
 //! The kernels take slices of slices. Building those on the heap for each packet would cost an
 //! allocation; here they are built on the stack, [`BATCH`] sources at a time.
@@ -6,68 +6,56 @@
 use crate::gf256::Engine;
 use crate::slots::Slot;
 
-/// Sources of one kernel call. The outputs pass through memory once a batch, so 32 keeps that
-/// traffic at a few percent, while the stack arrays stay small.
-const BATCH: usize = 32;
+/// Sources of one kernel call: the outputs pass through memory once a batch, which so stays at a few percent of all traffic.
+pub(crate) const BATCH: usize = 64;
 
 /// Most outputs computed together: the kernels' widest sweep.
 pub(crate) const OUTPUTS: usize = 4;
 
-/// Collects sources with one coefficient an output and adds them up batch by batch.
-pub(crate) struct Sweep<'outs, 'sources, 'bytes> {
-    engine: Engine,
-    outs: &'outs mut [&'bytes mut [u8]],
-    rows: [[u8; BATCH]; OUTPUTS],
-    sources: [&'sources [u8]; BATCH],
-    count: usize,
-    is_first_batch: bool,
+/// `outs[r] = sum_j rows[r][j] * source j`, for at most [`OUTPUTS`] outputs of equal length, which no source is shorter than.
+pub(crate) fn combine<'s>(outs: &mut [&mut [u8]], rows: &[&[u8]], sources: impl Iterator<Item = &'s [u8]>) {
+    let mut batch: [&[u8]; BATCH] = [&[]; BATCH];
+    let (mut start, mut filled) = (0, 0);
+    for source in sources {
+        if filled == BATCH {
+            combine_batch(outs, rows, start, &batch);
+            (start, filled) = (start + BATCH, 0);
+        }
+        batch[filled] = source;
+        filled += 1;
+    }
+    combine_batch(outs, rows, start, &batch[..filled]);
 }
 
-impl<'outs, 'sources, 'bytes> Sweep<'outs, 'sources, 'bytes> {
-    /// A sweep into `outs` (1 to [`OUTPUTS`], of equal length), whose old contents do not count.
-    pub(crate) fn new(outs: &'outs mut [&'bytes mut [u8]]) -> Self {
-        debug_assert!(!outs.is_empty() && outs.len() <= OUTPUTS, "a sweep has 1 to OUTPUTS outputs");
-        Self {
-            engine: Engine::current(),
-            outs,
-            rows: [[0; BATCH]; OUTPUTS],
-            sources: [&[]; BATCH],
-            count: 0,
-            is_first_batch: true,
-        }
+/// `outs[r] (^)= sum_j rows[r][start + j] * sources[j]`: the batch that starts at 0 replaces, later ones add.
+pub(crate) fn combine_batch(outs: &mut [&mut [u8]], rows: &[&[u8]], start: usize, sources: &[&[u8]]) {
+    let mut parts: [&[u8]; OUTPUTS] = [&[]; OUTPUTS];
+    for (part, row) in parts.iter_mut().zip(rows) {
+        *part = &row[start..start + sources.len()];
     }
+    let parts = &parts[..rows.len()];
+    let engine = Engine::current();
+    if start == 0 {
+        engine.combine_rows(outs, parts, sources);
+    } else {
+        engine.combine_rows_add(outs, parts, sources);
+    }
+}
 
-    /// Adds `source`, `coefficients[r]` times into output `r`.
-    pub(crate) fn add(&mut self, source: &'sources Slot, coefficients: [u8; OUTPUTS]) {
-        if coefficients == [0; OUTPUTS] {
-            return;
+/// `out = sum of factor * slot`.
+pub(crate) fn sum_into<'a>(out: &mut [u8], terms: impl Iterator<Item = (&'a Slot, u8)>) {
+    let engine = Engine::current();
+    let (mut factors, mut sources) = ([0; BATCH], [&[][..]; BATCH]);
+    let (mut filled, mut is_first) = (0, true);
+    for (slot, factor) in terms {
+        if filled == BATCH {
+            let combine = if is_first { Engine::combine } else { Engine::combine_add };
+            combine(engine, out, &factors, &sources);
+            (filled, is_first) = (0, false);
         }
-        if self.count == BATCH {
-            self.flush();
-        }
-        for (row, coefficient) in self.rows.iter_mut().zip(coefficients) {
-            row[self.count] = coefficient;
-        }
-        self.sources[self.count] = source.padded();
-        self.count += 1;
+        (sources[filled], factors[filled]) = (slot.padded(), factor);
+        filled += 1;
     }
-
-    /// Completes the outputs.
-    pub(crate) fn finish(mut self) {
-        self.flush();
-    }
-
-    fn flush(&mut self) {
-        let count = self.count;
-        let rows = self.rows.each_ref().map(|row| &row[..count]);
-        let rows = &rows[..self.outs.len()];
-        let sources = &self.sources[..count];
-        if self.is_first_batch {
-            self.engine.combine_rows(self.outs, rows, sources);
-        } else {
-            self.engine.combine_rows_add(self.outs, rows, sources);
-        }
-        self.is_first_batch = false;
-        self.count = 0;
-    }
+    let combine = if is_first { Engine::combine } else { Engine::combine_add };
+    combine(engine, out, &factors[..filled], &sources[..filled]);
 }

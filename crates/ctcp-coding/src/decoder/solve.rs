@@ -15,12 +15,9 @@ use super::rows::Rows;
 use super::window::{State, Window};
 use crate::gf256::Engine;
 use crate::slots::{Slot, SlotPool, round_up_to_line};
-use crate::sweep::OUTPUTS;
+use crate::sweep::{BATCH, OUTPUTS, combine_batch};
 use alloc::vec::Vec;
 use core::ops::Range;
-
-/// Sources of one kernel call: outputs pass through memory once a batch.
-const BATCH: usize = 64;
 
 /// Scratch memory of the solution.
 #[derive(Debug, Default)]
@@ -192,14 +189,12 @@ impl Solver {
         let used = self.terms.iter().map(|&index| contents(index).used()).max();
         let length = round_up_to_line(used.unwrap_or(0));
         self.slots.extend(self.solved.iter().map(|_| pool.take()));
-        let engine = Engine::current();
         let width = self.terms.len();
         for (number, terms) in self.terms.chunks(BATCH).enumerate() {
             let mut sources: [&[u8]; BATCH] = [&[]; BATCH];
             for (source, &index) in sources.iter_mut().zip(terms) {
                 *source = contents(index).padded();
             }
-            let sources = &sources[..terms.len()];
             let weights = self.weights.chunks(OUTPUTS * width);
             for (slots, weights) in self.slots.chunks_mut(OUTPUTS).zip(weights) {
                 let count = slots.len();
@@ -207,14 +202,9 @@ impl Solver {
                 let mut outs: [&mut [u8]; OUTPUTS] =
                     core::array::from_fn(|_| slots.next().unwrap_or_default());
                 let mut weights = weights.chunks_exact(width);
-                let weights: [&[u8]; OUTPUTS] = core::array::from_fn(|_| {
-                    weights.next().map_or(&[][..], |row| &row[number * BATCH..][..terms.len()])
-                });
-                if number == 0 {
-                    engine.combine_rows(&mut outs[..count], &weights[..count], sources);
-                } else {
-                    engine.combine_rows_add(&mut outs[..count], &weights[..count], sources);
-                }
+                let weights: [&[u8]; OUTPUTS] = core::array::from_fn(|_| weights.next().unwrap_or_default());
+                let sources = &sources[..terms.len()];
+                combine_batch(&mut outs[..count], &weights[..count], number * BATCH, sources);
             }
         }
     }
