@@ -3,12 +3,21 @@
 use ctcp_coding::{Arrival, DecodeError, MissingInterval, SymbolRange, gf256::element};
 use std::collections::BTreeSet;
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Unknown,
+    Seen,
+    Decoded,
+}
+
 /// What the decoder should answer.
 pub(crate) struct Model {
     pub(crate) window: usize,
     equations_max: usize,
     /// The reduced row echelon form of everything accepted, sorted by pivot, columns from 0 on.
     rows: Vec<Vec<u8>>,
+    /// What the rows say of each symbol from 0 on.
+    states: Vec<State>,
     known_end: u64,
     delivered: BTreeSet<u64>,
     announced_floor: u64,
@@ -21,6 +30,7 @@ impl Model {
             window,
             equations_max,
             rows: Vec::new(),
+            states: Vec::new(),
             known_end: 0,
             delivered: BTreeSet::new(),
             announced_floor: 0,
@@ -65,6 +75,7 @@ impl Model {
         }
         if !has_room {
             self.rows = before;
+            self.note_states();
             return Ok(Arrival::NoRoom);
         }
         Ok(Arrival::Innovative)
@@ -75,6 +86,20 @@ impl Model {
         row.extend_from_slice(coefficients);
         self.rows.push(row);
         reduce(&mut self.rows);
+        self.note_states();
+    }
+
+    fn note_states(&mut self) {
+        self.states.clear();
+        self.states.resize(self.rows.first().map_or(0, Vec::len), State::Unknown);
+        for row in &self.rows {
+            let state = if weight(row) == 1 { State::Decoded } else { State::Seen };
+            self.states[pivot(row) as usize] = state;
+        }
+    }
+
+    fn state(&self, index: u64) -> State {
+        self.states.get(index as usize).copied().unwrap_or(State::Unknown)
     }
 
     pub(crate) fn deliver(&mut self, index: u64) {
@@ -110,15 +135,15 @@ impl Model {
     }
 
     pub(crate) fn equations(&self) -> usize {
-        self.rows.iter().filter(|row| weight(row) > 1).count()
+        self.states.iter().filter(|&&state| state == State::Seen).count()
     }
 
     pub(crate) fn is_decoded(&self, index: u64) -> bool {
-        self.rows.iter().any(|row| weight(row) == 1 && pivot(row) == index)
+        self.state(index) == State::Decoded
     }
 
     pub(crate) fn is_seen(&self, index: u64) -> bool {
-        self.rows.iter().any(|row| pivot(row) == index)
+        self.state(index) != State::Unknown
     }
 
     pub(crate) fn oldest_undecoded(&self) -> u64 {
@@ -201,14 +226,15 @@ fn reduce(rows: &mut Vec<Vec<u8>>) {
         let Some(found) = (rank..rows.len()).find(|&row| rows[row][column] != 0) else { continue };
         rows.swap(rank, found);
         let inverse = element::inverse(rows[rank][column]).expect("not zero");
-        rows[rank].iter_mut().for_each(|coefficient| *coefficient = element::mul(inverse, *coefficient));
-        let lead = rows[rank].clone();
-        for (_, row) in rows.iter_mut().enumerate().filter(|&(position, _)| position != rank) {
-            let factor = row[column];
-            if factor != 0 {
-                row.iter_mut().zip(&lead).for_each(|(c, &l)| *c ^= element::mul(factor, l));
-            }
+        let mut lead = std::mem::take(&mut rows[rank]);
+        if inverse != 1 {
+            lead.iter_mut().for_each(|coefficient| *coefficient = element::mul(inverse, *coefficient));
         }
+        for row in rows.iter_mut().filter(|row| row.get(column).is_some_and(|&factor| factor != 0)) {
+            let factor = row[column];
+            row.iter_mut().zip(&lead).for_each(|(c, &l)| *c ^= element::mul(factor, l));
+        }
+        rows[rank] = lead;
         rank += 1;
     }
     rows.truncate(rank);
