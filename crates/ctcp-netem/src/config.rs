@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
 
-use crate::{LossModel, QueueLimit};
+use crate::{Charge, LossModel, QueueLimit};
 
 /// Bytes that an IPv4 header (20) and a UDP header (8) add to a datagram's payload.
 pub const IPV4_UDP_OVERHEAD: u64 = 28;
@@ -12,6 +12,17 @@ pub const IPV4_UDP_OVERHEAD: u64 = 28;
 /// The smallest queue, in packets, that [`PathConfig::new`] gives to the way back: acknowledgements
 /// are small, and one bandwidth-delay product of full packets would be only a handful of them.
 const MIN_BACKWARD_QUEUE: u64 = 100;
+
+/// Where on a link packets are lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LossPlace {
+    /// Before the queue: a lost packet uses no capacity (CTCP paper, Fig. 3).
+    #[default]
+    BeforeQueue,
+    /// Behind the queue and the rate: a lost packet has taken its place in the queue and its time on the link, as on a radio
+    /// (TCP/NC, Figs. 6 to 8). Each packet the queue took has one draw, for the instant at which its last bit leaves.
+    BehindQueue,
+}
 
 /// One direction of a path. The default is a perfect link: no loss, no limit, no delay.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +34,10 @@ pub struct LinkConfig {
     /// The most that is added to `delay`, drawn uniformly for each packet. Jitter alone never
     /// changes the order: a packet that would overtake is delivered together with the one before it.
     pub jitter: Duration,
-    /// Which packets are lost before the queue.
+    /// Which packets are lost.
     pub loss: LossModel,
+    /// Where they are lost. A blackout is always before the queue.
+    pub loss_place: LossPlace,
     /// How much waits for transmission, the packet being transmitted included.
     pub queue: QueueLimit,
     /// The probability that a packet is held back by `reorder_extra`, so that later ones overtake it.
@@ -37,6 +50,8 @@ pub struct LinkConfig {
     pub corrupt: Probability,
     /// Bytes charged to the rate and the queue for each packet besides its payload.
     pub overhead: u64,
+    /// Whether packets are charged their own sizes or a paper's.
+    pub charge: Charge,
 }
 
 impl Default for LinkConfig {
@@ -46,12 +61,14 @@ impl Default for LinkConfig {
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
             loss: LossModel::None,
+            loss_place: LossPlace::BeforeQueue,
             queue: QueueLimit::Unlimited,
             reorder: Probability::ZERO,
             reorder_extra: Duration::ZERO,
             duplicate: Probability::ZERO,
             corrupt: Probability::ZERO,
             overhead: IPV4_UDP_OVERHEAD,
+            charge: Charge::True,
         }
     }
 }
@@ -79,6 +96,12 @@ impl LinkConfig {
     #[must_use]
     pub fn with_loss(self, loss: LossModel) -> Self {
         Self { loss, ..self }
+    }
+
+    /// The same link losing its packets at `place`.
+    #[must_use]
+    pub fn with_loss_place(self, loss_place: LossPlace) -> Self {
+        Self { loss_place, ..self }
     }
 
     /// The same link with the queue `queue`.
@@ -110,6 +133,12 @@ impl LinkConfig {
     pub fn with_overhead(self, overhead: u64) -> Self {
         Self { overhead, ..self }
     }
+
+    /// The same link charging packets by `charge`.
+    #[must_use]
+    pub fn with_charge(self, charge: Charge) -> Self {
+        Self { charge, ..self }
+    }
 }
 
 /// Both directions of a path: `forward` carries the data, `backward` the acknowledgements.
@@ -122,6 +151,12 @@ pub struct PathConfig {
 }
 
 impl PathConfig {
+    /// The same link in both directions.
+    #[must_use]
+    pub fn symmetric(way: LinkConfig) -> Self {
+        Self { forward: way.clone(), backward: way }
+    }
+
     /// A path as the papers describe one: `rate` each way, half of `rtt` each way, a queue of one
     /// bandwidth-delay product, and `loss` in both directions.
     #[must_use]

@@ -6,14 +6,15 @@
 //! the very model that the tests drive.
 //!
 //! ```text
-//!            lost        flipped, copied    full: dropped
-//!              ^                ^                ^
-//!              |                |                |
-//! packet -> [loss] -> [corrupt, duplicate] -> [queue] -> [rate] -> [delay, jitter, reorder] -> packet
+//!            lost        flipped, copied    full: dropped          or lost here
+//!              ^                ^                ^                       ^
+//!              |                |                |                       |
+//! packet -> [loss] -> [corrupt, duplicate] -> [queue] -> [rate] -> [loss behind] -> [delay, jitter, reorder] -> packet
 //! ```
 //!
-//! Loss comes before the rate, as in the experiments of the CTCP paper (Fig. 3): a lost packet uses
-//! no capacity of the link, so an ideal sender reaches the full rate at any loss.
+//! Loss comes before the rate unless a link says otherwise ([`LossPlace`]), as in the experiments of the CTCP paper
+//! (Fig. 3): a lost packet uses no capacity of the link, so an ideal sender reaches the full rate at any loss. The
+//! figures of TCP/NC need it behind: there a lost packet has used its share of the link.
 //!
 //! ```
 //! use core::time::Duration;
@@ -32,6 +33,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod charge;
 mod config;
 mod delay;
 mod link;
@@ -42,7 +44,8 @@ mod rate;
 mod schedule;
 mod stats;
 
-pub use config::{IPV4_UDP_OVERHEAD, LinkConfig, PathConfig};
+pub use charge::Charge;
+pub use config::{IPV4_UDP_OVERHEAD, LinkConfig, LossPlace, PathConfig};
 pub use delay::{MAX_HELD_BYTES, MAX_HELD_PACKETS};
 pub use link::Link;
 pub use loss::{GilbertElliott, LossModel};

@@ -8,7 +8,7 @@ use crate::delay::{DelayLine, Flying};
 use crate::loss::LossProcess;
 use crate::queue::{DropTailQueue, Waiting};
 use crate::rate::Transmitter;
-use crate::{Change, LinkConfig, LinkStats, LossModel};
+use crate::{Change, LinkConfig, LinkStats, LossModel, LossPlace};
 
 /// A link that packets of type `P` cross.
 ///
@@ -64,7 +64,7 @@ impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
     pub fn handle_packet(&mut self, now: Instant, packet: P) {
         self.advance(now);
         self.stats.offered += 1;
-        let lost = self.loss.is_lost(self.now, &mut self.draws.loss);
+        let lost = self.is_lost_at(LossPlace::BeforeQueue, self.now);
         if self.is_down || lost {
             self.stats.lost += 1;
             self.stats.lost_while_down += u64::from(self.is_down);
@@ -124,7 +124,8 @@ impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
                 self.transmitter.transmit(now, waiting.bytes)
             };
         }
-        self.delay_line.reschedule(now, self.queue.iter().map(|waiting| waiting.departure));
+        let still_there = self.queue.iter().filter(|waiting| !waiting.is_lost);
+        self.delay_line.reschedule(now, still_there.map(|waiting| waiting.departure));
     }
 
     /// Loses packets by `loss` from the next one on. The process starts from its beginning.
@@ -162,6 +163,12 @@ impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
         self.is_down
     }
 
+    /// Packets that wait for transmission or are being transmitted at `now`, which may be any instant since the last call.
+    #[must_use]
+    pub fn queued_packets(&self, now: Instant) -> u64 {
+        self.queue.packets_at(now)
+    }
+
     /// What happened so far.
     #[must_use]
     pub fn stats(&self) -> LinkStats {
@@ -182,7 +189,7 @@ impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
     fn enqueue(&mut self, mut packet: P) {
         self.corrupt(&mut packet);
         let payload = packet.as_ref().len();
-        let bytes = (payload as u64).saturating_add(self.config.overhead);
+        let bytes = self.config.charge.of(payload, self.config.overhead);
         if !self.queue.has_room(bytes) {
             self.stats.dropped += 1;
             return;
@@ -192,13 +199,23 @@ impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
             return;
         }
         let departure = self.transmitter.transmit(self.now, bytes);
+        let is_lost = self.is_lost_at(LossPlace::BehindQueue, departure);
         if departure > self.now {
-            self.queue.push(Waiting { departure, bytes });
+            self.queue.push(Waiting { departure, bytes, is_lost });
+        }
+        if is_lost {
+            self.stats.lost += 1;
+            return;
         }
         let propagation = self.config.delay.saturating_add(self.draws.jitter_up_to(self.config.jitter));
         let is_held_back = self.draws.reordering.chance(self.config.reorder);
         let held_back = if is_held_back { self.config.reorder_extra } else { Duration::ZERO };
         self.delay_line.push(Flying { departure, propagation, held_back, packet });
+    }
+
+    /// Asks the loss process, if this is where packets are lost.
+    fn is_lost_at(&mut self, place: LossPlace, now: Instant) -> bool {
+        self.config.loss_place == place && self.loss.is_lost(now, &mut self.draws.loss)
     }
 
     /// Changes one byte with the link's probability of corruption. An empty packet has none.

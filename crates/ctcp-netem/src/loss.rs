@@ -4,8 +4,10 @@ mod bernoulli;
 mod gilbert_elliott;
 mod on_off;
 mod pattern;
+mod steps;
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use ctcp_base::{Instant, Prng, Probability};
 
@@ -31,6 +33,16 @@ pub enum LossModel {
         /// The loss during the lossy part.
         loss: Probability,
     },
+    /// Independent loss whose probability changes with time: that of the n-th step from `since` on is the n-th of `losses`, and
+    /// after the last comes the first again. Before `since` it is the first.
+    Steps {
+        /// The beginning of the first step.
+        since: Instant,
+        /// How long each lasts.
+        step: Duration,
+        /// The probability of each.
+        losses: Arc<[Probability]>,
+    },
     /// A script for tests: the n-th packet is lost when the n-th entry is true, and none after the end.
     Pattern(Vec<bool>),
 }
@@ -48,6 +60,22 @@ impl LossModel {
     pub fn bursts(mean: Probability, burst: f64) -> Option<Self> {
         GilbertElliott::from_mean_and_burst(mean, burst).map(Self::GilbertElliott)
     }
+
+    /// Loss that comes and goes: `mean + swing sin(2 pi t / period)`, taken at each whole second since `since`. With
+    /// `swing` of 0.8 `mean` it is our reading of TCP/NC's Fig. 8, whose loss profile is not printed.
+    ///
+    /// `None` when the period is not a whole number of seconds or the loss would leave 0 to 1.
+    #[must_use]
+    pub fn sinusoid(since: Instant, mean: f64, swing: f64, period: Duration) -> Option<Self> {
+        if period.is_zero() || period.subsec_nanos() != 0 {
+            return None;
+        }
+        let seconds = period.as_secs();
+        let loss =
+            |second| Probability::new(mean + swing * steps::sine_of_turn(second as f64 / seconds as f64));
+        let losses = (0..seconds).map(loss).collect::<Option<_>>()?;
+        Some(Self::Steps { since, step: Duration::from_secs(1), losses })
+    }
 }
 
 /// A loss model with its state.
@@ -57,6 +85,7 @@ pub(crate) enum LossProcess {
     Bernoulli(Probability),
     GilbertElliott(gilbert_elliott::Chain),
     OnOff(on_off::OnOff),
+    Steps(steps::Steps),
     Pattern(pattern::Pattern),
 }
 
@@ -69,6 +98,9 @@ impl LossProcess {
                 Self::GilbertElliott(gilbert_elliott::Chain::new(*parameters))
             }
             LossModel::OnOff { period, on, loss } => Self::OnOff(on_off::OnOff::new(*period, *on, *loss)),
+            LossModel::Steps { since, step, losses } => {
+                Self::Steps(steps::Steps::new(*since, *step, losses.clone()))
+            }
             LossModel::Pattern(lost) => Self::Pattern(pattern::Pattern::new(lost.clone())),
         }
     }
@@ -80,6 +112,7 @@ impl LossProcess {
             Self::Bernoulli(probability) => bernoulli::is_lost(*probability, prng),
             Self::GilbertElliott(chain) => chain.is_lost(prng),
             Self::OnOff(on_off) => on_off.is_lost(now, prng),
+            Self::Steps(steps) => steps.is_lost(now, prng),
             Self::Pattern(pattern) => pattern.is_lost(),
         }
     }

@@ -49,6 +49,8 @@ pub(crate) struct Waiting {
     pub(crate) departure: Instant,
     /// Bytes charged for it, overhead included.
     pub(crate) bytes: u64,
+    /// It takes its time on the link and is not delivered.
+    pub(crate) is_lost: bool,
 }
 
 /// The packets not yet transmitted, first to leave in front.
@@ -77,6 +79,12 @@ impl DropTailQueue {
             self.bytes -= first.bytes;
             self.waiting.pop_front();
         }
+    }
+
+    /// How many have not left by `now`.
+    pub(crate) fn packets_at(&self, now: Instant) -> u64 {
+        let left = self.waiting.partition_point(|waiting| waiting.departure <= now);
+        (self.waiting.len() - left) as u64
     }
 
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
@@ -130,7 +138,7 @@ mod tests {
 
     #[test]
     fn room_is_counted_in_the_unit_of_the_limit() {
-        let packet = Waiting { departure: Instant::from_millis(1), bytes: 1_000 };
+        let packet = Waiting { departure: Instant::from_millis(1), bytes: 1_000, is_lost: false };
         let mut by_packets = DropTailQueue::new(QueueLimit::Packets(2));
         let mut by_bytes = DropTailQueue::new(QueueLimit::Bytes(1_999));
         for queue in [&mut by_packets, &mut by_bytes] {

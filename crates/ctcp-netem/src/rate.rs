@@ -49,8 +49,14 @@ impl Transmitter {
             self.busy_until = now;
             self.remainder = 0;
         }
-        let rate = u128::from(self.rate.as_bits_per_second());
         let work = work.saturating_add(self.remainder);
+        // Nearly always all of it fits into a word, whose division is several times as fast.
+        if let (Ok(work), rate @ 1..) = (u64::try_from(work), self.rate.as_bits_per_second()) {
+            self.busy_until += Duration::from_nanos(work / rate);
+            self.remainder = u128::from(work % rate);
+            return self.busy_until;
+        }
+        let rate = u128::from(self.rate.as_bits_per_second());
         // The rate zero stands for "unlimited": no work takes any time.
         if let Some(nanos) = work.checked_div(rate) {
             self.busy_until += Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));

@@ -6,7 +6,7 @@
 pub struct LinkStats {
     /// Packets handed to the link.
     pub offered: u64,
-    /// Packets lost before the queue, by the loss model or because the link was down.
+    /// Packets lost, by the loss model before or behind the queue, or because the link was down.
     pub lost: u64,
     /// Those of `lost` that were offered while the link was down.
     pub lost_while_down: u64,

@@ -4,7 +4,7 @@ use ctcp_base::{Instant, Prng, Probability, Rate};
 use proptest::prelude::*;
 
 use super::Link;
-use crate::{GilbertElliott, LinkConfig, LinkStats, LossModel, QueueLimit};
+use crate::{Charge, GilbertElliott, LinkConfig, LinkStats, LossModel, LossPlace, QueueLimit};
 
 type Packet = Vec<u8>;
 
@@ -107,6 +107,64 @@ fn loss_before_the_rate_costs_no_capacity() {
     let end = deliveries.last().expect("deliveries").0;
     let share = bytes as f64 / rate.bytes_in(end - Instant::ZERO) as f64;
     assert!(share > 0.999, "the link was busy for a share of {share}");
+}
+
+#[test]
+fn loss_behind_the_rate_costs_capacity() {
+    let rate = Rate::from_megabits_per_second(10);
+    let config = LinkConfig::default()
+        .with_rate(rate)
+        .with_queue(QueueLimit::Packets(20))
+        .with_loss(LossModel::Bernoulli(probability(0.3)))
+        .with_loss_place(LossPlace::BehindQueue);
+    // The same as above: twice what the link carries.
+    let deliveries = run(config, 3, 20_000, 1_222, Duration::from_micros(500));
+    let bytes: u64 = deliveries.iter().map(|(_, packet)| packet.len() as u64 + 28).sum();
+    let end = deliveries.last().expect("deliveries").0;
+    let share = bytes as f64 / rate.bytes_in(end - Instant::ZERO) as f64;
+    // 10,000 packets cross; four standard deviations are 0.018.
+    assert!((share - 0.7).abs() < 0.018, "the link delivered a share of {share}");
+}
+
+#[test]
+fn a_packet_lost_behind_the_queue_was_in_it_and_is_not_held() {
+    let config = LinkConfig::default()
+        .with_rate(Rate::from_megabits_per_second(8))
+        .with_delay(millis(10))
+        .with_overhead(0)
+        .with_queue(QueueLimit::Packets(3))
+        .with_loss(LossModel::Pattern(vec![false, true, false]))
+        .with_loss_place(LossPlace::BehindQueue);
+    let mut link = Link::new(config, Prng::new(1));
+    for sequence in 0..4 {
+        link.handle_packet(Instant::ZERO, packet(sequence, 1_000));
+    }
+    let stats = link.stats();
+    assert_eq!((stats.lost, stats.dropped, stats.held), (1, 1, 2));
+    assert!(is_balanced(stats));
+    assert_eq!([0, 1, 2, 3].map(|at| link.queued_packets(Instant::from_millis(at))), [3, 2, 1, 0]);
+    // Half the rate from 0.5 ms on: the lost packet takes its time all the same.
+    link.set_rate(Instant::from_micros(500), Rate::from_megabits_per_second(4));
+    let times: Vec<_> = drain(&mut link).into_iter().map(|(due, packet)| (due, number(&packet))).collect();
+    assert_eq!(times, [(Instant::from_micros(11_500), 0), (Instant::from_micros(15_500), 2)]);
+}
+
+#[test]
+fn charged_sizes_give_exactly_the_expected_rate() {
+    let rate = Rate::from_megabits_per_second(1);
+    for (charge, lengths, charged) in [
+        (Charge::PAPERS, [600, 1_472], [1_000, 1_000]),
+        (Charge::PAPERS, [8, 1_000], [40, 1_000]),
+        (Charge::every(1_000), [8, 77], [1_000, 1_000]),
+    ] {
+        let config = LinkConfig::default().with_rate(rate).with_charge(charge);
+        let mut link = Link::new(config, Prng::new(1));
+        for sequence in 0..1_000 {
+            link.handle_packet(Instant::ZERO, packet(sequence, lengths[sequence as usize % 2]));
+        }
+        let end = drain(&mut link).last().expect("deliveries").0;
+        assert_eq!(end - Instant::ZERO, rate.time_to_send(500 * (charged[0] + charged[1])), "{charge:?}");
+    }
 }
 
 #[test]
