@@ -15,6 +15,7 @@ mod outcome;
 mod plot;
 pub mod statistics;
 mod table;
+pub mod theory;
 mod thesis;
 
 pub use experiment::{EXPERIMENTS, Experiment, Settings};

@@ -1,0 +1,19 @@
+//! The papers' closed forms, as printed and, where the text errs, as they follow from its own derivation.
+//!
+//! | form | paper | file |
+//! |---|---|---|
+//! | throughput shares of AIMD flows | CTCP, Eq. 6 | [`shares`] |
+//! | packets sent ahead for nothing | CTCP, Eq. 7 | [`block_code`] |
+//! | window under random loss | CTCP, section 4.3 (Padhye) | [`padhye`] |
+//! | probability of seeing the next packet | TCP/NC, Lemma 1 | [`seen`] |
+//! | queues along a chain | TCP/NC, Theorem 2 | [`queues`] |
+//! | packets until a block is known | thesis, section 3.1.4 | [`completion`] |
+//!
+//! Plain numbers in, plain numbers out: probabilities lie in `[0, 1]`, and each function says what else it wants.
+
+pub mod block_code;
+pub mod completion;
+pub mod padhye;
+pub mod queues;
+pub mod seen;
+pub mod shares;

@@ -1,0 +1,91 @@
+//! CTCP, Eq. 6: how AIMD flows share a link.
+//!
+//! At each network back-off event the throughput of flow i is multiplied by `beta_i` and then grows by `alpha / T_i^2` packets
+//! per second, each second. Taking means of Eq. 4, with back-offs independent of throughputs,
+//! `E[s_i] = alpha_i~ E[T] / (1 - E[beta_i~])` with `alpha_i~ = alpha / T_i^2`, and `E[T]` is the same for all flows.
+
+/// A flow, as Eq. 6 sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flow {
+    /// `alpha`: packets by which the window grows in a round trip.
+    pub increase: f64,
+    /// `T_i`: the round-trip propagation delay, in seconds.
+    pub round_trip: f64,
+    /// `E[beta_i~]`: the mean back-off over all network back-off events, below 1. See [`mean_backoff`].
+    pub backoff: f64,
+}
+
+impl Flow {
+    /// `alpha_i~ / (1 - E[beta_i~])`: the throughput but for a factor that all flows have in common.
+    #[must_use]
+    pub fn weight(&self) -> f64 {
+        self.increase / (self.round_trip * self.round_trip) / (1.0 - self.backoff)
+    }
+}
+
+/// The parts of the sum of all throughputs that the flows get.
+#[must_use]
+pub fn shares(flows: &[Flow]) -> Vec<f64> {
+    let sum: f64 = flows.iter().map(Flow::weight).sum();
+    flows.iter().map(|flow| flow.weight() / sum).collect()
+}
+
+/// `gamma_i`: the probability that a flow of `window` packets a round trip loses none of them, so that it does not back off
+/// at a network back-off event.
+#[must_use]
+pub fn spared(loss: f64, window: f64) -> f64 {
+    (1.0 - loss).powf(window)
+}
+
+/// `E[beta_i~]` of a flow that is spared with probability `spared` and else backs off by `backoff`.
+#[must_use]
+pub fn mean_backoff(spared: f64, backoff: f64) -> f64 {
+    spared + (1.0 - spared) * backoff
+}
+
+/// Eq. 3 when the queue overflows: `T / (T + queue / rate)`, for a queue of `queue` packets before a link of `rate` packets a
+/// second.
+#[must_use]
+pub fn backoff_at_overflow(round_trip: f64, queue: f64, rate: f64) -> f64 {
+    round_trip / (round_trip + queue / rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TCP: Flow = Flow { increase: 1.0, round_trip: 0.025, backoff: 0.5 };
+
+    // Requirement: C12
+    #[test]
+    fn shares_are_equal_for_equal_flows_and_go_with_the_square_of_the_ratio_of_round_trips() {
+        assert_eq!(shares(&[TCP, TCP]), [0.5, 0.5]);
+        let far = Flow { round_trip: 0.05, ..TCP };
+        let found = shares(&[TCP, far]);
+        assert!((found[0] - 0.8).abs() < 1e-12 && (found[1] - 0.2).abs() < 1e-12, "{found:?}");
+    }
+
+    // Requirement: C12
+    #[test]
+    fn an_adaptive_back_off_is_as_strong_as_a_fixed_half_at_a_queue_of_one_bandwidth_delay_product() {
+        // 25 Mbit/s of 1500 bytes, 25 ms: 52 packets under way.
+        let rate = 25e6 / 12_000.0;
+        let full = backoff_at_overflow(0.025, rate * 0.025, rate);
+        assert!((full - 0.5).abs() < 1e-12);
+        // A quarter of the queue: 1/1.25 = 0.8, and the fixed flow gets 2 (1 - 0.8) = 0.4 of the adaptive one's.
+        let adaptive = Flow { backoff: backoff_at_overflow(0.025, rate * 0.025 / 4.0, rate), ..TCP };
+        let ratio = TCP.weight() / adaptive.weight();
+        assert!((ratio - 2.0 * (1.0 - 0.8)).abs() < 1e-12, "{ratio}");
+    }
+
+    // Requirement: C12
+    #[test]
+    fn more_loss_makes_a_smaller_share() {
+        // 10 packets a round trip: 0.99^10 = 0.904382, so E[beta] = 0.952191; 0.98^10 = 0.817073, so 0.908536.
+        let lossy = [0.01, 0.02].map(|loss| Flow { backoff: mean_backoff(spared(loss, 10.0), 0.5), ..TCP });
+        assert!((lossy[0].backoff - 0.952_191).abs() < 1e-6 && (lossy[1].backoff - 0.908_536).abs() < 1e-6);
+        // (1 - 0.908536) / (1 - 0.952191) = 1.91312 times the share.
+        let found = shares(&lossy);
+        assert!((found[0] / found[1] - 1.913_1).abs() < 1e-3, "{found:?}");
+    }
+}
