@@ -1,6 +1,10 @@
 //! What can be reproduced.
 
+use core::num::NonZeroUsize;
+
 use crate::outcome::Outcome;
+use crate::plan::Plan;
+use crate::shard::Shard;
 use crate::thesis;
 
 /// How much work to spend.
@@ -29,8 +33,8 @@ pub struct Experiment {
     pub paper: &'static str,
     /// What it shows, in a line.
     pub title: &'static str,
-    /// Computes it.
-    pub run: fn(&Settings) -> Outcome,
+    /// Its work.
+    pub plan: fn(&Settings) -> Plan,
 }
 
 impl Experiment {
@@ -38,6 +42,14 @@ impl Experiment {
     #[must_use]
     pub fn named(id: &str) -> Option<&'static Self> {
         EXPERIMENTS.iter().find(|experiment| experiment.id == id)
+    }
+
+    /// Computes all of it.
+    #[must_use]
+    pub fn run(&self, settings: &Settings, threads: NonZeroUsize) -> Outcome {
+        let plan = (self.plan)(settings);
+        let found = plan.measure(Shard::WHOLE, threads, &|| ());
+        plan.outcome(found).expect("what its own cells gave, all of it")
     }
 }
 

@@ -1,10 +1,15 @@
 //! The papers' figures and tables, computed again: one file an experiment, each of which reads like its description.
 //!
 //! ```text
-//!   Experiment::run(Settings) -> Outcome  -- json, csv -->  files
-//!        thesis/*.rs                \------- plot ------->  SVG
-//!                                    \------ table ------>  what the papers print beside what came out
+//!   Experiment::plan(Settings) -> Plan: cells  -- measure -->  values of a shard  -- Partial -->  file
+//!        ctcp/ tcp_nc/ thesis/                                        |                             |
+//!                                          Plan::outcome, all values  v                    merge    v
+//!                                                                  Outcome  <-----------------------+
+//!                                                  json, csv  <-----+-+-+----->  SVG
+//!                                                                     +------->  what the papers print beside it
 //! ```
+//!
+//! The closed forms that the papers give are in [`theory`].
 //!
 //! An experiment draws everything from seeds, so that it gives the same figures on every machine. It knows no clock and no
 //! files; who runs it does.
@@ -12,7 +17,10 @@
 
 mod experiment;
 mod outcome;
+mod partial;
+mod plan;
 mod plot;
+mod shard;
 pub mod statistics;
 mod table;
 pub mod theory;
@@ -20,4 +28,7 @@ mod thesis;
 
 pub use experiment::{EXPERIMENTS, Experiment, Settings};
 pub use outcome::{Check, Outcome, Point, Published, Want};
+pub use partial::{MergeError, Merged, Partial, merge};
+pub use plan::{OutcomeError, Plan};
 pub use plot::{Axis, Plot, Scale};
+pub use shard::{SHARDS_MAX, Shard};

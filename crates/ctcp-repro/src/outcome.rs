@@ -47,16 +47,19 @@ pub enum Want {
     AtLeast(f64),
 }
 
-/// A claim that was put to the test.
+/// Stands for what is wanted where a quick run does not look.
+pub(crate) const SKIPPED: &str = "skipped";
+
+/// A claim that was put to the test, or that a quick run skipped.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
     /// What is claimed.
     pub name: String,
-    /// What is asked for, in words.
+    /// What is asked for, in words; `skipped` in a quick run that is too small for it.
     pub want: String,
-    /// What came out.
+    /// What came out; not a number, in JSON null, where it was skipped.
     pub got: f64,
-    /// Whether it holds.
+    /// Whether it holds; true where it was skipped.
     pub pass: bool,
 }
 
@@ -115,6 +118,11 @@ impl Outcome {
         self.points.push(Point { series: series.to_owned(), x, y: found.mean, lo, hi });
     }
 
+    /// Adds a point that a formula gives.
+    pub fn exact(&mut self, series: &str, x: f64, y: f64) {
+        self.point(series, x, &Summary { mean: y, deviation: 0.0, margin: 0.0 });
+    }
+
     /// Adds a printed number.
     pub fn published(&mut self, series: &str, x: f64, y: f64) {
         self.published.push(Published { series: series.to_owned(), x, y });
@@ -123,11 +131,18 @@ impl Outcome {
     /// Puts a claim to the test.
     pub fn check(&mut self, name: impl Into<String>, want: Want, got: f64) {
         let (pass, want) = match want {
-            Want::Within { of, margin } => ((got - of).abs() <= margin, format!("{of} within {margin}")),
-            Want::AtMost(most) => (got <= most, format!("at most {most}")),
-            Want::AtLeast(least) => (got >= least, format!("at least {least}")),
+            Want::Within { of, margin } => {
+                ((got - of).abs() <= margin, format!("{} within {}", short(of), short(margin)))
+            }
+            Want::AtMost(most) => (got <= most, format!("at most {}", short(most))),
+            Want::AtLeast(least) => (got >= least, format!("at least {}", short(least))),
         };
         self.checks.push(Check { name: name.into(), want, got, pass });
+    }
+
+    /// Names a claim that a quick run leaves out.
+    pub fn skip(&mut self, name: impl Into<String>) {
+        self.checks.push(Check { name: name.into(), want: SKIPPED.to_owned(), got: f64::NAN, pass: true });
     }
 
     /// The text of `ID.json`. `wall_s`: how long it took.
@@ -162,6 +177,11 @@ impl Outcome {
     }
 }
 
+/// Five digits are enough to say what is wanted.
+fn short(value: f64) -> String {
+    format!("{value:.4e}").parse::<f64>().unwrap_or(value).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,6 +208,19 @@ mod tests {
             outcome().csv(),
             "source,series,x,y,lo,hi\nours,\"a\",1,2,1.75,2.25\npaper,\"a\",1,2.1,,\n"
         );
+    }
+
+    #[test]
+    fn what_is_wanted_is_said_in_five_digits_and_what_is_skipped_is_said_to_be() {
+        assert_eq!(
+            [0.03, 128.0, 0.0, 0.001_821_507, 2.1].map(short),
+            ["0.03", "128", "0", "0.0018215", "2.1"]
+        );
+        let mut outcome = outcome();
+        outcome.skip("large");
+        let json: serde_json::Value = serde_json::from_str(&outcome.json("i", "p", true, 1.5)).unwrap();
+        let check = &json["checks"][3];
+        assert!(check["want"] == "skipped" && check["got"].is_null() && check["pass"] == true, "{check}");
     }
 
     #[test]

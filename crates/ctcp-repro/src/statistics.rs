@@ -1,5 +1,9 @@
 //! Means and how sure they are.
 
+use core::iter::Sum;
+
+use serde::{Deserialize, Serialize};
+
 /// Mean and spread of some runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
@@ -17,6 +21,70 @@ const STUDENT: [f64; 30] = [
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 const NORMAL: f64 = 1.96;
+
+/// Half the width of a 99 % interval, in standard deviations of a mean of very many.
+pub const NORMAL_99: f64 = 2.576;
+
+impl Summary {
+    /// Of a value that `function`, which rises or falls over the interval, makes of this one. The deviation has no such rule
+    /// and becomes that of a straight line.
+    #[must_use]
+    pub fn map(&self, function: impl Fn(f64) -> f64) -> Self {
+        let mean = function(self.mean);
+        let ends = [self.mean - self.margin, self.mean + self.margin].map(|end| (function(end) - mean).abs());
+        let margin = ends[0].max(ends[1]);
+        let slope = if self.margin > 0.0 { margin / self.margin } else { 0.0 };
+        Self { mean, deviation: self.deviation * slope, margin }
+    }
+}
+
+/// Count, sum and sum of squares of numbers too many to be kept. Sums of whole numbers are exact up to 2^53, whatever their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Moments {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Moments {
+    /// Counts a number in.
+    pub fn add(&mut self, value: f64) {
+        self.count += 1.0;
+        self.sum += value;
+        self.squares += value * value;
+    }
+
+    /// How many there were.
+    #[must_use]
+    pub fn count(&self) -> f64 {
+        self.count
+    }
+
+    /// Mean, deviation and interval, as for very many; all zero for none.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let count = self.count.max(1.0);
+        let mean = self.sum / count;
+        let variance = (self.squares / count - mean * mean).max(0.0) * count / (count - 1.0).max(1.0);
+        Summary { mean, deviation: variance.sqrt(), margin: NORMAL * (variance / count).sqrt() }
+    }
+}
+
+impl Sum for Moments {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |all, part| Self {
+            count: all.count + part.count,
+            sum: all.sum + part.sum,
+            squares: all.squares + part.squares,
+        })
+    }
+}
+
+/// The share of `hits` among very many `trials`.
+#[must_use]
+pub fn proportion(hits: u64, trials: u64) -> Summary {
+    Moments { count: trials as f64, sum: hits as f64, squares: hits as f64 }.summary()
+}
 
 /// Summarises runs, at least one.
 #[must_use]
@@ -54,6 +122,31 @@ mod tests {
         assert!((found.mean - 2.5).abs() < 1e-12 && (found.deviation - 1.290_994).abs() < 1e-6);
         assert!((found.margin - 3.182 * 1.290_994 / 2.0).abs() < 1e-5);
         assert_eq!(summary(&[7.0]), Summary { mean: 7.0, deviation: 0.0, margin: 0.0 });
+    }
+
+    #[test]
+    fn moments_give_what_the_numbers_themselves_give() {
+        let numbers = [1.0, 2.0, 2.0, 5.0, 9.0, 4.0];
+        let of = |numbers: &[f64]| {
+            let mut moments = Moments::default();
+            numbers.iter().for_each(|&number| moments.add(number));
+            moments
+        };
+        let (found, wanted) = (of(&numbers).summary(), summary(&numbers));
+        assert!(
+            (found.mean - wanted.mean).abs() < 1e-12 && (found.deviation - wanted.deviation).abs() < 1e-12
+        );
+        assert_eq!([of(&numbers[..2]), of(&numbers[2..])].into_iter().sum::<Moments>(), of(&numbers));
+        assert_eq!(Moments::default().summary().mean, 0.0);
+        // 1.96 sqrt(0.2 * 0.8 / 10000)
+        let share = proportion(2_000, 10_000);
+        assert!((share.mean - 0.2).abs() < 1e-12 && (share.margin - 0.00784).abs() < 1e-6, "{share:?}");
+    }
+
+    #[test]
+    fn a_summary_of_a_function_has_its_interval() {
+        let found = Summary { mean: 1.0, deviation: 0.2, margin: 0.1 }.map(|x| 1.0 / (1.0 + x));
+        assert!((found.mean - 0.5).abs() < 1e-12 && (found.margin - (1.0 / 1.9 - 0.5)).abs() < 1e-12);
     }
 
     #[test]

@@ -1,81 +1,162 @@
-//! `ctcp repro`: the papers' figures and tables, computed again.
+//! `ctcp repro`: the papers' figures and tables, computed again, in one piece or in shards that are merged.
 
-use std::fs;
+mod files;
+mod merge;
+mod request;
+
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::Args;
-use ctcp_repro::{EXPERIMENTS, Experiment, Outcome, Settings};
+use clap::{Args, Subcommand};
+use ctcp_repro::{EXPERIMENTS, Experiment, Outcome, Partial, Plan, Settings, Shard};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::CliError;
+use files::Folder;
+use request::Request;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  ctcp repro list\n  ctcp repro thesis-tablesC --out results")]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
+    after_help = "Example:\n  ctcp repro list\n  ctcp repro thesis-tablesC --out results\n\
+                  In parts, on any machines, and put together:\n  \
+                  ctcp repro tcpnc-theorem2 --shard 2/8 --out parts\n  ctcp repro merge parts --out results"
+)]
 pub(crate) struct ReproArgs {
-    /// Figures and tables by name, or `list`
+    #[command(subcommand)]
+    command: Option<ReproCommand>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum ReproCommand {
+    /// Name everything that can be reproduced
+    List,
+    /// Put shards together: the same files as of a run in one piece
+    #[command(after_help = "Example:\n  ctcp repro merge parts --out results")]
+    Merge(MergeArgs),
+}
+
+/// Numbers stay words here, so that whatever is wrong with one is said in one line of ours.
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// Figures and tables by name; `list` names them, `merge` puts shards together
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
     /// A smoke run: fewer seeds and smaller sizes
     #[arg(long)]
     quick: bool,
     /// Seeds a point (default: each experiment's own)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    seeds: Option<u32>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    seeds: Option<String>,
+    /// Compute the I-th of N parts only, and write it as ID.shard-I-of-N.json
+    #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
+    shard: Option<String>,
+    /// Threads that compute (default: as many as the machine has); the figures do not depend on it
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    threads: Option<String>,
+    /// Folder for ID.json, ID.csv and ID.svg, or for the shard; made if it does not exist
+    #[arg(long, value_name = "DIR", default_value = "repro")]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct MergeArgs {
+    /// Folders with all shards of one or more experiments
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
     /// Folder for ID.json, ID.csv and ID.svg; made if it does not exist
     #[arg(long, value_name = "DIR", default_value = "repro")]
     out: PathBuf,
 }
 
-#[expect(clippy::print_stdout, reason = "the tables are the result")]
-#[expect(clippy::disallowed_methods, reason = "how long it took is part of the result's file")]
 pub(crate) fn run(args: &ReproArgs) -> Result<(), CliError> {
-    if args.ids == ["list"] {
-        for experiment in EXPERIMENTS {
-            println!("{:18} {:16} {}", experiment.id, experiment.paper, experiment.title);
+    match &args.command {
+        Some(ReproCommand::List) => {
+            list();
+            Ok(())
         }
-        return Ok(());
+        Some(ReproCommand::Merge(args)) => merge::run(&args.folders, &args.out),
+        None => compute(&Request::parse(&args.run)?, &args.run.out),
     }
-    let named = |id: &String| {
-        Experiment::named(id).ok_or_else(|| {
-            CliError::usage(format!(
-                "`{id}` is no figure or table that can be reproduced yet: see `ctcp repro list`"
-            ))
-        })
-    };
-    let experiments: Vec<&Experiment> = args.ids.iter().map(named).collect::<Result<_, _>>()?;
-    fs::create_dir_all(&args.out).map_err(|error| cannot_write(&args.out, &error))?;
-    let mut failed = 0;
-    for experiment in experiments {
-        let settings = Settings { quick: args.quick, seeds: args.seeds };
-        let start = Instant::now();
-        let outcome = (experiment.run)(&settings);
-        let seconds = start.elapsed().as_secs_f64();
-        write_files(experiment, &outcome, args, seconds)?;
-        println!("{}: {} ({seconds:.1} s)\n{}", experiment.id, experiment.title, outcome.table());
-        failed += outcome.checks.iter().filter(|check| !check.pass).count();
-    }
-    if failed > 0 {
-        return Err(CliError::failure(format!("{failed} checks do not hold")));
-    }
-    Ok(())
 }
 
-fn write_files(
+#[expect(clippy::print_stdout, reason = "the list is the result")]
+fn list() {
+    for experiment in EXPERIMENTS {
+        println!("{:18} {:16} {}", experiment.id, experiment.paper, experiment.title);
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "what was written where is the result")]
+fn compute(request: &Request, out: &Path) -> Result<(), CliError> {
+    let folder = Folder::open(out)?;
+    let mut failed = 0;
+    for &experiment in &request.experiments {
+        let (plan, start) = ((experiment.plan)(&request.settings), now());
+        let shard = request.shard.unwrap_or(Shard::WHOLE);
+        let values = measure(experiment, &plan, shard, request.threads);
+        let seconds = start.elapsed().as_secs_f64();
+        if request.shard.is_some() {
+            let partial = Partial::new(experiment, &request.settings, shard, values, seconds);
+            let file = folder.write(&partial.file_name(), &partial.json())?;
+            println!("{}: shard {shard} is in {} ({seconds:.1} s)", experiment.id, file.display());
+            continue;
+        }
+        let outcome = plan.outcome(values).expect("what its own cells gave, all of it");
+        failed += show(experiment, &outcome, &request.settings, seconds, &folder)?;
+    }
+    judge(failed)
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long it took is part of the result's file")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Measures with a bar on the terminal, if there is one.
+fn measure(
+    experiment: &Experiment,
+    plan: &Plan,
+    shard: Shard,
+    threads: NonZeroUsize,
+) -> Vec<serde_json::Value> {
+    let bar = ProgressBar::new(plan.cells_of(shard).count() as u64);
+    let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} {eta}").expect("a constant");
+    bar.set_style(style);
+    bar.set_prefix(experiment.id);
+    let values = plan.measure(shard, threads, &|| bar.inc(1));
+    bar.finish_and_clear();
+    values
+}
+
+/// Writes the files and prints the table; returns how many checks do not hold.
+#[expect(clippy::print_stdout, reason = "the tables are the result")]
+fn show(
     experiment: &Experiment,
     outcome: &Outcome,
-    args: &ReproArgs,
+    settings: &Settings,
     seconds: f64,
-) -> Result<(), CliError> {
+    folder: &Folder,
+) -> Result<usize, CliError> {
     let id = experiment.id;
     let svg = outcome.svg().map_err(|error| CliError::failure(format!("{id} cannot be drawn: {error}")))?;
-    let json = outcome.json(id, experiment.paper, args.quick, seconds);
-    for (extension, text) in [("json", json), ("csv", outcome.csv()), ("svg", svg)] {
-        let file = args.out.join(format!("{id}.{extension}"));
-        fs::write(&file, text).map_err(|error| cannot_write(&file, &error))?;
-    }
-    Ok(())
+    folder.write(&format!("{id}.csv"), &outcome.csv())?;
+    folder.write(&format!("{id}.svg"), &svg)?;
+    // The last one: where it is, the others are.
+    folder.write(&format!("{id}.json"), &outcome.json(id, experiment.paper, settings.quick, seconds))?;
+    println!("{id}: {} ({seconds:.1} s)\n{}", experiment.title, outcome.table());
+    Ok(outcome.checks.iter().filter(|check| !check.pass).count())
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> CliError {
-    CliError::failure(format!("cannot write {}: {error}", path.display()))
+fn judge(failed: usize) -> Result<(), CliError> {
+    match failed {
+        0 => Ok(()),
+        1 => Err(CliError::failure("a check does not hold")),
+        _ => Err(CliError::failure(format!("{failed} checks do not hold"))),
+    }
 }

@@ -3,4 +3,5 @@
 #[cfg(target_os = "linux")]
 mod limits;
 mod messages;
+mod repro;
 mod setup;

@@ -10,11 +10,13 @@
 
 use ctcp_base::{Prng, Probability};
 use ctcp_coding::gf256::{self, element};
+use serde::{Deserialize, Serialize};
 
 use super::PAPER;
 use super::sparse::{Combination, SparseSender, Start};
 use crate::experiment::{Experiment, Settings};
 use crate::outcome::{Outcome, Want};
+use crate::plan::Plan;
 use crate::plot::{Axis, Plot, Scale};
 use crate::statistics::{exponent, summary};
 
@@ -22,7 +24,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "thesis-cost",
     paper: PAPER,
     title: "cost of decoding against the size of a block",
-    run,
+    plan,
 };
 
 const SIZES: [usize; 5] = [64, 128, 256, 512, 1024];
@@ -36,8 +38,27 @@ const LOSS: f64 = 0.1;
 const DENSE: &str = "dense code";
 const SPARSE: &str = "window of 8";
 
-fn run(settings: &Settings) -> Outcome {
+/// A block that is decoded.
+#[derive(Clone, Debug)]
+struct Cell {
+    size: usize,
+    window: usize,
+    seed: u32,
+}
+
+fn plan(settings: &Settings) -> Plan {
     let seeds = settings.seeds_or(20, 3);
+    let mut cells = Vec::new();
+    for size in SIZES {
+        for window in [size, WINDOW] {
+            cells.extend((0..seeds).map(|seed| Cell { size, window, seed }));
+        }
+    }
+    let measure = |cell: &Cell| cost(cell.size, cell.window, &Prng::new(u64::from(cell.seed)));
+    Plan::new(cells, measure, move |found| outcome(seeds, found))
+}
+
+fn outcome(seeds: u32, found: &[(Cell, Cost)]) -> Outcome {
     let plot = Plot {
         title: "Cost of decoding a block (thesis, section 3.1.3)",
         x: Axis { label: "n (symbols in a block)", scale: Scale::Logarithmic },
@@ -45,29 +66,27 @@ fn run(settings: &Settings) -> Outcome {
         hidden: &[],
     };
     let mut outcome = Outcome::new(plot, seeds);
-    for (name, window) in [(DENSE, None), (SPARSE, Some(WINDOW))] {
-        for (index, part) in ["coefficients", "payloads"].into_iter().enumerate() {
+    for (name, is_sparse) in [(DENSE, false), (SPARSE, true)] {
+        for part in ["coefficients", "payloads"] {
             let mut means = Vec::new();
             for size in SIZES {
-                let costs: Vec<f64> = (0..seeds)
-                    .map(|seed| {
-                        let cost = cost(size, window.unwrap_or(size), &Prng::new(u64::from(seed)));
-                        outcome.events += cost.coefficients;
-                        [cost.coefficients, cost.payloads][index] as f64
-                    })
-                    .collect();
+                let is_it =
+                    |cell: &Cell| cell.size == size && cell.window == if is_sparse { WINDOW } else { size };
+                let cells = found.iter().filter(|(cell, _)| is_it(cell));
+                let costs: Vec<f64> = cells.map(|(_, cost)| cost.part(part) as f64).collect();
                 let found = summary(&costs);
                 means.push((size as f64, found.mean));
                 outcome.point(&format!("{name}, {part}"), size as f64, &found);
             }
-            let want = match (window.is_some(), index) {
-                (false, 0) => Want::Within { of: 3.0, margin: 0.1 },
+            let want = match (is_sparse, part) {
+                (false, "coefficients") => Want::Within { of: 3.0, margin: 0.1 },
                 (false, _) => Want::Within { of: 2.0, margin: 0.1 },
                 (true, _) => Want::AtMost(2.1),
             };
             outcome.check(format!("exponent of n, {name}, {part}"), want, exponent(&means));
         }
     }
+    outcome.events = found.iter().map(|(_, cost)| cost.coefficients).sum();
     outcome.notes = vec![
         "the first n packets start at a permutation of the symbols, as in section 3.1.5; 10 % of the packets are lost",
         "an operation on a payload is one product and sum over all its bytes",
@@ -76,12 +95,18 @@ fn run(settings: &Settings) -> Outcome {
 }
 
 /// What decoding took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Cost {
     /// Products of coefficients.
     coefficients: u64,
     /// Operations on whole payloads.
     payloads: u64,
+}
+
+impl Cost {
+    fn part(self, name: &str) -> u64 {
+        if name == "coefficients" { self.coefficients } else { self.payloads }
+    }
 }
 
 /// Receives until the block is known, then solves it.

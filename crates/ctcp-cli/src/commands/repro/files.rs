@@ -1,0 +1,53 @@
+//! The folder of the results: what stands there under its name is whole.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::CliError;
+
+/// A folder that can be written to.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Makes the folder if need be and tries it, so that nobody computes for an hour what cannot be kept.
+    pub(super) fn open(path: &Path) -> Result<Self, CliError> {
+        let folder = Self { path: path.to_owned() };
+        fs::create_dir_all(path).map_err(|error| cannot_write(path, &error))?;
+        let probe = folder.temporary("probe");
+        File::create(&probe)
+            .and_then(|_| fs::remove_file(&probe))
+            .map_err(|error| cannot_write(path, &error))?;
+        Ok(folder)
+    }
+
+    /// Writes a file under another name and renames it when all of it is on the disk.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, CliError> {
+        let (temporary, file) = (self.temporary(name), self.path.join(name));
+        let written = write_all(&temporary, text).and_then(|()| fs::rename(&temporary, &file));
+        written.map_err(|error| {
+            // What is left of it is of no use; that it could not be written is what matters.
+            let _ = fs::remove_file(&temporary);
+            cannot_write(&file, &error)
+        })?;
+        Ok(file)
+    }
+
+    /// Hidden, and of this process alone.
+    fn temporary(&self, name: &str) -> PathBuf {
+        self.path.join(format!(".{name}.{}.part", std::process::id()))
+    }
+}
+
+fn write_all(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> CliError {
+    CliError::failure(format!("cannot write {}: {error}; choose another folder with --out", path.display()))
+}

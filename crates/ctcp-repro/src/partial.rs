@@ -1,0 +1,245 @@
+//! What a shard found, as a file, and the outcome of a run whose shards are all there.
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::experiment::{Experiment, Settings};
+use crate::outcome::Outcome;
+use crate::plan::Plan;
+use crate::shard::Shard;
+
+/// Stands in every file, so that another file is not taken for one.
+const FORMAT: &str = "shard of ctcp repro, 1";
+
+/// Most missing shards that are named one by one.
+const NAMED_MAX: usize = 12;
+
+/// The values of some cells of an experiment, and everything that says which.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Partial {
+    format: String,
+    /// The version of the program that measured.
+    program: String,
+    /// The experiment.
+    pub id: String,
+    /// Which part of it.
+    pub shard: Shard,
+    quick: bool,
+    seeds: Option<u32>,
+    /// Seconds it took.
+    pub wall_s: f64,
+    found: Vec<Found>,
+}
+
+/// A cell's name and its value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Found {
+    cell: String,
+    value: Value,
+}
+
+impl Partial {
+    /// What [`Plan::measure`] gave for the shard in `wall_s` seconds.
+    #[must_use]
+    pub fn new(
+        experiment: &Experiment,
+        settings: &Settings,
+        shard: Shard,
+        values: Vec<Value>,
+        wall_s: f64,
+    ) -> Self {
+        let plan = (experiment.plan)(settings);
+        let cells = plan.cells_of(shard).map(|cell| plan.cells()[cell].clone());
+        Self {
+            format: FORMAT.to_owned(),
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            id: experiment.id.to_owned(),
+            shard,
+            quick: settings.quick,
+            seeds: settings.seeds,
+            wall_s,
+            found: cells.zip(values).map(|(cell, value)| Found { cell, value }).collect(),
+        }
+    }
+
+    /// What it was measured with.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        Settings { quick: self.quick, seeds: self.seeds }
+    }
+
+    /// The name of its file.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        format!("{}.shard-{}-of-{}.json", self.id, self.shard.index(), self.shard.count())
+    }
+
+    /// Whether a file may hold a shard, by its name.
+    #[must_use]
+    pub fn is_file_name(name: &str) -> bool {
+        name.ends_with(".json") && name.contains(".shard-") && !name.starts_with('.')
+    }
+
+    /// The text of its file.
+    #[must_use]
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("numbers and strings")
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// When it is not the text of a shard's file, or not all of it.
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        let partial: Self = serde_json::from_str(text).map_err(|error| format!("no shard: {error}"))?;
+        if partial.format != FORMAT {
+            return Err(format!("no shard: its format is `{}`, not `{FORMAT}`", partial.format));
+        }
+        Ok(partial)
+    }
+
+    /// Everything in which the shards of a run agree.
+    fn run(&self) -> impl PartialEq {
+        (self.id.clone(), self.program.clone(), self.quick, self.seeds, self.shard.count())
+    }
+
+    fn describe_run(&self) -> String {
+        let quick = if self.quick { ", quick" } else { "" };
+        let seeds = self.seeds.map_or_else(String::new, |seeds| format!(", {seeds} seeds"));
+        format!("{} in {} shards{quick}{seeds}, version {}", self.id, self.shard.count(), self.program)
+    }
+}
+
+/// A run that was put together.
+#[derive(Clone, Debug)]
+pub struct Merged {
+    /// The experiment.
+    pub experiment: &'static Experiment,
+    /// What all shards were measured with.
+    pub settings: Settings,
+    /// The seconds of all shards together.
+    pub wall_s: f64,
+    /// What came out: the same as of a run in one piece.
+    pub outcome: Outcome,
+}
+
+/// Why shards are no run. Files are named as the caller named them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MergeError {
+    /// There is not a single shard.
+    Nothing,
+    /// This program does not know the experiment.
+    Unknown(String),
+    /// Two files of different runs.
+    Foreign {
+        /// A file, and the run it is of.
+        one: (String, String),
+        /// Another.
+        other: (String, String),
+    },
+    /// Two files of the same shard.
+    Twice(String, String),
+    /// Cells or values that the experiment does not have.
+    Unfit {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Shards that are not there.
+    Missing {
+        /// The run.
+        run: String,
+        /// Some of them.
+        shards: Vec<Shard>,
+        /// How many.
+        count: usize,
+    },
+}
+
+/// Puts a run of one experiment together. Each shard comes with the name of its file, for messages.
+///
+/// # Errors
+/// When shards are missing, twice there, of different runs or not of this program.
+pub fn merge(partials: Vec<(String, Partial)>) -> Result<Merged, MergeError> {
+    let Some((first_file, first)) = partials.first().cloned() else { return Err(MergeError::Nothing) };
+    let experiment = Experiment::named(&first.id).ok_or_else(|| MergeError::Unknown(first.id.clone()))?;
+    let plan = (experiment.plan)(&first.settings());
+    let mut shards = BTreeMap::new();
+    let (mut wall_s, mut values) = (0.0, vec![Value::Null; plan.cells().len()]);
+    for (file, partial) in partials {
+        if partial.run() != first.run() {
+            let one = (first_file, first.describe_run());
+            return Err(MergeError::Foreign { one, other: (file, partial.describe_run()) });
+        }
+        if let Some(other) = shards.insert(partial.shard.index(), file.clone()) {
+            return Err(MergeError::Twice(other, file));
+        }
+        wall_s += partial.wall_s;
+        place(&plan, partial, &mut values).map_err(|why| MergeError::Unfit { file, why })?;
+    }
+    let count = first.shard.count();
+    let missing = || (1..=count).filter(|index| !shards.contains_key(index));
+    if missing().next().is_some() {
+        let named = missing().take(NAMED_MAX).filter_map(|index| Shard::new(index, count)).collect();
+        return Err(MergeError::Missing {
+            run: first.describe_run(),
+            shards: named,
+            count: missing().count(),
+        });
+    }
+    let outcome = plan
+        .outcome(values)
+        .map_err(|error| MergeError::Unfit { file: first_file, why: format!("or another file: {error}") })?;
+    Ok(Merged { experiment, settings: first.settings(), wall_s, outcome })
+}
+
+/// Puts the values of a shard where they belong.
+fn place(plan: &Plan, partial: Partial, values: &mut [Value]) -> Result<(), String> {
+    let cells: Vec<usize> = plan.cells_of(partial.shard).collect();
+    if cells.len() != partial.found.len() {
+        return Err(format!("it has {} cells where this program has {}", partial.found.len(), cells.len()));
+    }
+    for (cell, found) in cells.into_iter().zip(partial.found) {
+        if plan.cells()[cell] != found.cell {
+            return Err(format!(
+                "it has the cell {} where this program has {}",
+                found.cell,
+                plan.cells()[cell]
+            ));
+        }
+        values[cell] = found.value;
+    }
+    Ok(())
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => write!(formatter, "there is no shard to merge"),
+            Self::Unknown(id) => write!(formatter, "this program has no experiment `{id}`"),
+            Self::Foreign { one, other } => write!(
+                formatter,
+                "{} is of another run ({}) than {} ({}): merge one run at a time",
+                other.0, other.1, one.0, one.1
+            ),
+            Self::Twice(one, other) => write!(formatter, "{one} and {other} are the same shard"),
+            Self::Unfit { file, why } => {
+                write!(formatter, "{file} does not fit: {why}; measure it with this program")
+            }
+            Self::Missing { run, shards, count } => {
+                let named: Vec<String> = shards.iter().map(Shard::to_string).collect();
+                let more = if *count > shards.len() { ", ..." } else { "" };
+                write!(formatter, "{run}: {count} missing ({}{more})", named.join(", "))
+            }
+        }
+    }
+}
+
+impl core::error::Error for MergeError {}
+
+#[cfg(test)]
+mod tests;

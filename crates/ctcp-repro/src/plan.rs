@@ -1,0 +1,130 @@
+//! An experiment as a list of independent cells, and what is made of their values.
+//!
+//! ```text
+//!   cells:  parameters x seed    each measured by itself, on any thread, machine and day
+//!     |  measure                 a pure function of the cell
+//!   values                       travel as JSON when shards are merged
+//!     |  outcome                 a pure function of all values in the order of the cells
+//!   points, checks, notes
+//! ```
+//!
+//! Invariant: an outcome depends on the settings alone; how the cells were spread over threads and shards leaves no trace.
+
+use core::fmt::{self, Debug};
+use core::num::NonZeroUsize;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::thread;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::outcome::Outcome;
+use crate::shard::Shard;
+
+/// The work of an experiment under some settings.
+pub struct Plan {
+    names: Vec<String>,
+    measure: Box<dyn Fn(usize) -> Value + Sync>,
+    outcome: Box<dyn Fn(Vec<Value>) -> Result<Outcome, serde_json::Error>>,
+}
+
+impl Plan {
+    /// Measures each cell and makes an outcome of all cells with their values, in the order given here.
+    ///
+    /// A cell's name is its debug form, which says its parameters. Values are finite: JSON has no other numbers.
+    pub fn new<C, F>(
+        cells: Vec<C>,
+        measure: impl Fn(&C) -> F + Sync + 'static,
+        outcome: impl Fn(&[(C, F)]) -> Outcome + 'static,
+    ) -> Self
+    where
+        C: Clone + Debug + Send + Sync + 'static,
+        F: Serialize + DeserializeOwned,
+    {
+        let names = cells.iter().map(|cell| format!("{cell:?}")).collect();
+        let cells: Arc<[C]> = cells.into();
+        let measured = Arc::clone(&cells);
+        Self {
+            names,
+            measure: Box::new(move |index| {
+                serde_json::to_value(measure(&measured[index])).expect("a value of numbers and strings")
+            }),
+            outcome: Box::new(move |values| {
+                let values = values.into_iter().map(serde_json::from_value).collect::<Result<Vec<F>, _>>()?;
+                let found: Vec<(C, F)> = cells.iter().cloned().zip(values).collect();
+                Ok(outcome(&found))
+            }),
+        }
+    }
+
+    /// What the cells are called.
+    #[must_use]
+    pub fn cells(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Indexes of the cells of a shard.
+    pub fn cells_of(&self, shard: Shard) -> impl Iterator<Item = usize> {
+        (0..self.names.len()).filter(move |&cell| shard.has(cell))
+    }
+
+    /// Values of a shard's cells, in their order. `on_cell` is called once for each, from any thread.
+    ///
+    /// # Panics
+    /// When measuring a cell panics.
+    #[must_use]
+    pub fn measure(&self, shard: Shard, threads: NonZeroUsize, on_cell: &(dyn Fn() + Sync)) -> Vec<Value> {
+        let cells: Vec<usize> = self.cells_of(shard).collect();
+        let (next, measure) = (AtomicUsize::new(0), &self.measure);
+        // Whoever is free takes the next cell, so that long cells delay nobody.
+        let work = || {
+            let mut found = Vec::new();
+            while let Some(&cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
+                found.push((cell, measure(cell)));
+                on_cell();
+            }
+            found
+        };
+        let mut found = thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads.get().min(cells.len())).map(|_| scope.spawn(work)).collect();
+            let joined = workers.into_iter().map(|worker| worker.join().expect("a cell panicked"));
+            joined.flatten().collect::<Vec<(usize, Value)>>()
+        });
+        found.sort_unstable_by_key(|&(cell, _)| cell);
+        found.into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// What the values of all cells say, given in the order of the cells.
+    ///
+    /// # Errors
+    /// When a value is not what this experiment's cells give. There is one value a cell, or it is an error too.
+    pub fn outcome(&self, values: Vec<Value>) -> Result<Outcome, OutcomeError> {
+        if values.len() != self.names.len() {
+            return Err(OutcomeError(format!("{} values for {} cells", values.len(), self.names.len())));
+        }
+        (self.outcome)(values).map_err(|error| OutcomeError(error.to_string()))
+    }
+}
+
+impl Debug for Plan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Plan").field("cells", &self.names.len()).finish_non_exhaustive()
+    }
+}
+
+/// Values that do not fit the experiment, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutcomeError(String);
+
+impl fmt::Display for OutcomeError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for OutcomeError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+use super::*;
+use crate::outcome::Outcome;
+use crate::plot::{Axis, Plot, Scale};
+
+const THREADS: [usize; 3] = [1, 2, 5];
+
+fn threads(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).unwrap()
+}
+
+/// Cells whose values are awkward numbers, and an outcome that depends on their order.
+fn plan(cells: u32) -> Plan {
+    let axis = Axis { label: "", scale: Scale::Linear };
+    let plot = Plot { title: "", x: axis, y: axis, hidden: &[] };
+    let measure = |cell: &u32| (f64::from(*cell) / 3.0).exp();
+    Plan::new((0..cells).collect(), measure, move |found| {
+        let mut outcome = Outcome::new(plot, 1);
+        let sum = found.iter().fold(0.0, |sum, (_, value)| sum / 3.0 + value);
+        outcome.exact("sum", found.len() as f64, sum);
+        outcome
+    })
+}
+
+#[test]
+fn threads_leave_no_trace_and_every_cell_is_measured_once() {
+    let plan = plan(40);
+    let all = THREADS.map(|count| {
+        let measured = AtomicUsize::new(0);
+        let values = plan.measure(Shard::WHOLE, threads(count), &|| {
+            measured.fetch_add(1, Ordering::Relaxed);
+        });
+        assert_eq!(measured.into_inner(), 40);
+        values
+    });
+    assert!(all.iter().all(|values| *values == all[0]));
+}
+
+#[test]
+fn a_shard_without_cells_is_empty() {
+    assert!(plan(2).measure(Shard::new(3, 3).unwrap(), threads(2), &|| ()).is_empty());
+}
+
+#[test]
+fn a_value_keeps_every_bit_on_its_way_through_text() {
+    let plan = plan(200);
+    let values = plan.measure(Shard::WHOLE, threads(2), &|| ());
+    let text = serde_json::to_string(&values).unwrap();
+    let again: Vec<Value> = serde_json::from_str(&text).unwrap();
+    assert_eq!(plan.outcome(values).unwrap().points, plan.outcome(again).unwrap().points);
+}
+
+#[test]
+fn values_that_do_not_fit_are_an_error() {
+    let plan = plan(2);
+    assert!(plan.outcome(vec![Value::from(1.0)]).unwrap_err().to_string().contains("1 values for 2 cells"));
+    assert!(plan.outcome(vec![Value::from(1.0), Value::from("x")]).is_err());
+}
