@@ -5,7 +5,7 @@ use core::num::NonZeroUsize;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::shard::Shard;
-use crate::thesis;
+use crate::{ctcp, tcp_nc, thesis};
 
 /// How much work to spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,5 +54,11 @@ impl Experiment {
 }
 
 /// All of them, in the order in which the papers came.
-pub const EXPERIMENTS: &[Experiment] =
-    &[thesis::tables_c::EXPERIMENT, thesis::cost::EXPERIMENT, thesis::overhead::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] = &[
+    tcp_nc::lemma1::EXPERIMENT,
+    tcp_nc::theorem2::EXPERIMENT,
+    thesis::tables_c::EXPERIMENT,
+    thesis::cost::EXPERIMENT,
+    thesis::overhead::EXPERIMENT,
+    ctcp::eq7::EXPERIMENT,
+];

@@ -15,6 +15,7 @@
 //! files; who runs it does.
 #![forbid(unsafe_code)]
 
+mod ctcp;
 mod experiment;
 mod outcome;
 mod partial;
@@ -23,6 +24,7 @@ mod plot;
 mod shard;
 pub mod statistics;
 mod table;
+mod tcp_nc;
 pub mod theory;
 mod thesis;
 

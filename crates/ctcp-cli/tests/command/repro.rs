@@ -116,7 +116,7 @@ fn the_list_names_every_experiment_and_help_shows_an_example() {
         String::from_utf8(output.stdout).expect("text")
     };
     let list = said(&["repro", "list"]);
-    for id in ["thesis-overhead", "thesis-tablesC"] {
+    for id in ["tcpnc-lemma1", "tcpnc-theorem2", "ctcp-eq7", "thesis-tablesC"] {
         assert!(list.lines().any(|line| line.starts_with(id)), "{list}");
     }
     assert!(said(&["repro", "--help"]).contains("--shard 2/8"));
