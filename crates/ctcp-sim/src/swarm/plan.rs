@@ -128,6 +128,7 @@ fn write_way(formatter: &mut fmt::Formatter<'_>, name: &str, way: &LinkConfig) -
         LossModel::OnOff { period, on, loss } => {
             write!(formatter, " on/off {loss} for {on:?} of {period:?}")?;
         }
+        LossModel::Steps { step, .. } => write!(formatter, " loss by {step:?}")?,
         LossModel::Pattern(_) => write!(formatter, " pattern")?,
     }
     let shares = [("reorder", way.reorder), ("double", way.duplicate), ("damage", way.corrupt)];
