@@ -5,6 +5,7 @@
 pub mod contents;
 pub mod script;
 mod task;
+pub mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use ctcp_proto::{Connection, ConnectionError, Event, OpenError, Role, StreamId};
 use crate::ledger::{ConnectionName, Ledger};
 use script::Script;
 use task::{Call, Task};
+
+pub(crate) use task::SCRATCH;
 
 /// One side of a scripted connection.
 #[derive(Debug)]
@@ -31,13 +34,34 @@ pub struct Application {
     opened: usize,
     /// The peer allows no more streams for now.
     opener_waits: bool,
-    /// Streams on which something may be possible.
-    ready: BTreeSet<StreamId>,
+    /// Streams on which something may be possible, in any order and any often.
+    ready: Vec<StreamId>,
     /// Streams that pause.
     pauses: BTreeSet<(Instant, StreamId)>,
     /// Streams that are done.
     over: BTreeSet<StreamId>,
-    events: u64,
+    /// Since when all its streams are done.
+    idle_since: Option<Instant>,
+    /// Bytes read, of all streams.
+    read: u64,
+}
+
+/// What an application needs of the world.
+pub(crate) struct Drive<'a> {
+    pub(crate) now: Instant,
+    pub(crate) connection: &'a mut Connection,
+    pub(crate) ledger: &'a mut Ledger,
+    /// For what is read, [`SCRATCH`] bytes.
+    pub(crate) scratch: &'a mut [u8],
+}
+
+/// What an application did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Driven {
+    /// Events it took.
+    pub(crate) events: u64,
+    /// It ran a stream.
+    pub(crate) has_acted: bool,
 }
 
 impl Application {
@@ -53,30 +77,41 @@ impl Application {
             tasks: BTreeMap::new(),
             opened: 0,
             opener_waits: false,
-            ready: BTreeSet::new(),
+            ready: Vec::new(),
             pauses: BTreeSet::new(),
             over: BTreeSet::new(),
-            events: 0,
+            idle_since: None,
+            read: 0,
         }
     }
 
-    /// Takes the connection's events and does what the script says and the connection allows.
-    pub fn drive(&mut self, now: Instant, connection: &mut Connection, ledger: &mut Ledger) {
-        while let Some(event) = connection.poll_event() {
-            self.events += 1;
-            self.on_event(now, event, connection, ledger);
+    /// Takes the connection's events and does what the script says and the connection allows. Says how many events there
+    /// were, and whether it did anything that may make the connection send.
+    pub(crate) fn drive(&mut self, call: &mut Drive<'_>) -> Driven {
+        let mut driven = Driven::default();
+        while let Some(event) = call.connection.poll_event() {
+            driven.events += 1;
+            self.on_event(event, call);
         }
         if self.closed.is_some() || self.connected.is_none() {
-            return;
+            return driven;
         }
-        self.open_due(now, connection);
-        while let Some(&(time, id)) = self.pauses.first().filter(|(time, _)| *time <= now) {
+        self.open_due(call);
+        while let Some(&(time, id)) = self.pauses.first().filter(|(time, _)| *time <= call.now) {
             self.pauses.remove(&(time, id));
-            self.ready.insert(id);
+            self.ready.push(id);
         }
-        for id in core::mem::take(&mut self.ready) {
-            self.run(now, id, connection, ledger);
+        driven.has_acted = !self.ready.is_empty();
+        let mut ready = core::mem::take(&mut self.ready);
+        ready.sort_unstable();
+        ready.dedup();
+        for &id in &ready {
+            self.run(id, call);
         }
+        // Nothing becomes ready while they run; the memory is used again.
+        ready.clear();
+        self.ready = ready;
+        driven
     }
 
     /// When it wants to be driven though nothing happens on the connection.
@@ -114,10 +149,10 @@ impl Application {
         self.closed.as_ref()
     }
 
-    /// Events taken so far.
+    /// Bytes read so far, of all streams.
     #[must_use]
-    pub fn events(&self) -> u64 {
-        self.events
+    pub fn bytes_read(&self) -> u64 {
+        self.read
     }
 
     /// What is not done, for people.
@@ -129,7 +164,8 @@ impl Application {
         format!("{opened}, {} of {} done; {}", self.over.len(), self.tasks.len(), tasks.join("; "))
     }
 
-    fn on_event(&mut self, now: Instant, event: Event, connection: &mut Connection, ledger: &mut Ledger) {
+    fn on_event(&mut self, event: Event, call: &mut Drive<'_>) {
+        let Drive { now, connection, ledger, .. } = call;
         if self.closed.is_some() {
             ledger.complain(format!("{:?}: {event:?} after Closed", self.role));
         }
@@ -142,11 +178,14 @@ impl Application {
                 ledger.complain(format!("{:?}: Connected twice", self.role));
             }
             Event::Connected => {
-                self.connected = Some(now);
+                self.connected = Some(*now);
                 let remote = connection.remote();
                 self.name = self.name.or_else(|| remote.and_then(|remote| ledger.name_of(remote)));
                 if self.name.is_none() {
                     ledger.complain(format!("{:?}: connected to nobody at {remote:?}", self.role));
+                }
+                if let Some(script) = self.name.and_then(|name| ledger.script_of(name)) {
+                    self.script = script.clone();
                 }
             }
             Event::StreamOpened => self.accept(connection, ledger),
@@ -164,7 +203,7 @@ impl Application {
         // A stream that was not accepted yet is looked at when it is.
         if let Some(task) = self.tasks.get_mut(&id) {
             change(task);
-            self.ready.insert(id);
+            self.ready.push(id);
         }
     }
 
@@ -174,8 +213,8 @@ impl Application {
             let plan = usize::try_from(id.index()).ok().and_then(|index| plans.get(index));
             match plan.zip(self.name()) {
                 Some((plan, name)) if !self.tasks.contains_key(&id) => {
-                    self.tasks.insert(id, Task::new(plan, (name, id), self.role));
-                    self.ready.insert(id);
+                    self.tasks.insert(id, Task::new(plan, (name, id), self.role, ledger));
+                    self.ready.push(id);
                 }
                 _ => ledger.complain(format!("{:?}: accepted {id}, which is not in the script", self.role)),
             }
@@ -183,31 +222,40 @@ impl Application {
     }
 
     fn next_start(&self) -> Option<Instant> {
-        let since = self.connected?;
-        self.script.opened_by(self.role).get(self.opened).map(|plan| since + plan.start)
+        let plan = self.script.opened_by(self.role).get(self.opened)?;
+        let is_next_in_turn = self.script.in_sequence && self.opened > 0;
+        let since = if is_next_in_turn { self.idle_since? } else { self.connected? };
+        Some(since + plan.start)
     }
 
-    fn open_due(&mut self, now: Instant, connection: &mut Connection) {
-        while !self.opener_waits && self.next_start().is_some_and(|start| start <= now) {
-            match connection.open() {
+    fn open_due(&mut self, call: &mut Drive<'_>) {
+        while !self.opener_waits && self.next_start().is_some_and(|start| start <= call.now) {
+            match call.connection.open() {
                 Ok(id) => {
                     let plan = &self.script.opened_by(self.role)[self.opened];
                     if let Some(name) = self.name {
-                        self.tasks.insert(id, Task::new(plan, (name, id), self.role));
+                        self.tasks.insert(id, Task::new(plan, (name, id), self.role, call.ledger));
                     }
                     self.opened += 1;
-                    self.ready.insert(id);
+                    self.idle_since = None;
+                    self.ready.push(id);
                 }
                 Err(OpenError::LimitReached) => self.opener_waits = true,
             }
         }
     }
 
-    fn run(&mut self, now: Instant, id: StreamId, connection: &mut Connection, ledger: &mut Ledger) {
+    fn run(&mut self, id: StreamId, drive: &mut Drive<'_>) {
         let Some(task) = self.tasks.get_mut(&id) else { return };
-        task.run(&mut Call { now, id, connection, ledger });
+        let Drive { now, connection, ledger, scratch } = drive;
+        let mut call = Call { now: *now, id, connection, ledger, scratch, read: 0 };
+        task.run(&mut call);
+        self.read += call.read;
         if task.is_over() {
             self.over.insert(id);
+            if self.over.len() == self.tasks.len() {
+                self.idle_since.get_or_insert(*now);
+            }
         } else if let Some(pause) = task.next_timeout() {
             self.pauses.insert((pause, id));
         }

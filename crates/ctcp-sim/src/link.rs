@@ -19,6 +19,17 @@ pub enum Direction {
     Backward,
 }
 
+impl Direction {
+    /// The other one.
+    #[must_use]
+    pub fn reverse(self) -> Self {
+        match self {
+            Self::Forward => Self::Backward,
+            Self::Backward => Self::Forward,
+        }
+    }
+}
+
 /// Two nodes joined in both directions.
 #[derive(Debug)]
 pub struct DuplexLink {
@@ -57,6 +68,12 @@ impl DuplexLink {
         }
     }
 
+    /// Who sends what goes this way.
+    #[must_use]
+    pub fn sender(&self, direction: Direction) -> NodeId {
+        self.receiver(direction.reverse())
+    }
+
     /// One of the two ways.
     #[must_use]
     pub fn way(&self, direction: Direction) -> &Way {
@@ -79,6 +96,12 @@ impl Way {
     #[must_use]
     pub fn stats(&self) -> LinkStats {
         self.link.stats()
+    }
+
+    /// Packets that wait at `now` or are being transmitted.
+    #[must_use]
+    pub fn queued_packets(&self, now: Instant) -> u64 {
+        self.link.queued_packets(now)
     }
 
     /// What it is like now.

@@ -1,14 +1,38 @@
-//! What stands at the ends of links. There are only hosts yet; a router or a relay would be a second kind.
+//! What stands at the ends of links.
+//!
+//! Two kinds: a [`Host`] has an endpoint and applications, acts by itself and is woken for its deadlines; a [`Router`] sends on what
+//! comes and does nothing else. A relay that re-encodes will be a third, with the inputs and outputs of a host (datagrams in,
+//! datagrams out, a deadline): it gets a variant of [`Node`], and `Simulation::arrive` and `Simulation::wake` say what it does.
 
 pub mod host;
+pub mod router;
 
 use core::net::SocketAddr;
 
 pub use host::Host;
+pub use router::Router;
+
+use crate::link::{Direction, LinkId};
 
 /// Names a node of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeId(pub(crate) usize);
+
+/// A node in a simulation.
+#[derive(Debug)]
+pub(crate) enum Node {
+    Host(Box<Host>),
+    Router(Router),
+}
+
+/// Where a datagram leaves a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Port {
+    /// Over a link.
+    Link(LinkId, Direction),
+    /// To a node that is as good as at the same place: no queue, no delay, no loss.
+    Wire(NodeId),
+}
 
 /// A UDP datagram on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]

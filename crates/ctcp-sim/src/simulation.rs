@@ -1,22 +1,27 @@
-//! The loop: one queue of wake-ups ordered by time and, at the same time, links before hosts: what arrives with a
-//! deadline comes before it, however often the deadline was asked for.
+//! The loop: one queue of wake-ups ordered by time and, at the same time, links before nodes: what arrives with a
+//! deadline comes before it, however often the deadline was asked for. `carry` says how a datagram goes from node to node,
+//! `changes` what may be made another in the middle of a run.
 
-use core::cmp::Reverse;
+mod carry;
+mod changes;
+
 use core::net::SocketAddr;
 use core::time::Duration;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
-use ctcp_base::{Instant, Prng, Probability};
-use ctcp_netem::{LinkConfig, Schedule};
-use ctcp_proto::{ConnectError, EndpointConfig, PublicKey, TransportConfig};
+use ctcp_base::{Instant, Prng};
+use ctcp_proto::{ConnectError, PublicKey, TransportConfig};
 
+use crate::agenda::Agenda;
+use crate::application::SCRATCH;
+use crate::application::script::Script;
 use crate::checker::Checker;
-use crate::ledger::Ledger;
+use crate::ledger::{ConnectionName, Ledger};
 use crate::link::{Direction, DuplexLink, LinkId};
-use crate::mischief::Mischief;
-use crate::node::host::World;
-use crate::node::{Datagram, Host, NodeId};
-use crate::recorder::{Recorder, Tap};
+use crate::node::{Datagram, Host, Node, NodeId, Port, Router};
+use crate::recorder::Recorder;
+use crate::topology::Plan;
 
 /// Why a run stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,26 +36,49 @@ pub enum Stop {
     Violation,
 }
 
-/// Who is woken, in the order of those woken at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Actor {
-    Way(LinkId, Direction),
-    Host(NodeId),
+/// How closely a simulation looks at itself. Looking changes nothing that happens, but for one thing: the trailing zeros of a
+/// combination are not sent, so that other contents make a repair shorter by a byte now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scrutiny {
+    /// Every datagram is hashed, so that two runs can be compared.
+    pub hash: bool,
+    /// Streams carry bytes that follow from a seed, and every byte that is read is compared; otherwise they are only counted.
+    pub contents: bool,
+    /// The figures of a connection are compared with its limits after everything that happens to it.
+    pub limits: bool,
 }
 
-/// Hosts and links in virtual time.
+impl Scrutiny {
+    /// Everything: for tests, and unless something else is said.
+    pub const FULL: Self = Self { hash: true, contents: true, limits: true };
+
+    /// Nothing that takes time: for big runs of what was tested in small ones.
+    pub const LIGHT: Self = Self { hash: false, contents: false, limits: false };
+}
+
+/// Who is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Actor {
+    Way(LinkId, Direction),
+    Node(NodeId),
+}
+
+/// Nodes and links in virtual time.
 #[derive(Debug)]
 pub struct Simulation {
     now: Instant,
-    queue: BinaryHeap<Reverse<(Instant, Actor, u64)>>,
-    /// For each actor, the entry of the queue that counts; all others of it are out of date.
-    wakes: BTreeMap<Actor, (Instant, u64)>,
-    inserted: u64,
+    /// By the numbers of ways and nodes, see [`Self::number`].
+    agenda: Agenda,
     events: u64,
-    hosts: Vec<Host>,
+    nodes: Vec<Node>,
     links: Vec<DuplexLink>,
-    /// The link of each host and the direction away from it.
-    uplinks: BTreeMap<NodeId, (LinkId, Direction)>,
+    /// Where what a node sends itself leaves it.
+    uplinks: Vec<Option<Port>>,
+    /// Came by a wire and waits for its host to be at rest.
+    arrivals: VecDeque<(NodeId, Datagram)>,
+    outbox: Vec<Datagram>,
+    spare: Vec<Vec<u8>>,
+    scratch: Vec<u8>,
     recorder: Recorder,
     ledger: Ledger,
     checker: Checker,
@@ -58,37 +86,33 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    pub(crate) fn new(
-        seed: u64,
-        hosts: Vec<Host>,
-        links: Vec<DuplexLink>,
-        transport: &TransportConfig,
-    ) -> Self {
-        let mut uplinks = BTreeMap::new();
-        for (index, link) in links.iter().enumerate() {
-            for direction in [Direction::Forward, Direction::Backward] {
-                let sender = match direction {
-                    Direction::Forward => link.receiver(Direction::Backward),
-                    Direction::Backward => link.receiver(Direction::Forward),
-                };
-                uplinks.insert(sender, (LinkId(index), direction));
-            }
-        }
+    /// When a simulation begins. Not zero, so that what is subtracted from a time has room.
+    pub const START: Instant = Instant::from_secs(1_000);
+
+    pub(crate) fn new(seed: u64, plan: Plan, transport: &TransportConfig) -> Self {
         Self {
-            // Not zero, so that what is subtracted from a time has room.
-            now: Instant::from_secs(1_000),
-            queue: BinaryHeap::new(),
-            wakes: BTreeMap::new(),
-            inserted: 0,
+            now: Self::START,
+            agenda: Agenda::default(),
             events: 0,
-            hosts,
-            links,
-            uplinks,
+            nodes: plan.nodes,
+            links: plan.links,
+            uplinks: plan.uplinks,
+            arrivals: VecDeque::new(),
+            outbox: Vec::new(),
+            spare: Vec::new(),
+            scratch: vec![0; SCRATCH],
             recorder: Recorder::default(),
             ledger: Ledger::new(seed, transport.stream_credit.max(transport.stream_credit_max)),
             checker: Checker::new(transport.clone()),
             prng: Prng::new(seed).fork("simulation"),
         }
+    }
+
+    /// Looks at itself as closely as this from now on; to be said before anything is sent.
+    pub fn set_scrutiny(&mut self, scrutiny: Scrutiny) {
+        self.recorder.set_hashing(scrutiny.hash);
+        self.ledger.set_checks_contents(scrutiny.contents);
+        self.checker.set_checks_limits(scrutiny.limits);
     }
 
     /// The time.
@@ -121,9 +145,27 @@ impl Simulation {
     }
 
     /// A host.
+    ///
+    /// # Panics
+    /// When the node is a router.
     #[must_use]
     pub fn host(&self, id: NodeId) -> &Host {
-        &self.hosts[id.0]
+        match &self.nodes[id.0] {
+            Node::Host(host) => host,
+            Node::Router(router) => panic!("{} is not a host", router.name()),
+        }
+    }
+
+    /// A router.
+    ///
+    /// # Panics
+    /// When the node is a host.
+    #[must_use]
+    pub fn router(&self, id: NodeId) -> &Router {
+        match &self.nodes[id.0] {
+            Node::Router(router) => router,
+            Node::Host(host) => panic!("{} is not a router", host.name()),
+        }
     }
 
     /// A link.
@@ -137,7 +179,7 @@ impl Simulation {
         self.ledger.violations().iter().chain(self.checker.violations())
     }
 
-    /// Begins a connection.
+    /// Begins a connection that plays the script of its hosts.
     ///
     /// # Errors
     /// As [`ctcp_proto::Endpoint::connect`].
@@ -147,75 +189,23 @@ impl Simulation {
         remote: SocketAddr,
         key: PublicKey,
         transport: TransportConfig,
-    ) -> Result<(), ConnectError> {
+    ) -> Result<ConnectionName, ConnectError> {
+        self.connect_with(client, (remote, key), transport, None)
+    }
+
+    /// Begins a connection that plays a script of its own, if there is one.
+    ///
+    /// # Errors
+    /// As [`ctcp_proto::Endpoint::connect`].
+    pub fn connect_with(
+        &mut self,
+        client: NodeId,
+        (remote, key): (SocketAddr, PublicKey),
+        transport: TransportConfig,
+        script: Option<Arc<Script>>,
+    ) -> Result<ConnectionName, ConnectError> {
         self.recorder.note(self.now, || "connect".to_owned());
-        self.with_host(client, |host, world| host.connect(remote, key, transport, world).map(|_| ()))
-    }
-
-    /// Closes all connections of a host.
-    pub fn close(&mut self, host: NodeId, code: u64, reason: &str) {
-        self.recorder.note(self.now, || "close".to_owned());
-        self.with_host(host, |host, world| host.close(code, reason, world));
-    }
-
-    /// The host has another address from now on, as after a change of its NAT's binding: what is on its way to the
-    /// old one is lost. No address may be used twice.
-    pub fn set_address(&mut self, host: NodeId, address: SocketAddr) {
-        self.recorder.note(self.now, || format!("address {address}"));
-        self.hosts[host.0].set_address(address);
-        self.ledger.on_address(self.hosts[host.0].key(), address);
-    }
-
-    /// The host forgets all connections and begins anew, as a restarted process does.
-    pub fn restart(&mut self, host: NodeId, config: EndpointConfig) {
-        self.recorder.note(self.now, || "restart".to_owned());
-        let mut seed = [0; 32];
-        self.prng.fill(&mut seed);
-        self.hosts[host.0].restart(config, seed);
-        self.reschedule(Actor::Host(host));
-    }
-
-    /// Makes the host call its endpoint and connections more often than it must.
-    pub fn add_noise(&mut self, host: NodeId) {
-        let prng = self.prng.fork(self.hosts[host.0].name());
-        self.hosts[host.0].set_noise(self.now, prng);
-        self.reschedule(Actor::Host(host));
-    }
-
-    /// Lets a stranger add to what passes over the link, see [`Mischief`].
-    pub fn add_mischief(&mut self, link: LinkId, rate: Probability) {
-        let prng = self.prng.fork("mischief");
-        self.links[link.0].mischief = Some(Mischief::new(rate, prng));
-    }
-
-    /// Datagrams with more bytes than this are lost on the link from now on, both ways.
-    pub fn set_mtu(&mut self, link: LinkId, mtu: Option<usize>) {
-        self.recorder.note(self.now, || format!("mtu {mtu:?}"));
-        for direction in [Direction::Forward, Direction::Backward] {
-            self.links[link.0].way_mut(direction).set_mtu(mtu);
-        }
-    }
-
-    /// Gives one way of a link a script of changes.
-    pub fn set_schedule(&mut self, link: LinkId, direction: Direction, schedule: Schedule) {
-        self.links[link.0].way_mut(direction).set_schedule(schedule);
-        self.reschedule(Actor::Way(link, direction));
-    }
-
-    /// Makes one way of a link another one now.
-    pub fn set_link(&mut self, link: LinkId, direction: Direction, config: LinkConfig) {
-        self.links[link.0].way_mut(direction).set_config(self.now, config);
-        self.reschedule(Actor::Way(link, direction));
-    }
-
-    /// From now on the link loses, holds back, doubles and damages nothing, and no stranger adds anything.
-    pub fn heal(&mut self, link: LinkId) {
-        self.recorder.note(self.now, || "heal".to_owned());
-        self.links[link.0].mischief = None;
-        for direction in [Direction::Forward, Direction::Backward] {
-            self.links[link.0].way_mut(direction).heal(self.now);
-            self.reschedule(Actor::Way(link, direction));
-        }
+        self.with_host(client, |host, world| host.connect(remote, key, transport, script, world))
     }
 
     /// Runs for `limit`, or until `is_done` or a checker says so; asked after every event.
@@ -237,91 +227,69 @@ impl Simulation {
         }
     }
 
-    fn next_time(&mut self) -> Option<Instant> {
-        while let Some(&Reverse((time, actor, order))) = self.queue.peek() {
-            if self.wakes.get(&actor) == Some(&(time, order)) {
-                return Some(time);
-            }
-            self.queue.pop();
-        }
-        None
+    /// Makes it later, but not past the next thing that happens.
+    pub(crate) fn skip_to(&mut self, time: Instant) {
+        self.now = self.now.max(time.min(self.next_time().unwrap_or(time)));
+    }
+
+    fn next_time(&self) -> Option<Instant> {
+        self.agenda.first().map(|(time, _)| time)
     }
 
     /// Lets the next thing happen.
     fn step(&mut self) {
-        let Some(Reverse((time, actor, _))) = self.queue.pop() else { return };
-        self.wakes.remove(&actor);
+        let Some((time, number)) = self.agenda.first() else { return };
         // A deadline in the past is due now: a connection may ask for one when it is told something late.
         self.now = self.now.max(time);
         self.events += 1;
         self.checker.on_time(self.now);
+        let actor = self.actor(number);
         match actor {
-            Actor::Host(id) => {
-                let kinds = self.with_host(id, |host, world| host.handle_timeout(world));
-                self.recorder.note(self.now, || format!("{} wakes {kinds:?}", self.hosts[id.0].name()));
-                self.checker.on_wake(self.hosts[id.0].name(), &kinds);
-            }
+            Actor::Node(id) => self.wake(id),
             Actor::Way(id, direction) => self.deliver(id, direction),
         }
         self.reschedule(actor);
     }
 
-    fn deliver(&mut self, id: LinkId, direction: Direction) {
-        while let Some(datagram) = self.links[id.0].way_mut(direction).poll_delivery(self.now) {
-            let link = &self.links[id.0];
-            let (receiver, name) = (link.receiver(direction), link.way(direction).name());
-            self.recorder.on_datagram(self.now, Tap::Delivered, name, &datagram.bytes);
-            self.with_host(receiver, |host, world| host.handle_datagram(datagram, world));
+    fn wake(&mut self, id: NodeId) {
+        if matches!(self.nodes[id.0], Node::Router(_)) {
+            return;
+        }
+        let kinds = self.with_host(id, |host, world| host.handle_timeout(world));
+        let Node::Host(host) = &self.nodes[id.0] else { return };
+        self.recorder.note(self.now, || format!("{} wakes {kinds:?}", host.name()));
+        self.checker.on_wake(id.0, host.name(), &kinds);
+    }
+
+    /// Ways first, so that they come before nodes that are woken at the same time.
+    fn number(&self, actor: Actor) -> usize {
+        match actor {
+            Actor::Way(link, direction) => way_number(link, direction),
+            Actor::Node(id) => 2 * self.links.len() + id.0,
         }
     }
 
-    /// Lets a host do something, and carries what it sends to its link.
-    fn with_host<T>(&mut self, id: NodeId, act: impl FnOnce(&mut Host, &mut World<'_>) -> T) -> T {
-        let mut outbox = Vec::new();
-        let mut world = World {
-            now: self.now,
-            ledger: &mut self.ledger,
-            checker: &mut self.checker,
-            outbox: &mut outbox,
-        };
-        let result = act(&mut self.hosts[id.0], &mut world);
-        for datagram in outbox {
-            self.send(id, datagram);
+    fn actor(&self, number: usize) -> Actor {
+        let ways = 2 * self.links.len();
+        if number >= ways {
+            return Actor::Node(NodeId(number - ways));
         }
-        self.reschedule(Actor::Host(id));
-        result
-    }
-
-    fn send(&mut self, from: NodeId, datagram: Datagram) {
-        let Some(&(link, direction)) = self.uplinks.get(&from) else { return };
-        let duplex = &mut self.links[link.0];
-        let added = duplex.mischief.as_mut().and_then(|mischief| mischief.on_datagram(&datagram));
-        let way = duplex.way_mut(direction);
-        for datagram in [Some(datagram), added].into_iter().flatten() {
-            self.recorder.on_datagram(self.now, Tap::Sent, way.name(), &datagram.bytes);
-            way.handle_packet(self.now, datagram);
-        }
-        self.reschedule(Actor::Way(link, direction));
+        let direction = if number.is_multiple_of(2) { Direction::Forward } else { Direction::Backward };
+        Actor::Way(LinkId(number / 2), direction)
     }
 
     fn reschedule(&mut self, actor: Actor) {
         let time = match actor {
-            Actor::Host(id) => self.hosts[id.0].next_timeout(),
+            Actor::Node(id) => match &self.nodes[id.0] {
+                Node::Host(host) => host.next_timeout(),
+                Node::Router(_) => None,
+            },
             Actor::Way(id, direction) => self.links[id.0].way(direction).poll_timeout(),
         };
-        let planned = self.wakes.get(&actor).map(|(time, _)| *time);
-        if time == planned {
-            return;
-        }
-        match time {
-            None => {
-                self.wakes.remove(&actor);
-            }
-            Some(time) => {
-                self.inserted += 1;
-                self.wakes.insert(actor, (time, self.inserted));
-                self.queue.push(Reverse((time, actor, self.inserted)));
-            }
-        }
+        self.agenda.set(self.number(actor), time);
     }
+}
+
+fn way_number(link: LinkId, direction: Direction) -> usize {
+    2 * link.0 + direction as usize
 }

@@ -1,44 +1,76 @@
 //! Networks, written as one would draw them.
 
-use core::net::SocketAddr;
-use core::time::Duration;
-use std::sync::Arc;
+mod chain;
+mod pair;
+
+use core::net::IpAddr;
 
 use ctcp_base::Prng;
 use ctcp_netem::PathConfig;
-use ctcp_proto::{ClientPolicy, ConnectError, EndpointConfig, PublicKey, SecretKey, TransportConfig};
+use ctcp_proto::TransportConfig;
 
-use crate::application::script::Script;
-use crate::link::{DuplexLink, LinkId};
+use crate::Simulation;
+use crate::link::{Direction, DuplexLink, LinkId};
 use crate::node::host::HostConfig;
-use crate::node::{Host, NodeId};
-use crate::{Simulation, Stop};
+use crate::node::{Host, Node, NodeId, Port, Router};
+use crate::routes::{self, Neighbours};
 
-/// A network in the making. A host has one link; what joins more of them would be another kind of node.
+pub use chain::Chain;
+pub use pair::Pair;
+
+/// A network in the making: nodes joined by links. A router may have any number of them. A host has one, and sends everything
+/// there; one with several would choose a port by the address that a connection uses (`Peer::local`).
 #[derive(Debug)]
 pub struct Topology {
     seed: u64,
     prng: Prng,
-    hosts: Vec<Host>,
+    nodes: Vec<Node>,
     links: Vec<DuplexLink>,
+    wires: Vec<(NodeId, NodeId)>,
+}
+
+/// A network that is drawn to the end: what a simulation is made of.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) links: Vec<DuplexLink>,
+    pub(crate) uplinks: Vec<Option<Port>>,
 }
 
 impl Topology {
     /// An empty network. All that is random about it, and about what happens on it, follows from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { seed, prng: Prng::new(seed).fork("topology"), hosts: Vec::new(), links: Vec::new() }
+        Self {
+            seed,
+            prng: Prng::new(seed).fork("topology"),
+            nodes: Vec::new(),
+            links: Vec::new(),
+            wires: Vec::new(),
+        }
     }
 
     /// Adds a host.
     pub fn host(&mut self, config: HostConfig) -> NodeId {
         let mut seed = [0; 32];
         self.prng.fork(&config.name).fill(&mut seed);
-        self.hosts.push(Host::new(config, seed));
-        NodeId(self.hosts.len() - 1)
+        self.nodes.push(Node::Host(Box::new(Host::new(config, seed))));
+        NodeId(self.nodes.len() - 1)
     }
 
-    /// Joins two hosts; `path.forward` leads from the first to the second.
+    /// Adds a router.
+    pub fn router(&mut self, name: &str) -> NodeId {
+        self.nodes.push(Node::Router(Router::new(name)));
+        NodeId(self.nodes.len() - 1)
+    }
+
+    /// Puts a host where a router is: nothing between them takes time, waits or is lost. Several hosts at one router are
+    /// several programs on the paper's node.
+    pub fn wire(&mut self, host: NodeId, router: NodeId) {
+        self.wires.push((host, router));
+    }
+
+    /// Joins two nodes; `path.forward` leads from the first to the second.
     pub fn link(&mut self, name: &str, first: NodeId, second: NodeId, path: &PathConfig) -> LinkId {
         self.links.push(DuplexLink::new(name, [first, second], path, &self.prng));
         LinkId(self.links.len() - 1)
@@ -47,106 +79,41 @@ impl Topology {
     /// The network at rest. `transport` has the limits that its connections are held to.
     #[must_use]
     pub fn build(self, transport: &TransportConfig) -> Simulation {
-        Simulation::new(self.seed, self.hosts, self.links, transport)
-    }
-}
-
-/// A client and a server that knows it, joined by one link: what most scenarios need.
-#[derive(Debug)]
-pub struct Pair {
-    /// The network.
-    pub simulation: Simulation,
-    /// The host at the first end of the link.
-    pub client: NodeId,
-    /// The host at the second end.
-    pub server: NodeId,
-    /// The link. Forward is towards the server.
-    pub link: LinkId,
-    /// What the client asks for.
-    pub transport: TransportConfig,
-    /// Connections begun.
-    attempts: u16,
-}
-
-impl Pair {
-    /// Where the server is.
-    pub const SERVER: ([u8; 4], u16) = ([192, 0, 2, 1], 4433);
-
-    /// Where the client is at first.
-    pub const CLIENT: ([u8; 4], u16) = ([192, 0, 2, 2], 10_000);
-
-    /// Two hosts that will play `script`; both have the limits of `transport`.
-    #[must_use]
-    pub fn new(seed: u64, path: &PathConfig, transport: &TransportConfig, script: &Script) -> Self {
-        Self::unequal(seed, path, [transport, transport], script)
+        let seed = self.seed;
+        Simulation::new(seed, self.plan(), transport)
     }
 
-    /// Two hosts that will play `script`, with limits of their own: the client's, the server's.
-    #[must_use]
-    pub fn unequal(
-        seed: u64,
-        path: &PathConfig,
-        [client_transport, server_transport]: [&TransportConfig; 2],
-        script: &Script,
-    ) -> Self {
-        let script = Arc::new(script.clone());
-        let config = |name: &str, address: ([u8; 4], u16), endpoint| HostConfig {
-            name: name.to_owned(),
-            address: SocketAddr::from(address),
-            endpoint,
-            script: script.clone(),
-        };
-        let mut topology = Topology::new(seed);
-        let client = topology.host(config("client", Self::CLIENT, EndpointConfig::client(client_key())));
-        let server = topology.host(config("server", Self::SERVER, Self::server_config(server_transport)));
-        let link = topology.link("path", client, server, path);
-        let simulation = topology.build(&loosest(client_transport, server_transport));
-        Self { simulation, client, server, link, transport: client_transport.clone(), attempts: 0 }
-    }
-
-    /// The server's endpoint, for [`Simulation::restart`].
-    #[must_use]
-    pub fn server_config(transport: &TransportConfig) -> EndpointConfig {
-        let listed = [client_key().public_key()].into_iter().collect();
-        let config = EndpointConfig::server(server_key(), ClientPolicy::Listed(listed));
-        EndpointConfig { transport: transport.clone(), ..config }
-    }
-
-    /// The client begins a connection to the server, from another port each time, as a new socket does.
-    ///
-    /// # Errors
-    /// As [`ctcp_proto::Endpoint::connect`].
-    pub fn connect(&mut self) -> Result<(), ConnectError> {
-        self.attempts += 1;
-        if self.attempts > 1 {
-            let mut address = self.simulation.host(self.client).address();
-            address.set_port(Self::CLIENT.1 + self.attempts);
-            self.simulation.set_address(self.client, address);
+    /// Finds the routes.
+    fn plan(mut self) -> Plan {
+        let neighbours = Neighbours::new(self.nodes.len(), &self.links, &self.wires);
+        let mut uplinks = vec![None; self.nodes.len()];
+        for (index, link) in self.links.iter().enumerate() {
+            for direction in [Direction::Forward, Direction::Backward] {
+                uplinks[link.sender(direction).0].get_or_insert(Port::Link(LinkId(index), direction));
+            }
         }
-        let remote = SocketAddr::from(Self::SERVER);
-        self.simulation.connect(self.client, remote, Self::server_key(), self.transport.clone())
+        for &(host, router) in &self.wires {
+            uplinks[host.0].get_or_insert(Port::Wire(router));
+        }
+        let is_router: Vec<bool> = self.nodes.iter().map(|node| matches!(node, Node::Router(_))).collect();
+        let hosts: Vec<(NodeId, IpAddr)> = self.nodes.iter().enumerate().filter_map(address).collect();
+        for (host, address) in hosts {
+            let ports = routes::towards(host, &neighbours, |node| is_router[node.0]);
+            for (node, port) in self.nodes.iter_mut().zip(ports) {
+                if let (Node::Router(router), Some(port)) = (node, port) {
+                    router.set_route(address, port);
+                }
+            }
+        }
+        Plan { nodes: self.nodes, links: self.links, uplinks }
     }
+}
 
-    /// The server's public key.
-    #[must_use]
-    pub fn server_key() -> PublicKey {
-        server_key().public_key()
-    }
-
-    /// Both sides of the newest connection have played their parts of the script.
-    #[must_use]
-    pub fn is_complete(simulation: &Simulation, client: NodeId, server: NodeId) -> bool {
-        let parts = [client, server].map(|host| {
-            let application = simulation.host(host).newest().map(|peer| &peer.application)?;
-            application.is_complete().then(|| application.name()).flatten()
-        });
-        matches!(parts, [Some(client), Some(server)] if client == server)
-    }
-
-    /// Runs for `limit` or until the script is played, see [`Simulation::run_for`].
-    pub fn run_to_completion(&mut self, limit: Duration) -> Stop {
-        let (client, server) = (self.client, self.server);
-        self.simulation.run_for(limit, |simulation| Self::is_complete(simulation, client, server))
+/// The address of a node that has one.
+fn address((index, node): (usize, &Node)) -> Option<(NodeId, IpAddr)> {
+    match node {
+        Node::Host(host) => Some((NodeId(index), host.address().ip())),
+        Node::Router(_) => None,
     }
 }
 
@@ -159,12 +126,4 @@ fn loosest(one: &TransportConfig, other: &TransportConfig) -> TransportConfig {
         stream_credit_max: one.stream_credit_max.max(other.stream_credit_max),
         ..one.clone()
     }
-}
-
-fn client_key() -> SecretKey {
-    SecretKey::from_bytes([1; 32])
-}
-
-fn server_key() -> SecretKey {
-    SecretKey::from_bytes([2; 32])
 }

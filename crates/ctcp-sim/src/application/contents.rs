@@ -31,13 +31,18 @@ impl Contents {
     /// The place of the first byte of `data` that is not what stands at `offset`.
     #[must_use]
     pub fn first_difference(self, offset: u64, data: &[u8]) -> Option<u64> {
-        let mut expected = vec![0; data.len()];
-        self.fill(offset, &mut expected);
-        if expected == data {
-            return None;
+        let mut expected = [0; 512];
+        let mut place = offset;
+        for part in data.chunks(expected.len()) {
+            let expected = &mut expected[..part.len()];
+            self.fill(place, expected);
+            if expected != part {
+                let first = expected.iter().zip(part).position(|(expected, byte)| expected != byte);
+                return first.map(|first| place + first as u64);
+            }
+            place += part.len() as u64;
         }
-        let place = expected.iter().zip(data).position(|(expected, byte)| expected != byte);
-        place.map(|place| offset + place as u64)
+        None
     }
 
     fn word(self, index: u64) -> [u8; 8] {
@@ -47,7 +52,7 @@ impl Contents {
 
 /// The finaliser of SplitMix64: every bit of the result depends on every bit of `z`.
 #[must_use]
-pub fn mix(z: u64) -> u64 {
+pub const fn mix(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -79,5 +84,10 @@ mod tests {
         contents.fill(5, &mut data);
         data[42] ^= 1;
         assert_eq!(contents.first_difference(5, &data), Some(47));
+        let mut data = [0; 2_000];
+        contents.fill(5, &mut data);
+        assert_eq!(contents.first_difference(5, &data), None);
+        data[1_500] ^= 1;
+        assert_eq!(contents.first_difference(5, &data), Some(1_505));
     }
 }

@@ -11,12 +11,14 @@ pub struct Script {
     pub client: Vec<StreamPlan>,
     /// What the server opens, by the time of the start.
     pub server: Vec<StreamPlan>,
+    /// One after the other: a side opens its next stream `start` after the one before it was over.
+    pub in_sequence: bool,
 }
 
 /// One stream: the opener sends the request, the other side the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamPlan {
-    /// When it is opened, counted from the moment the opener's connection is up.
+    /// When it is opened, counted from the moment the opener's connection is up, or, in sequence, since the stream before.
     pub start: Duration,
     /// From the opener.
     pub request: FlowPlan,
@@ -99,7 +101,7 @@ impl StreamPlan {
     /// Bytes of both directions.
     #[must_use]
     pub fn size(&self) -> u64 {
-        self.request.size + self.response.size
+        self.request.size.saturating_add(self.response.size)
     }
 
     /// How long the script itself makes this take from the moment of the connection.
@@ -114,7 +116,7 @@ impl Script {
     #[must_use]
     pub fn of_client(mut streams: Vec<StreamPlan>) -> Self {
         streams.sort_by_key(|plan| plan.start);
-        Self { client: streams, server: Vec::new() }
+        Self { client: streams, ..Self::default() }
     }
 
     /// The streams that a side opens.
@@ -134,12 +136,16 @@ impl Script {
     /// Bytes of all streams.
     #[must_use]
     pub fn size(&self) -> u64 {
-        self.streams().map(StreamPlan::size).sum()
+        self.streams().map(StreamPlan::size).fold(0, u64::saturating_add)
     }
 
     /// How long it takes when the network takes no time.
     #[must_use]
     pub fn own_time(&self) -> Duration {
-        self.streams().map(StreamPlan::own_time).max().unwrap_or_default()
+        let times = self.streams().map(StreamPlan::own_time);
+        if self.in_sequence {
+            return times.fold(Duration::ZERO, Duration::saturating_add);
+        }
+        times.max().unwrap_or_default()
     }
 }

@@ -5,11 +5,27 @@ use core::fmt;
 use ctcp_base::Instant;
 use ctcp_proto::{Connection, ReadError, ReadOutcome, Role, StreamId, WriteError};
 
+use super::contents::mix;
 use super::script::{End, FlowPlan, StreamPlan};
-use crate::ledger::{ConnectionName, FlowName, Ledger};
+use crate::ledger::{ConnectionName, FlowId, FlowName, Ledger};
 
 /// Bytes a writer offers and a reader asks for at a time.
-const SCRATCH: usize = 16 * 1024;
+pub(crate) const SCRATCH: usize = 16 * 1024;
+
+/// What is written over and over when nobody looks at it. Not zeros: the trailing zeros of a combination are not sent.
+static PAGE: [u8; 2 * SCRATCH] = page();
+
+const fn page() -> [u8; 2 * SCRATCH] {
+    let mut page = [0; 2 * SCRATCH];
+    let mut place = 0;
+    while place < SCRATCH {
+        let byte = mix(place as u64) as u8;
+        page[place] = byte;
+        page[place + SCRATCH] = byte;
+        place += 1;
+    }
+    page
+}
 
 /// What a task needs of the world.
 pub(super) struct Call<'a> {
@@ -17,6 +33,10 @@ pub(super) struct Call<'a> {
     pub(super) id: StreamId,
     pub(super) connection: &'a mut Connection,
     pub(super) ledger: &'a mut Ledger,
+    /// For what is read, [`SCRATCH`] bytes.
+    pub(super) scratch: &'a mut [u8],
+    /// Bytes that were read in this call.
+    pub(super) read: u64,
 }
 
 /// A stream at work.
@@ -30,16 +50,19 @@ pub(super) struct Task {
 
 #[derive(Debug)]
 struct Outgoing {
-    flow: FlowName,
+    flow: FlowId,
     plan: FlowPlan,
     state: Writing,
     written: u64,
     rest_of_chunk: u64,
+    /// Bytes made and not yet taken, from `prepared_from` on: each is made once, however little is taken at a time.
+    prepared: Vec<u8>,
+    prepared_from: usize,
 }
 
 #[derive(Debug)]
 struct Incoming {
-    flow: FlowName,
+    flow: FlowId,
     plan: FlowPlan,
     state: Reading,
     read: u64,
@@ -75,13 +98,14 @@ impl Task {
         plan: &StreamPlan,
         (connection, stream): (ConnectionName, StreamId),
         role: Role,
+        ledger: &mut Ledger,
     ) -> Self {
         let is_opener = stream.initiator() == Some(role);
         let (mine, theirs) =
             if is_opener { (&plan.request, &plan.response) } else { (&plan.response, &plan.request) };
         let waits_for_request = plan.in_turn && !is_opener;
         let state = if waits_for_request { Writing::NotYet } else { Writing::Ready };
-        let flow = |writer| FlowName { connection, stream, writer };
+        let mut flow = |writer| ledger.open(FlowName { connection, stream, writer });
         Self {
             outgoing: Outgoing {
                 flow: flow(role),
@@ -89,6 +113,8 @@ impl Task {
                 state,
                 written: 0,
                 rest_of_chunk: mine.writing.chunk,
+                prepared: Vec::new(),
+                prepared_from: 0,
             },
             incoming: Incoming {
                 flow: flow(role.peer()),
@@ -129,7 +155,8 @@ impl Task {
     pub(super) fn on_arrival_heard(&mut self, ledger: &mut Ledger) {
         ledger.on_arrival_heard(self.outgoing.flow);
         if self.outgoing.state == Writing::Over {
-            ledger.complain(format!("{:?}: Finished comes after the end", self.outgoing.flow));
+            let name = ledger.name(self.outgoing.flow);
+            ledger.complain(format!("{name:?}: Finished comes after the end"));
         }
         self.outgoing.state = Writing::Over;
     }
@@ -169,13 +196,14 @@ impl Outgoing {
 
     fn write(&mut self, call: &mut Call<'_>) {
         let offered = (self.plan.size - self.written).min(self.rest_of_chunk).min(SCRATCH as u64);
-        let mut data = vec![0; usize::try_from(offered).unwrap_or(SCRATCH)];
-        call.ledger.contents(self.flow).fill(self.written, &mut data);
-        match call.connection.write(call.id, &data) {
+        let data = self.data(usize::try_from(offered).unwrap_or(SCRATCH), call.ledger);
+        let offered = data.len() as u64;
+        match call.connection.write(call.id, data) {
             Ok(taken) => {
+                self.prepared_from += taken;
                 let taken = taken as u64;
                 if taken == 0 || taken > offered {
-                    call.ledger.complain(format!("{:?}: write took {taken} of {offered}", self.flow));
+                    complain(call, self.flow, &format!("write took {taken} of {offered}"));
                 }
                 self.written += taken;
                 call.ledger.on_written(self.flow, taken);
@@ -191,10 +219,24 @@ impl Outgoing {
             // The event that says so is on its way.
             Err(WriteError::Stopped(_)) => self.state = Writing::Finished,
             Err(error) => {
-                call.ledger.complain(format!("{:?}: cannot write: {error}", self.flow));
+                complain(call, self.flow, &format!("cannot write: {error}"));
                 self.state = Writing::Over;
             }
         }
+    }
+
+    /// The next bytes to write, at most so many.
+    fn data(&mut self, most: usize, ledger: &Ledger) -> &[u8] {
+        if !ledger.checks_contents() {
+            let from = (self.written % SCRATCH as u64) as usize;
+            return &PAGE[from..][..most.min(SCRATCH)];
+        }
+        if self.prepared_from >= self.prepared.len() {
+            self.prepared.resize(most, 0);
+            self.prepared_from = 0;
+            ledger.fill(self.flow, self.written, &mut self.prepared);
+        }
+        &self.prepared[self.prepared_from..]
     }
 
     fn end(&mut self, call: &mut Call<'_>) {
@@ -207,14 +249,14 @@ impl Outgoing {
                 call.ledger.on_finish(self.flow);
                 match call.connection.finish(call.id) {
                     Ok(()) | Err(WriteError::Stopped(_)) => {}
-                    Err(error) => call.ledger.complain(format!("{:?}: cannot finish: {error}", self.flow)),
+                    Err(error) => complain(call, self.flow, &format!("cannot finish: {error}")),
                 }
             }
             End::Reset(code) => {
                 self.state = Writing::Over;
                 call.ledger.on_reset(self.flow, code);
                 if let Err(error) = call.connection.reset(call.id, code) {
-                    call.ledger.complain(format!("{:?}: cannot reset: {error}", self.flow));
+                    complain(call, self.flow, &format!("cannot reset: {error}"));
                 }
             }
         }
@@ -228,27 +270,26 @@ impl Incoming {
         {
             self.state = Reading::Ready;
         }
-        let mut scratch = Vec::new();
         while self.state == Reading::Ready {
             if let Some((_, code)) = self.plan.stop.filter(|(after, _)| self.read >= *after) {
                 self.stop(call, code);
             } else {
-                self.read(call, &mut scratch);
+                self.read(call);
             }
         }
     }
 
-    fn read(&mut self, call: &mut Call<'_>, scratch: &mut Vec<u8>) {
-        let wanted = self.rest_of_chunk.min(SCRATCH as u64);
-        scratch.resize(usize::try_from(wanted).unwrap_or(SCRATCH), 0);
-        match call.connection.read(call.id, scratch) {
+    fn read(&mut self, call: &mut Call<'_>) {
+        let wanted = usize::try_from(self.rest_of_chunk).unwrap_or(usize::MAX).min(call.scratch.len());
+        match call.connection.read(call.id, &mut call.scratch[..wanted]) {
             Ok(ReadOutcome::Data(count)) => {
                 if count == 0 {
-                    call.ledger.complain(format!("{:?}: read no byte", self.flow));
+                    complain(call, self.flow, "read no byte");
                     self.state = Reading::Blocked;
                 }
                 self.read += count as u64;
-                call.ledger.on_read(self.flow, &scratch[..count]);
+                call.read += count as u64;
+                call.ledger.on_read(self.flow, &call.scratch[..count]);
                 self.rest_of_chunk -= count as u64;
                 if self.rest_of_chunk == 0 {
                     self.rest_of_chunk = self.plan.reading.chunk;
@@ -265,7 +306,7 @@ impl Incoming {
                 self.state = Reading::Over;
             }
             Err(error) => {
-                call.ledger.complain(format!("{:?}: cannot read: {error}", self.flow));
+                complain(call, self.flow, &format!("cannot read: {error}"));
                 self.state = Reading::Over;
             }
         }
@@ -275,9 +316,14 @@ impl Incoming {
         self.state = Reading::Over;
         call.ledger.on_stop(self.flow, code);
         if let Err(error) = call.connection.stop(call.id, code) {
-            call.ledger.complain(format!("{:?}: cannot stop: {error}", self.flow));
+            complain(call, self.flow, &format!("cannot stop: {error}"));
         }
     }
+}
+
+fn complain(call: &mut Call<'_>, flow: FlowId, what: &str) {
+    let name = call.ledger.name(flow);
+    call.ledger.complain(format!("{name:?}: {what}"));
 }
 
 impl fmt::Display for Task {

@@ -13,10 +13,11 @@ use ctcp_proto::{
 };
 
 use super::Datagram;
-use crate::application::Application;
+use crate::agenda::Agenda;
 use crate::application::script::Script;
+use crate::application::{Application, Drive};
 use crate::checker::Checker;
-use crate::ledger::Ledger;
+use crate::ledger::{ConnectionName, Ledger};
 
 /// What a host is made of.
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ pub struct HostConfig {
     pub address: SocketAddr,
     /// Its endpoint.
     pub endpoint: EndpointConfig,
-    /// What the applications of its connections do.
+    /// What the applications of its connections do that have no script of their own.
     pub script: Arc<Script>,
 }
 
@@ -38,6 +39,8 @@ pub struct Peer {
     pub connection: Connection,
     /// Who uses it.
     pub application: Application,
+    /// The address of the host that it uses.
+    pub local: SocketAddr,
     /// Bytes that came for it.
     pub received: u64,
     /// Bytes that it sent.
@@ -45,8 +48,13 @@ pub struct Peer {
 }
 
 impl Peer {
-    fn new(connection: Connection, application: Application) -> Self {
-        Self { connection, application, received: 0, sent: 0 }
+    fn new(connection: Connection, application: Application, local: SocketAddr) -> Self {
+        Self { connection, application, local, received: 0, sent: 0 }
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let connection = self.connection.poll_timeout().map(|(time, _)| time);
+        connection.into_iter().chain(self.application.next_timeout()).min()
     }
 }
 
@@ -70,14 +78,21 @@ pub struct HostCounts {
 pub struct Host {
     name: String,
     address: SocketAddr,
+    /// Addresses beside `address` that connections of ours use.
+    others: Vec<SocketAddr>,
     key: PublicKey,
     endpoint: Endpoint,
     script: Arc<Script>,
     peers: BTreeMap<ConnectionHandle, Peer>,
+    /// When each of them wants to be woken.
+    agenda: Agenda,
+    /// Those that are due, kept for its memory.
+    due: Vec<ConnectionHandle>,
     /// Applications whose connections are retired, oldest first.
     retired: Vec<Application>,
     noise: Option<Noise>,
-    buffer: Vec<u8>,
+    /// Events that applications took.
+    events: u64,
     counts: HostCounts,
 }
 
@@ -105,7 +120,14 @@ pub(crate) struct World<'a> {
     pub(crate) checker: &'a mut Checker,
     /// What it sends, in order.
     pub(crate) outbox: &'a mut Vec<Datagram>,
+    /// Memory of datagrams that were received, for those to be sent.
+    pub(crate) spare: &'a mut Vec<Vec<u8>>,
+    /// What applications read goes here.
+    pub(crate) scratch: &'a mut [u8],
 }
+
+/// The memory of so many datagrams is kept: more than any host sends at a time.
+const SPARE_MAX: usize = 256;
 
 impl Host {
     pub(crate) fn new(config: HostConfig, seed: [u8; 32]) -> Self {
@@ -114,11 +136,14 @@ impl Host {
             endpoint: Endpoint::new(config.endpoint, seed),
             name: config.name,
             address: config.address,
+            others: Vec::new(),
             script: config.script,
             peers: BTreeMap::new(),
+            agenda: Agenda::default(),
+            due: Vec::new(),
             retired: Vec::new(),
             noise: None,
-            buffer: Vec::new(),
+            events: 0,
             counts: HostCounts::default(),
         }
     }
@@ -158,6 +183,13 @@ impl Host {
         &self.retired
     }
 
+    /// The application of a connection, retired or not.
+    #[must_use]
+    pub fn application(&self, name: ConnectionName) -> Option<&Application> {
+        let present = self.peers.values().map(|peer| &peer.application);
+        present.chain(&self.retired).find(|application| application.name() == Some(name))
+    }
+
     /// The newest connection that is not retired.
     #[must_use]
     pub fn newest(&self) -> Option<&Peer> {
@@ -180,7 +212,20 @@ impl Host {
         self.noise = Some(Noise { prng, next: now });
     }
 
+    /// Every connection uses this address from now on.
     pub(crate) fn set_address(&mut self, address: SocketAddr) {
+        self.address = address;
+        self.others.clear();
+        for peer in self.peers.values_mut() {
+            peer.local = address;
+        }
+    }
+
+    /// New connections use this address from now on; the others stay where they are.
+    pub(crate) fn add_address(&mut self, address: SocketAddr) {
+        if address != self.address && self.peers.values().any(|peer| peer.local == self.address) {
+            self.others.push(self.address);
+        }
         self.address = address;
     }
 
@@ -188,6 +233,7 @@ impl Host {
     pub(crate) fn restart(&mut self, config: EndpointConfig, seed: [u8; 32]) {
         self.endpoint = Endpoint::new(config, seed);
         self.retired.extend(core::mem::take(&mut self.peers).into_values().map(|peer| peer.application));
+        self.agenda.clear();
     }
 
     pub(crate) fn connect(
@@ -195,14 +241,19 @@ impl Host {
         remote: SocketAddr,
         key: PublicKey,
         transport: TransportConfig,
+        script: Option<Arc<Script>>,
         world: &mut World<'_>,
-    ) -> Result<ConnectionHandle, ConnectError> {
+    ) -> Result<ConnectionName, ConnectError> {
         let (handle, connection) = self.endpoint.connect(world.now, remote, key, transport)?;
         let name = world.ledger.on_attempt(self.key, self.address);
-        let application = Application::new(self.script.clone(), Role::Client, Some(name));
-        self.peers.insert(handle, Peer::new(connection, application));
+        if let Some(script) = &script {
+            world.ledger.on_script(name, script.clone());
+        }
+        let script = script.unwrap_or_else(|| self.script.clone());
+        let application = Application::new(script, Role::Client, Some(name));
+        self.peers.insert(handle, Peer::new(connection, application, self.address));
         self.drain(handle, world);
-        Ok(handle)
+        Ok(name)
     }
 
     pub(crate) fn close(&mut self, code: u64, reason: &str, world: &mut World<'_>) {
@@ -215,14 +266,14 @@ impl Host {
     }
 
     pub(crate) fn handle_datagram(&mut self, mut datagram: Datagram, world: &mut World<'_>) {
-        if datagram.destination != self.address {
+        if datagram.destination != self.address && !self.others.contains(&datagram.destination) {
             self.counts.misaddressed += 1;
             return;
         }
         self.counts.received += 1;
         let size = datagram.bytes.len() as u64;
         world.checker.on_received(&self.name, datagram.source, datagram.bytes.len());
-        let (now, remote) = (world.now, datagram.source);
+        let (now, remote, local) = (world.now, datagram.source, datagram.destination);
         let network_path = NetworkPath { local: None, remote };
         match self.endpoint.handle_datagram(now, network_path, None, &datagram.bytes) {
             DatagramOutcome::Connection(handle) => {
@@ -238,15 +289,18 @@ impl Host {
             DatagramOutcome::Incoming(incoming) => {
                 if let Some((handle, connection)) = self.endpoint.accept(now, *incoming) {
                     let application = Application::new(self.script.clone(), Role::Server, None);
-                    let peer = Peer { received: size, ..Peer::new(connection, application) };
+                    let peer = Peer { received: size, ..Peer::new(connection, application, local) };
                     if self.peers.insert(handle, peer).is_some() {
                         world.ledger.complain(format!("{}: {handle:?} is given twice", self.name));
                     }
                     self.drain(handle, world);
                 }
             }
-            DatagramOutcome::Answer(bytes) => self.send(remote, bytes, world),
+            DatagramOutcome::Answer(bytes) => self.send((local, remote), bytes, world),
             DatagramOutcome::Dropped(_) => {}
+        }
+        if world.spare.len() < SPARE_MAX {
+            world.spare.push(datagram.bytes);
         }
     }
 
@@ -261,7 +315,9 @@ impl Host {
             noise.plan_next(now);
         }
         self.endpoint.handle_timeout(now);
-        for handle in self.handles() {
+        let mut handles = core::mem::take(&mut self.due);
+        self.collect_due(now, is_noise, &mut handles);
+        for &handle in &handles {
             let Some(peer) = self.peers.get_mut(&handle) else { continue };
             let due = peer.connection.poll_timeout().filter(|(deadline, _)| *deadline <= now);
             let application_is_due = peer.application.next_timeout().is_some_and(|time| time <= now);
@@ -272,12 +328,15 @@ impl Host {
             is_for_application |= application_is_due;
             if due.is_some() || application_is_due || is_noise {
                 self.drain(handle, world);
+            } else {
+                self.plan(handle);
             }
             if due.is_some() {
                 let next = self.peers.get(&handle).and_then(|peer| peer.connection.poll_timeout());
                 world.checker.check_deadline(&self.name, next);
             }
         }
+        self.due = handles;
         self.counts.wakes += 1;
         self.counts.idle_wakes += u64::from(self.activity() == before && !is_for_application && !is_noise);
         kinds
@@ -286,56 +345,74 @@ impl Host {
     /// When it wants to be woken.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
-        let peers = self.peers.values().flat_map(|peer| {
-            let connection = peer.connection.poll_timeout().map(|(time, _)| time);
-            [connection, peer.application.next_timeout()]
-        });
+        let peers = self.agenda.first().map(|(time, _)| time);
         let noise = self.noise.as_ref().filter(|_| !self.peers.is_empty()).map(|noise| noise.next);
-        peers.chain([self.endpoint.poll_timeout(), noise]).flatten().min()
+        [peers, self.endpoint.poll_timeout(), noise].into_iter().flatten().min()
     }
 
     fn handles(&self) -> Vec<ConnectionHandle> {
         self.peers.keys().copied().collect()
     }
 
-    /// Grows with everything that a wake-up may bring about.
-    fn activity(&self) -> (u64, u64, usize) {
-        let events = self.peers.values().map(|peer| peer.application.events()).sum();
-        (self.counts.sent, events, self.retired.len())
+    /// The connections that are due, or all, in their order.
+    fn collect_due(&mut self, now: Instant, all: bool, due: &mut Vec<ConnectionHandle>) {
+        due.clear();
+        if all {
+            due.extend(self.peers.keys());
+            return;
+        }
+        while let Some((_, number)) = self.agenda.first().filter(|(time, _)| *time <= now) {
+            self.agenda.set(number, None);
+            due.push(ConnectionHandle(number));
+        }
+        due.sort_unstable();
     }
 
-    fn send(&mut self, destination: SocketAddr, bytes: Vec<u8>, world: &mut World<'_>) {
+    /// Remembers when a connection wants to be woken.
+    fn plan(&mut self, handle: ConnectionHandle) {
+        self.agenda.set(handle.0, self.peers.get(&handle).and_then(Peer::next_timeout));
+    }
+
+    /// Grows with everything that a wake-up may bring about.
+    fn activity(&self) -> (u64, u64, usize) {
+        (self.counts.sent, self.events, self.retired.len())
+    }
+
+    fn send(
+        &mut self,
+        (source, destination): (SocketAddr, SocketAddr),
+        bytes: Vec<u8>,
+        world: &mut World<'_>,
+    ) {
         self.counts.sent += 1;
         world.checker.on_sent(&self.name, destination, bytes.len());
-        world.outbox.push(Datagram { source: self.address, destination, bytes });
+        world.outbox.push(Datagram { source, destination, bytes });
     }
 
     /// Carries out of a connection all that is in it, until nothing more comes.
     fn drain(&mut self, handle: ConnectionHandle, world: &mut World<'_>) {
         let mut is_retired = false;
+        let mut is_first_round = true;
         loop {
-            let before = self.activity();
             self.call_needlessly(handle, world);
             let Some(peer) = self.peers.get_mut(&handle) else { return };
-            peer.application.drive(world.now, &mut peer.connection, world.ledger);
-            while let Some(peer) = self.peers.get_mut(&handle) {
-                let mut buffer = core::mem::take(&mut self.buffer);
-                let Some(transmit) = peer.connection.poll_transmit(world.now, &mut buffer) else {
-                    self.buffer = buffer;
-                    break;
-                };
-                peer.sent += buffer.len() as u64;
-                world.checker.on_transmit(&self.name, peer, &transmit, &buffer);
-                self.send(transmit.destination, buffer, world);
+            let driven = peer.application.drive(&mut Drive {
+                now: world.now,
+                connection: &mut peer.connection,
+                ledger: world.ledger,
+                scratch: world.scratch,
+            });
+            self.events += driven.events;
+            if !is_first_round && driven.events == 0 && !driven.has_acted {
+                break;
             }
+            is_first_round = false;
+            self.transmit(handle, world);
             while let Some(event) =
                 self.peers.get_mut(&handle).and_then(|peer| peer.connection.poll_endpoint_event())
             {
                 is_retired |= event == EndpointEvent::Retired;
                 self.endpoint.handle_event(handle, event);
-            }
-            if self.activity() == before {
-                break;
             }
         }
         if let Some(peer) = self.peers.get_mut(&handle) {
@@ -344,6 +421,21 @@ impl Host {
         if is_retired && let Some(peer) = self.peers.remove(&handle) {
             self.retired.push(peer.application);
         }
+        self.plan(handle);
+    }
+
+    /// Sends all that a connection has to send now.
+    fn transmit(&mut self, handle: ConnectionHandle, world: &mut World<'_>) {
+        let mut buffer = world.spare.pop().unwrap_or_default();
+        while let Some(peer) = self.peers.get_mut(&handle) {
+            let Some(transmit) = peer.connection.poll_transmit(world.now, &mut buffer) else { break };
+            peer.sent += buffer.len() as u64;
+            world.checker.on_transmit(&self.name, peer, &transmit, &buffer);
+            let local = peer.local;
+            self.send((local, transmit.destination), buffer, world);
+            buffer = world.spare.pop().unwrap_or_default();
+        }
+        world.spare.push(buffer);
     }
 
     /// Calls that change nothing, at a whim.

@@ -1,0 +1,74 @@
+//! A router: sends each datagram on by its destination, and knows nothing but its routes.
+
+use core::net::IpAddr;
+
+use super::Port;
+
+/// A router in a simulation. It takes no time and has no queue: those are the links'.
+#[derive(Debug)]
+pub struct Router {
+    name: String,
+    /// Sorted by address.
+    routes: Vec<(u128, Port)>,
+    counts: RouterCounts,
+}
+
+/// What happened at a router, in figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RouterCounts {
+    /// Datagrams sent on.
+    pub forwarded: u64,
+    /// Datagrams for an address to which no route leads; they are dropped.
+    pub unroutable: u64,
+}
+
+impl Router {
+    pub(crate) fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), routes: Vec::new(), counts: RouterCounts::default() }
+    }
+
+    /// Its name in the trace.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Figures of the router.
+    #[must_use]
+    pub fn counts(&self) -> RouterCounts {
+        self.counts
+    }
+
+    /// What is for `address` leaves by `port` from now on.
+    pub(crate) fn set_route(&mut self, address: IpAddr, port: Port) {
+        let address = number(address);
+        match self.routes.binary_search_by_key(&address, |(known, _)| *known) {
+            Ok(place) => self.routes[place].1 = port,
+            Err(place) => self.routes.insert(place, (address, port)),
+        }
+    }
+
+    /// The port for `address`.
+    pub(crate) fn route(&self, address: IpAddr) -> Option<Port> {
+        let place = self.routes.binary_search_by_key(&number(address), |(known, _)| *known).ok()?;
+        Some(self.routes[place].1)
+    }
+
+    /// Where a datagram for `address` goes; it is counted.
+    pub(crate) fn forward(&mut self, address: IpAddr) -> Option<Port> {
+        let port = self.route(address);
+        match port {
+            Some(_) => self.counts.forwarded += 1,
+            None => self.counts.unroutable += 1,
+        }
+        port
+    }
+}
+
+/// Both families in one space, where a comparison is a single one.
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits(),
+    }
+}
