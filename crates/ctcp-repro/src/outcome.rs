@@ -189,7 +189,7 @@ mod tests {
 
     fn outcome() -> Outcome {
         let axis = |label| Axis { label, scale: Scale::Linear };
-        let plot = Plot { title: "t", x: axis("x"), y: axis("y"), hidden: &[] };
+        let plot = Plot { title: "t", x: axis("x"), y: axis("y"), hidden: &[], dots: &[] };
         let mut outcome = Outcome::new(plot, 2);
         outcome.point("a", 1.0, &Summary { mean: 2.0, deviation: 0.5, margin: 0.25 });
         outcome.published("a", 1.0, 2.1);

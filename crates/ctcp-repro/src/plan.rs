@@ -16,6 +16,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::thread;
 
+use ctcp_base::Prng;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -26,6 +27,8 @@ use crate::shard::Shard;
 /// The work of an experiment under some settings.
 pub struct Plan {
     names: Vec<String>,
+    /// The place of each cell where shards are dealt.
+    places: Vec<usize>,
     measure: Box<dyn Fn(usize) -> Value + Sync>,
     outcome: Box<dyn Fn(Vec<Value>) -> Result<Outcome, serde_json::Error>>,
 }
@@ -44,10 +47,12 @@ impl Plan {
         F: Serialize + DeserializeOwned,
     {
         let names = cells.iter().map(|cell| format!("{cell:?}")).collect();
+        let places = shuffled(cells.len());
         let cells: Arc<[C]> = cells.into();
         let measured = Arc::clone(&cells);
         Self {
             names,
+            places,
             measure: Box::new(move |index| {
                 serde_json::to_value(measure(&measured[index])).expect("a value of numbers and strings")
             }),
@@ -65,9 +70,9 @@ impl Plan {
         &self.names
     }
 
-    /// Indexes of the cells of a shard.
+    /// Indexes of the cells of a shard, ascending.
     pub fn cells_of(&self, shard: Shard) -> impl Iterator<Item = usize> {
-        (0..self.names.len()).filter(move |&cell| shard.has(cell))
+        (0..self.names.len()).filter(move |&cell| shard.has(self.places[cell]))
     }
 
     /// Values of a shard's cells, in their order. `on_cell` is called once for each, from any thread.
@@ -106,6 +111,17 @@ impl Plan {
         }
         (self.outcome)(values).map_err(|error| OutcomeError(error.to_string()))
     }
+}
+
+/// A permutation of `0..count`, always the same. Costly cells often stand at equal distances, which shards dealt in order would
+/// give to one of them.
+fn shuffled(count: usize) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..count).collect();
+    let mut prng = Prng::new(0);
+    for last in (1..count).rev() {
+        places.swap(last, prng.below(last as u64 + 1) as usize);
+    }
+    places
 }
 
 impl Debug for Plan {

@@ -33,6 +33,8 @@ pub struct Plot {
     pub y: Axis,
     /// Series whose names end so stay in the files and out of the picture.
     pub hidden: &'static [&'static str],
+    /// Series whose names end so are drawn as dots without a line, as what was measured beside the line of a formula.
+    pub dots: &'static [&'static str],
 }
 
 /// Width and height in pixels.
@@ -89,11 +91,13 @@ impl Outcome {
             .y_label_formatter(&|value| tick(sy, *value))
             .light_line_style(WHITE)
             .draw()?;
-        for (index, (_, points, published)) in lines.iter().enumerate() {
+        for (index, (name, points, published)) in lines.iter().enumerate() {
             let colour = Palette99::pick(index).to_rgba();
             let place = |x: f64, y: f64| (transform(sx, x), transform(sy, y));
-            let line = points.iter().map(|&(x, y, ..)| place(x, y));
-            chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
+            if !self.is_dots(name) {
+                let line = points.iter().map(|&(x, y, ..)| place(x, y));
+                chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
+            }
             let intervals =
                 points.iter().map(|&(x, _, lo, hi)| PathElement::new([place(x, lo), place(x, hi)], colour));
             chart.draw_series(intervals)?;
@@ -118,7 +122,11 @@ impl Outcome {
         let mut y = 60;
         for (index, (name, ..)) in lines.iter().enumerate() {
             let colour = Palette99::pick(index).to_rgba();
-            area.draw(&PathElement::new([(0, y), (20, y)], colour.stroke_width(2)))?;
+            if self.is_dots(name) {
+                area.draw(&Circle::new((10, y), 3, colour.filled()))?;
+            } else {
+                area.draw(&PathElement::new([(0, y), (20, y)], colour.stroke_width(2)))?;
+            }
             area.draw(&Text::new(name.clone(), (26, y - 7), style))?;
             y += LEGEND_LINE;
         }
@@ -127,6 +135,10 @@ impl Outcome {
             area.draw(&Text::new("as printed", (26, y - 7), style))?;
         }
         Ok(())
+    }
+
+    fn is_dots(&self, name: &str) -> bool {
+        self.plot.dots.iter().any(|dots| name.ends_with(dots))
     }
 
     /// The series in the order in which they were found, with what is printed of each.
@@ -187,6 +199,7 @@ mod tests {
             x: Axis { label: "n (symbols)", scale },
             y: Axis { label: "cost", scale },
             hidden: &["deviation"],
+            dots: &["dots"],
         };
         let mut outcome = Outcome::new(plot, 1);
         outcome.point("one", 1.0, &summary(&[10.0, 12.0]));
@@ -194,6 +207,19 @@ mod tests {
         outcome.point("one deviation", 2.0, &summary(&[-5.0]));
         outcome.published("one", 2.0, 90.0);
         outcome
+    }
+
+    #[test]
+    fn dots_have_no_line() {
+        let lines = |outcome: &Outcome| outcome.svg().unwrap().matches("<polyline").count();
+        let mut outcome = outcome(Scale::Linear);
+        let without = lines(&outcome);
+        let measured = [1.0, 2.0].map(|x| (x, summary(&[20.0])));
+        measured.iter().for_each(|(x, found)| outcome.point("two, dots", *x, found));
+        // The interval of each point is a line by itself.
+        assert_eq!(lines(&outcome), without + measured.len());
+        measured.iter().for_each(|(x, found)| outcome.point("two", *x, found));
+        assert!(lines(&outcome) > without + 2 * measured.len());
     }
 
     #[test]

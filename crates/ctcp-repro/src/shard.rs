@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Most shards of a run: what a Kubernetes indexed job can have. It bounds the list of those that are missing.
 pub const SHARDS_MAX: u32 = 100_000;
 
-/// One of `count` shards, counted from 1. Neighbouring cells, which cost alike, go to different shards.
+/// One of `count` shards, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Shard {
@@ -38,10 +38,10 @@ impl Shard {
         self.count
     }
 
-    /// Whether it has the cell of this index.
+    /// Whether it has the cell at this place of the deal.
     #[must_use]
-    pub fn has(self, cell: usize) -> bool {
-        cell as u64 % u64::from(self.count) == u64::from(self.index - 1)
+    pub fn has(self, place: usize) -> bool {
+        place as u64 % u64::from(self.count) == u64::from(self.index - 1)
     }
 }
 

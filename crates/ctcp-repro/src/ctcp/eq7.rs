@@ -105,6 +105,7 @@ fn outcome(seeds: u32, found: &[(Cell, Moments)]) -> Outcome {
         x: Axis { label: "loss", scale: Scale::Linear },
         y: Axis { label: "efficiency (goodput / link rate)", scale: Scale::Linear },
         hidden: &[],
+        dots: &["simulated", "GF(256)"],
     };
     let mut outcome = Outcome::new(plot, seeds);
     for loss in LOSSES {
@@ -116,11 +117,11 @@ fn outcome(seeds: u32, found: &[(Cell, Moments)]) -> Outcome {
         let (derived, printed) = (waste(BLOCK, loss), waste_printed(BLOCK, loss));
         let block = f64::from(BLOCK);
         let simulated = |moments: &Moments| moments.summary().map(|packets| efficiency(packets / block));
-        outcome.point("simulated", loss, &simulated(&counted));
-        outcome.point("simulated, GF(256)", loss, &simulated(&decoded));
         outcome.exact("1 - eta as printed", loss, 1.0 - printed);
         outcome.exact("1 - eta as derived", loss, 1.0 - derived);
         outcome.exact("1 / (1 + eta as derived)", loss, efficiency(derived));
+        outcome.point("simulated", loss, &simulated(&counted));
+        outcome.point("simulated, GF(256)", loss, &simulated(&decoded));
         let margin = NORMAL_99 * counted.summary().deviation / counted.count().sqrt() / block;
         outcome.check(
             format!("eta at {loss} as derived, 99 % interval"),

@@ -11,7 +11,7 @@ fn threads(count: usize) -> NonZeroUsize {
 /// Cells whose values are awkward numbers, and an outcome that depends on their order.
 fn plan(cells: u32) -> Plan {
     let axis = Axis { label: "", scale: Scale::Linear };
-    let plot = Plot { title: "", x: axis, y: axis, hidden: &[] };
+    let plot = Plot { title: "", x: axis, y: axis, hidden: &[], dots: &[] };
     let measure = |cell: &u32| (f64::from(*cell) / 3.0).exp();
     Plan::new((0..cells).collect(), measure, move |found| {
         let mut outcome = Outcome::new(plot, 1);
@@ -33,6 +33,20 @@ fn threads_leave_no_trace_and_every_cell_is_measured_once() {
         values
     });
     assert!(all.iter().all(|values| *values == all[0]));
+}
+
+#[test]
+fn shards_have_equally_many_cells_and_cells_at_equal_distances_fall_to_many_of_them() {
+    let plan = plan(120);
+    let shards: Vec<Vec<usize>> =
+        (1..=8).map(|index| plan.cells_of(Shard::new(index, 8).unwrap()).collect()).collect();
+    let mut all = shards.concat();
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..120) && shards.iter().all(|cells| cells.len() == 15));
+    for distance in [4, 7, 8, 9] {
+        let with_one = shards.iter().filter(|cells| cells.iter().any(|cell| cell % distance == 0));
+        assert!(with_one.count() >= 6, "every {distance}th");
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The chain of TCP/NC, section VI-B, with coefficients: nodes keep witnesses and combine them at random over GF(256).
 //!
 //! The same slots as in [`SlottedChain`](super::slotted_chain::SlottedChain), met with the same luck, but nothing is assumed of what a
-//! reception brings: a node has seen what its elimination says. A combination that is not innovative, one in 256, is as if the
-//! channel had been off, so that the queues should be those of channels with mu (1 - 1/256).
+//! reception brings: a node has seen what its elimination says. A combination that is not innovative is as if the channel had
+//! been off. That is one in 256 when the next node lacks a single packet of the sender's, and far fewer when it lacks more: so
+//! the queues lie between those of counting with mu and with mu (1 - 1/256).
 
 use ctcp_base::Prng;
 use ctcp_coding::{Recoder, RecoderConfig, SymbolRange};
@@ -98,7 +99,7 @@ mod tests {
 
     // Requirement: N6
     #[test]
-    fn counting_is_the_same_as_coding_but_for_one_combination_in_256() {
+    fn counting_is_the_same_as_coding_but_for_at_most_one_combination_in_256() {
         const SLOTS: u64 = 20_000;
         let chain = Chain { arrivals: 0.42, channels: vec![0.7, 0.6, 0.8] };
         let weaker = chain.channels.iter().map(|mu| mu * (1.0 - 1.0 / 256.0)).collect();
@@ -108,8 +109,7 @@ mod tests {
         let weaker = SlottedChain::new(&weaker, Prng::new(5)).mean_queues(SLOTS);
         println!("{coded:?} {counted:?} {weaker:?}");
         for ((coded, counted), weaker) in coded.into_iter().zip(counted).zip(weaker) {
-            assert!(coded >= counted, "{coded} {counted}");
-            assert!((coded / weaker - 1.0).abs() < 0.02, "{coded} {weaker}");
+            assert!((counted..1.01 * weaker).contains(&coded), "{counted} {coded} {weaker}");
         }
     }
 }

@@ -112,6 +112,7 @@ fn outcome(seeds: u32, found: &[(Cell, Counts)]) -> Outcome {
         x: Axis { label: "q (elements of the field)", scale: Scale::Logarithmic },
         y: Axis { label: "probability", scale: Scale::Linear },
         hidden: &[],
+        dots: &["oldest unseen", "any A and B", "innovative", "B = {p1}"],
     };
     let mut outcome = Outcome::new(plot, seeds);
     let trials = u64::from(seeds) * TRIALS;
@@ -128,11 +129,11 @@ fn outcome(seeds: u32, found: &[(Cell, Counts)]) -> Outcome {
             [Situation::OldestUnseen, Situation::Any, Situation::Counterexample].map(seen_when);
         let innovative = proportion(sum(Situation::Any, |counts| counts.innovative), trials);
         outcome.exact("lemma as printed, 1 - 1/q", q, lemma);
+        outcome.exact("(1 - 1/q)/q", q, counter);
         outcome.point("d* is B's oldest unseen", q, &right);
         outcome.point("any A and B", q, &any);
         outcome.point("any A and B, innovative", q, &innovative);
         outcome.point("A = {p1+p2, p3}, B = {p1}", q, &wrong);
-        outcome.exact("(1 - 1/q)/q", q, counter);
         outcome.check(
             format!("q = {field}: under its condition the lemma holds, 99 % interval"),
             Want::Within { of: lemma, margin: margin(lemma) },

@@ -64,6 +64,7 @@ fn outcome(seeds: u32, found: &[(Cell, Cost)]) -> Outcome {
         x: Axis { label: "n (symbols in a block)", scale: Scale::Logarithmic },
         y: Axis { label: "products of coefficients; operations on payloads", scale: Scale::Logarithmic },
         hidden: &[],
+        dots: &[],
     };
     let mut outcome = Outcome::new(plot, seeds);
     for (name, is_sparse) in [(DENSE, false), (SPARSE, true)] {

@@ -65,6 +65,7 @@ fn outcome(seeds: u32, found: &[(Cell, (u64, u64))]) -> Outcome {
         x: Axis { label: "coding_wnd (symbols)", scale: Scale::Logarithmic },
         y: Axis { label: "wasted packets + 0.1", scale: Scale::Logarithmic },
         hidden: &[],
+        dots: &[],
     };
     let mut outcome = Outcome::new(plot, seeds);
     for loss in LOSSES {

@@ -114,6 +114,7 @@ fn outcome(seeds: u32, largest: usize, found: &[(Cell, f64)]) -> Outcome {
         x: Axis { label: "bandwidth (diagonals)", scale: Scale::Linear },
         y: Axis { label: "share of zeros", scale: Scale::Linear },
         hidden: &["deviation", "triangular"],
+        dots: &[],
     };
     let mut outcome = Outcome::new(plot, seeds);
     for (size, rows) in TABLES {
