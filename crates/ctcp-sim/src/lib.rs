@@ -51,6 +51,7 @@ pub mod network;
 pub mod node;
 pub mod recorder;
 mod routes;
+pub mod series;
 pub mod simulation;
 pub mod swarm;
 pub mod topology;

@@ -160,6 +160,9 @@ impl Way {
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        [self.link.poll_timeout(), self.schedule.poll_timeout()].into_iter().flatten().min()
+        match (self.link.poll_timeout(), self.schedule.poll_timeout()) {
+            (Some(delivery), Some(change)) => Some(delivery.min(change)),
+            (one, None) | (None, one) => one,
+        }
     }
 }

@@ -12,7 +12,7 @@ use ctcp_proto::{ConnectionStats, PublicKey, TransportConfig};
 use crate::application::Application;
 use crate::application::script::Script;
 use crate::ledger::ConnectionName;
-use crate::link::LinkId;
+use crate::link::{Direction, LinkId};
 use crate::node::NodeId;
 use crate::{Simulation, Stop};
 
@@ -106,6 +106,14 @@ impl Network {
     #[must_use]
     pub fn routers(&self) -> &[NodeId] {
         &self.routers
+    }
+
+    /// Keeps figures over time of every sender, every receiver and both ways of every hop, in bins of this width from now on.
+    pub fn keep_series(&mut self, width: Duration) {
+        let hosts = self.flows.iter().flat_map(|flow| [flow.sender, flow.receiver]).collect();
+        let both = |&hop| [(hop, Direction::Forward), (hop, Direction::Backward)];
+        let ways = self.hops.iter().flat_map(both).collect();
+        self.simulation.keep_series(width, hosts, ways);
     }
 
     /// Runs for `limit`, beginning each flow at its time. [`Stop::Silence`] when nothing will happen any more before.

@@ -21,6 +21,7 @@ use crate::ledger::{ConnectionName, Ledger};
 use crate::link::{Direction, DuplexLink, LinkId};
 use crate::node::{Datagram, Host, Node, NodeId, Port, Router};
 use crate::recorder::Recorder;
+use crate::series::Series;
 use crate::topology::Plan;
 
 /// Why a run stopped.
@@ -80,6 +81,7 @@ pub struct Simulation {
     spare: Vec<Vec<u8>>,
     scratch: Vec<u8>,
     recorder: Recorder,
+    series: Option<Box<Series>>,
     ledger: Ledger,
     checker: Checker,
     prng: Prng,
@@ -102,6 +104,7 @@ impl Simulation {
             spare: Vec::new(),
             scratch: vec![0; SCRATCH],
             recorder: Recorder::default(),
+            series: None,
             ledger: Ledger::new(seed, transport.stream_credit.max(transport.stream_credit_max)),
             checker: Checker::new(transport.clone()),
             prng: Prng::new(seed).fork("simulation"),
@@ -131,6 +134,17 @@ impl Simulation {
     #[must_use]
     pub fn recorder(&self) -> &Recorder {
         &self.recorder
+    }
+
+    /// Keeps figures of these hosts' connections and of these ways over time, in bins of this width from now on.
+    pub fn keep_series(&mut self, width: Duration, hosts: Vec<NodeId>, ways: Vec<(LinkId, Direction)>) {
+        self.series = Some(Box::new(Series::new(self.now, width, hosts, ways)));
+    }
+
+    /// The figures over time, if they are kept.
+    #[must_use]
+    pub fn series(&self) -> Option<&Series> {
+        self.series.as_deref()
     }
 
     /// Keeps a readable log from now on.
@@ -219,6 +233,7 @@ impl Simulation {
                 return Stop::Done;
             }
             let Some(time) = self.next_time() else { return Stop::Silence };
+            self.sample_until(time.min(end));
             if time > end {
                 self.now = end;
                 return Stop::TimeUp;
@@ -229,7 +244,22 @@ impl Simulation {
 
     /// Makes it later, but not past the next thing that happens.
     pub(crate) fn skip_to(&mut self, time: Instant) {
-        self.now = self.now.max(time.min(self.next_time().unwrap_or(time)));
+        let time = time.min(self.next_time().unwrap_or(time));
+        self.sample_until(time);
+        self.now = self.now.max(time);
+    }
+
+    /// Ends the bins that end by `time`, before anything happens at that time.
+    fn sample_until(&mut self, time: Instant) {
+        let Some(series) = &mut self.series else { return };
+        while series.next() <= time {
+            for id in series.hosts().to_vec() {
+                if let Node::Host(host) = &self.nodes[id.0] {
+                    series.add_host(id, host);
+                }
+            }
+            series.end_bin(series.next(), &self.links);
+        }
     }
 
     fn next_time(&self) -> Option<Instant> {

@@ -148,7 +148,7 @@ fn a_chain_of_k_hops_with_loss_p_delivers_a_share_of_1_minus_p_to_the_k() {
             let forward = way(20, 2, 100_000).with_loss(bernoulli(loss)).with_loss_place(place);
             let hop = PathConfig { forward, backward: way(20, 2, 100_000) };
             let mut chain = Chain::new(3, &vec![hop; hops]);
-            chain.flow(FlowConfig::new(Script::bulk(10_000_000), &transport(ProfileName::Default)));
+            chain.flow(FlowConfig::new(Script::bulk(3_000_000), &transport(ProfileName::Default)));
             let mut network = chain.build();
             assert_eq!(network.run_to_completion(60 * SECOND), Stop::Done);
             let stats =
@@ -217,6 +217,48 @@ fn looking_less_closely_changes_nothing_that_happens() {
     for flow in 0..close.flows().len() {
         assert_eq!(light.bytes_read(flow), 300_000);
     }
+}
+
+#[test]
+fn figures_over_time_add_up_to_those_of_the_end_and_disturb_nothing() {
+    let run = |keep: bool| {
+        let hop = PathConfig::symmetric(way(10, 10, 20).with_loss(bernoulli(0.01)));
+        let mut chain = Chain::new(1, &[hop.clone(), hop]);
+        for start in [Duration::ZERO, Duration::from_millis(2_050)] {
+            let config = FlowConfig::new(Script::bulk(2_000_000), &transport(ProfileName::Default));
+            chain.flow(config.starting_after(start));
+        }
+        let mut network = chain.build();
+        if keep {
+            network.keep_series(Duration::from_millis(100));
+        }
+        assert_eq!(network.run_for(10 * SECOND), Stop::TimeUp);
+        network
+    };
+    let (network, undisturbed) = (run(true), run(false));
+    assert_eq!(network.simulation.recorder().hash(), undisturbed.simulation.recorder().hash());
+    assert_eq!(network.simulation.events(), undisturbed.simulation.events());
+    let series = network.simulation.series().expect("they are kept");
+    assert_eq!(series.bins(), 100);
+    for (flow, ends) in network.flows().iter().enumerate() {
+        let goodput = series.goodput_mbps(ends.receiver);
+        assert_eq!(goodput.len(), 100);
+        let bits: f64 = goodput.iter().sum::<f64>() * 1e5;
+        assert!((bits - 16e6).abs() < 1.0, "{bits} bits of flow {flow}");
+        let decoded: u64 = series.symbols_decoded(ends.receiver).iter().sum();
+        assert_eq!(decoded, network.receiver_stats(flow).symbols_decoded);
+        let sender = series.connection(ends.sender);
+        assert_eq!(
+            sender.last().map(|sample| sample.packets_lost),
+            Some(network.sender_stats(flow).packets_lost)
+        );
+        assert!(sender[30].window > 1.0 && sender[30].rtt > Duration::from_millis(40), "{:?}", sender[30]);
+    }
+    assert_eq!(series.connection(network.flows()[1].sender)[19].window, 0.0, "it has not begun");
+    let queue = series.way(network.hops()[0], Direction::Forward);
+    assert!(queue.iter().any(|sample| sample.queued > 2) && queue.iter().all(|sample| sample.queued <= 20));
+    let stats = network.simulation.link(network.hops()[0]).way(Direction::Forward).stats();
+    assert_eq!(queue.last().map(|sample| (sample.dropped, sample.lost)), Some((stats.dropped, stats.lost)));
 }
 
 #[test]

@@ -22,10 +22,13 @@ impl Contents {
             head.copy_from_slice(&self.word(word)[skip..][..head.len()]);
             word += 1;
         }
-        for chunk in tail.chunks_mut(8) {
-            chunk.copy_from_slice(&self.word(word)[..chunk.len()]);
+        let mut chunks = tail.chunks_exact_mut(8);
+        for chunk in &mut chunks {
+            chunk.copy_from_slice(&self.word(word));
             word += 1;
         }
+        let rest = chunks.into_remainder();
+        rest.copy_from_slice(&self.word(word)[..rest.len()]);
     }
 
     /// The place of the first byte of `data` that is not what stands at `offset`.
