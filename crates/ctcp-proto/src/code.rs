@@ -4,15 +4,19 @@
 //! is only this small policy. It holds no payload and does no arithmetic on it.
 
 mod block;
+mod classic;
 mod plain;
 mod receiver;
 mod segments;
 mod sender;
 
+use ctcp_base::Instant;
+
 use crate::id::SymbolIndex;
 use crate::profile::{Code, Profile};
 use crate::wire::MissingInterval;
 use block::BlockCode;
+pub(crate) use classic::Classic;
 use plain::PlainCode;
 pub(crate) use receiver::CodedReceiver;
 pub(crate) use segments::Part;
@@ -55,6 +59,7 @@ pub(crate) struct Carried {
 /// What the sender knows when it may send a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
+    pub(crate) now: Instant,
     /// The loss average `p` of the path.
     pub(crate) loss: f64,
     /// The streams have bytes that may be sent.
@@ -70,6 +75,8 @@ pub(crate) struct Situation {
 pub(crate) struct Feedback<'a> {
     /// Oldest symbol the receiver cannot decode.
     pub(crate) oldest_undecoded: SymbolIndex,
+    /// Oldest symbol it has not seen (TCP/NC definition 1).
+    pub(crate) oldest_unseen: SymbolIndex,
     /// Groups of unknown symbols, ascending.
     pub(crate) intervals: &'a [MissingInterval],
     /// One past the last symbol the receiver heard of.
@@ -94,21 +101,28 @@ pub(crate) enum SendCode {
     Block(BlockCode),
     /// No coding.
     Plain(PlainCode),
+    /// TCP to the letter, with TCP/NC's coding layer or without.
+    Classic(Box<Classic>),
 }
 
 impl SendCode {
-    pub(crate) fn new(profile: Profile, limits: CodeLimits) -> Self {
+    /// `window_max`: most symbols that a classical source has under way.
+    pub(crate) fn new(profile: Profile, limits: CodeLimits, window_max: u32) -> Self {
         match profile.code {
+            _ if profile.is_classic() => {
+                Self::Classic(Box::new(Classic::new(profile, limits.block_size, window_max)))
+            }
             Code::Block => {
                 Self::Block(BlockCode::new(profile.redundancy, limits, profile.is_to_the_letter()))
             }
-            Code::Plain => Self::Plain(PlainCode::default()),
+            Code::Plain | Code::Window => Self::Plain(PlainCode::default()),
         }
     }
 
     /// What to send now, `None` when nothing would be useful. [`Self::on_sent`] follows if it is sent.
     pub(crate) fn choose(&mut self, situation: &Situation) -> Option<Choice> {
         match self {
+            Self::Classic(code) => code.choose(situation),
             Self::Block(code) => code.choose(situation),
             Self::Plain(code) => code.choose(situation),
         }
@@ -120,12 +134,14 @@ impl SendCode {
         match self {
             Self::Block(code) => code.choose_probe(),
             Self::Plain(code) => code.choose_probe(),
+            Self::Classic(_) => None,
         }
     }
 
     /// The packet of `choice` was sent, or the first of several; a new symbol got `index`.
     pub(crate) fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent {
         match self {
+            Self::Classic(code) => code.on_sent(choice, index, situation),
             Self::Block(code) => code.on_sent(choice, index, situation),
             Self::Plain(code) => code.on_sent(choice, index),
         }
@@ -136,6 +152,7 @@ impl SendCode {
         match self {
             Self::Block(code) => code.on_resolved(sent),
             Self::Plain(code) => code.on_acked(sent),
+            Self::Classic(_) => {}
         }
     }
 
@@ -143,6 +160,7 @@ impl SendCode {
     pub(crate) fn on_lost(&mut self, sent: &Sent, was_expired: bool) {
         match self {
             Self::Block(_) if was_expired => {}
+            Self::Classic(_) => {}
             Self::Block(code) => code.on_resolved(sent),
             Self::Plain(code) => code.on_lost(sent),
         }
@@ -153,15 +171,26 @@ impl SendCode {
     pub(crate) fn on_expired(&mut self, sent: &Sent) {
         match self {
             Self::Block(code) => code.on_resolved(sent),
-            Self::Plain(_) => {}
+            Self::Plain(_) | Self::Classic(_) => {}
         }
     }
 
     /// The receiver told what it misses.
-    pub(crate) fn on_feedback(&mut self, feedback: &Feedback<'_>) {
+    pub(crate) fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>) {
         match self {
+            Self::Classic(code) => code.on_feedback(now, feedback),
             Self::Block(code) => code.on_feedback(feedback),
             Self::Plain(code) => code.on_feedback(feedback),
         }
+    }
+
+    /// The classical source, if it is one: it has a timer of its own.
+    pub(crate) fn classic(&self) -> Option<&Classic> {
+        if let Self::Classic(code) = self { Some(code) } else { None }
+    }
+
+    /// The classical source, if it is one.
+    pub(crate) fn classic_mut(&mut self) -> Option<&mut Classic> {
+        if let Self::Classic(code) = self { Some(code) } else { None }
     }
 }

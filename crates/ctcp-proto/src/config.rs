@@ -15,10 +15,16 @@ pub struct TransportConfig {
     pub symbol_size_max: u16,
     /// Source symbols a receiver stores behind the oldest undecoded one.
     pub symbol_window: u32,
+    /// The same for a peer that combines by the window code, whose combinations may all wait for one another: as many are stored,
+    /// and the memory for their coefficients grows with the square.
+    pub coding_window: u32,
     /// `blksize`: most symbols in a block.
     pub block_size: u16,
     /// `numblks`: most blocks in flight.
     pub blocks: u16,
+    /// Most packets that congestion control lets be under way; of symbols, in the profiles `tcp-nc*` and with Vegas, where it
+    /// stands for TCP's receive window.
+    pub congestion_window_max: u32,
     /// Stream bytes the peer may have sent that the application has not read, over all streams.
     pub connection_credit: u64,
     /// It grows to this while the application reads fast.
@@ -47,8 +53,10 @@ impl Default for TransportConfig {
             profile: Profile::default(),
             symbol_size_max: 1440,
             symbol_window: 8192,
+            coding_window: 1024,
             block_size: 256,
             blocks: 64,
+            congestion_window_max: 65_536,
             connection_credit: 16 << 20,
             connection_credit_max: 64 << 20,
             stream_credit: 1 << 20,
@@ -72,7 +80,9 @@ impl TransportConfig {
         let checks = [
             ((256..=16_384).contains(&self.symbol_size_max), "symbol_size_max is 256 to 16384 bytes"),
             ((16..=65_536).contains(&self.symbol_window), "symbol_window is 16 to 65536 symbols"),
+            ((16..=16_384).contains(&self.coding_window), "coding_window is 16 to 16384 symbols"),
             ((1..=4095).contains(&self.block_size), "block_size is 1 to 4095 symbols"),
+            (self.congestion_window_max >= 2, "congestion_window_max is at least 2 packets"),
             (self.blocks >= 1, "blocks is at least 1"),
             (self.datagram_size_max >= 1200, "datagram_size_max is at least 1200 bytes"),
             (!self.suites.is_empty(), "at least one AEAD suite is needed"),

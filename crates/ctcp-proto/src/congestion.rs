@@ -12,6 +12,7 @@
 //! ```
 
 use core::fmt::Debug;
+use core::time::Duration;
 
 use ctcp_base::Instant;
 
@@ -23,6 +24,7 @@ mod model;
 mod reno;
 mod round;
 mod steady;
+mod vegas;
 
 use crate::PacketNumber;
 
@@ -60,6 +62,8 @@ pub struct Acked {
     pub number: PacketNumber,
     /// When it had left.
     pub sent_time: Instant,
+    /// Its own round trip, if it is known: not of a symbol that was sent again.
+    pub sample: Option<Duration>,
     /// Bytes of its datagram.
     pub size: u64,
     /// Packets in flight behind the whole ACK.
@@ -163,6 +167,8 @@ pub enum Algorithm {
     Default,
     /// Algorithm 2 of the CTCP paper, to the letter.
     Ctcp,
+    /// TCP Vegas, for classical TCP and TCP/NC.
+    Vegas,
     /// What standard TCP does (RFC 5681, RFC 6582), counted in packets.
     Reno,
 }
@@ -174,13 +180,14 @@ impl Algorithm {
         match self {
             Self::Default => Box::new(steady::Steady::new(datagram_size)),
             Self::Ctcp => Box::new(ctcp::Ctcp::new(datagram_size)),
+            Self::Vegas => Box::new(vegas::Vegas::new()),
             Self::Reno => Box::new(reno::Reno::new(datagram_size)),
         }
     }
 }
 
 /// A pacing rate in bytes a second: `gain` times `window` packets of `datagram` bytes a round trip.
-fn pacing_rate(gain: f64, window: f64, datagram: u64, rtt: core::time::Duration) -> f64 {
+fn pacing_rate(gain: f64, window: f64, datagram: u64, rtt: Duration) -> f64 {
     gain * window * datagram as f64 / rtt.as_secs_f64().max(1e-6)
 }
 

@@ -191,19 +191,20 @@ impl Established {
         let Setup { role, config, own, peer, negotiated, protection, network, seed } = setup;
         let streams = negotiation::streams(role, &config, &own, &peer);
         let profile = negotiated.profile;
-        let code = SendCode::new(profile, negotiated.code);
+        let code = SendCode::new(profile, negotiated.code, config.congestion_window_max);
         let window = usize::try_from(negotiated.window).unwrap_or(usize::MAX);
         let symbol_size = negotiated.symbol_size_max;
         Self {
             role,
-            config,
             local_id: own.connection_id,
             remote_id: peer.connection_id,
             protection,
-            path: Path::new(now, network, profile, negotiated.datagram_size_max),
+            path: Path::new(now, network, profile, negotiated.datagram_size_max)
+                .with_window_max(config.congestion_window_max),
+            config,
             migration: Migration::default(),
             sender: CodedSender::new(code, symbol_size, window, negotiated.peer_window),
-            receiver: CodedReceiver::new(symbol_size, window, negotiated.code.block_size),
+            receiver: CodedReceiver::new(profile.code, symbol_size, window, negotiated.code.block_size),
             streams,
             response: None,
             is_confirmed: false,

@@ -39,5 +39,5 @@ pub use error::{CloseReason, ConnectionError, TransportError, TransportErrorCode
 pub use event::{EndpointEvent, Event};
 pub use id::{ConnectionId, Direction, PacketNumber, PathId, Role, StreamId, SymbolIndex};
 pub use network::{Ecn, NetworkPath, Transmit};
-pub use profile::{Code, Profile, ProfileName, Redundancy, UnknownName};
+pub use profile::{Code, Profile, ProfileName, Ratio, Redundancy, UnknownName};
 pub use stream::{OpenError, ReadError, ReadOutcome, UnknownStream, WriteError};

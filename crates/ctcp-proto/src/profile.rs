@@ -13,8 +13,38 @@ use crate::wire::ProfileParameter;
 pub enum Code {
     /// Systematic block code (CTCP).
     Block,
+    /// Combinations of all symbols that the receiver has not seen (TCP/NC).
+    Window,
     /// No coding: lost symbols are sent again as they were.
     Plain,
+}
+
+/// The redundancy factor R: packets sent for each new symbol, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ratio(u32);
+
+impl Ratio {
+    /// 1/(1-p) of the measured loss p.
+    pub const FROM_LOSS: Self = Self(0);
+
+    /// Most packets for a symbol.
+    pub const MAX: f64 = 64.0;
+
+    /// `None` outside 1 to [`Ratio::MAX`].
+    #[must_use]
+    pub fn new(ratio: f64) -> Option<Self> {
+        (1.0..=Self::MAX).contains(&ratio).then_some(Self((ratio * 1e6 + 0.5) as u32))
+    }
+
+    /// `None` when it follows the measured loss.
+    #[must_use]
+    pub fn value(self) -> Option<f64> {
+        (self != Self::FROM_LOSS).then(|| f64::from(self.0) / 1e6)
+    }
+
+    fn from_millionths(millionths: u32) -> Option<Self> {
+        if millionths == 0 { Some(Self::FROM_LOSS) } else { Self::new(f64::from(millionths) / 1e6) }
+    }
 }
 
 /// How many combinations beyond the source symbols are sent, and when.
@@ -23,8 +53,14 @@ pub enum Code {
 pub enum Redundancy {
     /// Only what the receiver is known to miss.
     Feedback,
-    /// What the measured loss will probably take, sent ahead (CTCP Algorithm 3).
+    /// What the measured loss will probably take, sent ahead (CTCP Algorithm 3; for a window code 1/(1-p)).
     FromLoss,
+    /// R packets for each new symbol (TCP/NC).
+    Fixed(Ratio),
+    /// The same, and behind the last symbol what the receiver is known to lack (EOT).
+    EndOfTransmission(Ratio),
+    /// The same, also every hundred symbols (PB).
+    PseudoBlock(Ratio),
 }
 
 /// A named combination, as on the command line (`--profile`).
@@ -36,6 +72,12 @@ pub enum ProfileName {
     Default,
     /// The 2013 paper to the letter.
     Ctcp,
+    /// Sliding-window coding below TCP Vegas (TCP/NC, 2009) to the letter.
+    TcpNc,
+    /// The same with the end of transmission protected (2013).
+    TcpNcEot,
+    /// The same with pseudo blocks (2013).
+    TcpNcPb,
     /// The baseline: no coding, selective retransmission, Reno.
     Tcp,
 }
@@ -59,6 +101,12 @@ impl Default for Profile {
     }
 }
 
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Self {
+        Self::named(name)
+    }
+}
+
 impl Profile {
     /// The combination that a name stands for.
     #[must_use]
@@ -66,6 +114,13 @@ impl Profile {
         let (code, redundancy, congestion) = match name {
             ProfileName::Default => (Code::Block, Redundancy::FromLoss, congestion::Algorithm::Default),
             ProfileName::Ctcp => (Code::Block, Redundancy::FromLoss, congestion::Algorithm::Ctcp),
+            ProfileName::TcpNc => (Code::Window, Redundancy::FromLoss, congestion::Algorithm::Vegas),
+            ProfileName::TcpNcEot => {
+                (Code::Window, Redundancy::EndOfTransmission(Ratio::FROM_LOSS), congestion::Algorithm::Vegas)
+            }
+            ProfileName::TcpNcPb => {
+                (Code::Window, Redundancy::PseudoBlock(Ratio::FROM_LOSS), congestion::Algorithm::Vegas)
+            }
             ProfileName::Tcp => (Code::Plain, Redundancy::Feedback, congestion::Algorithm::Reno),
         };
         Self { name, code, redundancy, congestion }
@@ -74,7 +129,14 @@ impl Profile {
     /// True when every packet is acknowledged by itself, as the paper's receiver does.
     #[must_use]
     pub fn acknowledges_every_packet(&self) -> bool {
-        self.name == ProfileName::Ctcp
+        self.name == ProfileName::Ctcp || self.is_classic()
+    }
+
+    /// True when the window is of symbols and cumulative acknowledgements of them are all that congestion control hears of: a
+    /// classical TCP, with TCP/NC's coding below it or without. Vegas is defined by it, and the window code is.
+    #[must_use]
+    pub fn is_classic(&self) -> bool {
+        self.code == Code::Window || matches!(self.congestion, congestion::Algorithm::Vegas)
     }
 
     /// True when redundancy follows the paper's Algorithm 3 and nothing else. Our own rule sends a little less ahead in
@@ -97,49 +159,71 @@ impl Profile {
             profile: match self.name {
                 ProfileName::Default => 0,
                 ProfileName::Ctcp => 1,
+                ProfileName::TcpNc => 2,
+                ProfileName::TcpNcEot => 3,
+                ProfileName::TcpNcPb => 4,
                 ProfileName::Tcp => 6,
             },
             code: match self.code {
                 Code::Block => 0,
+                Code::Window => 1,
                 Code::Plain => 3,
             },
             congestion: match self.congestion {
                 congestion::Algorithm::Default => 0,
                 congestion::Algorithm::Ctcp => 1,
+                congestion::Algorithm::Vegas => 2,
                 congestion::Algorithm::Reno => 4,
             },
             redundancy: match self.redundancy {
                 Redundancy::Feedback => 0,
                 Redundancy::FromLoss => 1,
+                Redundancy::Fixed(_) => 2,
+                Redundancy::EndOfTransmission(_) => 4,
+                Redundancy::PseudoBlock(_) => 5,
             },
-            redundancy_parameter: 0,
+            redundancy_parameter: match self.redundancy {
+                Redundancy::Feedback | Redundancy::FromLoss => 0,
+                Redundancy::Fixed(ratio)
+                | Redundancy::EndOfTransmission(ratio)
+                | Redundancy::PseudoBlock(ratio) => ratio.0,
+            },
         }
     }
 
     /// The profile of a parameter; `None` for what this version does not have.
     #[must_use]
     pub fn from_parameter(parameter: &ProfileParameter) -> Option<Self> {
+        let ratio = || Ratio::from_millionths(parameter.redundancy_parameter);
         Some(Self {
             name: match parameter.profile {
                 0 => ProfileName::Default,
                 1 => ProfileName::Ctcp,
+                2 => ProfileName::TcpNc,
+                3 => ProfileName::TcpNcEot,
+                4 => ProfileName::TcpNcPb,
                 6 => ProfileName::Tcp,
                 _ => return None,
             },
             code: match parameter.code {
                 0 => Code::Block,
+                1 => Code::Window,
                 3 => Code::Plain,
                 _ => return None,
             },
             congestion: match parameter.congestion {
                 0 => congestion::Algorithm::Default,
                 1 => congestion::Algorithm::Ctcp,
+                2 => congestion::Algorithm::Vegas,
                 4 => congestion::Algorithm::Reno,
                 _ => return None,
             },
             redundancy: match parameter.redundancy {
                 0 => Redundancy::Feedback,
                 1 => Redundancy::FromLoss,
+                2 => Redundancy::Fixed(ratio()?),
+                4 => Redundancy::EndOfTransmission(ratio()?),
+                5 => Redundancy::PseudoBlock(ratio()?),
                 _ => return None,
             },
         })
@@ -179,16 +263,82 @@ macro_rules! named {
     };
 }
 
-named!(ProfileName, "profile", ProfileName::Default => "default", ProfileName::Ctcp => "ctcp", ProfileName::Tcp => "tcp");
-named!(Code, "code", Code::Block => "block", Code::Plain => "plain");
-named!(Redundancy, "redundancy", Redundancy::Feedback => "feedback", Redundancy::FromLoss => "from-loss");
+named!(
+    ProfileName,
+    "profile",
+    ProfileName::Default => "default",
+    ProfileName::Ctcp => "ctcp",
+    ProfileName::TcpNc => "tcp-nc",
+    ProfileName::TcpNcEot => "tcp-nc-eot",
+    ProfileName::TcpNcPb => "tcp-nc-pb",
+    ProfileName::Tcp => "tcp"
+);
+named!(Code, "code", Code::Block => "block", Code::Window => "window", Code::Plain => "plain");
 named!(
     congestion::Algorithm,
     "congestion control",
     congestion::Algorithm::Default => "default",
     congestion::Algorithm::Ctcp => "ctcp",
+    congestion::Algorithm::Vegas => "vegas",
     congestion::Algorithm::Reno => "reno"
 );
+
+impl Redundancy {
+    /// The name, without a factor.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Feedback => "feedback",
+            Self::FromLoss => "from-loss",
+            Self::Fixed(_) => "fixed",
+            Self::EndOfTransmission(_) => "end-of-transmission",
+            Self::PseudoBlock(_) => "pseudo-block",
+        }
+    }
+
+    /// R, if it is set.
+    #[must_use]
+    pub fn ratio(self) -> Option<f64> {
+        match self {
+            Self::Feedback | Self::FromLoss => None,
+            Self::Fixed(ratio) | Self::EndOfTransmission(ratio) | Self::PseudoBlock(ratio) => ratio.value(),
+        }
+    }
+}
+
+impl fmt::Display for Redundancy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())?;
+        self.ratio().map_or(Ok(()), |ratio| write!(formatter, "={ratio}"))
+    }
+}
+
+impl FromStr for Redundancy {
+    type Err = UnknownName;
+
+    /// `NAME`, or `NAME=R` for those with a factor: `fixed=1.25`.
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        const NAMES: UnknownName = UnknownName(
+            "unknown redundancy: this version has feedback from-loss fixed=R end-of-transmission[=R] pseudo-block[=R], R from 1 to 64",
+        );
+        let (name, ratio) = match text.split_once('=') {
+            Some((name, ratio)) => {
+                let ratio = ratio.parse().ok().and_then(Ratio::new).ok_or(NAMES)?;
+                (name, Some(ratio))
+            }
+            None => (text, None),
+        };
+        let or_measured = ratio.unwrap_or(Ratio::FROM_LOSS);
+        match (name, ratio) {
+            ("feedback", None) => Ok(Self::Feedback),
+            ("from-loss", None) => Ok(Self::FromLoss),
+            ("fixed", Some(ratio)) => Ok(Self::Fixed(ratio)),
+            ("end-of-transmission", _) => Ok(Self::EndOfTransmission(or_measured)),
+            ("pseudo-block", _) => Ok(Self::PseudoBlock(or_measured)),
+            _ => Err(NAMES),
+        }
+    }
+}
 
 impl fmt::Display for Profile {
     /// The name, and behind it the parts that differ from what the name stands for.
@@ -231,8 +381,17 @@ mod tests {
             assert_eq!(Profile::from_parameter(&profile.to_parameter()), Some(profile));
             assert_eq!(name.as_str().parse(), Ok(name));
         }
+        let ratio = Ratio::new(1.25).expect("in range");
+        for redundancy in [Redundancy::Fixed(ratio), Redundancy::PseudoBlock(Ratio::FROM_LOSS)] {
+            let profile = Profile { redundancy, ..Profile::named(ProfileName::TcpNc) };
+            assert_eq!(Profile::from_parameter(&profile.to_parameter()), Some(profile));
+            assert_eq!(redundancy.to_string().parse(), Ok(redundancy));
+        }
         let unknown = "brutal".parse::<ProfileName>().expect_err("no such profile");
-        assert_eq!(unknown.to_string(), "unknown profile: this version has default ctcp tcp");
+        assert_eq!(
+            unknown.to_string(),
+            "unknown profile: this version has default ctcp tcp-nc tcp-nc-eot tcp-nc-pb tcp"
+        );
     }
 
     #[test]

@@ -87,10 +87,15 @@ fn parameters_are_as_on_the_page() {
     let bytes = on_page(
         "client",
         "0108 0102030405060708 0202 4482 0302 5000 0404 81000000 0504 80100000 0602 43e8 0704 80007530 0804 800061a8
-         0902 45dc 0b02 0102 0c06 01 00 01 02 044c 0d02 4080 0e02 4040",
+         0902 45dc 0b02 0102 0c08 01 00 01 02 0010c8e0 0d02 4080 0e02 4040",
     );
-    let profile =
-        ProfileParameter { profile: 1, code: 0, congestion: 1, redundancy: 2, redundancy_parameter: 1100 };
+    let profile = ProfileParameter {
+        profile: 1,
+        code: 0,
+        congestion: 1,
+        redundancy: 2,
+        redundancy_parameter: 1_100_000,
+    };
     let parameters = Parameters {
         connection_id: id("0102030405060708"),
         symbol_size_max: 1154,

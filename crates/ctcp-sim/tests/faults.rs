@@ -47,6 +47,11 @@ fn bytes_read(pair: &Pair) -> u64 {
     pair.simulation.ledger().total_read()
 }
 
+/// TCP to the letter: some promises of ours it does not give.
+fn is_classic(profile: ProfileName) -> bool {
+    Profile::named(profile).is_classic()
+}
+
 #[test]
 fn a_blackout_of_ten_seconds_is_survived_and_over_soon_after_the_path_is_back() {
     for profile in ProfileName::ALL.iter().copied() {
@@ -63,7 +68,7 @@ fn a_blackout_of_ten_seconds_is_survived_and_over_soon_after_the_path_is_back() 
         let back = pair.simulation.now();
         let stop = pair
             .simulation
-            .run_for(Duration::from_secs(5), |simulation| simulation.ledger().total_read() > before);
+            .run_for(Duration::from_secs(10), |simulation| simulation.ledger().total_read() > before);
         let silence = pair.simulation.now() - back;
         assert_eq!(stop, Stop::Done, "{profile}");
         assert_completes(&mut pair, Duration::from_secs(60), profile.as_str());
@@ -71,8 +76,9 @@ fn a_blackout_of_ten_seconds_is_survived_and_over_soon_after_the_path_is_back() 
         println!(
             "{profile}: the first byte comes {silence:.2?} after the path is back, the last one {rest:.2?}"
         );
-        // Probes are a second apart at most.
-        assert!(silence <= Duration::from_millis(1_100), "{profile}: {silence:?}");
+        // Probes are a second apart at most. A classical TCP has doubled its time-out to eight seconds by then.
+        let patience = Duration::from_millis(if is_classic(profile) { 8_000 } else { 1_100 });
+        assert!(silence <= patience, "{profile}: {silence:?}");
     }
 }
 
@@ -93,8 +99,9 @@ fn reordering_alone_causes_almost_no_repair() {
             link.reordered, link.delivered, stats.repairs_sent, stats.spurious_losses, link.dropped
         );
         assert!(link.reordered > 100, "{profile}: {link:?}");
+        // Below a coding layer every packet is a repair, and a third duplicate acknowledgement is a loss.
         assert!(
-            needless * 50 <= stats.symbols_sent,
+            is_classic(profile) || needless * 50 <= stats.symbols_sent,
             "{profile}: {needless} for {} symbols",
             stats.symbols_sent
         );

@@ -59,8 +59,10 @@ impl PlainCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ctcp_base::Instant;
 
-    const BULK: Situation = Situation { loss: 0.0, has_data: true, has_room: true, window: 10.0 };
+    const BULK: Situation =
+        Situation { now: Instant::ZERO, loss: 0.0, has_data: true, has_room: true, window: 10.0 };
 
     #[test]
     fn a_lost_symbol_goes_before_new_ones_and_only_once() {
@@ -82,7 +84,8 @@ mod tests {
             code.on_sent(Choice::NewSymbol, index);
         }
         code.on_lost(&Sent { first: 0, length: 1 });
-        let feedback = Feedback { oldest_undecoded: 2, intervals: &[], known_end: 2, reported_end: 2 };
+        let feedback =
+            Feedback { oldest_undecoded: 2, oldest_unseen: 2, intervals: &[], known_end: 2, reported_end: 2 };
         code.on_feedback(&feedback);
         code.on_lost(&Sent { first: 1, length: 1 });
         assert_eq!(code.choose(&Situation { has_data: false, ..BULK }), None);

@@ -8,6 +8,7 @@ use ctcp_coding::{Arrival, DecodeError, Decoder, DecoderConfig, MissingInterval,
 use super::segments::{Contradiction, Identity, Incomplete};
 use crate::error::{TransportError, TransportErrorCode};
 use crate::id::SymbolIndex;
+use crate::profile::Code;
 use crate::stream::Streams;
 use crate::wire::Frame;
 
@@ -49,14 +50,11 @@ pub(crate) struct DecoderReport {
 
 impl CodedReceiver {
     /// `symbol_size_max` in bytes, `window` in symbols: together they bound the memory. No combination may be of more than
-    /// `length_max` symbols.
-    pub(crate) fn new(symbol_size_max: usize, window: usize, length_max: u16) -> Self {
+    /// `length_max` symbols. Of the window code, any may have to wait for all others.
+    pub(crate) fn new(code: Code, symbol_size_max: usize, window: usize, length_max: u16) -> Self {
+        let equations_max = if code == Code::Window { window } else { EQUATIONS_MAX.min(window) };
         Self {
-            decoder: Decoder::new(DecoderConfig {
-                symbol_size_max,
-                window,
-                equations_max: EQUATIONS_MAX.min(window),
-            }),
+            decoder: Decoder::new(DecoderConfig { symbol_size_max, window, equations_max }),
             symbol_size_max,
             length_max,
             incomplete: Incomplete::default(),

@@ -1,10 +1,11 @@
 //! The sending half of the symbol space: it keeps the source symbols that the receiver may still lack and turns the
 //! code's choices into frames.
 
+use ctcp_base::Instant;
 use ctcp_coding::{Encoder, SymbolRange, coefficients};
 
 use super::segments::{Identity, Outgoing, Part};
-use super::{Carried, Choice, Feedback, SendCode, Situation};
+use super::{Carried, Choice, Classic, Feedback, SendCode, Situation};
 use crate::id::SymbolIndex;
 use crate::stream::Streams;
 use crate::wire::{DatagramBuilder, Frame, combination_overhead};
@@ -66,6 +67,16 @@ impl CodedSender {
         self.encoder.next_index() - self.peer_undecoded
     }
 
+    /// The classical source, if the code is one.
+    pub(crate) fn classic(&self) -> Option<&Classic> {
+        self.code.classic()
+    }
+
+    /// The classical source, if the code is one.
+    pub(crate) fn classic_mut(&mut self) -> Option<&mut Classic> {
+        self.code.classic_mut()
+    }
+
     pub(crate) fn counts(&self) -> SenderCounts {
         self.counts
     }
@@ -107,9 +118,19 @@ impl CodedSender {
             return self.write_repair(choice, builder, situation);
         }
         let room = builder.remaining().saturating_sub(self.overhead());
-        let index = self.write_new(symbol_size.min(room), streams, builder)?;
+        let index = self.take_new(symbol_size.min(room), streams)?;
         self.counts.symbols += 1;
         let sent = self.code.on_sent(choice, index, situation);
+        if let Some(classic) = self.code.classic_mut() {
+            if !streams.has_data_to_send() {
+                classic.on_end();
+            }
+            if !classic.sends_symbols() {
+                let choice = classic.choose(situation)?;
+                return self.write_repair(choice, builder, situation);
+            }
+        }
+        builder.write(&Frame::Source { index, floor: self.encoder.first(), symbol: &self.scratch });
         Some(Carried { sent, part: Part::Whole })
     }
 
@@ -134,8 +155,8 @@ impl CodedSender {
     }
 
     /// Takes the receiver's report; symbols it has decoded leave the window.
-    pub(crate) fn on_feedback(&mut self, feedback: &Feedback<'_>) {
-        self.code.on_feedback(feedback);
+    pub(crate) fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>) {
+        self.code.on_feedback(now, feedback);
         self.peer_undecoded =
             self.peer_undecoded.max(feedback.oldest_undecoded.min(self.encoder.next_index()));
         self.encoder.release_before(self.peer_undecoded);
@@ -153,19 +174,14 @@ impl CodedSender {
         self.encoder.next_index()
     }
 
-    fn write_new(
-        &mut self,
-        size: usize,
-        streams: &mut Streams,
-        builder: &mut DatagramBuilder,
-    ) -> Option<SymbolIndex> {
+    /// The next symbol, filled from the streams: it is in the window and in the scratch.
+    fn take_new(&mut self, size: usize, streams: &mut Streams) -> Option<SymbolIndex> {
         let index = self.encoder.next_index();
         if size < SYMBOL_ROOM_MIN || !streams.fill_symbol(index, size, &mut self.scratch) {
             return None;
         }
         let pushed = self.encoder.push(&self.scratch);
         debug_assert_eq!(pushed, Ok(index), "the caller asked has_room");
-        builder.write(&Frame::Source { index, floor: self.encoder.first(), symbol: &self.scratch });
         Some(index)
     }
 

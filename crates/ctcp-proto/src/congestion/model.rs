@@ -189,6 +189,7 @@ impl Flow {
                 now,
                 number: newly.packet.number,
                 sent_time: newly.packet.time,
+                sample: Some(now - newly.packet.time),
                 size: newly.packet.size,
                 in_flight: self.sent.packets_in_flight(),
                 largest_sent: self.largest_sent(),

@@ -51,7 +51,7 @@ impl Established {
         self.path.finish_ack(now);
         if self.newest_report.is_none_or(|newest| carrier > newest) {
             self.newest_report = Some(carrier);
-            self.take_feedback(ack);
+            self.take_feedback(now, ack);
         }
         Ok(())
     }
@@ -123,13 +123,24 @@ impl Established {
         }
     }
 
-    fn take_feedback(&mut self, ack: &AckFrame) {
-        self.sender.on_feedback(&Feedback {
+    /// A classical source tells congestion control what becomes of its symbols.
+    pub(super) fn tell_controller(&mut self) {
+        let Some(classic) = self.sender.classic_mut() else { return };
+        while let Some(signal) = classic.poll_signal() {
+            signal.tell(&mut *self.path.controller);
+        }
+    }
+
+    fn take_feedback(&mut self, now: Instant, ack: &AckFrame) {
+        let feedback = Feedback {
             oldest_undecoded: ack.oldest_undecoded,
+            oldest_unseen: ack.oldest_unseen,
             intervals: &ack.intervals,
             known_end: ack.known_end,
             reported_end: ack.reported_end,
-        });
+        };
+        self.sender.on_feedback(now, &feedback);
+        self.tell_controller();
         self.streams.on_peer_decoded_below(ack.oldest_undecoded);
     }
 }

@@ -7,7 +7,7 @@ use crate::code::CodeLimits;
 use crate::config::TransportConfig;
 use crate::crypto::{ResetToken, Suite};
 use crate::id::{ConnectionId, Role};
-use crate::profile::Profile;
+use crate::profile::{Code, Profile};
 use crate::stream::{Streams, StreamsConfig};
 use crate::wire::Parameters;
 
@@ -43,10 +43,19 @@ pub(crate) enum Mismatch {
 
 /// What a client says of itself.
 pub(crate) fn client_parameters(config: &TransportConfig, id: ConnectionId) -> Parameters {
+    parameters(config, config.profile, id)
+}
+
+/// What a side with `config` says of itself where it asks for, or grants, `profile`.
+fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> Parameters {
+    let symbol_window = match profile.code {
+        Code::Window => config.symbol_window.min(config.coding_window),
+        Code::Block | Code::Plain => config.symbol_window,
+    };
     Parameters {
         connection_id: id,
         symbol_size_max: usize::from(config.symbol_size_max),
-        symbol_window: u64::from(config.symbol_window),
+        symbol_window: u64::from(symbol_window),
         max_data: config.connection_credit,
         max_stream_data: config.stream_credit,
         max_streams: config.streams,
@@ -55,7 +64,7 @@ pub(crate) fn client_parameters(config: &TransportConfig, id: ConnectionId) -> P
         datagram_size_max: usize::from(config.datagram_size_max),
         reset_token: None,
         aead_suites: config.suites.iter().map(|suite| suite.number()).collect(),
-        profile: config.profile.to_parameter(),
+        profile: profile.to_parameter(),
         block_size: u64::from(config.block_size),
         blocks: u64::from(config.blocks),
     }
@@ -73,11 +82,11 @@ pub(crate) fn server_parameters(
     let offered = client.aead_suites.iter().filter_map(|&number| Suite::from_number(number));
     let suite = offered.into_iter().find(|suite| config.suites.contains(suite)).ok_or(Mismatch::Suite)?;
     let asked = Profile::from_parameter(&client.profile).filter(|_| !pin_profile);
+    let profile = asked.unwrap_or(config.profile);
     Ok(Parameters {
         reset_token: Some(token.0),
         aead_suites: vec![suite.number()],
-        profile: asked.unwrap_or(config.profile).to_parameter(),
-        ..client_parameters(config, id)
+        ..parameters(config, profile, id)
     })
 }
 

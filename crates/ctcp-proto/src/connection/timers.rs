@@ -5,6 +5,7 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::Established;
+use crate::code::Classic;
 use crate::id::Role;
 
 /// How soon a client asks whether a peer that fell silent in the middle of something is still there. A restarted
@@ -97,7 +98,14 @@ impl Established {
         if self.path.retransmission_deadline().is_some_and(|deadline| deadline <= now) {
             self.path.on_retransmission_timeout(now);
         }
-        if self.path.probe_deadline().is_some_and(|deadline| deadline <= now) {
+        if let Some(classic) = self.sender.classic_mut()
+            && classic.deadline().is_some_and(|deadline| deadline <= now)
+        {
+            classic.on_timeout(now);
+            self.counts.timeouts += 1;
+            self.tell_controller();
+        }
+        if self.probe_deadline().is_some_and(|deadline| deadline <= now) {
             self.path.probe.on_timeout();
             self.timers.probes_owed = 1;
             self.counts.timeouts += 1;
@@ -116,8 +124,9 @@ impl Established {
         let sending = [
             (path.acks.next_timeout(), TimerKind::Acknowledgement),
             (path.loss_deadline, TimerKind::Loss),
-            (path.probe_deadline(), TimerKind::Probe),
+            (self.probe_deadline(), TimerKind::Probe),
             (path.retransmission_deadline(), TimerKind::Retransmission),
+            (self.sender.classic().and_then(Classic::deadline), TimerKind::Retransmission),
             (self.expiry_deadline(), TimerKind::Expiry),
             (self.timers.pacing, TimerKind::Pacing),
             (self.keep_alive_deadline(), TimerKind::KeepAlive),
@@ -130,6 +139,12 @@ impl Established {
             .chain([(self.idle_deadline(), TimerKind::Idle)])
             .filter_map(|(deadline, kind)| Some((deadline?, kind)))
             .min()
+    }
+
+    /// A classical source has a timer of its own while symbols are under way; without any, frames of control must arrive all the same.
+    fn probe_deadline(&self) -> Option<Instant> {
+        let is_waiting = self.sender.classic().is_some_and(|classic| classic.in_flight() > 0);
+        self.path.probe_deadline().filter(|_| !is_waiting)
     }
 
     /// What is under way may be lost, and the peer may be waiting for it: the probe says it again.

@@ -147,7 +147,7 @@ impl Established {
         now: Instant,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
-        let situation = self.situation();
+        let situation = self.situation(now);
         let choice = self.choose(now, &situation);
         let ack_is_due = self.path.acks.is_due(now);
         // A side that sends only acknowledgements must hear of one before its key may be replaced.
@@ -170,6 +170,7 @@ impl Established {
             let size = size.min(self.negotiated.symbol_size_max);
             contents.combination =
                 self.sender.write(choice, size, &mut self.streams, &mut builder, &situation);
+            self.tell_controller();
         }
         // A choice may come to nothing. A probe that is owed leaves all the same, or its timer never rests.
         let must_ping = must_ping || (self.timers.probes_owed > 0 && builder.is_empty());
@@ -191,8 +192,9 @@ impl Established {
         self.send(now, builder, contents, buffer).map(Some)
     }
 
-    fn situation(&self) -> Situation {
+    fn situation(&self, now: Instant) -> Situation {
         Situation {
+            now,
             loss: self.path.loss_average.value(),
             has_data: self.streams.has_data_to_send(),
             has_room: self.sender.has_room(),
@@ -202,6 +204,10 @@ impl Established {
 
     /// What coded data to send now: what is useful, as far as congestion control and pacing allow.
     fn choose(&mut self, now: Instant, situation: &Situation) -> Option<Choice> {
+        if self.sender.classic().is_some() {
+            // Its window is of symbols, and nothing is paced.
+            return self.sender.choose(situation);
+        }
         if self.timers.probes_owed > 0 {
             let useful = self.sender.choose(situation);
             return useful.or_else(|| self.sender.choose_probe());

@@ -66,6 +66,7 @@ pub(crate) struct Path {
     pacer: Pacer,
     profile: Profile,
     datagram_ceiling: u64,
+    window_max: f64,
 }
 
 impl Path {
@@ -97,7 +98,13 @@ impl Path {
             mtu,
             profile,
             datagram_ceiling,
+            window_max: f64::INFINITY,
         }
+    }
+
+    /// With at most so many packets under way, whatever congestion control allows.
+    pub(crate) fn with_window_max(self, packets: u32) -> Self {
+        Self { window_max: f64::from(packets), ..self }
     }
 
     /// The peer is at another address now. Another port of the same host is the same way through the network; another
@@ -140,7 +147,7 @@ impl Path {
         }
         self.pacer.on_sent(now, size);
         self.retransmission.on_sent(now);
-        if !is_mtu_probe {
+        if !is_mtu_probe && !self.profile.is_classic() {
             let in_flight = self.sent.packets_in_flight();
             self.controller.on_sent(&Sent {
                 now,
@@ -197,10 +204,14 @@ impl Path {
         if !packet.is_mtu_probe {
             self.loss_average.on_ack();
         }
+        if self.profile.is_classic() {
+            return;
+        }
         self.controller.on_ack(&Acked {
             now,
             number: packet.number,
             sent_time: packet.time,
+            sample: Some(now - packet.time),
             size: packet.size,
             in_flight: self.sent.packets_in_flight(),
             largest_sent: self.largest_sent(),
@@ -230,6 +241,9 @@ impl Path {
         }
         self.mtu.on_packet_lost(packet.size);
         self.loss_average.on_loss();
+        if self.profile.is_classic() {
+            return;
+        }
         self.controller.on_loss(&Lost {
             now,
             number: packet.number,
@@ -297,7 +311,7 @@ impl Path {
 
     /// True when the congestion window takes another packet.
     pub(crate) fn has_window(&self) -> bool {
-        (self.sent.packets_in_flight() as f64) < self.controller.window()
+        (self.sent.packets_in_flight() as f64) < self.controller.window().min(self.window_max)
     }
 
     /// When the pacer lets the next full datagram go; `None`: now.
@@ -329,6 +343,9 @@ impl Path {
 
     /// When to assume the retransmission time-out of Algorithm 2.
     pub(crate) fn retransmission_deadline(&self) -> Option<Instant> {
+        if self.profile.is_classic() {
+            return None;
+        }
         self.retransmission.deadline(&self.rtt, MAX_ACK_DELAY)
     }
 

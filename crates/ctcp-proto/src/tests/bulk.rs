@@ -17,13 +17,13 @@ fn pattern(index: usize) -> u8 {
     ((index * 31) ^ (index >> 8) ^ (index >> 16)) as u8
 }
 
-fn download(profile: ProfileName, loss: f64, megabytes: usize, seed: u64) -> Outcome {
-    download_with(profile, loss, megabytes, seed, |_, _| {})
+fn download(profile: impl Into<Profile>, loss: f64, megabytes: usize, seed: u64) -> Outcome {
+    download_with(profile.into(), loss, megabytes, seed, |_, _| {})
 }
 
 /// `disturb` may do something to the server's connection; it is told how many bytes have been read.
 fn download_with(
-    profile: ProfileName,
+    profile: Profile,
     loss: f64,
     megabytes: usize,
     seed: u64,
@@ -39,7 +39,7 @@ fn download_with(
         overhead: 28,
         ..LinkConfig::default()
     };
-    let transport = TransportConfig { profile: Profile::named(profile), ..TransportConfig::default() };
+    let transport = TransportConfig { profile, ..TransportConfig::default() };
     let mut pair = Pair::new(link, transport.clone(), seed);
     let start = pair.now;
     pair.connect(transport);
@@ -110,7 +110,7 @@ fn a_download_fills_a_lossy_link() {
 fn a_download_goes_on_when_datagrams_become_smaller_than_its_symbols() {
     for profile in [ProfileName::Default, ProfileName::Tcp] {
         let mut shrinks = 0;
-        let outcome = download_with(profile, 0.05, 2, 3, |server, read| {
+        let outcome = download_with(Profile::named(profile), 0.05, 2, 3, |server, read| {
             if read >= (shrinks + 1) * 200_000 {
                 shrinks += 1;
                 server.shrink_datagrams();
@@ -124,6 +124,25 @@ fn a_download_goes_on_when_datagrams_become_smaller_than_its_symbols() {
 #[test]
 fn the_papers_profile_and_the_uncoded_one_deliver_too() {
     for profile in [ProfileName::Ctcp, ProfileName::Tcp] {
+        let outcome = download(profile, 0.05, 2, 2);
+        println!("{profile}: {:.3} {:?}", outcome.share, outcome.stats);
+    }
+}
+
+/// Below the same TCP, the coding layer is what makes the loss disappear.
+#[test]
+fn coding_below_vegas_masks_the_loss_that_stops_it() {
+    let vegas =
+        Profile { congestion: crate::congestion::Algorithm::Vegas, ..Profile::named(ProfileName::Tcp) };
+    let fixed = |name| Profile {
+        redundancy: crate::Redundancy::Fixed(crate::Ratio::new(1.15).expect("in range")),
+        ..Profile::named(name)
+    };
+    let uncoded = download(vegas, 0.05, 1, 1).share;
+    let coded = download(fixed(ProfileName::TcpNc), 0.05, 4, 1).share;
+    println!("vegas {uncoded:.3}, coded {coded:.3}");
+    assert!(coded > 0.6 && coded > 4.0 * uncoded, "{uncoded:.3} {coded:.3}");
+    for profile in [ProfileName::TcpNcEot, ProfileName::TcpNcPb] {
         let outcome = download(profile, 0.05, 2, 2);
         println!("{profile}: {:.3} {:?}", outcome.share, outcome.stats);
     }

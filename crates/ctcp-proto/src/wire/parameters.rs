@@ -13,7 +13,7 @@ use core::time::Duration;
 use crate::error::{TransportError, TransportErrorCode};
 use crate::id::{ConnectionId, Role};
 use crate::wire::Malformed;
-use crate::wire::varint::{Reader, varint_length, write_u16, write_varint};
+use crate::wire::varint::{Reader, varint_length, write_varint};
 
 /// Symbol sizes one may accept: not all header, and the 16-bit content length with a good margin.
 pub const SYMBOL_SIZE_RANGE: RangeInclusive<usize> = 256..=16_384;
@@ -101,8 +101,8 @@ pub struct ProfileParameter {
     pub congestion: u8,
     /// How many extra combinations, and when.
     pub redundancy: u8,
-    /// The redundancy's own number, in thousandths.
-    pub redundancy_parameter: u16,
+    /// The redundancy's own number, in millionths.
+    pub redundancy_parameter: u32,
 }
 
 /// A server that wants no connection.
@@ -207,7 +207,7 @@ impl Parameters {
             write_bytes(out, id::RESET_TOKEN, token);
         }
         write_bytes(out, id::AEAD_SUITES, &self.aead_suites);
-        let mut profile = Vec::with_capacity(6);
+        let mut profile = Vec::with_capacity(8);
         self.profile.write(&mut profile);
         write_bytes(out, id::PROFILE, &profile);
         write_number(out, id::BLOCK_SIZE, self.block_size);
@@ -217,16 +217,17 @@ impl Parameters {
 
 impl ProfileParameter {
     fn parse(value: &[u8]) -> Result<Self, ParameterError> {
-        let &[profile, code, congestion, redundancy, high, low] = value else {
+        let Some((&[profile, code, congestion, redundancy], number)) = value.split_first_chunk() else {
             return Err(ParameterError::OutOfRange(id::PROFILE));
         };
-        let redundancy_parameter = u16::from_be_bytes([high, low]);
+        let number = number.try_into().map_err(|_| ParameterError::OutOfRange(id::PROFILE))?;
+        let redundancy_parameter = u32::from_be_bytes(number);
         Ok(Self { profile, code, congestion, redundancy, redundancy_parameter })
     }
 
     fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&[self.profile, self.code, self.congestion, self.redundancy]);
-        write_u16(out, self.redundancy_parameter);
+        out.extend_from_slice(&self.redundancy_parameter.to_be_bytes());
     }
 }
 

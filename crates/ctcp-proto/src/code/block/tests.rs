@@ -1,8 +1,10 @@
 use super::*;
 use crate::wire::MissingInterval;
+use ctcp_base::Instant;
 
 const LIMITS: CodeLimits = CodeLimits { block_size: 32, blocks: 4 };
-const BULK: Situation = Situation { loss: 0.0, has_data: true, has_room: true, window: 32.0 };
+const BULK: Situation =
+    Situation { now: Instant::ZERO, loss: 0.0, has_data: true, has_room: true, window: 32.0 };
 const IDLE: Situation = Situation { has_data: false, ..BULK };
 
 fn send(code: &mut BlockCode, next: &mut SymbolIndex, situation: &Situation) -> Option<(Choice, Sent)> {
@@ -62,6 +64,7 @@ fn a_loss_is_repaired_once_and_before_new_symbols() {
     ];
     code.on_feedback(&Feedback {
         oldest_undecoded: 5,
+        oldest_unseen: 5,
         intervals: &intervals,
         known_end: 34,
         reported_end: 34,
@@ -88,6 +91,7 @@ fn a_run_of_losses_over_a_border_counts_for_both_blocks() {
     let intervals = [MissingInterval { first: 30, end: 33, missing: 3 }];
     code.on_feedback(&Feedback {
         oldest_undecoded: 30,
+        oldest_unseen: 30,
         intervals: &intervals,
         known_end: 64,
         reported_end: 64,
@@ -112,6 +116,7 @@ fn a_decoded_block_is_freed_and_makes_room() {
     while send(&mut code, &mut next, &BULK).is_some() {}
     code.on_feedback(&Feedback {
         oldest_undecoded: 32,
+        oldest_unseen: 32,
         intervals: &all_missing_from(32, 128),
         known_end: 128,
         reported_end: 128,
@@ -152,6 +157,7 @@ fn an_acknowledgement_that_could_not_list_everything_leaves_the_rest_as_it_was()
     let intervals = [MissingInterval { first: 3, end: 4, missing: 1 }];
     code.on_feedback(&Feedback {
         oldest_undecoded: 3,
+        oldest_unseen: 3,
         intervals: &intervals,
         known_end: 64,
         reported_end: 32,

@@ -6,11 +6,13 @@ use crate::id::{ConnectionId, PacketNumber, PathId, Role};
 use crate::profile::{Code, Profile, ProfileName, Redundancy};
 use crate::stream::{ReadOutcome, StreamsConfig};
 use crate::wire::{NewPacket, TAG_LENGTH, frames, symbol_size_for_datagram};
+use ctcp_base::Instant;
 
 const LARGE: usize = 1_472;
 const SMALL: usize = 1_200;
 const SYMBOL_SIZE: usize = 1_436;
-const SITUATION: Situation = Situation { loss: 0.0, has_data: true, has_room: true, window: 32.0 };
+const SITUATION: Situation =
+    Situation { now: Instant::ZERO, loss: 0.0, has_data: true, has_room: true, window: 32.0 };
 const IDLE: Situation = Situation { has_data: false, ..SITUATION };
 
 /// A sender whose streams hold a few symbols' worth of bytes, and its receiver.
@@ -34,9 +36,9 @@ impl Line {
         let redundancy = Redundancy::Feedback;
         let profile = Profile { code, redundancy, ..Profile::named(ProfileName::Default) };
         Self {
-            sender: CodedSender::new(SendCode::new(profile, limits), SYMBOL_SIZE, 64, 64),
+            sender: CodedSender::new(SendCode::new(profile, limits, 64), SYMBOL_SIZE, 64, 64),
             from,
-            receiver: CodedReceiver::new(SYMBOL_SIZE, 64, 100),
+            receiver: CodedReceiver::new(Code::Block, SYMBOL_SIZE, 64, 100),
             to: Streams::new(Role::Server, config),
             destination: ConnectionId::new(&[1; 8]).expect("8 bytes"),
         }
@@ -81,12 +83,16 @@ impl Line {
 
     fn feed_back(&mut self) {
         let report = self.receiver.report(32);
-        self.sender.on_feedback(&Feedback {
-            oldest_undecoded: report.oldest_undecoded,
-            intervals: &report.intervals,
-            known_end: report.known_end,
-            reported_end: report.reported_end,
-        });
+        self.sender.on_feedback(
+            Instant::ZERO,
+            &Feedback {
+                oldest_undecoded: report.oldest_undecoded,
+                oldest_unseen: report.oldest_undecoded,
+                intervals: &report.intervals,
+                known_end: report.known_end,
+                reported_end: report.reported_end,
+            },
+        );
     }
 
     /// The streams' bytes that can be read.

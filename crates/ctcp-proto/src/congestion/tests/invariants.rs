@@ -53,6 +53,7 @@ fn apply(controller: &mut dyn Controller, operation: &Operation, step: u64, rtt:
             now,
             number,
             sent_time,
+            sample: Some(now - sent_time),
             size,
             in_flight,
             largest_sent,

@@ -20,6 +20,7 @@ fn ack(controller: &mut dyn Controller, number: u64, largest_sent: u64, queue_mi
         now: Instant::from_millis(number),
         number: PacketNumber(number),
         sent_time: Instant::ZERO,
+        sample: None,
         size: DATAGRAM,
         in_flight: 10,
         largest_sent: PacketNumber(largest_sent),

@@ -21,7 +21,7 @@ fn example() -> Parameters {
             code: 0,
             congestion: 1,
             redundancy: 2,
-            redundancy_parameter: 1100,
+            redundancy_parameter: 1_100_000,
         },
         block_size: 128,
         blocks: 64,
@@ -73,7 +73,7 @@ fn any_parameters(sender: Role) -> impl Strategy<Value = Parameters> {
     let first = (ids, SYMBOL_SIZE_RANGE, SYMBOL_WINDOW_RANGE, any_varint(), any_varint(), 0..=STREAMS_MAX);
     let second = (any_varint(), 0..=16_384_000u64, 1200..=DATAGRAM_SIZE_MAX, token);
     let third =
-        (prop::collection::vec(any::<u8>(), suites), any::<[u8; 6]>(), 1..=BLOCK_SIZE_MAX, 1..=BLOCKS_MAX);
+        (prop::collection::vec(any::<u8>(), suites), any::<[u8; 8]>(), 1..=BLOCK_SIZE_MAX, 1..=BLOCKS_MAX);
     (first, second, third).prop_map(|(first, second, third)| Parameters {
         connection_id: ConnectionId::new(&first.0).expect("at most 20 bytes"),
         symbol_size_max: first.1,
@@ -86,7 +86,7 @@ fn any_parameters(sender: Role) -> impl Strategy<Value = Parameters> {
         datagram_size_max: second.2,
         reset_token: second.3,
         aead_suites: third.0,
-        profile: ProfileParameter::parse(&third.1).expect("6 bytes"),
+        profile: ProfileParameter::parse(&third.1).expect("8 bytes"),
         block_size: third.2,
         blocks: third.3,
     })
@@ -170,7 +170,7 @@ fn values_outside_their_range_are_errors_and_the_ends_are_not() {
     let lengths: [(u64, &[usize], &[usize]); 4] = [
         (id::CONNECTION_ID, &[0, 20], &[21]),
         (id::AEAD_SUITES, &[1, 16], &[0, 17]),
-        (id::PROFILE, &[6], &[0, 5, 7]),
+        (id::PROFILE, &[8], &[0, 6, 7, 9]),
         (0x77, &[0, 500], &[]),
     ];
     for (id, inside, outside) in lengths {

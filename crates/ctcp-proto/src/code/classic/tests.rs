@@ -1,0 +1,114 @@
+use super::*;
+use crate::profile::{ProfileName, Ratio};
+
+const SITUATION: Situation =
+    Situation { now: Instant::ZERO, loss: 0.0, has_data: true, has_room: true, window: 100.0 };
+
+fn coded(redundancy: Redundancy) -> Classic {
+    let profile = Profile { redundancy, ..Profile::named(ProfileName::TcpNc) };
+    Classic::new(profile, 256, 1000)
+}
+
+fn ratio(value: f64) -> Ratio {
+    Ratio::new(value).expect("in range")
+}
+
+/// Sends what the code wants until it wants another new symbol; returns the combinations.
+fn combinations(code: &mut Classic, situation: &Situation) -> Vec<(SymbolIndex, u16)> {
+    let mut sent = Vec::new();
+    while let Some(choice) = code.choose(situation) {
+        let Choice::Combination { first, length, .. } = choice else { break };
+        code.on_sent(choice, first, situation);
+        sent.push((first, length));
+    }
+    sent
+}
+
+fn add_symbol(code: &mut Classic) -> Vec<(SymbolIndex, u16)> {
+    assert_eq!(code.choose(&SITUATION), Some(Choice::NewSymbol));
+    let index = code.source.next();
+    code.on_sent(Choice::NewSymbol, index, &SITUATION);
+    combinations(code, &SITUATION)
+}
+
+fn acknowledge(code: &mut Classic, oldest_unseen: SymbolIndex, known_end: SymbolIndex) {
+    let feedback =
+        Feedback { oldest_undecoded: 0, oldest_unseen, intervals: &[], known_end, reported_end: known_end };
+    code.on_feedback(Instant::from_millis(1), &feedback);
+}
+
+// Requirement: N2
+#[test]
+fn each_symbol_earns_r_combinations_of_all_that_is_unseen() {
+    let mut code = coded(Redundancy::Fixed(ratio(1.5)));
+    assert_eq!(add_symbol(&mut code), [(0, 1)]);
+    assert_eq!(add_symbol(&mut code), [(0, 2), (0, 2)]);
+    acknowledge(&mut code, 1, 2);
+    assert_eq!(add_symbol(&mut code), [(1, 2)]);
+    assert!(!code.sends_symbols());
+}
+
+#[test]
+fn without_a_factor_the_measured_loss_decides() {
+    let mut code = coded(Redundancy::FromLoss);
+    let lossy = Situation { loss: 0.5, ..SITUATION };
+    assert_eq!(code.choose(&lossy), Some(Choice::NewSymbol));
+    code.on_sent(Choice::NewSymbol, 0, &lossy);
+    assert_eq!(combinations(&mut code, &lossy), [(0, 1), (0, 1)]);
+}
+
+#[test]
+fn what_tcp_sends_again_earns_as_much() {
+    let mut code = coded(Redundancy::Fixed(ratio(2.0)));
+    assert_eq!(add_symbol(&mut code).len(), 2);
+    assert_eq!(add_symbol(&mut code).len(), 2);
+    code.on_timeout(Instant::from_secs(1));
+    let narrow = Situation { window: 1.0, ..SITUATION };
+    assert_eq!(combinations(&mut code, &narrow), [(0, 2), (0, 2)]);
+    assert_eq!(code.choose(&narrow), None);
+}
+
+// Requirement: K1, K2
+#[test]
+fn the_end_and_each_pseudo_block_add_what_the_receiver_lacks() {
+    for (redundancy, at_hundred, at_end) in [
+        (Redundancy::Fixed(ratio(1.0)), 1, 1),
+        (Redundancy::EndOfTransmission(ratio(1.0)), 1, 8),
+        (Redundancy::PseudoBlock(ratio(1.0)), 8, 8),
+    ] {
+        let mut code = coded(redundancy);
+        for _ in 0..98 {
+            assert_eq!(add_symbol(&mut code).len(), 1);
+        }
+        // Of 98 it has heard and seen 91.
+        acknowledge(&mut code, 91, 98);
+        assert_eq!(add_symbol(&mut code).len(), 1);
+        assert_eq!(add_symbol(&mut code).len(), at_hundred, "{redundancy}");
+        code.on_sent(Choice::NewSymbol, 100, &SITUATION);
+        code.on_end();
+        assert_eq!(combinations(&mut code, &SITUATION).len(), at_end, "{redundancy}");
+    }
+}
+
+#[test]
+fn nothing_is_owed_once_all_is_seen() {
+    let mut code = coded(Redundancy::EndOfTransmission(ratio(1.0)));
+    assert_eq!(add_symbol(&mut code).len(), 1);
+    code.on_sent(Choice::NewSymbol, 1, &SITUATION);
+    acknowledge(&mut code, 2, 2);
+    assert_eq!(combinations(&mut code, &SITUATION), []);
+    assert_eq!(code.choose(&Situation { has_data: false, ..SITUATION }), None);
+}
+
+#[test]
+fn without_coding_symbols_travel_as_they_are() {
+    let profile =
+        Profile { congestion: crate::congestion::Algorithm::Vegas, ..Profile::named(ProfileName::Tcp) };
+    let mut code = Classic::new(profile, 256, 1000);
+    assert!(code.sends_symbols());
+    assert_eq!(code.choose(&SITUATION), Some(Choice::NewSymbol));
+    code.on_sent(Choice::NewSymbol, 0, &SITUATION);
+    assert_eq!(code.choose(&SITUATION), Some(Choice::NewSymbol));
+    code.on_timeout(Instant::from_secs(1));
+    assert_eq!(code.choose(&SITUATION), Some(Choice::Again(0)));
+}
