@@ -200,7 +200,9 @@ mod tests {
     fn missing_symbols_are_recovered_whatever_the_shape() {
         let mut random = TestRandom::new(9);
         let mut decoder = BlockDecoder::default();
-        for n in [1, 2, 3, 5, 17, 32, 64, 65, 130] {
+        // Miri takes minutes for the long ones.
+        let sizes: &[usize] = if cfg!(miri) { &[1, 2, 5, 9] } else { &[1, 2, 3, 5, 17, 32, 64, 65, 130] };
+        for &n in sizes {
             for missing in [0, 1, n / 5, n / 2, n] {
                 let block = Block::new(&mut random, n, missing, 1 + (n * 31) % 200);
                 let lost = block.symbols.iter().zip(&block.is_lost).filter(|(_, lost)| **lost);
