@@ -82,9 +82,14 @@ impl<P: AsRef<[u8]>> DelayLine<P> {
     fn insert(&mut self, order: u64, flying: Flying<P>) {
         self.not_before = self.not_before.max(flying.departure + flying.propagation);
         let due = self.not_before + flying.held_back;
-        // Nearly always the place is the end, where an insertion moves nothing.
-        let place = self.entries.partition_point(|entry| (entry.due, entry.order) < (due, order));
-        self.entries.insert(place, Entry { due, order, flying });
+        let entry = Entry { due, order, flying };
+        // Nearly always the place is the end, where nothing has to be searched or moved.
+        if self.entries.back().is_none_or(|last| (last.due, last.order) < (due, order)) {
+            self.entries.push_back(entry);
+            return;
+        }
+        let place = self.entries.partition_point(|other| (other.due, other.order) < (due, order));
+        self.entries.insert(place, entry);
     }
 
     pub(crate) fn next_delivery(&self) -> Option<Instant> {

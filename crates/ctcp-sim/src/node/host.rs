@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ctcp_base::{Instant, Prng};
+use ctcp_netem::MAX_HELD_PACKETS;
 use ctcp_proto::{
     ConnectError, Connection, ConnectionHandle, ConnectionStats, DatagramOutcome, Endpoint, EndpointConfig,
     EndpointEvent, NetworkPath, PublicKey, Role, TimerKind, TransportConfig,
@@ -126,8 +127,9 @@ pub(crate) struct World<'a> {
     pub(crate) scratch: &'a mut [u8],
 }
 
-/// The memory of so many datagrams is kept: more than any host sends at a time.
-const SPARE_MAX: usize = 256;
+/// The memory of so many datagrams is kept: as many as a link can hold, so that those under way at a busy time are not made
+/// again and again.
+const SPARE_MAX: usize = MAX_HELD_PACKETS;
 
 impl Host {
     pub(crate) fn new(config: HostConfig, seed: [u8; 32]) -> Self {

@@ -88,9 +88,11 @@ impl Simulation {
         let added = duplex.mischief.as_mut().and_then(|mischief| mischief.on_datagram(&datagram));
         let way = duplex.way_mut(direction);
         let tap = (Tap::Sent, way_number(link, direction));
-        for datagram in [Some(datagram), added].into_iter().flatten() {
-            self.recorder.on_datagram(self.now, tap, way.name(), &datagram.bytes);
-            way.handle_packet(self.now, datagram);
+        self.recorder.on_datagram(self.now, tap, way.name(), &datagram.bytes);
+        way.handle_packet(self.now, datagram);
+        if let Some(added) = added {
+            self.recorder.on_datagram(self.now, tap, way.name(), &added.bytes);
+            way.handle_packet(self.now, added);
         }
         self.reschedule(Actor::Way(link, direction));
     }

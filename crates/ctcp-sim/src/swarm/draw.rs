@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use ctcp_base::{Prng, Probability, Rate};
-use ctcp_netem::{LinkConfig, LossModel, PathConfig, QueueLimit};
+use ctcp_netem::{LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit};
 use ctcp_proto::{Profile, ProfileName, Role, Suite, TransportConfig};
 
 use super::plan::{Happening, NetworkPlan, Plan, bytes_a_round_trip};
@@ -29,7 +29,8 @@ impl Plan {
         let mut draw = Draw(prng.fork("plan"));
         let profile = ProfileName::ALL[draw.below(ProfileName::ALL.len() as u64) as usize];
         let heals_after = Duration::from_millis(draw.spread(500, 20_000));
-        let network = Draw(prng.fork("network")).network(heals_after);
+        let mut network = Draw(prng.fork("network")).network(heals_after);
+        Draw(prng.fork("places")).places(&mut network);
         let mut limits = Draw(prng.fork("limits"));
         let (mut client, server) = (limits.limits(), limits.limits());
         client.profile = Profile::named(profile);
@@ -92,7 +93,18 @@ impl Draw {
         let delays = self.some(6, |draw| (draw.millis(whole), draw.delay()));
         let mtu = self.one_in(5).then(|| 1_200 + self.below(300) as usize);
         let mischief = self.one_in(4).then(|| self.probability(0.5));
-        NetworkPlan { path: PathConfig { forward, backward }, mischief, mtu, blackouts, rates, delays }
+        let path = PathConfig { forward, backward };
+        NetworkPlan { path, is_routed: false, mischief, mtu, blackouts, rates, delays }
+    }
+
+    /// Where the server is, and where packets are lost.
+    fn places(&mut self, network: &mut NetworkPlan) {
+        network.is_routed = self.one_in(4);
+        for way in [&mut network.path.forward, &mut network.path.backward] {
+            if self.one_in(4) {
+                way.loss_place = LossPlace::BehindQueue;
+            }
+        }
     }
 
     fn happenings(&mut self, heals_after: Duration) -> Vec<(Duration, Happening)> {

@@ -51,7 +51,9 @@ pub(super) struct Driver<'a> {
 
 impl<'a> Driver<'a> {
     pub(super) fn new(seed: u64, plan: &'a Plan) -> Self {
-        let mut pair = Pair::unequal(seed, &plan.network.path, [&plan.client, &plan.server], &plan.script);
+        let (path, limits) = (&plan.network.path, [&plan.client, &plan.server]);
+        let make = if plan.network.is_routed { Pair::routed } else { Pair::unequal };
+        let mut pair = make(seed, path, limits, &plan.script);
         let simulation = &mut pair.simulation;
         let start = simulation.now();
         for direction in [Direction::Forward, Direction::Backward] {

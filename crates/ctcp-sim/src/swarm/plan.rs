@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
-use ctcp_netem::{LinkConfig, LossModel, PathConfig, QueueLimit};
+use ctcp_netem::{LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit};
 use ctcp_proto::{Role, TransportConfig};
 
 use crate::application::script::Script;
@@ -35,6 +35,8 @@ pub struct Plan {
 pub struct NetworkPlan {
     /// Both directions.
     pub path: PathConfig,
+    /// The server is at a router behind the link, not at its end.
+    pub is_routed: bool,
     /// How often a stranger adds something of its own when a datagram passes.
     pub mischief: Option<Probability>,
     /// The largest datagram that passes.
@@ -88,6 +90,9 @@ impl fmt::Display for Plan {
         write!(formatter, "{}{}, ", self.client.profile.name, if self.is_noisy { ", noisy" } else { "" })?;
         write_way(formatter, "up", &network.path.forward)?;
         write_way(formatter, "down", &network.path.backward)?;
+        if network.is_routed {
+            write!(formatter, "routed, ")?;
+        }
         if let Some(rate) = network.mischief {
             write!(formatter, "mischief {rate}, ")?;
         }
@@ -130,6 +135,9 @@ fn write_way(formatter: &mut fmt::Formatter<'_>, name: &str, way: &LinkConfig) -
         }
         LossModel::Steps { step, .. } => write!(formatter, " loss by {step:?}")?,
         LossModel::Pattern(_) => write!(formatter, " pattern")?,
+    }
+    if way.loss_place == LossPlace::BehindQueue {
+        formatter.write_str(" behind the queue")?;
     }
     let shares = [("reorder", way.reorder), ("double", way.duplicate), ("damage", way.corrupt)];
     for (what, share) in shares.into_iter().filter(|(_, share)| share.as_f64() > 0.0) {

@@ -46,11 +46,22 @@ impl Pair {
 
     /// Two hosts that will play `script`, with limits of their own: the client's, the server's.
     #[must_use]
-    pub fn unequal(
+    pub fn unequal(seed: u64, path: &PathConfig, transports: [&TransportConfig; 2], script: &Script) -> Self {
+        Self::build(seed, path, transports, script, false)
+    }
+
+    /// The same with the server at a router at the second end of the link.
+    #[must_use]
+    pub fn routed(seed: u64, path: &PathConfig, transports: [&TransportConfig; 2], script: &Script) -> Self {
+        Self::build(seed, path, transports, script, true)
+    }
+
+    fn build(
         seed: u64,
         path: &PathConfig,
         [client_transport, server_transport]: [&TransportConfig; 2],
         script: &Script,
+        is_routed: bool,
     ) -> Self {
         let script = Arc::new(script.clone());
         let config = |name: &str, address: ([u8; 4], u16), endpoint| HostConfig {
@@ -62,7 +73,11 @@ impl Pair {
         let mut topology = Topology::new(seed);
         let client = topology.host(config("client", Self::CLIENT, EndpointConfig::client(client_key())));
         let server = topology.host(config("server", Self::SERVER, Self::server_config(server_transport)));
-        let link = topology.link("path", client, server, path);
+        let far_end = if is_routed { topology.router("router") } else { server };
+        if is_routed {
+            topology.wire(server, far_end);
+        }
+        let link = topology.link("path", client, far_end, path);
         let simulation = topology.build(&loosest(client_transport, server_transport));
         Self { simulation, client, server, link, transport: client_transport.clone(), attempts: 0 }
     }
