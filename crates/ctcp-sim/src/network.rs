@@ -159,10 +159,13 @@ impl Network {
             let rest = next.unwrap_or(end) - self.simulation.now();
             let (flows, complete_below) = (&self.flows, &mut self.complete_below);
             let stop = self.simulation.run_for(rest, |simulation| {
+                if !to_completion {
+                    return false;
+                }
                 while flows.get(*complete_below).is_some_and(|flow| is_complete(simulation, flow)) {
                     *complete_below += 1;
                 }
-                to_completion && *complete_below == flows.len()
+                *complete_below == flows.len()
             });
             match (stop, next) {
                 (Stop::TimeUp | Stop::Silence, Some(start)) => self.simulation.skip_to(start),
@@ -194,7 +197,6 @@ fn application<'a>(simulation: &'a Simulation, flow: &NetworkFlow, host: NodeId)
 }
 
 fn is_complete(simulation: &Simulation, flow: &NetworkFlow) -> bool {
-    [flow.sender, flow.receiver]
-        .iter()
-        .all(|&host| application(simulation, flow, host).is_some_and(Application::is_complete))
+    let hosts = [flow.sender, flow.receiver];
+    flow.name.is_some_and(|name| hosts.iter().all(|&host| simulation.host(host).has_completed(name)))
 }

@@ -1,17 +1,21 @@
 //! A host: one endpoint with its connections, and an application on each. It drives the public interface as the
 //! runtime does: input, drain, ask for the deadline.
 
+mod peers;
+
 use core::net::SocketAddr;
 use core::time::Duration;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ctcp_base::{Instant, Prng};
 use ctcp_netem::MAX_HELD_PACKETS;
 use ctcp_proto::{
-    ConnectError, Connection, ConnectionHandle, ConnectionStats, DatagramOutcome, Endpoint, EndpointConfig,
+    ConnectError, ConnectionHandle, ConnectionStats, DatagramOutcome, Endpoint, EndpointConfig,
     EndpointEvent, NetworkPath, PublicKey, Role, TimerKind, TransportConfig,
 };
+
+pub use peers::Peer;
+use peers::Peers;
 
 use super::Datagram;
 use crate::agenda::Agenda;
@@ -31,32 +35,6 @@ pub struct HostConfig {
     pub endpoint: EndpointConfig,
     /// What the applications of its connections do that have no script of their own.
     pub script: Arc<Script>,
-}
-
-/// A connection and the application on it.
-#[derive(Debug)]
-pub struct Peer {
-    /// The connection.
-    pub connection: Connection,
-    /// Who uses it.
-    pub application: Application,
-    /// The address of the host that it uses.
-    pub local: SocketAddr,
-    /// Bytes that came for it.
-    pub received: u64,
-    /// Bytes that it sent.
-    pub sent: u64,
-}
-
-impl Peer {
-    fn new(connection: Connection, application: Application, local: SocketAddr) -> Self {
-        Self { connection, application, local, received: 0, sent: 0 }
-    }
-
-    fn next_timeout(&self) -> Option<Instant> {
-        let connection = self.connection.poll_timeout().map(|(time, _)| time);
-        connection.into_iter().chain(self.application.next_timeout()).min()
-    }
 }
 
 /// What happened on a host, in figures.
@@ -84,7 +62,7 @@ pub struct Host {
     key: PublicKey,
     endpoint: Endpoint,
     script: Arc<Script>,
-    peers: BTreeMap<ConnectionHandle, Peer>,
+    peers: Peers,
     /// When each of them wants to be woken.
     agenda: Agenda,
     /// Those that are due, kept for its memory.
@@ -140,7 +118,7 @@ impl Host {
             address: config.address,
             others: Vec::new(),
             script: config.script,
-            peers: BTreeMap::new(),
+            peers: Peers::default(),
             agenda: Agenda::default(),
             due: Vec::new(),
             retired: Vec::new(),
@@ -192,6 +170,13 @@ impl Host {
         present.chain(&self.retired).find(|application| application.name() == Some(name))
     }
 
+    /// The application of a connection has played its part to the end.
+    pub(crate) fn has_completed(&self, name: ConnectionName) -> bool {
+        let mut applications = self.peers.values().map(|peer| &peer.application).chain(&self.retired);
+        // Asked after every event: most are not complete, and their names need no comparison.
+        applications.any(|application| application.is_complete() && application.name() == Some(name))
+    }
+
     /// The newest connection that is not retired.
     #[must_use]
     pub fn newest(&self) -> Option<&Peer> {
@@ -234,7 +219,7 @@ impl Host {
     /// Forgets every connection and begins anew with the same key, as a restarted process does.
     pub(crate) fn restart(&mut self, config: EndpointConfig, seed: [u8; 32]) {
         self.endpoint = Endpoint::new(config, seed);
-        self.retired.extend(core::mem::take(&mut self.peers).into_values().map(|peer| peer.application));
+        self.retired.extend(self.peers.take().map(|peer| peer.application));
         self.agenda.clear();
     }
 
@@ -260,7 +245,7 @@ impl Host {
 
     pub(crate) fn close(&mut self, code: u64, reason: &str, world: &mut World<'_>) {
         for handle in self.handles() {
-            if let Some(peer) = self.peers.get_mut(&handle) {
+            if let Some(peer) = self.peers.get_mut(handle) {
                 peer.connection.close(world.now, code, reason);
             }
             self.drain(handle, world);
@@ -279,7 +264,7 @@ impl Host {
         let network_path = NetworkPath { local: None, remote };
         match self.endpoint.handle_datagram(now, network_path, None, &datagram.bytes) {
             DatagramOutcome::Connection(handle) => {
-                match self.peers.get_mut(&handle) {
+                match self.peers.get_mut(handle) {
                     Some(peer) => {
                         peer.received += size;
                         peer.connection.handle_datagram(now, network_path, None, &mut datagram.bytes);
@@ -320,7 +305,7 @@ impl Host {
         let mut handles = core::mem::take(&mut self.due);
         self.collect_due(now, is_noise, &mut handles);
         for &handle in &handles {
-            let Some(peer) = self.peers.get_mut(&handle) else { continue };
+            let Some(peer) = self.peers.get_mut(handle) else { continue };
             let due = peer.connection.poll_timeout().filter(|(deadline, _)| *deadline <= now);
             let application_is_due = peer.application.next_timeout().is_some_and(|time| time <= now);
             if let Some((_, kind)) = due {
@@ -334,7 +319,7 @@ impl Host {
                 self.plan(handle);
             }
             if due.is_some() {
-                let next = self.peers.get(&handle).and_then(|peer| peer.connection.poll_timeout());
+                let next = self.peers.get(handle).and_then(|peer| peer.connection.poll_timeout());
                 world.checker.check_deadline(&self.name, next);
             }
         }
@@ -353,7 +338,7 @@ impl Host {
     }
 
     fn handles(&self) -> Vec<ConnectionHandle> {
-        self.peers.keys().copied().collect()
+        self.peers.keys().collect()
     }
 
     /// The connections that are due, or all, in their order.
@@ -372,7 +357,7 @@ impl Host {
 
     /// Remembers when a connection wants to be woken.
     fn plan(&mut self, handle: ConnectionHandle) {
-        self.agenda.set(handle.0, self.peers.get(&handle).and_then(Peer::next_timeout));
+        self.agenda.set(handle.0, self.peers.get(handle).and_then(Peer::next_timeout));
     }
 
     /// Grows with everything that a wake-up may bring about.
@@ -397,7 +382,7 @@ impl Host {
         let mut is_first_round = true;
         loop {
             self.call_needlessly(handle, world);
-            let Some(peer) = self.peers.get_mut(&handle) else { return };
+            let Some(peer) = self.peers.get_mut(handle) else { return };
             let driven = peer.application.drive(&mut Drive {
                 now: world.now,
                 connection: &mut peer.connection,
@@ -411,16 +396,16 @@ impl Host {
             is_first_round = false;
             self.transmit(handle, world);
             while let Some(event) =
-                self.peers.get_mut(&handle).and_then(|peer| peer.connection.poll_endpoint_event())
+                self.peers.get_mut(handle).and_then(|peer| peer.connection.poll_endpoint_event())
             {
                 is_retired |= event == EndpointEvent::Retired;
                 self.endpoint.handle_event(handle, event);
             }
         }
-        if let Some(peer) = self.peers.get_mut(&handle) {
+        if let Some(peer) = self.peers.get_mut(handle) {
             world.checker.check_limits(&self.name, peer, world.now);
         }
-        if is_retired && let Some(peer) = self.peers.remove(&handle) {
+        if is_retired && let Some(peer) = self.peers.remove(handle) {
             self.retired.push(peer.application);
         }
         self.plan(handle);
@@ -429,7 +414,7 @@ impl Host {
     /// Sends all that a connection has to send now.
     fn transmit(&mut self, handle: ConnectionHandle, world: &mut World<'_>) {
         let mut buffer = world.spare.pop().unwrap_or_default();
-        while let Some(peer) = self.peers.get_mut(&handle) {
+        while let Some(peer) = self.peers.get_mut(handle) {
             let Some(transmit) = peer.connection.poll_transmit(world.now, &mut buffer) else { break };
             peer.sent += buffer.len() as u64;
             world.checker.on_transmit(&self.name, peer, &transmit, &buffer);
@@ -442,7 +427,7 @@ impl Host {
 
     /// Calls that change nothing, at a whim.
     fn call_needlessly(&mut self, handle: ConnectionHandle, world: &mut World<'_>) {
-        let (Some(noise), Some(peer)) = (&mut self.noise, self.peers.get_mut(&handle)) else { return };
+        let (Some(noise), Some(peer)) = (&mut self.noise, self.peers.get_mut(handle)) else { return };
         let (draw, connection) = (noise.prng.next_u64(), &mut peer.connection);
         // What is due is not needless.
         if draw & 1 != 0 && connection.poll_timeout().is_none_or(|(time, _)| time > world.now) {
