@@ -9,6 +9,7 @@ use ctcp_netem::{Charge, LinkConfig, LossModel, LossPlace, PathConfig, QueueLimi
 use ctcp_proto::{ClientPolicy, EndpointConfig, Profile, ProfileName, SecretKey, TransportConfig};
 use ctcp_sim::application::script::{Script, StreamPlan};
 use ctcp_sim::link::Direction;
+use ctcp_sim::measure::jain;
 use ctcp_sim::network::{FlowConfig, Network};
 use ctcp_sim::node::host::HostConfig;
 use ctcp_sim::topology::{Chain, Topology};
@@ -136,8 +137,7 @@ fn two_equal_flows_share_a_dumbbell_equally() {
     let mut network = dumbbell.build();
     assert_eq!(network.run_for(60 * SECOND), Stop::TimeUp, "{:?}", violations(&network.simulation));
     let shares = [0, 1].map(|flow| network.bytes_read(flow) as f64 * 8.0 / 60.0 / 10e6);
-    let jain = (shares[0] + shares[1]).powi(2) / (2.0 * (shares[0].powi(2) + shares[1].powi(2)));
-    assert!(jain > 0.95, "{shares:?}");
+    assert!(jain(&shares) > 0.95, "{shares:?}");
     assert!(shares[0] + shares[1] > 0.85, "{shares:?}");
 }
 

@@ -150,6 +150,28 @@ fn a_packet_lost_behind_the_queue_was_in_it_and_is_not_held() {
 }
 
 #[test]
+fn behind_the_queue_the_loss_is_that_of_the_instant_at_which_a_packet_leaves() {
+    let (sure, none) = (probability(1.0), probability(0.0));
+    // Everything that leaves in the second second is lost.
+    let model = LossModel::Steps {
+        since: Instant::ZERO,
+        step: Duration::from_secs(1),
+        losses: [none, sure, none, none].into(),
+    };
+    let config =
+        LinkConfig::default().with_rate(Rate::from_megabits_per_second(8)).with_overhead(0).with_loss(model);
+    for (place, expected) in [(LossPlace::BeforeQueue, 3_000), (LossPlace::BehindQueue, 2_000)] {
+        // Three thousand at once, one of which leaves every millisecond.
+        let config = config.clone().with_loss_place(place);
+        let deliveries = run(config, 1, 3_000, 1_000, Duration::ZERO);
+        assert_eq!(deliveries.len(), expected, "{place:?}");
+        let second = Instant::from_secs(1)..Instant::from_secs(2);
+        let in_it = deliveries.iter().filter(|(due, _)| second.contains(due)).count();
+        assert_eq!(in_it, expected - 2_000, "{place:?}");
+    }
+}
+
+#[test]
 fn charged_sizes_give_exactly_the_expected_rate() {
     let rate = Rate::from_megabits_per_second(1);
     for (charge, lengths, charged) in [
