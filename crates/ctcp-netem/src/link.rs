@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use ctcp_base::{Instant, Prng, Rate};
+use ctcp_base::{Instant, Prng, Probability, Rate};
 
 use crate::delay::{DelayLine, Flying};
 use crate::loss::LossProcess;
@@ -70,7 +70,7 @@ impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
             self.stats.lost_while_down += u64::from(self.is_down);
             return;
         }
-        if self.draws.duplication.chance(self.config.duplicate) {
+        if strikes(self.config.duplicate, &mut self.draws.duplication) {
             self.stats.duplicated += 1;
             self.enqueue(packet.clone());
         }
@@ -208,7 +208,7 @@ impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
             return;
         }
         let propagation = self.config.delay.saturating_add(self.draws.jitter_up_to(self.config.jitter));
-        let is_held_back = self.draws.reordering.chance(self.config.reorder);
+        let is_held_back = strikes(self.config.reorder, &mut self.draws.reordering);
         let held_back = if is_held_back { self.config.reorder_extra } else { Duration::ZERO };
         self.delay_line.push(Flying { departure, propagation, held_back, packet });
     }
@@ -220,7 +220,7 @@ impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
 
     /// Changes one byte with the link's probability of corruption. An empty packet has none.
     fn corrupt(&mut self, packet: &mut P) {
-        if !self.draws.corruption.chance(self.config.corrupt) {
+        if !strikes(self.config.corrupt, &mut self.draws.corruption) {
             return;
         }
         let bytes = packet.as_mut();
@@ -235,9 +235,17 @@ impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
 
 impl Draws {
     fn jitter_up_to(&mut self, limit: Duration) -> Duration {
+        if limit.is_zero() {
+            return Duration::ZERO;
+        }
         let nanos = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         Duration::from_nanos(self.jitter.below(nanos.saturating_add(1)))
     }
+}
+
+/// Draws only for what can happen at all: most links do nothing to most packets.
+fn strikes(probability: Probability, prng: &mut Prng) -> bool {
+    probability > Probability::ZERO && prng.chance(probability)
 }
 
 #[cfg(test)]

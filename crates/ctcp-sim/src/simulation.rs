@@ -226,7 +226,7 @@ impl Simulation {
     pub fn run_for(&mut self, limit: Duration, mut is_done: impl FnMut(&Self) -> bool) -> Stop {
         let end = self.now + limit;
         loop {
-            if self.violations().next().is_some() {
+            if !self.ledger.violations().is_empty() || !self.checker.violations().is_empty() {
                 return Stop::Violation;
             }
             if is_done(self) {

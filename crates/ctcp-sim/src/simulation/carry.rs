@@ -25,6 +25,9 @@ impl Simulation {
             self.recorder.on_datagram(self.now, tap, name, &datagram.bytes);
             self.arrive(receiver, datagram);
             self.let_arrive();
+            if self.links[id.0].way(direction).poll_timeout().is_none_or(|next| next > self.now) {
+                return;
+            }
         }
     }
 
