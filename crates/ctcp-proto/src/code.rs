@@ -9,6 +9,7 @@ mod plain;
 mod receiver;
 mod segments;
 mod sender;
+mod symbolic;
 
 use ctcp_base::Instant;
 
@@ -21,6 +22,7 @@ use plain::PlainCode;
 pub(crate) use receiver::CodedReceiver;
 pub(crate) use segments::Part;
 pub(crate) use sender::CodedSender;
+pub use symbolic::SymbolicChannel;
 
 /// What the next packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
+use crate::code::SymbolicChannel;
 use crate::crypto::{PublicKey, SecretKey, Suite};
-use crate::profile::Profile;
+use crate::profile::{Code, Profile};
 
 /// Limits and time-outs of a connection. Both sides have their own; what must agree is negotiated.
 #[derive(Clone, Debug)]
@@ -18,6 +19,9 @@ pub struct TransportConfig {
     /// The same for a peer that combines by the window code, whose combinations may all wait for one another: as many are stored,
     /// and the memory for their coefficients grows with the square.
     pub coding_window: u32,
+    /// For simulations of the window code: every combination is innovative and none has a payload. Both sides have clones of one
+    /// channel; a connection that has it cannot talk to one that has not.
+    pub symbolic: Option<SymbolicChannel>,
     /// `blksize`: most symbols in a block.
     pub block_size: u16,
     /// `numblks`: most blocks in flight.
@@ -54,6 +58,7 @@ impl Default for TransportConfig {
             symbol_size_max: 1440,
             symbol_window: 8192,
             coding_window: 1024,
+            symbolic: None,
             block_size: 256,
             blocks: 64,
             congestion_window_max: 65_536,
@@ -80,7 +85,14 @@ impl TransportConfig {
         let checks = [
             ((256..=16_384).contains(&self.symbol_size_max), "symbol_size_max is 256 to 16384 bytes"),
             ((16..=65_536).contains(&self.symbol_window), "symbol_window is 16 to 65536 symbols"),
-            ((16..=16_384).contains(&self.coding_window), "coding_window is 16 to 16384 symbols"),
+            (
+                (16..=16_384).contains(&self.coding_window) || self.symbolic.is_some(),
+                "coding_window is 16 to 16384 symbols",
+            ),
+            (
+                self.symbolic.is_none() || self.profile.code == Code::Window,
+                "symbolic coding is for the window code",
+            ),
             ((1..=4095).contains(&self.block_size), "block_size is 1 to 4095 symbols"),
             (self.congestion_window_max >= 2, "congestion_window_max is at least 2 packets"),
             (self.blocks >= 1, "blocks is at least 1"),

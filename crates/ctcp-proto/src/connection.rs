@@ -201,10 +201,12 @@ impl Established {
             protection,
             path: Path::new(now, network, profile, negotiated.datagram_size_max)
                 .with_window_max(config.congestion_window_max),
-            config,
             migration: Migration::default(),
-            sender: CodedSender::new(code, symbol_size, window, negotiated.peer_window),
-            receiver: CodedReceiver::new(profile.code, symbol_size, window, negotiated.code.block_size),
+            sender: CodedSender::new(code, symbol_size, window, negotiated.peer_window)
+                .with_symbolic(config.symbolic.as_ref().map(|channel| (channel.clone(), role))),
+            receiver: CodedReceiver::new(profile.code, symbol_size, window, negotiated.code.block_size)
+                .with_symbolic(config.symbolic.as_ref().map(|channel| (channel.clone(), role.peer()))),
+            config,
             streams,
             response: None,
             is_confirmed: false,

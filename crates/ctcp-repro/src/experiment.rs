@@ -55,6 +55,7 @@ impl Experiment {
 
 /// All of them, in the order in which the papers came.
 pub const EXPERIMENTS: &[Experiment] = &[
+    tcp_nc::fig6::EXPERIMENT,
     tcp_nc::lemma1::EXPERIMENT,
     tcp_nc::theorem2::EXPERIMENT,
     thesis::tables_c::EXPERIMENT,

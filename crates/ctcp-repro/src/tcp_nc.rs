@@ -2,9 +2,11 @@
 
 mod coded_chain;
 mod field;
+pub(crate) mod fig6;
 mod knowledge;
 pub(crate) mod lemma1;
 mod slotted_chain;
+mod tandem;
 pub(crate) mod theorem2;
 
 /// Named in every outcome.

@@ -6,8 +6,9 @@
 use ctcp_coding::{Arrival, DecodeError, Decoder, DecoderConfig, MissingInterval, SymbolRange, coefficients};
 
 use super::segments::{Contradiction, Identity, Incomplete};
+use super::symbolic::{SymbolicChannel, SymbolicDecoder};
 use crate::error::{TransportError, TransportErrorCode};
-use crate::id::SymbolIndex;
+use crate::id::{Role, SymbolIndex};
 use crate::profile::Code;
 use crate::stream::Streams;
 use crate::wire::Frame;
@@ -25,6 +26,16 @@ pub(crate) struct CodedReceiver {
     incomplete: Incomplete,
     coefficients: Vec<u8>,
     counts: ReceiverCounts,
+    symbolic: Option<Symbolic>,
+}
+
+/// In a simulation whose combinations have no contents.
+#[derive(Debug)]
+struct Symbolic {
+    decoder: SymbolicDecoder,
+    channel: SymbolicChannel,
+    /// The other side.
+    sender: Role,
 }
 
 /// What arrived, for statistics.
@@ -60,7 +71,18 @@ impl CodedReceiver {
             incomplete: Incomplete::default(),
             coefficients: Vec::new(),
             counts: ReceiverCounts::default(),
+            symbolic: None,
         }
+    }
+
+    /// With contents from beside the network, if they are to come from there.
+    pub(crate) fn with_symbolic(self, symbolic: Option<(SymbolicChannel, Role)>) -> Self {
+        let symbolic = symbolic.map(|(channel, sender)| Symbolic {
+            decoder: SymbolicDecoder::default(),
+            channel,
+            sender,
+        });
+        Self { symbolic, ..self }
     }
 
     pub(crate) fn counts(&self) -> ReceiverCounts {
@@ -74,6 +96,9 @@ impl CodedReceiver {
         frame: &Frame<'_>,
         streams: &mut Streams,
     ) -> Result<bool, TransportError> {
+        if self.symbolic.is_some() {
+            return self.handle_symbolic(frame, streams);
+        }
         let (arrival, floor) = match *frame {
             Frame::Source { index, floor, symbol } => (self.decoder.handle_source(index, symbol), floor),
             Frame::Coded { first, length, density, key, floor, payload } => {
@@ -104,6 +129,22 @@ impl CodedReceiver {
         self.decoder.release_before(floor);
         self.incomplete.release_before(self.decoder.oldest_undecoded());
         Ok(self.counts.decoded > before)
+    }
+
+    fn handle_symbolic(&mut self, frame: &Frame<'_>, streams: &mut Streams) -> Result<bool, TransportError> {
+        let (Some(symbolic), &Frame::Coded { first, length, .. }) = (&mut self.symbolic, frame) else {
+            return Err(fault(DecodeError::OutsideWindow));
+        };
+        self.counts.repairs += 1;
+        if !symbolic.decoder.handle_combination(first + u64::from(length)) {
+            self.counts.redundant += 1;
+        }
+        let decoded = symbolic.channel.take_before(symbolic.sender, symbolic.decoder.oldest_undecoded);
+        for contents in &decoded {
+            self.counts.decoded += 1;
+            streams.on_symbol_decoded(contents)?;
+        }
+        Ok(!decoded.is_empty())
     }
 
     /// Takes a piece of a combination, and the combination when it is the last that was missing.
@@ -140,6 +181,15 @@ impl CodedReceiver {
 
     /// What to acknowledge, with at most `limit` intervals.
     pub(crate) fn report(&self, limit: usize) -> DecoderReport {
+        if let Some(Symbolic { decoder, .. }) = &self.symbolic {
+            return DecoderReport {
+                oldest_undecoded: decoder.oldest_undecoded,
+                oldest_unseen: decoder.oldest_unseen,
+                known_end: decoder.known_end,
+                intervals: Vec::new(),
+                reported_end: decoder.oldest_undecoded,
+            };
+        }
         let mut intervals = Vec::new();
         let reported_end = self.decoder.undecodable_intervals(limit, &mut intervals);
         DecoderReport {

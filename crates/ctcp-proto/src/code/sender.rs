@@ -5,8 +5,8 @@ use ctcp_base::Instant;
 use ctcp_coding::{Encoder, SymbolRange, coefficients};
 
 use super::segments::{Identity, Outgoing, Part};
-use super::{Carried, Choice, Classic, Feedback, SendCode, Situation};
-use crate::id::SymbolIndex;
+use super::{Carried, Choice, Classic, Feedback, SendCode, Situation, SymbolicChannel};
+use crate::id::{Role, SymbolIndex};
 use crate::stream::Streams;
 use crate::wire::{DatagramBuilder, Frame, combination_overhead};
 
@@ -30,6 +30,8 @@ pub(crate) struct CodedSender {
     coefficients: Vec<u8>,
     scratch: Vec<u8>,
     counts: SenderCounts,
+    /// Where contents go in a simulation whose combinations have none.
+    symbolic: Option<(SymbolicChannel, Role)>,
 }
 
 /// What was sent, for statistics.
@@ -53,7 +55,13 @@ impl CodedSender {
             coefficients: Vec::new(),
             scratch: Vec::new(),
             counts: SenderCounts::default(),
+            symbolic: None,
         }
+    }
+
+    /// With contents beside the network, if they are to go there.
+    pub(crate) fn with_symbolic(self, symbolic: Option<(SymbolicChannel, Role)>) -> Self {
+        Self { symbolic, ..self }
     }
 
     /// True when another source symbol fits into the windows of both sides.
@@ -182,6 +190,9 @@ impl CodedSender {
         }
         let pushed = self.encoder.push(&self.scratch);
         debug_assert_eq!(pushed, Ok(index), "the caller asked has_room");
+        if let Some((channel, role)) = &self.symbolic {
+            channel.push(*role, &self.scratch);
+        }
         Some(index)
     }
 
@@ -238,6 +249,10 @@ impl CodedSender {
 
     /// Computes a combination into the scratch.
     fn combine(&mut self, identity: Identity) -> Option<()> {
+        if self.symbolic.is_some() {
+            self.scratch.clear();
+            return Some(());
+        }
         let range = SymbolRange::new(identity.first, identity.length)?;
         self.coefficients.resize(usize::from(identity.length), 0);
         coefficients::generate(identity.key, identity.density, &mut self.coefficients);

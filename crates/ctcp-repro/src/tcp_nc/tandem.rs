@@ -1,0 +1,87 @@
+//! The network of TCP/NC's figures: a row of hops, and flows from end to end.
+//!
+//! ```text
+//!   sources ==== node ==== node ==== node ==== sinks        each hop: 1 Mbit/s, 100 ms, queue of 200 packets
+//! ```
+//!
+//! Packets count 1000 bytes and acknowledgements 40, whatever ours have. Losses strike behind a hop's queue, in both directions:
+//! a packet that is lost has used the link, without which the published throughput would be out of reach.
+//! What a flow gets is counted in symbols that its sink has decoded, a packet of 1000 bytes each.
+
+use core::time::Duration;
+
+use ctcp_base::{Probability, Rate};
+use ctcp_netem::{Charge, LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit};
+use ctcp_proto::congestion::Algorithm;
+use ctcp_proto::{Code, Profile, ProfileName, Ratio, Redundancy, SymbolicChannel, TransportConfig};
+use ctcp_sim::Scrutiny;
+use ctcp_sim::application::script::Script;
+use ctcp_sim::network::{FlowConfig, Network};
+use ctcp_sim::topology::Chain;
+
+/// Bits of a packet.
+const PACKET_BITS: f64 = 8_000.0;
+
+/// The receive window in packets.
+const WINDOW: u32 = 100;
+
+/// A hop that loses this share of the packets each way.
+pub(super) fn hop(loss: f64) -> PathConfig {
+    let loss = LossModel::Bernoulli(Probability::new(loss).expect("a probability"));
+    let way = LinkConfig::default()
+        .with_rate(Rate::from_megabits_per_second(1))
+        .with_delay(Duration::from_millis(100))
+        .with_queue(QueueLimit::Packets(200))
+        .with_loss(loss)
+        .with_loss_place(LossPlace::BehindQueue);
+    PathConfig {
+        forward: way.clone().with_charge(Charge::every(1_000)),
+        backward: way.with_charge(Charge::every(40)),
+    }
+}
+
+/// TCP Vegas without coding.
+pub(super) fn tcp() -> Profile {
+    Profile { congestion: Algorithm::Vegas, ..Profile::named(ProfileName::Tcp) }
+}
+
+/// The same with R combinations for each packet.
+pub(super) fn tcp_nc(redundancy: f64) -> Profile {
+    let ratio = Ratio::new(redundancy).expect("R is at least 1");
+    Profile { redundancy: Redundancy::Fixed(ratio), ..Profile::named(ProfileName::TcpNc) }
+}
+
+/// A file without end under a profile.
+pub(super) fn flow(profile: Profile) -> FlowConfig {
+    let is_coded = profile.code == Code::Window;
+    let defaults = TransportConfig::default();
+    let transport = TransportConfig {
+        profile,
+        congestion_window_max: WINDOW,
+        // Symbols as small as they may be: their size is not what is simulated.
+        symbol_size_max: 256,
+        symbol_window: 65_536,
+        coding_window: if is_coded { 65_536 } else { defaults.coding_window },
+        symbolic: is_coded.then(SymbolicChannel::default),
+        idle_timeout: Duration::from_secs(36_000),
+        keep_alive: None,
+        ..defaults
+    };
+    FlowConfig::new(Script::endless(), &transport)
+}
+
+/// The network with its flows, not yet begun.
+pub(super) fn tandem(seed: u64, hops: &[PathConfig], flows: impl IntoIterator<Item = FlowConfig>) -> Network {
+    let mut chain = Chain::new(seed, hops);
+    for flow in flows {
+        chain.flow(flow);
+    }
+    let mut network = chain.build();
+    network.simulation.set_scrutiny(Scrutiny::LIGHT);
+    network
+}
+
+/// What a flow has got over `time` in Mbit/s.
+pub(super) fn throughput(network: &Network, flow: usize, time: Duration) -> f64 {
+    network.receiver_stats(flow).symbols_decoded as f64 * PACKET_BITS / time.as_secs_f64() / 1e6
+}
