@@ -19,6 +19,7 @@ use ctcp_base::Instant;
 pub use crate::recovery::rtt::RttView;
 
 mod ctcp;
+mod cubic;
 #[cfg(test)]
 mod model;
 mod reno;
@@ -171,6 +172,8 @@ pub enum Algorithm {
     Vegas,
     /// What standard TCP does (RFC 5681, RFC 6582), counted in packets.
     Reno,
+    /// What most kernels run (RFC 9438).
+    Cubic,
 }
 
 impl Algorithm {
@@ -182,6 +185,7 @@ impl Algorithm {
             Self::Ctcp => Box::new(ctcp::Ctcp::new(datagram_size)),
             Self::Vegas => Box::new(vegas::Vegas::new()),
             Self::Reno => Box::new(reno::Reno::new(datagram_size)),
+            Self::Cubic => Box::new(cubic::Cubic::new(datagram_size)),
         }
     }
 }

@@ -174,6 +174,7 @@ impl Profile {
                 congestion::Algorithm::Ctcp => 1,
                 congestion::Algorithm::Vegas => 2,
                 congestion::Algorithm::Reno => 4,
+                congestion::Algorithm::Cubic => 5,
             },
             redundancy: match self.redundancy {
                 Redundancy::Feedback => 0,
@@ -216,6 +217,7 @@ impl Profile {
                 1 => congestion::Algorithm::Ctcp,
                 2 => congestion::Algorithm::Vegas,
                 4 => congestion::Algorithm::Reno,
+                5 => congestion::Algorithm::Cubic,
                 _ => return None,
             },
             redundancy: match parameter.redundancy {
@@ -280,7 +282,8 @@ named!(
     congestion::Algorithm::Default => "default",
     congestion::Algorithm::Ctcp => "ctcp",
     congestion::Algorithm::Vegas => "vegas",
-    congestion::Algorithm::Reno => "reno"
+    congestion::Algorithm::Reno => "reno",
+    congestion::Algorithm::Cubic => "cubic"
 );
 
 impl Redundancy {
