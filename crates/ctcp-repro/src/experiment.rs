@@ -61,5 +61,6 @@ pub const EXPERIMENTS: &[Experiment] = &[
     thesis::tables_c::EXPERIMENT,
     thesis::cost::EXPERIMENT,
     thesis::overhead::EXPERIMENT,
+    ctcp::fig3a::EXPERIMENT,
     ctcp::eq7::EXPERIMENT,
 ];

@@ -1,0 +1,62 @@
+//! The link of the paper's section 6: a bottleneck with a drop-tail queue, before which packets are lost.
+//!
+//! ```text
+//!   sender --- loss --- [ queue ] === rate, half an RTT ==> receiver        acknowledgements come back over the same, lossless
+//! ```
+//!
+//! Packets have their true sizes, headers of IP and UDP included, as on the testbed.
+
+use core::time::Duration;
+
+use ctcp_base::{Probability, Rate};
+use ctcp_netem::{LossModel, PathConfig, QueueLimit};
+use ctcp_proto::congestion::Algorithm;
+use ctcp_proto::{Profile, ProfileName, TransportConfig};
+use ctcp_sim::Scrutiny;
+use ctcp_sim::application::script::Script;
+use ctcp_sim::network::{FlowConfig, Network};
+use ctcp_sim::topology::Chain;
+
+/// The link of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bottleneck {
+    pub(super) megabits: u64,
+    pub(super) rtt_millis: u64,
+    /// Share of data packets lost.
+    pub(super) loss: f64,
+    /// Queue in bandwidth-delay products.
+    pub(super) buffer: f64,
+}
+
+impl Bottleneck {
+    fn path(self) -> PathConfig {
+        let (rate, rtt) =
+            (Rate::from_megabits_per_second(self.megabits), Duration::from_millis(self.rtt_millis));
+        let loss = LossModel::Bernoulli(Probability::new(self.loss).expect("a probability"));
+        let path = PathConfig::new(rate, rtt, loss).with_lossless_return();
+        let queue = QueueLimit::bandwidth_delay_products(self.buffer, rate, rtt);
+        PathConfig { forward: path.forward.with_queue(queue), ..path }
+    }
+
+    /// The link with its flows, each a file without end, not yet begun.
+    pub(super) fn with_flows(self, seed: u64, flows: &[(Profile, Duration)]) -> Network {
+        let mut dumbbell = Chain::dumbbell(seed, &self.path());
+        for &(profile, start) in flows {
+            let transport = TransportConfig { profile, ..TransportConfig::default() };
+            dumbbell.flow(FlowConfig::new(Script::endless(), &transport).starting_after(start));
+        }
+        let mut network = dumbbell.build();
+        network.simulation.set_scrutiny(Scrutiny::LIGHT);
+        network
+    }
+
+    /// The part of the link's rate that the application of a flow got over `time`.
+    pub(super) fn share(self, network: &Network, flow: usize, time: Duration) -> f64 {
+        network.bytes_read(flow) as f64 * 8.0 / time.as_secs_f64() / (self.megabits as f64 * 1e6)
+    }
+}
+
+/// Standard TCP: no coding, selective retransmission.
+pub(super) fn tcp(congestion: Algorithm) -> Profile {
+    Profile { congestion, ..Profile::named(ProfileName::Tcp) }
+}
