@@ -249,11 +249,13 @@ impl Rows {
         let count = self.pivots.len();
         let (_, row, reduced) = self.tableau.split(count);
         let inverse = element::inverse(reduced[column]).expect("the lead is not zero");
-        // The equation itself, once, in exchange for the symbol.
-        reduced[column] = 1;
+        // The equation itself, once, in exchange for the symbol. While the row is added to the others, a one more in the
+        // symbol's column takes the symbol out of them.
+        reduced[column] ^= 1;
         Engine::current().combine(row, &[inverse], &[reduced]);
         self.collect_factors(column);
-        self.add_to_rows(count, Some(column));
+        self.add_to_rows(count);
+        self.tableau.split(count).1[column] = inverse;
         self.pivots.push(lead);
         self.witnesses.push(0);
         self.free[column] = 0;
@@ -271,20 +273,17 @@ impl Rows {
         self.factors.extend(self.tableau.elements(column, self.pivots.len()));
     }
 
-    /// Adds the first scratch row to all rows as often as `factors` say, after setting the column `cleared` to zero.
-    fn add_to_rows(&mut self, count: usize, cleared: Option<usize>) {
+    /// Adds the first scratch row to all rows as often as `factors` say.
+    fn add_to_rows(&mut self, count: usize) {
         let (rows, row, _) = self.tableau.split(count);
         let engine = Engine::current();
         let changing = self.factors.iter().filter(|&&factor| factor != 0).count();
         if changing * SPREAD_SHARE >= count {
-            engine.spread(rows, &self.factors, row, cleared);
+            engine.spread(rows, &self.factors, row, None);
             return;
         }
         for (target, &factor) in rows.chunks_exact_mut(row.len()).zip(&self.factors) {
             if factor != 0 {
-                if let Some(column) = cleared {
-                    target[column] = 0;
-                }
                 engine.combine_add(target, &[factor], &[row]);
             }
         }
@@ -318,7 +317,7 @@ impl Rows {
         Engine::current().combine(scaled, &[inverse], &[row]);
         self.collect_factors(column);
         self.factors[id as usize] = 0;
-        self.add_to_rows(count, None);
+        self.add_to_rows(count);
         let (rows, scaled, _) = self.tableau.split(count);
         rows[id as usize * width..][..width].copy_from_slice(scaled);
         // The equation in the old pivot's column moves with the pivot.
@@ -369,7 +368,7 @@ impl Rows {
         Engine::current().combine(scaled, &[inverse], &[row]);
         row.fill(0);
         self.collect_factors(column);
-        self.add_to_rows(count, None);
+        self.add_to_rows(count);
         let payload = self.drop_equation(column);
         if column != own {
             self.tableau.move_column(own, column, count);

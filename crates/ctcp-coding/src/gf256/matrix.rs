@@ -186,19 +186,22 @@ impl Matrix {
         Ok(())
     }
 
+    /// A step of the elimination: the pivot's column becomes one of the inverse, and the others lose the pivot.
+    ///
+    /// With the pivot p, its column c, its row r and the unit vector e in its place, that is A - (c - e) (r + e) / p: no row
+    /// is a special case, and no column needs clearing before. In this field both signs are the same.
     fn eliminate(&mut self, engine: Engine, pivot: usize) -> Result<(), Singular> {
         let (start, stride) = (self.start, self.stride);
         let elements = &mut self.storage[start..][..self.rows * stride];
         let [row, scaled] = &mut self.pivot;
         row.copy_from_slice(&elements[pivot * stride..][..stride]);
         let inverse = element::inverse(row[pivot]).ok_or(Singular)?;
-        row[pivot] = 1;
+        row[pivot] ^= 1;
         engine.combine(scaled, &[inverse], &[row]);
         self.factors.clear();
         self.factors.extend(elements[pivot..].iter().step_by(stride));
-        self.factors[pivot] = 0;
-        engine.spread(elements, &self.factors, scaled, Some(pivot));
-        elements[pivot * stride..][..stride].copy_from_slice(scaled);
+        self.factors[pivot] ^= 1;
+        engine.spread(elements, &self.factors, scaled, None);
         Ok(())
     }
 }
