@@ -279,7 +279,7 @@ impl Rows {
         let engine = Engine::current();
         let changing = self.factors.iter().filter(|&&factor| factor != 0).count();
         if changing * SPREAD_SHARE >= count {
-            engine.spread(rows, &self.factors, row, None);
+            engine.spread(rows, &self.factors, row);
             return;
         }
         for (target, &factor) in rows.chunks_exact_mut(row.len()).zip(&self.factors) {

@@ -9,142 +9,68 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod gfni;
+mod kernels;
 mod naive;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod scalar;
-mod selected;
 #[cfg(target_arch = "x86_64")]
 mod ssse3;
+#[cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    allow(dead_code, reason = "only vector kernels take pointers")
+)]
 mod task;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod vector;
 
+use core::fmt;
+use kernels::{Detected, Kernels, SWEEP_OUTPUTS_MAX};
 use task::{Mode, Sources, Spread, Task};
 
-/// Whether this processor has all the features: asked at run time with `std`, at build time without.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-macro_rules! has_features {
-    ($($feature:tt),+) => {{
-        #[cfg(all(feature = "std", target_arch = "x86_64"))]
-        let has = true $(&& std::arch::is_x86_feature_detected!($feature))+;
-        #[cfg(all(feature = "std", target_arch = "aarch64"))]
-        let has = true $(&& std::arch::is_aarch64_feature_detected!($feature))+;
-        #[cfg(not(feature = "std"))]
-        let has = true $(&& cfg!(target_feature = $feature))+;
-        has
-    }};
-}
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use has_features;
-
-/// Most outputs of one walk over the sources, over all engines.
-const SWEEP_OUTPUTS_MAX: usize = 4;
-
-/// One instruction set's way to compute `outs[r] (^)= sum_j rows[r][j] * sources[j]`.
-trait Kernel: Copy {
-    /// How many outputs a walk over the sources computes best, 1 to [`SWEEP_OUTPUTS_MAX`].
-    const OUTPUTS: usize;
-
-    fn sweep<const R: usize>(self, task: Task<'_, '_, R>);
-
-    /// `out = sum_j sources[j]`. The lengths agree.
-    fn sum(self, out: &mut [u8], sources: Sources<'_>);
-
-    /// `rows[r] ^= factors[r] * source`, after one column was cleared.
-    fn spread(self, task: Spread<'_>);
-
-    /// Multiplies and adds as a sweep into `outputs` outputs does, on registers alone, and returns the number
-    /// of products. None where products come from memory anyway.
-    fn multiply_in_registers(self, _outputs: usize, _rounds: u64) -> u64 {
-        0
-    }
-}
-
 /// A set of kernels that this processor can run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Engine(Kind);
+#[derive(Clone, Copy)]
+pub struct Engine(Detected);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Naive(naive::Naive),
-    Scalar(scalar::Scalar),
+/// The kernels of this build, slowest first; whether the processor can run them is found at run time.
+static ALL: &[&Kernels] = &[
+    &naive::KERNELS,
+    &scalar::KERNELS,
     #[cfg(target_arch = "aarch64")]
-    Neon(neon::Neon),
+    &neon::KERNELS,
     #[cfg(target_arch = "x86_64")]
-    Ssse3(ssse3::Ssse3),
+    &ssse3::KERNELS,
     #[cfg(target_arch = "x86_64")]
-    Avx2(avx2::Avx2),
+    &avx2::KERNELS,
     #[cfg(target_arch = "x86_64")]
-    Gfni(gfni::Gfni),
+    &gfni::KERNELS,
     #[cfg(target_arch = "x86_64")]
-    Avx512(avx512::Avx512),
-}
-
-/// Does the same with the kernel of an engine, whichever it is.
-macro_rules! on_kernel {
-    ($engine:expr, $kernel:ident => $action:expr) => {
-        match $engine.0 {
-            Kind::Naive($kernel) => $action,
-            Kind::Scalar($kernel) => $action,
-            #[cfg(target_arch = "aarch64")]
-            Kind::Neon($kernel) => $action,
-            #[cfg(target_arch = "x86_64")]
-            Kind::Ssse3($kernel) => $action,
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx2($kernel) => $action,
-            #[cfg(target_arch = "x86_64")]
-            Kind::Gfni($kernel) => $action,
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx512($kernel) => $action,
-        }
-    };
-}
-
-/// An engine of this build; whether the processor can run it is found at run time.
-struct Candidate {
-    name: &'static str,
-    detect: fn() -> Option<Kind>,
-}
-
-/// All engines, slowest first.
-const CANDIDATES: &[Candidate] = &[
-    Candidate { name: "naive", detect: || Some(Kind::Naive(naive::Naive)) },
-    Candidate { name: "scalar", detect: || Some(Kind::Scalar(scalar::Scalar)) },
-    #[cfg(target_arch = "aarch64")]
-    Candidate { name: "neon", detect: || neon::Neon::detect().map(Kind::Neon) },
-    #[cfg(target_arch = "x86_64")]
-    Candidate { name: "ssse3", detect: || ssse3::Ssse3::detect().map(Kind::Ssse3) },
-    #[cfg(target_arch = "x86_64")]
-    Candidate { name: "avx2", detect: || avx2::Avx2::detect().map(Kind::Avx2) },
-    #[cfg(target_arch = "x86_64")]
-    Candidate { name: "gfni", detect: || gfni::Gfni::detect().map(Kind::Gfni) },
-    #[cfg(target_arch = "x86_64")]
-    Candidate { name: "avx512", detect: || avx512::Avx512::detect().map(Kind::Avx512) },
+    &avx512::KERNELS,
 ];
 
 impl Engine {
     /// The engines of this processor, slowest first. `naive` and `scalar` run everywhere.
     pub fn available() -> impl DoubleEndedIterator<Item = Self> {
-        CANDIDATES.iter().filter_map(|candidate| (candidate.detect)().map(Self))
+        ALL.iter().filter_map(|kernels| Detected::new(kernels)).map(Self)
     }
 
     /// The engine called `name`, if there is one and this processor can run it.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let candidate = CANDIDATES.iter().find(|candidate| candidate.name == name)?;
-        (candidate.detect)().map(Self)
+        Self::available().find(|engine| engine.name() == name)
     }
 
     /// The fastest engine of this processor.
     #[must_use]
     pub fn fastest() -> Self {
-        Self::available().next_back().unwrap_or(Self(Kind::Scalar(scalar::Scalar)))
+        Self::available().next_back().expect("some run everywhere")
     }
 
     /// The engine that the functions of [`gf256`](crate::gf256), the encoder and the decoder use.
     #[must_use]
     #[inline]
     pub fn current() -> Self {
-        selected::load().map_or_else(Self::select_fastest, Self)
+        Detected::selected().map_or_else(Self::select_fastest, Self)
     }
 
     #[cold]
@@ -156,26 +82,13 @@ impl Engine {
 
     /// Makes this the engine of the whole process. For measurements and tests: all engines give equal bytes.
     pub fn force(self) {
-        selected::store(self.0);
+        self.0.select();
     }
 
     /// Its name, as taken by [`Engine::named`].
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self.0 {
-            Kind::Naive(_) => "naive",
-            Kind::Scalar(_) => "scalar",
-            #[cfg(target_arch = "aarch64")]
-            Kind::Neon(_) => "neon",
-            #[cfg(target_arch = "x86_64")]
-            Kind::Ssse3(_) => "ssse3",
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx2(_) => "avx2",
-            #[cfg(target_arch = "x86_64")]
-            Kind::Gfni(_) => "gfni",
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx512(_) => "avx512",
-        }
+        self.0.name()
     }
 
     /// [`gf256::combine`](crate::gf256::combine) on this engine.
@@ -203,19 +116,18 @@ impl Engine {
     /// [`gf256::sum`](crate::gf256::sum) on this engine.
     pub fn sum(self, out: &mut [u8], sources: &[&[u8]]) {
         let sources = Sources::new(sources, out.len());
-        on_kernel!(self, kernel => kernel.sum(out, sources));
+        self.0.sum(out, sources);
     }
 
-    /// `rows[r] ^= factors[r] * source` for the rows of a matrix, each as long as the source, after the column
-    /// `cleared` was set to zero, if one is given: a step of elimination, on all rows at once.
+    /// `rows[r] ^= factors[r] * source` for the rows of a matrix, each as long as the source: a step of elimination,
+    /// on all rows at once.
     ///
     /// # Panics
     ///
     /// If the source is not a multiple of 64 bytes long, or the matrix is not as many rows as there are factors.
     #[inline]
-    pub fn spread(self, matrix: &mut [u8], factors: &[u8], source: &[u8], cleared: Option<usize>) {
-        let task = Spread::new(matrix, factors, source, cleared);
-        on_kernel!(self, kernel => kernel.spread(task));
+    pub fn spread(self, matrix: &mut [u8], factors: &[u8], source: &[u8]) {
+        self.0.spread(Spread::new(matrix, factors, source));
     }
 
     /// The arithmetic of a sweep into `outputs` outputs and nothing else: no source is read. Returns the number of
@@ -225,54 +137,37 @@ impl Engine {
     /// can be faster by a few percent.
     #[must_use]
     pub fn multiply_in_registers(self, outputs: usize, rounds: u64) -> u64 {
-        on_kernel!(self, kernel => kernel.multiply_in_registers(outputs, rounds))
-    }
-
-    /// How many outputs this engine computes best in one walk over the sources.
-    #[must_use]
-    pub fn outputs(self) -> usize {
-        on_kernel!(self, kernel => outputs_of(kernel))
+        self.0.multiply_in_registers(outputs, rounds)
     }
 
     /// One output: coefficient rows are short, so that the way here counts.
     #[inline]
     fn run_single(self, out: &mut [u8], row: &[u8], sources: &[&[u8]], mode: Mode) {
         let sources = Sources::new(sources, out.len());
-        let task = Task::new([out], [row], sources, mode);
-        on_kernel!(self, kernel => kernel.sweep(task));
+        self.0.sweep_one(Task::new([out], [row], sources, mode));
     }
 
+    /// Any number of outputs, in as few sweeps as possible.
     fn run(self, outs: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]], mode: Mode) {
         let Some(first) = outs.first() else { return };
         assert!(outs.len() == rows.len(), "one row of coefficients an output");
         let sources = Sources::new(sources, first.len());
-        on_kernel!(self, kernel => run_sweeps(kernel, outs, rows, sources, mode));
+        for (outs, rows) in outs.chunks_mut(SWEEP_OUTPUTS_MAX).zip(rows.chunks(SWEEP_OUTPUTS_MAX)) {
+            self.0.sweep(outs, rows, sources, mode);
+        }
     }
 }
 
-fn outputs_of<K: Kernel>(_: K) -> usize {
-    K::OUTPUTS
+impl PartialEq for Engine {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
 }
 
-/// Cuts any number of outputs into sweeps of the kernel's favourite width.
-#[inline]
-fn run_sweeps<K: Kernel>(
-    kernel: K,
-    outs: &mut [&mut [u8]],
-    rows: &[&[u8]],
-    sources: Sources<'_>,
-    mode: Mode,
-) {
-    const { assert!(K::OUTPUTS >= 1 && K::OUTPUTS <= SWEEP_OUTPUTS_MAX) };
-    for (outs, rows) in outs.chunks_mut(K::OUTPUTS).zip(rows.chunks(K::OUTPUTS)) {
-        match (outs, rows) {
-            ([a], &[p]) => kernel.sweep(Task::new([a], [p], sources, mode)),
-            ([a, b], &[p, q]) => kernel.sweep(Task::new([a, b], [p, q], sources, mode)),
-            ([a, b, c], &[p, q, r]) => kernel.sweep(Task::new([a, b, c], [p, q, r], sources, mode)),
-            ([a, b, c, d], &[p, q, r, s]) => {
-                kernel.sweep(Task::new([a, b, c, d], [p, q, r, s], sources, mode));
-            }
-            _ => unreachable!("chunks of equal size up to SWEEP_OUTPUTS_MAX"),
-        }
+impl Eq for Engine {}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Engine").field(&self.name()).finish()
     }
 }

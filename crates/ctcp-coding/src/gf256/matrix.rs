@@ -201,7 +201,7 @@ impl Matrix {
         self.factors.clear();
         self.factors.extend(elements[pivot..].iter().step_by(stride));
         self.factors[pivot] ^= 1;
-        engine.spread(elements, &self.factors, scaled, None);
+        engine.spread(elements, &self.factors, scaled);
         Ok(())
     }
 }

@@ -1,308 +1,62 @@
 //! NEON: a byte is multiplied as two halves of four bits, each by a table look-up in a table of 16 bytes.
 
-#![allow(clippy::needless_range_loop, reason = "one index runs over the registers of several arrays")]
-#![allow(unsafe_code, reason = "vector loads and stores, and calls into code for detected features")]
+#![allow(unsafe_code, reason = "instructions that `self` is proof of")]
 
-use super::task::{Mode, Sources, Spread, Task};
-use super::{Kernel, has_features, scalar};
+use super::vector::{Halves, InstructionSet, vector_engine};
 use crate::gf256::tables::NIBBLES;
-use core::arch::aarch64::{
-    uint8x16_t, vandq_u8, vbicq_u8, vdupq_n_u8, veorq_u8, vld1q_u8, vqtbl1q_u8, vshrq_n_u8, vst1q_u8,
-};
-use core::hint::black_box;
+use core::arch::aarch64::{uint8x16_t, vandq_u8, vdupq_n_u8, veorq_u8, vld1q_u8, vqtbl1q_u8, vshrq_n_u8};
 
-/// Bytes in a register.
-const WIDTH: usize = 16;
-
-/// Exists only where the processor has the features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Neon(());
-
-impl Neon {
-    pub(super) fn detect() -> Option<Self> {
-        has_features!("neon").then_some(Self(()))
-    }
-
-    /// # Safety
-    ///
-    /// [`Self::detect`] must have found the features in this process.
-    pub(super) unsafe fn assume_detected() -> Self {
-        Self(())
-    }
+vector_engine! {
+    Neon, "neon", features: "neon";
+    sweep: 1 => [8, 1], 2 => [6, 1], 3 => [4, 1], 4 => [4, 1];
+    sum: [14, 1];
+    spread: [8, 4];
+    multiply: 1 => 8, 4 => 3;
 }
 
-impl Kernel for Neon {
-    const OUTPUTS: usize = 4;
+// SAFETY: a register is 16 plain bytes.
+unsafe impl InstructionSet for Neon {
+    type Register = uint8x16_t;
+    type Operand = Halves<uint8x16_t>;
+    type Factor = Halves<uint8x16_t>;
 
-    #[inline]
-    fn sweep<const R: usize>(self, task: Task<'_, '_, R>) {
-        // SAFETY: `self` exists only if `detect` found the features.
-        unsafe { sweep(task) }
+    #[inline(always)]
+    fn xor(self, a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
+        // SAFETY: `self` is proof of the feature.
+        unsafe { veorq_u8(a, b) }
     }
 
-    fn sum(self, out: &mut [u8], sources: Sources<'_>) {
-        // SAFETY: `self` exists only if `detect` found the features.
-        unsafe { sum(out, sources) }
+    #[inline(always)]
+    fn and(self, a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
+        // SAFETY: `self` is proof of the feature.
+        unsafe { vandq_u8(a, b) }
     }
 
-    #[inline]
-    fn spread(self, task: Spread<'_>) {
-        // SAFETY: `self` exists only if `detect` found the features.
-        unsafe { spread(task) }
+    #[inline(always)]
+    fn operand(self, source: uint8x16_t) -> Halves<uint8x16_t> {
+        // SAFETY: `self` is proof of the feature.
+        unsafe { Halves { low: vandq_u8(source, vdupq_n_u8(0x0F)), high: vshrq_n_u8::<4>(source) } }
     }
 
-    fn multiply_in_registers(self, outputs: usize, rounds: u64) -> u64 {
-        // SAFETY: `self` exists only if `detect` found the features.
+    #[inline(always)]
+    fn factor(self, coefficient: u8) -> Halves<uint8x16_t> {
+        let (low, high) = NIBBLES[usize::from(coefficient)].split_at(16);
+        // SAFETY: `self` is proof of the feature, and both halves have 16 bytes.
+        unsafe { Halves { low: vld1q_u8(low.as_ptr()), high: vld1q_u8(high.as_ptr()) } }
+    }
+
+    #[inline(always)]
+    fn add_product(
+        self,
+        sum: uint8x16_t,
+        source: Halves<uint8x16_t>,
+        factor: Halves<uint8x16_t>,
+    ) -> uint8x16_t {
+        // SAFETY: `self` is proof of the feature.
         unsafe {
-            match outputs {
-                1 => multiply_in_registers::<1, 8>(rounds),
-                _ => multiply_in_registers::<4, 3>(rounds),
-            }
+            let low = vqtbl1q_u8(factor.low, source.low);
+            let high = vqtbl1q_u8(factor.high, source.high);
+            veorq_u8(veorq_u8(sum, low), high)
         }
-    }
-}
-
-#[target_feature(enable = "neon")]
-fn sweep<const R: usize>(mut task: Task<'_, '_, R>) {
-    if task.length() < WIDTH {
-        scalar::sweep(task);
-        return;
-    }
-    // As many registers an output as the sums, one source and a coefficient leave room for.
-    let at = match R {
-        1 => tiles::<R, 8>(&mut task, 0),
-        2 => tiles::<R, 6>(&mut task, 0),
-        _ => tiles::<R, 4>(&mut task, 0),
-    };
-    let at = tiles::<R, 1>(&mut task, at);
-    if at < task.length() {
-        tail(&mut task, at);
-    }
-}
-
-/// Tiles of V registers an output from byte `at` on, as many as there are; returns where they end.
-#[inline]
-#[target_feature(enable = "neon")]
-fn tiles<const R: usize, const V: usize>(task: &mut Task<'_, '_, R>, mut at: usize) -> usize {
-    while at + V * WIDTH <= task.length() {
-        // SAFETY: the tile ends inside the outputs.
-        unsafe { tile::<R, V>(task, at) };
-        at += V * WIDTH;
-    }
-    at
-}
-
-/// # Safety
-///
-/// `at + V * WIDTH` must not be beyond the task's length.
-#[inline]
-#[target_feature(enable = "neon")]
-unsafe fn tile<const R: usize, const V: usize>(task: &mut Task<'_, '_, R>, at: usize) {
-    let mut sums = [[vdupq_n_u8(0); V]; R];
-    // SAFETY: sources and outputs have at least the task's length, which the tile does not pass; the indexes
-    // are below the count of sources and R.
-    unsafe {
-        if task.mode() == Mode::Add {
-            for (r, sum) in sums.iter_mut().enumerate() {
-                *sum = load(task.out(r).add(at));
-            }
-        }
-        for j in 0..task.sources().count() {
-            let source = split(load::<V>(task.sources().start(j).add(at)));
-            for (r, sum) in sums.iter_mut().enumerate() {
-                add_product(sum, &source, Factor::new(task.coefficient(r, j)));
-            }
-        }
-        for (r, sum) in sums.iter().enumerate() {
-            store(task.out(r).add(at), sum);
-        }
-    }
-}
-
-/// The last bytes, fewer than a register holds: the last register of the outputs once more, with
-/// what is already done masked out of the sources.
-#[inline]
-#[target_feature(enable = "neon")]
-fn tail<const R: usize>(task: &mut Task<'_, '_, R>, done: usize) {
-    /// A register loaded from position p is zero in its first `WIDTH - p` bytes and ones after them.
-    static MASKS: [u8; 2 * WIDTH] = {
-        let mut masks = [0; 2 * WIDTH];
-        let mut position = WIDTH;
-        while position < 2 * WIDTH {
-            masks[position] = 0xFF;
-            position += 1;
-        }
-        masks
-    };
-    let at = task.length() - WIDTH;
-    let mut sums = [[vdupq_n_u8(0)]; R];
-    // SAFETY: the task is at least a register long, so the last one lies inside sources and outputs; less than a
-    // register is left to do, so the mask lies inside the table; the indexes are below the count of sources and R.
-    unsafe {
-        let [mask] = load(MASKS.as_ptr().add(WIDTH - (done - at)));
-        for (r, sum) in sums.iter_mut().enumerate() {
-            let [old] = load(task.out(r).add(at));
-            *sum = [if task.mode() == Mode::Add { old } else { vbicq_u8(old, mask) }];
-        }
-        for j in 0..task.sources().count() {
-            let [source] = load(task.sources().start(j).add(at));
-            let source = split([vandq_u8(source, mask)]);
-            for (r, sum) in sums.iter_mut().enumerate() {
-                add_product(sum, &source, Factor::new(task.coefficient(r, j)));
-            }
-        }
-        for (r, sum) in sums.iter().enumerate() {
-            store(task.out(r).add(at), sum);
-        }
-    }
-}
-
-#[target_feature(enable = "neon")]
-fn sum(out: &mut [u8], sources: Sources<'_>) {
-    let at = sum_tiles::<14>(out, sources, 0);
-    let at = sum_tiles::<1>(out, sources, at);
-    scalar::sum_from(out, sources, at);
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn sum_tiles<const V: usize>(out: &mut [u8], sources: Sources<'_>, mut at: usize) -> usize {
-    while at + V * WIDTH <= out.len().min(sources.length()) {
-        let mut sum = [vdupq_n_u8(0); V];
-        // SAFETY: the tile ends inside the output and inside every source.
-        unsafe {
-            for j in 0..sources.count() {
-                let vectors = load::<V>(sources.start(j).add(at));
-                for v in 0..V {
-                    sum[v] = veorq_u8(sum[v], vectors[v]);
-                }
-            }
-            store(out.as_mut_ptr().add(at), &sum);
-        }
-        at += V * WIDTH;
-    }
-    at
-}
-
-#[target_feature(enable = "neon")]
-fn spread(mut task: Spread<'_>) {
-    let at = spread_tiles::<8>(&mut task, 0);
-    spread_tiles::<4>(&mut task, at);
-}
-
-/// V registers of all rows at a time from byte `at` on, as often as they fit; returns where they end.
-#[inline]
-#[target_feature(enable = "neon")]
-fn spread_tiles<const V: usize>(task: &mut Spread<'_>, mut at: usize) -> usize {
-    while at + V * WIDTH <= task.width() {
-        let mut kept = [vdupq_n_u8(0); V];
-        for (v, kept) in kept.iter_mut().enumerate() {
-            let bytes = task.kept::<WIDTH>(at + v * WIDTH);
-            // SAFETY: it is a register long.
-            [*kept] = unsafe { load(bytes.as_ptr()) };
-        }
-        // SAFETY: the tile ends inside the source and inside every row, and the rows are as many as the factors.
-        unsafe {
-            let source = split(load::<V>(task.source().as_ptr().add(at)));
-            for (r, &factor) in task.factors().iter().enumerate() {
-                let factor = Factor::new(factor);
-                let row = task.row(r).add(at);
-                let mut vectors = load::<V>(row);
-                for v in 0..V {
-                    vectors[v] = vandq_u8(vectors[v], kept[v]);
-                }
-                add_product(&mut vectors, &source, factor);
-                store(row, &vectors);
-            }
-        }
-        at += V * WIDTH;
-    }
-    at
-}
-
-/// The arithmetic of tiles with R outputs of V registers, without their loads of sources.
-#[target_feature(enable = "neon")]
-fn multiply_in_registers<const R: usize, const V: usize>(rounds: u64) -> u64 {
-    let factors = black_box([Factor::new(3); R]);
-    let mut sums = black_box([[vdupq_n_u8(1); V]; R]);
-    for _ in 0..rounds {
-        let source = split(sums[0]);
-        for r in 0..R {
-            add_product(&mut sums[r], &source, factors[r]);
-        }
-    }
-    black_box(sums);
-    rounds * (R * V * WIDTH) as u64
-}
-
-/// A coefficient as its products with all low and all high halves of a byte.
-#[derive(Clone, Copy)]
-struct Factor {
-    low: uint8x16_t,
-    high: uint8x16_t,
-}
-
-impl Factor {
-    #[inline]
-    #[target_feature(enable = "neon")]
-    fn new(coefficient: u8) -> Self {
-        let table = &NIBBLES[usize::from(coefficient)];
-        // SAFETY: the table has 32 bytes, two registers of 16.
-        let (low, high) = unsafe { (vld1q_u8(table.as_ptr()), vld1q_u8(table.as_ptr().add(16))) };
-        Self { low, high }
-    }
-}
-
-/// The low and the high halves of the bytes of V registers.
-struct Halves<const V: usize> {
-    low: [uint8x16_t; V],
-    high: [uint8x16_t; V],
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn split<const V: usize>(vectors: [uint8x16_t; V]) -> Halves<V> {
-    let mask = vdupq_n_u8(0x0F);
-    let mut halves = Halves { low: vectors, high: vectors };
-    for v in 0..V {
-        halves.low[v] = vandq_u8(vectors[v], mask);
-        halves.high[v] = vshrq_n_u8::<4>(vectors[v]);
-    }
-    halves
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn add_product<const V: usize>(sum: &mut [uint8x16_t; V], source: &Halves<V>, factor: Factor) {
-    for v in 0..V {
-        let low = vqtbl1q_u8(factor.low, source.low[v]);
-        let high = vqtbl1q_u8(factor.high, source.high[v]);
-        sum[v] = veorq_u8(veorq_u8(sum[v], low), high);
-    }
-}
-
-/// # Safety
-///
-/// `V * WIDTH` bytes must be readable at `bytes`.
-#[inline]
-#[target_feature(enable = "neon")]
-unsafe fn load<const V: usize>(bytes: *const u8) -> [uint8x16_t; V] {
-    let mut vectors = [vdupq_n_u8(0); V];
-    for (v, vector) in vectors.iter_mut().enumerate() {
-        // SAFETY: v is below V, and the caller's condition.
-        *vector = unsafe { vld1q_u8(bytes.add(v * WIDTH)) };
-    }
-    vectors
-}
-
-/// # Safety
-///
-/// `V * WIDTH` bytes must be writable at `bytes`.
-#[inline]
-#[target_feature(enable = "neon")]
-unsafe fn store<const V: usize>(bytes: *mut u8, vectors: &[uint8x16_t; V]) {
-    for (v, &vector) in vectors.iter().enumerate() {
-        // SAFETY: v is below V, and the caller's condition.
-        unsafe { vst1q_u8(bytes.add(v * WIDTH), vector) };
     }
 }

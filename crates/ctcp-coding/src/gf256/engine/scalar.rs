@@ -1,36 +1,20 @@
 //! Portable kernel: one 256-byte table of products a coefficient.
 
-use super::Kernel;
+use super::kernels::Kernels;
 use super::task::{Mode, Sources, Spread, Task};
 use crate::gf256::tables::PRODUCTS;
 
 /// Bytes of output kept hot in the first-level cache while the sources pass.
 const TILE: usize = 512;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scalar;
-
-impl Kernel for Scalar {
-    const OUTPUTS: usize = 1;
-
-    fn sweep<const R: usize>(self, task: Task<'_, '_, R>) {
-        sweep(task);
-    }
-
-    fn sum(self, out: &mut [u8], sources: Sources<'_>) {
-        sum_from(out, sources, 0);
-    }
-
-    fn spread(self, mut task: Spread<'_>) {
-        let (source, cleared) = (task.source(), task.cleared());
-        for (row, factor) in task.rows() {
-            if let Some(byte) = cleared.and_then(|column| row.get_mut(column)) {
-                *byte = 0;
-            }
-            mul_add(row, factor, source);
-        }
-    }
-}
+pub(super) static KERNELS: Kernels = Kernels {
+    name: "scalar",
+    detect: || true,
+    sweeps: (sweep, sweep, sweep, sweep),
+    sum: |out, sources| sum_from(out, sources, 0),
+    spread,
+    multiply_in_registers: |_, _| 0,
+};
 
 /// Also what the vector engines do with outputs shorter than a register.
 pub(super) fn sweep<const R: usize>(mut task: Task<'_, '_, R>) {
@@ -54,6 +38,13 @@ pub(super) fn sum_from(out: &mut [u8], sources: Sources<'_>, at: usize) {
         for source in sources.iter() {
             mul_add(tile, 1, &source[at + number * TILE..]);
         }
+    }
+}
+
+fn spread(mut task: Spread<'_>) {
+    let source = task.source();
+    for (row, factor) in task.rows() {
+        mul_add(row, factor, source);
     }
 }
 

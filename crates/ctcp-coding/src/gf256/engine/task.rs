@@ -122,12 +122,11 @@ impl<'t, 's, const R: usize> Task<'t, 's, R> {
     }
 }
 
-/// `rows[r] ^= factors[r] * source` for the rows of a matrix, in which one column may be set to zero before.
+/// `rows[r] ^= factors[r] * source` for the rows of a matrix.
 pub(super) struct Spread<'t> {
     matrix: &'t mut [u8],
     factors: &'t [u8],
     source: &'t [u8],
-    cleared: Option<usize>,
 }
 
 impl<'t> Spread<'t> {
@@ -139,15 +138,10 @@ impl<'t> Spread<'t> {
     /// If the source, which is as long as a row, is not some [`Spread::UNIT`]s long, or the matrix is not as
     /// many rows as there are factors.
     #[inline]
-    pub(super) fn new(
-        matrix: &'t mut [u8],
-        factors: &'t [u8],
-        source: &'t [u8],
-        cleared: Option<usize>,
-    ) -> Self {
+    pub(super) fn new(matrix: &'t mut [u8], factors: &'t [u8], source: &'t [u8]) -> Self {
         assert!(source.len().is_multiple_of(Self::UNIT), "a row is not of whole units");
         assert!(matrix.len() == factors.len() * source.len(), "one factor a row");
-        Self { matrix, factors, source, cleared }
+        Self { matrix, factors, source }
     }
 
     /// Bytes of a row.
@@ -170,24 +164,6 @@ impl<'t> Spread<'t> {
     #[inline]
     pub(super) fn factors(&self) -> &'t [u8] {
         self.factors
-    }
-
-    /// The column to set to zero.
-    #[inline]
-    pub(super) fn cleared(&self) -> Option<usize> {
-        self.cleared
-    }
-
-    /// Ones but for the cleared column, for the bytes from `at` on.
-    #[inline]
-    pub(super) fn kept<const WIDTH: usize>(&self, at: usize) -> [u8; WIDTH] {
-        let mut kept = [0xFF; WIDTH];
-        if let Some(position) = self.cleared.and_then(|column| column.checked_sub(at))
-            && position < WIDTH
-        {
-            kept[position] = 0;
-        }
-        kept
     }
 
     /// The beginning of row `r`, where [`Spread::width`] bytes may be read and written.
