@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "instructions that `self` is proof of")]
 
 use super::vector::{Halves, InstructionSet, vector_engine};
-use crate::gf256::tables::NIBBLES;
+use crate::gf256::tables::{NIBBLES, Nibbles};
 use core::arch::x86_64::{
     __m256i, _mm_loadu_si128, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_set1_epi8,
     _mm256_shuffle_epi8, _mm256_srli_epi64, _mm256_xor_si256,
@@ -47,7 +47,7 @@ unsafe impl InstructionSet for Avx2 {
 
     #[inline(always)]
     fn factor(self, coefficient: u8) -> Halves<__m256i> {
-        let (low, high) = NIBBLES[usize::from(coefficient)].split_at(16);
+        let Nibbles { low, high } = &NIBBLES[usize::from(coefficient)];
         // SAFETY: `self` is proof of the feature, and both halves have 16 bytes.
         unsafe {
             let (low, high) = (_mm_loadu_si128(low.as_ptr().cast()), _mm_loadu_si128(high.as_ptr().cast()));

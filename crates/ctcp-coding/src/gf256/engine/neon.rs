@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "instructions that `self` is proof of")]
 
 use super::vector::{Halves, InstructionSet, vector_engine};
-use crate::gf256::tables::NIBBLES;
+use crate::gf256::tables::{NIBBLES, Nibbles};
 use core::arch::aarch64::{uint8x16_t, vandq_u8, vdupq_n_u8, veorq_u8, vld1q_u8, vqtbl1q_u8, vshrq_n_u8};
 
 vector_engine! {
@@ -40,7 +40,7 @@ unsafe impl InstructionSet for Neon {
 
     #[inline(always)]
     fn factor(self, coefficient: u8) -> Halves<uint8x16_t> {
-        let (low, high) = NIBBLES[usize::from(coefficient)].split_at(16);
+        let Nibbles { low, high } = &NIBBLES[usize::from(coefficient)];
         // SAFETY: `self` is proof of the feature, and both halves have 16 bytes.
         unsafe { Halves { low: vld1q_u8(low.as_ptr()), high: vld1q_u8(high.as_ptr()) } }
     }

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "instructions that `self` is proof of")]
 
 use super::vector::{Halves, InstructionSet, vector_engine};
-use crate::gf256::tables::NIBBLES;
+use crate::gf256::tables::{NIBBLES, Nibbles};
 use core::arch::x86_64::{
     __m128i, _mm_and_si128, _mm_loadu_si128, _mm_set1_epi8, _mm_shuffle_epi8, _mm_srli_epi64, _mm_xor_si128,
 };
@@ -46,7 +46,7 @@ unsafe impl InstructionSet for Ssse3 {
 
     #[inline(always)]
     fn factor(self, coefficient: u8) -> Halves<__m128i> {
-        let (low, high) = NIBBLES[usize::from(coefficient)].split_at(16);
+        let Nibbles { low, high } = &NIBBLES[usize::from(coefficient)];
         // SAFETY: `self` is proof of the feature, and both halves have 16 bytes.
         unsafe {
             Halves { low: _mm_loadu_si128(low.as_ptr().cast()), high: _mm_loadu_si128(high.as_ptr().cast()) }
