@@ -9,7 +9,7 @@ use core::arch::aarch64::{uint8x16_t, vandq_u8, vdupq_n_u8, veorq_u8, vld1q_u8, 
 vector_engine! {
     Neon, "neon", features: "neon";
     sweep: 1 => [8, 1], 2 => [6, 1], 3 => [4, 1], 4 => [4, 1];
-    sum: [14, 1];
+    sum: [12, 1];
     spread: [8, 4];
     multiply: 1 => 8, 4 => 3;
 }

@@ -11,7 +11,7 @@ use core::arch::x86_64::{
 vector_engine! {
     Ssse3, "ssse3", features: "ssse3";
     sweep: 1 => [4, 2, 1], 2 => [3, 2, 1], 3 => [2, 1], 4 => [2, 1];
-    sum: [14, 1];
+    sum: [12, 1];
     spread: [4];
     multiply: 1 => 6, 4 => 2;
 }

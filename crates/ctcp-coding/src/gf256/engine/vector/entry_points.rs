@@ -21,7 +21,7 @@ pub(in super::super) use has_features;
 /// they end the next ones have the second, and so on.
 ///
 /// - `sweep`, for one to four outputs: the sums, a source or two and their coefficients have to fit into the registers.
-/// - `sum`: the sums. Whole cache lines are best.
+/// - `sum`: the sums and two sources. Whole cache lines are best.
 /// - `spread`: a row, the source and a coefficient. The last tile is no longer than [`Spread::UNIT`](super::super::task::Spread::UNIT).
 /// - `multiply`, for one and for four outputs: where registers alone are fastest.
 macro_rules! vector_engine {

@@ -13,12 +13,22 @@ pub(in super::super) fn tiles<I: InstructionSet, const V: usize>(
 ) -> usize {
     while at + V * I::WIDTH <= out.len().min(sources.length()) {
         let mut sums = [set.zero(); V];
+        let mut j = 0;
         // SAFETY: the tile ends inside the output and inside every source; j is below their count.
         unsafe {
-            for j in 0..sources.count() {
-                let source = set.load_all::<V>(sources.start(j).add(at));
+            // Two sources a step: a sum waits half as often.
+            while j + 2 <= sources.count() {
+                let first = set.load_all::<V>(sources.start(j).add(at));
+                let second = set.load_all::<V>(sources.start(j + 1).add(at));
                 for v in 0..V {
-                    sums[v] = set.xor(sums[v], source[v]);
+                    sums[v] = set.xor(sums[v], set.xor(first[v], second[v]));
+                }
+                j += 2;
+            }
+            if j < sources.count() {
+                let last = set.load_all::<V>(sources.start(j).add(at));
+                for v in 0..V {
+                    sums[v] = set.xor(sums[v], last[v]);
                 }
             }
             set.store_all(out.as_mut_ptr().add(at), &sums);
