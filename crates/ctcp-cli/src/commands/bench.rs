@@ -100,25 +100,27 @@ fn print_tables(codec: &Codec) {
         "Repairs of a block in the second-level cache. GB/s count products: a byte times a coefficient, added.",
     );
     print(
-        "The control is a plain XOR sum of the same symbols by the same engine in the same moment. The bound of one",
+        "The control is a plain XOR sum of the same symbols by the same engine in the same moment, beside what share it is",
     );
     print(
-        "repair is the control or arithmetic in registers, whichever is slower; that of four is the latter.",
+        "of loads alone. The bound of one repair is the control or arithmetic in registers, whichever is slower; that of",
     );
+    print("four is the latter.");
     print("");
-    print("engine     N  repairs     GB/s  control  of control    bound  of bound  B/cycle");
+    print("engine     N  repairs     GB/s  control  of loads  of control    bound  of bound  B/cycle");
     for speed in &codec.engines {
         let bound = speed.bound_gbps.map_or_else(
             || format!("{:>8} {:>9}", "-", "-"),
             |bound| format!("{bound:>8.1} {:>9.2}", speed.gbps / bound),
         );
         print(&format!(
-            "{:<8} {:>3} {:>8} {:>8.2} {:>8.1} {:>11.2} {bound} {:>8.1}",
+            "{:<8} {:>3} {:>8} {:>8.2} {:>8.1} {:>9.2} {:>11.2} {bound} {:>8.1}",
             speed.engine,
             speed.n,
             speed.outputs,
             speed.gbps,
             speed.control_gbps,
+            speed.control_gbps / speed.read_gbps,
             speed.gbps / speed.control_gbps,
             speed.gbps / codec.clock_ghz,
         ));

@@ -130,6 +130,15 @@ impl Engine {
         self.0.spread(Spread::new(matrix, factors, source));
     }
 
+    /// Reads the sources and does nothing else but an XOR for each load: returns the XOR of all their words of 8 bytes in the
+    /// little-endian order, a source's last one filled up with zeros.
+    ///
+    /// For measurements: what a [`sum`](Engine::sum) of the same sources could come to.
+    #[must_use]
+    pub fn read(self, sources: &[&[u8]]) -> u64 {
+        self.0.read(sources)
+    }
+
     /// The arithmetic of a sweep into `outputs` outputs and nothing else: no source is read. Returns the number of
     /// products (bytes times coefficients) in all `rounds`, or 0 if this engine's products come from memory.
     ///

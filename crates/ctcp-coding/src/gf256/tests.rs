@@ -174,6 +174,23 @@ fn rows_of_half_a_unit_are_refused() {
 }
 
 #[test]
+fn every_engine_reads_all_bytes_of_its_sources() {
+    let mut random = TestRandom::new(7);
+    for engine in Engine::available() {
+        for length in (0..=257).chain([1344, 1427, 4096]) {
+            let bytes: Vec<Vec<u8>> = (0..length % 4).map(|_| random.bytes(length + 64)).collect();
+            let sources: Vec<&[u8]> =
+                bytes.iter().map(|bytes| &bytes[random.below(64) as usize..][..length]).collect();
+            let mut expected = [0; 8];
+            for source in &sources {
+                source.iter().enumerate().for_each(|(position, byte)| expected[position % 8] ^= byte);
+            }
+            assert_eq!(engine.read(&sources), u64::from_le_bytes(expected), "{} {length}", engine.name());
+        }
+    }
+}
+
+#[test]
 fn this_processor_has_the_vector_engines_of_its_kind() {
     // Both are part of what the architectures' operating systems rely on.
     let vector = if cfg!(target_arch = "aarch64") { "neon" } else { "ssse3" };

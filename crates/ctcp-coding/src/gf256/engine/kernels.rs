@@ -23,6 +23,8 @@ pub(super) struct Kernels {
     pub(super) sum: unsafe fn(&mut [u8], Sources<'_>),
     /// `rows[r] ^= factors[r] * source`.
     pub(super) spread: unsafe fn(Spread<'_>),
+    /// The XOR of all words of 8 bytes, a source's last one filled up with zeros.
+    pub(super) read: unsafe fn(&[&[u8]]) -> u64,
     /// Multiplies and adds as a sweep into so many outputs does, on registers alone, so many rounds, and returns the
     /// number of products. None where products come from memory anyway.
     pub(super) multiply_in_registers: unsafe fn(usize, u64) -> u64,
@@ -90,6 +92,11 @@ impl Detected {
     pub(super) fn spread(self, task: Spread<'_>) {
         // SAFETY: they were detected.
         unsafe { (self.0.spread)(task) }
+    }
+
+    pub(super) fn read(self, sources: &[&[u8]]) -> u64 {
+        // SAFETY: they were detected.
+        unsafe { (self.0.read)(sources) }
     }
 
     pub(super) fn multiply_in_registers(self, outputs: usize, rounds: u64) -> u64 {

@@ -10,6 +10,7 @@ pub(super) static KERNELS: Kernels = Kernels {
     sweeps: (sweep, sweep, sweep, sweep),
     sum,
     spread,
+    read,
     multiply_in_registers: |_, _| 0,
 };
 
@@ -38,4 +39,9 @@ fn spread(mut task: Spread<'_>) {
             *byte ^= mul_by_definition(factor, addend);
         }
     }
+}
+
+fn read(sources: &[&[u8]]) -> u64 {
+    let bytes = sources.iter().flat_map(|source| source.iter().enumerate());
+    bytes.fold(0, |sum, (position, &byte)| sum ^ (u64::from(byte) << (8 * (position % 8))))
 }

@@ -13,6 +13,7 @@ pub(super) static KERNELS: Kernels = Kernels {
     sweeps: (sweep, sweep, sweep, sweep),
     sum: |out, sources| sum_from(out, sources, 0),
     spread,
+    read,
     multiply_in_registers: |_, _| 0,
 };
 
@@ -46,6 +47,19 @@ fn spread(mut task: Spread<'_>) {
     for (row, factor) in task.rows() {
         mul_add(row, factor, source);
     }
+}
+
+/// Also what the vector engines do with the last bytes of a source.
+pub(super) fn read(sources: &[&[u8]]) -> u64 {
+    let mut sum = 0;
+    for source in sources {
+        let (words, rest) = source.as_chunks();
+        sum = words.iter().fold(sum, |sum, &word| sum ^ u64::from_le_bytes(word));
+        let mut word = [0; 8];
+        word[..rest.len()].copy_from_slice(rest);
+        sum ^= u64::from_le_bytes(word);
+    }
+    sum
 }
 
 fn mul_add(out: &mut [u8], coefficient: u8, source: &[u8]) {

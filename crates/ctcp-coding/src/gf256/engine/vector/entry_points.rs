@@ -80,6 +80,11 @@ macro_rules! vector_engine {
             }
 
             #[target_feature($(enable = $feature),+)]
+            fn read(sources: &[&[u8]]) -> u64 {
+                measured::read($set::new(), sources)
+            }
+
+            #[target_feature($(enable = $feature),+)]
             fn multiply_in_registers(outputs: usize, rounds: u64) -> u64 {
                 match outputs {
                     1 => measured::multiply::<_, 1, $one>($set::new(), rounds),
@@ -93,6 +98,7 @@ macro_rules! vector_engine {
                 sweeps: (sweep, sweep, sweep, sweep),
                 sum,
                 spread,
+                read,
                 multiply_in_registers,
             }
         };
