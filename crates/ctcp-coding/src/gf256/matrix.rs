@@ -302,6 +302,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes hours there")]
     fn a_block_without_an_inverse_is_eliminated_pivot_by_pivot() {
         let mut random = TestRandom::new(11);
         let (size, bytes) = (200, random.bytes(200 * 200));
