@@ -27,6 +27,17 @@ fn download_with(
     loss: f64,
     megabytes: usize,
     seed: u64,
+    disturb: impl FnMut(&mut Connection, usize),
+) -> Outcome {
+    let transport = TransportConfig { profile, ..TransportConfig::default() };
+    download_between(&transport, loss, megabytes, seed, disturb)
+}
+
+fn download_between(
+    transport: &TransportConfig,
+    loss: f64,
+    megabytes: usize,
+    seed: u64,
     mut disturb: impl FnMut(&mut Connection, usize),
 ) -> Outcome {
     let rate = Rate::from_megabits_per_second(25);
@@ -39,10 +50,9 @@ fn download_with(
         overhead: 28,
         ..LinkConfig::default()
     };
-    let transport = TransportConfig { profile, ..TransportConfig::default() };
     let mut pair = Pair::new(link, transport.clone(), seed);
     let start = pair.now;
-    pair.connect(transport);
+    pair.connect(transport.clone());
     let size = megabytes * 1_000_000;
     let (mut written, mut read) = (0, 0);
     let mut stream: Option<StreamId> = None;
@@ -146,6 +156,24 @@ fn coding_below_vegas_masks_the_loss_that_stops_it() {
         let outcome = download(profile, 0.05, 2, 2);
         println!("{profile}: {:.3} {:?}", outcome.share, outcome.stats);
     }
+}
+
+/// Without coefficients and payload the bytes are the same, and so is the number of packets, nearly.
+#[test]
+fn symbolic_coding_delivers_the_same_bytes_with_as_many_packets() {
+    let redundancy = crate::Redundancy::Fixed(crate::Ratio::new(1.15).expect("in range"));
+    let real = TransportConfig {
+        profile: Profile { redundancy, ..Profile::named(ProfileName::TcpNc) },
+        ..TransportConfig::default()
+    };
+    let symbolic = TransportConfig { symbolic: Some(crate::SymbolicChannel::default()), ..real.clone() };
+    let [real, symbolic] =
+        [real, symbolic].map(|transport| download_between(&transport, 0.05, 2, 1, |_, _| {}));
+    println!("real {:.3}, symbolic {:.3}", real.share, symbolic.share);
+    // What is on the wire is shorter, so that the rate of the link says nothing: packets do.
+    let symbols = |outcome: &Outcome| outcome.stats.symbols_sent as f64;
+    assert!((symbols(&symbolic) / symbols(&real) - 1.0).abs() < 0.02);
+    assert!((symbolic.stats.repairs_sent as f64 / real.stats.repairs_sent as f64 - 1.0).abs() < 0.1);
 }
 
 #[test]
