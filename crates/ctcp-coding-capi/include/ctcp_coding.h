@@ -35,6 +35,10 @@ enum {
 /* Most symbols in a combination. */
 #define CTCP_SPAN_MAX 4095
 
+/* Most bytes in a symbol, and most symbols in a window: beyond them the functions that make objects return null. */
+#define CTCP_SYMBOL_SIZE_MAX 65535
+#define CTCP_WINDOW_MAX 1048576
+
 /* The density at which no coefficient is zero. */
 #define CTCP_DENSITY_MAX 15
 

@@ -4,6 +4,7 @@
 
 use crate::memory::{answer, bytes, code, copy_out, give, object, take_back};
 use crate::status;
+use crate::{SYMBOL_SIZE_MAX, WINDOW_MAX};
 use ctcp_coding::{Decoder, DecoderConfig, SymbolRange};
 
 /// A receiver's window of symbols and combinations.
@@ -15,6 +16,9 @@ pub struct CtcpDecoder {
 /// A decoder for a sender with such a window of symbols of up to `symbol_size_max` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn ctcp_decoder_new(symbol_size_max: usize, window: usize) -> *mut CtcpDecoder {
+    if symbol_size_max > SYMBOL_SIZE_MAX || window > WINDOW_MAX {
+        return core::ptr::null_mut();
+    }
     let decoder = Decoder::new(DecoderConfig::new(symbol_size_max, window));
     give(CtcpDecoder { decoder })
 }

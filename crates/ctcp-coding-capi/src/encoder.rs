@@ -4,6 +4,7 @@
 
 use crate::memory::{answer, bytes, code, copy_out, give, object, take_back};
 use crate::status;
+use crate::{SYMBOL_SIZE_MAX, WINDOW_MAX};
 use ctcp_coding::{Encoder, SymbolRange, coefficients};
 
 /// A sender's window of symbols.
@@ -13,9 +14,12 @@ pub struct CtcpEncoder {
     payload: Vec<u8>,
 }
 
-/// An empty window for `window` symbols of up to `symbol_size_max` bytes.
+/// An empty window for `window` symbols of up to `symbol_size_max` bytes; null beyond [`WINDOW_MAX`] and [`SYMBOL_SIZE_MAX`].
 #[unsafe(no_mangle)]
 pub extern "C" fn ctcp_encoder_new(symbol_size_max: usize, window: usize) -> *mut CtcpEncoder {
+    if symbol_size_max > SYMBOL_SIZE_MAX || window > WINDOW_MAX {
+        return core::ptr::null_mut();
+    }
     give(CtcpEncoder { encoder: Encoder::new(symbol_size_max, window), payload: Vec::new() })
 }
 
@@ -73,6 +77,9 @@ pub unsafe extern "C" fn ctcp_encoder_combine(
     // SAFETY: the caller's condition.
     let parts = unsafe { (object(encoder), bytes(coefficients, usize::from(length))) };
     let (Some(encoder), Some(coefficients)) = parts else { return status::NULL };
+    if payload_length.is_null() {
+        return status::NULL;
+    }
     let Some(range) = SymbolRange::new(first, length) else { return status::OUTSIDE_WINDOW };
     if let Err(error) = encoder.encoder.combine(range, coefficients, &mut encoder.payload) {
         return status::of_combine(error);

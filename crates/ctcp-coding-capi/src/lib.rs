@@ -14,6 +14,12 @@ mod memory;
 mod recoder;
 pub mod status;
 
+/// Most bytes in a symbol: no datagram holds more.
+pub const SYMBOL_SIZE_MAX: usize = 65_535;
+
+/// Most symbols in a window.
+pub const WINDOW_MAX: usize = 1 << 20;
+
 pub use decoder::*;
 pub use encoder::*;
 pub use recoder::*;

@@ -30,17 +30,23 @@ pub(crate) unsafe fn bytes<'a>(pointer: *const u8, count: usize) -> Option<&'a [
     Some(unsafe { core::slice::from_raw_parts(pointer, count) })
 }
 
+/// Whether [`copy_out`] will do: to be asked for all buffers before the first is written.
+pub(crate) fn fits(from: &[u8], to: *mut u8, capacity: usize) -> Result<(), i32> {
+    if from.len() > capacity {
+        return Err(status::BUFFER);
+    }
+    if to.is_null() && !from.is_empty() { Err(status::NULL) } else { Ok(()) }
+}
+
 /// Copies `from` to a buffer of `capacity` bytes.
 ///
 /// # Safety
 ///
 /// The pointer is null, or so many bytes may be written behind it, which are not those of `from`.
 pub(crate) unsafe fn copy_out(from: &[u8], to: *mut u8, capacity: usize) -> Result<(), i32> {
-    if from.len() > capacity {
-        return Err(status::BUFFER);
-    }
+    fits(from, to, capacity)?;
     if to.is_null() {
-        return if from.is_empty() { Ok(()) } else { Err(status::NULL) };
+        return Ok(());
     }
     // SAFETY: the source is a slice of at most `capacity` bytes, the rest is the caller's condition.
     unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };

@@ -2,7 +2,8 @@
 
 #![allow(unsafe_code, reason = "exported to another language")]
 
-use crate::memory::{answer, bytes, code, copy_out, give, object, take_back};
+use crate::SYMBOL_SIZE_MAX;
+use crate::memory::{answer, bytes, code, copy_out, fits, give, object, take_back};
 use crate::status;
 use ctcp_coding::{Recoder, RecoderConfig, SymbolRange};
 
@@ -37,6 +38,9 @@ pub struct CtcpRecoded {
 /// A relay that keeps the last `window` symbols (at most 4095) of up to `symbol_size_max` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn ctcp_recoder_new(symbol_size_max: usize, window: u16) -> *mut CtcpRecoder {
+    if symbol_size_max > SYMBOL_SIZE_MAX {
+        return core::ptr::null_mut();
+    }
     let recoder = Recoder::new(RecoderConfig { symbol_size_max, window });
     give(CtcpRecoder { recoder, coefficients: Vec::new(), payload: Vec::new() })
 }
@@ -120,6 +124,11 @@ pub unsafe extern "C" fn ctcp_recoder_combine(
         Ok(range) => range,
         Err(error) => return status::of_recode(error),
     };
+    let have_room = fits(coefficients, recoded.coefficients, recoded.coefficient_capacity)
+        .and_then(|()| fits(payload, recoded.payload, recoded.payload_capacity));
+    if let Err(error) = have_room {
+        return error;
+    }
     // SAFETY: the caller's condition; coefficients and payload are the recoder's own.
     let written = unsafe {
         copy_out(coefficients, recoded.coefficients, recoded.coefficient_capacity)

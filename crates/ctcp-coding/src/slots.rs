@@ -101,7 +101,8 @@ impl SlotPool {
 
 /// The length a kernel works on for `length` bytes: whole lines have no tail to treat apart.
 pub(crate) fn round_up_to_line(length: usize) -> usize {
-    length.next_multiple_of(LINE)
+    // What is beyond ends as an allocation that fails, and not as a short slot.
+    length.checked_next_multiple_of(LINE).unwrap_or(usize::MAX - LINE)
 }
 
 /// Length without the zeros at the end.

@@ -142,7 +142,9 @@ impl<'t> Spread<'t> {
     #[inline]
     pub(super) fn new(matrix: &'t mut [u8], factors: &'t [u8], source: &'t [u8]) -> Self {
         assert!(source.len().is_multiple_of(Self::UNIT), "a row is not of whole units");
-        assert!(matrix.len() == factors.len() * source.len(), "one factor a row");
+        // A product that wraps could be the length of a matrix that is far too short.
+        let length = factors.len().checked_mul(source.len());
+        assert!(length == Some(matrix.len()), "one factor a row");
         Self { matrix, factors, source }
     }
 
