@@ -5,7 +5,7 @@ use core::num::NonZeroUsize;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::shard::Shard;
-use crate::{ctcp, tcp_nc, thesis};
+use crate::{ctcp, eot_pb, tcp_nc, thesis};
 
 /// How much work to spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +55,14 @@ impl Experiment {
 
 /// All of them, in the order in which the papers came.
 pub const EXPERIMENTS: &[Experiment] = &[
+    tcp_nc::fig5::EXPERIMENT,
     tcp_nc::fig6::EXPERIMENT,
+    tcp_nc::fig7::EXPERIMENT,
     tcp_nc::lemma1::EXPERIMENT,
     tcp_nc::theorem2::EXPERIMENT,
+    eot_pb::table1::EXPERIMENT,
+    eot_pb::table2::EXPERIMENT,
+    eot_pb::fig3::EXPERIMENT,
     thesis::tables_c::EXPERIMENT,
     thesis::cost::EXPERIMENT,
     thesis::overhead::EXPERIMENT,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Experiment::plan(Settings) -> Plan: cells  -- measure -->  values of a shard  -- Partial -->  file
-//!        ctcp/ tcp_nc/ thesis/                                        |                             |
+//!        ctcp/ eot_pb/ tcp_nc/ thesis/                                |                             |
 //!                                          Plan::outcome, all values  v                    merge    v
 //!                                                                  Outcome  <-----------------------+
 //!                                                  json, csv  <-----+-+-+----->  SVG
@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod ctcp;
+mod eot_pb;
 mod experiment;
 mod outcome;
 mod partial;

@@ -2,7 +2,9 @@
 
 mod coded_chain;
 mod field;
+pub(crate) mod fig5;
 pub(crate) mod fig6;
+pub(crate) mod fig7;
 mod knowledge;
 pub(crate) mod lemma1;
 mod slotted_chain;

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | throughput shares of AIMD flows | CTCP, Eq. 6 | [`shares`] |
 //! | packets sent ahead for nothing | CTCP, Eq. 7 | [`block_code`] |
+//! | redundancy for a success rate | EOT/PB, R_a | [`adjusted_redundancy`] |
 //! | window under random loss | CTCP, section 4.3 (Padhye) | [`padhye`] |
 //! | probability of seeing the next packet | TCP/NC, Lemma 1 | [`seen`] |
 //! | queues along a chain | TCP/NC, Theorem 2 | [`queues`] |
@@ -11,6 +12,7 @@
 //!
 //! Plain numbers in, plain numbers out: probabilities lie in `[0, 1]`, and each function says what else it wants.
 
+pub mod adjusted_redundancy;
 pub mod block_code;
 pub mod completion;
 pub mod padhye;

@@ -26,7 +26,7 @@ use ctcp_coding::CombinationCredit;
 
 use super::{Choice, Feedback, Sent, Situation};
 use crate::id::SymbolIndex;
-use crate::profile::{Code, Profile, Redundancy};
+use crate::profile::{Code, Profile, ProfileName, Redundancy};
 use source::{Signal, Source, Wanted};
 
 /// New symbols from one addition of N_lp combinations to the next (EOT/PB section II).
@@ -66,7 +66,12 @@ impl Classic {
             lacking: 0,
             symbols: 0,
         });
-        Self { source: Source::new(window_max), coding }
+        let source = Source::new(window_max);
+        // The sink of EOT/PB acknowledges a packet that it "has not yet acknowledged" (section II), and if there is none, nothing.
+        // That of TCP/NC acknowledges every arrival.
+        let is_later = matches!(profile.name, ProfileName::TcpNcEot | ProfileName::TcpNcPb);
+        let source = if is_later { source.without_duplicates() } else { source };
+        Self { source, coding }
     }
 
     /// Whether a new symbol travels uncoded first.

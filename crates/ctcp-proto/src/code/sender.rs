@@ -16,6 +16,10 @@ const DENSITY: u8 = 15;
 /// Room below which no new symbol is begun in a datagram: a few bytes would cost a whole symbol's overhead.
 const SYMBOL_ROOM_MIN: usize = 256;
 
+/// Symbols a simulated sender may be ahead of what is decoded: more than the longest file has, for a lull of the sliding window
+/// can be most of the file, and what bounds it on real links is memory, which contents beside the network do not take there.
+const SYMBOLIC_WINDOW: u32 = 1 << 26;
+
 /// Source symbols in the window, and which of them to combine next.
 #[derive(Debug)]
 pub(crate) struct CodedSender {
@@ -59,9 +63,13 @@ impl CodedSender {
         }
     }
 
-    /// With contents beside the network, if they are to go there.
+    /// With contents beside the network, if they are to go there. The window counts symbols then and holds none.
     pub(crate) fn with_symbolic(self, symbolic: Option<(SymbolicChannel, Role)>) -> Self {
-        Self { symbolic, ..self }
+        if symbolic.is_none() {
+            return self;
+        }
+        let encoder = Encoder::new(0, SYMBOLIC_WINDOW as usize);
+        Self { symbolic, encoder, peer_window: u64::from(SYMBOLIC_WINDOW), ..self }
     }
 
     /// True when another source symbol fits into the windows of both sides.
@@ -188,11 +196,14 @@ impl CodedSender {
         if size < SYMBOL_ROOM_MIN || !streams.fill_symbol(index, size, &mut self.scratch) {
             return None;
         }
-        let pushed = self.encoder.push(&self.scratch);
-        debug_assert_eq!(pushed, Ok(index), "the caller asked has_room");
-        if let Some((channel, role)) = &self.symbolic {
+        let contents = if let Some((channel, role)) = &self.symbolic {
             channel.push(*role, &self.scratch);
-        }
+            &[]
+        } else {
+            &self.scratch[..]
+        };
+        let pushed = self.encoder.push(contents);
+        debug_assert_eq!(pushed, Ok(index), "the caller asked has_room");
         Some(index)
     }
 

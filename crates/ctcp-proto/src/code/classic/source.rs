@@ -74,6 +74,8 @@ pub(super) struct Source {
     timer: RetransmissionTimer,
     /// Most symbols under way, whatever congestion control allows: the receiver's window.
     window_max: f64,
+    /// Duplicate acknowledgements mean a loss.
+    has_duplicates: bool,
     signals: VecDeque<Signal>,
 }
 
@@ -98,8 +100,15 @@ impl Source {
             rtt: RttEstimator::new(INITIAL_RTT),
             timer: RetransmissionTimer::default(),
             window_max: f64::from(window_max),
+            has_duplicates: true,
             signals: VecDeque::new(),
         }
+    }
+
+    /// The source of a sink that acknowledges only what is new: an acknowledgement of nothing new, which our receiver sends all the
+    /// same, has not been.
+    pub(super) fn without_duplicates(self) -> Self {
+        Self { has_duplicates: false, ..self }
     }
 
     /// The oldest symbol that is not acknowledged.
@@ -171,7 +180,7 @@ impl Source {
                 self.looks -= 1;
                 self.look_for_overdue(now);
             }
-        } else if unseen == self.unacked && !self.symbols.is_empty() {
+        } else if self.has_duplicates && unseen == self.unacked && !self.symbols.is_empty() {
             self.duplicates += 1;
             if self.duplicates == DUPLICATES {
                 self.retransmit(now);

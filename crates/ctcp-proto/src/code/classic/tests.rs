@@ -112,3 +112,19 @@ fn without_coding_symbols_travel_as_they_are() {
     code.on_timeout(Instant::from_secs(1));
     assert_eq!(code.choose(&SITUATION), Some(Choice::Again(0)));
 }
+
+// Requirement: K1
+#[test]
+fn the_sink_of_the_later_paper_says_nothing_twice() {
+    for (name, repairs) in [(ProfileName::TcpNc, 1), (ProfileName::TcpNcEot, 0), (ProfileName::TcpNcPb, 0)] {
+        let redundancy = Redundancy::Fixed(ratio(1.0));
+        let mut code = Classic::new(Profile { redundancy, ..Profile::named(name) }, 256, 1000);
+        for _ in 0..5 {
+            add_symbol(&mut code);
+        }
+        for _ in 0..4 {
+            acknowledge(&mut code, 1, 2);
+        }
+        assert_eq!(combinations(&mut code, &SITUATION).len(), repairs, "{name}");
+    }
+}

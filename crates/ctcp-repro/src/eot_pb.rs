@@ -1,0 +1,9 @@
+//! "An algorithm for improving sliding window network coding in TCP" (2013): EOT and PB.
+
+pub(crate) mod fig3;
+pub(crate) mod table1;
+pub(crate) mod table2;
+mod transfer;
+
+/// Named in every outcome.
+const PAPER: &str = "EOT/PB (2013)";

@@ -1,0 +1,178 @@
+//! Table II: how much sooner a file is there when what the sink lacks is sent every hundred packets (PB) than without (NC).
+//!
+//! Files from 100 packets, which are 100 KB, to 10 million, which are 10 GB; loss 1, 10 and 30 %; 50 ms one way; R_a. Both schemes see the same
+//! seed. Beside the table stand other readings of the text, and what the assumption costs that every combination is innovative.
+//!
+//! Requirement: K4
+
+use super::PAPER;
+use super::transfer::{Factor, Scheme, Transfer};
+use crate::experiment::{Experiment, Settings};
+use crate::outcome::{Outcome, Want};
+use crate::plan::Plan;
+use crate::plot::{Axis, Plot, Scale};
+use crate::statistics::{Summary, summary};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "pb-table2",
+    paper: PAPER,
+    title: "time that pseudo blocks save for files of 100 KB to 10 GB",
+    plan,
+};
+
+/// Packets of a file, and the seeds of a full and of a quick run. A full run has as many as keep the interval of a large file below 5 points.
+const FILES: [(u64, u32, u32); 6] = [
+    (100, 400, 20),
+    (1_000, 200, 20),
+    (10_000, 100, 8),
+    (100_000, 40, 2),
+    (1_000_000, 10, 0),
+    (10_000_000, 4, 0),
+];
+/// Loss, and the printed cut in percent for each file.
+const PRINTED: [(f64, [f64; 6]); 3] = [
+    (0.01, [7.97, 0.53, 25.47, 5.15, 51.34, 64.54]),
+    (0.1, [15.66, 20.49, 11.25, 53.24, 65.23, 65.19]),
+    (0.3, [17.33, 2.20, 29.77, 61.21, 70.10, 72.12]),
+];
+
+/// What a cell belongs to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Reading {
+    Table,
+    /// Packets are lost before they take a place in the queue.
+    LostBefore,
+    /// The sink acknowledges every arrival, as that of TCP/NC: three of nothing new make the source think of a loss.
+    Duplicates,
+    /// R_a of the hundred packets of a pseudo block.
+    BlockRedundancy,
+    /// 50 ms are the round trip.
+    HalfDelay,
+    /// Random coefficients, elimination, payload.
+    Coefficients,
+}
+
+const READINGS: [(Reading, &str); 5] = [
+    (Reading::Duplicates, "every arrival acknowledged"),
+    (Reading::LostBefore, "loss before the queue"),
+    (Reading::BlockRedundancy, "R_a of 100 packets"),
+    (Reading::HalfDelay, "50 ms both ways"),
+    (Reading::Coefficients, "real coefficients"),
+];
+/// Where the readings are tried: the file's packets, seeds of a full and a quick run; with coefficients it is a smaller one.
+const TRIED: (u64, u32, u32) = (100_000, 10, 1);
+const TRIED_LOSS: f64 = 0.1;
+const TRIED_WITH_COEFFICIENTS: (u64, u32, u32) = (1_000, 40, 8);
+
+fn plan(settings: &Settings) -> Plan {
+    let quick = settings.quick;
+    let count = |(_, full, few): (u64, u32, u32)| match settings.seeds {
+        Some(seeds) if few > 0 || !quick => seeds,
+        _ if quick => few,
+        _ => full,
+    };
+    let mut cells = Vec::new();
+    for file in FILES {
+        for (loss, _) in PRINTED {
+            let of = |seed| (Reading::Table, Transfer::new(file.0, loss, seed));
+            cells.extend((0..u64::from(count(file))).map(of));
+        }
+    }
+    for (reading, _) in READINGS {
+        let file = if reading == Reading::Coefficients { TRIED_WITH_COEFFICIENTS } else { TRIED };
+        let of = |seed| (reading, read(reading, Transfer::new(file.0, TRIED_LOSS, seed)));
+        cells.extend((0..u64::from(count(file))).map(of));
+    }
+    Plan::new(cells, measure, move |found| outcome(quick, found))
+}
+
+fn read(reading: Reading, transfer: Transfer) -> Transfer {
+    match reading {
+        Reading::Table => transfer,
+        Reading::LostBefore => Transfer { is_lost_behind: false, ..transfer },
+        Reading::Duplicates => Transfer { has_duplicates: true, ..transfer },
+        Reading::BlockRedundancy => Transfer { factor: Factor::AdjustedTo(100), ..transfer },
+        Reading::HalfDelay => Transfer { delay: 25, ..transfer },
+        Reading::Coefficients => Transfer { is_symbolic: false, ..transfer },
+    }
+}
+
+type Found = ((Reading, Transfer), (f64, f64, u64));
+
+/// Seconds of NC and of PB, and the work it was.
+fn measure((_, transfer): &(Reading, Transfer)) -> (f64, f64, u64) {
+    let ((nc, one), (pb, other)) = (transfer.time(Scheme::Nc), transfer.time(Scheme::Pb));
+    (nc, pb, one + other)
+}
+
+/// The mean of the cuts and the cut of the means, in percent; `None` when nothing was measured.
+fn cuts<'a>(found: impl Iterator<Item = &'a Found>) -> Option<[Summary; 2]> {
+    let times: Vec<(f64, f64)> = found.map(|(_, (nc, pb, _))| (*nc, *pb)).collect();
+    let mean_nc = times.iter().map(|(nc, _)| nc).sum::<f64>() / times.len() as f64;
+    let mean_pb = times.iter().map(|(_, pb)| pb).sum::<f64>() / times.len() as f64;
+    let cuts: Vec<f64> = times.iter().map(|(nc, pb)| 100.0 * (1.0 - pb / nc)).collect();
+    // What a run adds to the ratio of the means, to the first order.
+    let shifts: Vec<f64> = times
+        .iter()
+        .map(|(nc, pb)| 100.0 * (1.0 - mean_pb / mean_nc - (pb - nc * mean_pb / mean_nc) / mean_nc))
+        .collect();
+    (!times.is_empty()).then(|| [summary(&cuts), summary(&shifts)])
+}
+
+fn outcome(quick: bool, found: &[Found]) -> Outcome {
+    let plot = Plot {
+        title: "Time that pseudo blocks save (EOT/PB, Table II)",
+        x: Axis { label: "file (packets of 1000 bytes)", scale: Scale::Logarithmic },
+        y: Axis { label: "mean cut (%)", scale: Scale::Linear },
+        hidden: &["of means", "NC (s)", "PB (s)"],
+        dots: &["acknowledged", "queue", "packets", "ways", "coefficients"],
+    };
+    let of = |reading: Reading, packets: u64, loss: f64| {
+        found
+            .iter()
+            .filter(move |((this, cell), _)| *this == reading && cell.packets == packets && cell.loss == loss)
+    };
+    let seeds =
+        found.iter().filter(|((reading, cell), _)| *reading == Reading::Table && cell.packets == FILES[3].0);
+    let mut outcome = Outcome::new(plot, (seeds.count() / PRINTED.len()) as u32);
+    for (loss, printed) in PRINTED {
+        let series = format!("loss {:.0} %", loss * 100.0);
+        for ((packets, ..), printed) in FILES.into_iter().zip(printed) {
+            let x = packets as f64;
+            outcome.published(&series, x, printed);
+            let name = format!("mean cut at {packets} packets, {series} (%)");
+            let Some([cut, of_means]) = cuts(of(Reading::Table, packets, loss)) else {
+                outcome.skip(name);
+                continue;
+            };
+            outcome.point(&series, x, &cut);
+            outcome.point(&format!("{series}, of means"), x, &of_means);
+            for (scheme, pick) in [("NC", 0), ("PB", 1)] {
+                let times = of(Reading::Table, packets, loss).map(|(_, (nc, pb, _))| [*nc, *pb][pick]);
+                outcome.point(&format!("{series}, {scheme} (s)"), x, &summary(&times.collect::<Vec<f64>>()));
+            }
+            let is_near = (packets >= 100_000 && loss >= 0.1) || packets == 10_000_000;
+            match (quick, is_near) {
+                (true, _) => outcome.skip(name),
+                (false, true) => outcome.check(name, Want::Within { of: printed, margin: 15.0 }, cut.mean),
+                (false, false) => outcome.check(name, Want::AtLeast(0.0), cut.mean),
+            }
+        }
+    }
+    for (reading, name) in READINGS {
+        let packets = if reading == Reading::Coefficients { TRIED_WITH_COEFFICIENTS.0 } else { TRIED.0 };
+        if let Some([cut, _]) = cuts(of(reading, packets, TRIED_LOSS)) {
+            outcome.point(&format!("10 %, {name}"), packets as f64, &cut);
+        }
+    }
+    outcome.events = found.iter().map(|(_, (.., events))| events).sum();
+    outcome.notes = vec![
+        "seeds are those of 100,000 packets; smaller files have more and larger ones fewer, and a quick run has none of the two largest",
+        "R_a: the listing of its algorithm is missing; here the smallest R with P[Binomial(ceil(R t), 1-p) >= t] >= 0.9, t packets of the file",
+        "losses strike behind the queue; a lost packet has used the link",
+        "the sink acknowledges only what is new (section II), and a time-out sends everything again from the oldest packet on, on which the text is silent",
+        "mean of cuts: each seed's cut, averaged, as the paper's words have it; cut of means: one less mean time over mean time",
+        "every combination that can be innovative is; the row with real coefficients says what that changes",
+    ];
+    outcome
+}
