@@ -2,7 +2,7 @@
 //!
 //! Two kinds: a [`Host`] has an endpoint and applications, acts by itself and is woken for its deadlines; a [`Router`] sends on what
 //! comes and does nothing else. A relay that re-encodes will be a third, with the inputs and outputs of a host (datagrams in,
-//! datagrams out, a deadline): it gets a variant of [`Node`], and `Simulation::arrive` and `Simulation::wake` say what it does.
+//! datagrams out, a deadline): it gets a variant of `Node`, and `Simulation::arrive` and `Simulation::wake` say what it does.
 
 pub mod host;
 pub mod router;
