@@ -44,9 +44,20 @@ impl CombinationCredit {
         self.earned = (self.earned + self.ratio).min(CREDIT_MAX);
     }
 
+    /// So many combinations are due beside those that packets earn.
+    pub fn add(&mut self, combinations: u64) {
+        self.earned = (self.earned + combinations as f64).min(CREDIT_MAX);
+    }
+
+    /// Whether one more combination is due.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.earned >= 1.0
+    }
+
     /// Whether one more combination is due; if so it counts as sent.
     pub fn take(&mut self) -> bool {
-        let is_due = self.earned >= 1.0;
+        let is_due = self.is_due();
         if is_due {
             self.earned -= 1.0;
         }

@@ -52,22 +52,35 @@ impl WindowCode {
         self.credit.on_packet();
     }
 
+    /// So many combinations more are due, as for what a receiver is known to lack.
+    pub fn add(&mut self, combinations: u64) {
+        self.credit.add(combinations);
+    }
+
     /// The next combination of the symbols `[oldest_unseen, next_index)`, while one is due and there are symbols to combine.
+    pub fn next(&mut self, oldest_unseen: u64, next_index: u64) -> Option<KeyedRange> {
+        let due = self.due(oldest_unseen, next_index, MAX_SPAN)?;
+        self.on_sent();
+        Some(due)
+    }
+
+    /// The same, of at most `span_max` symbols: it stays due until [`Self::on_sent`] says that it was sent.
     ///
     /// A window longer than a combination may span counts from its oldest end, which is what the receiver needs first.
-    pub fn next(&mut self, oldest_unseen: u64, next_index: u64) -> Option<KeyedRange> {
-        let end = next_index.min(oldest_unseen.saturating_add(u64::from(MAX_SPAN)));
+    pub fn due(&mut self, oldest_unseen: u64, next_index: u64, span_max: u16) -> Option<KeyedRange> {
+        let end = next_index.min(oldest_unseen.saturating_add(u64::from(span_max.min(MAX_SPAN))));
         let Some(range) = SymbolRange::from_bounds(oldest_unseen, end) else {
             // All is seen: what was earned to make up for losses is not needed, and must not become a burst later.
             while self.credit.take() {}
             return None;
         };
-        if !self.credit.take() {
-            return None;
-        }
-        let key = self.next_key;
-        self.next_key = key.wrapping_add(1);
-        Some(KeyedRange { range, key })
+        self.credit.is_due().then_some(KeyedRange { range, key: self.next_key })
+    }
+
+    /// What was due was sent.
+    pub fn on_sent(&mut self) {
+        self.credit.take();
+        self.next_key = self.next_key.wrapping_add(1);
     }
 }
 

@@ -22,7 +22,7 @@
 mod source;
 
 use ctcp_base::Instant;
-use ctcp_coding::CombinationCredit;
+use ctcp_coding::{CombinationCredit, KeyedRange, WindowCode};
 
 use super::{Choice, Feedback, Sent, Situation};
 use crate::id::SymbolIndex;
@@ -42,11 +42,8 @@ pub(crate) struct Classic {
 /// The coding layer of the source.
 #[derive(Debug)]
 struct Coding {
-    credit: CombinationCredit,
+    code: WindowCode,
     redundancy: Redundancy,
-    /// Combinations due.
-    owed: u64,
-    next_key: u16,
     /// Most symbols in a combination.
     length_max: u16,
     /// N_lp: packets the receiver is known to lack.
@@ -58,10 +55,8 @@ struct Coding {
 impl Classic {
     pub(super) fn new(profile: Profile, length_max: u16, window_max: u32) -> Self {
         let coding = (profile.code == Code::Window).then(|| Coding {
-            credit: CombinationCredit::new(1.0),
+            code: WindowCode::new(1.0),
             redundancy: profile.redundancy,
-            owed: 0,
-            next_key: 0,
             length_max,
             lacking: 0,
             symbols: 0,
@@ -117,8 +112,7 @@ impl Classic {
             }
             Choice::Combination { first, length, .. } => {
                 if let Some(coding) = &mut self.coding {
-                    coding.owed = coding.owed.saturating_sub(1);
-                    coding.next_key = coding.next_key.wrapping_add(1);
+                    coding.code.on_sent();
                 }
                 Sent { first, length }
             }
@@ -130,7 +124,7 @@ impl Classic {
         if let Some(coding) = &mut self.coding
             && matches!(coding.redundancy, Redundancy::EndOfTransmission(_) | Redundancy::PseudoBlock(_))
         {
-            coding.owed += coding.lacking;
+            coding.code.add(coding.lacking);
         }
     }
 
@@ -164,15 +158,8 @@ impl Classic {
 impl Coding {
     /// The next combination of all symbols not seen, if one is due.
     fn choose(&mut self, unseen: SymbolIndex, next: SymbolIndex) -> Option<Choice> {
-        if unseen == next {
-            // What was to make up for losses is not needed any more.
-            self.owed = 0;
-        }
-        if self.owed == 0 {
-            return None;
-        }
-        let length = u16::try_from(next - unseen).unwrap_or(u16::MAX).min(self.length_max);
-        Some(Choice::Combination { first: unseen, length, key: self.next_key })
+        let KeyedRange { range, key } = self.code.due(unseen, next, self.length_max)?;
+        Some(Choice::Combination { first: range.first(), length: range.length(), key })
     }
 
     fn earn(&mut self, loss: f64) {
@@ -183,11 +170,8 @@ impl Coding {
             Redundancy::Feedback => Some(1.0),
             Redundancy::FromLoss => None,
         };
-        self.credit.set_ratio(ratio.unwrap_or_else(|| CombinationCredit::ratio_for(loss)));
-        self.credit.on_packet();
-        while self.credit.take() {
-            self.owed += 1;
-        }
+        self.code.set_redundancy(ratio.unwrap_or_else(|| CombinationCredit::ratio_for(loss)));
+        self.code.on_symbol();
     }
 
     fn on_new_symbol(&mut self, loss: f64) {
@@ -195,7 +179,7 @@ impl Coding {
         self.symbols += 1;
         if matches!(self.redundancy, Redundancy::PseudoBlock(_)) && self.symbols.is_multiple_of(PSEUDO_BLOCK)
         {
-            self.owed += self.lacking;
+            self.code.add(self.lacking);
         }
     }
 }
