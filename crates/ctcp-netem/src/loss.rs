@@ -1,6 +1,7 @@
 //! Which packets are lost: one loss process a file.
 
 mod bernoulli;
+mod collisions;
 mod gilbert_elliott;
 mod on_off;
 mod pattern;
@@ -32,6 +33,15 @@ pub enum LossModel {
         on: Duration,
         /// The loss during the lossy part.
         loss: Probability,
+    },
+    /// Collisions with frames that begin at the instants of a Poisson process: a packet is lost when one began less than
+    /// `vulnerable` before it. For a loss behind the queue: then `vulnerable` is the packet's time on the air and the frame's
+    /// (hidden terminal, CTCP paper, section 7.2).
+    Collisions {
+        /// From the beginning of a frame to the next, on average.
+        interval: Duration,
+        /// The vulnerable period.
+        vulnerable: Duration,
     },
     /// Independent loss whose probability changes with time: that of the n-th step from `since` on is the n-th of `losses`, and
     /// after the last comes the first again. Before `since` it is the first.
@@ -85,6 +95,7 @@ pub(crate) enum LossProcess {
     Bernoulli(Probability),
     GilbertElliott(gilbert_elliott::Chain),
     OnOff(on_off::OnOff),
+    Collisions(collisions::Collisions),
     Steps(steps::Steps),
     Pattern(pattern::Pattern),
 }
@@ -98,6 +109,9 @@ impl LossProcess {
                 Self::GilbertElliott(gilbert_elliott::Chain::new(*parameters))
             }
             LossModel::OnOff { period, on, loss } => Self::OnOff(on_off::OnOff::new(*period, *on, *loss)),
+            LossModel::Collisions { interval, vulnerable } => {
+                Self::Collisions(collisions::Collisions::new(*interval, *vulnerable))
+            }
             LossModel::Steps { since, step, losses } => {
                 Self::Steps(steps::Steps::new(*since, *step, losses.clone()))
             }
@@ -112,6 +126,7 @@ impl LossProcess {
             Self::Bernoulli(probability) => bernoulli::is_lost(*probability, prng),
             Self::GilbertElliott(chain) => chain.is_lost(prng),
             Self::OnOff(on_off) => on_off.is_lost(now, prng),
+            Self::Collisions(collisions) => collisions.is_lost(now, prng),
             Self::Steps(steps) => steps.is_lost(now, prng),
             Self::Pattern(pattern) => pattern.is_lost(),
         }

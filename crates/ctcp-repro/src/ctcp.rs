@@ -1,8 +1,17 @@
 //! "Network Coded TCP (CTCP)" (2013).
 
+mod contender;
+mod download;
 pub(crate) mod eq7;
 pub(crate) mod fig3a;
+pub(crate) mod fig3b;
+pub(crate) mod fig4;
+pub(crate) mod fig5;
+pub(crate) mod fig6;
+pub(crate) mod fig7;
+pub(crate) mod fig8;
 mod shared_link;
+mod sharing;
 
 /// Named in every outcome.
 const PAPER: &str = "CTCP (2013)";

@@ -67,5 +67,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
     thesis::cost::EXPERIMENT,
     thesis::overhead::EXPERIMENT,
     ctcp::fig3a::EXPERIMENT,
+    ctcp::fig3b::EXPERIMENT,
+    ctcp::fig4::EXPERIMENT,
+    ctcp::fig5::EXPERIMENT,
+    ctcp::fig6::EXPERIMENT,
+    ctcp::fig7::EXPERIMENT,
+    ctcp::fig8::EXPERIMENT,
     ctcp::eq7::EXPERIMENT,
 ];

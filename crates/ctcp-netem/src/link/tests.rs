@@ -413,6 +413,10 @@ fn any_loss() -> impl Strategy<Value = LossModel> {
             on: millis(on),
             loss
         }),
+        (0..50_u64, 0..50_u64).prop_map(|(interval, vulnerable)| LossModel::Collisions {
+            interval: millis(interval),
+            vulnerable: millis(vulnerable)
+        }),
     ]
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Bottleneck {
 }
 
 impl Bottleneck {
-    fn path(self) -> PathConfig {
+    pub(super) fn path(self) -> PathConfig {
         let (rate, rtt) =
             (Rate::from_megabits_per_second(self.megabits), Duration::from_millis(self.rtt_millis));
         let loss = LossModel::Bernoulli(Probability::new(self.loss).expect("a probability"));

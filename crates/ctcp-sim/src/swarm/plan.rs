@@ -133,6 +133,9 @@ fn write_way(formatter: &mut fmt::Formatter<'_>, name: &str, way: &LinkConfig) -
         LossModel::OnOff { period, on, loss } => {
             write!(formatter, " on/off {loss} for {on:?} of {period:?}")?;
         }
+        LossModel::Collisions { interval, vulnerable } => {
+            write!(formatter, " collisions every {interval:?} over {vulnerable:?}")?;
+        }
         LossModel::Steps { step, .. } => write!(formatter, " loss by {step:?}")?,
         LossModel::Pattern(_) => write!(formatter, " pattern")?,
     }

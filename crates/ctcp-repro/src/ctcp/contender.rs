@@ -1,0 +1,39 @@
+//! Who takes part in a comparison: a profile, and its name in the legends.
+
+use ctcp_proto::congestion::Algorithm;
+use ctcp_proto::{Profile, ProfileName};
+
+use super::shared_link::tcp;
+
+/// A transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Contender {
+    /// The paper to the letter.
+    Ctcp,
+    /// The best we have.
+    Default,
+    /// "Standard TCP": selective acknowledgements, Reno's congestion control.
+    Reno,
+    /// What the paper's machines ran unless told otherwise.
+    Cubic,
+}
+
+impl Contender {
+    pub(super) fn profile(self) -> Profile {
+        match self {
+            Self::Ctcp => Profile::named(ProfileName::Ctcp),
+            Self::Default => Profile::named(ProfileName::Default),
+            Self::Reno => tcp(Algorithm::Reno),
+            Self::Cubic => tcp(Algorithm::Cubic),
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Ctcp => "CTCP",
+            Self::Default => "profile default",
+            Self::Reno => "TCP Reno",
+            Self::Cubic => "TCP Cubic",
+        }
+    }
+}

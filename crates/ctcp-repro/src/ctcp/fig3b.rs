@@ -1,0 +1,136 @@
+//! Fig. 3b: the part of a link that one flow gets, for a range of link rates, round-trip times and losses.
+//!
+//! The paper's claim is that rate and RTT make no difference, and a queue of a quarter of a bandwidth-delay product hardly any. Beside it
+//! stands what a block code's redundancy leaves of a link when nothing else costs anything (Eq. 7, as derived).
+//!
+//! Requirement: C8
+
+use core::time::Duration;
+
+use super::PAPER;
+use super::contender::Contender;
+use super::shared_link::Bottleneck;
+use crate::experiment::{Experiment, Settings};
+use crate::outcome::{Outcome, Want};
+use crate::plan::Plan;
+use crate::plot::{Axis, Plot, Scale};
+use crate::statistics::{Summary, summary};
+use crate::theory::block_code;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "ctcp-fig3b",
+    paper: PAPER,
+    title: "the part of a link that CTCP gets, by rate, RTT and loss",
+    plan,
+};
+
+const MEGABITS: [u64; 3] = [5, 10, 25];
+const RTT_MILLIS: [u64; 3] = [10, 50, 200];
+const LOSSES: [f64; 5] = [0.001, 0.01, 0.05, 0.1, 0.2];
+const BUFFERS: [f64; 2] = [1.0, 0.25];
+const CONTENDERS: [Contender; 2] = [Contender::Ctcp, Contender::Default];
+/// What an application can get at best.
+const PAYLOAD: f64 = 1426.0 / 1500.0;
+/// N of Eq. 7.
+const BLOCK: u32 = 32;
+
+#[derive(Clone, Debug)]
+struct Cell {
+    contender: Contender,
+    link: Bottleneck,
+    seconds: u64,
+    seed: u64,
+}
+
+fn plan(settings: &Settings) -> Plan {
+    let (seeds, seconds) = (settings.seeds_or(2, 1), if settings.quick { 10 } else { 300 });
+    let is_quick = settings.quick;
+    let mut cells = Vec::new();
+    for link in links(is_quick) {
+        for contender in CONTENDERS {
+            cells.extend((0..u64::from(seeds)).map(|seed| Cell { contender, link, seconds, seed }));
+        }
+    }
+    Plan::new(cells, measure, move |found| outcome(seeds, is_quick, found))
+}
+
+/// A quick run leaves the short queue out.
+fn links(is_quick: bool) -> impl Iterator<Item = Bottleneck> {
+    let buffers: &[f64] = if is_quick { &BUFFERS[..1] } else { &BUFFERS };
+    let paths = MEGABITS.into_iter().flat_map(|megabits| RTT_MILLIS.map(|rtt_millis| (megabits, rtt_millis)));
+    let lossy = paths.flat_map(|path| LOSSES.map(|loss| (path, loss)));
+    lossy.flat_map(move |((megabits, rtt_millis), loss)| {
+        buffers.iter().map(move |&buffer| Bottleneck { megabits, rtt_millis, loss, buffer })
+    })
+}
+
+/// The share of the link, and the work it was.
+fn measure(cell: &Cell) -> (f64, u64) {
+    let mut network = cell.link.with_flows(cell.seed, &[(cell.contender.profile(), Duration::ZERO)]);
+    let time = Duration::from_secs(cell.seconds);
+    network.run_for(time);
+    (cell.link.share(&network, 0, time), network.simulation.events())
+}
+
+fn outcome(seeds: u32, is_quick: bool, found: &[(Cell, (f64, u64))]) -> Outcome {
+    let plot = Plot {
+        title: "CTCP by itself on links of many kinds (CTCP, Fig. 3b)",
+        x: Axis { label: "packet loss", scale: Scale::Logarithmic },
+        y: Axis { label: "goodput / link rate", scale: Scale::Linear },
+        hidden: &["default", "0.25 BDP"],
+        dots: &[],
+    };
+    let mut outcome = Outcome::new(plot, seeds);
+    let share = |contender, link| -> Summary {
+        let cells = found.iter().filter(|(cell, _)| cell.contender == contender && cell.link == link);
+        summary(&cells.map(|(_, (share, _))| *share).collect::<Vec<f64>>())
+    };
+    for contender in CONTENDERS {
+        for link in links(is_quick) {
+            let queue = if link.buffer < 1.0 { ", queue of 0.25 BDP" } else { "" };
+            let path = format!("{} Mbit/s, {} ms", link.megabits, link.rtt_millis);
+            let series = format!("{path}{queue}, {}", contender.name());
+            let series = series.trim_end_matches(", CTCP");
+            outcome.point(series, link.loss, &share(contender, link));
+        }
+        // All paths with this loss and this queue, the worst and the best.
+        let extremes = |loss: f64, buffer: f64| {
+            let here = links(is_quick).filter(|link| link.loss == loss && link.buffer == buffer);
+            let shares: Vec<f64> = here.map(|link| share(contender, link).mean).collect();
+            let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
+            (least, shares.into_iter().fold(0.0, f64::max))
+        };
+        for loss in LOSSES {
+            let (least, most) = extremes(loss, 1.0);
+            let name = |what| format!("{}, {} %, {what}", contender.name(), 100.0 * loss);
+            let worst = name("worst of all rates and RTTs");
+            let spread = name("what rate and RTT make of it at most");
+            // In a short run the beginning is most of what differs.
+            if is_quick {
+                [worst, spread].into_iter().for_each(|name| outcome.skip(name));
+                continue;
+            }
+            outcome.check(worst, Want::AtLeast(if loss <= 0.01 { 0.92 } else { 0.87 }), least);
+            outcome.check(spread, Want::AtMost(0.05), most - least);
+        }
+        let costs = links(is_quick).filter(|link| link.buffer < 1.0).map(|short| {
+            share(contender, Bottleneck { buffer: 1.0, ..short }).mean - share(contender, short).mean
+        });
+        let name = format!("{}, what a quarter of the queue costs at most", contender.name());
+        match costs.reduce(f64::max) {
+            Some(most) => outcome.check(name, Want::AtMost(0.05), most),
+            None => outcome.skip(name),
+        }
+    }
+    for loss in LOSSES {
+        let theory = block_code::efficiency(block_code::waste(BLOCK, loss)) * PAYLOAD;
+        outcome.exact("Eq. 7 as derived", loss, theory);
+    }
+    outcome.events = found.iter().map(|(_, (_, events))| events).sum();
+    outcome.notes = vec![
+        "of 1500 bytes on the wire 1426 are the application's: 0.951 is the most there is",
+        "the paper prints of this figure only that rate and RTT make little difference: 5 points are taken for little",
+        "Eq. 7 is of blocks of 32; profile ctcp opens blocks as large as a bandwidth-delay product, which waste less",
+    ];
+    outcome
+}

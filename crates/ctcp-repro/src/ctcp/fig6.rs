@@ -1,0 +1,134 @@
+//! Fig. 6: two CTCP flows share a lossy link of 25 ms; the second begins when the first has all of it.
+//!
+//! Their tokens converge (a, at 25 Mbit/s and 5 %), and over a range of rates and losses they get the same (b). Profile `default` stands
+//! beside, as the claim is about any flow that calls itself CTCP.
+//!
+//! Requirement: C9
+
+use core::time::Duration;
+
+use ctcp_sim::measure::jain;
+use ctcp_sim::series::{ConnectionSample, increments};
+
+use super::PAPER;
+use super::contender::Contender;
+use super::shared_link::Bottleneck;
+use crate::experiment::{Experiment, Settings};
+use crate::outcome::{Outcome, Want};
+use crate::plan::Plan;
+use crate::plot::{Axis, Plot, Scale};
+use crate::statistics::summary;
+
+pub(crate) const EXPERIMENT: Experiment =
+    Experiment { id: "ctcp-fig6", paper: PAPER, title: "two CTCP flows share a lossy link", plan };
+
+const MEGABITS: [u64; 2] = [10, 25];
+const LOSSES: [f64; 5] = [0.001, 0.01, 0.05, 0.1, 0.2];
+const CONTENDERS: [Contender; 2] = [Contender::Ctcp, Contender::Default];
+/// What Fig. 6a shows.
+const SHOWN: Bottleneck = Bottleneck { megabits: 25, rtt_millis: 25, loss: 0.05, buffer: 1.0 };
+const BIN: Duration = Duration::from_millis(500);
+
+#[derive(Clone, Debug)]
+struct Cell {
+    contender: Contender,
+    link: Bottleneck,
+    seconds: u64,
+    seed: u64,
+}
+
+/// A flow: its tokens at the end of each bin, and what it got from half of the time to the end, in Mbit/s.
+type Flow = (Vec<f64>, f64);
+
+fn plan(settings: &Settings) -> Plan {
+    let (seeds, seconds) = (settings.seeds_or(4, 1), if settings.quick { 60 } else { 300 });
+    let mut cells = Vec::new();
+    for link in links() {
+        for contender in CONTENDERS {
+            cells.extend((0..u64::from(seeds)).map(|seed| Cell { contender, link, seconds, seed }));
+        }
+    }
+    let is_quick = settings.quick;
+    Plan::new(cells, measure, move |found| outcome(seeds, is_quick, found))
+}
+
+fn links() -> impl Iterator<Item = Bottleneck> {
+    let links = MEGABITS.into_iter().flat_map(|megabits| LOSSES.map(|loss| (megabits, loss)));
+    links.map(|(megabits, loss)| Bottleneck { megabits, loss, ..SHOWN })
+}
+
+/// The second flow begins after a sixth of the time.
+fn measure(cell: &Cell) -> ([Flow; 2], u64) {
+    let time = Duration::from_secs(cell.seconds);
+    let profile = cell.contender.profile();
+    let mut network = cell.link.with_flows(cell.seed, &[(profile, Duration::ZERO), (profile, time / 6)]);
+    network.keep_series(BIN);
+    network.run_for(time);
+    let series = network.simulation.series().expect("it was asked for");
+    let flows = [0, 1].map(|which: usize| {
+        let flow = &network.flows()[which];
+        let is_shown = cell.link == SHOWN && cell.seed == 0;
+        let tokens = |sample: &ConnectionSample| sample.window;
+        let tokens =
+            if is_shown { series.connection(flow.sender).iter().map(tokens).collect() } else { Vec::new() };
+        let read = increments(series.connection(flow.receiver), |sample| sample.bytes_read);
+        let half = read.len() / 2;
+        let seconds = (read.len() - half) as f64 * BIN.as_secs_f64();
+        (tokens, read[half..].iter().sum::<u64>() as f64 * 8e-6 / seconds)
+    });
+    (flows, network.simulation.events())
+}
+
+fn outcome(seeds: u32, is_quick: bool, found: &[(Cell, ([Flow; 2], u64))]) -> Outcome {
+    let plot = Plot {
+        title: "Two flows at 25 Mbit/s, 25 ms, 5 % loss (CTCP, Fig. 6a)",
+        x: Axis { label: "time (s)", scale: Scale::Linear },
+        y: Axis { label: "tokens (packets)", scale: Scale::Linear },
+        hidden: &["goodput against loss"],
+        dots: &[],
+    };
+    let mut outcome = Outcome::new(plot, seeds);
+    let names = ["first", "second"];
+    for contender in CONTENDERS {
+        for link in links() {
+            let runs: Vec<&[Flow; 2]> = found
+                .iter()
+                .filter(|(cell, _)| cell.contender == contender && cell.link == link)
+                .map(|(_, (flows, _))| flows)
+                .collect();
+            for (which, name) in names.iter().enumerate() {
+                let tokens = &runs[0][which].0;
+                for (bin, tokens) in tokens.iter().enumerate().filter(|(_, tokens)| **tokens > 0.0) {
+                    let series = format!("{}, {name} flow", contender.name());
+                    outcome.exact(&series, (bin + 1) as f64 * BIN.as_secs_f64(), *tokens);
+                }
+                let goodput: Vec<f64> = runs.iter().map(|flows| flows[which].1).collect();
+                let series = format!(
+                    "{}, {name} flow, {} Mbit/s: goodput against loss",
+                    contender.name(),
+                    link.megabits
+                );
+                outcome.point(&series, link.loss, &summary(&goodput));
+            }
+            let fairness = runs.iter().map(|[first, second]| jain(&[first.1, second.1]));
+            let name = format!(
+                "{}, {} Mbit/s, {} %: Jain's index, second half, worst seed",
+                contender.name(),
+                link.megabits,
+                100.0 * link.loss
+            );
+            // Twenty seconds are not enough for two flows with few losses.
+            if is_quick && link.loss < 0.01 {
+                outcome.skip(name);
+            } else {
+                outcome.check(name, Want::AtLeast(0.98), fairness.fold(1.0, f64::min));
+            }
+        }
+    }
+    outcome.events = found.iter().map(|(_, (_, events))| events).sum();
+    outcome.notes = vec![
+        "tokens over time are those of seed 0; the goodputs of Fig. 6b, in Mbit/s over the second half, are in the files",
+        "the text prints no numbers of this figure",
+    ];
+    outcome
+}

@@ -1,0 +1,147 @@
+//! Fig. 8: a film of 60 s streamed over 25 Mbit/s, 10 ms: how long it plays, and how often it stops.
+//!
+//! The player takes the film in blocks of frames. It begins when it has the first blocks, plays a block only when all of it is there, and
+//! stops after a block when the next is not: an under-run. The paper counts at most about a hundred, one behind every block, so that a
+//! block is 0.6 s. It does not print the film's rate: 95 s at 1 % loss, at the rate at which Fig. 7's TCP fetches 10 MB in 7.1 s, are
+//! 1070 Mbit, 17.9 Mbit/s.
+//!
+//! ```text
+//!   arrived  |--0--|-1-|--2--|-------3-------|-4-|
+//!   played         |  0  |  1  |  2  | stops  |  3  |  4  |
+//! ```
+//!
+//! Requirement: C10
+
+use core::time::Duration;
+
+use super::PAPER;
+use super::contender::Contender;
+use super::download::Download;
+use super::fig7;
+use super::shared_link::Bottleneck;
+use crate::experiment::{Experiment, Settings};
+use crate::outcome::{Outcome, Want};
+use crate::plan::Plan;
+use crate::plot::{Axis, Plot, Scale};
+use crate::statistics::{Summary, summary};
+
+pub(crate) const EXPERIMENT: Experiment =
+    Experiment { id: "ctcp-fig8", paper: PAPER, title: "a film of 60 s streamed over a lossy link", plan };
+
+const LOSSES: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2];
+const LOSSES_QUICK: [f64; 3] = [0.0, 0.01, 0.2];
+const CONTENDERS: [Contender; 4] = [Contender::Ctcp, Contender::Default, Contender::Reno, Contender::Cubic];
+const BLOCKS: u32 = 100;
+/// Seconds of film in a block.
+const BLOCK: f64 = 0.6;
+/// 0.6 s at 17.9 Mbit/s.
+const BLOCK_BYTES: u64 = 1_342_500;
+/// Blocks that the player has before it begins.
+const AHEAD: usize = 2;
+/// Nobody waits longer.
+const PATIENCE: Duration = Duration::from_secs(36_000);
+
+#[derive(Clone, Debug)]
+struct Cell {
+    contender: Contender,
+    loss: f64,
+    seed: u64,
+}
+
+fn plan(settings: &Settings) -> Plan {
+    let seeds = settings.seeds_or(5, 1);
+    let losses: &'static [f64] = if settings.quick { &LOSSES_QUICK } else { &LOSSES };
+    let mut cells = Vec::new();
+    for contender in CONTENDERS {
+        for &loss in losses {
+            cells.extend((0..u64::from(seeds)).map(|seed| Cell { contender, loss, seed }));
+        }
+    }
+    Plan::new(cells, measure, move |found| outcome(seeds, losses, found))
+}
+
+/// What a viewer saw.
+fn measure(cell: &Cell) -> (Showing, u64) {
+    let path = Bottleneck { loss: cell.loss, ..fig7::LINK }.path();
+    let size = u64::from(BLOCKS) * BLOCK_BYTES;
+    let mut download = Download::new(cell.seed, &path, cell.contender.profile(), size);
+    let arrivals: Vec<f64> = (1..=u64::from(BLOCKS))
+        .map(|blocks| download.seconds_until(blocks * BLOCK_BYTES, PATIENCE))
+        .collect();
+    (show(&arrivals), download.events())
+}
+
+/// Seconds from the request to the film's end, and how often it stopped.
+type Showing = (f64, u32);
+
+/// Plays blocks that are there at these times.
+fn show(arrivals: &[f64]) -> Showing {
+    let begin = arrivals[AHEAD.min(arrivals.len()) - 1];
+    arrivals.iter().fold((begin, 0), |(end, under_runs), &there| {
+        (end.max(there) + BLOCK, under_runs + u32::from(there > end))
+    })
+}
+
+fn outcome(seeds: u32, losses: &[f64], found: &[(Cell, (Showing, u64))]) -> Outcome {
+    let plot = Plot {
+        title: "A film of 60 s over 25 Mbit/s, 10 ms (CTCP, Fig. 8a)",
+        x: Axis { label: "packet loss (%)", scale: Scale::Linear },
+        y: Axis { label: "time until the film is over (s)", scale: Scale::Logarithmic },
+        hidden: &["under-runs"],
+        dots: &[],
+    };
+    let mut outcome = Outcome::new(plot, seeds);
+    let of = |contender, loss: f64, value: fn(&Showing) -> f64| -> Summary {
+        let here = found.iter().filter(|(cell, _)| cell.contender == contender && cell.loss == loss);
+        summary(&here.map(|(_, (showing, _))| value(showing)).collect::<Vec<f64>>())
+    };
+    let seconds = |contender, loss| of(contender, loss, |showing| showing.0);
+    let under_runs = |contender, loss| of(contender, loss, |showing| f64::from(showing.1));
+    for contender in CONTENDERS {
+        let name = contender.name();
+        for &loss in losses {
+            outcome.point(name, 100.0 * loss, &seconds(contender, loss));
+            outcome.point(&format!("{name}, under-runs"), 100.0 * loss, &under_runs(contender, loss));
+        }
+    }
+    for &loss in losses {
+        outcome.published("CTCP", 100.0 * loss, 60.0);
+        outcome.published("CTCP, under-runs", 100.0 * loss, 0.0);
+    }
+    outcome.published("TCP Reno", 1.0, 95.0);
+    outcome.published("TCP Reno", 20.0, 1_886.0);
+    for contender in [Contender::Ctcp, Contender::Default] {
+        let name = contender.name();
+        let worst = losses.iter().map(|&loss| under_runs(contender, loss).mean).fold(0.0, f64::max);
+        outcome.check(format!("{name}, under-runs at any loss to 20 %"), Want::AtMost(0.0), worst);
+        let longest = losses.iter().map(|&loss| seconds(contender, loss).mean).fold(0.0, f64::max);
+        outcome.check(format!("{name}, seconds at any loss to 20 %"), Want::AtMost(63.0), longest);
+        let times = seconds(Contender::Cubic, 0.2).mean / seconds(contender, 0.2).mean;
+        outcome.check(format!("{name} at 20 %, faster than TCP Cubic"), Want::AtLeast(30.0), times);
+    }
+    let stops = under_runs(Contender::Reno, 0.2).mean;
+    outcome.check("TCP Reno at 20 %, under-runs", Want::Within { of: 100.0, margin: 5.0 }, stops);
+    outcome.events = found.iter().map(|(_, (_, events))| events).sum();
+    outcome.notes = vec![
+        "the film's rate is not printed: 17.9 Mbit/s follow from 95 s at 1 % and the rate of Fig. 7's TCP there",
+        "blocks of 0.6 s, two of them ahead before the film begins; the server sends as fast as the transport takes it",
+    ];
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Requirement: C10
+    #[test]
+    fn a_film_plays_on_while_blocks_are_there_and_stops_once_for_each_that_is_not() {
+        let (end, under_runs) = show(&[0.1, 0.2, 0.3, 0.4]);
+        assert!((end - (0.2 + 4.0 * BLOCK)).abs() < 1e-12 && under_runs == 0);
+        // The second block ends at 1.4, and the third at 2.6, when the fourth is just there.
+        let (end, under_runs) = show(&[0.1, 0.2, 2.0, 2.6]);
+        assert!((end - 3.2).abs() < 1e-12 && under_runs == 1, "{end}");
+        let slow: Vec<f64> = (1..=100).map(|block| f64::from(block) * 20.0).collect();
+        assert_eq!(show(&slow).1, 98);
+    }
+}
