@@ -236,16 +236,17 @@ pub(crate) struct PutArgs {
 /// What server, client, connect, get and put have in common.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CommonArgs {
-    /// Scheme to ask for: default, ctcp or tcp
+    /// Scheme to ask for: default, ctcp, tcp, tcp-nc, tcp-nc-eot, tcp-nc-pb or sparse
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) profile: ProfileName,
-    /// Which packets are combined, instead of the profile's choice: block or plain
+    /// Which packets are combined, instead of the profile's choice: block, sparse, window or plain
     #[arg(long, value_name = "NAME")]
     pub(crate) code: Option<Code>,
-    /// Congestion control instead of the profile's: default, ctcp or reno
+    /// Congestion control instead of the profile's: default, ctcp, thesis, vegas, reno or cubic
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<Algorithm>,
-    /// How much is sent ahead, instead of the profile's choice: feedback or from-loss
+    /// How much is sent ahead, instead of the profile's choice: feedback, from-loss, fixed=R, end-of-transmission or
+    /// pseudo-block
     #[arg(long, value_name = "NAME")]
     pub(crate) redundancy: Option<Redundancy>,
     /// Serve Prometheus metrics here, at /metrics

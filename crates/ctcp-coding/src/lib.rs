@@ -28,6 +28,6 @@ pub use decoder::{Arrival, DecodeError, Decoder, DecoderConfig, MissingInterval,
 pub use echelon::Work;
 pub use encoder::{CombineError, Encoder, PushError};
 pub use recoder::{RecodeError, Recoder, RecoderConfig};
-pub use sparse::{SparseChoice, SparseCode, SparseDecoder, coding_window};
+pub use sparse::{SparseChoice, SparseCode, SparseDecoder, SparseRepairs, coding_window};
 pub use symbol_range::{MAX_SPAN, SymbolRange};
 pub use window_code::{KeyedRange, WindowCode};

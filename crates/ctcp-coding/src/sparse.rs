@@ -38,13 +38,8 @@ pub enum SparseChoice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SparseCode {
     block: SymbolRange,
-    coding_window: u16,
     next_source: u64,
-    next_key: u16,
-    /// Middle of the last combination, in units of 2^-32 of the block.
-    position: u32,
-    /// The window doubles with each packet.
-    is_near_end: bool,
+    repairs: SparseRepairs,
 }
 
 impl SparseCode {
@@ -52,9 +47,7 @@ impl SparseCode {
     /// the bound); [`coding_window`] chooses one by the loss.
     #[must_use]
     pub fn new(block: SymbolRange, coding_window: u16) -> Self {
-        let coding_window = coding_window.clamp(1, block.length());
-        let next_source = block.first();
-        Self { block, coding_window, next_source, next_key: 0, position: 0, is_near_end: false }
+        Self { block, next_source: block.first(), repairs: SparseRepairs::new(coding_window) }
     }
 
     /// What to send when the receiver lacks `missing` degrees of freedom of the block, as far as the sender knows. `None` when all
@@ -64,43 +57,66 @@ impl SparseCode {
             self.next_source += 1;
             return Some(SparseChoice::Source(self.next_source - 1));
         }
-        if missing == 0 {
-            return None;
-        }
-        // The thesis speaks of a threshold and names none: here the window reaches the whole block with the last packet that
-        // is missing, if none is lost. Earlier would make many combinations of the whole block, each dear to eliminate.
-        let doublings =
-            u32::from(self.block.length().div_ceil(self.coding_window)).next_power_of_two().ilog2();
-        self.is_near_end |= u32::from(missing) <= doublings.max(1);
-        if self.is_near_end {
-            self.coding_window = self.coding_window.saturating_mul(2).min(self.block.length());
-        }
-        let key = self.next_key;
-        self.next_key = key.wrapping_add(1);
-        Some(SparseChoice::Combination(KeyedRange { range: self.next_range(), key }))
-    }
-
-    /// Middles are spread evenly over the block, and combinations at its ends are moved inside, so that every symbol has the
-    /// same share of them.
-    fn next_range(&mut self) -> SymbolRange {
-        self.position = self.position.wrapping_add(GOLDEN_STEP);
-        let length = u64::from(self.block.length());
-        let middle = (u64::from(self.position) * length) >> 32;
-        let window = u64::from(self.coding_window);
-        let start = middle.saturating_sub(window / 2).min(length - window);
-        SymbolRange::new(self.block.first() + start, self.coding_window).expect("it lies in the block")
+        (missing > 0).then(|| SparseChoice::Combination(self.repairs.next(self.block, missing)))
     }
 
     /// Symbols in the last combination, or in the first one before it is sent.
     #[must_use]
     pub fn coding_window(&self) -> u16 {
-        self.coding_window
+        self.repairs.coding_window.min(self.block.length())
     }
 
     /// The block that it sends.
     #[must_use]
     pub fn block(&self) -> SymbolRange {
         self.block
+    }
+}
+
+/// The combinations of one block behind its symbols, for a sender that sends those by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SparseRepairs {
+    coding_window: u16,
+    next_key: u16,
+    /// Middle of the last combination, in units of 2^-32 of the block.
+    position: u32,
+    /// The window doubles with each packet.
+    is_near_end: bool,
+}
+
+impl SparseRepairs {
+    /// `coding_window`: symbols in a combination, at least one.
+    #[must_use]
+    pub fn new(coding_window: u16) -> Self {
+        Self { coding_window: coding_window.max(1), next_key: 0, position: 0, is_near_end: false }
+    }
+
+    /// The next combination when `missing` of them are wanted: of the symbols of `block`, which may have lost its beginning since the
+    /// last one, or have grown.
+    pub fn next(&mut self, block: SymbolRange, missing: u16) -> KeyedRange {
+        let length = block.length();
+        // The thesis speaks of a threshold and names none: here the window reaches the whole block with the last packet that
+        // is missing, if none is lost. Earlier would make many combinations of the whole block, each dear to eliminate.
+        let blocks = length.div_ceil(self.coding_window.min(length));
+        let doublings = u32::from(blocks).next_power_of_two().ilog2();
+        self.is_near_end |= u32::from(missing) <= doublings.max(1);
+        if self.is_near_end {
+            self.coding_window = self.coding_window.min(length).saturating_mul(2);
+        }
+        let key = self.next_key;
+        self.next_key = key.wrapping_add(1);
+        KeyedRange { range: self.next_range(block), key }
+    }
+
+    /// Middles are spread evenly over the block, and combinations at its ends are moved inside, so that every symbol has the
+    /// same share of them.
+    fn next_range(&mut self, block: SymbolRange) -> SymbolRange {
+        self.position = self.position.wrapping_add(GOLDEN_STEP);
+        let length = u64::from(block.length());
+        let middle = (u64::from(self.position) * length) >> 32;
+        let window = self.coding_window.min(block.length());
+        let start = middle.saturating_sub(u64::from(window / 2)).min(length - u64::from(window));
+        SymbolRange::new(block.first() + start, window).expect("it lies in the block")
     }
 }
 

@@ -4,11 +4,13 @@
 //! is only this small policy. It holds no payload and does no arithmetic on it.
 
 mod block;
+mod blocks;
 mod classic;
 mod plain;
 mod receiver;
 mod segments;
 mod sender;
+mod sparse;
 mod symbolic;
 
 use ctcp_base::Instant;
@@ -22,6 +24,7 @@ use plain::PlainCode;
 pub(crate) use receiver::CodedReceiver;
 pub(crate) use segments::Part;
 pub(crate) use sender::CodedSender;
+use sparse::SparseBlockCode;
 pub use symbolic::SymbolicChannel;
 
 /// What the next packet carries.
@@ -101,6 +104,8 @@ pub(crate) struct CodeLimits {
 pub(crate) enum SendCode {
     /// CTCP's block code.
     Block(BlockCode),
+    /// The thesis's sparse code.
+    Sparse(SparseBlockCode),
     /// No coding.
     Plain(PlainCode),
     /// TCP to the letter, with TCP/NC's coding layer or without.
@@ -117,6 +122,7 @@ impl SendCode {
             Code::Block => {
                 Self::Block(BlockCode::new(profile.redundancy, limits, profile.is_to_the_letter()))
             }
+            Code::Sparse => Self::Sparse(SparseBlockCode::new(profile.redundancy, limits)),
             Code::Plain | Code::Window => Self::Plain(PlainCode::default()),
         }
     }
@@ -126,6 +132,7 @@ impl SendCode {
         match self {
             Self::Classic(code) => code.choose(situation),
             Self::Block(code) => code.choose(situation),
+            Self::Sparse(code) => code.choose(situation),
             Self::Plain(code) => code.choose(situation),
         }
     }
@@ -135,6 +142,7 @@ impl SendCode {
     pub(crate) fn choose_probe(&mut self) -> Option<Choice> {
         match self {
             Self::Block(code) => code.choose_probe(),
+            Self::Sparse(code) => code.choose_probe(),
             Self::Plain(code) => code.choose_probe(),
             Self::Classic(_) => None,
         }
@@ -145,6 +153,7 @@ impl SendCode {
         match self {
             Self::Classic(code) => code.on_sent(choice, index, situation),
             Self::Block(code) => code.on_sent(choice, index, situation),
+            Self::Sparse(code) => code.on_sent(choice, index),
             Self::Plain(code) => code.on_sent(choice, index),
         }
     }
@@ -153,6 +162,7 @@ impl SendCode {
     pub(crate) fn on_acked(&mut self, sent: &Sent) {
         match self {
             Self::Block(code) => code.on_resolved(sent),
+            Self::Sparse(code) => code.on_resolved(sent),
             Self::Plain(code) => code.on_acked(sent),
             Self::Classic(_) => {}
         }
@@ -161,9 +171,10 @@ impl SendCode {
     /// A packet was lost; `was_expired` if [`Self::on_expired`] had taken it out of the count before.
     pub(crate) fn on_lost(&mut self, sent: &Sent, was_expired: bool) {
         match self {
-            Self::Block(_) if was_expired => {}
+            Self::Block(_) | Self::Sparse(_) if was_expired => {}
             Self::Classic(_) => {}
             Self::Block(code) => code.on_resolved(sent),
+            Self::Sparse(code) => code.on_resolved(sent),
             Self::Plain(code) => code.on_lost(sent),
         }
     }
@@ -173,6 +184,7 @@ impl SendCode {
     pub(crate) fn on_expired(&mut self, sent: &Sent) {
         match self {
             Self::Block(code) => code.on_resolved(sent),
+            Self::Sparse(code) => code.on_resolved(sent),
             Self::Plain(_) | Self::Classic(_) => {}
         }
     }
@@ -182,6 +194,7 @@ impl SendCode {
         match self {
             Self::Classic(code) => code.on_feedback(now, feedback),
             Self::Block(code) => code.on_feedback(feedback),
+            Self::Sparse(code) => code.on_feedback(feedback),
             Self::Plain(code) => code.on_feedback(feedback),
         }
     }

@@ -25,6 +25,7 @@ mod model;
 mod reno;
 mod round;
 mod steady;
+mod thesis;
 mod vegas;
 
 use crate::PacketNumber;
@@ -170,6 +171,8 @@ pub enum Algorithm {
     Ctcp,
     /// TCP Vegas, for classical TCP and TCP/NC.
     Vegas,
+    /// The thesis's, which compares a round trip with the smoothed one and ignores loss.
+    Thesis,
     /// What standard TCP does (RFC 5681, RFC 6582), counted in packets.
     Reno,
     /// What most kernels run (RFC 9438).
@@ -184,6 +187,7 @@ impl Algorithm {
             Self::Default => Box::new(steady::Steady::new(datagram_size)),
             Self::Ctcp => Box::new(ctcp::Ctcp::new(datagram_size)),
             Self::Vegas => Box::new(vegas::Vegas::new()),
+            Self::Thesis => Box::new(thesis::Thesis::new(datagram_size)),
             Self::Reno => Box::new(reno::Reno::new(datagram_size)),
             Self::Cubic => Box::new(cubic::Cubic::new(datagram_size)),
         }

@@ -13,6 +13,8 @@ use crate::wire::ProfileParameter;
 pub enum Code {
     /// Systematic block code (CTCP).
     Block,
+    /// Systematic block code whose combinations span a few neighbours (thesis).
+    Sparse,
     /// Combinations of all symbols that the receiver has not seen (TCP/NC).
     Window,
     /// No coding: lost symbols are sent again as they were.
@@ -26,6 +28,9 @@ pub struct Ratio(u32);
 impl Ratio {
     /// 1/(1-p) of the measured loss p.
     pub const FROM_LOSS: Self = Self(0);
+
+    /// A tenth more than is missing: the thesis's x = 10 % "to account for the coding loss rate" (section 3.3.3).
+    pub const TENTH_MORE: Self = Self(1_100_000);
 
     /// Most packets for a symbol.
     pub const MAX: f64 = 64.0;
@@ -55,7 +60,7 @@ pub enum Redundancy {
     Feedback,
     /// What the measured loss will probably take, sent ahead (CTCP Algorithm 3; for a window code 1/(1-p)).
     FromLoss,
-    /// R packets for each new symbol (TCP/NC).
+    /// R packets for each new symbol (TCP/NC); under way of a block, for each that is missing (thesis).
     Fixed(Ratio),
     /// The same, and behind the last symbol what the receiver is known to lack (EOT).
     EndOfTransmission(Ratio),
@@ -78,6 +83,8 @@ pub enum ProfileName {
     TcpNcEot,
     /// The same with pseudo blocks (2013).
     TcpNcPb,
+    /// Sparse code and its congestion control (the thesis, 2012) to the letter.
+    Sparse,
     /// The baseline: no coding, selective retransmission, Reno.
     Tcp,
 }
@@ -121,6 +128,9 @@ impl Profile {
             ProfileName::TcpNcPb => {
                 (Code::Window, Redundancy::PseudoBlock(Ratio::FROM_LOSS), congestion::Algorithm::Vegas)
             }
+            ProfileName::Sparse => {
+                (Code::Sparse, Redundancy::Fixed(Ratio::TENTH_MORE), congestion::Algorithm::Thesis)
+            }
             ProfileName::Tcp => (Code::Plain, Redundancy::Feedback, congestion::Algorithm::Reno),
         };
         Self { name, code, redundancy, congestion }
@@ -129,7 +139,7 @@ impl Profile {
     /// True when every packet is acknowledged by itself, as the paper's receiver does.
     #[must_use]
     pub fn acknowledges_every_packet(&self) -> bool {
-        self.name == ProfileName::Ctcp || self.is_classic()
+        matches!(self.name, ProfileName::Ctcp | ProfileName::Sparse) || self.is_classic()
     }
 
     /// True when the window is of symbols and cumulative acknowledgements of them are all that congestion control hears of: a
@@ -162,17 +172,20 @@ impl Profile {
                 ProfileName::TcpNc => 2,
                 ProfileName::TcpNcEot => 3,
                 ProfileName::TcpNcPb => 4,
+                ProfileName::Sparse => 5,
                 ProfileName::Tcp => 6,
             },
             code: match self.code {
                 Code::Block => 0,
                 Code::Window => 1,
+                Code::Sparse => 2,
                 Code::Plain => 3,
             },
             congestion: match self.congestion {
                 congestion::Algorithm::Default => 0,
                 congestion::Algorithm::Ctcp => 1,
                 congestion::Algorithm::Vegas => 2,
+                congestion::Algorithm::Thesis => 3,
                 congestion::Algorithm::Reno => 4,
                 congestion::Algorithm::Cubic => 5,
             },
@@ -203,12 +216,14 @@ impl Profile {
                 2 => ProfileName::TcpNc,
                 3 => ProfileName::TcpNcEot,
                 4 => ProfileName::TcpNcPb,
+                5 => ProfileName::Sparse,
                 6 => ProfileName::Tcp,
                 _ => return None,
             },
             code: match parameter.code {
                 0 => Code::Block,
                 1 => Code::Window,
+                2 => Code::Sparse,
                 3 => Code::Plain,
                 _ => return None,
             },
@@ -216,6 +231,7 @@ impl Profile {
                 0 => congestion::Algorithm::Default,
                 1 => congestion::Algorithm::Ctcp,
                 2 => congestion::Algorithm::Vegas,
+                3 => congestion::Algorithm::Thesis,
                 4 => congestion::Algorithm::Reno,
                 5 => congestion::Algorithm::Cubic,
                 _ => return None,
@@ -273,15 +289,24 @@ named!(
     ProfileName::TcpNc => "tcp-nc",
     ProfileName::TcpNcEot => "tcp-nc-eot",
     ProfileName::TcpNcPb => "tcp-nc-pb",
+    ProfileName::Sparse => "sparse",
     ProfileName::Tcp => "tcp"
 );
-named!(Code, "code", Code::Block => "block", Code::Window => "window", Code::Plain => "plain");
+named!(
+    Code,
+    "code",
+    Code::Block => "block",
+    Code::Sparse => "sparse",
+    Code::Window => "window",
+    Code::Plain => "plain"
+);
 named!(
     congestion::Algorithm,
     "congestion control",
     congestion::Algorithm::Default => "default",
     congestion::Algorithm::Ctcp => "ctcp",
     congestion::Algorithm::Vegas => "vegas",
+    congestion::Algorithm::Thesis => "thesis",
     congestion::Algorithm::Reno => "reno",
     congestion::Algorithm::Cubic => "cubic"
 );
@@ -390,10 +415,13 @@ mod tests {
             assert_eq!(Profile::from_parameter(&profile.to_parameter()), Some(profile));
             assert_eq!(redundancy.to_string().parse(), Ok(redundancy));
         }
+        let sparse = Profile::named(ProfileName::Sparse).to_parameter();
+        assert_eq!((sparse.profile, sparse.code, sparse.congestion), (5, 2, 3));
+        assert_eq!((sparse.redundancy, sparse.redundancy_parameter), (2, 1_100_000));
         let unknown = "brutal".parse::<ProfileName>().expect_err("no such profile");
         assert_eq!(
             unknown.to_string(),
-            "unknown profile: this version has default ctcp tcp-nc tcp-nc-eot tcp-nc-pb tcp"
+            "unknown profile: this version has default ctcp tcp-nc tcp-nc-eot tcp-nc-pb sparse tcp"
         );
     }
 

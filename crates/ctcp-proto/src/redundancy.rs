@@ -24,6 +24,17 @@ pub(crate) fn is_short_on_average(in_flight: u32, missing: u32, loss: f64) -> bo
     arrive * (f64::from(in_flight) + 1.0) <= f64::from(missing)
 }
 
+/// R = 1/(1-p): as many packets for a degree of freedom as the loss takes.
+pub(crate) fn ratio_for(loss: f64) -> f64 {
+    1.0 / (1.0 - loss.clamp(0.0, LOSS_MAX))
+}
+
+/// R packets for each of `missing` degrees of freedom, in whole packets: none ahead of fewer than 1/(R-1).
+pub(crate) fn whole_packets(missing: u32, ratio: f64) -> u32 {
+    // What is a whole number but for the last bit is one.
+    (ratio * f64::from(missing) + 1e-6) as u32
+}
+
 /// True when another packet is almost surely useful: the same with one standard deviation of luck taken off.
 ///
 /// A block of N that gets its mean loss ahead wastes `0.4 sqrt(N p / (1-p))` packets on average, 3 % of the link at
@@ -82,6 +93,14 @@ mod tests {
         for (loss, expected) in [(0.0, 0), (0.01, 0), (0.05, 1), (0.10, 3), (0.20, 8)] {
             assert_eq!(sent_ahead(32, loss), expected, "at loss {loss}");
         }
+    }
+
+    #[test]
+    fn a_tenth_ahead_is_one_packet_of_ten() {
+        let packets = [0, 1, 9, 10, 19, 30, 128].map(|missing| whole_packets(missing, 1.1));
+        assert_eq!(packets, [0, 1, 9, 11, 20, 33, 140]);
+        assert_eq!(whole_packets(128, ratio_for(0.2)), 160);
+        assert!(whole_packets(u32::MAX, ratio_for(1.0)) > 128 && whole_packets(128, ratio_for(1.0)) <= 1280);
     }
 
     #[test]

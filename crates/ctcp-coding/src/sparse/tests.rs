@@ -36,6 +36,19 @@ fn the_symbols_go_first_and_the_window_doubles_near_the_end() {
 }
 
 #[test]
+fn repairs_stay_inside_a_block_that_loses_its_beginning_or_grows() {
+    let mut repairs = SparseRepairs::new(8);
+    let blocks = [(range(0, 64), 8), (range(60, 4), 4), (range(60, 1), 1), (range(60, 64), 8)];
+    for (key, (block, length)) in blocks.into_iter().enumerate() {
+        let sent = repairs.next(block, 60);
+        assert!(block.first() <= sent.range.first() && sent.range.end() <= block.end(), "{sent:?}");
+        assert_eq!((sent.range.length(), usize::from(sent.key)), (length, key));
+    }
+    let lengths: Vec<u16> = (0..4).map(|_| repairs.next(range(60, 64), 1).range.length()).collect();
+    assert_eq!(lengths, [16, 32, 64, 64]);
+}
+
+#[test]
 fn combinations_are_spread_so_that_each_part_of_the_block_has_its_share() {
     for count in [8_usize, 16, 64] {
         let mut code = SparseCode::new(range(0, 128), 4);

@@ -132,11 +132,19 @@ fn a_download_goes_on_when_datagrams_become_smaller_than_its_symbols() {
 }
 
 #[test]
-fn the_papers_profile_and_the_uncoded_one_deliver_too() {
-    for profile in [ProfileName::Ctcp, ProfileName::Tcp] {
+fn the_papers_profiles_and_the_uncoded_one_deliver_too() {
+    for profile in [ProfileName::Ctcp, ProfileName::Sparse, ProfileName::Tcp] {
         let outcome = download(profile, 0.05, 2, 2);
         println!("{profile}: {:.3} {:?}", outcome.share, outcome.stats);
     }
+}
+
+// Requirement: U2, U6
+#[test]
+fn the_thesis_gets_several_times_what_tcp_gets_at_five_percent() {
+    let (sparse, tcp) = (download(ProfileName::Sparse, 0.05, 8, 1), download(ProfileName::Tcp, 0.05, 1, 1));
+    println!("sparse {:.3} {:?}, tcp {:.3}", sparse.share, sparse.stats, tcp.share);
+    assert!(sparse.share > 0.6 && sparse.share > 4.0 * tcp.share, "{:.3} {:.3}", sparse.share, tcp.share);
 }
 
 /// Below the same TCP, the coding layer is what makes the loss disappear.

@@ -1,0 +1,127 @@
+//! The blocks of a transfer as their sender knows them: what each holds, what is under way of it, and what the receiver lacks.
+//!
+//! Which packet goes next is the policy of a code ([`BlockCode`](super::block::BlockCode), [`Sparse`](super::sparse::Sparse)). Each
+//! keeps something of its own for the repairs of a block, `R`.
+
+use std::collections::VecDeque;
+
+use super::{Feedback, Sent};
+use crate::id::SymbolIndex;
+
+/// Blocks that the receiver cannot decode yet or that are still being filled, ascending and adjacent.
+#[derive(Debug)]
+pub(super) struct Blocks<R> {
+    blocks: VecDeque<Block<R>>,
+    /// `numblks`.
+    most: usize,
+    /// Below it the receiver has everything: repair spans only what is behind.
+    oldest_undecoded: SymbolIndex,
+}
+
+#[derive(Debug)]
+pub(super) struct Block<R> {
+    pub(super) first: SymbolIndex,
+    /// Symbols it holds.
+    pub(super) length: u16,
+    /// Symbols it is opened for.
+    capacity: u16,
+    /// Packets of this block whose fate is unknown (the paper's `onfly`).
+    pub(super) in_flight: u32,
+    /// Degrees of freedom the receiver lacks, packets in flight not counted (`blksize - currdof`).
+    pub(super) missing: u32,
+    pub(super) repairs: R,
+}
+
+impl<R> Blocks<R> {
+    pub(super) fn new(most: u16) -> Self {
+        Self { blocks: VecDeque::new(), most: usize::from(most), oldest_undecoded: 0 }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Block<R>> {
+        self.blocks.iter()
+    }
+
+    /// Whether another symbol finds a place, in a block that is not full or in a new one.
+    pub(super) fn can_take_symbol(&self) -> bool {
+        self.blocks.back().is_some_and(|block| !block.is_full()) || self.blocks.len() < self.most
+    }
+
+    /// Adds a symbol; a block that it opens will have `capacity` symbols.
+    pub(super) fn add_symbol(&mut self, index: SymbolIndex, capacity: u16, repairs: R) {
+        if self.blocks.back().is_none_or(Block::is_full) {
+            self.blocks.push_back(Block {
+                first: index,
+                length: 0,
+                capacity,
+                in_flight: 0,
+                missing: 0,
+                repairs,
+            });
+        }
+        if let Some(block) = self.blocks.back_mut() {
+            block.length += 1;
+            block.missing += 1;
+        }
+    }
+
+    /// A packet left.
+    pub(super) fn on_sent(&mut self, sent: &Sent) {
+        if let Some(block) = self.block_of(sent.first) {
+            block.in_flight += 1;
+        }
+    }
+
+    /// A packet arrived, was lost, or is too old to be counted. What the receiver gained by it comes with the
+    /// acknowledgement's feedback.
+    pub(super) fn on_resolved(&mut self, sent: &Sent) {
+        if let Some(block) = self.block_of(sent.first) {
+            block.in_flight = block.in_flight.saturating_sub(1);
+        }
+    }
+
+    pub(super) fn on_feedback(&mut self, feedback: &Feedback<'_>) {
+        let decoded = feedback.oldest_undecoded;
+        self.oldest_undecoded = self.oldest_undecoded.max(decoded);
+        // A block that is not full stays: block i is full before block i + 1 is opened.
+        while self.blocks.front().is_some_and(|block| block.is_full() && block.end() <= decoded) {
+            self.blocks.pop_front();
+        }
+        for block in &mut self.blocks {
+            if block.end() <= feedback.reported_end || feedback.reported_end >= feedback.known_end {
+                block.missing = block.missing_by(feedback);
+            }
+        }
+    }
+
+    /// The symbols of `block` that the receiver may still lack: the first, and how many.
+    pub(super) fn undecoded(&self, block: &Block<R>) -> (SymbolIndex, u16) {
+        let first = block.first.max(self.oldest_undecoded);
+        (first, u16::try_from(block.end().saturating_sub(first)).unwrap_or(block.length))
+    }
+
+    pub(super) fn block_of(&mut self, symbol: SymbolIndex) -> Option<&mut Block<R>> {
+        let position = self.blocks.partition_point(|block| block.end() <= symbol);
+        self.blocks.get_mut(position).filter(|block| block.first <= symbol)
+    }
+}
+
+impl<R> Block<R> {
+    pub(super) fn end(&self) -> SymbolIndex {
+        self.first + u64::from(self.length)
+    }
+
+    /// It holds all that it is opened for. Only the last block may not.
+    pub(super) fn is_full(&self) -> bool {
+        self.length >= self.capacity
+    }
+
+    /// The degrees of freedom the receiver lacked when it sent `feedback`.
+    fn missing_by(&self, feedback: &Feedback<'_>) -> u32 {
+        let unheard = self.end().saturating_sub(feedback.known_end.max(self.first));
+        let reported = feedback.intervals.iter().map(|interval| {
+            let overlap = interval.end.min(self.end()).saturating_sub(interval.first.max(self.first));
+            overlap.min(interval.missing)
+        });
+        u32::try_from(unheard + reported.sum::<u64>()).unwrap_or(u32::MAX).min(u32::from(self.length))
+    }
+}
