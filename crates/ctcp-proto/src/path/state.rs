@@ -266,6 +266,10 @@ impl Path {
             largest_sent: self.largest_sent(),
             rtt: self.rtt.view(now),
         });
+        // Algorithm 2 begins again with its initial tokens. Ours keeps to probes until it is known what arrived (RFC 9002 7.6).
+        if self.profile.is_to_the_letter() {
+            self.sent.give_up_flight();
+        }
     }
 
     /// A round trip was measured.

@@ -138,6 +138,8 @@ pub(crate) struct SentPackets<C> {
     largest_acked: Option<u64>,
     packets_in_flight: u64,
     bytes_in_flight: u64,
+    /// Packets below it count as in flight no more, see [`Self::give_up_flight`].
+    flight_begins: u64,
     ack_eliciting_outstanding: u64,
     last_ack_eliciting: Option<Instant>,
     /// Packets resolved so far.
@@ -159,6 +161,7 @@ impl<C> SentPackets<C> {
             largest_acked: None,
             packets_in_flight: 0,
             bytes_in_flight: 0,
+            flight_begins: 0,
             ack_eliciting_outstanding: 0,
             last_ack_eliciting: None,
             outcomes: 0,
@@ -328,7 +331,7 @@ impl<C> SentPackets<C> {
     /// A packet is no longer under way: its fate is known, or nobody will ask.
     fn resolve(&mut self, packet: &SentPacket<C>) {
         self.outcomes += u64::from(!packet.is_mtu_probe);
-        if packet.in_flight {
+        if packet.in_flight && packet.number.0 >= self.flight_begins {
             self.packets_in_flight -= 1;
             self.bytes_in_flight -= packet.size;
         }
@@ -408,6 +411,14 @@ impl<C> SentPackets<C> {
     /// Their bytes.
     pub(crate) fn bytes_in_flight(&self) -> u64 {
         self.bytes_in_flight
+    }
+
+    /// Nothing that is under way counts against the window any more: after a retransmission time-out it is as good as lost, though
+    /// only an ACK can tell. Its fate is reported as ever.
+    pub(crate) fn give_up_flight(&mut self) {
+        self.flight_begins = self.next_number().0;
+        self.packets_in_flight = 0;
+        self.bytes_in_flight = 0;
     }
 
     /// Whether the peer owes an ACK.

@@ -275,3 +275,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_flight_that_was_given_up_leaves_the_window_and_is_still_reported() {
+    let mut ledger = ledger(10);
+    ledger.give_up_flight();
+    assert_eq!((ledger.packets_in_flight(), ledger.bytes_in_flight()), (0, 0));
+    ledger.on_sent(packet(10, at(50)));
+    ledger.on_sent(packet(11, at(51)));
+    assert_eq!((ledger.packets_in_flight(), ledger.bytes_in_flight()), (2, 2_000));
+    assert_eq!(numbers(&ack(&mut ledger, 60, &[(10, 10), (3, 3)])), [3, 10]);
+    assert_eq!(lose(&mut ledger, 60).0, [0, 1, 2, 4, 5, 6, 7, 8, 9]);
+    assert_eq!((ledger.packets_in_flight(), ledger.bytes_in_flight()), (1, 1_000));
+    assert!(ledger.has_ack_eliciting_outstanding());
+}
