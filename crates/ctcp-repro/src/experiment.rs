@@ -73,5 +73,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     ctcp::fig6::EXPERIMENT,
     ctcp::fig7::EXPERIMENT,
     ctcp::fig8::EXPERIMENT,
+    ctcp::fig9::EXPERIMENT,
+    ctcp::fig10::EXPERIMENT,
+    ctcp::fig11::EXPERIMENT,
+    ctcp::fig12::EXPERIMENT,
+    ctcp::hotel::EXPERIMENT,
     ctcp::eq7::EXPERIMENT,
 ];

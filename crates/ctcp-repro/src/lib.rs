@@ -29,6 +29,7 @@ mod tcp_nc;
 pub mod theory;
 mod thesis;
 
+pub use ctcp::wireless;
 pub use experiment::{EXPERIMENTS, Experiment, Settings};
 pub use outcome::{Check, Outcome, Point, Published, Want};
 pub use partial::{MergeError, Merged, Partial, merge};

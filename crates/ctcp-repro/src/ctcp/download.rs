@@ -35,16 +35,39 @@ impl Download {
     /// Seconds from the beginning until the client has read `bytes`, or `limit` if it has not by then.
     pub(super) fn seconds_until(&mut self, bytes: u64, limit: Duration) -> f64 {
         let client = self.pair.client;
-        let rest = (Simulation::START + limit) - self.pair.simulation.now();
-        self.pair.simulation.run_for(rest, |simulation| {
+        let has_read = |simulation: &Simulation| {
             let peer = simulation.host(client).newest();
             peer.map(|peer| &peer.application).map_or(0, Application::bytes_read) >= bytes
-        });
-        (self.pair.simulation.now() - Simulation::START).as_secs_f64().min(limit.as_secs_f64())
+        };
+        let simulation = &mut self.pair.simulation;
+        simulation.run_for((Simulation::START + limit) - simulation.now(), has_read);
+        let time = if has_read(simulation) { simulation.now() - Simulation::START } else { limit };
+        time.as_secs_f64()
     }
 
     /// The work it was so far.
     pub(super) fn events(&self) -> u64 {
         self.pair.simulation.events()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ctcp::contender::Contender;
+    use crate::ctcp::fig7::LINK;
+
+    // Requirement: C10
+    #[test]
+    fn a_download_without_losses_takes_little_more_than_two_round_trips_and_its_bytes_at_the_links_rate() {
+        for contender in [Contender::Ctcp, Contender::Default, Contender::Cubic] {
+            let mut download = Download::new(1, &LINK.path(), contender.profile(), 1_000_000);
+            let half = download.seconds_until(500_000, Duration::from_secs(60));
+            let all = download.seconds_until(1_000_000, Duration::from_secs(60));
+            let best = 0.02 + 8e6 / 25e6 / 0.951;
+            assert!((best..1.25 * best).contains(&all) && half < 0.6 * all, "{contender:?}: {half} {all}");
+            // What is there stays there, and what never comes is waited for to the end.
+            assert_eq!(download.seconds_until(1_000_001, Duration::from_secs(90)), 90.0);
+        }
     }
 }

@@ -40,20 +40,32 @@ impl Bottleneck {
 
     /// The link with its flows, each a file without end, not yet begun.
     pub(super) fn with_flows(self, seed: u64, flows: &[(Profile, Duration)]) -> Network {
-        let mut dumbbell = Chain::dumbbell(seed, &self.path());
-        for &(profile, start) in flows {
-            let transport = TransportConfig { profile, ..TransportConfig::default() };
-            dumbbell.flow(FlowConfig::new(Script::endless(), &transport).starting_after(start));
-        }
-        let mut network = dumbbell.build();
-        network.simulation.set_scrutiny(Scrutiny::LIGHT);
-        network
+        with_flows(seed, &self.path(), flows)
     }
 
     /// The part of the link's rate that the application of a flow got over `time`.
     pub(super) fn share(self, network: &Network, flow: usize, time: Duration) -> f64 {
         network.bytes_read(flow) as f64 * 8.0 / time.as_secs_f64() / (self.megabits as f64 * 1e6)
     }
+}
+
+/// A path that flows share, each a file without end, not yet begun.
+pub(super) fn with_flows(seed: u64, path: &PathConfig, flows: &[(Profile, Duration)]) -> Network {
+    let mut dumbbell = Chain::dumbbell(seed, path);
+    for &(profile, start) in flows {
+        let transport = TransportConfig { profile, ..TransportConfig::default() };
+        dumbbell.flow(FlowConfig::new(Script::endless(), &transport).starting_after(start));
+    }
+    let mut network = dumbbell.build();
+    network.simulation.set_scrutiny(Scrutiny::LIGHT);
+    network
+}
+
+/// What a flow by itself gets of a path in Mbit/s over the first `seconds`, and the work it was.
+pub(super) fn goodput_alone(seed: u64, path: &PathConfig, profile: Profile, seconds: u64) -> (f64, u64) {
+    let mut network = with_flows(seed, path, &[(profile, Duration::ZERO)]);
+    network.run_for(Duration::from_secs(seconds));
+    (network.bytes_read(0) as f64 * 8e-6 / seconds as f64, network.simulation.events())
 }
 
 /// Standard TCP: no coding, selective retransmission.

@@ -1,0 +1,88 @@
+//! The slides' hotel: a link of 26.5 Mbit/s, of which at 5 % loss TCP gets 1.31 Mbit/s and coded TCP 10.68, eight times as much.
+//!
+//! The round-trip time is not printed; it is chosen such that TCP Cubic gets what is printed, and the rest follows.
+//!
+//! Requirement: C8
+
+use super::contender::Contender;
+use super::shared_link::goodput_alone;
+use super::wireless::{HOTEL, WirelessLoss, WirelessPath};
+use crate::experiment::{Experiment, Settings};
+use crate::outcome::{Outcome, Want};
+use crate::plan::Plan;
+use crate::plot::{Axis, Plot, Scale};
+use crate::statistics::{Summary, summary};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "slides-hotel",
+    paper: "Congestion Control for Coded TCP (slides, 2013)",
+    title: "a hotel's link with 5 % loss",
+    plan,
+};
+
+/// In per cent.
+const LOSSES: [f64; 5] = [0.0, 1.0, 2.0, 5.0, 10.0];
+const CONTENDERS: [Contender; 4] = [Contender::Ctcp, Contender::Default, Contender::Reno, Contender::Cubic];
+
+#[derive(Clone, Debug)]
+struct Cell {
+    contender: Contender,
+    loss: f64,
+    seconds: u64,
+    seed: u64,
+}
+
+fn plan(settings: &Settings) -> Plan {
+    let (seeds, seconds) = (settings.seeds_or(4, 1), if settings.quick { 30 } else { 120 });
+    let mut cells = Vec::new();
+    for contender in CONTENDERS {
+        for loss in LOSSES {
+            cells.extend((0..u64::from(seeds)).map(|seed| Cell { contender, loss, seconds, seed }));
+        }
+    }
+    Plan::new(cells, measure, move |found| outcome(seeds, found))
+}
+
+/// Mbit/s, and the work it was.
+fn measure(cell: &Cell) -> (f64, u64) {
+    let path = WirelessPath { loss: WirelessLoss::Dropped(cell.loss / 100.0), ..HOTEL };
+    goodput_alone(cell.seed, &path.config(), cell.contender.profile(), cell.seconds)
+}
+
+fn outcome(seeds: u32, found: &[(Cell, (f64, u64))]) -> Outcome {
+    let plot = Plot {
+        title: "26.5 Mbit/s in a hotel (slides)",
+        x: Axis { label: "packet loss (%)", scale: Scale::Linear },
+        y: Axis { label: "download speed (Mbit/s)", scale: Scale::Logarithmic },
+        hidden: &[],
+        dots: &[],
+    };
+    let mut outcome = Outcome::new(plot, seeds);
+    let speed = |contender, loss: f64| -> Summary {
+        let here = found.iter().filter(|(cell, _)| cell.contender == contender && cell.loss == loss);
+        summary(&here.map(|(_, (speed, _))| *speed).collect::<Vec<f64>>())
+    };
+    for contender in CONTENDERS {
+        LOSSES.into_iter().for_each(|loss| outcome.point(contender.name(), loss, &speed(contender, loss)));
+    }
+    outcome.published("TCP Cubic", 0.0, 26.53);
+    outcome.published("TCP Cubic", 5.0, 1.31);
+    outcome.published("CTCP", 5.0, 10.68);
+    let tcp = speed(Contender::Cubic, 5.0).mean;
+    outcome.check("TCP Cubic at 5 % (Mbit/s)", Want::Within { of: 1.31, margin: 0.2 * 1.31 }, tcp);
+    for contender in [Contender::Ctcp, Contender::Default] {
+        let coded = speed(contender, 5.0).mean;
+        outcome.check(format!("{} at 5 % (Mbit/s)", contender.name()), Want::AtLeast(10.68), coded);
+        outcome.check(
+            format!("{} at 5 %, times TCP Cubic", contender.name()),
+            Want::AtLeast(8.0),
+            coded / tcp,
+        );
+    }
+    outcome.events = found.iter().map(|(_, (_, events))| events).sum();
+    outcome.notes = vec![
+        "the RTT of 50 ms is ours, such that TCP Cubic gets the printed 1.31 Mbit/s; the queue is a bandwidth-delay product",
+        "printed at no loss is what a speed test said; the link here has that rate, headers included",
+    ];
+    outcome
+}

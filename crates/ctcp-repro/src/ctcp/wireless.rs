@@ -1,0 +1,222 @@
+//! The wireless paths of section 7 and of the slides, in one table for the simulator and for a testbed: what the papers print of them, and
+//! what they do not print, fixed here once.
+//!
+//! - **Hotspots** (Fig. 11). Printed: mean loss, mean RTT, the time of 50 MB. Fixed here: losses are independent, which of all burst
+//!   lengths comes nearest to the printed times of TCP (bursts of the same mean loss spare TCP, until they are so long that coded flows
+//!   suffer as much); the rate is the least quarter of a Mbit/s of which 85 % are the printed ratio of CTCP to TCP times what TCP Cubic gets
+//!   there; the queue is a bandwidth-delay product. Cubic comes within 20 % of the printed time at c and d. At a, b and e no rate,
+//!   burst length and queue brings it there: print is below sqrt(1.5/p) packets a round trip by a factor of 2.4 to 3.5.
+//! - **Microwave oven** (Fig. 9). Printed: the period of 20 ms, the pulse of 9 ms, the PHY rates, and that a frame is damaged whose time on
+//!   the air meets a pulse. So a packet is lost when its last bit leaves in a pulse or less than its time on the air behind one. Fixed
+//!   here: 802.11's airtime of a frame of 1500 bytes; an RTT of 10 ms; no retransmission by the card, no loss but the oven's.
+//! - **Hidden terminal** (Fig. 10). Printed: 11 Mbit/s, frames of 1445 bytes at exponential intervals. Fixed here: the same as there.
+//! - **Hotel** (slides). Printed: 26.5 Mbit/s and 5 % loss. Fixed here: the RTT, at which TCP Cubic gets the printed 1.31 Mbit/s.
+
+use core::time::Duration;
+
+use ctcp_base::{Probability, Rate};
+use ctcp_netem::{LossModel, LossPlace, PathConfig, QueueLimit};
+
+/// A path of which the papers print a part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WirelessPath {
+    /// Of IP packets.
+    pub kilobits: u64,
+    /// Without any queue.
+    pub rtt_micros: u64,
+    /// What is lost, of the data alone.
+    pub loss: WirelessLoss,
+    /// Packets that wait at most.
+    pub queue: u64,
+}
+
+/// How packets are lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WirelessLoss {
+    /// Each with this probability, on the air.
+    Independent(f64),
+    /// The same before the queue, where a lost packet takes no time of the link: a router that was told to lose.
+    Dropped(f64),
+    /// A microwave oven's pulses; with the microseconds that a packet is on the air.
+    Oven(u64),
+    /// A hidden terminal of so many kbit/s, beside a link whose packets are on the air for so many microseconds.
+    HiddenTerminal {
+        /// Its mean rate.
+        kilobits: u64,
+        /// The time of a packet of the link on the air.
+        airtime_micros: u64,
+    },
+}
+
+/// A hotspot of Fig. 11, and the seconds that 50 MB took there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hotspot {
+    /// The letter of its picture.
+    pub name: &'static str,
+    /// How it is modelled.
+    pub path: WirelessPath,
+    /// With standard TCP, as printed.
+    pub tcp_seconds: f64,
+    /// With CTCP, as printed.
+    pub ctcp_seconds: f64,
+}
+
+/// The five of Fig. 11.
+pub const HOTSPOTS: [Hotspot; 5] = [
+    hotspot("a", (3_750, 54_210, 0.0428), [807.0, 313.0]),
+    hotspot("b", (3_000, 73_510, 0.0525), [1_151.0, 388.0]),
+    hotspot("c", (750, 106_310, 0.0465), [753.0, 676.0]),
+    hotspot("d", (2_000, 50_390, 0.0456), [391.0, 292.0]),
+    hotspot("e", (1_750, 208_940, 0.0216), [3_042.0, 1_093.0]),
+];
+
+/// The Sheraton in Needham, with 5 % loss made by a router.
+pub const HOTEL: WirelessPath =
+    WirelessPath { kilobits: 26_500, rtt_micros: 50_000, loss: WirelessLoss::Dropped(0.05), queue: 111 };
+
+/// Fig. 9's links, by PHY rates. 802.11 has no 8 Mbit/s, which the text names: 9 are meant.
+///
+/// Airtime: 192 us of preamble at 5.5 and 11 Mbit/s and 26 us with the signal extension at the others, then 1536 bytes, at the others in
+/// symbols of 4 us. Before it the DIFS and the mean of the first backoff, behind it SIFS and acknowledgement: 618 us at 5.5 and 11,
+/// 140 to 156 us at the others. The acknowledgements of the transport have the air to themselves.
+pub const OVEN: [Phy; 8] = [
+    Phy { kilobits: 5_500, airtime_micros: 2_426, cycle_micros: 3_044 },
+    Phy { kilobits: 9_000, airtime_micros: 1_394, cycle_micros: 1_550 },
+    Phy { kilobits: 11_000, airtime_micros: 1_309, cycle_micros: 1_927 },
+    Phy { kilobits: 18_000, airtime_micros: 710, cycle_micros: 854 },
+    Phy { kilobits: 24_000, airtime_micros: 542, cycle_micros: 682 },
+    Phy { kilobits: 36_000, airtime_micros: 370, cycle_micros: 510 },
+    Phy { kilobits: 48_000, airtime_micros: 286, cycle_micros: 426 },
+    Phy { kilobits: 54_000, airtime_micros: 254, cycle_micros: 394 },
+];
+
+/// Fig. 10's link without the hidden terminal.
+pub const HIDDEN_TERMINAL: Phy = OVEN[2];
+
+/// How 802.11 sends packets of 1500 bytes at one of its rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phy {
+    /// The rate of the bits on the air.
+    pub kilobits: u64,
+    /// How long a packet is on the air.
+    pub airtime_micros: u64,
+    /// From one packet to the next.
+    pub cycle_micros: u64,
+}
+
+impl Phy {
+    /// Beside a microwave oven.
+    #[must_use]
+    pub const fn beside_oven(self) -> WirelessPath {
+        self.with_loss(WirelessLoss::Oven(self.airtime_micros))
+    }
+
+    /// Beside a hidden terminal of this mean rate.
+    #[must_use]
+    pub const fn beside_terminal(self, kilobits: u64) -> WirelessPath {
+        let airtime_micros = self.airtime_micros;
+        self.with_loss(WirelessLoss::HiddenTerminal { kilobits, airtime_micros })
+    }
+
+    const fn with_loss(self, loss: WirelessLoss) -> WirelessPath {
+        // Bits of a packet over microseconds of a cycle.
+        let kilobits = 12_000_000 / self.cycle_micros;
+        WirelessPath { kilobits, rtt_micros: WLAN_RTT_MICROS, loss, queue: WLAN_QUEUE }
+    }
+}
+
+/// With a queue of a bandwidth-delay product.
+const fn hotspot(
+    name: &'static str,
+    (kilobits, rtt_micros, loss): (u64, u64, f64),
+    [tcp_seconds, ctcp_seconds]: [f64; 2],
+) -> Hotspot {
+    let queue = (kilobits * rtt_micros).div_ceil(12_000_000);
+    let path = WirelessPath { kilobits, rtt_micros, loss: WirelessLoss::Independent(loss), queue };
+    Hotspot { name, path, tcp_seconds, ctcp_seconds }
+}
+
+impl WirelessPath {
+    /// Both directions for the link model. Acknowledgements come back unharmed.
+    #[must_use]
+    pub fn config(&self) -> PathConfig {
+        let rate = Rate::from_bits_per_second(1_000 * self.kilobits);
+        let path = PathConfig::new(rate, Duration::from_micros(self.rtt_micros), self.loss.model());
+        let path = path.with_lossless_return();
+        let place = match self.loss {
+            WirelessLoss::Dropped(_) => LossPlace::BeforeQueue,
+            _ => LossPlace::BehindQueue,
+        };
+        let forward = path.forward.with_queue(QueueLimit::Packets(self.queue)).with_loss_place(place);
+        PathConfig { forward, ..path }
+    }
+}
+
+impl WirelessLoss {
+    fn model(self) -> LossModel {
+        let micros = Duration::from_micros;
+        match self {
+            Self::Independent(loss) | Self::Dropped(loss) => {
+                LossModel::Bernoulli(Probability::new(loss).expect("a probability"))
+            }
+            Self::Oven(airtime) => {
+                let on = micros(OVEN_PULSE_MICROS + airtime);
+                LossModel::OnOff { period: micros(OVEN_PERIOD_MICROS), on, loss: Probability::ONE }
+            }
+            Self::HiddenTerminal { kilobits, airtime_micros } => LossModel::Collisions {
+                // Microseconds: bits over kbit/s are milliseconds.
+                interval: micros(1_000 * HIDDEN_BITS / kilobits.max(1)),
+                vulnerable: micros(airtime_micros + HIDDEN_AIRTIME_MICROS),
+            },
+        }
+    }
+}
+
+/// Fig. 9's oven.
+const OVEN_PERIOD_MICROS: u64 = 20_000;
+const OVEN_PULSE_MICROS: u64 = 9_000;
+/// Fig. 10's interference: bits of a packet of 1445 bytes, and its time on the air at 11 Mbit/s.
+const HIDDEN_BITS: u64 = 8 * 1_445;
+const HIDDEN_AIRTIME_MICROS: u64 = 1_269;
+/// Of both.
+const WLAN_RTT_MICROS: u64 = 10_000;
+const WLAN_QUEUE: u64 = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Requirement: C11
+    #[test]
+    fn a_packet_beside_the_oven_is_lost_when_any_of_its_time_on_the_air_is_in_a_pulse() {
+        let LossModel::OnOff { period, on, loss } = OVEN[0].beside_oven().config().forward.loss else {
+            panic!("an oven")
+        };
+        assert_eq!((period.as_micros(), on.as_micros(), loss), (20_000, 11_426, Probability::ONE));
+        // At 1 Mbit/s a packet takes longer than the 11 ms between pulses, and none survives.
+        let slow = Phy { kilobits: 1_000, airtime_micros: 12_480, cycle_micros: 13_500 };
+        let LossModel::OnOff { period, on, .. } = slow.beside_oven().config().forward.loss else {
+            panic!("an oven")
+        };
+        assert!(on > period);
+    }
+
+    // Requirement: C11
+    #[test]
+    fn a_hidden_terminal_begins_as_many_frames_as_its_rate_says() {
+        let LossModel::Collisions { interval, vulnerable } =
+            HIDDEN_TERMINAL.beside_terminal(1_156).config().forward.loss
+        else {
+            panic!("collisions")
+        };
+        assert_eq!((interval.as_micros(), vulnerable.as_micros()), (10_000, 2_578));
+    }
+
+    #[test]
+    fn a_hotspots_queue_is_a_bandwidth_delay_product() {
+        let first = HOTSPOTS[0].path;
+        assert_eq!(first.queue, 17);
+        assert_eq!(first.config().forward.loss_place, LossPlace::BehindQueue);
+        assert_eq!(HOTEL.config().forward.loss_place, LossPlace::BeforeQueue);
+    }
+}
