@@ -25,7 +25,8 @@ pub(crate) use receiver::CodedReceiver;
 pub(crate) use segments::Part;
 pub(crate) use sender::CodedSender;
 use sparse::SparseBlockCode;
-pub use symbolic::SymbolicChannel;
+pub(crate) use symbolic::SymbolicCombination;
+pub use symbolic::{SymbolicChannel, SymbolicRecoder};
 
 /// What the next packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,7 +29,7 @@ mod stream;
 mod tests;
 pub mod wire;
 
-pub use code::SymbolicChannel;
+pub use code::{SymbolicChannel, SymbolicRecoder};
 pub use config::{ClientPolicy, EndpointConfig, TransportConfig};
 pub use connection::{Connection, ConnectionStats, RttStats, TimerKind};
 pub use crypto::{KeyError, PublicKey, SecretKey, Suite};

@@ -58,6 +58,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     tcp_nc::fig5::EXPERIMENT,
     tcp_nc::fig6::EXPERIMENT,
     tcp_nc::fig7::EXPERIMENT,
+    tcp_nc::fig8::EXPERIMENT,
     tcp_nc::lemma1::EXPERIMENT,
     tcp_nc::theorem2::EXPERIMENT,
     eot_pb::table1::EXPERIMENT,

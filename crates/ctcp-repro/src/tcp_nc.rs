@@ -5,6 +5,7 @@ mod field;
 pub(crate) mod fig5;
 pub(crate) mod fig6;
 pub(crate) mod fig7;
+pub(crate) mod fig8;
 mod knowledge;
 pub(crate) mod lemma1;
 mod slotted_chain;

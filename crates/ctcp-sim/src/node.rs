@@ -1,8 +1,7 @@
 //! What stands at the ends of links.
 //!
 //! Two kinds: a [`Host`] has an endpoint and applications, acts by itself and is woken for its deadlines; a [`Router`] sends on what
-//! comes and does nothing else. A relay that re-encodes will be a third, with the inputs and outputs of a host (datagrams in,
-//! datagrams out, a deadline): it gets a variant of `Node`, and `Simulation::arrive` and `Simulation::wake` say what it does.
+//! comes, and re-encodes the flows that it was told to.
 
 pub mod host;
 pub mod router;

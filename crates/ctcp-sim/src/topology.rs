@@ -3,11 +3,11 @@
 mod chain;
 mod pair;
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use ctcp_base::Prng;
 use ctcp_netem::PathConfig;
-use ctcp_proto::TransportConfig;
+use ctcp_proto::{SymbolicRecoder, TransportConfig};
 
 use crate::Simulation;
 use crate::link::{Direction, DuplexLink, LinkId};
@@ -68,6 +68,17 @@ impl Topology {
     /// several programs on the paper's node.
     pub fn wire(&mut self, host: NodeId, router: NodeId) {
         self.wires.push((host, router));
+    }
+
+    /// A router re-encodes what goes to `destination`.
+    ///
+    /// # Panics
+    /// When the node is a host.
+    pub fn recode(&mut self, router: NodeId, destination: SocketAddr, recoder: SymbolicRecoder) {
+        match &mut self.nodes[router.0] {
+            Node::Router(router) => router.recode(destination, recoder),
+            Node::Host(host) => panic!("{} is not a router", host.name()),
+        }
     }
 
     /// Joins two nodes; `path.forward` leads from the first to the second.

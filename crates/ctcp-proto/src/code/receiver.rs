@@ -6,7 +6,7 @@
 use ctcp_coding::{Arrival, DecodeError, Decoder, DecoderConfig, MissingInterval, SymbolRange, coefficients};
 
 use super::segments::{Contradiction, Identity, Incomplete};
-use super::symbolic::{SymbolicChannel, SymbolicDecoder};
+use super::symbolic::{SymbolicChannel, SymbolicCombination, SymbolicDecoder};
 use crate::error::{TransportError, TransportErrorCode};
 use crate::id::{Role, SymbolIndex};
 use crate::profile::Code;
@@ -97,7 +97,11 @@ impl CodedReceiver {
         streams: &mut Streams,
     ) -> Result<bool, TransportError> {
         if self.symbolic.is_some() {
-            return self.handle_symbolic(frame, streams);
+            let &Frame::Coded { first, length, .. } = frame else {
+                return Err(fault(DecodeError::OutsideWindow));
+            };
+            let combination = SymbolicCombination::of_source(first + u64::from(length));
+            return self.handle_symbolic(combination, streams);
         }
         let (arrival, floor) = match *frame {
             Frame::Source { index, floor, symbol } => (self.decoder.handle_source(index, symbol), floor),
@@ -131,12 +135,21 @@ impl CodedReceiver {
         Ok(self.counts.decoded > before)
     }
 
-    fn handle_symbolic(&mut self, frame: &Frame<'_>, streams: &mut Streams) -> Result<bool, TransportError> {
-        let (Some(symbolic), &Frame::Coded { first, length, .. }) = (&mut self.symbolic, frame) else {
-            return Err(fault(DecodeError::OutsideWindow));
-        };
+    /// What a simulated node on the way put into a datagram that it made.
+    pub(crate) fn made_by_node(&self, datagram: &[u8]) -> Option<SymbolicCombination> {
+        let Symbolic { channel, sender, .. } = self.symbolic.as_ref()?;
+        channel.made_by_node(*sender, datagram)
+    }
+
+    /// Takes a combination that has no contents, as [`Self::handle`] one that has some.
+    pub(crate) fn handle_symbolic(
+        &mut self,
+        combination: SymbolicCombination,
+        streams: &mut Streams,
+    ) -> Result<bool, TransportError> {
+        let Some(symbolic) = &mut self.symbolic else { return Ok(false) };
         self.counts.repairs += 1;
-        if !symbolic.decoder.handle_combination(first + u64::from(length)) {
+        if !symbolic.decoder.handle(combination) {
             self.counts.redundant += 1;
         }
         let decoded = symbolic.channel.take_before(symbolic.sender, symbolic.decoder.oldest_undecoded);

@@ -5,7 +5,7 @@ use ctcp_base::Instant;
 use ctcp_coding::{Encoder, SymbolRange, coefficients};
 
 use super::segments::{Identity, Outgoing, Part};
-use super::{Carried, Choice, Classic, Feedback, SendCode, Situation, SymbolicChannel};
+use super::{Carried, Choice, Classic, Feedback, SendCode, Situation, SymbolicChannel, SymbolicCombination};
 use crate::id::{Role, SymbolIndex};
 use crate::stream::Streams;
 use crate::wire::{DatagramBuilder, Frame, combination_overhead};
@@ -70,6 +70,14 @@ impl CodedSender {
         }
         let encoder = Encoder::new(0, SYMBOLIC_WINDOW as usize);
         Self { symbolic, encoder, peer_window: u64::from(SYMBOLIC_WINDOW), ..self }
+    }
+
+    /// A datagram was sealed: in a simulation nodes on the way may want to know what it carries.
+    pub(crate) fn on_sealed(&self, combination: Option<&Carried>, datagram: &[u8]) {
+        if let (Some((channel, role)), Some(Carried { sent, .. })) = (&self.symbolic, combination) {
+            let end = sent.first + u64::from(sent.length);
+            channel.on_sealed(*role, datagram, SymbolicCombination::of_source(end));
+        }
     }
 
     /// True when another source symbol fits into the windows of both sides.

@@ -9,11 +9,18 @@
 //! The receiver counts: a combination that reaches beyond the oldest symbol not seen makes that one seen, and when all symbols
 //! heard of are seen, all are decoded. This is what elimination comes to over an infinite field when every combination begins
 //! at or before the oldest symbol not seen, which is so for a source of TCP/NC.
+//!
+//! A node on the way that re-encodes ([`recoder`]) counts in the same way. What it sends is a combination of all that it holds, which
+//! reaches as far as what it has heard of, but tells something new only to those who have seen less than it has.
+
+mod recoder;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::id::{Role, SymbolIndex};
+use recoder::Passing;
+pub use recoder::SymbolicRecoder;
 
 /// Carries contents of symbols from one end of a simulated connection to the other. Both ends are configured with clones of one.
 #[derive(Clone, Debug, Default)]
@@ -22,15 +29,18 @@ pub struct SymbolicChannel {
     from_server: Arc<Mutex<Held>>,
 }
 
-/// Contents that were sent and not taken.
+/// What is known beside the network of what one side sends.
 #[derive(Debug, Default)]
 struct Held {
     first: SymbolIndex,
+    /// Contents that were sent and not taken.
     contents: VecDeque<Vec<u8>>,
+    /// What datagrams carry, if a node on the way asks.
+    passing: Option<Passing>,
 }
 
 impl SymbolicChannel {
-    fn side(&self, sender: Role) -> std::sync::MutexGuard<'_, Held> {
+    fn side(&self, sender: Role) -> MutexGuard<'_, Held> {
         let side = if sender == Role::Client { &self.from_client } else { &self.from_server };
         side.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -50,6 +60,22 @@ impl SymbolicChannel {
     }
 }
 
+/// What a combination can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SymbolicCombination {
+    /// How many degrees of freedom its sender had: it is innovative for whoever has fewer.
+    pub(crate) rank: u64,
+    /// One past the newest symbol in it.
+    pub(crate) end: SymbolIndex,
+}
+
+impl SymbolicCombination {
+    /// A source's, of the symbols before `end`, all of which it has.
+    pub(crate) fn of_source(end: SymbolIndex) -> Self {
+        Self { rank: end, end }
+    }
+}
+
 /// Counts degrees of freedom.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SymbolicDecoder {
@@ -60,10 +86,10 @@ pub(crate) struct SymbolicDecoder {
 }
 
 impl SymbolicDecoder {
-    /// Takes a combination of the symbols before `end`, from the oldest not seen or an older one on. True when it is innovative.
-    pub(crate) fn handle_combination(&mut self, end: SymbolIndex) -> bool {
-        self.known_end = self.known_end.max(end);
-        if end <= self.oldest_unseen {
+    /// Takes a combination that begins at the oldest symbol not seen or before. True when it is innovative.
+    pub(crate) fn handle(&mut self, combination: SymbolicCombination) -> bool {
+        self.known_end = self.known_end.max(combination.end);
+        if combination.rank <= self.oldest_unseen {
             return false;
         }
         self.oldest_unseen += 1;
@@ -71,6 +97,11 @@ impl SymbolicDecoder {
             self.oldest_undecoded = self.known_end;
         }
         true
+    }
+
+    /// A combination of everything that was received.
+    pub(crate) fn combine(&self) -> SymbolicCombination {
+        SymbolicCombination { rank: self.oldest_unseen, end: self.known_end }
     }
 }
 
@@ -82,7 +113,7 @@ mod tests {
     fn a_symbol_is_seen_for_each_combination_and_all_are_decoded_when_all_are_seen() {
         let mut decoder = SymbolicDecoder::default();
         let mut after = |end| {
-            let is_innovative = decoder.handle_combination(end);
+            let is_innovative = decoder.handle(SymbolicCombination::of_source(end));
             (is_innovative, decoder.oldest_unseen, decoder.oldest_undecoded)
         };
         assert_eq!(after(1), (true, 1, 1));
@@ -91,6 +122,19 @@ mod tests {
         assert_eq!(after(3), (true, 3, 1));
         assert_eq!(after(3), (false, 3, 1));
         assert_eq!(after(4), (true, 4, 4));
+    }
+
+    // Requirement: N5
+    #[test]
+    fn whoever_re_encodes_tells_as_much_as_it_has_received_and_no_more() {
+        let (mut node, mut sink) = (SymbolicDecoder::default(), SymbolicDecoder::default());
+        for end in [2, 5] {
+            assert!(node.handle(SymbolicCombination::of_source(end)));
+        }
+        assert_eq!(node.combine(), SymbolicCombination { rank: 2, end: 5 });
+        assert!(sink.handle(node.combine()) && sink.handle(node.combine()));
+        assert!(!sink.handle(node.combine()), "the node has two degrees of freedom");
+        assert_eq!((sink.oldest_unseen, sink.oldest_undecoded, sink.known_end), (2, 0, 5));
     }
 
     #[test]

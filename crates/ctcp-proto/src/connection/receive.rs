@@ -3,6 +3,7 @@
 use ctcp_base::Instant;
 
 use super::{Established, RESPONSE_COPIES, TransportError};
+use crate::code::SymbolicCombination;
 use crate::crypto::OpenError;
 use crate::crypto::reset::is_reset;
 use crate::error::{CloseReason, TransportErrorCode};
@@ -32,6 +33,9 @@ impl Established {
         if datagram.first().is_some_and(|first| first & 0x80 != 0) {
             self.handle_repeated_handshake(network_path, datagram);
             return Ok(Received::Handled);
+        }
+        if let Some(combination) = self.receiver.made_by_node(datagram) {
+            return self.handle_made_by_node(now, combination);
         }
         let replay = &self.path.replay;
         let opened = self.protection.open(datagram, self.local_id.as_bytes().len(), |path| {
@@ -85,6 +89,20 @@ impl Established {
                 Ok(if is_reset { Received::Reset } else { Received::Handled })
             }
         }
+    }
+
+    /// A datagram that no peer sealed but a simulated node on the way made: a combination and nothing else.
+    fn handle_made_by_node(
+        &mut self,
+        now: Instant,
+        combination: SymbolicCombination,
+    ) -> Result<Received, TransportError> {
+        self.counts.datagrams_received += 1;
+        self.timers.on_received(now);
+        self.timers.last_activity = now;
+        self.receiver.handle_symbolic(combination, &mut self.streams)?;
+        self.path.acks.on_news(now);
+        Ok(Received::Handled)
     }
 
     /// The packet is the peer's and new.

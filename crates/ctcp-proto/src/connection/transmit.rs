@@ -89,6 +89,7 @@ impl Established {
         let ack_eliciting = builder.is_ack_eliciting();
         let number = self.path.sent.next_number();
         *buffer = self.seal(builder)?;
+        self.sender.on_sealed(contents.combination.as_ref(), buffer);
         let size = buffer.len();
         let is_mtu_probe = contents.mtu_probe.is_some();
         let delivery = self.path.delivery_snapshot(now);

@@ -27,7 +27,11 @@ const WINDOW: u32 = 100;
 
 /// A hop that loses this share of the packets each way.
 pub(super) fn hop(loss: f64) -> PathConfig {
-    let loss = LossModel::Bernoulli(Probability::new(loss).expect("a probability"));
+    hop_that_loses(LossModel::Bernoulli(Probability::new(loss).expect("a probability")))
+}
+
+/// A hop with these losses each way.
+pub(super) fn hop_that_loses(loss: LossModel) -> PathConfig {
     let way = LinkConfig::default()
         .with_rate(Rate::from_megabits_per_second(1))
         .with_delay(Duration::from_millis(100))
@@ -72,10 +76,20 @@ pub(super) fn flow(profile: Profile) -> FlowConfig {
 
 /// The network with its flows, not yet begun.
 pub(super) fn tandem(seed: u64, hops: &[PathConfig], flows: impl IntoIterator<Item = FlowConfig>) -> Network {
+    at_rest(chain(seed, hops, flows))
+}
+
+/// The network with its flows, to be changed further.
+pub(super) fn chain(seed: u64, hops: &[PathConfig], flows: impl IntoIterator<Item = FlowConfig>) -> Chain {
     let mut chain = Chain::new(seed, hops);
     for flow in flows {
         chain.flow(flow);
     }
+    chain
+}
+
+/// The network that a chain is, looking at itself as little as possible.
+pub(super) fn at_rest(chain: Chain) -> Network {
     let mut network = chain.build();
     network.simulation.set_scrutiny(Scrutiny::LIGHT);
     network

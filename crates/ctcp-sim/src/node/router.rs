@@ -1,8 +1,10 @@
-//! A router: sends each datagram on by its destination, and knows nothing but its routes.
+//! A router: sends each datagram on by its destination. It knows nothing but its routes, and re-encodes the flows that it was told to.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 
-use super::Port;
+use ctcp_proto::SymbolicRecoder;
+
+use super::{Datagram, Port};
 
 /// A router in a simulation. It takes no time and has no queue: those are the links'.
 #[derive(Debug)]
@@ -10,6 +12,8 @@ pub struct Router {
     name: String,
     /// Sorted by address.
     routes: Vec<(u128, Port)>,
+    /// By the destination of what they re-encode.
+    recoders: Vec<(SocketAddr, SymbolicRecoder)>,
     counts: RouterCounts,
 }
 
@@ -20,11 +24,18 @@ pub struct RouterCounts {
     pub forwarded: u64,
     /// Datagrams for an address to which no route leads; they are dropped.
     pub unroutable: u64,
+    /// Datagrams that this node made, re-encoding.
+    pub recoded: u64,
 }
 
 impl Router {
     pub(crate) fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), routes: Vec::new(), counts: RouterCounts::default() }
+        Self {
+            name: name.to_owned(),
+            routes: Vec::new(),
+            recoders: Vec::new(),
+            counts: RouterCounts::default(),
+        }
     }
 
     /// Its name in the trace.
@@ -46,6 +57,21 @@ impl Router {
             Ok(place) => self.routes[place].1 = port,
             Err(place) => self.routes.insert(place, (address, port)),
         }
+    }
+
+    /// What is for `destination` is re-encoded from now on.
+    pub(crate) fn recode(&mut self, destination: SocketAddr, recoder: SymbolicRecoder) {
+        self.recoders.push((destination, recoder));
+    }
+
+    /// What leaves behind a datagram that is sent on: combinations of what came to this node before.
+    pub(crate) fn combinations(&mut self, datagram: &Datagram) -> Vec<Datagram> {
+        let is_its = |(destination, _): &&mut (SocketAddr, _)| *destination == datagram.destination;
+        let Some((_, recoder)) = self.recoders.iter_mut().find(is_its) else { return Vec::new() };
+        let made = recoder.on_datagram(&datagram.bytes);
+        self.counts.recoded += made.len() as u64;
+        let (source, destination) = (datagram.source, datagram.destination);
+        made.into_iter().map(|bytes| Datagram { source, destination, bytes }).collect()
     }
 
     /// The port for `address`.

@@ -65,8 +65,11 @@ impl Simulation {
         match &mut self.nodes[id.0] {
             Node::Host(_) => self.act(id, |host, world| host.handle_datagram(datagram, world)),
             Node::Router(router) => {
-                if let Some(port) = router.forward(datagram.destination.ip()) {
-                    self.send(port, datagram);
+                let Some(port) = router.forward(datagram.destination.ip()) else { return };
+                let behind = router.combinations(&datagram);
+                self.send(port, datagram);
+                for combination in behind {
+                    self.send(port, combination);
                 }
             }
         }

@@ -16,7 +16,7 @@ use core::net::SocketAddr;
 use std::sync::Arc;
 
 use ctcp_netem::PathConfig;
-use ctcp_proto::{ClientPolicy, EndpointConfig, SecretKey, TransportConfig};
+use ctcp_proto::{ClientPolicy, EndpointConfig, Ratio, SecretKey, SymbolicRecoder, TransportConfig};
 
 use super::{Topology, loosest};
 use crate::link::LinkId;
@@ -107,6 +107,18 @@ impl Chain {
         let server = (remote, server_key.public_key());
         self.flows.push(NetworkFlow { sender, receiver, server, config, name: None });
         number
+    }
+
+    /// The router `index`, counted from 0, sends `ratio` (R_int) combinations for each that it gets of a flow.
+    ///
+    /// # Panics
+    /// When there is no such router or flow, or the flow's coding is not symbolic.
+    pub fn recode_at(&mut self, index: usize, flow: usize, ratio: Ratio) {
+        let NetworkFlow { config, server, .. } = &self.flows[flow];
+        let channel = config.transport.symbolic.as_ref();
+        let channel = channel.expect("nodes of a simulation re-encode where coding is symbolic");
+        let recoder = SymbolicRecoder::new(channel, ratio);
+        self.topology.recode(self.routers[index], server.0, recoder);
     }
 
     /// The network at rest.
