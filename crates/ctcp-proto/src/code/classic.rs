@@ -27,7 +27,7 @@ use ctcp_coding::{CombinationCredit, KeyedRange, WindowCode};
 use super::{Choice, Feedback, Sent, Situation};
 use crate::id::SymbolIndex;
 use crate::profile::{Code, Profile, ProfileName, Redundancy};
-use source::{Signal, Source, Wanted};
+use source::{Reading, Signal, Source, Wanted};
 
 /// New symbols from one addition of N_lp combinations to the next (EOT/PB section II).
 const PSEUDO_BLOCK: u64 = 100;
@@ -62,11 +62,9 @@ impl Classic {
             symbols: 0,
         });
         let source = Source::new(window_max);
-        // The sink of EOT/PB acknowledges a packet that it "has not yet acknowledged" (section II), and if there is none, nothing.
-        // That of TCP/NC acknowledges every arrival.
         let is_later = matches!(profile.name, ProfileName::TcpNcEot | ProfileName::TcpNcPb);
-        let source = if is_later { source.without_duplicates() } else { source };
-        Self { source, coding }
+        let reading = if is_later { Reading::EotPb } else { Reading::TcpNc };
+        Self { source: source.as_read_in(reading), coding }
     }
 
     /// Whether a new symbol travels uncoded first.

@@ -13,6 +13,8 @@
 //! In slow start the window doubles every other round trip, until more than gamma packets are queued.
 //!
 //! The paper leaves open which RTT of a round counts: here the mean of its samples. A packet that was sent more than once gives none.
+//! A window that is not used does not grow (RFC 7661): the receiver's may be what holds the flow, and a window that grew beyond it meanwhile
+//! would have to shrink for as long before it gave way to another flow.
 //! Under TCP/NC the packets are symbols, and a round trip ends when a symbol is acknowledged as seen: the effective RTT.
 //!
 //! Requirement: N3
@@ -49,6 +51,8 @@ pub(super) struct Vegas {
     base: Option<Duration>,
     round: Round,
     samples: Samples,
+    /// Packets under way when the last one was sent.
+    flight: u64,
     backed_off: Option<Instant>,
 }
 
@@ -73,6 +77,7 @@ impl Vegas {
             base: None,
             round: Round::default(),
             samples: Samples::default(),
+            flight: 0,
             backed_off: None,
         }
     }
@@ -83,6 +88,12 @@ impl Vegas {
         let mean = self.samples.sum.checked_div(self.samples.count)?.as_secs_f64();
         let flight = (self.samples.flight as f64).min(self.window);
         Some(flight * (1.0 - base / mean.max(base)))
+    }
+
+    /// The window, and nothing else, is what holds the flow. In slow start it is ahead of what it was used for, by twice at most.
+    fn is_used(&self) -> bool {
+        let flight = self.flight as f64;
+        if self.is_slow_start { self.window < 2.0 * flight } else { self.window < flight + 1.0 }
     }
 
     fn finish_round(&mut self) {
@@ -98,7 +109,7 @@ impl Vegas {
             }
         } else if queued > BETA {
             self.window -= 1.0;
-        } else if queued < ALPHA && !is_app_limited {
+        } else if queued < ALPHA && !is_app_limited && self.is_used() {
             self.window += 1.0;
         }
         self.window = self.window.clamp(WINDOW_MIN, WINDOW_MAX);
@@ -107,6 +118,7 @@ impl Vegas {
 
 impl Controller for Vegas {
     fn on_sent(&mut self, sent: &Sent) {
+        self.flight = sent.in_flight;
         self.samples.flight = self.samples.flight.max(sent.in_flight);
     }
 
@@ -121,7 +133,7 @@ impl Controller for Vegas {
             self.samples.count += 1;
         }
         self.samples.is_app_limited |= acked.is_app_limited;
-        if self.is_slow_start && self.is_growing && !acked.is_app_limited {
+        if self.is_slow_start && self.is_growing && !acked.is_app_limited && self.is_used() {
             self.window = (self.window + 1.0).min(self.threshold).min(WINDOW_MAX);
         }
     }

@@ -35,6 +35,17 @@ pub(super) enum Wanted {
     Again(SymbolIndex),
 }
 
+/// On what a source of TCP/NC does the two papers differ, or are silent: what fits the figures that each prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// The sink acknowledges each arrival, so that duplicates mean a loss; a time-out sends everything again from the oldest symbol on,
+    /// as BSD's TCP does.
+    TcpNc,
+    /// The sink acknowledges only what is new (EOT/PB section II): an acknowledgement of nothing new, which our receiver sends all
+    /// the same, has not been. A time-out sends the oldest symbol again and no more (RFC 6298, 5.4).
+    EotPb,
+}
+
 /// Something that congestion control has to be told: symbols are its packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Signal {
@@ -74,8 +85,7 @@ pub(super) struct Source {
     timer: RetransmissionTimer,
     /// Most symbols under way, whatever congestion control allows: the receiver's window.
     window_max: f64,
-    /// Duplicate acknowledgements mean a loss.
-    has_duplicates: bool,
+    reading: Reading,
     signals: VecDeque<Signal>,
 }
 
@@ -100,15 +110,14 @@ impl Source {
             rtt: RttEstimator::new(INITIAL_RTT),
             timer: RetransmissionTimer::default(),
             window_max: f64::from(window_max),
-            has_duplicates: true,
+            reading: Reading::TcpNc,
             signals: VecDeque::new(),
         }
     }
 
-    /// The source of a sink that acknowledges only what is new: an acknowledgement of nothing new, which our receiver sends all the
-    /// same, has not been.
-    pub(super) fn without_duplicates(self) -> Self {
-        Self { has_duplicates: false, ..self }
+    /// The source that this paper's simulations have.
+    pub(super) fn as_read_in(self, reading: Reading) -> Self {
+        Self { reading, ..self }
     }
 
     /// The oldest symbol that is not acknowledged.
@@ -180,7 +189,7 @@ impl Source {
                 self.looks -= 1;
                 self.look_for_overdue(now);
             }
-        } else if self.has_duplicates && unseen == self.unacked && !self.symbols.is_empty() {
+        } else if self.reading == Reading::TcpNc && unseen == self.unacked && !self.symbols.is_empty() {
             self.duplicates += 1;
             if self.duplicates == DUPLICATES {
                 self.retransmit(now);
@@ -257,13 +266,15 @@ impl Source {
         self.timer.deadline(&self.rtt).filter(|_| !self.symbols.is_empty())
     }
 
-    /// It went off: everything is sent again from the oldest symbol on.
+    /// It went off: the oldest symbol is sent again, or everything from there on.
     pub(super) fn on_timeout(&mut self, now: Instant) {
         self.timer.on_timeout(now);
         self.duplicates = 0;
-        self.is_overdue = false;
+        self.is_overdue = self.reading == Reading::EotPb;
         self.looks = LOOKS;
-        self.resume = self.unacked;
+        if self.reading == Reading::TcpNc {
+            self.resume = self.unacked;
+        }
         self.signals.push_back(Signal::TimedOut(TimedOut {
             now,
             in_flight: self.symbols.len() as u64,

@@ -7,16 +7,18 @@ struct Path {
     vegas: Vegas,
     next: u64,
     now: Instant,
+    /// Most packets under way, whatever the window is.
+    held_at: u64,
 }
 
 impl Path {
     fn new() -> Self {
-        Self { vegas: Vegas::new(), next: 0, now: Instant::from_secs(1) }
+        Self { vegas: Vegas::new(), next: 0, now: Instant::from_secs(1), held_at: u64::MAX }
     }
 
     /// A whole window sent and acknowledged.
     fn round_trip(&mut self, millis: u64) {
-        let (first, flight) = (self.next, self.vegas.window() as u64);
+        let (first, flight) = (self.next, (self.vegas.window() as u64).min(self.held_at));
         let rtt = RttEstimator::new(INITIAL_RTT).view(self.now);
         let sent_time = self.now;
         for number in first..first + flight {
@@ -111,4 +113,20 @@ fn a_quarter_goes_once_for_all_losses_of_a_window() {
     path.now += Duration::from_millis(20);
     path.lose(later);
     assert_eq!(path.vegas.window(), 45.0);
+}
+
+#[test]
+fn a_window_that_is_not_used_does_not_grow() {
+    let mut path = Path::new();
+    path.held_at = 10;
+    for _ in 0..100 {
+        path.round_trip(100);
+    }
+    assert!(path.vegas.window() <= 20.0, "{}", path.vegas.window());
+    path.vegas.is_slow_start = false;
+    path.vegas.window = 9.0;
+    for _ in 0..100 {
+        path.round_trip(100);
+    }
+    assert!((10.0..12.0).contains(&path.vegas.window()), "{}", path.vegas.window());
 }

@@ -102,3 +102,18 @@ fn a_time_out_sends_everything_again_from_the_oldest_on() {
     source.on_ack(at(1_200), 3);
     assert_eq!(source.wants(2.0), Some(Wanted::New));
 }
+
+#[test]
+fn a_time_out_of_eot_and_pb_sends_the_oldest_again_and_no_more() {
+    let mut source = sent(3).as_read_in(Reading::EotPb);
+    for _ in 0..5 {
+        source.on_ack(at(500), 0);
+    }
+    assert_eq!(source.wants(3.0), None, "duplicates mean nothing");
+    source.on_timeout(at(1_000));
+    assert_eq!(source.wants(2.0), Some(Wanted::Again(0)));
+    source.on_sent(at(1_001), Wanted::Again(0));
+    assert_eq!(source.wants(2.0), None);
+    source.on_ack(at(1_100), 1);
+    assert_eq!((source.wants(2.0), source.wants(3.0)), (None, Some(Wanted::New)));
+}
