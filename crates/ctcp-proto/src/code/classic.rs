@@ -64,7 +64,7 @@ impl Classic {
         let source = Source::new(window_max);
         let is_later = matches!(profile.name, ProfileName::TcpNcEot | ProfileName::TcpNcPb);
         let reading = if is_later { Reading::EotPb } else { Reading::TcpNc };
-        Self { source: source.as_read_in(reading), coding }
+        Self { source: source.read_as(reading), coding }
     }
 
     /// Whether a new symbol travels uncoded first.

@@ -80,7 +80,7 @@ fn outcome(seeds: u32, found: &[(Transfer, (f64, f64, u64))]) -> Outcome {
         "R_a: the listing of its algorithm is missing; here the smallest R with P[Binomial(ceil(R t), 1-p) >= t] >= 0.9, t packets of the file",
         "the time begins with the first packet of the handshake, which may be lost and then costs both schemes the same",
         "losses strike behind the queue; a lost packet has used the link",
-        "the sink acknowledges only what is new (section II), and a time-out sends everything again from the oldest packet on, on which the text is silent",
+        "the sink acknowledges only what is new (section II); a time-out comes after 0.2 s at least and sends the oldest packet again, on which the text is silent",
     ];
     outcome
 }

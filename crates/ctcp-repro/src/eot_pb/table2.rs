@@ -42,8 +42,9 @@ enum Reading {
     Table,
     /// Packets are lost before they take a place in the queue.
     LostBefore,
-    /// The sink acknowledges every arrival, as that of TCP/NC: three of nothing new make the source think of a loss.
-    Duplicates,
+    /// The sink acknowledges every arrival and a time-out sends all again, as in TCP/NC: three acknowledgements of nothing new make the
+    /// source think of a loss.
+    AsTcpNc,
     /// R_a of the hundred packets of a pseudo block.
     BlockRedundancy,
     /// 50 ms are the round trip.
@@ -53,7 +54,7 @@ enum Reading {
 }
 
 const READINGS: [(Reading, &str); 5] = [
-    (Reading::Duplicates, "every arrival acknowledged"),
+    (Reading::AsTcpNc, "sink and time-outs of TCP/NC"),
     (Reading::LostBefore, "loss before the queue"),
     (Reading::BlockRedundancy, "R_a of 100 packets"),
     (Reading::HalfDelay, "50 ms both ways"),
@@ -90,7 +91,7 @@ fn read(reading: Reading, transfer: Transfer) -> Transfer {
     match reading {
         Reading::Table => transfer,
         Reading::LostBefore => Transfer { is_lost_behind: false, ..transfer },
-        Reading::Duplicates => Transfer { has_duplicates: true, ..transfer },
+        Reading::AsTcpNc => Transfer { is_as_tcp_nc: true, ..transfer },
         Reading::BlockRedundancy => Transfer { factor: Factor::AdjustedTo(100), ..transfer },
         Reading::HalfDelay => Transfer { delay: 25, ..transfer },
         Reading::Coefficients => Transfer { is_symbolic: false, ..transfer },
@@ -125,7 +126,7 @@ fn outcome(quick: bool, found: &[Found]) -> Outcome {
         x: Axis { label: "file (packets of 1000 bytes)", scale: Scale::Logarithmic },
         y: Axis { label: "mean cut (%)", scale: Scale::Linear },
         hidden: &["of means", "NC (s)", "PB (s)"],
-        dots: &["acknowledged", "queue", "packets", "ways", "coefficients"],
+        dots: &["TCP/NC", "queue", "packets", "ways", "coefficients"],
     };
     let of = |reading: Reading, packets: u64, loss: f64| {
         found
@@ -170,7 +171,7 @@ fn outcome(quick: bool, found: &[Found]) -> Outcome {
         "seeds are those of 100,000 packets; smaller files have more and larger ones fewer, and a quick run has none of the two largest",
         "R_a: the listing of its algorithm is missing; here the smallest R with P[Binomial(ceil(R t), 1-p) >= t] >= 0.9, t packets of the file",
         "losses strike behind the queue; a lost packet has used the link",
-        "the sink acknowledges only what is new (section II), and a time-out sends everything again from the oldest packet on, on which the text is silent",
+        "the sink acknowledges only what is new (section II); a time-out comes after 0.2 s at least and sends the oldest packet again, on which the text is silent",
         "mean of cuts: each seed's cut, averaged, as the paper's words have it; cut of means: one less mean time over mean time",
         "every combination that can be innovative is; the row with real coefficients says what that changes",
     ];

@@ -58,8 +58,8 @@ pub(super) struct Transfer {
     pub(super) delay: u64,
     /// Lost packets have used the link.
     pub(super) is_lost_behind: bool,
-    /// The sink acknowledges what tells it nothing new, as that of TCP/NC.
-    pub(super) has_duplicates: bool,
+    /// The sink acknowledges what tells it nothing new and a time-out sends everything again, as in TCP/NC.
+    pub(super) is_as_tcp_nc: bool,
     /// Combinations have no coefficients, and are innovative whenever they can be.
     pub(super) is_symbolic: bool,
     pub(super) seed: u64,
@@ -69,8 +69,8 @@ impl Transfer {
     /// As in most of the paper's simulations: R_a, 50 ms.
     pub(super) fn new(packets: u64, loss: f64, seed: u64) -> Self {
         let factor = Factor::Adjusted;
-        let (is_lost_behind, has_duplicates, is_symbolic) = (true, false, true);
-        Self { packets, loss, factor, delay: 50, is_lost_behind, has_duplicates, is_symbolic, seed }
+        let (is_lost_behind, is_as_tcp_nc, is_symbolic) = (true, false, true);
+        Self { packets, loss, factor, delay: 50, is_lost_behind, is_as_tcp_nc, is_symbolic, seed }
     }
 
     /// R.
@@ -102,8 +102,8 @@ impl Transfer {
             Scheme::Eot => Redundancy::EndOfTransmission(ratio),
             Scheme::Pb => Redundancy::PseudoBlock(ratio),
         };
-        // The name says which sink it is; what is sent ahead is set beside it.
-        let name = if self.has_duplicates { ProfileName::TcpNc } else { ProfileName::TcpNcPb };
+        // The name says which sink and source it is; what is sent ahead is set beside it.
+        let name = if self.is_as_tcp_nc { ProfileName::TcpNc } else { ProfileName::TcpNcPb };
         TransportConfig {
             profile: Profile { redundancy, ..Profile::named(name) },
             congestion_window_max: 100,

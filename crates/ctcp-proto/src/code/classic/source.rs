@@ -116,7 +116,7 @@ impl Source {
     }
 
     /// The source that this paper's simulations have.
-    pub(super) fn as_read_in(self, reading: Reading) -> Self {
+    pub(super) fn read_as(self, reading: Reading) -> Self {
         Self { reading, ..self }
     }
 

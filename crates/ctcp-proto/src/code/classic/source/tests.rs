@@ -105,7 +105,7 @@ fn a_time_out_sends_everything_again_from_the_oldest_on() {
 
 #[test]
 fn a_time_out_of_eot_and_pb_sends_the_oldest_again_and_no_more() {
-    let mut source = sent(3).as_read_in(Reading::EotPb);
+    let mut source = sent(3).read_as(Reading::EotPb);
     for _ in 0..5 {
         source.on_ack(at(500), 0);
     }
