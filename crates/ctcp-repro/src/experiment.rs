@@ -53,6 +53,22 @@ impl Experiment {
     }
 }
 
+/// A figure that cannot be reproduced yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    /// The name on the command line.
+    pub id: &'static str,
+    /// Where it is printed.
+    pub paper: &'static str,
+    /// What it shows, in a line.
+    pub title: &'static str,
+    /// What is not there yet.
+    pub waits_for: &'static str,
+}
+
+/// Those that wait.
+pub const WAITING: &[Waiting] = &[thesis::multi::WAITING];
+
 /// All of them, in the order in which the papers came.
 pub const EXPERIMENTS: &[Experiment] = &[
     tcp_nc::fig5::EXPERIMENT,
@@ -67,6 +83,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     thesis::tables_c::EXPERIMENT,
     thesis::cost::EXPERIMENT,
     thesis::overhead::EXPERIMENT,
+    thesis::single::EXPERIMENT,
     ctcp::fig3a::EXPERIMENT,
     ctcp::fig3b::EXPERIMENT,
     ctcp::fig4::EXPERIMENT,

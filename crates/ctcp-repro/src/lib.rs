@@ -30,7 +30,7 @@ pub mod theory;
 mod thesis;
 
 pub use ctcp::wireless;
-pub use experiment::{EXPERIMENTS, Experiment, Settings};
+pub use experiment::{EXPERIMENTS, Experiment, Settings, WAITING, Waiting};
 pub use outcome::{Check, Outcome, Point, Published, Want};
 pub use partial::{MergeError, Merged, Partial, merge};
 pub use plan::{OutcomeError, Plan};

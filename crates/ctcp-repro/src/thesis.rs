@@ -2,8 +2,9 @@
 
 mod band;
 pub(crate) mod cost;
+pub(crate) mod multi;
 pub(crate) mod overhead;
-mod sparse;
+pub(crate) mod single;
 pub(crate) mod tables_c;
 
 /// Named in every outcome.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
-use ctcp_repro::{EXPERIMENTS, Experiment, Outcome, Partial, Plan, Settings, Shard};
+use ctcp_repro::{EXPERIMENTS, Experiment, Outcome, Partial, Plan, Settings, Shard, WAITING, Waiting};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::CliError;
@@ -89,6 +89,9 @@ pub(crate) fn run(args: &ReproArgs) -> Result<(), CliError> {
 fn list() {
     for experiment in EXPERIMENTS {
         println!("{:18} {:16} {}", experiment.id, experiment.paper, experiment.title);
+    }
+    for Waiting { id, paper, title, waits_for } in WAITING {
+        println!("{id:18} {paper:16} {title}; waits for {waits_for}");
     }
 }
 

@@ -87,6 +87,7 @@ fn nonsense_is_refused_in_one_line_before_anything_is_computed() {
     fs::write(at.join("file"), "x").expect("a file");
     for (rest, code, wanted) in [
         (&["repro", "ctcp-fig99"][..], 2, "`ctcp-fig99` is no figure"),
+        (&["repro", ID, "thesis-multi"], 2, "`thesis-multi` waits for multipath: "),
         (&["repro", ID, "list"], 2, "`list` is a command"),
         (&["repro", ID, "--shard", "5/4"], 2, "shard 5/4: the first number must be from 1 to 4"),
         (&["repro", ID, "--shard", "0/4"], 2, "shard 0/4: the first number must be from 1 to 4"),
@@ -116,7 +117,9 @@ fn the_list_names_every_experiment_and_help_shows_an_example() {
         String::from_utf8(output.stdout).expect("text")
     };
     let list = said(&["repro", "list"]);
-    for id in ["tcpnc-lemma1", "tcpnc-theorem2", "ctcp-eq7", "thesis-tablesC"] {
+    for id in
+        ["tcpnc-lemma1", "tcpnc-theorem2", "ctcp-eq7", "thesis-tablesC", "thesis-single", "thesis-multi"]
+    {
         assert!(list.lines().any(|line| line.starts_with(id)), "{list}");
     }
     assert!(said(&["repro", "--help"]).contains("--shard 2/8"));

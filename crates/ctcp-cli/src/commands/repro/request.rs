@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use ctcp_repro::{Experiment, Settings, Shard};
+use ctcp_repro::{Experiment, Settings, Shard, WAITING};
 
 use super::RunArgs;
 use crate::error::CliError;
@@ -43,6 +43,8 @@ fn experiment(id: &str) -> Result<&'static Experiment, CliError> {
     Experiment::named(id).ok_or_else(|| {
         let reason = if id == "list" || id == "merge" {
             format!("`{id}` is a command: it stands alone, as `ctcp repro {id}`")
+        } else if let Some(waiting) = WAITING.iter().find(|waiting| waiting.id == id) {
+            format!("`{id}` waits for {}", waiting.waits_for)
         } else {
             format!("`{id}` is no figure or table that can be reproduced yet: see `ctcp repro list`")
         };
