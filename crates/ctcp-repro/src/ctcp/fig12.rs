@@ -1,7 +1,7 @@
 //! Fig. 12: the mean goodput of the downloads of Fig. 11.
 //!
 //! Over all its measurements, more than the five of Fig. 11, the text gives about 750 kbit/s for CTCP and 300 for TCP. The five by themselves,
-//! from their printed times, have 910 and 510.
+//! from their printed times, have 930 and 510.
 //!
 //! Requirement: C11
 
@@ -34,7 +34,7 @@ fn outcome(seeds: u32, found: &[(Cell, Trace)]) -> Outcome {
         x: Axis { label: "hotspot (1 to 5: a to e; 6: mean)", scale: Scale::Linear },
         y: Axis { label: "goodput (Mbit/s)", scale: Scale::Linear },
         hidden: &[],
-        dots: &["CTCP", "default", "Cubic"],
+        dots: &["CTCP", "default", "Cubic", "time"],
     };
     let mut outcome = Outcome::new(plot, seeds);
     let mean = |contender| {
@@ -49,8 +49,8 @@ fn outcome(seeds: u32, found: &[(Cell, Trace)]) -> Outcome {
         outcome.exact(contender.name(), MEAN, mean(contender));
     }
     for (number, hotspot) in (1..).zip(HOTSPOTS) {
-        outcome.published("CTCP", f64::from(number), FILE / hotspot.ctcp_seconds);
-        outcome.published("TCP Cubic", f64::from(number), FILE / hotspot.tcp_seconds);
+        outcome.exact("CTCP, by its printed time", f64::from(number), FILE / hotspot.ctcp_seconds);
+        outcome.exact("TCP, by its printed time", f64::from(number), FILE / hotspot.tcp_seconds);
     }
     outcome.published("CTCP", MEAN, 0.75);
     outcome.published("TCP Cubic", MEAN, 0.3);
@@ -68,7 +68,7 @@ fn outcome(seeds: u32, found: &[(Cell, Trace)]) -> Outcome {
     }
     outcome.events = found.iter().map(|(_, (_, events))| events).sum();
     outcome.notes = vec![
-        "printed goodputs of the five are 50 MB by their printed times; the printed means are of more measurements than these",
+        "the printed means are of more measurements than these five, whose printed times give 0.93 and 0.51 Mbit/s",
         "the same downloads as in Fig. 11",
     ];
     outcome
