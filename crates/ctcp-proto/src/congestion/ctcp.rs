@@ -7,10 +7,13 @@
 //!   RTO          tokens = initial, slow start
 //! ```
 //!
-//! Three points where the text is wrong or silent:
+//! Four points where the text is wrong or silent:
 //! - It says one back-off per round trip; Algorithm 2 as printed backs off at every gap. Here: one per round trip.
-//! - An ACK that reveals a gap backs off *instead of* growing. Here packets are reported one by one, so growth
-//!   stops for the ACKs of one round trip only as far as they are the ones that reveal the loss.
+//! - An ACK that reveals a gap backs off *instead of* growing. Where it does not back off, as the round trip has its back-off, it
+//!   grows, and for the packets that it reveals as lost as well: alpha is one token a round trip "when appropriate byte
+//!   counting is used", and so it is in Eq. 4, whatever part of the packets is lost.
+//! - RTT at a back-off is that of the ACK which revealed the gap. A packet is taken for lost three packets later here, for it may
+//!   only be late; the round trip behind each gap is remembered until then. It is the shorter one: the queue had a packet less.
 //! - Nothing ever sets `ss_threshold`, and slow start ignores loss. It starts infinite here, and the queue sets it:
 //!   when `RTTmin / RTT` of the last round trip says that a quarter of the packets in flight stand in a queue (but
 //!   at least four milliseconds: noise), the link is full, and the first back-off is taken at once. On a
@@ -20,9 +23,11 @@
 //! samples. Requirement: C4
 
 use core::time::Duration;
+use std::collections::VecDeque;
 
 use super::round::{Plateau, Round};
 use super::{Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate};
+use crate::PacketNumber;
 use crate::recovery::rtt::RttView;
 
 /// The paper's "initial token number", which it leaves open: TCP's initial window (RFC 6928).
@@ -34,8 +39,9 @@ const FULL_LINK: f64 = 0.75;
 /// unless the difference is within what a sleepy scheduler explains.
 const QUEUE_MIN: Duration = Duration::from_millis(4);
 
-/// Pacing spreads the window over the round trip; the surplus lets the window, not the pacer, be the limit.
-const PACING_GAIN: f64 = 1.2;
+/// Pacing spreads the window over the round trip; the surplus lets the window, not the pacer, be the limit. No more than that:
+/// packets that catch up with each other make a queue, which Algorithm 2 takes for congestion.
+const PACING_GAIN: f64 = 1.02;
 
 /// In slow start the window doubles within the round trip.
 const PACING_GAIN_SLOW_START: f64 = 2.0;
@@ -51,6 +57,7 @@ pub(super) struct Ctcp {
     is_recovering: bool,
     datagram: u64,
     rtt: Option<RttView>,
+    gaps: Gaps,
 }
 
 impl Ctcp {
@@ -64,6 +71,7 @@ impl Ctcp {
             is_recovering: false,
             datagram,
             rtt: None,
+            gaps: Gaps::default(),
         }
     }
 
@@ -71,11 +79,16 @@ impl Ctcp {
         self.tokens <= self.ss_threshold
     }
 
-    fn back_off(&mut self, rtt: &RttView, largest_sent: crate::PacketNumber) {
-        let beta = rtt.minimum_ever.as_secs_f64() / rtt.latest.as_secs_f64();
+    fn back_off(&mut self, minimum: Duration, rtt: Duration, largest_sent: PacketNumber) {
+        let beta = minimum.as_secs_f64() / rtt.as_secs_f64();
         self.tokens = (self.tokens * beta.min(1.0)).max(WINDOW_MIN);
         self.backed_off.begin(largest_sent);
         self.is_recovering = true;
+    }
+
+    /// By what a packet has of a round trip: alpha is one token a round trip.
+    fn grow(&mut self) {
+        self.tokens = (self.tokens + 1.0 / self.tokens).min(WINDOW_MAX);
     }
 
     fn on_slow_start_ack(&mut self, acked: &Acked) {
@@ -87,10 +100,37 @@ impl Ctcp {
         let is_queueing =
             queue > QUEUE_MIN && rtt.minimum_ever.as_secs_f64() < FULL_LINK * rtt.standing.as_secs_f64();
         if is_queueing || self.plateau.on_ack(acked) {
-            self.back_off(rtt, acked.largest_sent);
+            self.back_off(rtt.minimum_ever, rtt.latest, acked.largest_sent);
             // Below the tokens: slow start is over.
             self.ss_threshold = self.tokens / 2.0;
         }
+    }
+}
+
+/// Most gaps remembered.
+const GAPS_MAX: usize = 64;
+
+/// Where acknowledged numbers are not consecutive: lost packets, until they turn out to be late.
+#[derive(Debug, Default)]
+struct Gaps {
+    largest: Option<PacketNumber>,
+    /// The first packet behind each gap and its round trip.
+    behind: VecDeque<(PacketNumber, Duration)>,
+}
+
+impl Gaps {
+    fn on_ack(&mut self, number: PacketNumber, rtt: Duration) {
+        if self.largest.is_some_and(|largest| number.0 > largest.0 + 1) {
+            self.behind.truncate(GAPS_MAX - 1);
+            self.behind.push_front((number, rtt));
+        }
+        self.largest = self.largest.max(Some(number));
+    }
+
+    /// The round trip of the packet that showed that `number` is missing.
+    fn rtt_behind(&self, number: PacketNumber) -> Option<Duration> {
+        let later = self.behind.iter().take_while(|(behind, _)| *behind > number);
+        later.last().map(|(_, rtt)| *rtt)
     }
 }
 
@@ -101,19 +141,26 @@ impl Controller for Ctcp {
 
     fn on_ack(&mut self, acked: &Acked) {
         self.rtt = Some(acked.rtt);
+        self.gaps.on_ack(acked.number, acked.rtt.latest);
         if self.backed_off.is_behind(acked.number) {
             self.is_recovering = false;
         }
         if self.is_slow_start() {
             self.on_slow_start_ack(acked);
         } else if !acked.is_app_limited {
-            self.tokens = (self.tokens + 1.0 / self.tokens).min(WINDOW_MAX);
+            self.grow();
         }
     }
 
     fn on_loss(&mut self, lost: &Lost) {
-        if !self.is_slow_start() && self.backed_off.is_behind(lost.number) {
-            self.back_off(&lost.rtt, lost.largest_sent);
+        if self.is_slow_start() {
+            return;
+        }
+        if self.backed_off.is_behind(lost.number) {
+            let rtt = self.gaps.rtt_behind(lost.number).unwrap_or(lost.rtt.latest);
+            self.back_off(lost.rtt.minimum_ever, rtt, lost.largest_sent);
+        } else {
+            self.grow();
         }
     }
 
