@@ -2,6 +2,7 @@
 
 mod contender;
 mod download;
+pub(crate) mod eq6;
 pub(crate) mod eq7;
 pub(crate) mod fig10;
 pub(crate) mod fig11;

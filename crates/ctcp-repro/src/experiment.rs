@@ -96,5 +96,6 @@ pub const EXPERIMENTS: &[Experiment] = &[
     ctcp::fig11::EXPERIMENT,
     ctcp::fig12::EXPERIMENT,
     ctcp::hotel::EXPERIMENT,
+    ctcp::eq6::EXPERIMENT,
     ctcp::eq7::EXPERIMENT,
 ];

@@ -43,6 +43,29 @@ pub fn mean_backoff(spared: f64, backoff: f64) -> f64 {
     spared + (1.0 - spared) * backoff
 }
 
+/// Windows of flows that halve at losses of their own, each losing one of `losses`, above 0 and below 1, of its packets, when all windows
+/// together are `total` packets: Eq. 6 with [`spared`] as a fixed point. `E[T]`, which the flows have in common, follows from the total.
+#[must_use]
+pub fn windows_under_loss(losses: &[f64], total: f64) -> Vec<f64> {
+    // w (1 - gamma(w)) is the same for all flows and grows with w.
+    let backoffs = |loss: f64, window: f64| window * (1.0 - spared(loss, window));
+    let windows = |common: f64| -> Vec<f64> {
+        losses.iter().map(|&loss| root(total, |window| backoffs(loss, window) - common)).collect()
+    };
+    let common = root(total, |common| windows(common).iter().sum::<f64>() - total);
+    windows(common)
+}
+
+/// Where an increasing function from 0 to `most` passes zero.
+fn root(most: f64, function: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (0.0, most);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if function(middle) < 0.0 { low = middle } else { high = middle }
+    }
+    (low + high) / 2.0
+}
+
 /// Eq. 3 when the queue overflows: `T / (T + queue / rate)`, for a queue of `queue` packets before a link of `rate` packets a
 /// second.
 #[must_use]
@@ -76,6 +99,15 @@ mod tests {
         let adaptive = Flow { backoff: backoff_at_overflow(0.025, rate * 0.025 / 4.0, rate), ..TCP };
         let ratio = TCP.weight() / adaptive.weight();
         assert!((ratio - 2.0 * (1.0 - 0.8)).abs() < 1e-12, "{ratio}");
+    }
+
+    // Requirement: C12
+    #[test]
+    fn windows_go_with_the_root_of_the_ratio_of_small_losses() {
+        let found = windows_under_loss(&[0.000_1, 0.000_4], 30.0);
+        assert!((found[0] - 20.0).abs() < 0.02 && (found[1] - 10.0).abs() < 0.02, "{found:?}");
+        let equal = windows_under_loss(&[0.01; 2], 50.0);
+        assert!((equal[0] - 25.0).abs() < 1e-6 && (equal[1] - 25.0).abs() < 1e-6, "{equal:?}");
     }
 
     // Requirement: C12
