@@ -61,6 +61,8 @@ impl Classic {
             lacking: 0,
             symbols: 0,
         });
+        // What is under way is combined: no more of it than a combination may span.
+        let window_max = if coding.is_some() { window_max.min(u32::from(length_max)) } else { window_max };
         let source = Source::new(window_max);
         let is_later = matches!(profile.name, ProfileName::TcpNcEot | ProfileName::TcpNcPb);
         let reading = if is_later { Reading::EotPb } else { Reading::TcpNc };

@@ -128,3 +128,16 @@ fn the_sink_of_the_later_paper_says_nothing_twice() {
         assert_eq!(combinations(&mut code, &SITUATION).len(), repairs, "{name}");
     }
 }
+
+// Requirement: N2
+#[test]
+fn no_more_is_under_way_than_a_combination_spans() {
+    let profile = Profile { redundancy: Redundancy::Fixed(ratio(1.0)), ..Profile::named(ProfileName::TcpNc) };
+    let mut code = Classic::new(profile, 3, 1000);
+    for length in 1..=3 {
+        assert_eq!(add_symbol(&mut code), [(0, length)]);
+    }
+    assert_eq!(code.choose(&SITUATION), None);
+    acknowledge(&mut code, 1, 3);
+    assert_eq!(add_symbol(&mut code), [(1, 3)]);
+}
