@@ -100,6 +100,15 @@ pub(crate) struct CodeLimits {
     pub(crate) blocks: u16,
 }
 
+/// What a classical source is told beside its profile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SourceConfig {
+    /// Most symbols under way.
+    pub(crate) window_max: u32,
+    /// N_lp is its own estimate.
+    pub(crate) estimates_lost: bool,
+}
+
 /// The sender half of a coding scheme.
 #[derive(Debug)]
 pub(crate) enum SendCode {
@@ -114,11 +123,10 @@ pub(crate) enum SendCode {
 }
 
 impl SendCode {
-    /// `window_max`: most symbols that a classical source has under way.
-    pub(crate) fn new(profile: Profile, limits: CodeLimits, window_max: u32) -> Self {
+    pub(crate) fn new(profile: Profile, limits: CodeLimits, source: SourceConfig) -> Self {
         match profile.code {
             _ if profile.is_classic() => {
-                Self::Classic(Box::new(Classic::new(profile, limits.block_size, window_max)))
+                Self::Classic(Box::new(Classic::new(profile, limits.block_size, source)))
             }
             Code::Block => {
                 Self::Block(BlockCode::new(profile.redundancy, limits, profile.is_to_the_letter()))

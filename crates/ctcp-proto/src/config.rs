@@ -29,6 +29,9 @@ pub struct TransportConfig {
     /// Most packets that congestion control lets be under way; of symbols, in the profiles `tcp-nc*` and with Vegas, where it
     /// stands for TCP's receive window.
     pub congestion_window_max: u32,
+    /// With EOT and PB: the source estimates N_lp itself, one more a round trip behind each new symbol and one less for each acknowledged
+    /// (EOT/PB section V), instead of reading it from the acknowledgements.
+    pub estimates_lost: bool,
     /// Stream bytes the peer may have sent that the application has not read, over all streams.
     pub connection_credit: u64,
     /// It grows to this while the application reads fast.
@@ -62,6 +65,7 @@ impl Default for TransportConfig {
             block_size: 256,
             blocks: 64,
             congestion_window_max: 65_536,
+            estimates_lost: false,
             connection_credit: 16 << 20,
             connection_credit_max: 64 << 20,
             stream_credit: 1 << 20,

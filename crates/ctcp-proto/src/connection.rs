@@ -42,7 +42,7 @@ use std::collections::VecDeque;
 
 use ctcp_base::{Instant, Prng};
 
-use crate::code::{CodedReceiver, CodedSender, SendCode};
+use crate::code::{CodedReceiver, CodedSender, SendCode, SourceConfig};
 use crate::config::TransportConfig;
 use crate::crypto::{PacketProtection, PublicKey};
 use crate::error::{CloseReason, ConnectionError, TransportError};
@@ -191,7 +191,11 @@ impl Established {
         let Setup { role, config, own, peer, negotiated, protection, network, seed } = setup;
         let streams = negotiation::streams(role, &config, &own, &peer);
         let profile = negotiated.profile;
-        let code = SendCode::new(profile, negotiated.code, config.congestion_window_max);
+        let code = SendCode::new(
+            profile,
+            negotiated.code,
+            SourceConfig { window_max: config.congestion_window_max, estimates_lost: config.estimates_lost },
+        );
         let window = usize::try_from(negotiated.window).unwrap_or(usize::MAX);
         let symbol_size = negotiated.symbol_size_max;
         Self {

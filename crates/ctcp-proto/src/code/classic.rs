@@ -15,7 +15,8 @@
 //! packets is masked, which RFC 9265 advises against: nothing but the profiles `tcp-nc*` does so.
 //!
 //! On top of R come combinations for the packets that the receiver is known to lack (EOT/PB section II): N_lp, the newest
-//! symbol it has heard of less the one it acknowledges.
+//! symbol it has heard of less the one it acknowledges; or, as the source's own estimate, the symbols that were not acknowledged within a
+//! round trip (section V).
 //!
 //! Requirement: N2, K1, K2
 
@@ -24,7 +25,7 @@ mod source;
 use ctcp_base::Instant;
 use ctcp_coding::{CombinationCredit, KeyedRange, WindowCode};
 
-use super::{Choice, Feedback, Sent, Situation};
+use super::{Choice, Feedback, Sent, Situation, SourceConfig};
 use crate::id::SymbolIndex;
 use crate::profile::{Code, Profile, ProfileName, Redundancy};
 use source::{Reading, Signal, Source, Wanted};
@@ -37,6 +38,8 @@ const PSEUDO_BLOCK: u64 = 100;
 pub(crate) struct Classic {
     source: Source,
     coding: Option<Coding>,
+    /// N_lp is the source's own estimate and not the acknowledgements'.
+    estimates_lost: bool,
 }
 
 /// The coding layer of the source.
@@ -53,7 +56,8 @@ struct Coding {
 }
 
 impl Classic {
-    pub(super) fn new(profile: Profile, length_max: u16, window_max: u32) -> Self {
+    pub(super) fn new(profile: Profile, length_max: u16, config: SourceConfig) -> Self {
+        let SourceConfig { window_max, estimates_lost } = config;
         let coding = (profile.code == Code::Window).then(|| Coding {
             code: WindowCode::new(1.0),
             redundancy: profile.redundancy,
@@ -66,7 +70,7 @@ impl Classic {
         let source = Source::new(window_max);
         let is_later = matches!(profile.name, ProfileName::TcpNcEot | ProfileName::TcpNcPb);
         let reading = if is_later { Reading::EotPb } else { Reading::TcpNc };
-        Self { source: source.read_as(reading), coding }
+        Self { source: source.read_as(reading), coding, estimates_lost }
     }
 
     /// Whether a new symbol travels uncoded first.
@@ -101,6 +105,7 @@ impl Classic {
         match choice {
             Choice::NewSymbol => {
                 self.source.on_sent(situation.now, Wanted::New);
+                self.estimate_lost(situation.now);
                 if let Some(coding) = &mut self.coding {
                     coding.on_new_symbol(situation.loss);
                 }
@@ -119,6 +124,12 @@ impl Classic {
         }
     }
 
+    fn estimate_lost(&mut self, now: Instant) {
+        if let Some(coding) = self.coding.as_mut().filter(|_| self.estimates_lost) {
+            coding.lacking = self.source.overdue(now);
+        }
+    }
+
     /// The symbol just sent was the last one, for now: the application has written no more.
     pub(super) fn on_end(&mut self) {
         if let Some(coding) = &mut self.coding
@@ -129,7 +140,7 @@ impl Classic {
     }
 
     pub(super) fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>) {
-        if let Some(coding) = &mut self.coding {
+        if let Some(coding) = self.coding.as_mut().filter(|_| !self.estimates_lost) {
             coding.lacking = feedback.known_end.saturating_sub(feedback.oldest_unseen);
         }
         self.source.on_ack(now, feedback.oldest_unseen);

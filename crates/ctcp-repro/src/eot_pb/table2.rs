@@ -49,15 +49,18 @@ enum Reading {
     BlockRedundancy,
     /// 50 ms are the round trip.
     HalfDelay,
+    /// The source estimates N_lp itself.
+    OwnEstimate,
     /// Random coefficients, elimination, payload.
     Coefficients,
 }
 
-const READINGS: [(Reading, &str); 5] = [
+const READINGS: [(Reading, &str); 6] = [
     (Reading::AsTcpNc, "sink and time-outs of TCP/NC"),
     (Reading::LostBefore, "loss before the queue"),
     (Reading::BlockRedundancy, "R_a of 100 packets"),
     (Reading::HalfDelay, "50 ms both ways"),
+    (Reading::OwnEstimate, "the source's own estimate"),
     (Reading::Coefficients, "real coefficients"),
 ];
 /// Where the readings are tried: the file's packets, seeds of a full and a quick run; with coefficients it is a smaller one.
@@ -94,6 +97,7 @@ fn read(reading: Reading, transfer: Transfer) -> Transfer {
         Reading::AsTcpNc => Transfer { is_as_tcp_nc: true, ..transfer },
         Reading::BlockRedundancy => Transfer { factor: Factor::AdjustedTo(100), ..transfer },
         Reading::HalfDelay => Transfer { delay: 25, ..transfer },
+        Reading::OwnEstimate => Transfer { is_estimated: true, ..transfer },
         Reading::Coefficients => Transfer { is_symbolic: false, ..transfer },
     }
 }
@@ -126,7 +130,7 @@ fn outcome(quick: bool, found: &[Found]) -> Outcome {
         x: Axis { label: "file (packets of 1000 bytes)", scale: Scale::Logarithmic },
         y: Axis { label: "mean cut (%)", scale: Scale::Linear },
         hidden: &["of means", "NC (s)", "PB (s)"],
-        dots: &["TCP/NC", "queue", "packets", "ways", "coefficients"],
+        dots: &["TCP/NC", "queue", "packets", "ways", "estimate", "coefficients"],
     };
     let of = |reading: Reading, packets: u64, loss: f64| {
         found

@@ -62,15 +62,25 @@ pub(super) struct Transfer {
     pub(super) is_as_tcp_nc: bool,
     /// Combinations have no coefficients, and are innovative whenever they can be.
     pub(super) is_symbolic: bool,
+    /// N_lp is the source's own estimate (section V).
+    pub(super) is_estimated: bool,
     pub(super) seed: u64,
 }
 
 impl Transfer {
     /// As in most of the paper's simulations: R_a, 50 ms.
     pub(super) fn new(packets: u64, loss: f64, seed: u64) -> Self {
-        let factor = Factor::Adjusted;
-        let (is_lost_behind, is_as_tcp_nc, is_symbolic) = (true, false, true);
-        Self { packets, loss, factor, delay: 50, is_lost_behind, is_as_tcp_nc, is_symbolic, seed }
+        Self {
+            packets,
+            loss,
+            factor: Factor::Adjusted,
+            delay: 50,
+            is_lost_behind: true,
+            is_as_tcp_nc: false,
+            is_symbolic: true,
+            is_estimated: false,
+            seed,
+        }
     }
 
     /// R.
@@ -110,6 +120,7 @@ impl Transfer {
             symbol_size_max: SYMBOL,
             symbol_window: 65_536,
             coding_window: if self.is_symbolic { 65_536 } else { 16_384 },
+            estimates_lost: self.is_estimated,
             symbolic: self.is_symbolic.then(SymbolicChannel::default),
             connection_credit: CREDIT,
             connection_credit_max: CREDIT,

@@ -130,6 +130,12 @@ impl Source {
         self.unacked + self.symbols.len() as u64
     }
 
+    /// Symbols sent more than a round trip ago and not acknowledged.
+    pub(super) fn overdue(&self, now: Instant) -> u64 {
+        let rtt = self.rtt.smoothed();
+        self.symbols.iter().take_while(|symbol| now - symbol.first > rtt).count() as u64
+    }
+
     /// What the window of `window` symbols lets go now.
     pub(super) fn wants(&self, window: f64) -> Option<Wanted> {
         if self.is_overdue {

@@ -4,9 +4,11 @@ use crate::profile::{ProfileName, Ratio};
 const SITUATION: Situation =
     Situation { now: Instant::ZERO, loss: 0.0, has_data: true, has_room: true, window: 100.0 };
 
+const CONFIG: SourceConfig = SourceConfig { window_max: 1000, estimates_lost: false };
+
 fn coded(redundancy: Redundancy) -> Classic {
     let profile = Profile { redundancy, ..Profile::named(ProfileName::TcpNc) };
-    Classic::new(profile, 256, 1000)
+    Classic::new(profile, 256, CONFIG)
 }
 
 fn ratio(value: f64) -> Ratio {
@@ -104,7 +106,7 @@ fn nothing_is_owed_once_all_is_seen() {
 fn without_coding_symbols_travel_as_they_are() {
     let profile =
         Profile { congestion: crate::congestion::Algorithm::Vegas, ..Profile::named(ProfileName::Tcp) };
-    let mut code = Classic::new(profile, 256, 1000);
+    let mut code = Classic::new(profile, 256, CONFIG);
     assert!(code.sends_symbols());
     assert_eq!(code.choose(&SITUATION), Some(Choice::NewSymbol));
     code.on_sent(Choice::NewSymbol, 0, &SITUATION);
@@ -118,7 +120,7 @@ fn without_coding_symbols_travel_as_they_are() {
 fn the_sink_of_the_later_paper_says_nothing_twice() {
     for (name, repairs) in [(ProfileName::TcpNc, 1), (ProfileName::TcpNcEot, 0), (ProfileName::TcpNcPb, 0)] {
         let redundancy = Redundancy::Fixed(ratio(1.0));
-        let mut code = Classic::new(Profile { redundancy, ..Profile::named(name) }, 256, 1000);
+        let mut code = Classic::new(Profile { redundancy, ..Profile::named(name) }, 256, CONFIG);
         for _ in 0..5 {
             add_symbol(&mut code);
         }
@@ -133,11 +135,49 @@ fn the_sink_of_the_later_paper_says_nothing_twice() {
 #[test]
 fn no_more_is_under_way_than_a_combination_spans() {
     let profile = Profile { redundancy: Redundancy::Fixed(ratio(1.0)), ..Profile::named(ProfileName::TcpNc) };
-    let mut code = Classic::new(profile, 3, 1000);
+    let mut code = Classic::new(profile, 3, CONFIG);
     for length in 1..=3 {
         assert_eq!(add_symbol(&mut code), [(0, length)]);
     }
     assert_eq!(code.choose(&SITUATION), None);
     acknowledge(&mut code, 1, 3);
     assert_eq!(add_symbol(&mut code), [(1, 3)]);
+}
+
+// Requirement: K1
+#[test]
+fn a_source_that_estimates_counts_what_is_older_than_a_round_trip() {
+    let profile = Profile {
+        redundancy: Redundancy::EndOfTransmission(ratio(1.0)),
+        ..Profile::named(ProfileName::TcpNcEot)
+    };
+    let config = SourceConfig { estimates_lost: true, ..CONFIG };
+    let mut code = Classic::new(profile, 256, config);
+    let at = |millis| Situation { now: Instant::from_millis(millis), ..SITUATION };
+    let send = |code: &mut Classic, millis| {
+        assert_eq!(code.choose(&at(millis)), Some(Choice::NewSymbol));
+        code.on_sent(Choice::NewSymbol, code.source.next(), &at(millis));
+        combinations(code, &at(millis)).len()
+    };
+    // One symbol says how long a round trip is; of the next three one is acknowledged.
+    assert_eq!(send(&mut code, 1_000), 1);
+    let seen = |oldest_unseen| Feedback {
+        oldest_undecoded: 0,
+        oldest_unseen,
+        intervals: &[],
+        known_end: 99,
+        reported_end: 0,
+    };
+    code.on_feedback(Instant::from_millis(1_100), &seen(1));
+    for millis in [1_200, 1_210, 1_220] {
+        assert_eq!(send(&mut code, millis), 1);
+    }
+    code.on_feedback(Instant::from_millis(1_300), &seen(2));
+    assert_eq!(send(&mut code, 1_315), 1);
+    code.on_end();
+    assert_eq!(
+        combinations(&mut code, &at(1_315)).len(),
+        1,
+        "1,210 ms is longer ago than a round trip, 1,220 not"
+    );
 }

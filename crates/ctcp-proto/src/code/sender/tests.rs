@@ -1,6 +1,6 @@
 use super::*;
 use crate::code::receiver::CodedReceiver;
-use crate::code::{CodeLimits, Sent};
+use crate::code::{CodeLimits, Sent, SourceConfig};
 use crate::error::TransportErrorCode;
 use crate::id::{ConnectionId, PacketNumber, PathId, Role};
 use crate::profile::{Code, Profile, ProfileName, Redundancy};
@@ -13,6 +13,7 @@ const SMALL: usize = 1_200;
 const SYMBOL_SIZE: usize = 1_436;
 const SITUATION: Situation =
     Situation { now: Instant::ZERO, loss: 0.0, has_data: true, has_room: true, window: 32.0 };
+const SOURCE: SourceConfig = SourceConfig { window_max: 64, estimates_lost: false };
 const IDLE: Situation = Situation { has_data: false, ..SITUATION };
 
 /// A sender whose streams hold a few symbols' worth of bytes, and its receiver.
@@ -36,7 +37,7 @@ impl Line {
         let redundancy = Redundancy::Feedback;
         let profile = Profile { code, redundancy, ..Profile::named(ProfileName::Default) };
         Self {
-            sender: CodedSender::new(SendCode::new(profile, limits, 64), SYMBOL_SIZE, 64, 64),
+            sender: CodedSender::new(SendCode::new(profile, limits, SOURCE), SYMBOL_SIZE, 64, 64),
             from,
             receiver: CodedReceiver::new(Code::Block, SYMBOL_SIZE, 64, 100),
             to: Streams::new(Role::Server, config),
