@@ -1,7 +1,9 @@
 //! Networks, written as one would draw them.
 
 mod chain;
+mod flows;
 mod pair;
+mod parallel;
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -17,6 +19,7 @@ use crate::routes::{self, Neighbours};
 
 pub use chain::Chain;
 pub use pair::Pair;
+pub use parallel::Parallel;
 
 /// A network in the making: nodes joined by links. A router may have any number of them. A host has one, and sends everything
 /// there; one with several would choose a port by the address that a connection uses (`Peer::local`).
@@ -27,6 +30,8 @@ pub struct Topology {
     nodes: Vec<Node>,
     links: Vec<DuplexLink>,
     wires: Vec<(NodeId, NodeId)>,
+    /// At this router, what is for this host leaves by this link.
+    routed: Vec<(NodeId, NodeId, LinkId)>,
 }
 
 /// A network that is drawn to the end: what a simulation is made of.
@@ -47,6 +52,7 @@ impl Topology {
             nodes: Vec::new(),
             links: Vec::new(),
             wires: Vec::new(),
+            routed: Vec::new(),
         }
     }
 
@@ -68,6 +74,11 @@ impl Topology {
     /// several programs on the paper's node.
     pub fn wire(&mut self, host: NodeId, router: NodeId) {
         self.wires.push((host, router));
+    }
+
+    /// At `router`, what is for `host` leaves by `link`, whatever the way with the fewest links is.
+    pub fn route_by(&mut self, router: NodeId, host: NodeId, link: LinkId) {
+        self.routed.push((router, host, link));
     }
 
     /// A router re-encodes what goes to `destination`.
@@ -114,6 +125,14 @@ impl Topology {
                 if let (Node::Router(router), Some(port)) = (node, port) {
                     router.set_route(address, port);
                 }
+            }
+        }
+        for &(router, host, link) in &self.routed {
+            let is_forward = self.links[link.0].sender(Direction::Forward) == router;
+            let direction = if is_forward { Direction::Forward } else { Direction::Backward };
+            let address = address((host.0, &self.nodes[host.0]));
+            if let (Node::Router(router), Some((_, address))) = (&mut self.nodes[router.0], address) {
+                router.set_route(address, Port::Link(link, direction));
             }
         }
         Plan { nodes: self.nodes, links: self.links, uplinks }

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use ctcp_base::{Probability, Rate};
 use ctcp_netem::{Charge, LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit};
-use ctcp_proto::{ClientPolicy, EndpointConfig, Profile, ProfileName, SecretKey, TransportConfig};
+use ctcp_proto::{
+    ClientPolicy, EndpointConfig, Profile, ProfileName, Ratio, SecretKey, SymbolicChannel, TransportConfig,
+};
 use ctcp_sim::application::script::{Script, StreamPlan};
 use ctcp_sim::link::Direction;
 use ctcp_sim::measure::jain;
 use ctcp_sim::network::{FlowConfig, Network};
 use ctcp_sim::node::host::HostConfig;
-use ctcp_sim::topology::{Chain, Topology};
+use ctcp_sim::topology::{Chain, Parallel, Topology};
 use ctcp_sim::{Scrutiny, Simulation, Stop};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -298,4 +300,49 @@ fn requests_follow_one_another_and_a_constant_rate_is_kept() {
     assert!((614_000..=625_000).contains(&read), "{read} bytes in 5 s");
     assert_eq!(network.run_to_completion(6 * SECOND), Stop::Done);
     assert_eq!(network.bytes_read(constant), 1_250_000);
+}
+
+#[test]
+fn flows_on_parallel_paths_have_each_its_own() {
+    let paths = [(10, 5), (2, 40)].map(|(megabits, delay)| PathConfig::symmetric(way(megabits, delay, 50)));
+    let mut parallel = Parallel::new(3, &paths);
+    let transport = transport(ProfileName::Default);
+    let flows = [0, 1].map(|path| parallel.flow_over(path, FlowConfig::new(Script::endless(), &transport)));
+    let mut network = parallel.build();
+    network.run_for(20 * SECOND);
+    assert_eq!(violations(&network.simulation), Vec::<&String>::new());
+    let got = flows.map(|flow| network.bytes_read(flow) as f64 * 8e-6 / 20.0);
+    assert!((8.0..10.0).contains(&got[0]) && (1.5..2.0).contains(&got[1]), "{got:?}");
+}
+
+// Requirement: N5
+#[test]
+fn a_node_that_re_encodes_before_the_worst_hop_makes_up_for_it_and_delivers_what_was_sent() {
+    let lossy = |loss| {
+        let there = way(1, 20, 200).with_loss(bernoulli(loss)).with_loss_place(LossPlace::BehindQueue);
+        PathConfig { forward: there.with_charge(Charge::every(1_000)), backward: way(1, 20, 200) }
+    };
+    let run = |recodes: bool| {
+        let transport = TransportConfig {
+            congestion_window_max: 100,
+            symbolic: Some(SymbolicChannel::default()),
+            coding_window: 65_536,
+            symbol_window: 65_536,
+            ..transport(ProfileName::TcpNc)
+        };
+        let mut chain = Chain::new(4, &[lossy(0.0), lossy(0.3)]);
+        chain.flow(FlowConfig::new(Script::bulk(200_000), &transport));
+        if recodes {
+            chain.recode_at(1, 0, Ratio::new(1.5).expect("at least 1"));
+        }
+        let mut network = chain.build();
+        let stop = network.run_to_completion(600 * SECOND);
+        // Every byte is compared on its way out of the sink.
+        assert_eq!((stop, violations(&network.simulation)), (Stop::Done, Vec::new()));
+        let made = network.simulation.router(network.routers()[1]).counts().recoded;
+        (network.simulation.now() - Simulation::START, made)
+    };
+    let ((plain, none), (recoded, made)) = (run(false), run(true));
+    assert_eq!(none, 0);
+    assert!(made > 50 && recoded < plain.mul_f64(0.7), "{plain:?} {recoded:?}, {made} made");
 }
