@@ -132,7 +132,7 @@ impl SendCode {
                 Self::Block(BlockCode::new(profile.redundancy, limits, profile.is_to_the_letter()))
             }
             Code::Sparse => Self::Sparse(SparseBlockCode::new(profile.redundancy, limits)),
-            Code::Plain | Code::Window => Self::Plain(PlainCode::default()),
+            Code::Plain | Code::Window | Code::Classic => Self::Plain(PlainCode::default()),
         }
     }
 

@@ -19,6 +19,9 @@ pub enum Code {
     Window,
     /// No coding: lost symbols are sent again as they were.
     Plain,
+    /// No coding, and TCP's own recovery: cumulative acknowledgements, fast retransmit, one timer (RFC 5681, 6582, 6298). A baseline: at
+    /// high loss it is as slow as a kernel's TCP is, which [`Code::Plain`] is not.
+    Classic,
 }
 
 /// The redundancy factor R: packets sent for each new symbol, in millionths.
@@ -146,7 +149,8 @@ impl Profile {
     /// classical TCP, with TCP/NC's coding below it or without. Vegas is defined by it, and the window code is.
     #[must_use]
     pub fn is_classic(&self) -> bool {
-        self.code == Code::Window || matches!(self.congestion, congestion::Algorithm::Vegas)
+        matches!(self.code, Code::Window | Code::Classic)
+            || matches!(self.congestion, congestion::Algorithm::Vegas)
     }
 
     /// True when redundancy follows the paper's Algorithm 3 and nothing else. Our own rule sends a little less ahead in
@@ -180,6 +184,7 @@ impl Profile {
                 Code::Window => 1,
                 Code::Sparse => 2,
                 Code::Plain => 3,
+                Code::Classic => 4,
             },
             congestion: match self.congestion {
                 congestion::Algorithm::Default => 0,
@@ -225,6 +230,7 @@ impl Profile {
                 1 => Code::Window,
                 2 => Code::Sparse,
                 3 => Code::Plain,
+                4 => Code::Classic,
                 _ => return None,
             },
             congestion: match parameter.congestion {
@@ -298,7 +304,8 @@ named!(
     Code::Block => "block",
     Code::Sparse => "sparse",
     Code::Window => "window",
-    Code::Plain => "plain"
+    Code::Plain => "plain",
+    Code::Classic => "classic"
 );
 named!(
     congestion::Algorithm,

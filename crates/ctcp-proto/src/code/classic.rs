@@ -69,7 +69,11 @@ impl Classic {
         let window_max = if coding.is_some() { window_max.min(u32::from(length_max)) } else { window_max };
         let source = Source::new(window_max);
         let is_later = matches!(profile.name, ProfileName::TcpNcEot | ProfileName::TcpNcPb);
-        let reading = if is_later { Reading::EotPb } else { Reading::TcpNc };
+        let reading = match profile.code {
+            Code::Classic => Reading::NewReno,
+            _ if is_later => Reading::EotPb,
+            _ => Reading::TcpNc,
+        };
         Self { source: source.read_as(reading), coding, estimates_lost }
     }
 

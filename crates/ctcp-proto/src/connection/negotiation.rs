@@ -50,7 +50,7 @@ pub(crate) fn client_parameters(config: &TransportConfig, id: ConnectionId) -> P
 fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> Parameters {
     let symbol_window = match profile.code {
         Code::Window => config.symbol_window.min(config.coding_window),
-        Code::Block | Code::Sparse | Code::Plain => config.symbol_window,
+        Code::Block | Code::Sparse | Code::Plain | Code::Classic => config.symbol_window,
     };
     Parameters {
         connection_id: id,

@@ -11,7 +11,7 @@ use core::time::Duration;
 use ctcp_base::{Probability, Rate};
 use ctcp_netem::{LossModel, PathConfig, QueueLimit};
 use ctcp_proto::congestion::Algorithm;
-use ctcp_proto::{Profile, ProfileName, TransportConfig};
+use ctcp_proto::{Code, Profile, ProfileName, TransportConfig};
 use ctcp_sim::Scrutiny;
 use ctcp_sim::application::script::Script;
 use ctcp_sim::network::{FlowConfig, Network};
@@ -68,7 +68,13 @@ pub(super) fn goodput_alone(seed: u64, path: &PathConfig, profile: Profile, seco
     (network.bytes_read(0) as f64 * 8e-6 / seconds as f64, network.simulation.events())
 }
 
-/// Standard TCP: no coding, selective retransmission.
+/// Standard TCP as kernels have it: no coding, cumulative acknowledgements, fast retransmit, one timer of 0.2 s at least. At 25 Mbit/s and 20 ms
+/// it gets what a kernel gets within a third, up to 20 % loss, which selective retransmission with probes does not (`fig3a.rs`).
+pub(super) fn classical_tcp(congestion: Algorithm) -> Profile {
+    Profile { congestion, code: Code::Classic, ..Profile::named(ProfileName::Tcp) }
+}
+
+/// Profile `tcp`: no coding, selective retransmission.
 pub(super) fn tcp(congestion: Algorithm) -> Profile {
     Profile { congestion, ..Profile::named(ProfileName::Tcp) }
 }

@@ -35,7 +35,7 @@ pub(super) enum Wanted {
     Again(SymbolIndex),
 }
 
-/// On what a source of TCP/NC does the two papers differ, or are silent: what fits the figures that each prints.
+/// Which TCP it is. On what a source of TCP/NC does the two papers differ, or are silent: there, what fits the figures that each prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// The sink acknowledges each arrival, so that duplicates mean a loss; a time-out sends everything again from the oldest symbol on,
@@ -44,6 +44,9 @@ pub(super) enum Reading {
     /// The sink acknowledges only what is new (EOT/PB section II): an acknowledgement of nothing new, which our receiver sends all
     /// the same, has not been. A time-out sends the oldest symbol again and no more (RFC 6298, 5.4).
     EotPb,
+    /// No coding, TCP as systems have it: as in [`Reading::TcpNc`], and an acknowledgement of less than was under way at a loss reveals the
+    /// next one (RFC 6582), duplicates let new symbols go at once (RFC 3042), and few under way need fewer of them (RFC 5827).
+    NewReno,
 }
 
 /// Something that congestion control has to be told: symbols are its packets.
@@ -76,6 +79,8 @@ pub(super) struct Source {
     symbols: VecDeque<Sending>,
     duplicates: u32,
     looks: u32,
+    /// What was sent when the last loss was noticed ends here.
+    recover: SymbolIndex,
     /// Fast retransmit is due.
     is_overdue: bool,
     /// When something was sent again last. Round trips of symbols sent before then say how long the repair took, and are
@@ -105,6 +110,7 @@ impl Source {
             symbols: VecDeque::new(),
             duplicates: 0,
             looks: 0,
+            recover: 0,
             is_overdue: false,
             repaired: None,
             rtt: RttEstimator::new(INITIAL_RTT),
@@ -130,6 +136,12 @@ impl Source {
         self.unacked + self.symbols.len() as u64
     }
 
+    /// Duplicates that mean a loss.
+    fn duplicates_needed(&self) -> u32 {
+        let others = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX).saturating_sub(1);
+        if self.reading == Reading::NewReno { DUPLICATES.min(others).max(1) } else { DUPLICATES }
+    }
+
     /// Symbols sent more than a round trip ago and not acknowledged.
     pub(super) fn overdue(&self, now: Instant) -> u64 {
         let rtt = self.rtt.smoothed();
@@ -142,7 +154,8 @@ impl Source {
             return Some(Wanted::Again(self.unacked));
         }
         // Each duplicate says that a packet has left the network (RFC 5681 3.2, step 4).
-        let inflation = if self.duplicates >= DUPLICATES { f64::from(self.duplicates) } else { 0.0 };
+        let is_inflated = self.duplicates >= self.duplicates_needed() || self.reading == Reading::NewReno;
+        let inflation = if is_inflated { f64::from(self.duplicates) } else { 0.0 };
         let window = (window + inflation).min(self.window_max);
         let under_way = (self.resume - self.unacked) as f64;
         if under_way + 1.0 > window {
@@ -191,15 +204,19 @@ impl Source {
     pub(super) fn on_ack(&mut self, now: Instant, unseen: SymbolIndex) {
         if unseen > self.unacked {
             self.on_progress(now, unseen.min(self.next()));
+            // Behind a time-out everything below `next` is sent again anyway.
+            let is_repairing = self.reading == Reading::NewReno && self.resume == self.next();
+            self.is_overdue |= is_repairing && self.unacked < self.recover;
             if self.looks > 0 {
                 self.looks -= 1;
                 self.look_for_overdue(now);
             }
-        } else if self.reading == Reading::TcpNc && unseen == self.unacked && !self.symbols.is_empty() {
+        } else if self.reading != Reading::EotPb && unseen == self.unacked && !self.symbols.is_empty() {
             self.duplicates += 1;
-            if self.duplicates == DUPLICATES {
+            let needed = self.duplicates_needed();
+            if self.duplicates == needed {
                 self.retransmit(now);
-            } else if self.duplicates < DUPLICATES {
+            } else if self.duplicates < needed {
                 self.look_for_overdue(now);
             }
         }
@@ -250,6 +267,7 @@ impl Source {
         let Some(oldest) = self.symbols.front() else { return };
         self.is_overdue = true;
         self.looks = LOOKS;
+        self.recover = self.next();
         self.signals.push_back(Signal::Lost(Lost {
             now,
             number: PacketNumber(self.unacked),
@@ -278,7 +296,7 @@ impl Source {
         self.duplicates = 0;
         self.is_overdue = self.reading == Reading::EotPb;
         self.looks = LOOKS;
-        if self.reading == Reading::TcpNc {
+        if self.reading != Reading::EotPb {
             self.resume = self.unacked;
         }
         self.signals.push_back(Signal::TimedOut(TimedOut {

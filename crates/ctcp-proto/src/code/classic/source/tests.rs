@@ -117,3 +117,23 @@ fn a_time_out_of_eot_and_pb_sends_the_oldest_again_and_no_more() {
     source.on_ack(at(1_100), 1);
     assert_eq!((source.wants(2.0), source.wants(3.0)), (None, Some(Wanted::New)));
 }
+
+#[test]
+fn new_reno_repairs_one_loss_after_the_other_and_needs_fewer_duplicates_for_fewer_symbols() {
+    let mut source = sent(6).read_as(Reading::NewReno);
+    source.on_ack(at(50), 0);
+    assert_eq!(source.wants(6.0), Some(Wanted::New), "limited transmit");
+    for _ in 0..2 {
+        source.on_ack(at(50), 0);
+    }
+    assert_eq!(source.wants(6.0), Some(Wanted::Again(0)));
+    source.on_sent(at(51), Wanted::Again(0));
+    source.on_ack(at(80), 3);
+    assert_eq!(source.wants(3.0), Some(Wanted::Again(3)), "lost with the first");
+    source.on_sent(at(81), Wanted::Again(3));
+    source.on_ack(at(110), 6);
+    assert_eq!(source.wants(1.0), Some(Wanted::New));
+    let mut few = sent(2).read_as(Reading::NewReno);
+    few.on_ack(at(50), 0);
+    assert_eq!(few.wants(2.0), Some(Wanted::Again(0)));
+}
