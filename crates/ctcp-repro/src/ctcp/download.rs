@@ -22,7 +22,9 @@ pub(super) struct Download {
 impl Download {
     /// The client has just begun to connect; it will ask for `size` bytes. Data goes `path.forward`.
     pub(super) fn new(seed: u64, path: &PathConfig, profile: Profile, size: u64) -> Self {
-        let transport = TransportConfig { profile, ..TransportConfig::default() };
+        // As patient as TCP: a path that carries nothing for half a minute does not end it.
+        let idle_timeout = Duration::from_secs(3_600);
+        let transport = TransportConfig { profile, idle_timeout, ..TransportConfig::default() };
         let script = Script::of_client(vec![StreamPlan::download(Duration::ZERO, size)]);
         // The client is at the first end of a pair's path.
         let path = PathConfig { forward: path.backward.clone(), backward: path.forward.clone() };

@@ -12,7 +12,7 @@ use ctcp_proto::congestion::Algorithm;
 use ctcp_proto::{Profile, ProfileName};
 
 use super::PAPER;
-use super::shared_link::{Bottleneck, tcp};
+use super::shared_link::{Bottleneck, classical_tcp, tcp};
 use crate::experiment::{Experiment, Settings};
 use crate::outcome::{Outcome, Want};
 use crate::plan::Plan;
@@ -41,14 +41,18 @@ enum Flow {
     Ours,
     Reno,
     Cubic,
+    ClassicalReno,
+    ClassicalCubic,
 }
 
-const FLOWS: [(Flow, &str); 5] = [
+const FLOWS: [(Flow, &str); 7] = [
     (Flow::Ctcp, "CTCP"),
     (Flow::CtcpShortQueue, "CTCP, queue of 0.25 BDP"),
     (Flow::Ours, "profile default"),
     (Flow::Reno, "TCP Reno"),
     (Flow::Cubic, "TCP Cubic"),
+    (Flow::ClassicalReno, "TCP Reno, a kernel's recovery"),
+    (Flow::ClassicalCubic, "TCP Cubic, a kernel's recovery"),
 ];
 
 impl Flow {
@@ -58,6 +62,8 @@ impl Flow {
             Self::Ours => Profile::named(ProfileName::Default),
             Self::Reno => tcp(Algorithm::Reno),
             Self::Cubic => tcp(Algorithm::Cubic),
+            Self::ClassicalReno => classical_tcp(Algorithm::Reno),
+            Self::ClassicalCubic => classical_tcp(Algorithm::Cubic),
         }
     }
 }
