@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_hotspots_queue_is_a_bandwidth_delay_product() {
         let first = HOTSPOTS[0].path;
-        assert_eq!(first.queue, 17);
+        assert_eq!(first.queue, 8);
         assert_eq!(first.config().forward.loss_place, LossPlace::BehindQueue);
         assert_eq!(HOTEL.config().forward.loss_place, LossPlace::BeforeQueue);
     }
