@@ -1,6 +1,6 @@
 //! The blocks of a transfer as their sender knows them: what each holds, what is under way of it, and what the receiver lacks.
 //!
-//! Which packet goes next is the policy of a code ([`BlockCode`](super::block::BlockCode), [`Sparse`](super::sparse::Sparse)). Each
+//! Which packet goes next is the policy of a code ([`BlockCode`](super::block::BlockCode), [`SparseBlockCode`](super::sparse::SparseBlockCode)). Each
 //! keeps something of its own for the repairs of a block, `R`.
 
 use std::collections::VecDeque;

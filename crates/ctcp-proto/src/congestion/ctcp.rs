@@ -58,6 +58,8 @@ pub(super) struct Ctcp {
     datagram: u64,
     rtt: Option<RttView>,
     gaps: Gaps,
+    /// The packet acknowledged last left while there was nothing more to send.
+    is_app_limited: bool,
 }
 
 impl Ctcp {
@@ -72,6 +74,7 @@ impl Ctcp {
             datagram,
             rtt: None,
             gaps: Gaps::default(),
+            is_app_limited: false,
         }
     }
 
@@ -142,6 +145,7 @@ impl Controller for Ctcp {
     fn on_ack(&mut self, acked: &Acked) {
         self.rtt = Some(acked.rtt);
         self.gaps.on_ack(acked.number, acked.rtt.latest);
+        self.is_app_limited = acked.is_app_limited;
         if self.backed_off.is_behind(acked.number) {
             self.is_recovering = false;
         }
@@ -159,7 +163,7 @@ impl Controller for Ctcp {
         if self.backed_off.is_behind(lost.number) {
             let rtt = self.gaps.rtt_behind(lost.number).unwrap_or(lost.rtt.latest);
             self.back_off(lost.rtt.minimum_ever, rtt, lost.largest_sent);
-        } else {
+        } else if !self.is_app_limited {
             self.grow();
         }
     }

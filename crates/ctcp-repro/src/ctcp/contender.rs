@@ -3,7 +3,7 @@
 use ctcp_proto::congestion::Algorithm;
 use ctcp_proto::{Profile, ProfileName};
 
-use super::shared_link::classical_tcp;
+use super::shared_link::tcp;
 
 /// A transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) enum Contender {
     Ctcp,
     /// The best we have.
     Default,
-    /// "Standard TCP" with Reno's congestion control.
+    /// "Standard TCP": selective acknowledgements, Reno's congestion control.
     Reno,
     /// What the paper's machines ran unless told otherwise.
     Cubic,
@@ -23,8 +23,8 @@ impl Contender {
         match self {
             Self::Ctcp => Profile::named(ProfileName::Ctcp),
             Self::Default => Profile::named(ProfileName::Default),
-            Self::Reno => classical_tcp(Algorithm::Reno),
-            Self::Cubic => classical_tcp(Algorithm::Cubic),
+            Self::Reno => tcp(Algorithm::Reno),
+            Self::Cubic => tcp(Algorithm::Cubic),
         }
     }
 

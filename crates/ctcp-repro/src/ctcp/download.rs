@@ -62,8 +62,7 @@ mod tests {
     // Requirement: C10
     #[test]
     fn a_download_without_losses_takes_little_more_than_two_round_trips_and_its_bytes_at_the_links_rate() {
-        // Classical TCP loses a good part of a window at the end of slow start, and repairs it one packet a round trip.
-        for contender in [Contender::Ctcp, Contender::Default] {
+        for contender in [Contender::Ctcp, Contender::Default, Contender::Cubic] {
             let mut download = Download::new(1, &LINK.path(), contender.profile(), 1_000_000);
             let half = download.seconds_until(500_000, Duration::from_secs(60));
             let all = download.seconds_until(1_000_000, Duration::from_secs(60));

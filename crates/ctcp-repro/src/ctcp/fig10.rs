@@ -19,7 +19,7 @@ pub(crate) const EXPERIMENT: Experiment =
     Experiment { id: "ctcp-fig10", paper: PAPER, title: "an 802.11 link with a hidden terminal", plan };
 
 const CONTENDERS: [Contender; 4] = [Contender::Ctcp, Contender::Default, Contender::Reno, Contender::Cubic];
-/// Mean rates of the hidden terminal: 2 to 40 % of the packets collide.
+/// Mean rates of the hidden terminal: 2 to 43 % of the packets collide.
 const KILOBITS: [u64; 7] = [100, 250, 500, 1_000, 1_500, 2_000, 2_500];
 
 #[derive(Clone, Debug)]

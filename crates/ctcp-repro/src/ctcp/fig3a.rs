@@ -51,8 +51,8 @@ const FLOWS: [(Flow, &str); 7] = [
     (Flow::Ours, "profile default"),
     (Flow::Reno, "TCP Reno"),
     (Flow::Cubic, "TCP Cubic"),
-    (Flow::ClassicalReno, "TCP Reno, a kernel's recovery"),
-    (Flow::ClassicalCubic, "TCP Cubic, a kernel's recovery"),
+    (Flow::ClassicalReno, "TCP Reno, classical recovery"),
+    (Flow::ClassicalCubic, "TCP Cubic, classical recovery"),
 ];
 
 impl Flow {

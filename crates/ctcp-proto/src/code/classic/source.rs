@@ -81,6 +81,8 @@ pub(super) struct Source {
     looks: u32,
     /// What was sent when the last loss was noticed ends here.
     recover: SymbolIndex,
+    /// NewReno's fast recovery: up to there each acknowledgement reveals the next loss.
+    is_repairing: bool,
     /// Fast retransmit is due.
     is_overdue: bool,
     /// When something was sent again last. Round trips of symbols sent before then say how long the repair took, and are
@@ -111,6 +113,7 @@ impl Source {
             duplicates: 0,
             looks: 0,
             recover: 0,
+            is_repairing: false,
             is_overdue: false,
             repaired: None,
             rtt: RttEstimator::new(INITIAL_RTT),
@@ -204,21 +207,32 @@ impl Source {
     pub(super) fn on_ack(&mut self, now: Instant, unseen: SymbolIndex) {
         if unseen > self.unacked {
             self.on_progress(now, unseen.min(self.next()));
-            // Behind a time-out everything below `next` is sent again anyway.
-            let is_repairing = self.reading == Reading::NewReno && self.resume == self.next();
-            self.is_overdue |= is_repairing && self.unacked < self.recover;
+            self.is_repairing &= self.unacked < self.recover;
+            self.is_overdue |= self.is_repairing;
             if self.looks > 0 {
                 self.looks -= 1;
                 self.look_for_overdue(now);
             }
-        } else if self.reading != Reading::EotPb && unseen == self.unacked && !self.symbols.is_empty() {
+        } else if unseen == self.unacked && self.counts_duplicates() {
             self.duplicates += 1;
             let needed = self.duplicates_needed();
-            if self.duplicates == needed {
+            if self.is_repairing {
+                // They let new symbols go, and no more.
+            } else if self.duplicates == needed {
                 self.retransmit(now);
             } else if self.duplicates < needed {
                 self.look_for_overdue(now);
             }
+        }
+    }
+
+    /// Whether an acknowledgement of nothing new says that a packet has left the network, and counts towards a loss.
+    fn counts_duplicates(&self) -> bool {
+        match self.reading {
+            Reading::TcpNc => !self.symbols.is_empty(),
+            Reading::EotPb => false,
+            // One for a lone symbol may be for a packet without any.
+            Reading::NewReno => self.symbols.len() > 1 && (self.is_repairing || self.unacked >= self.recover),
         }
     }
 
@@ -255,8 +269,11 @@ impl Source {
         self.timer.on_ack(now, !self.symbols.is_empty(), has_sample);
     }
 
-    /// The oldest symbol is sent again if it is older than any round trip should take.
+    /// Vegas: the oldest symbol is sent again if it is older than any round trip should take.
     fn look_for_overdue(&mut self, now: Instant) {
+        if self.reading == Reading::NewReno {
+            return;
+        }
         let Some(oldest) = self.symbols.front() else { return };
         if self.rtt.has_sample() && now - oldest.last > patience(&self.rtt) {
             self.retransmit(now);
@@ -268,6 +285,7 @@ impl Source {
         self.is_overdue = true;
         self.looks = LOOKS;
         self.recover = self.next();
+        self.is_repairing = self.reading == Reading::NewReno;
         self.signals.push_back(Signal::Lost(Lost {
             now,
             number: PacketNumber(self.unacked),
@@ -299,10 +317,16 @@ impl Source {
         if self.reading != Reading::EotPb {
             self.resume = self.unacked;
         }
+        // Duplicates count again at once: some are for what had arrived before, but waiting for `next` would cost a time-out more at each loss.
+        self.recover = self.unacked;
+        self.is_repairing = false;
+        // What is sent again has the numbers that it had: the window grows with the first of it that arrives.
+        let is_again = self.reading == Reading::NewReno;
+        let largest = if is_again { self.unacked } else { self.next() };
         self.signals.push_back(Signal::TimedOut(TimedOut {
             now,
             in_flight: self.symbols.len() as u64,
-            largest_sent: PacketNumber(self.next().saturating_sub(1)),
+            largest_sent: PacketNumber(largest.saturating_sub(1)),
             rtt: self.rtt.view(now),
         }));
     }

@@ -136,4 +136,30 @@ fn new_reno_repairs_one_loss_after_the_other_and_needs_fewer_duplicates_for_fewe
     let mut few = sent(2).read_as(Reading::NewReno);
     few.on_ack(at(50), 0);
     assert_eq!(few.wants(2.0), Some(Wanted::Again(0)));
+    let mut lone = sent(1).read_as(Reading::NewReno);
+    lone.on_ack(at(50), 0);
+    assert_eq!(lone.wants(1.0), None, "it may be for a packet without symbols");
+}
+
+#[test]
+fn behind_a_time_out_new_reno_begins_slowly() {
+    let mut source = sent(20).read_as(Reading::NewReno);
+    source.on_ack(at(100), 1);
+    let mut reno = crate::congestion::Algorithm::Reno.controller(1_200);
+    source.on_timeout(at(2_000));
+    let (mut millis, mut sizes) = (2_000, Vec::new());
+    for _ in 0..3 {
+        while let Some(signal) = source.poll_signal() {
+            signal.tell(reno.as_mut());
+        }
+        while let Some(Wanted::Again(index)) = source.wants(reno.window()) {
+            source.on_sent(at(millis), Wanted::Again(index));
+        }
+        sizes.push(source.resume - source.unacked());
+        millis += 100;
+        for unseen in source.unacked() + 1..=source.resume {
+            source.on_ack(at(millis), unseen);
+        }
+    }
+    assert_eq!(sizes, [1, 2, 4]);
 }
