@@ -9,9 +9,9 @@
 //!   -- window + 1/window --|-- stay --|-- window - 1/window -->
 //! ```
 //!
-//! Slow start is "TCP Reno's with no changes", at the beginning and behind every time-out: a packet more for each acknowledgement, until the
-//! threshold, which is half of the window at the first loss. Outside slow start a loss changes nothing: erasures "slide the window", they do
-//! not shrink it.
+//! Slow start is "TCP Reno's with no changes", at the beginning and behind every time-out: a packet more for each acknowledgement, until a
+//! loss, which halves the window, or the threshold, half of the window at the last time-out. Outside slow start a loss changes nothing:
+//! erasures "slide the window", they do not shrink it.
 //!
 //! Printed in line 3 of Algorithm 2 is `increment <- 1` before `increment <- -1`: a slip, the second counts. Silent are the initial
 //! window (ten packets, as our others) and how packets leave (paced, as our others do).
