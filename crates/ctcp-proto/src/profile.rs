@@ -20,7 +20,7 @@ pub enum Code {
     /// No coding: lost symbols are sent again as they were.
     Plain,
     /// No coding, and TCP's own recovery: cumulative acknowledgements, fast retransmit, one timer (RFC 5681, 6582, 6298). A baseline: at
-    /// high loss it is as slow as a kernel's TCP is, which [`Code::Plain`] is not.
+    /// high loss it is slower than a kernel's TCP, and [`Code::Plain`] faster.
     Classic,
 }
 
@@ -338,6 +338,11 @@ impl Redundancy {
             Self::Feedback | Self::FromLoss => None,
             Self::Fixed(ratio) | Self::EndOfTransmission(ratio) | Self::PseudoBlock(ratio) => ratio.value(),
         }
+    }
+
+    /// R of a code that sends so many packets for each symbol: `from_loss` where it follows the measured loss, 1 where nothing is sent ahead.
+    pub(crate) fn ratio_or(self, from_loss: f64) -> f64 {
+        if self == Self::Feedback { 1.0 } else { self.ratio().unwrap_or(from_loss) }
     }
 }
 

@@ -4,6 +4,8 @@
 //! Repair is sent inside the congestion window and is counted by congestion control like any packet, so it
 //! never hides loss (RFC 9265).
 
+use ctcp_coding::CombinationCredit;
+
 /// Most packets for which [`success`] sums the distribution exactly. Beyond it a group is so large that its
 /// mean decides.
 const EXACT_MAX: u32 = 256;
@@ -24,9 +26,9 @@ pub(crate) fn is_short_on_average(in_flight: u32, missing: u32, loss: f64) -> bo
     arrive * (f64::from(in_flight) + 1.0) <= f64::from(missing)
 }
 
-/// R = 1/(1-p): as many packets for a degree of freedom as the loss takes.
+/// R = 1/(1-p): as many packets for a degree of freedom as the loss takes, of which no more than [`LOSS_MAX`] is believed.
 pub(crate) fn ratio_for(loss: f64) -> f64 {
-    1.0 / (1.0 - loss.clamp(0.0, LOSS_MAX))
+    CombinationCredit::ratio_for(loss.clamp(0.0, LOSS_MAX))
 }
 
 /// R packets for each of `missing` degrees of freedom, in whole packets: none ahead of fewer than 1/(R-1).

@@ -16,6 +16,7 @@ pub(crate) mod fig7;
 pub(crate) mod fig8;
 pub(crate) mod fig9;
 pub(crate) mod hotel;
+mod interference;
 mod shared_link;
 mod sharing;
 pub mod wireless;

@@ -178,14 +178,7 @@ impl Coding {
     }
 
     fn earn(&mut self, loss: f64) {
-        let ratio = match self.redundancy {
-            Redundancy::Fixed(ratio)
-            | Redundancy::EndOfTransmission(ratio)
-            | Redundancy::PseudoBlock(ratio) => ratio.value(),
-            Redundancy::Feedback => Some(1.0),
-            Redundancy::FromLoss => None,
-        };
-        self.code.set_redundancy(ratio.unwrap_or_else(|| CombinationCredit::ratio_for(loss)));
+        self.code.set_redundancy(self.redundancy.ratio_or(CombinationCredit::ratio_for(loss)));
         self.code.on_symbol();
     }
 

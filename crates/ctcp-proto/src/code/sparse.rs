@@ -108,13 +108,7 @@ impl SparseBlockCode {
 
     /// Packets that are to be sent of `block` until its part of the window is under way.
     fn rest(&self, block: &Block<Option<SparseRepairs>>, loss: f64) -> u32 {
-        let ratio = match self.redundancy {
-            Redundancy::Feedback => 1.0,
-            Redundancy::FromLoss => redundancy::ratio_for(loss),
-            Redundancy::Fixed(ratio)
-            | Redundancy::EndOfTransmission(ratio)
-            | Redundancy::PseudoBlock(ratio) => ratio.value().unwrap_or_else(|| redundancy::ratio_for(loss)),
-        };
+        let ratio = self.redundancy.ratio_or(redundancy::ratio_for(loss));
         redundancy::whole_packets(block.missing, ratio).saturating_sub(block.in_flight)
     }
 

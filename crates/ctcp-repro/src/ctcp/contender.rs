@@ -19,6 +19,10 @@ pub(super) enum Contender {
 }
 
 impl Contender {
+    /// Those of ours, of which the figures claim something.
+    pub(super) const OURS: [Self; 2] = [Self::Ctcp, Self::Default];
+    pub(super) const ALL: [Self; 4] = [Self::Ctcp, Self::Default, Self::Reno, Self::Cubic];
+
     pub(super) fn profile(self) -> Profile {
         match self {
             Self::Ctcp => Profile::named(ProfileName::Ctcp),

@@ -88,7 +88,7 @@ fn outcome(seeds: u32, found: &[(Cell, Trace)]) -> Outcome {
         let (printed, tcp) = (hotspot.tcp_seconds, seconds(found, hotspot, Contender::Cubic).mean);
         let name = format!("{}: seconds of TCP Cubic, as printed", hotspot.name);
         outcome.check(name, Want::Within { of: printed, margin: 0.2 * printed }, tcp);
-        for contender in [Contender::Ctcp, Contender::Default] {
+        for contender in Contender::OURS {
             let name = format!("{}: {}, times faster than TCP Cubic", hotspot.name, contender.name());
             let factor = tcp / seconds(found, hotspot, contender).mean;
             outcome.check(name, Want::AtLeast(printed / hotspot.ctcp_seconds), factor);

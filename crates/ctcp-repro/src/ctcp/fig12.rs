@@ -54,7 +54,7 @@ fn outcome(seeds: u32, found: &[(Cell, Trace)]) -> Outcome {
     }
     outcome.published("CTCP", MEAN, 0.75);
     outcome.published("TCP Cubic", MEAN, 0.3);
-    for contender in [Contender::Ctcp, Contender::Default] {
+    for contender in Contender::OURS {
         let times = mean(contender) / mean(Contender::Cubic);
         let name = format!("{}, mean goodput, times that of TCP Cubic", contender.name());
         outcome.check(name, Want::AtLeast(2.5), times);

@@ -6,8 +6,6 @@
 //!
 //! Requirement: C8
 
-use core::time::Duration;
-
 use ctcp_proto::congestion::Algorithm;
 use ctcp_proto::{Profile, ProfileName};
 
@@ -91,10 +89,7 @@ fn plan(settings: &Settings) -> Plan {
 
 /// The share of the link, and the work it was.
 fn measure(cell: &Cell) -> (f64, u64) {
-    let mut network = cell.link.with_flows(cell.seed, &[(cell.flow.profile(), Duration::ZERO)]);
-    let time = Duration::from_secs(cell.seconds);
-    network.run_for(time);
-    (cell.link.share(&network, 0, time), network.simulation.events())
+    cell.link.share_alone(cell.seed, cell.flow.profile(), cell.seconds)
 }
 
 fn outcome(seeds: u32, found: &[(Cell, (f64, u64))]) -> Outcome {

@@ -5,8 +5,6 @@
 //!
 //! Requirement: C8
 
-use core::time::Duration;
-
 use super::PAPER;
 use super::contender::Contender;
 use super::shared_link::Bottleneck;
@@ -28,7 +26,6 @@ const MEGABITS: [u64; 3] = [5, 10, 25];
 const RTT_MILLIS: [u64; 3] = [10, 50, 200];
 const LOSSES: [f64; 5] = [0.001, 0.01, 0.05, 0.1, 0.2];
 const BUFFERS: [f64; 2] = [1.0, 0.25];
-const CONTENDERS: [Contender; 2] = [Contender::Ctcp, Contender::Default];
 /// What an application can get at best.
 const PAYLOAD: f64 = 1426.0 / 1500.0;
 /// N of Eq. 7.
@@ -47,7 +44,7 @@ fn plan(settings: &Settings) -> Plan {
     let is_quick = settings.quick;
     let mut cells = Vec::new();
     for link in links(is_quick) {
-        for contender in CONTENDERS {
+        for contender in Contender::OURS {
             cells.extend((0..u64::from(seeds)).map(|seed| Cell { contender, link, seconds, seed }));
         }
     }
@@ -66,10 +63,7 @@ fn links(is_quick: bool) -> impl Iterator<Item = Bottleneck> {
 
 /// The share of the link, and the work it was.
 fn measure(cell: &Cell) -> (f64, u64) {
-    let mut network = cell.link.with_flows(cell.seed, &[(cell.contender.profile(), Duration::ZERO)]);
-    let time = Duration::from_secs(cell.seconds);
-    network.run_for(time);
-    (cell.link.share(&network, 0, time), network.simulation.events())
+    cell.link.share_alone(cell.seed, cell.contender.profile(), cell.seconds)
 }
 
 fn outcome(seeds: u32, is_quick: bool, found: &[(Cell, (f64, u64))]) -> Outcome {
@@ -85,7 +79,7 @@ fn outcome(seeds: u32, is_quick: bool, found: &[(Cell, (f64, u64))]) -> Outcome 
         let cells = found.iter().filter(|(cell, _)| cell.contender == contender && cell.link == link);
         summary(&cells.map(|(_, (share, _))| *share).collect::<Vec<f64>>())
     };
-    for contender in CONTENDERS {
+    for contender in Contender::OURS {
         for link in links(is_quick) {
             let queue = if link.buffer < 1.0 { ", queue of 0.25 BDP" } else { "" };
             let path = format!("{} Mbit/s, {} ms", link.megabits, link.rtt_millis);

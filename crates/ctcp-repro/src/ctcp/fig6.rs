@@ -24,7 +24,6 @@ pub(crate) const EXPERIMENT: Experiment =
 
 const MEGABITS: [u64; 2] = [10, 25];
 const LOSSES: [f64; 5] = [0.001, 0.01, 0.05, 0.1, 0.2];
-const CONTENDERS: [Contender; 2] = [Contender::Ctcp, Contender::Default];
 /// What Fig. 6a shows.
 const SHOWN: Bottleneck = Bottleneck { megabits: 25, rtt_millis: 25, loss: 0.05, buffer: 1.0 };
 const BIN: Duration = Duration::from_millis(500);
@@ -44,7 +43,7 @@ fn plan(settings: &Settings) -> Plan {
     let (seeds, seconds) = (settings.seeds_or(4, 1), if settings.quick { 60 } else { 300 });
     let mut cells = Vec::new();
     for link in links() {
-        for contender in CONTENDERS {
+        for contender in Contender::OURS {
             cells.extend((0..u64::from(seeds)).map(|seed| Cell { contender, link, seconds, seed }));
         }
     }
@@ -89,7 +88,7 @@ fn outcome(seeds: u32, is_quick: bool, found: &[(Cell, ([Flow; 2], u64))]) -> Ou
     };
     let mut outcome = Outcome::new(plot, seeds);
     let names = ["first", "second"];
-    for contender in CONTENDERS {
+    for contender in Contender::OURS {
         for link in links() {
             let runs: Vec<&[Flow; 2]> = found
                 .iter()

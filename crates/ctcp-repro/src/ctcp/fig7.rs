@@ -23,7 +23,6 @@ pub(crate) const EXPERIMENT: Experiment =
 pub(super) const LINK: Bottleneck = Bottleneck { megabits: 25, rtt_millis: 10, loss: 0.0, buffer: 1.0 };
 const LOSSES: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2];
 const KILOBYTES: [u64; 4] = [10, 100, 1_000, 10_000];
-const CONTENDERS: [Contender; 4] = [Contender::Ctcp, Contender::Default, Contender::Reno, Contender::Cubic];
 /// Nobody waits longer; no request here comes near.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 /// The text's seconds for standard TCP: kB, loss, time.
@@ -41,7 +40,7 @@ struct Cell {
 fn plan(settings: &Settings) -> Plan {
     let seeds = settings.seeds_or(20, 4);
     let mut cells = Vec::new();
-    for contender in CONTENDERS {
+    for contender in Contender::ALL {
         for loss in LOSSES {
             for kilobytes in KILOBYTES {
                 cells.extend((0..u64::from(seeds)).map(|seed| Cell { contender, loss, kilobytes, seed }));
@@ -75,7 +74,7 @@ fn outcome(seeds: u32, found: &[(Cell, (f64, u64))]) -> Outcome {
         let times = found.iter().filter(|(cell, _)| here(cell)).map(|(_, (seconds, _))| *seconds);
         summary(&times.collect::<Vec<f64>>())
     };
-    for contender in CONTENDERS {
+    for contender in Contender::ALL {
         for loss in LOSSES {
             let series = format!("{} %, {}", 100.0 * loss, contender.name());
             for size in KILOBYTES {
@@ -90,7 +89,7 @@ fn outcome(seeds: u32, found: &[(Cell, (f64, u64))]) -> Outcome {
     for (kilobytes, loss, seconds) in PUBLISHED {
         outcome.published(&format!("{} %, TCP Reno", 100.0 * loss), kilobytes as f64, seconds);
     }
-    for contender in [Contender::Ctcp, Contender::Default] {
+    for contender in Contender::OURS {
         for (kilobytes, factor) in [(1_000, 20.0), (10_000, 30.0)] {
             let of = |contender, loss| time(contender, loss, kilobytes).mean;
             let megabytes = kilobytes / 1_000;

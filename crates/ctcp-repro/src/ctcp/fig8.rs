@@ -30,7 +30,6 @@ pub(crate) const EXPERIMENT: Experiment =
 
 const LOSSES: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2];
 const LOSSES_QUICK: [f64; 3] = [0.0, 0.01, 0.2];
-const CONTENDERS: [Contender; 4] = [Contender::Ctcp, Contender::Default, Contender::Reno, Contender::Cubic];
 const BLOCKS: u32 = 100;
 /// Seconds of film in a block.
 const BLOCK: f64 = 0.6;
@@ -52,7 +51,7 @@ fn plan(settings: &Settings) -> Plan {
     let seeds = settings.seeds_or(5, 1);
     let losses: &'static [f64] = if settings.quick { &LOSSES_QUICK } else { &LOSSES };
     let mut cells = Vec::new();
-    for contender in CONTENDERS {
+    for contender in Contender::ALL {
         for &loss in losses {
             cells.extend((0..u64::from(seeds)).map(|seed| Cell { contender, loss, seed }));
         }
@@ -97,7 +96,7 @@ fn outcome(seeds: u32, losses: &[f64], found: &[(Cell, (Showing, u64))]) -> Outc
     };
     let seconds = |contender, loss| of(contender, loss, |showing| showing.0);
     let under_runs = |contender, loss| of(contender, loss, |showing| f64::from(showing.1));
-    for contender in CONTENDERS {
+    for contender in Contender::ALL {
         let name = contender.name();
         for &loss in losses {
             outcome.point(name, 100.0 * loss, &seconds(contender, loss));
@@ -110,7 +109,7 @@ fn outcome(seeds: u32, losses: &[f64], found: &[(Cell, (Showing, u64))]) -> Outc
     }
     outcome.published("TCP Reno", 1.0, 95.0);
     outcome.published("TCP Reno", 20.0, 1_886.0);
-    for contender in [Contender::Ctcp, Contender::Default] {
+    for contender in Contender::OURS {
         let name = contender.name();
         let worst = losses.iter().map(|&loss| under_runs(contender, loss).mean).fold(0.0, f64::max);
         outcome.check(format!("{name}, under-runs at any loss to 20 %"), Want::AtMost(0.0), worst);

@@ -22,7 +22,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 /// In per cent.
 const LOSSES: [f64; 5] = [0.0, 1.0, 2.0, 5.0, 10.0];
-const CONTENDERS: [Contender; 4] = [Contender::Ctcp, Contender::Default, Contender::Reno, Contender::Cubic];
 
 #[derive(Clone, Debug)]
 struct Cell {
@@ -35,7 +34,7 @@ struct Cell {
 fn plan(settings: &Settings) -> Plan {
     let (seeds, seconds) = (settings.seeds_or(4, 1), if settings.quick { 30 } else { 120 });
     let mut cells = Vec::new();
-    for contender in CONTENDERS {
+    for contender in Contender::ALL {
         for loss in LOSSES {
             cells.extend((0..u64::from(seeds)).map(|seed| Cell { contender, loss, seconds, seed }));
         }
@@ -62,7 +61,7 @@ fn outcome(seeds: u32, found: &[(Cell, (f64, u64))]) -> Outcome {
         let here = found.iter().filter(|(cell, _)| cell.contender == contender && cell.loss == loss);
         summary(&here.map(|(_, (speed, _))| *speed).collect::<Vec<f64>>())
     };
-    for contender in CONTENDERS {
+    for contender in Contender::ALL {
         LOSSES.into_iter().for_each(|loss| outcome.point(contender.name(), loss, &speed(contender, loss)));
     }
     outcome.published("TCP Cubic", 0.0, 26.53);
@@ -70,7 +69,7 @@ fn outcome(seeds: u32, found: &[(Cell, (f64, u64))]) -> Outcome {
     outcome.published("CTCP", 5.0, 10.68);
     let tcp = speed(Contender::Cubic, 5.0).mean;
     outcome.check("TCP Cubic at 5 % (Mbit/s)", Want::Within { of: 1.31, margin: 0.2 * 1.31 }, tcp);
-    for contender in [Contender::Ctcp, Contender::Default] {
+    for contender in Contender::OURS {
         let coded = speed(contender, 5.0).mean;
         outcome.check(format!("{} at 5 % (Mbit/s)", contender.name()), Want::AtLeast(10.68), coded);
         outcome.check(

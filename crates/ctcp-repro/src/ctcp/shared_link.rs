@@ -43,6 +43,14 @@ impl Bottleneck {
         with_flows(seed, &self.path(), flows)
     }
 
+    /// The part of the link's rate that a flow by itself gets over the first `seconds`, and the work it was.
+    pub(super) fn share_alone(self, seed: u64, profile: Profile, seconds: u64) -> (f64, u64) {
+        let time = Duration::from_secs(seconds);
+        let mut network = self.with_flows(seed, &[(profile, Duration::ZERO)]);
+        network.run_for(time);
+        (self.share(&network, 0, time), network.simulation.events())
+    }
+
     /// The part of the link's rate that the application of a flow got over `time`.
     pub(super) fn share(self, network: &Network, flow: usize, time: Duration) -> f64 {
         network.bytes_read(flow) as f64 * 8.0 / time.as_secs_f64() / (self.megabits as f64 * 1e6)

@@ -79,10 +79,8 @@ pub(super) struct Source {
     symbols: VecDeque<Sending>,
     duplicates: u32,
     looks: u32,
-    /// What was sent when the last loss was noticed ends here.
-    recover: SymbolIndex,
-    /// NewReno's fast recovery: up to there each acknowledgement reveals the next loss.
-    is_repairing: bool,
+    /// NewReno's fast recovery: up to here, what was sent when the loss was noticed, each acknowledgement reveals the next one.
+    recovery: Option<SymbolIndex>,
     /// Fast retransmit is due.
     is_overdue: bool,
     /// When something was sent again last. Round trips of symbols sent before then say how long the repair took, and are
@@ -112,8 +110,7 @@ impl Source {
             symbols: VecDeque::new(),
             duplicates: 0,
             looks: 0,
-            recover: 0,
-            is_repairing: false,
+            recovery: None,
             is_overdue: false,
             repaired: None,
             rtt: RttEstimator::new(INITIAL_RTT),
@@ -124,7 +121,7 @@ impl Source {
         }
     }
 
-    /// The source that this paper's simulations have.
+    /// The source as `reading` has it.
     pub(super) fn read_as(self, reading: Reading) -> Self {
         Self { reading, ..self }
     }
@@ -207,8 +204,8 @@ impl Source {
     pub(super) fn on_ack(&mut self, now: Instant, unseen: SymbolIndex) {
         if unseen > self.unacked {
             self.on_progress(now, unseen.min(self.next()));
-            self.is_repairing &= self.unacked < self.recover;
-            self.is_overdue |= self.is_repairing;
+            self.recovery = self.recovery.filter(|&end| self.unacked < end);
+            self.is_overdue |= self.recovery.is_some();
             if self.looks > 0 {
                 self.looks -= 1;
                 self.look_for_overdue(now);
@@ -216,7 +213,7 @@ impl Source {
         } else if unseen == self.unacked && self.counts_duplicates() {
             self.duplicates += 1;
             let needed = self.duplicates_needed();
-            if self.is_repairing {
+            if self.recovery.is_some() {
                 // They let new symbols go, and no more.
             } else if self.duplicates == needed {
                 self.retransmit(now);
@@ -232,7 +229,7 @@ impl Source {
             Reading::TcpNc => !self.symbols.is_empty(),
             Reading::EotPb => false,
             // One for a lone symbol may be for a packet without any.
-            Reading::NewReno => self.symbols.len() > 1 && (self.is_repairing || self.unacked >= self.recover),
+            Reading::NewReno => self.symbols.len() > 1,
         }
     }
 
@@ -284,8 +281,7 @@ impl Source {
         let Some(oldest) = self.symbols.front() else { return };
         self.is_overdue = true;
         self.looks = LOOKS;
-        self.recover = self.next();
-        self.is_repairing = self.reading == Reading::NewReno;
+        self.recovery = (self.reading == Reading::NewReno).then(|| self.next());
         self.signals.push_back(Signal::Lost(Lost {
             now,
             number: PacketNumber(self.unacked),
@@ -318,8 +314,7 @@ impl Source {
             self.resume = self.unacked;
         }
         // Duplicates count again at once: some are for what had arrived before, but waiting for `next` would cost a time-out more at each loss.
-        self.recover = self.unacked;
-        self.is_repairing = false;
+        self.recovery = None;
         // What is sent again has the numbers that it had: the window grows with the first of it that arrives.
         let is_again = self.reading == Reading::NewReno;
         let largest = if is_again { self.unacked } else { self.next() };
