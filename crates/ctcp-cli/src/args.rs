@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Bench(crate::commands::bench::BenchArgs),
     /// Compute figures and tables of the papers again
     Repro(crate::commands::repro::ReproArgs),
+    /// Measure the papers' figures on real sockets, with real peers beside ours (Linux, root)
+    Testbed(crate::commands::testbed::TestbedArgs),
 }
 
 /// Example: ctcp demo --loss 0.2

@@ -5,9 +5,11 @@ pub(crate) mod client;
 pub(crate) mod connect;
 pub(crate) mod demo;
 pub(crate) mod files;
+mod folder;
 pub(crate) mod keygen;
 pub(crate) mod repro;
 pub(crate) mod server;
+pub(crate) mod testbed;
 
 use std::time::Duration;
 

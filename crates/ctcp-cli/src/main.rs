@@ -41,6 +41,7 @@ fn run() -> Result<(), CliError> {
         Command::Get(args) => on_runtime(&args.common.log, Kind::Tool, commands::files::get(&args)),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Repro(args) => commands::repro::run(&args),
+        Command::Testbed(args) => commands::testbed::run(&args),
         Command::Put(args) => on_runtime(&args.common.log, Kind::Tool, commands::files::put(&args)),
     }
 }

@@ -36,6 +36,7 @@
 mod charge;
 mod config;
 mod delay;
+mod hops;
 mod link;
 mod loss;
 mod preset;
@@ -43,13 +44,16 @@ mod queue;
 mod rate;
 mod schedule;
 mod stats;
+mod trace;
 
 pub use charge::Charge;
 pub use config::{IPV4_UDP_OVERHEAD, LinkConfig, LossPlace, PathConfig};
 pub use delay::{MAX_HELD_BYTES, MAX_HELD_PACKETS};
+pub use hops::{Hop, Hops};
 pub use link::Link;
 pub use loss::{GilbertElliott, LossModel};
 pub use preset::{Preset, UnknownPreset};
 pub use queue::{FULL_PACKET_BYTES, QueueLimit};
 pub use schedule::{Change, Schedule};
 pub use stats::LinkStats;
+pub use trace::{Trace, TraceError};

@@ -64,6 +64,7 @@ impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
     pub fn handle_packet(&mut self, now: Instant, packet: P) {
         self.advance(now);
         self.stats.offered += 1;
+        self.stats.bytes_offered += packet.as_ref().len() as u64;
         let lost = self.is_lost_at(LossPlace::BeforeQueue, self.now);
         if self.is_down || lost {
             self.stats.lost += 1;

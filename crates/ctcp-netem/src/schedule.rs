@@ -26,6 +26,8 @@ pub enum Change {
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
     changes: VecDeque<(Instant, Change)>,
+    /// After this time a change happens again; never zero.
+    period: Option<Duration>,
 }
 
 impl Schedule {
@@ -34,7 +36,7 @@ impl Schedule {
     pub fn new(changes: impl IntoIterator<Item = (Instant, Change)>) -> Self {
         let mut changes: Vec<_> = changes.into_iter().collect();
         changes.sort_by_key(|(at, _)| *at);
-        Self { changes: changes.into() }
+        Self { changes: changes.into(), period: None }
     }
 
     /// The same schedule with one more change.
@@ -51,6 +53,13 @@ impl Schedule {
         self.with(from, Change::Down(true)).with(from + lasting, Change::Down(false))
     }
 
+    /// The same schedule over and over: every change happens again a `period` after it did. One that is shorter than the
+    /// schedule overlaps itself; a period of zero changes nothing.
+    #[must_use]
+    pub fn repeating(self, period: Duration) -> Self {
+        Self { period: (!period.is_zero()).then_some(period), ..self }
+    }
+
     /// When the next change is to happen.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -62,7 +71,13 @@ impl Schedule {
         if self.poll_timeout()? > now {
             return None;
         }
-        self.changes.pop_front()
+        let (at, change) = self.changes.pop_front()?;
+        if let Some(period) = self.period {
+            let again = at + period;
+            let place = self.changes.partition_point(|(other, _)| *other <= again);
+            self.changes.insert(place, (again, change.clone()));
+        }
+        Some((at, change))
     }
 
     /// Applies to `link` all that is due at or before `now`, each change at its own instant, so that a
@@ -106,6 +121,19 @@ mod tests {
         let order: Vec<Change> =
             core::iter::from_fn(|| schedule.poll_change(at).map(|(_, change)| change)).collect();
         assert_eq!(order, [3, 1, 2].map(|millis| Change::Delay(Duration::from_millis(millis))));
+    }
+
+    #[test]
+    fn what_repeats_happens_again_a_period_later_in_the_same_order() {
+        let mut schedule = Schedule::default()
+            .with_blackout(Instant::from_millis(1), Duration::from_millis(2))
+            .repeating(Duration::from_millis(10));
+        let happened: Vec<(u64, bool)> =
+            core::iter::from_fn(|| schedule.poll_change(Instant::from_millis(22)))
+                .map(|(at, change)| (at.as_nanos() / 1_000_000, change == Change::Down(true)))
+                .collect();
+        assert_eq!(happened, [(1, true), (3, false), (11, true), (13, false), (21, true)]);
+        assert_eq!(schedule.poll_timeout(), Some(Instant::from_millis(23)));
     }
 
     #[test]

@@ -6,6 +6,8 @@
 pub struct LinkStats {
     /// Packets handed to the link.
     pub offered: u64,
+    /// Payload bytes handed to the link: what the sender spent.
+    pub bytes_offered: u64,
     /// Packets lost, by the loss model before or behind the queue, or because the link was down.
     pub lost: u64,
     /// Those of `lost` that were offered while the link was down.

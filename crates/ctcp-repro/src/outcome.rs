@@ -80,6 +80,8 @@ pub struct Outcome {
     pub events: u64,
     /// What a reader must know to compare, a sentence each.
     pub notes: Vec<&'static str>,
+    /// The same, as far as it is known only afterwards.
+    pub remarks: Vec<String>,
 }
 
 /// The contract of `ID.json`.
@@ -92,7 +94,7 @@ struct Json<'a> {
     points: &'a [Point],
     published: &'a [Published],
     checks: &'a [Check],
-    notes: &'a [&'static str],
+    notes: Vec<&'a str>,
     wall_s: f64,
     events: u64,
 }
@@ -109,6 +111,7 @@ impl Outcome {
             seeds,
             events: 0,
             notes: Vec::new(),
+            remarks: Vec::new(),
         }
     }
 
@@ -156,11 +159,16 @@ impl Outcome {
             points: &self.points,
             published: &self.published,
             checks: &self.checks,
-            notes: &self.notes,
+            notes: self.all_notes().collect(),
             wall_s,
             events: self.events,
         };
         serde_json::to_string_pretty(&json).expect("numbers and strings")
+    }
+
+    /// Notes and remarks.
+    pub(crate) fn all_notes(&self) -> impl Iterator<Item = &str> {
+        self.notes.iter().copied().chain(self.remarks.iter().map(String::as_str))
     }
 
     /// The text of `ID.csv`: one line a point, published ones with the source `paper`.

@@ -28,7 +28,7 @@ impl Outcome {
                 number(point.x)
             )?;
         }
-        for note in &self.notes {
+        for note in self.all_notes() {
             writeln!(text, "note: {note}")?;
         }
         for check in &self.checks {

@@ -23,7 +23,7 @@ const BELOW: [(&str, &[&str]); 13] = [
     ("ctcp-repro", &["ctcp-base", "ctcp-coding", "ctcp-netem", "ctcp-proto", "ctcp-sim"]),
     ("ctcp", &["ctcp-base", "ctcp-proto"]),
     ("ctcp-proxy", &["ctcp", "ctcp-base"]),
-    ("ctcp-testbed", &["ctcp", "ctcp-base", "ctcp-netem", "ctcp-proxy"]),
+    ("ctcp-testbed", &["ctcp-base", "ctcp-netem", "ctcp-repro"]),
     ("ctcp-capi", &["ctcp", "ctcp-base"]),
     ("ctcp-python", &["ctcp", "ctcp-base"]),
     ("xtask", &["ctcp-base", "ctcp-netem", "ctcp-sim"]),

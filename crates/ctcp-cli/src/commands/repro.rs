@@ -1,6 +1,5 @@
 //! `ctcp repro`: the papers' figures and tables, computed again, in one piece or in shards that are merged.
 
-mod files;
 mod merge;
 mod request;
 
@@ -12,9 +11,10 @@ use clap::{Args, Subcommand};
 use ctcp_repro::{EXPERIMENTS, Experiment, Outcome, Partial, Plan, Settings, Shard, WAITING, Waiting};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::folder::Folder;
 use crate::error::CliError;
-use files::Folder;
 use request::Request;
+pub(super) use request::count;
 
 #[derive(Debug, Args)]
 #[command(
@@ -156,7 +156,7 @@ fn show(
     Ok(outcome.checks.iter().filter(|check| !check.pass).count())
 }
 
-fn judge(failed: usize) -> Result<(), CliError> {
+pub(super) fn judge(failed: usize) -> Result<(), CliError> {
     match failed {
         0 => Ok(()),
         1 => Err(CliError::failure("a check does not hold")),

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use ctcp_repro::{Merged, Partial, merge};
 
-use super::files::Folder;
 use super::{judge, show};
+use crate::commands::folder::Folder;
 use crate::error::CliError;
 
 /// A file's name for messages, and what is in it.

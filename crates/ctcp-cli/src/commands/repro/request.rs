@@ -52,7 +52,8 @@ fn experiment(id: &str) -> Result<&'static Experiment, CliError> {
     })
 }
 
-fn count(option: &str, text: &str, most: u32) -> Result<u32, CliError> {
+/// A number of an option, from 1.
+pub(in crate::commands) fn count(option: &str, text: &str, most: u32) -> Result<u32, CliError> {
     let number = text.parse().ok().filter(|number| (1..=most).contains(number));
     number
         .ok_or_else(|| CliError::usage(format!("{option} {text}: a whole number from 1 to {most} is wanted")))

@@ -8,13 +8,13 @@ use crate::error::CliError;
 
 /// A folder that can be written to.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(in crate::commands) struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
     /// Makes the folder if need be and tries it, so that nobody computes for an hour what cannot be kept.
-    pub(super) fn open(path: &Path) -> Result<Self, CliError> {
+    pub(in crate::commands) fn open(path: &Path) -> Result<Self, CliError> {
         let folder = Self { path: path.to_owned() };
         fs::create_dir_all(path).map_err(|error| cannot_write(path, &error))?;
         let probe = folder.temporary("probe");
@@ -25,7 +25,7 @@ impl Folder {
     }
 
     /// Writes a file under another name and renames it when all of it is on the disk.
-    pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, CliError> {
+    pub(in crate::commands) fn write(&self, name: &str, text: &str) -> Result<PathBuf, CliError> {
         let (temporary, file) = (self.temporary(name), self.path.join(name));
         let written = write_all(&temporary, text).and_then(|()| fs::rename(&temporary, &file));
         written.map_err(|error| {

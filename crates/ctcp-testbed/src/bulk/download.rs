@@ -1,0 +1,206 @@
+//! A download and its course over time.
+
+use core::time::Duration;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::thread::JoinHandle;
+
+use ctcp_base::Instant;
+use serde::{Deserialize, Serialize};
+use socket2::Socket;
+
+use super::pattern::is_pattern;
+use super::server::thread_cpu_nanos;
+use super::socket::{SocketPlan, is_timeout};
+use crate::clock::Clock;
+use crate::error::TestbedError;
+use crate::network::Network;
+use crate::stop::{LOOK_EVERY, Stop};
+
+/// From one sample of the goodput to the next.
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+
+/// Read at a time.
+const BUFFER: usize = 256 * 1_024;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// So many bytes; `None`: as many as come in the time.
+    pub bytes: Option<u64>,
+    /// It is given up after this time, connecting included.
+    pub time: Duration,
+}
+
+/// How much had arrived at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Since the download began, in seconds.
+    pub at_s: f64,
+    /// Bytes until then.
+    pub bytes: u64,
+}
+
+/// What became of a download.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// When it began, on the network's clock, in seconds.
+    pub began_s: f64,
+    /// Bytes that arrived, in order and compared.
+    pub bytes: u64,
+    /// From before the connection was asked for to the last byte, or to the end of the time.
+    pub seconds: f64,
+    /// From the same beginning to the first byte.
+    pub first_byte_s: Option<f64>,
+    /// Whether all that was asked for arrived; true for a download without end that was still going on.
+    pub is_complete: bool,
+    /// Its course.
+    pub samples: Vec<Sample>,
+    /// CPU time of the thread that received, in seconds.
+    pub cpu_s: f64,
+}
+
+impl Transfer {
+    /// Bits per second over the whole of it.
+    #[must_use]
+    pub fn goodput(&self) -> f64 {
+        if self.seconds > 0.0 { self.bytes as f64 * 8.0 / self.seconds } else { 0.0 }
+    }
+
+    /// Bits per second between two times since it began, to a sample.
+    #[must_use]
+    pub fn goodput_between(&self, from_s: f64, to_s: f64) -> f64 {
+        let bytes = |time: f64| {
+            let sample = self.samples.iter().rev().find(|sample| sample.at_s <= time);
+            sample.map_or(0, |sample| sample.bytes)
+        };
+        (bytes(to_s) - bytes(from_s)) as f64 * 8.0 / (to_s - from_s)
+    }
+}
+
+/// A download that goes on.
+#[derive(Debug)]
+pub struct Download {
+    thread: JoinHandle<Result<Transfer, TestbedError>>,
+}
+
+impl Download {
+    /// Begins a download in the client's namespace.
+    #[must_use]
+    pub fn start(network: &Network, entry: SocketAddr, socket: SocketPlan, request: Request) -> Self {
+        let (clock, stop) = (network.clock, network.stop.clone());
+        let thread = network
+            .client
+            .spawn("download", move || Reception::begin(entry, socket, request, clock, stop)?.receive());
+        Self { thread }
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// When nothing could be connected to, what arrived was wrong, or somebody asked to stop.
+    ///
+    /// # Panics
+    /// When its thread did.
+    pub fn join(self) -> Result<Transfer, TestbedError> {
+        self.thread.join().expect("a download does not panic")
+    }
+}
+
+/// A connection on which bytes arrive.
+struct Reception {
+    connection: Socket,
+    request: Request,
+    clock: Clock,
+    stop: Stop,
+    start: Instant,
+    transfer: Transfer,
+}
+
+impl Reception {
+    fn begin(
+        entry: SocketAddr,
+        socket: SocketPlan,
+        request: Request,
+        clock: Clock,
+        stop: Stop,
+    ) -> Result<Self, TestbedError> {
+        let start = clock.now();
+        let mut connection = socket.socket()?;
+        connection
+            .connect_timeout(&entry.into(), request.time)
+            .and_then(|()| connection.set_read_timeout(Some(LOOK_EVERY)))
+            .and_then(|()| connection.write_all(&request.bytes.unwrap_or(u64::MAX).to_be_bytes()))
+            .map_err(TestbedError::of(format_args!("a download from {entry}")))?;
+        let transfer = Transfer { began_s: start.as_secs_f64(), ..Transfer::default() };
+        Ok(Self { connection, request, clock, stop, start, transfer })
+    }
+
+    fn receive(mut self) -> Result<Transfer, TestbedError> {
+        let mut buffer = vec![0; BUFFER];
+        let (end, mut next_sample) = (self.start + self.request.time, self.start);
+        loop {
+            let now = self.clock.now();
+            if now >= next_sample {
+                self.sample(now);
+                next_sample = now + SAMPLE_EVERY;
+            }
+            let is_all = self.request.bytes.is_some_and(|bytes| self.transfer.bytes >= bytes);
+            if is_all || now >= end {
+                self.transfer.is_complete = is_all || self.request.bytes.is_none();
+                return Ok(self.finish(now));
+            }
+            self.stop.check()?;
+            match self.connection.read(&mut buffer) {
+                Ok(0) => return Ok(self.finish(now)),
+                Ok(length) => self.on_bytes(&buffer[..length])?,
+                Err(error) if is_timeout(&error) => {}
+                // Some transports end a connection they cannot serve any more so.
+                Err(_) => return Ok(self.finish(now)),
+            }
+        }
+    }
+
+    fn on_bytes(&mut self, bytes: &[u8]) -> Result<(), TestbedError> {
+        if !is_pattern(self.transfer.bytes, bytes) {
+            let what = format!("wrong bytes arrived behind byte {}", self.transfer.bytes);
+            return Err(TestbedError::failed(what));
+        }
+        self.transfer.bytes += bytes.len() as u64;
+        if self.transfer.first_byte_s.is_none() {
+            self.transfer.first_byte_s = Some(self.since_start(self.clock.now()));
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, now: Instant) {
+        let at_s = self.since_start(now);
+        self.transfer.samples.push(Sample { at_s, bytes: self.transfer.bytes });
+    }
+
+    fn finish(mut self, now: Instant) -> Transfer {
+        self.sample(now);
+        self.transfer.seconds = self.since_start(now);
+        self.transfer.cpu_s = thread_cpu_nanos() as f64 * 1e-9;
+        self.transfer
+    }
+
+    fn since_start(&self, now: Instant) -> f64 {
+        now.saturating_since(self.start).as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goodput_is_that_of_the_whole_or_of_a_part() {
+        let samples = [(0.0, 0), (1.0, 1_000), (2.0, 5_000)].map(|(at_s, bytes)| Sample { at_s, bytes });
+        let transfer =
+            Transfer { bytes: 5_000, seconds: 2.0, samples: samples.to_vec(), ..Transfer::default() };
+        assert_eq!(transfer.goodput(), 20_000.0);
+        assert_eq!(transfer.goodput_between(1.0, 2.0), 32_000.0);
+        assert_eq!(Transfer::default().goodput(), 0.0);
+    }
+}

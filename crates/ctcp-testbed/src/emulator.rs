@@ -1,0 +1,111 @@
+//! Moves packets between the devices of both namespaces, through the model of the links, in real time.
+//!
+//! ```text
+//!   forever:  wait until a device has a packet or the next one is due
+//!             read all there are, each with the instant at which it was read as its arrival
+//!             write all that are due, and note by how much each was late
+//! ```
+//!
+//! The thread asks for real-time priority, since it competes with the programs under test for the cores. Lateness does not add up: the
+//! model computes with the instants at which packets were due, so that a late delivery is the only one that is late.
+
+mod lateness;
+mod ports;
+
+use core::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+
+use ctcp_netem::LinkStats;
+use serde::Serialize;
+
+use crate::clock::Clock;
+use crate::error::TestbedError;
+use crate::priority::ask_for_real_time;
+
+use lateness::Histogram;
+pub use lateness::{LATENESS_LIMIT, Lateness};
+pub(crate) use ports::Port;
+use ports::Ports;
+
+/// How long it waits at most without looking whether it should end.
+const NAP: Duration = Duration::from_millis(20);
+
+/// Counters and lateness since the start.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// How late deliveries were.
+    pub lateness: Lateness,
+    /// Whether the thread has real-time priority.
+    pub is_real_time: bool,
+    /// Packets that a device did not take, and so lost against the plan.
+    pub refused: u64,
+    /// For each path, the links forward and backward.
+    #[serde(skip)]
+    pub ways: Vec<[Vec<LinkStats>; 2]>,
+}
+
+/// What the thread shares.
+#[derive(Debug, Default)]
+struct Shared {
+    lateness: Histogram,
+    refused: u64,
+    ways: Vec<Vec<LinkStats>>,
+}
+
+/// A running emulator. It ends when it is dropped.
+#[derive(Debug)]
+pub struct Emulator {
+    stop: Arc<AtomicBool>,
+    shared: Arc<Mutex<Shared>>,
+    is_real_time: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Emulator {
+    /// Starts the thread. Ports stand in pairs, the two ends of a path.
+    pub(crate) fn start(ports: Vec<Port>, clock: Clock) -> Result<Self, TestbedError> {
+        let (stop, shared) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Shared::default())));
+        let (ready, is_real_time) = mpsc::channel();
+        let (stopping, sharing) = (Arc::clone(&stop), Arc::clone(&shared));
+        let work = move || {
+            // Nobody listens only when nobody waits for it.
+            let _ = ready.send(ask_for_real_time());
+            let mut ports = Ports::new(ports, clock);
+            while !stopping.load(Ordering::Relaxed) {
+                ports.wait(NAP);
+                ports.read();
+                let mut shared = sharing.lock().unwrap_or_else(PoisonError::into_inner);
+                let Shared { lateness, refused, ways } = &mut *shared;
+                *refused += ports.deliver(|late| lateness.add(late));
+                ports.write_stats(ways);
+            }
+        };
+        let thread = thread::Builder::new()
+            .name("emulator".to_owned())
+            .spawn(work)
+            .map_err(TestbedError::of("cannot start a thread"))?;
+        let is_real_time = is_real_time.recv().map_err(TestbedError::of("the emulator"))?;
+        Ok(Self { stop, shared, is_real_time, thread: Some(thread) })
+    }
+
+    /// What happened so far, at most 20 ms ago.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let ways = shared.ways.chunks_exact(2).map(|pair| [pair[0].clone(), pair[1].clone()]).collect();
+        let (lateness, refused) = (shared.lateness.summary(), shared.refused);
+        Report { lateness, is_real_time: self.is_real_time, refused, ways }
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The devices with the ways that begin at them.
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+use ctcp_netem::{Hops, LinkStats};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tun_rs::SyncDevice;
+
+use crate::clock::Clock;
+
+/// The most that a device is read before packets that are due get their turn.
+const BATCH: usize = 64;
+
+/// Longer than any packet that a device with an MTU of 1500 gives.
+const PACKET_MAX: usize = 2_048;
+
+/// A device and what happens to the packets that are read from it.
+pub(crate) struct Port {
+    pub(crate) device: SyncDevice,
+    pub(crate) way: Hops<Vec<u8>>,
+}
+
+/// Ports in pairs: what is read from one of a pair is written to the other.
+pub(super) struct Ports {
+    ports: Vec<Port>,
+    clock: Clock,
+    buffer: Vec<u8>,
+}
+
+impl Ports {
+    pub(super) fn new(ports: Vec<Port>, clock: Clock) -> Self {
+        assert!(ports.len().is_multiple_of(2), "every way has two ends");
+        Self { ports, clock, buffer: vec![0; PACKET_MAX] }
+    }
+
+    /// Until a device has a packet or one is due, or for `most`.
+    pub(super) fn wait(&self, most: Duration) {
+        let next = self.ports.iter().filter_map(|port| port.way.poll_timeout()).min();
+        let rest = next.map_or(most, |next| next.saturating_since(self.clock.now()).min(most));
+        let timeout = Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: i64::from(rest.subsec_nanos()) };
+        let mut fds: Vec<PollFd<'_>> =
+            self.ports.iter().map(|port| PollFd::new(&port.device, PollFlags::IN)).collect();
+        // An interrupted wait is only a short one.
+        let _ = poll(&mut fds, Some(&timeout));
+    }
+
+    /// Reads what there is.
+    pub(super) fn read(&mut self) {
+        for port in &mut self.ports {
+            for _ in 0..BATCH {
+                // Nothing there, or a device that is going down.
+                let Ok(length) = port.device.recv(&mut self.buffer) else { break };
+                port.way.handle_packet(self.clock.now(), self.buffer[..length].to_vec());
+            }
+        }
+    }
+
+    /// Writes what is due and says of each how late it is; returns how many a device did not take.
+    pub(super) fn deliver(&mut self, mut on_delivery: impl FnMut(Duration)) -> u64 {
+        let mut refused = 0;
+        for index in 0..self.ports.len() {
+            let now = self.clock.now();
+            while let Some((due, packet)) = self.ports[index].way.poll_delivery(now) {
+                on_delivery(self.late(due));
+                // The two of a pair differ in their last bit.
+                refused += u64::from(self.ports[index ^ 1].device.send(&packet).is_err());
+            }
+        }
+        refused
+    }
+
+    pub(super) fn write_stats(&self, ways: &mut Vec<Vec<LinkStats>>) {
+        ways.resize(self.ports.len(), Vec::new());
+        for (port, stats) in self.ports.iter().zip(ways) {
+            stats.clear();
+            stats.extend(port.way.stats());
+        }
+    }
+
+    fn late(&self, due: Instant) -> Duration {
+        self.clock.now().saturating_since(due)
+    }
+}

@@ -1,0 +1,71 @@
+//! What is measured: one file a figure.
+
+mod fig3a;
+mod validate;
+
+use ctcp_repro::Outcome;
+use serde_json::{Value, json};
+
+use crate::clock::Clock;
+use crate::error::TestbedError;
+use crate::testbed::{Record, Testbed};
+
+/// A figure, or whatever else has a name and is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// The name on the command line, and of the files.
+    pub id: &'static str,
+    /// Where it is printed.
+    pub paper: &'static str,
+    /// What it shows, in a line.
+    pub title: &'static str,
+    /// Its measurements.
+    pub measure: fn(&mut Testbed<'_>) -> Result<Outcome, TestbedError>,
+}
+
+/// All of them.
+pub const FIGURES: &[Figure] = &[validate::FIGURE, fig3a::FIGURE];
+
+/// A figure that was measured.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Points, printed numbers, checks and how to draw them.
+    pub outcome: Outcome,
+    /// What was measured with.
+    pub record: Record,
+    /// How long it took, in seconds.
+    pub wall_s: f64,
+}
+
+impl Figure {
+    /// The figure called `id`.
+    #[must_use]
+    pub fn named(id: &str) -> Option<&'static Self> {
+        FIGURES.iter().find(|figure| figure.id == id)
+    }
+
+    /// Measures it.
+    ///
+    /// # Errors
+    /// When it could not be measured.
+    pub fn run(&self, mut testbed: Testbed<'_>) -> Result<Finding, TestbedError> {
+        let clock = Clock::start();
+        let mut outcome = (self.measure)(&mut testbed)?;
+        let record = testbed.finish(&mut outcome);
+        Ok(Finding { outcome, record, wall_s: clock.now().as_secs_f64() })
+    }
+}
+
+impl Finding {
+    /// The contents of `ID.json`: those of `ctcp repro`, and `testbed` with the machine, the peers and every run.
+    ///
+    /// # Panics
+    /// Never: there are numbers and strings only.
+    #[must_use]
+    pub fn json(&self, figure: &Figure, quick: bool) -> Value {
+        let text = self.outcome.json(figure.id, figure.paper, quick, self.wall_s);
+        let mut json: Value = serde_json::from_str(&text).expect("it was made of a value");
+        json["testbed"] = json!(self.record);
+        json
+    }
+}

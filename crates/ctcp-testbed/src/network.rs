@@ -1,0 +1,201 @@
+//! Two namespaces and the paths between them, as planned.
+
+use core::fmt::Write;
+use core::time::Duration;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use ctcp_base::Prng;
+use ctcp_netem::{Hops, LinkStats};
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+use crate::clock::Clock;
+use crate::emulator::{Emulator, Port, Report};
+use crate::error::TestbedError;
+use crate::namespace::Namespace;
+use crate::plan::NetworkPlan;
+use crate::stop::Stop;
+
+/// As Ethernet's.
+const MTU: u16 = 1_500;
+
+/// Packets that a device keeps for the emulator: more than any sender has under way, so that only links drop.
+const DEVICE_QUEUE: u32 = 10_000;
+
+/// The first of the ports that peers are given.
+const FIRST_PORT: u16 = 20_000;
+
+/// What kernel TCP may use in both namespaces, whatever the machine's own settings are: windows for 100 Mbit/s and
+/// a second, nothing remembered from one connection to the next, no IPv6 chatter on the paths.
+const SETTINGS: [(&str, &str); 5] = [
+    ("net.ipv4.tcp_rmem", "4096 131072 33554432"),
+    ("net.ipv4.tcp_wmem", "4096 65536 33554432"),
+    ("net.ipv4.tcp_no_metrics_save", "1"),
+    ("net.ipv6.conf.all.disable_ipv6", "1"),
+    ("net.ipv6.conf.default.disable_ipv6", "1"),
+];
+
+/// The addresses of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathAddresses {
+    /// The server's end.
+    pub server: Ipv4Addr,
+    /// The client's end.
+    pub client: Ipv4Addr,
+}
+
+impl PathAddresses {
+    /// Of the path with that index, from 0.
+    fn of(index: usize) -> Self {
+        let path = u8::try_from(index + 1).expect("few paths");
+        Self { server: Ipv4Addr::new(10, 71, path, 1), client: Ipv4Addr::new(10, 71, path, 2) }
+    }
+}
+
+/// A network that is up until it is dropped, with all that was started in it.
+#[derive(Debug)]
+pub struct Network {
+    // Dropped in this order: the emulator holds the devices.
+    emulator: Emulator,
+    /// Where the servers are.
+    pub server: Namespace,
+    /// Where the clients are.
+    pub client: Namespace,
+    /// What it is like.
+    pub plan: NetworkPlan,
+    /// Its time; the links' begins with it.
+    pub clock: Clock,
+    /// Whoever waits looks at it.
+    pub stop: Stop,
+    /// The running program or another one of ours: `ctcp`.
+    pub executable: PathBuf,
+    next_port: AtomicU16,
+}
+
+impl Network {
+    /// Brings a network up.
+    ///
+    /// # Errors
+    /// When this user or machine cannot, with what it lacks.
+    pub fn start(plan: &NetworkPlan, executable: PathBuf, stop: Stop) -> Result<Self, TestbedError> {
+        let (server, client) = (Namespace::new("server")?, Namespace::new("client")?);
+        for namespace in [&server, &client] {
+            for (key, value) in SETTINGS {
+                // A kernel without IPv6 has nothing to switch off.
+                namespace
+                    .set(key, value)
+                    .or_else(|error| if key.contains("ipv6") { Ok(()) } else { Err(error) })?;
+            }
+        }
+        let (clock, prng) = (Clock::start(), Prng::new(plan.seed));
+        let mut ports = Vec::new();
+        for (index, path) in plan.paths.iter().enumerate() {
+            let PathAddresses { server: at_server, client: at_client } = PathAddresses::of(index);
+            for (namespace, address, way, name) in [
+                (&server, at_server, &path.forward, "forward"),
+                (&client, at_client, &path.backward, "backward"),
+            ] {
+                let device = device(namespace, index, address)?;
+                ports.push(Port {
+                    device,
+                    way: Hops::new(way.build(), &prng.fork(&format!("path {index} {name}"))),
+                });
+            }
+        }
+        let emulator = Emulator::start(ports, clock)?;
+        let next_port = AtomicU16::new(FIRST_PORT);
+        Ok(Self { emulator, server, client, plan: plan.clone(), clock, stop, executable, next_port })
+    }
+
+    /// The addresses of each path, in the order of the plan.
+    pub fn paths(&self) -> impl Iterator<Item = PathAddresses> + use<> {
+        (0..self.plan.paths.len()).map(PathAddresses::of)
+    }
+
+    /// The server's address on the first path.
+    #[must_use]
+    pub fn server_address(&self) -> Ipv4Addr {
+        PathAddresses::of(0).server
+    }
+
+    /// A port that nobody was given before, in either namespace.
+    pub fn new_port(&self) -> u16 {
+        self.next_port.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What the links and the emulator did so far.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.emulator.report()
+    }
+
+    /// Bytes of IP packets that were handed to all paths so far, forward and backward, lost ones included.
+    #[must_use]
+    pub fn bytes_sent(&self) -> [u64; 2] {
+        let ways = self.report().ways;
+        let first = |way: &[LinkStats]| way.first().map_or(0, |link| link.bytes_offered);
+        [0, 1].map(|way| ways.iter().map(|path| first(&path[way])).sum())
+    }
+
+    /// Packets that never reached a link, since a device had no room.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn device_drops(&self) -> Result<u64, TestbedError> {
+        let mut sum = 0;
+        for namespace in [&self.server, &self.client] {
+            let drops = namespace.drops()?;
+            sum += drops
+                .iter()
+                .filter(|(device, _)| device.starts_with("path"))
+                .map(|(_, drops)| drops)
+                .sum::<u64>();
+        }
+        Ok(sum)
+    }
+
+    /// Waits until `is_ready`, at most for `time`.
+    ///
+    /// # Errors
+    /// When it does not become so, or somebody asked to stop.
+    pub fn wait_until(
+        &self,
+        what: &str,
+        time: Duration,
+        mut is_ready: impl FnMut() -> Result<bool, TestbedError>,
+    ) -> Result<(), TestbedError> {
+        let end = self.clock.now() + time;
+        while !is_ready()? {
+            if self.clock.now() > end {
+                return Err(TestbedError::failed(format!("{what}: not within {} s", time.as_secs_f64())));
+            }
+            self.stop.sleep(Duration::from_millis(10))?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes a device in a namespace, with an address in a network of its own.
+fn device(namespace: &Namespace, index: usize, address: Ipv4Addr) -> Result<SyncDevice, TestbedError> {
+    let name = format!("path{}", index + 1);
+    let device = {
+        let name = name.clone();
+        namespace.run(move || -> std::io::Result<SyncDevice> {
+            let device = DeviceBuilder::new().name(name).mtu(MTU).packet_information(false).build_sync()?;
+            device.set_nonblocking(true)?;
+            Ok(device)
+        })
+    };
+    let device = device.map_err(|error| {
+        TestbedError::Missing(format!(
+            "cannot make a TUN device ({error}): the testbed needs /dev/net/tun and root"
+        ))
+    })?;
+    let mut lines = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(lines, "address add {address}/24 dev {name}");
+    let _ = writeln!(lines, "link set dev {name} mtu {MTU} txqueuelen {DEVICE_QUEUE} up");
+    namespace.configure(&lines)?;
+    Ok(device)
+}

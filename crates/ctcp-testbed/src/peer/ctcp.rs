@@ -1,0 +1,101 @@
+//! Our own product as its users start it: `ctcp server` and `ctcp client`, each a process with a key in a file.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::{Carrier, Description, Peer, READY_WITHIN};
+use crate::error::TestbedError;
+use crate::network::Network;
+
+/// The proxies with a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ctcp {
+    name: &'static str,
+    profile: &'static str,
+}
+
+impl Ctcp {
+    /// The paper of 2013 to the letter.
+    pub const PAPER: Self = Self { name: "CTCP", profile: "ctcp" };
+    /// The best we have.
+    pub const DEFAULT: Self = Self { name: "profile default", profile: "default" };
+
+    /// Any other profile, under a name for the figures.
+    #[must_use]
+    pub const fn profile(name: &'static str, profile: &'static str) -> Self {
+        Self { name, profile }
+    }
+}
+
+impl Peer for Ctcp {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn description(&self, network: &Network) -> Result<Description, TestbedError> {
+        let profile = self.profile;
+        Ok(Description {
+            version: output(&network.executable, &["--version"])?,
+            settings: format!(
+                "ctcp server --profile {profile}, ctcp client --profile {profile} --forward; \
+                 each download a stream of one connection that is up"
+            ),
+        })
+    }
+
+    fn start(&self, network: &Network, target: SocketAddr) -> Result<Carrier, TestbedError> {
+        let keys = TempDir::with_prefix("ctcp-testbed-")
+            .map_err(TestbedError::of("cannot make a folder for keys"))?;
+        let key = |name: &str| keys.path().join(name).display().to_string();
+        let server_key = output(&network.executable, &["keygen", "--out", &key("server.key")])?;
+        let client_key = output(&network.executable, &["keygen", "--out", &key("client.key")])?;
+        let [listen, entry, socks] = [
+            SocketAddrV4::new(network.server_address(), network.new_port()),
+            SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port()),
+            SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port()),
+        ];
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
+        // Addresses of our own are private, which a server reaches only for those who were allowed to.
+        let server_line = format!(
+            "server -q --listen {listen} --key {} --client {client_key} --allow-target {}/32 --profile {}",
+            key("server.key"),
+            network.server_address(),
+            self.profile
+        );
+        let client_line = format!(
+            "client -q --server {listen} --server-key {server_key} --key {} --forward {entry}={target} \
+             --socks {socks} --profile {}",
+            key("client.key"),
+            self.profile
+        );
+        let mut server = network.server.start(&network.executable, &words(&server_line))?;
+        network.wait_until("ctcp server", READY_WITHIN, || {
+            server.check()?;
+            network.server.is_listening_udp(listen.port())
+        })?;
+        let mut client = network.client.start(&network.executable, &words(&client_line))?;
+        network.wait_until("ctcp client", READY_WITHIN, || {
+            client.check()?;
+            network.client.is_listening_tcp(socks.port())
+        })?;
+        let mut carrier = Carrier::tunnel(SocketAddr::V4(entry), vec![server, client]);
+        carrier.socks = Some(SocketAddr::V4(socks));
+        carrier.keep.push(Box::new(keys));
+        Ok(carrier)
+    }
+}
+
+/// What a program says on standard output, without the end of the line.
+fn output(program: &Path, words: &[&str]) -> Result<String, TestbedError> {
+    let output = Command::new(program).args(words).stdin(Stdio::null()).output();
+    let output = output.map_err(TestbedError::of(format_args!("cannot run {}", program.display())))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let what = format!("{} {}: {}", program.display(), words.join(" "), said.trim());
+        return Err(TestbedError::failed(what));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

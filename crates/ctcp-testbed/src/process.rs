@@ -1,0 +1,112 @@
+//! A program of a peer, started as its users start it, and gone when we are.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use crate::error::TestbedError;
+
+/// A `sysconf(_SC_CLK_TCK)` of all Linux systems: the unit of times in `/proc/PID/stat`.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// A program that runs until it is dropped. What it says goes into a file without a name.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    name: String,
+    said: File,
+}
+
+impl Process {
+    /// Starts a program from the present thread, with whose end the kernel kills it.
+    pub(crate) fn start(program: &Path, words: &[String]) -> Result<Self, TestbedError> {
+        let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
+        let file = || -> std::io::Result<(File, File, File)> {
+            let said = tempfile::tempfile()?;
+            Ok((said.try_clone()?, said.try_clone()?, said))
+        };
+        let (output, errors, said) = file().map_err(TestbedError::of("cannot make a temporary file"))?;
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "--"])
+            .arg(program)
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors)
+            .spawn();
+        let child = child.map_err(|error| {
+            TestbedError::Missing(format!(
+                "cannot run `setpriv` ({error}): the testbed needs the package util-linux"
+            ))
+        })?;
+        Ok(Self { child, name, said })
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it still runs.
+    ///
+    /// # Errors
+    /// When it ended by itself, with the last line it said.
+    pub fn check(&mut self) -> Result<(), TestbedError> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(self.ended(status)),
+            Err(error) => Err(TestbedError::failed(format!("{}: {error}", self.name))),
+        }
+    }
+
+    /// CPU time that it has used, in seconds, threads that ended included; what it had when it ended is not known.
+    #[must_use]
+    pub fn cpu_seconds(&self) -> Option<f64> {
+        cpu_seconds(&fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?)
+    }
+
+    /// All that it has said.
+    #[must_use]
+    pub fn said(&mut self) -> String {
+        let mut text = Vec::new();
+        // A message for a person: what cannot be read is not in it.
+        let _ = self.said.rewind().and_then(|()| self.said.read_to_end(&mut text));
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    fn ended(&mut self, status: ExitStatus) -> TestbedError {
+        let said = self.said();
+        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+        TestbedError::failed(format!("{} ended ({status}): {last}", self.name))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is only its status to fetch.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The sum of the user's and the system's time in the format of `/proc/PID/stat`.
+fn cpu_seconds(stat: &str) -> Option<f64> {
+    // The name, in brackets, may hold anything; behind it the first field is the state, and the times are the 12th and 13th.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let ticks = fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().ok());
+    Some(ticks.sum::<Option<u64>>()? as f64 / TICKS_PER_SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_is_read_behind_the_name_whatever_it_is() {
+        let stat = "71 (a) (b c) S 1 71 71 0 -1 4194304 100 0 0 0 250 50 7 8 20 0 4 0 100";
+        assert_eq!(cpu_seconds(stat), Some(3.0));
+        assert_eq!(cpu_seconds("nonsense"), None);
+    }
+}
