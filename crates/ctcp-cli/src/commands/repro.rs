@@ -14,6 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::folder::Folder;
 use crate::error::CliError;
 use request::Request;
+#[cfg(target_os = "linux")]
 pub(super) use request::count;
 
 #[derive(Debug, Args)]

@@ -124,9 +124,14 @@ fn kernel_tcp(testbed: &mut Testbed<'_>, outcome: &mut Outcome, seeds: u32) -> R
         let found = if shares.is_empty() { f64::NAN } else { summary(&shares).mean };
         outcome.point(&format!("{}, goodput / link rate", peer.name()), loss, &summary(&shares));
         if loss > 0.0 {
+            let name = "kernel Reno at 1 %, against sqrt(1.5/p)";
+            if testbed.settings.quick {
+                // So few losses decide about a short run that it may be off by a fifth.
+                outcome.skip(name);
+                continue;
+            }
             let model = padhye::efficiency(loss, bandwidth_delay_packets(RATE, RTT)) * SEGMENT;
-            let want = Want::Within { of: 1.0, margin: 0.15 };
-            outcome.check("kernel Reno at 1 %, against sqrt(1.5/p)", want, found / model);
+            outcome.check(name, Want::Within { of: 1.0, margin: 0.15 }, found / model);
         } else {
             outcome.check("kernel Cubic without loss", Want::AtLeast(0.93), found);
         }

@@ -83,7 +83,8 @@ impl Peer for Ctcp {
         })?;
         let mut carrier = Carrier::tunnel(SocketAddr::V4(entry), vec![server, client]);
         carrier.socks = Some(SocketAddr::V4(socks));
-        carrier.keep.push(Box::new(keys));
+        // Both have read their keys. An error here would leave behind what a killed process leaves behind anyway.
+        let _ = keys.close();
         Ok(carrier)
     }
 }

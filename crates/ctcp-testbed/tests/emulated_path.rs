@@ -1,0 +1,124 @@
+//! Networks that really come up. They need root, and say so where they have to be skipped; nothing here depends on how busy the
+//! machine is.
+#![cfg(target_os = "linux")]
+
+use core::time::Duration;
+use std::path::Path;
+
+use ctcp_base::{Probability, Rate};
+use ctcp_netem::{LinkConfig, LossModel, PathConfig, Trace};
+use ctcp_testbed::bulk::{BulkServer, Download, Request, SocketPlan};
+use ctcp_testbed::network::Network;
+use ctcp_testbed::peer::{KernelTcp, Peer};
+use ctcp_testbed::plan::{NetworkPlan, PathPlan, WayPlan};
+use ctcp_testbed::probe::{Datagrams, ping};
+use ctcp_testbed::testbed::download;
+use ctcp_testbed::{Stop, TestbedError};
+
+/// The network, or `None` with the reason where none can be made.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+fn start(plan: &NetworkPlan, stop: &Stop) -> Option<Network> {
+    match Network::start(plan, "ctcp".into(), stop.clone()) {
+        Ok(network) => Some(network),
+        Err(TestbedError::Missing(what)) => {
+            eprintln!("SKIP: {what}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn path(rtt_millis: u64, loss: f64) -> PathConfig {
+    let loss = LossModel::Bernoulli(Probability::new(loss).expect("a probability"));
+    PathConfig::new(Rate::from_megabits_per_second(50), Duration::from_millis(rtt_millis), loss)
+        .with_lossless_return()
+}
+
+#[test]
+fn delays_of_all_hops_and_of_no_other_path_are_in_a_round_trip() {
+    let plan = NetworkPlan::new(
+        1,
+        [PathPlan::new(path(30, 0.0)).then(path(50, 0.0)), PathPlan::new(path(500, 0.0))],
+    );
+    let Some(network) = start(&plan, &Stop::default()) else { return };
+    let round_trips = ping(&network, 20, Duration::from_millis(5)).expect("a ping");
+    assert_eq!(round_trips.len(), 20);
+    let least = round_trips.iter().min().expect("some");
+    assert!((80..200).contains(&least.as_millis()), "{least:?}");
+}
+
+#[test]
+fn a_download_arrives_whole_and_its_packets_are_all_accounted_for() {
+    let Some(network) = start(&NetworkPlan::new(1, [PathPlan::new(path(4, 0.05))]), &Stop::default()) else {
+        return;
+    };
+    let request = Request { bytes: Some(2_000_000), time: Duration::from_secs(60) };
+    let measured = download(&network, &KernelTcp::CUBIC, request).expect("a download");
+    assert!(measured.transfer.is_complete && measured.transfer.bytes == 2_000_000, "{measured:?}");
+    // Headers and what was lost and sent again.
+    assert!((1.05..1.5).contains(&measured.sent_per_byte()), "{}", measured.sent_per_byte());
+    let forward = network.report().ways[0][0][0];
+    let (offered, lost) = (forward.offered as f64, forward.lost as f64);
+    assert!((0.02..0.09).contains(&(lost / offered)), "{forward:?}");
+    assert_eq!(forward.offered, forward.lost + forward.dropped + forward.delivered + forward.held);
+    assert_eq!(network.device_drops(), Ok(0));
+    let description = KernelTcp::CUBIC.description(&network).expect("a kernel");
+    assert!(description.settings.contains("cubic") && description.version.starts_with("Linux "));
+}
+
+#[test]
+fn a_trace_takes_the_path_down_and_up_again() {
+    let down = Trace::parse("0s up\n300ms down\n1300ms up").expect("a trace");
+    let link = LinkConfig::default().with_rate(Rate::from_megabits_per_second(50));
+    let path = PathPlan { forward: WayPlan::new(link.clone()).changing(down), backward: WayPlan::new(link) };
+    let Some(network) = start(&NetworkPlan::new(1, [path]), &Stop::default()) else { return };
+    let flow = Datagrams {
+        path: 0,
+        packet_bytes: 200,
+        rate: Rate::from_bits_per_second(200 * 8 * 100),
+        time: Duration::from_secs(2),
+    };
+    let arrivals = flow.run(&network).expect("datagrams");
+    let lost_while_down = network.report().ways[0][0][0].lost_while_down;
+    assert_eq!(arrivals.sent - arrivals.times.len() as u64, lost_while_down, "nothing else was lost");
+    let down = |at: f64| (0.31..1.29).contains(&at);
+    assert!(lost_while_down > 0 && !arrivals.times.iter().any(|(_, received)| down(received.as_secs_f64())));
+    assert!(arrivals.times.iter().any(|(_, received)| received.as_secs_f64() > 1.3));
+}
+
+#[test]
+fn whoever_waits_stops_when_asked_to() {
+    let stop = Stop::default();
+    let Some(network) = start(&NetworkPlan::new(1, [PathPlan::new(path(4, 0.0))]), &stop) else { return };
+    let server = BulkServer::start(&network, SocketPlan::default()).expect("a server");
+    let request = Request { bytes: None, time: Duration::from_secs(600) };
+    let endless = Download::start(&network, server.address(), SocketPlan::default(), request);
+    stop.sleep(Duration::from_millis(300)).expect("nobody has asked yet");
+    stop.set();
+    assert_eq!(endless.join(), Err(TestbedError::Interrupted));
+}
+
+#[test]
+fn a_program_ends_with_its_namespace_and_what_it_said_is_in_the_error() {
+    let Some(network) = start(&NetworkPlan::new(1, [PathPlan::new(path(4, 0.0))]), &Stop::default()) else {
+        return;
+    };
+    let words = |line: &str| vec!["-c".to_owned(), line.to_owned()];
+    let mut failing =
+        network.server.start(Path::new("/bin/sh"), &words("echo alas; exit 3")).expect("a shell");
+    let found = network.wait_until("sh", Duration::from_secs(20), || failing.check().map(|()| false));
+    let said = found.expect_err("it ends").to_string();
+    assert!(said.contains("exit status: 3") && said.ends_with("alas"), "{said}");
+    let staying = network.client.start(Path::new("/bin/sleep"), &["1000".to_owned()]).expect("a sleep");
+    let process = format!("/proc/{}/stat", staying.id());
+    // The network goes first, and with it the thread whose child the program is: the kernel kills it.
+    drop(network);
+    let is_running = || std::fs::read_to_string(&process).is_ok_and(|stat| !stat.contains(") Z "));
+    for _ in 0..1_000 {
+        if !is_running() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!is_running(), "it outlived its namespace");
+}
