@@ -1,24 +1,24 @@
 //! "Network Coded TCP (CTCP)" (2013).
 
-mod contender;
+pub mod contender;
 mod download;
 pub(crate) mod eq6;
 pub(crate) mod eq7;
-pub(crate) mod fig10;
-pub(crate) mod fig11;
-pub(crate) mod fig12;
+pub mod fig10;
+pub mod fig11;
+pub mod fig12;
 pub(crate) mod fig3a;
-pub(crate) mod fig3b;
-pub(crate) mod fig4;
-pub(crate) mod fig5;
-pub(crate) mod fig6;
-pub(crate) mod fig7;
-pub(crate) mod fig8;
-pub(crate) mod fig9;
-pub(crate) mod hotel;
-mod interference;
-mod shared_link;
-mod sharing;
+pub mod fig3b;
+pub mod fig4;
+pub mod fig5;
+pub mod fig6;
+pub mod fig7;
+pub mod fig8;
+pub mod fig9;
+pub mod hotel;
+pub mod interference;
+pub mod shared_link;
+pub mod sharing;
 pub mod wireless;
 
 /// Named in every outcome.

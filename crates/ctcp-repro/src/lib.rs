@@ -11,11 +11,15 @@
 //!
 //! The closed forms that the papers give are in [`theory`].
 //!
+//! What the testbed measures again on real sockets is public in [`ctcp`] and [`thesis`]: the cells of a figure, and what is made of
+//! their values, so that both have the same series, printed numbers and checks.
+//!
 //! An experiment draws everything from seeds, so that it gives the same figures on every machine. It knows no clock and no
 //! files; who runs it does.
 #![forbid(unsafe_code)]
 
-mod ctcp;
+pub mod agreement;
+pub mod ctcp;
 mod eot_pb;
 mod experiment;
 mod outcome;
@@ -27,9 +31,8 @@ pub mod statistics;
 mod table;
 mod tcp_nc;
 pub mod theory;
-mod thesis;
+pub mod thesis;
 
-pub use ctcp::wireless;
 pub use experiment::{EXPERIMENTS, Experiment, Settings, WAITING, Waiting};
 pub use outcome::{Check, Outcome, Point, Published, Want};
 pub use partial::{MergeError, Merged, Partial, merge};

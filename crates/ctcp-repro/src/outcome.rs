@@ -115,8 +115,11 @@ impl Outcome {
         }
     }
 
-    /// Adds a point that was measured over seeds.
+    /// Adds a point that was measured over seeds; none where nothing was.
     pub fn point(&mut self, series: &str, x: f64, found: &Summary) {
+        if found.mean.is_nan() {
+            return;
+        }
         let (lo, hi) = (found.mean - found.margin, found.mean + found.margin);
         self.points.push(Point { series: series.to_owned(), x, y: found.mean, lo, hi });
     }
@@ -200,6 +203,7 @@ mod tests {
         let plot = Plot { title: "t", x: axis("x"), y: axis("y"), hidden: &[], dots: &[] };
         let mut outcome = Outcome::new(plot, 2);
         outcome.point("a", 1.0, &Summary { mean: 2.0, deviation: 0.5, margin: 0.25 });
+        outcome.exact("a", 2.0, f64::NAN);
         outcome.published("a", 1.0, 2.1);
         outcome.check("near", Want::Within { of: 2.1, margin: 0.05 }, 2.0);
         outcome.check("small", Want::AtMost(2.0), 2.0);

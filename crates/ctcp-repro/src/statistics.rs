@@ -86,10 +86,10 @@ pub fn proportion(hits: u64, trials: u64) -> Summary {
     Moments { count: trials as f64, sum: hits as f64, squares: hits as f64 }.summary()
 }
 
-/// Summarises runs, at least one.
+/// Summarises runs; a mean of none is not a number.
 #[must_use]
 pub fn summary(values: &[f64]) -> Summary {
-    let count = values.len().max(1) as f64;
+    let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     if values.len() < 2 {
         return Summary { mean, deviation: 0.0, margin: 0.0 };
@@ -122,6 +122,7 @@ mod tests {
         assert!((found.mean - 2.5).abs() < 1e-12 && (found.deviation - 1.290_994).abs() < 1e-6);
         assert!((found.margin - 3.182 * 1.290_994 / 2.0).abs() < 1e-5);
         assert_eq!(summary(&[7.0]), Summary { mean: 7.0, deviation: 0.0, margin: 0.0 });
+        assert!(summary(&[]).mean.is_nan());
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 mod band;
 pub(crate) mod cost;
-pub(crate) mod multi;
+pub mod multi;
 pub(crate) mod overhead;
-pub(crate) mod single;
+pub mod single;
 pub(crate) mod tables_c;
 
 /// Named in every outcome.

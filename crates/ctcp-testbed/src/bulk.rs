@@ -11,7 +11,9 @@ mod download;
 mod pattern;
 mod server;
 mod socket;
+mod upload;
 
 pub use download::{Download, Request, Sample, Transfer};
 pub use server::BulkServer;
 pub use socket::SocketPlan;
+pub use upload::{Sink, upload};

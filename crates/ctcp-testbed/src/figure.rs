@@ -1,9 +1,19 @@
 //! What is measured: one file a figure.
 
+mod contenders;
 mod fig3a;
+mod fig3b;
+mod fig6;
+mod fig7;
+mod fig8;
+mod hotel;
+mod hotspots;
+mod interference;
+mod sharing;
+mod single;
 mod validate;
 
-use ctcp_repro::Outcome;
+use ctcp_repro::{Outcome, Waiting};
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
@@ -24,7 +34,25 @@ pub struct Figure {
 }
 
 /// All of them.
-pub const FIGURES: &[Figure] = &[validate::FIGURE, fig3a::FIGURE];
+pub const FIGURES: &[Figure] = &[
+    validate::FIGURE,
+    fig3a::FIGURE,
+    fig3b::FIGURE,
+    sharing::LOSS_FREE,
+    sharing::LOSSY,
+    fig6::FIGURE,
+    fig7::FIGURE,
+    fig8::FIGURE,
+    interference::OVEN,
+    interference::HIDDEN_TERMINAL,
+    hotspots::OVER_TIME,
+    hotspots::MEAN,
+    hotel::FIGURE,
+    single::FIGURE,
+];
+
+/// Those that wait.
+pub const WAITING: &[Waiting] = &[ctcp_repro::thesis::multi::WAITING];
 
 /// A figure that was measured.
 #[derive(Clone, Debug)]

@@ -63,6 +63,8 @@ pub struct Carrier {
     pub entry: SocketAddr,
     /// In the client's namespace: a SOCKS5 proxy, by which anything in the server's namespace is reached.
     pub socks: Option<SocketAddr>,
+    /// In the client's namespace: the metrics of its program there, if they were asked for.
+    pub metrics: Option<SocketAddr>,
     /// Its programs, at both ends.
     pub processes: Vec<Process>,
     /// Whatever else has to stay.
@@ -74,13 +76,20 @@ impl Carrier {
     /// There is nothing to be started: the target itself is connected to.
     #[must_use]
     pub fn direct(target: SocketAddr) -> Self {
-        Self { entry: target, socks: None, processes: Vec::new(), keep: Vec::new(), is_tunnel: false }
+        Self {
+            entry: target,
+            socks: None,
+            metrics: None,
+            processes: Vec::new(),
+            keep: Vec::new(),
+            is_tunnel: false,
+        }
     }
 
     /// A tunnel that begins at `entry`.
     #[must_use]
     pub fn tunnel(entry: SocketAddr, processes: Vec<Process>) -> Self {
-        Self { entry, socks: None, processes, keep: Vec::new(), is_tunnel: true }
+        Self { entry, socks: None, metrics: None, processes, keep: Vec::new(), is_tunnel: true }
     }
 
     /// Whether it has a connection of its own that should be up before anything is measured.

@@ -61,6 +61,19 @@ impl Process {
         }
     }
 
+    /// Whether it has done its work and ended.
+    ///
+    /// # Errors
+    /// When it ended without success, with the last line it said.
+    pub fn is_done(&mut self) -> Result<bool, TestbedError> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(false),
+            Ok(Some(status)) if status.success() => Ok(true),
+            Ok(Some(status)) => Err(self.ended(status)),
+            Err(error) => Err(TestbedError::failed(format!("{}: {error}", self.name))),
+        }
+    }
+
     /// CPU time that it has used, in seconds, threads that ended included; what it had when it ended is not known.
     #[must_use]
     pub fn cpu_seconds(&self) -> Option<f64> {

@@ -3,6 +3,7 @@
 //! A measurement whose emulator was too late is made again, and if the machine stays too busy it is left out and said to be: a
 //! figure has either no such value or a check that fails.
 
+mod cells;
 mod machine;
 mod record;
 
@@ -11,6 +12,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use ctcp_netem::LinkConfig;
 use ctcp_repro::{Outcome, Settings, Want};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +21,7 @@ use crate::clock::Clock;
 use crate::error::TestbedError;
 use crate::network::Network;
 use crate::peer::{Carrier, Description, Peer};
-use crate::plan::NetworkPlan;
+use crate::plan::{NetworkPlan, PathPlan, WayPlan};
 use crate::stop::Stop;
 
 pub use machine::Machine;
@@ -34,7 +36,7 @@ const WARM_UP: Request = Request { bytes: Some(1), time: Duration::from_secs(20)
 /// How far a figure has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
-    /// The measurement that begins.
+    /// The measurement that begins, or that has just ended where several are made at once.
     pub label: &'a str,
     /// How many were made.
     pub done: usize,
@@ -150,6 +152,26 @@ impl<'a> Testbed<'a> {
             self.describe(peer, description);
         }
         Ok(measured)
+    }
+
+    /// The same of peers that a figure will start, asked for on a network of their own.
+    ///
+    /// # Errors
+    /// When one is not installed.
+    pub fn describe_all<'p>(
+        &mut self,
+        peers: impl IntoIterator<Item = &'p dyn Peer>,
+    ) -> Result<(), TestbedError> {
+        let perfect = PathPlan {
+            forward: WayPlan::new(LinkConfig::default()),
+            backward: WayPlan::new(LinkConfig::default()),
+        };
+        let network =
+            Network::start(&NetworkPlan::new(0, [perfect]), self.executable.clone(), self.stop.clone())?;
+        for peer in peers {
+            self.describe(peer, peer.description(&network)?);
+        }
+        Ok(())
     }
 
     /// Notes a peer's version and settings for the result, for figures that start peers themselves.

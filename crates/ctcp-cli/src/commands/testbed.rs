@@ -1,5 +1,6 @@
 //! `ctcp testbed`: the papers' figures on real sockets. Linux has network namespaces; other systems only say so.
 
+mod agree;
 #[cfg(target_os = "linux")]
 mod measure;
 
@@ -12,11 +13,11 @@ use crate::error::CliError;
 /// Numbers stay words here, so that whatever is wrong with one is said in one line of ours.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  ctcp testbed list\n  sudo ctcp testbed validate ctcp-fig3a --quick --out results"
+    after_help = "Example:\n  ctcp testbed list\n  sudo ctcp testbed validate ctcp-fig3a --quick --out results\n  ctcp testbed agree simulated results --out results"
 )]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read where there is a testbed"))]
 pub(crate) struct TestbedArgs {
-    /// Figures by name; `list` names them
+    /// Figures by name; `list` names them; `agree SIMULATED MEASURED` lays the results of `ctcp repro` and `ctcp testbed` side by side
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
     /// A smoke run: fewer points, shorter
@@ -33,12 +34,19 @@ pub(crate) struct TestbedArgs {
     json: bool,
 }
 
-#[cfg(target_os = "linux")]
 pub(crate) fn run(args: &TestbedArgs) -> Result<(), CliError> {
+    match args.ids.split_first() {
+        Some((first, folders)) if first == "agree" => agree::run(folders, &args.out, args.json),
+        _ => run_here(args),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn run_here(args: &TestbedArgs) -> Result<(), CliError> {
     measure::run(args)
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn run(_: &TestbedArgs) -> Result<(), CliError> {
+fn run_here(_: &TestbedArgs) -> Result<(), CliError> {
     Err(CliError::failure("the testbed needs Linux, whose network namespaces and TUN devices it is made of"))
 }

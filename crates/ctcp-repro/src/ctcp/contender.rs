@@ -7,7 +7,7 @@ use super::shared_link::tcp;
 
 /// A transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Contender {
+pub enum Contender {
     /// The paper to the letter.
     Ctcp,
     /// The best we have.
@@ -20,8 +20,9 @@ pub(super) enum Contender {
 
 impl Contender {
     /// Those of ours, of which the figures claim something.
-    pub(super) const OURS: [Self; 2] = [Self::Ctcp, Self::Default];
-    pub(super) const ALL: [Self; 4] = [Self::Ctcp, Self::Default, Self::Reno, Self::Cubic];
+    pub const OURS: [Self; 2] = [Self::Ctcp, Self::Default];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ctcp, Self::Default, Self::Reno, Self::Cubic];
 
     pub(super) fn profile(self) -> Profile {
         match self {
@@ -32,7 +33,9 @@ impl Contender {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
+    /// In legends, here and on the testbed.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Ctcp => "CTCP",
             Self::Default => "profile default",

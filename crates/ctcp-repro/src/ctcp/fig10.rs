@@ -18,7 +18,13 @@ pub(crate) const EXPERIMENT: Experiment =
 const KILOBITS: [u64; 7] = [100, 250, 500, 1_000, 1_500, 2_000, 2_500];
 
 fn plan(settings: &Settings) -> Plan {
-    let figure = Figure {
+    interference::plan(settings, figure())
+}
+
+/// The figure at all its places.
+#[must_use]
+pub fn figure() -> Figure {
+    Figure {
         title: "802.11 at 11 Mbit/s with a hidden terminal (CTCP, Fig. 10)",
         label: "mean rate of the hidden terminal (Mbit/s)",
         places: KILOBITS.map(place).to_vec(),
@@ -26,8 +32,7 @@ fn plan(settings: &Settings) -> Plan {
             "printed is a factor of about 2 at any rate of the hidden terminal; which rates the figure has, the text does not say",
             "a packet that overlaps a frame of the hidden terminal is lost; cards retransmit, this one does not",
         ],
-    };
-    interference::plan(settings, figure)
+    }
 }
 
 /// Beside a hidden terminal of this rate; the text says "about twice" of all.

@@ -7,7 +7,7 @@
 
 use super::PAPER;
 use super::shared_link::Bottleneck;
-use super::sharing::{self, Figure};
+use super::sharing::{self, COMPANIONS, Figure};
 use crate::experiment::{Experiment, Settings};
 use crate::plan::Plan;
 use crate::plot::{Axis, Plot, Scale};
@@ -23,6 +23,12 @@ const MEGABITS: [u64; 2] = [10, 25];
 const RTT_MILLIS: [u64; 5] = [10, 25, 50, 100, 200];
 
 fn plan(settings: &Settings) -> Plan {
+    sharing::plan(settings, figure())
+}
+
+/// The figure on all its links.
+#[must_use]
+pub fn figure() -> Figure {
     let plot = Plot {
         title: "A TCP flow and a CTCP flow without losses (CTCP, Fig. 4)",
         x: Axis { label: "round-trip time (ms)", scale: Scale::Logarithmic },
@@ -34,14 +40,14 @@ fn plan(settings: &Settings) -> Plan {
         "the text prints no numbers of this figure but that both flows get about the same",
         "goodput over the whole run; with half of the seeds the TCP flow begins first",
     ];
-    let figure = Figure {
+    Figure {
         plot,
         links: links().collect(),
+        companions: COMPANIONS,
         x: |link| link.rtt_millis as f64,
         x_in_words: |link| format!("{} ms", link.rtt_millis),
         notes,
-    };
-    sharing::plan(settings, figure)
+    }
 }
 
 fn links() -> impl Iterator<Item = Bottleneck> {

@@ -7,7 +7,7 @@
 
 use super::PAPER;
 use super::shared_link::Bottleneck;
-use super::sharing::{self, Figure};
+use super::sharing::{self, COMPANIONS, Figure};
 use crate::experiment::{Experiment, Settings};
 use crate::plan::Plan;
 use crate::plot::{Axis, Plot, Scale};
@@ -19,6 +19,12 @@ const MEGABITS: [u64; 2] = [10, 25];
 const LOSSES: [f64; 7] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05];
 
 fn plan(settings: &Settings) -> Plan {
+    sharing::plan(settings, figure())
+}
+
+/// The figure on all its links.
+#[must_use]
+pub fn figure() -> Figure {
     let plot = Plot {
         title: "A TCP flow and a CTCP flow on a lossy link, 25 ms (CTCP, Fig. 5)",
         x: Axis { label: "packet loss", scale: Scale::Logarithmic },
@@ -31,14 +37,14 @@ fn plan(settings: &Settings) -> Plan {
         "two TCP flows, the paper's dotted line, are the yardstick: the mean of both",
         "losses strike the data of both flows before the queue; the way back loses nothing",
     ];
-    let figure = Figure {
+    Figure {
         plot,
         links: links().collect(),
+        companions: COMPANIONS,
         x: |link| link.loss,
         x_in_words: |link| format!("{} %", 100.0 * link.loss),
         notes,
-    };
-    sharing::plan(settings, figure)
+    }
 }
 
 fn links() -> impl Iterator<Item = Bottleneck> {

@@ -25,51 +25,79 @@ pub(crate) const EXPERIMENT: Experiment =
 const MEGABITS: [u64; 2] = [10, 25];
 const LOSSES: [f64; 5] = [0.001, 0.01, 0.05, 0.1, 0.2];
 /// What Fig. 6a shows.
-const SHOWN: Bottleneck = Bottleneck { megabits: 25, rtt_millis: 25, loss: 0.05, buffer: 1.0 };
+pub const SHOWN: Bottleneck = Bottleneck { megabits: 25, rtt_millis: 25, loss: 0.05, buffer: 1.0 };
+/// From one value of the tokens to the next in the simulator.
 const BIN: Duration = Duration::from_millis(500);
 
+/// Two flows of the same kind on a link.
 #[derive(Clone, Debug)]
-struct Cell {
-    contender: Contender,
-    link: Bottleneck,
-    seconds: u64,
-    seed: u64,
+pub struct Cell {
+    /// Whose flows.
+    pub contender: Contender,
+    /// On what.
+    pub link: Bottleneck,
+    /// For how long.
+    pub seconds: u64,
+    /// What is left to chance follows from it.
+    pub seed: u64,
 }
 
-/// A flow: its tokens at the end of each bin, and what it got from half of the time to the end, in Mbit/s.
-type Flow = (Vec<f64>, f64);
+/// A flow: its tokens at times in seconds, and what it got from half of the time to the end, in Mbit/s.
+pub type Flow = (Vec<(f64, f64)>, f64);
 
 fn plan(settings: &Settings) -> Plan {
     let (seeds, seconds) = (settings.seeds_or(4, 1), if settings.quick { 60 } else { 300 });
+    let (links, is_quick) = (links(), settings.quick);
+    let cells = cells(&links, seconds, seeds);
+    Plan::new(cells, measure, move |found| outcome(seeds, is_quick, &links, found))
+}
+
+/// Those of the figure.
+#[must_use]
+pub fn links() -> Vec<Bottleneck> {
+    let links = MEGABITS.into_iter().flat_map(|megabits| LOSSES.map(|loss| (megabits, loss)));
+    links.map(|(megabits, loss)| Bottleneck { megabits, loss, ..SHOWN }).collect()
+}
+
+/// Two flows of each of ours on all links.
+#[must_use]
+pub fn cells(links: &[Bottleneck], seconds: u64, seeds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
-    for link in links() {
+    for &link in links {
         for contender in Contender::OURS {
             cells.extend((0..u64::from(seeds)).map(|seed| Cell { contender, link, seconds, seed }));
         }
     }
-    let is_quick = settings.quick;
-    Plan::new(cells, measure, move |found| outcome(seeds, is_quick, found))
+    cells
 }
 
-fn links() -> impl Iterator<Item = Bottleneck> {
-    let links = MEGABITS.into_iter().flat_map(|megabits| LOSSES.map(|loss| (megabits, loss)));
-    links.map(|(megabits, loss)| Bottleneck { megabits, loss, ..SHOWN })
+impl Cell {
+    /// Whether the tokens of this run are drawn.
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
+        self.link == SHOWN && self.seed == 0
+    }
+
+    /// When each flow begins: the second after a sixth of the time.
+    #[must_use]
+    pub fn starts(&self) -> [Duration; 2] {
+        [Duration::ZERO, Duration::from_secs(self.seconds) / 6]
+    }
 }
 
-/// The second flow begins after a sixth of the time.
 fn measure(cell: &Cell) -> ([Flow; 2], u64) {
     let time = Duration::from_secs(cell.seconds);
     let profile = cell.contender.profile();
-    let mut network = cell.link.with_flows(cell.seed, &[(profile, Duration::ZERO), (profile, time / 6)]);
+    let mut network = cell.link.with_flows(cell.seed, &cell.starts().map(|start| (profile, start)));
     network.keep_series(BIN);
     network.run_for(time);
     let series = network.simulation.series().expect("it was asked for");
     let flows = [0, 1].map(|which: usize| {
         let flow = &network.flows()[which];
-        let is_shown = cell.link == SHOWN && cell.seed == 0;
-        let tokens = |sample: &ConnectionSample| sample.window;
         let tokens =
-            if is_shown { series.connection(flow.sender).iter().map(tokens).collect() } else { Vec::new() };
+            |(bin, sample): (usize, &ConnectionSample)| ((bin + 1) as f64 * BIN.as_secs_f64(), sample.window);
+        let samples = series.connection(flow.sender).iter().enumerate();
+        let tokens = if cell.is_shown() { samples.map(tokens).collect() } else { Vec::new() };
         let read = increments(series.connection(flow.receiver), |sample| sample.bytes_read);
         let half = read.len() / 2;
         let seconds = (read.len() - half) as f64 * BIN.as_secs_f64();
@@ -78,7 +106,14 @@ fn measure(cell: &Cell) -> ([Flow; 2], u64) {
     (flows, network.simulation.events())
 }
 
-fn outcome(seeds: u32, is_quick: bool, found: &[(Cell, ([Flow; 2], u64))]) -> Outcome {
+/// What the flows say, each pair with the work it was.
+#[must_use]
+pub fn outcome(
+    seeds: u32,
+    is_quick: bool,
+    links: &[Bottleneck],
+    found: &[(Cell, ([Flow; 2], u64))],
+) -> Outcome {
     let plot = Plot {
         title: "Two flows at 25 Mbit/s, 25 ms, 5 % loss (CTCP, Fig. 6a)",
         x: Axis { label: "time (s)", scale: Scale::Linear },
@@ -89,17 +124,16 @@ fn outcome(seeds: u32, is_quick: bool, found: &[(Cell, ([Flow; 2], u64))]) -> Ou
     let mut outcome = Outcome::new(plot, seeds);
     let names = ["first", "second"];
     for contender in Contender::OURS {
-        for link in links() {
+        for &link in links {
             let runs: Vec<&[Flow; 2]> = found
                 .iter()
                 .filter(|(cell, _)| cell.contender == contender && cell.link == link)
                 .map(|(_, (flows, _))| flows)
                 .collect();
             for (which, name) in names.iter().enumerate() {
-                let tokens = &runs[0][which].0;
-                for (bin, tokens) in tokens.iter().enumerate().filter(|(_, tokens)| **tokens > 0.0) {
-                    let series = format!("{}, {name} flow", contender.name());
-                    outcome.exact(&series, (bin + 1) as f64 * BIN.as_secs_f64(), *tokens);
+                let tokens = runs.first().into_iter().flat_map(|flows| &flows[which].0);
+                for &(time, tokens) in tokens.filter(|(_, tokens)| *tokens > 0.0) {
+                    outcome.exact(&format!("{}, {name} flow", contender.name()), time, tokens);
                 }
                 let goodput: Vec<f64> = runs.iter().map(|flows| flows[which].1).collect();
                 let series = format!(
@@ -120,7 +154,7 @@ fn outcome(seeds: u32, is_quick: bool, found: &[(Cell, ([Flow; 2], u64))]) -> Ou
             if is_quick && link.loss < 0.01 {
                 outcome.skip(name);
             } else {
-                outcome.check(name, Want::AtLeast(0.98), fairness.fold(1.0, f64::min));
+                outcome.check(name, Want::AtLeast(0.98), fairness.reduce(f64::min).unwrap_or(f64::NAN));
             }
         }
     }

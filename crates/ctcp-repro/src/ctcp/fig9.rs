@@ -16,7 +16,13 @@ pub(crate) const EXPERIMENT: Experiment =
     Experiment { id: "ctcp-fig9", paper: PAPER, title: "an 802.11 link beside a microwave oven", plan };
 
 fn plan(settings: &Settings) -> Plan {
-    let figure = Figure {
+    interference::plan(settings, figure())
+}
+
+/// The figure at all its places.
+#[must_use]
+pub fn figure() -> Figure {
+    Figure {
         title: "802.11 beside a microwave oven (CTCP, Fig. 9)",
         label: "PHY rate (Mbit/s)",
         places: OVEN.map(place).to_vec(),
@@ -25,8 +31,7 @@ fn plan(settings: &Settings) -> Plan {
             "8 Mbit/s in the text are taken for 802.11's 9; the factor 10 is printed for all rates above 18 Mbit/s",
             "the paper's TCP falls to zero above 36 Mbit/s by losses of the radio path, which are not modelled",
         ],
-    };
-    interference::plan(settings, figure)
+    }
 }
 
 fn place(phy: Phy) -> Place {

@@ -20,35 +20,56 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     plan,
 };
 
-/// In per cent.
-const LOSSES: [f64; 5] = [0.0, 1.0, 2.0, 5.0, 10.0];
+/// Those of the figure, in per cent.
+pub const LOSSES: [f64; 5] = [0.0, 1.0, 2.0, 5.0, 10.0];
 
+/// A flow by itself.
 #[derive(Clone, Debug)]
-struct Cell {
-    contender: Contender,
-    loss: f64,
-    seconds: u64,
-    seed: u64,
+pub struct Cell {
+    /// Whose.
+    pub contender: Contender,
+    /// In per cent.
+    pub loss: f64,
+    /// For how long.
+    pub seconds: u64,
+    /// What is left to chance follows from it.
+    pub seed: u64,
 }
 
 fn plan(settings: &Settings) -> Plan {
     let (seeds, seconds) = (settings.seeds_or(4, 1), if settings.quick { 30 } else { 120 });
+    let cells = cells(&LOSSES, seconds, seeds);
+    Plan::new(cells, measure, move |found| outcome(seeds, &LOSSES, found))
+}
+
+/// Everyone with all losses.
+#[must_use]
+pub fn cells(losses: &[f64], seconds: u64, seeds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
     for contender in Contender::ALL {
-        for loss in LOSSES {
+        for &loss in losses {
             cells.extend((0..u64::from(seeds)).map(|seed| Cell { contender, loss, seconds, seed }));
         }
     }
-    Plan::new(cells, measure, move |found| outcome(seeds, found))
+    cells
+}
+
+impl Cell {
+    /// The hotel with its loss.
+    #[must_use]
+    pub fn path(&self) -> WirelessPath {
+        WirelessPath { loss: WirelessLoss::Dropped(self.loss / 100.0), ..HOTEL }
+    }
 }
 
 /// Mbit/s, and the work it was.
 fn measure(cell: &Cell) -> (f64, u64) {
-    let path = WirelessPath { loss: WirelessLoss::Dropped(cell.loss / 100.0), ..HOTEL };
-    goodput_alone(cell.seed, &path.config(), cell.contender.profile(), cell.seconds)
+    goodput_alone(cell.seed, &cell.path().config(), cell.contender.profile(), cell.seconds)
 }
 
-fn outcome(seeds: u32, found: &[(Cell, (f64, u64))]) -> Outcome {
+/// What the speeds in Mbit/s say, each with the work it was.
+#[must_use]
+pub fn outcome(seeds: u32, losses: &[f64], found: &[(Cell, (f64, u64))]) -> Outcome {
     let plot = Plot {
         title: "26.5 Mbit/s in a hotel (slides)",
         x: Axis { label: "packet loss (%)", scale: Scale::Linear },
@@ -62,7 +83,7 @@ fn outcome(seeds: u32, found: &[(Cell, (f64, u64))]) -> Outcome {
         summary(&here.map(|(_, (speed, _))| *speed).collect::<Vec<f64>>())
     };
     for contender in Contender::ALL {
-        LOSSES.into_iter().for_each(|loss| outcome.point(contender.name(), loss, &speed(contender, loss)));
+        losses.iter().for_each(|&loss| outcome.point(contender.name(), loss, &speed(contender, loss)));
     }
     outcome.published("TCP Cubic", 0.0, 26.53);
     outcome.published("TCP Cubic", 5.0, 1.31);

@@ -14,43 +14,61 @@ use crate::statistics::{Summary, summary};
 const STANDSTILL: f64 = 1e-3;
 
 /// One of the figures.
-pub(super) struct Figure {
-    pub(super) title: &'static str,
+pub struct Figure {
+    /// Of the picture.
+    pub title: &'static str,
     /// Of the places on the x axis.
-    pub(super) label: &'static str,
-    pub(super) places: Vec<Place>,
-    pub(super) notes: Vec<&'static str>,
+    pub label: &'static str,
+    /// Where it is measured.
+    pub places: Vec<Place>,
+    /// What a reader must know.
+    pub notes: Vec<&'static str>,
 }
 
 /// A place on the x axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place {
-    /// Where it is, in Mbit/s, and where the text says it is.
-    pub(super) megabits: f64,
-    pub(super) in_text: f64,
-    pub(super) path: WirelessPath,
+pub struct Place {
+    /// Where it is, in Mbit/s.
+    pub megabits: f64,
+    /// Where the text says it is.
+    pub in_text: f64,
+    /// The path there.
+    pub path: WirelessPath,
     /// How many times TCP's throughput is printed for CTCP.
-    pub(super) printed: f64,
+    pub printed: f64,
 }
 
+/// A flow by itself at a place.
 #[derive(Clone, Debug)]
-struct Cell {
-    contender: Contender,
-    place: Place,
-    seconds: u64,
-    seed: u64,
+pub struct Cell {
+    /// Whose flow.
+    pub contender: Contender,
+    /// Where.
+    pub place: Place,
+    /// For how long.
+    pub seconds: u64,
+    /// What is left to chance follows from it.
+    pub seed: u64,
 }
 
 /// Everyone at all places, for 300 s.
 pub(super) fn plan(settings: &Settings, figure: Figure) -> Plan {
     let (seeds, seconds) = (settings.seeds_or(4, 1), if settings.quick { 20 } else { 300 });
-    let mut cells = Vec::new();
-    for contender in Contender::ALL {
-        for &place in &figure.places {
-            cells.extend((0..u64::from(seeds)).map(|seed| Cell { contender, place, seconds, seed }));
+    Plan::new(figure.cells(seconds, seeds), measure, move |found| outcome(seeds, &figure, found))
+}
+
+impl Figure {
+    /// Everyone at all places.
+    #[must_use]
+    pub fn cells(&self, seconds: u64, seeds: u32) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for contender in Contender::ALL {
+            for &place in &self.places {
+                cells.extend((0..u64::from(seeds)).map(|seed| Cell { contender, place, seconds, seed }));
+            }
         }
+        cells
     }
-    Plan::new(cells, measure, move |found| outcome(seeds, &figure, found))
 }
 
 /// Mbit/s, and the work it was.
@@ -58,7 +76,9 @@ fn measure(cell: &Cell) -> (f64, u64) {
     goodput_alone(cell.seed, &cell.place.path.config(), cell.contender.profile(), cell.seconds)
 }
 
-fn outcome(seeds: u32, figure: &Figure, found: &[(Cell, (f64, u64))]) -> Outcome {
+/// What the throughputs in Mbit/s say, each with the work it was.
+#[must_use]
+pub fn outcome(seeds: u32, figure: &Figure, found: &[(Cell, (f64, u64))]) -> Outcome {
     let plot = Plot {
         title: figure.title,
         x: Axis { label: figure.label, scale: Scale::Linear },

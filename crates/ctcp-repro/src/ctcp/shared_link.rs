@@ -19,17 +19,24 @@ use ctcp_sim::topology::Chain;
 
 /// The link of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bottleneck {
-    pub(super) megabits: u64,
-    pub(super) rtt_millis: u64,
+pub struct Bottleneck {
+    /// Its rate in Mbit/s.
+    pub megabits: u64,
+    /// The round trip without any queue.
+    pub rtt_millis: u64,
     /// Share of data packets lost.
-    pub(super) loss: f64,
+    pub loss: f64,
     /// Queue in bandwidth-delay products.
-    pub(super) buffer: f64,
+    pub buffer: f64,
 }
 
 impl Bottleneck {
-    pub(super) fn path(self) -> PathConfig {
+    /// Both directions for the link model. Acknowledgements come back unharmed.
+    ///
+    /// # Panics
+    /// When the loss is no probability.
+    #[must_use]
+    pub fn path(self) -> PathConfig {
         let (rate, rtt) =
             (Rate::from_megabits_per_second(self.megabits), Duration::from_millis(self.rtt_millis));
         let loss = LossModel::Bernoulli(Probability::new(self.loss).expect("a probability"));

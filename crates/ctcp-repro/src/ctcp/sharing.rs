@@ -15,50 +15,75 @@ use crate::plan::Plan;
 use crate::plot::Plot;
 use crate::statistics::{Summary, summary};
 
-/// Who stands beside the TCP flow: CTCP, ourselves, and, as the yardstick, another TCP.
-const COMPANIONS: [Contender; 3] = [Contender::Ctcp, Contender::Default, Contender::Reno];
-
 /// One of the figures.
-pub(super) struct Figure {
-    pub(super) plot: Plot,
-    pub(super) links: Vec<Bottleneck>,
+pub struct Figure {
+    /// How it is drawn.
+    pub plot: Plot,
+    /// Where it is measured.
+    pub links: Vec<Bottleneck>,
+    /// Who stands beside the TCP flow: ours, and, as the yardstick, another TCP.
+    pub companions: &'static [Contender],
     /// What of a link is drawn against.
-    pub(super) x: fn(&Bottleneck) -> f64,
+    pub x: fn(&Bottleneck) -> f64,
     /// The same in words.
-    pub(super) x_in_words: fn(&Bottleneck) -> String,
-    pub(super) notes: Vec<&'static str>,
+    pub x_in_words: fn(&Bottleneck) -> String,
+    /// What a reader must know.
+    pub notes: Vec<&'static str>,
 }
+
+/// CTCP, ourselves, and another TCP.
+pub const COMPANIONS: &[Contender] = &[Contender::Ctcp, Contender::Default, Contender::Reno];
 
 /// All companions on all links, for 300 s.
 pub(super) fn plan(settings: &Settings, figure: Figure) -> Plan {
     let (seeds, seconds) = (settings.seeds_or(4, 1), if settings.quick { 30 } else { 300 });
-    let mut cells = Vec::new();
-    for &link in &figure.links {
-        for companion in COMPANIONS {
-            cells.extend((0..u64::from(seeds)).map(|seed| Sharing { link, companion, seconds, seed }));
-        }
-    }
-    let is_quick = settings.quick;
+    let (cells, is_quick) = (figure.cells(seconds, seeds), settings.quick);
     Plan::new(cells, measure, move |found| outcome(seeds, is_quick, &figure, found))
+}
+
+impl Figure {
+    /// All companions on all links.
+    #[must_use]
+    pub fn cells(&self, seconds: u64, seeds: u32) -> Vec<Sharing> {
+        let mut cells = Vec::new();
+        for &link in &self.links {
+            for &companion in self.companions {
+                cells.extend((0..u64::from(seeds)).map(|seed| Sharing { link, companion, seconds, seed }));
+            }
+        }
+        cells
+    }
 }
 
 /// A TCP flow and its companion on a link.
 #[derive(Clone, Debug)]
-struct Sharing {
-    link: Bottleneck,
-    companion: Contender,
-    seconds: u64,
-    seed: u64,
+pub struct Sharing {
+    /// On what.
+    pub link: Bottleneck,
+    /// Beside whom.
+    pub companion: Contender,
+    /// For how long.
+    pub seconds: u64,
+    /// Who begins first and by how much follows from it.
+    pub seed: u64,
 }
 
 /// What the two flows get over the whole time in Mbit/s, the TCP flow first.
-type Goodputs = [f64; 2];
+pub type Goodputs = [f64; 2];
 
-/// Both flows, each begun first with half of the seeds, and the other a little later by the seed: without losses nothing else of a run is
-/// left to chance, and who fills the queue first has an advantage for a while.
+impl Sharing {
+    /// When each of both flows begins: each is first with half of the seeds, and the other comes a little later by the seed. Without losses
+    /// nothing else of a run is left to chance, and who fills the queue first has an advantage for a while.
+    #[must_use]
+    pub fn starts(&self) -> [Duration; 2] {
+        let late = Duration::from_millis(300 + 170 * self.seed);
+        if self.seed.is_multiple_of(2) { [Duration::ZERO, late] } else { [late, Duration::ZERO] }
+    }
+}
+
+/// Both flows, and the work it was.
 fn measure(sharing: &Sharing) -> (Goodputs, u64) {
-    let late = Duration::from_millis(300 + 170 * sharing.seed);
-    let starts = if sharing.seed.is_multiple_of(2) { [Duration::ZERO, late] } else { [late, Duration::ZERO] };
+    let starts = sharing.starts();
     let flows = [(Contender::Reno.profile(), starts[0]), (sharing.companion.profile(), starts[1])];
     let mut network = sharing.link.with_flows(sharing.seed, &flows);
     let time = Duration::from_secs(sharing.seconds);
@@ -81,10 +106,12 @@ fn friendliness(found: &[(Sharing, (Goodputs, u64))], link: Bottleneck, companio
     goodputs(found, link, companion)[0].mean / (0.5 * (first.mean + second.mean))
 }
 
-fn outcome(seeds: u32, is_quick: bool, figure: &Figure, found: &[(Sharing, (Goodputs, u64))]) -> Outcome {
+/// What the goodputs say, each pair with the work it was.
+#[must_use]
+pub fn outcome(seeds: u32, is_quick: bool, figure: &Figure, found: &[(Sharing, (Goodputs, u64))]) -> Outcome {
     let mut outcome = Outcome::new(figure.plot, seeds);
     for &link in &figure.links {
-        for companion in COMPANIONS {
+        for &companion in figure.companions {
             let beside = if companion == Contender::Reno { "a second TCP" } else { companion.name() };
             let ([tcp, other], x) = (goodputs(found, link, companion), (figure.x)(&link));
             outcome.point(&format!("{} Mbit/s: TCP beside {beside}", link.megabits), x, &tcp);

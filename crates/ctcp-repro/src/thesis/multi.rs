@@ -6,7 +6,8 @@
 use super::PAPER;
 use crate::experiment::Waiting;
 
-pub(crate) const WAITING: Waiting = Waiting {
+/// The figure, which waits.
+pub const WAITING: Waiting = Waiting {
     id: "thesis-multi",
     paper: PAPER,
     title: "a file over two lossy interfaces at once",

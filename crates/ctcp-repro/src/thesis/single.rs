@@ -38,24 +38,26 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 /// A wireless link.
 #[derive(Clone, Copy, Debug)]
-struct Link {
-    rate: Rate,
-    rtt: Duration,
+pub struct Link {
+    /// Of IP packets.
+    pub rate: Rate,
+    /// Without any queue.
+    pub rtt: Duration,
     /// Beside what is added.
-    loss: f64,
+    pub loss: f64,
 }
 
 /// 16.28 Mbit/s is the most that the thesis prints for an interface, and 0.95 of a packet is payload; 5 ms is its shortest mean round
 /// trip; 0.18 and 0.48 % are the losses it saw where none was added (section 4.2). The queue, which it does not mention, is of one
 /// bandwidth-delay product.
-const LINK: Link =
+pub const LINK: Link =
     Link { rate: Rate::from_bits_per_second(17_100_000), rtt: Duration::from_millis(5), loss: 0.0033 };
 
 /// Bytes of the file.
-const FILE: u64 = 11_000_000;
+pub const FILE: u64 = 11_000_000;
 
 /// TCP was measured up to 5 %, CTCP to 15 %.
-const ADDED: [f64; 7] = [0.0, 0.01, 0.02, 0.05, 0.07, 0.1, 0.15];
+pub const ADDED: [f64; 7] = [0.0, 0.01, 0.02, 0.05, 0.07, 0.1, 0.15];
 
 /// Longer than any transfer takes.
 const LIMIT: Duration = Duration::from_secs(3_600);
@@ -68,44 +70,58 @@ const FLOWS: [(&str, Profile); 6] = [
     ("TCP Cubic", Profile { congestion: Algorithm::Cubic, ..Profile::named(ProfileName::Tcp) }),
     ("profile default", Profile::named(ProfileName::Default)),
 ];
-const CTCP: &str = "CTCP (sparse)";
-const TCP: &str = "TCP";
+/// The thesis's own.
+pub const CTCP: &str = "CTCP (sparse)";
+/// What it compares with: Reno.
+pub const TCP: &str = "TCP";
 
 /// What the code does without the thesis's window: with one that halves at a loss, and with the later paper's.
 const fn sparse(congestion: Algorithm) -> Profile {
     Profile { congestion, ..Profile::named(ProfileName::Sparse) }
 }
 
+/// A transfer.
 #[derive(Clone, Debug)]
-struct Cell {
-    flow: usize,
-    added: f64,
-    seed: u64,
+pub struct Cell {
+    /// Whose, as in the legends.
+    pub flow: String,
+    /// The loss that is added.
+    pub added: f64,
+    /// What is left to chance follows from it.
+    pub seed: u64,
 }
 
 /// What a transfer was like.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Transfer {
-    megabits: f64,
-    rtt_millis: f64,
+pub struct Transfer {
+    /// Throughput in Mbit/s from the first byte to the last.
+    pub megabits: f64,
+    /// The mean round trip.
+    pub rtt_millis: f64,
     /// Share of the sender's packets that were lost, in the queue as well.
-    lost: f64,
-    events: u64,
+    pub lost: f64,
+    /// The work it was.
+    pub events: u64,
 }
 
 fn plan(settings: &Settings) -> Plan {
     let seeds = settings.seeds_or(20, 2);
     let mut cells = Vec::new();
-    for flow in 0..FLOWS.len() {
+    for (name, _) in FLOWS {
         for added in ADDED {
-            cells.extend((0..u64::from(seeds)).map(|seed| Cell { flow, added, seed }));
+            cells.extend((0..u64::from(seeds)).map(|seed| Cell { flow: name.to_owned(), added, seed }));
         }
     }
-    Plan::new(cells, measure, move |found| outcome(seeds, found))
+    Plan::new(cells, measure, move |found| outcome(seeds, &FLOWS.map(|(name, _)| name), found))
 }
 
 impl Link {
-    fn path(self, added: f64) -> PathConfig {
+    /// Both directions for the link model. Acknowledgements come back unharmed.
+    ///
+    /// # Panics
+    /// When `added` is no probability.
+    #[must_use]
+    pub fn path(self, added: f64) -> PathConfig {
         let loss = 1.0 - (1.0 - self.loss) * (1.0 - added);
         let loss = LossModel::Bernoulli(Probability::new(loss).expect("a probability"));
         let path = PathConfig::new(self.rate, self.rtt, loss).with_lossless_return();
@@ -115,7 +131,9 @@ impl Link {
 }
 
 fn measure(cell: &Cell) -> Transfer {
-    let transport = TransportConfig { profile: FLOWS[cell.flow].1, ..TransportConfig::default() };
+    let flow = FLOWS.into_iter().find(|(name, _)| *name == cell.flow);
+    let profile = flow.expect("cells are made of the flows").1;
+    let transport = TransportConfig { profile, ..TransportConfig::default() };
     let mut link = Chain::dumbbell(cell.seed, &LINK.path(cell.added));
     link.flow(FlowConfig::new(Script::bulk(FILE), &transport));
     let mut network = link.build();
@@ -147,7 +165,9 @@ fn mean_rtt(network: &Network) -> f64 {
     samples.iter().map(|sample| sample.rtt.as_secs_f64()).sum::<f64>() / samples.len().max(1) as f64
 }
 
-fn outcome(seeds: u32, found: &[(Cell, Transfer)]) -> Outcome {
+/// What the transfers of these flows say.
+#[must_use]
+pub fn outcome(seeds: u32, flows: &[&str], found: &[(Cell, Transfer)]) -> Outcome {
     let plot = Plot {
         title: "11 MB over one wireless interface (thesis, section 4.1)",
         x: Axis { label: "added packet loss", scale: Scale::Linear },
@@ -157,10 +177,10 @@ fn outcome(seeds: u32, found: &[(Cell, Transfer)]) -> Outcome {
     };
     let mut outcome = Outcome::new(plot, seeds);
     let of = |name: &str, added: f64, value: fn(&Transfer) -> f64| -> Summary {
-        let cells = found.iter().filter(|(cell, _)| FLOWS[cell.flow].0 == name && cell.added == added);
+        let cells = found.iter().filter(|(cell, _)| cell.flow == name && cell.added == added);
         summary(&cells.map(|(_, transfer)| value(transfer)).collect::<Vec<f64>>())
     };
-    for (name, _) in FLOWS {
+    for &name in flows {
         for added in ADDED {
             outcome.point(name, added, &of(name, added, |transfer| transfer.megabits));
             outcome.point(

@@ -56,6 +56,8 @@ pub struct Transfer {
     pub is_complete: bool,
     /// Its course.
     pub samples: Vec<Sample>,
+    /// When each part was there, if it was to be noted, since the beginning, in seconds.
+    pub parts_s: Vec<f64>,
     /// CPU time of the thread that received, in seconds.
     pub cpu_s: f64,
 }
@@ -88,10 +90,22 @@ impl Download {
     /// Begins a download in the client's namespace.
     #[must_use]
     pub fn start(network: &Network, entry: SocketAddr, socket: SocketPlan, request: Request) -> Self {
+        Self::start_in_parts(network, entry, socket, request, u64::MAX)
+    }
+
+    /// The same, which notes when each part of so many bytes was there.
+    #[must_use]
+    pub fn start_in_parts(
+        network: &Network,
+        entry: SocketAddr,
+        socket: SocketPlan,
+        request: Request,
+        part: u64,
+    ) -> Self {
         let (clock, stop) = (network.clock, network.stop.clone());
-        let thread = network
-            .client
-            .spawn("download", move || Reception::begin(entry, socket, request, clock, stop)?.receive());
+        let thread = network.client.spawn("download", move || {
+            Reception::begin(entry, socket, request, part, clock, stop)?.receive()
+        });
         Self { thread }
     }
 
@@ -111,6 +125,7 @@ impl Download {
 struct Reception {
     connection: Socket,
     request: Request,
+    part: u64,
     clock: Clock,
     stop: Stop,
     start: Instant,
@@ -122,6 +137,7 @@ impl Reception {
         entry: SocketAddr,
         socket: SocketPlan,
         request: Request,
+        part: u64,
         clock: Clock,
         stop: Stop,
     ) -> Result<Self, TestbedError> {
@@ -133,7 +149,7 @@ impl Reception {
             .and_then(|()| connection.write_all(&request.bytes.unwrap_or(u64::MAX).to_be_bytes()))
             .map_err(TestbedError::of(format_args!("a download from {entry}")))?;
         let transfer = Transfer { began_s: start.as_secs_f64(), ..Transfer::default() };
-        Ok(Self { connection, request, clock, stop, start, transfer })
+        Ok(Self { connection, request, part, clock, stop, start, transfer })
     }
 
     fn receive(mut self) -> Result<Transfer, TestbedError> {
@@ -167,6 +183,11 @@ impl Reception {
             return Err(TestbedError::failed(what));
         }
         self.transfer.bytes += bytes.len() as u64;
+        let parts = (self.transfer.bytes / self.part) as usize;
+        if parts > self.transfer.parts_s.len() {
+            let now = self.since_start(self.clock.now());
+            self.transfer.parts_s.resize(parts, now);
+        }
         if self.transfer.first_byte_s.is_none() {
             self.transfer.first_byte_s = Some(self.since_start(self.clock.now()));
         }

@@ -1,4 +1,5 @@
-//! The server: a thread that accepts and one for each connection.
+//! The server: a thread that accepts and one for each connection. It speaks the protocol above or HTTP/1.1 (RFC 9112), as much of it as
+//! a program that downloads needs: `GET /BYTES` is answered with so many bytes.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, SocketAddrV4};
@@ -31,11 +32,24 @@ impl BulkServer {
     /// # Errors
     /// When the kernel has no such sockets.
     pub fn start(network: &Network, socket: SocketPlan) -> Result<Self, TestbedError> {
+        Self::start_with(network, socket, read_wish)
+    }
+
+    /// The same as a web server.
+    ///
+    /// # Errors
+    /// When the kernel has no such sockets.
+    pub fn start_web(network: &Network, socket: SocketPlan) -> Result<Self, TestbedError> {
+        Self::start_with(network, socket, read_http)
+    }
+
+    fn start_with(network: &Network, socket: SocketPlan, read: ReadRequest) -> Result<Self, TestbedError> {
         let address = SocketAddr::V4(SocketAddrV4::new(network.server_address(), network.new_port()));
         let listener = network.server.run(move || socket.listen(address))?;
         let (ending, cpu) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let shared = (Arc::clone(&ending), Arc::clone(&cpu));
-        let thread = network.server.spawn("bulk server", move || accept(&listener, &shared.0, &shared.1));
+        let thread =
+            network.server.spawn("bulk server", move || accept(&listener, read, &shared.0, &shared.1));
         Ok(Self { address, ending, cpu, thread: Some(thread) })
     }
 
@@ -62,7 +76,13 @@ impl Drop for BulkServer {
     }
 }
 
-fn accept(listener: &Socket, ending: &Arc<AtomicBool>, cpu: &Arc<AtomicU64>) {
+/// Reads a request, answers what stands before the bytes, and says how many there are; `None` when the client went away.
+type ReadRequest = fn(&mut Socket, &AtomicBool) -> io::Result<Option<u64>>;
+
+/// The most that a request may be.
+const REQUEST_MAX: usize = 8_192;
+
+fn accept(listener: &Socket, read: ReadRequest, ending: &Arc<AtomicBool>, cpu: &Arc<AtomicU64>) {
     let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK_EVERY.subsec_nanos()) };
     let mut connections: Vec<JoinHandle<()>> = Vec::new();
     while !ending.load(Ordering::Relaxed) {
@@ -75,7 +95,7 @@ fn accept(listener: &Socket, ending: &Arc<AtomicBool>, cpu: &Arc<AtomicU64>) {
         let (ending, cpu) = (Arc::clone(ending), Arc::clone(cpu));
         connections.push(thread::spawn(move || {
             // A client that goes away before its end has what it wanted.
-            let _ = serve(connection, &ending);
+            let _ = serve(connection, read, &ending);
             cpu.fetch_add(thread_cpu_nanos(), Ordering::Relaxed);
         }));
         connections.retain(|connection| !connection.is_finished());
@@ -86,19 +106,10 @@ fn accept(listener: &Socket, ending: &Arc<AtomicBool>, cpu: &Arc<AtomicU64>) {
     }
 }
 
-fn serve(mut connection: Socket, ending: &AtomicBool) -> io::Result<()> {
+fn serve(mut connection: Socket, read: ReadRequest, ending: &AtomicBool) -> io::Result<()> {
     connection.set_read_timeout(Some(LOOK_EVERY))?;
     connection.set_write_timeout(Some(LOOK_EVERY))?;
-    let (mut request, mut got) = ([0; 8], 0);
-    while got < request.len() {
-        match connection.read(&mut request[got..]) {
-            Ok(0) => return Ok(()),
-            Ok(length) => got += length,
-            Err(error) if is_timeout(&error) && !ending.load(Ordering::Relaxed) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let wanted = u64::from_be_bytes(request);
+    let Some(wanted) = read(&mut connection, ending)? else { return Ok(()) };
     let mut sent: u64 = 0;
     while sent < wanted {
         let place = (sent % BLOCK as u64) as usize;
@@ -112,8 +123,59 @@ fn serve(mut connection: Socket, ending: &AtomicBool) -> io::Result<()> {
     connection.shutdown(Shutdown::Write)
 }
 
+fn read_wish(connection: &mut Socket, ending: &AtomicBool) -> io::Result<Option<u64>> {
+    let request = read_until(connection, ending, |request| request.len() >= 8)?;
+    Ok(request.and_then(|request| Some(u64::from_be_bytes(request.get(..8)?.try_into().ok()?))))
+}
+
+fn read_http(connection: &mut Socket, ending: &AtomicBool) -> io::Result<Option<u64>> {
+    let is_whole = |request: &[u8]| request.windows(4).any(|end| end == b"\r\n\r\n");
+    let Some(request) = read_until(connection, ending, is_whole)? else { return Ok(None) };
+    let (status, wanted) = match wanted_bytes(&String::from_utf8_lossy(&request)) {
+        Some(wanted) => ("200 OK", wanted),
+        None => ("404 Not Found", 0),
+    };
+    let head = format!("HTTP/1.1 {status}\r\nContent-Length: {wanted}\r\nConnection: close\r\n\r\n");
+    connection.write_all(head.as_bytes())?;
+    Ok(Some(wanted))
+}
+
+/// The bytes that a request of HTTP asks for.
+fn wanted_bytes(request: &str) -> Option<u64> {
+    request.strip_prefix("GET /")?.split(' ').next()?.parse().ok()
+}
+
+fn read_until(
+    connection: &mut Socket,
+    ending: &AtomicBool,
+    is_whole: impl Fn(&[u8]) -> bool,
+) -> io::Result<Option<Vec<u8>>> {
+    let (mut request, mut buffer) = (Vec::new(), [0; 1_024]);
+    while !is_whole(&request) && request.len() < REQUEST_MAX {
+        match connection.read(&mut buffer) {
+            Ok(0) => return Ok(None),
+            Ok(length) => request.extend_from_slice(&buffer[..length]),
+            Err(error) if is_timeout(&error) && !ending.load(Ordering::Relaxed) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(request))
+}
+
 /// CPU time of the present thread.
 pub(super) fn thread_cpu_nanos() -> u64 {
     let used = clock_gettime(ClockId::ThreadCPUTime);
     used.tv_sec.unsigned_abs() * 1_000_000_000 + used.tv_nsec.unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_of_http_names_the_bytes_it_wants() {
+        assert_eq!(wanted_bytes("GET /1000 HTTP/1.1\r\nHost: a\r\n\r\n"), Some(1_000));
+        assert_eq!(wanted_bytes("GET / HTTP/1.1\r\n\r\n"), None);
+        assert_eq!(wanted_bytes("POST /1 HTTP/1.1\r\n\r\n"), None);
+    }
 }

@@ -15,18 +15,25 @@ use crate::network::Network;
 pub struct Ctcp {
     name: &'static str,
     profile: &'static str,
+    has_metrics: bool,
 }
 
 impl Ctcp {
     /// The paper of 2013 to the letter.
-    pub const PAPER: Self = Self { name: "CTCP", profile: "ctcp" };
+    pub const PAPER: Self = Self::profile("CTCP", "ctcp");
     /// The best we have.
-    pub const DEFAULT: Self = Self { name: "profile default", profile: "default" };
+    pub const DEFAULT: Self = Self::profile("profile default", "default");
 
     /// Any other profile, under a name for the figures.
     #[must_use]
     pub const fn profile(name: &'static str, profile: &'static str) -> Self {
-        Self { name, profile }
+        Self { name, profile, has_metrics: false }
+    }
+
+    /// The same, whose client serves its metrics.
+    #[must_use]
+    pub const fn with_metrics(self) -> Self {
+        Self { has_metrics: true, ..self }
     }
 }
 
@@ -65,12 +72,16 @@ impl Peer for Ctcp {
             network.server_address(),
             self.profile
         );
-        let client_line = format!(
+        let metrics = self.has_metrics.then(|| SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port()));
+        let mut client_line = format!(
             "client -q --server {listen} --server-key {server_key} --key {} --forward {entry}={target} \
              --socks {socks} --profile {}",
             key("client.key"),
             self.profile
         );
+        if let Some(metrics) = metrics {
+            client_line += &format!(" --metrics {metrics}");
+        }
         let mut server = network.server.start(&network.executable, &words(&server_line))?;
         network.wait_until("ctcp server", READY_WITHIN, || {
             server.check()?;
@@ -83,6 +94,7 @@ impl Peer for Ctcp {
         })?;
         let mut carrier = Carrier::tunnel(SocketAddr::V4(entry), vec![server, client]);
         carrier.socks = Some(SocketAddr::V4(socks));
+        carrier.metrics = metrics.map(SocketAddr::V4);
         // Both have read their keys. An error here would leave behind what a killed process leaves behind anyway.
         let _ = keys.close();
         Ok(carrier)

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ctcp_repro::Settings;
-use ctcp_testbed::figure::{FIGURES, Figure, Finding};
+use ctcp_repro::{Settings, Waiting};
+use ctcp_testbed::figure::{FIGURES, Figure, Finding, WAITING};
 use ctcp_testbed::testbed::{Progress, Testbed};
 use ctcp_testbed::{Stop, TestbedError};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -72,12 +72,20 @@ fn list() {
     for figure in FIGURES {
         println!("{:18} {:16} {}", figure.id, figure.paper, figure.title);
     }
+    for Waiting { id, paper, title, waits_for } in WAITING {
+        println!("{id:18} {paper:16} {title}; waits for {waits_for}");
+    }
 }
 
 fn figure(id: &str) -> Result<&'static Figure, CliError> {
     Figure::named(id).ok_or_else(|| {
-        CliError::usage(match id {
-            "list" => "`list` is a command: it stands alone, as `ctcp testbed list`".to_owned(),
+        let waiting = WAITING.iter().find(|waiting| waiting.id == id);
+        CliError::usage(match (id, waiting) {
+            ("list", _) => "`list` is a command: it stands alone, as `ctcp testbed list`".to_owned(),
+            ("agree", _) => {
+                "`agree` is a command: it comes first, as `ctcp testbed agree SIMULATED MEASURED`".to_owned()
+            }
+            (_, Some(waiting)) => format!("`{id}` waits for {}", waiting.waits_for),
             _ => format!("`{id}` is no figure that the testbed can measure: see `ctcp testbed list`"),
         })
     })

@@ -1,0 +1,95 @@
+//! Who the figures compare, as the simulator's figures name them, and what they do on real sockets.
+
+use core::time::Duration;
+
+use ctcp_netem::PathConfig;
+use ctcp_repro::ctcp::contender::Contender;
+
+use crate::bulk::{BulkServer, Download, Request, Transfer};
+use crate::error::TestbedError;
+use crate::network::Network;
+use crate::peer::{Ctcp, KernelTcp, Peer};
+use crate::plan::{NetworkPlan, PathPlan};
+use crate::testbed::{download, start_warm};
+
+/// The transport that stands for a contender.
+pub(super) fn peer(contender: Contender) -> &'static dyn Peer {
+    match contender {
+        Contender::Ctcp => &Ctcp::PAPER,
+        Contender::Default => &Ctcp::DEFAULT,
+        Contender::Reno => &KernelTcp::RENO,
+        Contender::Cubic => &KernelTcp::CUBIC,
+    }
+}
+
+/// Those of all of these.
+pub(super) fn peers(contenders: &[Contender]) -> impl Iterator<Item = &'static dyn Peer> {
+    contenders.iter().map(|&contender| peer(contender))
+}
+
+/// A network of one path.
+pub(super) fn one_path(seed: u64, path: PathConfig) -> NetworkPlan {
+    NetworkPlan::new(seed, [PathPlan::new(path)])
+}
+
+/// What a flow by itself gets over the first `seconds`, in Mbit/s; a tunnel's connection is up before.
+pub(super) fn goodput_alone(
+    network: &Network,
+    contender: Contender,
+    seconds: u64,
+) -> Result<f64, TestbedError> {
+    let request = Request { bytes: None, time: Duration::from_secs(seconds) };
+    Ok(download(network, peer(contender), request)?.transfer.goodput() * 1e-6)
+}
+
+/// A download on a connection that nothing was sent on before, of which is noted when each part of so many bytes was there.
+///
+/// A tunnel's programs have just been started: its connection is made while ours is asked for.
+pub(super) fn download_cold(
+    network: &Network,
+    contender: Contender,
+    request: Request,
+    part: u64,
+) -> Result<Transfer, TestbedError> {
+    let peer = peer(contender);
+    let server = BulkServer::start(network, peer.socket())?;
+    let mut carrier = peer.start(network, server.address())?;
+    let download = Download::start_in_parts(network, carrier.entry, peer.socket(), request, part);
+    let transfer = download.join()?;
+    carrier.check()?;
+    if transfer.is_complete {
+        return Ok(transfer);
+    }
+    let what = format!("{}: {} bytes came, and then no more", peer.name(), transfer.bytes);
+    Err(TestbedError::failed(what))
+}
+
+/// What flows get that share a network from their starts until `time`, in bytes. Tunnels are up before.
+pub(super) fn bytes_together(
+    network: &Network,
+    flows: [(Contender, Duration); 2],
+    time: Duration,
+) -> Result<[u64; 2], TestbedError> {
+    let mut ends = Vec::new();
+    for (contender, _) in flows {
+        let server = BulkServer::start(network, peer(contender).socket())?;
+        let carrier = start_warm(network, peer(contender), &server)?;
+        ends.push((server, carrier));
+    }
+    let mut order = [0, 1];
+    order.sort_by_key(|&flow: &usize| flows[flow].1);
+    let (begin, mut downloads) = (network.clock.now(), [None, None]);
+    for flow in order {
+        let (contender, start) = flows[flow];
+        network.stop.sleep((begin + start).saturating_since(network.clock.now()))?;
+        let request = Request { bytes: None, time: (begin + time).saturating_since(network.clock.now()) };
+        downloads[flow] =
+            Some(Download::start(network, ends[flow].1.entry, peer(contender).socket(), request));
+    }
+    let mut bytes = [0; 2];
+    for (flow, download) in downloads.into_iter().enumerate() {
+        bytes[flow] = download.expect("each was started").join()?.bytes;
+    }
+    ends.iter_mut().try_for_each(|(_, carrier)| carrier.check())?;
+    Ok(bytes)
+}

@@ -1,0 +1,40 @@
+//! The slides' hotel: a link of 26.5 Mbit/s, of which at 5 % loss TCP gets 1.31 Mbit/s and coded TCP 10.68.
+//!
+//! Requirement: C8
+
+use ctcp_repro::Outcome;
+use ctcp_repro::ctcp::contender::Contender;
+use ctcp_repro::ctcp::hotel::{Cell, LOSSES, cells, outcome};
+
+use super::Figure;
+use super::contenders::{goodput_alone, one_path, peer, peers};
+use crate::error::TestbedError;
+use crate::testbed::Testbed;
+
+pub(super) const FIGURE: Figure =
+    Figure { id: "slides-hotel", paper: "slides", title: "a hotel's link with 5 % loss", measure };
+
+const LOSSES_QUICK: [f64; 2] = [0.0, 5.0];
+/// 53 Mbit/s in all.
+const AT_ONCE: usize = 2;
+
+fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
+    let quick = testbed.settings.quick;
+    let (seeds, seconds) = (testbed.settings.seeds_or(3, 1), if quick { 6 } else { 60 });
+    let losses: &[f64] = if quick { &LOSSES_QUICK } else { &LOSSES };
+    testbed.describe_all(peers(&Contender::ALL))?;
+    let place = |cell: &Cell| {
+        let name = format!("{}: {} %", peer(cell.contender).name(), cell.loss);
+        (name, one_path(cell.seed, cell.path().config()))
+    };
+    let found = testbed.measure_all(AT_ONCE, cells(losses, seconds, seeds), place, |network, cell| {
+        Ok((goodput_alone(network, cell.contender, cell.seconds)?, 0))
+    })?;
+    let mut outcome = outcome(seeds, losses, &found);
+    outcome.plot.title = "26.5 Mbit/s in a hotel, real sockets (slides)";
+    outcome.notes = vec![
+        "the RTT of 50 ms is ours, such that TCP Cubic gets the printed 1.31 Mbit/s; the queue is a bandwidth-delay product",
+        "printed at no loss is what a speed test said; the link here has that rate, headers included",
+    ];
+    Ok(outcome)
+}

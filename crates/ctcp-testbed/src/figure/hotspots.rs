@@ -1,0 +1,63 @@
+//! Figs. 11 and 12: a file of 50 MB downloaded at five hotspots, as the table of wireless paths has them; over time, and the mean goodput.
+//!
+//! Requirement: C11
+
+use core::time::Duration;
+
+use ctcp_repro::ctcp::fig11::{self, CONTENDERS, Cell, MEGABYTES, PARTS, Trace, cells};
+use ctcp_repro::ctcp::fig12;
+
+use super::Figure;
+use super::contenders::{download_cold, one_path, peer, peers};
+use crate::bulk::Request;
+use crate::error::TestbedError;
+use crate::testbed::Testbed;
+
+pub(super) const OVER_TIME: Figure = Figure {
+    id: "ctcp-fig11",
+    paper: "CTCP",
+    title: "50 MB at five hotspots, emulated, over time",
+    measure: |testbed| {
+        let (seeds, megabytes, found) = measure(testbed)?;
+        let mut outcome = fig11::outcome(seeds, megabytes, &found);
+        outcome.plot.title = "Downloads at five hotspots, real sockets (CTCP, Fig. 11)";
+        Ok(outcome)
+    },
+};
+
+pub(super) const MEAN: Figure = Figure {
+    id: "ctcp-fig12",
+    paper: "CTCP",
+    title: "mean goodput at the hotspots of Fig. 11",
+    measure: |testbed| {
+        let (seeds, megabytes, found) = measure(testbed)?;
+        let mut outcome = fig12::outcome(seeds, megabytes, &found);
+        outcome.plot.title = "Goodput at five hotspots, and their mean at 6, real sockets (CTCP, Fig. 12)";
+        Ok(outcome)
+    },
+};
+
+const MEGABYTES_QUICK: f64 = 0.5;
+/// All: the links have 3.75 Mbit/s at most and 34 in all.
+const AT_ONCE: usize = 15;
+/// Nobody waits longer.
+const PATIENCE: Duration = Duration::from_secs(36_000);
+
+/// Seeds, megabytes of the file, and the downloads.
+type Found = (u32, f64, Vec<(Cell, Trace)>);
+
+fn measure(testbed: &mut Testbed<'_>) -> Result<Found, TestbedError> {
+    let seeds = testbed.settings.seeds_or(2, 1);
+    let megabytes = if testbed.settings.quick { MEGABYTES_QUICK } else { MEGABYTES };
+    let part = (megabytes * 1e6) as u64 / u64::from(PARTS);
+    testbed.describe_all(peers(&CONTENDERS))?;
+    let place = |cell: &Cell| {
+        let name = format!("{}: hotspot {}", peer(cell.contender).name(), cell.hotspot.name);
+        (name, one_path(cell.seed, cell.hotspot.path.config()))
+    };
+    let request = Request { bytes: Some(part * u64::from(PARTS)), time: PATIENCE };
+    let found = testbed.measure_all(AT_ONCE, cells(seeds), place, |network, cell| {
+        Ok((download_cold(network, cell.contender, request, part)?.parts_s, 0))
+    })?;
+    Ok((seeds, megabytes, found))
+}
