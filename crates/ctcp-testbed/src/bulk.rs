@@ -16,4 +16,5 @@ mod upload;
 pub use download::{Download, Request, Sample, Transfer};
 pub use server::BulkServer;
 pub use socket::SocketPlan;
+pub(crate) use socket::is_timeout;
 pub use upload::{Sink, upload};

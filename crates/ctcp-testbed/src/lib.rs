@@ -23,6 +23,7 @@
 //! | [`bulk`] | the server and the download that measure |
 //! | [`probe`] | ping and datagrams, to see what the network does |
 //! | [`testbed`] | runs measurements, repeats those that the emulator was too late for, keeps records |
+//! | [`compare`] | all peers on the same networks in one run |
 //! | [`figure`] | what is measured, one file each |
 //!
 //! All of it needs root and Linux; on other systems the crate is empty.
@@ -31,6 +32,7 @@
 
 pub mod bulk;
 mod clock;
+pub mod compare;
 pub mod emulator;
 mod error;
 pub mod figure;

@@ -3,10 +3,16 @@
 //! To add one: a file with a type that says what it is called and set to, and how it is started in a [`Network`], and its line in
 //! [`named`]. A peer that is a tunnel starts its server in `network.server` and its client in `network.client`, waits until
 //! both are ready, and answers where in the client's namespace a TCP connection leads to the `target`. One that is a kind of
-//! socket answers [`Carrier::direct`] and says in [`Peer::socket`] what kind.
+//! socket answers [`Carrier::direct`] and says in [`Peer::socket`] what kind. One whose program is not installed answers
+//! [`TestbedError::Missing`] with the command that installs it, as soon as it is asked for its description.
 
 mod ctcp;
+mod kcptun;
 mod kernel_tcp;
+mod mptcp;
+mod program;
+mod quinn;
+mod srt;
 
 use core::time::Duration;
 use std::any::Any;
@@ -20,7 +26,11 @@ use crate::network::Network;
 use crate::process::Process;
 
 pub use ctcp::Ctcp;
+pub use kcptun::Kcptun;
 pub use kernel_tcp::KernelTcp;
+pub use mptcp::Mptcp;
+pub use quinn::Quinn;
+pub use srt::Srt;
 
 /// How long a peer may take until it is ready.
 pub const READY_WITHIN: Duration = Duration::from_secs(20);
@@ -57,6 +67,15 @@ pub trait Peer: Send + Sync {
     fn start(&self, network: &Network, target: SocketAddr) -> Result<Carrier, TestbedError>;
 }
 
+/// Where datagrams enter a peer and leave it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramEnds {
+    /// In the server's namespace: it is sent there.
+    pub entry: SocketAddr,
+    /// In the client's namespace: whoever listens there receives it.
+    pub exit: SocketAddr,
+}
+
 /// A peer that runs, until it is dropped.
 pub struct Carrier {
     /// In the client's namespace: a TCP connection there reaches the target.
@@ -65,6 +84,8 @@ pub struct Carrier {
     pub socks: Option<SocketAddr>,
     /// In the client's namespace: the metrics of its program there, if they were asked for.
     pub metrics: Option<SocketAddr>,
+    /// For one that carries datagrams instead of connections.
+    pub datagrams: Option<DatagramEnds>,
     /// Its programs, at both ends.
     pub processes: Vec<Process>,
     /// Whatever else has to stay.
@@ -80,6 +101,7 @@ impl Carrier {
             entry: target,
             socks: None,
             metrics: None,
+            datagrams: None,
             processes: Vec::new(),
             keep: Vec::new(),
             is_tunnel: false,
@@ -89,7 +111,15 @@ impl Carrier {
     /// A tunnel that begins at `entry`.
     #[must_use]
     pub fn tunnel(entry: SocketAddr, processes: Vec<Process>) -> Self {
-        Self { entry, socks: None, metrics: None, processes, keep: Vec::new(), is_tunnel: true }
+        Self {
+            entry,
+            socks: None,
+            metrics: None,
+            datagrams: None,
+            processes,
+            keep: Vec::new(),
+            is_tunnel: true,
+        }
     }
 
     /// Whether it has a connection of its own that should be up before anything is measured.
@@ -120,6 +150,12 @@ pub fn named(name: &str) -> Option<Box<dyn Peer>> {
         "reno" => Some(Box::new(KernelTcp::RENO)),
         "cubic" => Some(Box::new(KernelTcp::CUBIC)),
         "bbr" => Some(Box::new(KernelTcp::BBR)),
+        "mptcp-cubic" => Some(Box::new(Mptcp::CUBIC)),
+        "mptcp-bbr" => Some(Box::new(Mptcp::BBR)),
+        "kcptun" => Some(Box::new(Kcptun)),
+        "quinn-cubic" => Some(Box::new(Quinn::CUBIC)),
+        "quinn-bbr" => Some(Box::new(Quinn::BBR)),
+        "srt" => Some(Box::new(Srt)),
         "ctcp" => Some(Box::new(Ctcp::PAPER)),
         "default" => Some(Box::new(Ctcp::DEFAULT)),
         _ => None,

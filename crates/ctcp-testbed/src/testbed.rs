@@ -101,9 +101,24 @@ impl<'a> Testbed<'a> {
         }
     }
 
+    /// How long it has been there, in seconds.
+    #[must_use]
+    pub fn elapsed_s(&self) -> f64 {
+        self.clock.now().as_secs_f64()
+    }
+
     /// Says how many measurements there will be.
     pub fn expect_runs(&mut self, runs: usize) {
         self.expected = runs;
+    }
+
+    /// Brings a network up for what is not a measurement.
+    ///
+    /// # Errors
+    /// When this user or machine cannot, with what it lacks.
+    pub fn network(&self, plan: &NetworkPlan) -> Result<Network, TestbedError> {
+        self.stop.check()?;
+        Network::start(plan, self.executable.clone(), self.stop.clone())
     }
 
     /// Brings a network up, measures something on it, and takes it down: again when the emulator was too late. `None` when it
@@ -121,9 +136,8 @@ impl<'a> Testbed<'a> {
         let mut run = Run::new(label, plan);
         let mut accepted = None;
         while accepted.is_none() && run.attempts < ATTEMPTS {
-            self.stop.check()?;
             run.begin(self.clock.now());
-            let network = Network::start(plan, self.executable.clone(), self.stop.clone())?;
+            let network = self.network(plan)?;
             let found = measure(&network).map_err(|error| named(label, error))?;
             run.end(&network)?;
             accepted = run.is_accepted().then_some(found);
@@ -179,6 +193,12 @@ impl<'a> Testbed<'a> {
         self.peers.insert(peer.name().to_owned(), description);
     }
 
+    /// All that was recorded so far.
+    #[must_use]
+    pub fn record(&self) -> Record {
+        Record { machine: Machine::read(), peers: self.peers.clone(), runs: self.runs.clone() }
+    }
+
     /// All that was recorded; the outcome learns what a reader of the figure must know of it.
     #[must_use]
     pub fn finish(self, outcome: &mut Outcome) -> Record {
@@ -198,7 +218,7 @@ impl<'a> Testbed<'a> {
             let _ = write!(remark, "; {settings}");
             outcome.remarks.push(remark);
         }
-        Record { machine: Machine::read(), peers: self.peers, runs: self.runs }
+        self.record()
     }
 }
 

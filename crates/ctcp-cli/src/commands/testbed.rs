@@ -2,6 +2,8 @@
 
 mod agree;
 #[cfg(target_os = "linux")]
+mod compare;
+#[cfg(target_os = "linux")]
 mod measure;
 
 use std::path::PathBuf;
@@ -13,11 +15,14 @@ use crate::error::CliError;
 /// Numbers stay words here, so that whatever is wrong with one is said in one line of ours.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  ctcp testbed list\n  sudo ctcp testbed validate ctcp-fig3a --quick --out results\n  ctcp testbed agree simulated results --out results"
+    after_help = "Example:\n  ctcp testbed list\n  sudo ctcp testbed validate ctcp-fig3a --quick --out results\n  \
+                  ctcp testbed agree simulated results --out results\n  \
+                  sudo ctcp testbed compare --peers default,bbr,quinn-bbr --tests goodput,stream"
 )]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read where there is a testbed"))]
 pub(crate) struct TestbedArgs {
-    /// Figures by name; `list` names them; `agree SIMULATED MEASURED` lays the results of `ctcp repro` and `ctcp testbed` side by side
+    /// Figures by name; `list` names them; `agree SIMULATED MEASURED` lays the results of `ctcp repro` and `ctcp testbed` side by side;
+    /// `compare` measures all peers on the same networks
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
     /// A smoke run: fewer points, shorter
@@ -26,7 +31,16 @@ pub(crate) struct TestbedArgs {
     /// Repetitions of each point (default: each figure's own)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     seeds: Option<String>,
-    /// Folder for ID.json, ID.csv and ID.svg; made if it does not exist
+    /// With `compare`: peers by name, divided by commas (default: all that are installed)
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    peers: Vec<String>,
+    /// With `compare`: some of goodput, long, beside, requests, stream and paths, divided by commas (default: all)
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    tests: Vec<String>,
+    /// With `compare`: some of each test's losses, such as 0.01,0.2 (default: all)
+    #[arg(long, value_name = "P,Q", value_delimiter = ',')]
+    losses: Vec<String>,
+    /// Folder for ID.json, ID.csv and ID.svg (of `compare`: .md instead); made if it does not exist
     #[arg(long, value_name = "DIR", default_value = "testbed")]
     out: PathBuf,
     /// Print one JSON object instead of tables
@@ -43,6 +57,12 @@ pub(crate) fn run(args: &TestbedArgs) -> Result<(), CliError> {
 
 #[cfg(target_os = "linux")]
 fn run_here(args: &TestbedArgs) -> Result<(), CliError> {
+    if args.ids == ["compare"] {
+        return compare::run(args);
+    }
+    if !(args.peers.is_empty() && args.tests.is_empty() && args.losses.is_empty()) {
+        return Err(CliError::usage("--peers, --tests and --losses belong to `ctcp testbed compare`"));
+    }
     measure::run(args)
 }
 

@@ -104,7 +104,10 @@ impl Download {
     ) -> Self {
         let (clock, stop) = (network.clock, network.stop.clone());
         let thread = network.client.spawn("download", move || {
-            Reception::begin(entry, socket, request, part, clock, stop)?.receive()
+            match Reception::begin(entry, socket, request, part, clock, stop)? {
+                Ok(reception) => reception.receive(),
+                Err(nothing) => Ok(nothing),
+            }
         });
         Self { thread }
     }
@@ -133,6 +136,7 @@ struct Reception {
 }
 
 impl Reception {
+    /// Connects and asks; or what there is when the time was over before the connection was up.
     fn begin(
         entry: SocketAddr,
         socket: SocketPlan,
@@ -140,16 +144,19 @@ impl Reception {
         part: u64,
         clock: Clock,
         stop: Stop,
-    ) -> Result<Self, TestbedError> {
+    ) -> Result<Result<Self, Transfer>, TestbedError> {
         let start = clock.now();
         let mut connection = socket.socket()?;
-        connection
-            .connect_timeout(&entry.into(), request.time)
+        let transfer = Transfer { began_s: start.as_secs_f64(), ..Transfer::default() };
+        let connected = connection.connect_timeout(&entry.into(), request.time);
+        if connected.as_ref().is_err_and(is_timeout) {
+            return Ok(Err(Transfer { seconds: request.time.as_secs_f64(), ..transfer }));
+        }
+        connected
             .and_then(|()| connection.set_read_timeout(Some(LOOK_EVERY)))
             .and_then(|()| connection.write_all(&request.bytes.unwrap_or(u64::MAX).to_be_bytes()))
             .map_err(TestbedError::of(format_args!("a download from {entry}")))?;
-        let transfer = Transfer { began_s: start.as_secs_f64(), ..Transfer::default() };
-        Ok(Self { connection, request, part, clock, stop, start, transfer })
+        Ok(Ok(Self { connection, request, part, clock, stop, start, transfer }))
     }
 
     fn receive(mut self) -> Result<Transfer, TestbedError> {

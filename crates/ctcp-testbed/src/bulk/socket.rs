@@ -1,7 +1,7 @@
 //! What kind of TCP socket a peer needs, and how one is made.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use rustix::net::sockopt::set_tcp_congestion;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -30,8 +30,11 @@ impl SocketPlan {
         Self { congestion: Some(name), is_multipath: false }
     }
 
-    /// Listens in the present thread's namespace.
-    pub(super) fn listen(self, address: SocketAddr) -> Result<Socket, TestbedError> {
+    /// Listens in the present thread's namespace; for several paths on all addresses, since each path comes to another one.
+    pub(crate) fn listen(self, mut address: SocketAddr) -> Result<Socket, TestbedError> {
+        if self.is_multipath {
+            address.set_ip(Ipv4Addr::UNSPECIFIED.into());
+        }
         let socket = self.socket()?;
         let listening = socket.bind(&address.into()).and_then(|()| socket.listen(BACKLOG));
         listening.map_err(TestbedError::of(format_args!("cannot listen on {address}")))?;
@@ -39,7 +42,7 @@ impl SocketPlan {
     }
 
     /// A socket of this kind, not yet bound or connected.
-    pub(super) fn socket(self) -> Result<Socket, TestbedError> {
+    pub(crate) fn socket(self) -> Result<Socket, TestbedError> {
         let protocol = if self.is_multipath { Protocol::from(MPTCP) } else { Protocol::TCP };
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol));
         let socket = socket.map_err(TestbedError::of("cannot make a TCP socket"))?;
@@ -55,6 +58,6 @@ impl SocketPlan {
 }
 
 /// Whether an error only says that nothing happened in time.
-pub(super) fn is_timeout(error: &io::Error) -> bool {
+pub(crate) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }

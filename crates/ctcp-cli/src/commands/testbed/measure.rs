@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ctcp_repro::{Settings, Waiting};
+use ctcp_testbed::compare::PEER_NAMES;
 use ctcp_testbed::figure::{FIGURES, Figure, Finding, WAITING};
 use ctcp_testbed::testbed::{Progress, Testbed};
 use ctcp_testbed::{Stop, TestbedError};
@@ -34,13 +35,20 @@ pub(super) fn run(args: &TestbedArgs) -> Result<(), CliError> {
         return Ok(());
     }
     let request = Request::parse(args)?;
+    until_interrupted(move |stop| measure_all(&request, stop))
+}
+
+/// Does the work; when a signal comes first, tells it to stop and waits until it has.
+pub(super) fn until_interrupted(
+    work: impl FnOnce(&Stop) -> Result<(), CliError> + Send + 'static,
+) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CliError::failure(format!("cannot start the runtime: {error}")))?;
     let stop = Stop::default();
     let outcome = runtime.block_on(async {
         let mut measuring = {
             let stop = stop.clone();
-            tokio::task::spawn_blocking(move || measure_all(&request, &stop))
+            tokio::task::spawn_blocking(move || work(&stop))
         };
         tokio::select! {
             done = &mut measuring => done.map_err(|error| CliError::failure(error.to_string()))?,
@@ -60,11 +68,15 @@ impl Request {
     fn parse(args: &TestbedArgs) -> Result<Self, CliError> {
         let figures = args.ids.iter().map(|id| figure(id)).collect::<Result<_, _>>()?;
         let seeds = args.seeds.as_deref().map(|text| count("--seeds", text, u32::MAX)).transpose()?;
-        let executable = std::env::current_exe()
-            .map_err(|error| CliError::failure(format!("cannot find the running program: {error}")))?;
         let settings = Settings { quick: args.quick, seeds };
-        Ok(Self { figures, settings, executable, out: args.out.clone(), is_json: args.json })
+        Ok(Self { figures, settings, executable: executable()?, out: args.out.clone(), is_json: args.json })
     }
+}
+
+/// The running program, which the testbed starts as a peer.
+pub(super) fn executable() -> Result<PathBuf, CliError> {
+    let path = std::env::current_exe();
+    path.map_err(|error| CliError::failure(format!("cannot find the running program: {error}")))
 }
 
 #[expect(clippy::print_stdout, reason = "the list is the result")]
@@ -75,13 +87,16 @@ fn list() {
     for Waiting { id, paper, title, waits_for } in WAITING {
         println!("{id:18} {paper:16} {title}; waits for {waits_for}");
     }
+    println!("{:18} {:16} all peers on the same networks: {}", "compare", "-", PEER_NAMES.join(" "));
 }
 
 fn figure(id: &str) -> Result<&'static Figure, CliError> {
     Figure::named(id).ok_or_else(|| {
         let waiting = WAITING.iter().find(|waiting| waiting.id == id);
         CliError::usage(match (id, waiting) {
-            ("list", _) => "`list` is a command: it stands alone, as `ctcp testbed list`".to_owned(),
+            ("list" | "compare", _) => {
+                format!("`{id}` is a command: it stands alone, as `ctcp testbed {id}`")
+            }
             ("agree", _) => {
                 "`agree` is a command: it comes first, as `ctcp testbed agree SIMULATED MEASURED`".to_owned()
             }
@@ -119,19 +134,27 @@ fn measure_all(request: &Request, stop: &Stop) -> Result<(), CliError> {
 
 /// Measures with a bar on the terminal, if there is one.
 fn measure(figure: &Figure, request: &Request, stop: &Stop) -> Result<Finding, TestbedError> {
-    let bar = ProgressBar::new(0);
-    let style = ProgressStyle::with_template("{prefix} {bar:20} {pos}/{len} {wide_msg}").expect("a constant");
-    bar.set_style(style);
-    bar.set_prefix(figure.id);
-    let on_progress = |progress: Progress<'_>| {
-        bar.set_length(progress.of as u64);
-        bar.set_position(progress.done as u64);
-        bar.set_message(progress.label.to_owned());
-    };
+    let bar = bar(figure.id);
+    let on_progress = |progress: Progress<'_>| show(&bar, progress);
     let testbed = Testbed::new(request.settings, request.executable.clone(), stop.clone(), on_progress);
     let finding = figure.run(testbed);
     bar.finish_and_clear();
     finding
+}
+
+/// A bar on the terminal, if there is one.
+pub(super) fn bar(id: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let style = ProgressStyle::with_template("{prefix} {bar:20} {pos}/{len} {wide_msg}").expect("a constant");
+    bar.set_style(style);
+    bar.set_prefix(id);
+    bar
+}
+
+pub(super) fn show(bar: &ProgressBar, progress: Progress<'_>) {
+    bar.set_length(progress.of as u64);
+    bar.set_position(progress.done as u64);
+    bar.set_message(progress.label.to_owned());
 }
 
 /// Writes the figure's files and answers what is in its JSON.
@@ -147,6 +170,6 @@ fn write(figure: &Figure, finding: &Finding, quick: bool, folder: &Folder) -> Re
     Ok(json)
 }
 
-fn explain(error: TestbedError) -> CliError {
+pub(super) fn explain(error: TestbedError) -> CliError {
     CliError::failure(error.to_string())
 }

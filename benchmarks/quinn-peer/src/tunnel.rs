@@ -1,0 +1,90 @@
+//! Both ends of the tunnel.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use quinn::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig};
+use rustls::RootCertStore;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::Failure;
+use crate::options::Options;
+
+/// The name in the certificate.
+const NAME: &str = "localhost";
+
+/// Read at a time.
+const BUFFER: usize = 64 * 1_024;
+
+/// Takes connections, and connects each stream to the target.
+pub(crate) async fn serve(options: &Options, target: SocketAddr) -> Result<(), Failure> {
+    let made = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let mut config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key.into())?;
+    config.transport_config(Arc::clone(&options.transport));
+    let endpoint = Endpoint::server(config, options.listen)?;
+    fs::write(&options.certificate, made.cert.der())?;
+    while let Some(incoming) = endpoint.accept().await {
+        tokio::spawn(async move {
+            let Ok(connection) = incoming.await else { return };
+            while let Ok(stream) = connection.accept_bi().await {
+                tokio::spawn(async move {
+                    // A stream whose target does not answer is reset as it is dropped.
+                    if let Ok(tcp) = TcpStream::connect(target).await {
+                        join(tcp, stream).await;
+                    }
+                });
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Takes TCP connections, and makes each a stream.
+pub(crate) async fn forward(options: &Options, server: SocketAddr) -> Result<(), Failure> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from(fs::read(&options.certificate)?))?;
+    let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
+    config.transport_config(Arc::clone(&options.transport));
+    let mut endpoint = Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into())?;
+    endpoint.set_default_client_config(config);
+    let mut connection: Connection = endpoint.connect(server, NAME)?.await?;
+    let listener = TcpListener::bind(options.listen).await?;
+    loop {
+        let (tcp, _) = listener.accept().await?;
+        if connection.close_reason().is_some() {
+            connection = endpoint.connect(server, NAME)?.await?;
+        }
+        let connection = connection.clone();
+        tokio::spawn(async move {
+            if let Ok(stream) = connection.open_bi().await {
+                join(tcp, stream).await;
+            }
+        });
+    }
+}
+
+/// Copies both ways, until the way to the client is at its end or either side has gone.
+async fn join(tcp: TcpStream, (send, receive): (SendStream, RecvStream)) {
+    // Without it small messages only come later.
+    let _ = tcp.set_nodelay(true);
+    let (from_tcp, to_tcp) = tcp.into_split();
+    tokio::join!(copy(from_tcp, send), copy(receive, to_tcp));
+}
+
+/// Copies until the end, which is passed on. An error of one side is passed on by dropping the other.
+async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
+    let mut buffer = vec![0; BUFFER];
+    while let Ok(length) = from.read(&mut buffer).await {
+        if length == 0 {
+            let _ = to.shutdown().await;
+            return;
+        }
+        if to.write_all(&buffer[..length]).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The comparison that decides: every peer on the same networks, in turn, in one run.
+//!
+//! ```text
+//!   for each repetition:  for each cell (a test on a network):  for each peer that takes part:  measure
+//! ```
+//!
+//! What disturbs the machine so hits all peers alike, and whoever interrupts it has whole repetitions. A peer that is not installed is left
+//! out by name, with the command that installs it.
+
+mod cell;
+mod contestant;
+mod measure;
+mod metric;
+mod report;
+mod statistics;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::error::TestbedError;
+use crate::testbed::{Record, Testbed};
+
+pub use cell::{Cell, Condition, Test};
+pub use contestant::{Contestant, PEER_NAMES};
+pub use metric::Metric;
+
+use contestant::present;
+use measure::measure;
+
+/// Repetitions of a full run and of a quick one.
+const REPETITIONS: (u32, u32) = (5, 1);
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Selection {
+    /// Names of peers; empty: all.
+    pub peers: Vec<&'static str>,
+    /// Empty: all.
+    pub tests: Vec<Test>,
+    /// Shares of lost packets; empty: all of each test.
+    pub losses: Vec<f64>,
+}
+
+/// A value that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// The peer's name on the command line.
+    pub peer: &'static str,
+    /// Of the first path.
+    pub rate_bps: u64,
+    /// Of the first path, without queues.
+    pub rtt_ms: f64,
+    /// The mean share of packets that are lost on the way of the data.
+    pub loss: f64,
+    /// What was measured under which conditions.
+    pub scenario: String,
+    /// The value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Whether the value is only a bound, since the time was over.
+    pub is_cut_off: bool,
+    /// The repetition, from 0.
+    pub seed: u64,
+    #[serde(skip)]
+    pub(crate) cell: usize,
+    #[serde(skip)]
+    pub(crate) metric: Metric,
+}
+
+/// All that was measured so far.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    cells: Vec<Cell>,
+    peers: Vec<&'static str>,
+    samples: Vec<Sample>,
+    /// Peers that are left out, and why.
+    pub missing: BTreeMap<&'static str, String>,
+    /// Measurements that failed, each in a line.
+    pub failures: Vec<String>,
+    /// Whole repetitions.
+    pub repetitions: u32,
+}
+
+impl Comparison {
+    /// Measures. `on_repetition` gets what there is after each whole repetition.
+    ///
+    /// # Errors
+    /// When the testbed itself fails, no peer is left, or somebody asked to stop. A peer that fails is noted instead.
+    pub fn run(
+        testbed: &mut Testbed<'_>,
+        selection: &Selection,
+        mut on_repetition: impl FnMut(&Self, &Testbed<'_>) -> Result<(), TestbedError>,
+    ) -> Result<Self, TestbedError> {
+        let quick = testbed.settings.quick;
+        let repetitions = testbed.settings.seeds_or(REPETITIONS.0, REPETITIONS.1);
+        let mut comparison = Self { cells: Cell::all(quick, selection), ..Self::default() };
+        let contestants = present(testbed, selection, &mut comparison.missing)?;
+        if contestants.is_empty() {
+            return Err(TestbedError::Missing("none of these peers is installed here".to_owned()));
+        }
+        comparison.peers = contestants.iter().map(|contestant| contestant.name).collect();
+        let pairs = |contestants: &[Contestant], cells: &[Cell]| -> usize {
+            cells
+                .iter()
+                .map(|cell| contestants.iter().filter(|peer| peer.takes_part(cell.test)).count())
+                .sum()
+        };
+        testbed.expect_runs(pairs(&contestants, &comparison.cells) * repetitions as usize);
+        for seed in 0..u64::from(repetitions) {
+            for index in 0..comparison.cells.len() {
+                let cell = comparison.cells[index].clone();
+                for contestant in contestants.iter().filter(|peer| peer.takes_part(cell.test)) {
+                    comparison.add(testbed, contestant, &cell, (index, seed))?;
+                }
+            }
+            comparison.repetitions += 1;
+            on_repetition(&comparison, testbed)?;
+        }
+        Ok(comparison)
+    }
+
+    fn add(
+        &mut self,
+        testbed: &mut Testbed<'_>,
+        contestant: &Contestant,
+        cell: &Cell,
+        (index, seed): (usize, u64),
+    ) -> Result<(), TestbedError> {
+        let plan = cell.plan(seed);
+        let label = format!("{}, {}", contestant.name, cell.label());
+        let quick = testbed.settings.quick;
+        let measured =
+            testbed.measure(&label, &plan, |network| measure(network, contestant.peer(), cell, quick));
+        let found = match measured {
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                self.failures.push(format!("{label}: left out, since the emulator was too late"));
+                return Ok(());
+            }
+            Err(TestbedError::Interrupted) => return Err(TestbedError::Interrupted),
+            Err(error) => {
+                self.failures.push(error.to_string());
+                return Ok(());
+            }
+        };
+        self.samples.extend(found.into_iter().map(|(metric, value, is_cut_off)| Sample {
+            peer: contestant.name,
+            rate_bps: cell.rate().as_bits_per_second(),
+            rtt_ms: cell.rtt().as_secs_f64() * 1e3,
+            loss: cell.loss,
+            scenario: cell.scenario(metric),
+            value,
+            unit: metric.unit(),
+            is_cut_off,
+            seed,
+            cell: index,
+            metric,
+        }));
+        Ok(())
+    }
+
+    /// The contents of `compare.json`.
+    #[must_use]
+    pub fn json(&self, record: &Record, quick: bool, wall_s: f64) -> Value {
+        json!({
+            "runs": self.samples, "summary": self.summary(), "missing": self.missing, "failures": self.failures,
+            "repetitions": self.repetitions, "quick": quick, "wall_s": wall_s, "testbed": record,
+        })
+    }
+}

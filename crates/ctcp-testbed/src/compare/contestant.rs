@@ -1,0 +1,122 @@
+//! Which peers take part in what.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use ctcp_base::Rate;
+use ctcp_netem::{LossModel, PathConfig};
+
+use super::{Selection, Test};
+use crate::bulk::BulkServer;
+use crate::error::TestbedError;
+use crate::network::Network;
+use crate::peer::{Description, Peer, named};
+use crate::plan::{NetworkPlan, PathPlan};
+use crate::testbed::{Testbed, start_warm};
+
+/// All peers by their names on the command line, ours first.
+pub const PEER_NAMES: [&str; 11] = [
+    "default",
+    "ctcp",
+    "reno",
+    "cubic",
+    "bbr",
+    "quinn-cubic",
+    "quinn-bbr",
+    "kcptun",
+    "srt",
+    "mptcp-cubic",
+    "mptcp-bbr",
+];
+
+/// Cubic beside it shows the same with little difference.
+const LEFT_OUT_IF_QUICK: &str = "reno";
+
+/// A peer of the comparison.
+pub struct Contestant {
+    /// Its name on the command line and in results.
+    pub name: &'static str,
+    peer: Box<dyn Peer>,
+}
+
+impl Contestant {
+    /// The transport.
+    #[must_use]
+    pub fn peer(&self) -> &dyn Peer {
+        &*self.peer
+    }
+
+    /// Whether a test says something about it: SRT carries no connections, Multipath TCP is for several paths, and those who know
+    /// one path show there what a second one brings.
+    #[must_use]
+    pub fn takes_part(&self, test: Test) -> bool {
+        match self.name {
+            "srt" => test == Test::Stream,
+            "mptcp-cubic" | "mptcp-bbr" => test == Test::Paths,
+            "default" | "bbr" => true,
+            _ => test != Test::Paths,
+        }
+    }
+}
+
+/// Those of the selection that can be started here; why the others cannot is noted in `missing`.
+pub(super) fn present(
+    testbed: &mut Testbed<'_>,
+    selection: &Selection,
+    missing: &mut BTreeMap<&'static str, String>,
+) -> Result<Vec<Contestant>, TestbedError> {
+    let path =
+        PathConfig::new(Rate::from_megabits_per_second(25), Duration::from_millis(20), LossModel::None);
+    let plan = NetworkPlan::new(0, [PathPlan::new(path)]);
+    let mut found = Vec::new();
+    for name in PEER_NAMES {
+        let is_asked_for = selection.peers.contains(&name)
+            || selection.peers.is_empty() && !(testbed.settings.quick && name == LEFT_OUT_IF_QUICK);
+        if !is_asked_for {
+            continue;
+        }
+        let contestant = Contestant { name, peer: named(name).expect("all of them are known") };
+        let network = testbed.network(&plan)?;
+        match is_present(&contestant, &network) {
+            Ok(description) => {
+                testbed.describe(contestant.peer(), description);
+                found.push(contestant);
+            }
+            Err(TestbedError::Interrupted) => return Err(TestbedError::Interrupted),
+            Err(error) => {
+                missing.insert(name, error.to_string());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Starts it once, so that nobody finds out in the midst of an hour.
+fn is_present(contestant: &Contestant, network: &Network) -> Result<Description, TestbedError> {
+    let peer = contestant.peer();
+    let description = peer.description(network)?;
+    let server = BulkServer::start(network, peer.socket())?;
+    if contestant.takes_part(Test::Goodput) {
+        start_warm(network, peer, &server)?;
+    } else {
+        peer.start(network, server.address())?.check()?;
+    }
+    Ok(description)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_that_of_a_peer_and_every_test_has_several() {
+        let contestants: Vec<Contestant> = PEER_NAMES
+            .iter()
+            .map(|name| Contestant { name, peer: named(name).expect("a peer of that name") })
+            .collect();
+        for test in Test::ALL {
+            let count = contestants.iter().filter(|contestant| contestant.takes_part(test)).count();
+            assert!(count >= 4, "{}: {count}", test.name());
+        }
+    }
+}

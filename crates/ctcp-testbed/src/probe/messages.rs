@@ -1,0 +1,143 @@
+//! A stream of messages at a steady rate, as a call or a live picture is one: how long after it was due each was delivered, in order.
+//!
+//! ```text
+//!   client:  interval in nanoseconds, number of messages: 8 bytes each, in network order
+//!   server:  so many messages: when it was due (nanoseconds on the network's clock), its number, padding
+//! ```
+//!
+//! A message counts from when it was due, so that one that the transport did not take at once is late by that too. Through a
+//! transport that carries datagrams each message is one.
+
+mod datagrams;
+mod stream;
+
+use core::time::Duration;
+
+use ctcp_base::{Instant, Rate};
+
+use crate::error::TestbedError;
+use crate::network::Network;
+use crate::peer::{Carrier, Peer};
+
+pub use stream::MessageServer;
+
+/// How long after the last one was due others may still come.
+pub(crate) const AFTERWARDS: Duration = Duration::from_secs(2);
+
+/// What a transport's first message is given to come through.
+const WARM_UP: Duration = Duration::from_secs(20);
+
+/// The due time and the number.
+const HEADER: usize = 16;
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Messages {
+    /// Bytes of a message, from 16.
+    pub bytes: usize,
+    /// Of the messages' bytes.
+    pub rate: Rate,
+    /// For how long.
+    pub time: Duration,
+}
+
+/// What was delivered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Delivery {
+    /// Messages that were due.
+    pub due: u64,
+    /// For each that was delivered, in the order of delivery, how long after it was due.
+    pub latencies: Vec<Duration>,
+}
+
+impl Delivery {
+    /// The share that was not delivered: given up by the transport, or not there two seconds after the last one was due.
+    #[must_use]
+    pub fn missing(&self) -> f64 {
+        1.0 - self.latencies.len() as f64 / self.due.max(1) as f64
+    }
+
+    /// What that share of all messages did not exceed; `None` when that many were not delivered at all.
+    #[must_use]
+    pub fn percentile(&self, share: f64) -> Option<Duration> {
+        let mut sorted = self.latencies.clone();
+        sorted.sort_unstable();
+        let place = (self.due as f64 * share).ceil() as usize;
+        sorted.get(place.max(1) - 1).copied()
+    }
+}
+
+impl Messages {
+    /// How many there are.
+    #[must_use]
+    pub fn count(self) -> u64 {
+        u64::try_from(self.time.as_nanos() / self.interval().as_nanos()).expect("not for centuries")
+    }
+
+    fn interval(self) -> Duration {
+        self.rate.time_to_send(self.bytes as u64)
+    }
+
+    /// Sends them through a peer that was started with `server` as its target. A peer's connection is brought up by a first message.
+    ///
+    /// # Errors
+    /// When nothing comes through, or somebody asked to stop.
+    pub fn run(
+        self,
+        network: &Network,
+        peer: &dyn Peer,
+        carrier: &Carrier,
+        on_warm: impl FnOnce(),
+    ) -> Result<Delivery, TestbedError> {
+        match carrier.datagrams {
+            Some(ends) => datagrams::run(self, network, ends, on_warm),
+            None => stream::run(self, network, peer, carrier, on_warm),
+        }
+    }
+}
+
+/// A message into `buffer`, whose padding stays.
+fn write_message(buffer: &mut [u8], due: Instant, number: u64) {
+    buffer[..8].copy_from_slice(&due.as_nanos().to_be_bytes());
+    buffer[8..HEADER].copy_from_slice(&number.to_be_bytes());
+}
+
+/// The due time and the number of a message.
+fn read_message(message: &[u8]) -> (Instant, u64) {
+    (Instant::from_nanos(word(&message[..8])), word(&message[8..HEADER]))
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_all_messages_missing_ones_included() {
+        let latencies = (1..=99).rev().map(Duration::from_millis).collect();
+        let delivery = Delivery { due: 100, latencies };
+        assert_eq!(delivery.percentile(0.5), Some(Duration::from_millis(50)));
+        assert_eq!(delivery.percentile(0.99), Some(Duration::from_millis(99)));
+        assert_eq!(delivery.percentile(0.999), None);
+        assert!((delivery.missing() - 0.01).abs() < 1e-12);
+        assert_eq!(Delivery::default().percentile(0.5), None);
+    }
+
+    #[test]
+    fn a_message_is_read_as_it_was_written() {
+        let mut buffer = [7; 20];
+        write_message(&mut buffer, Instant::from_nanos(1_234_567_890_123), 77);
+        assert_eq!(read_message(&buffer), (Instant::from_nanos(1_234_567_890_123), 77));
+        assert_eq!(buffer[HEADER..], [7; 4], "the padding stays");
+    }
+
+    #[test]
+    fn three_megabits_in_messages_of_1200_bytes_are_312_a_second() {
+        let rate = Rate::from_megabits_per_second(3);
+        let messages = Messages { bytes: 1_200, rate, time: Duration::from_secs(1) };
+        assert_eq!((messages.interval(), messages.count()), (Duration::from_micros(3_200), 312));
+    }
+}
