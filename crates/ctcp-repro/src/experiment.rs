@@ -2,25 +2,37 @@
 
 use core::num::NonZeroUsize;
 
+use crate::changes::{Changes, Parameter};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::shard::Shard;
 use crate::{ctcp, eot_pb, tcp_nc, thesis};
 
 /// How much work to spend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Settings {
     /// A smoke run: fewer seeds and smaller sizes.
     pub quick: bool,
     /// Seeds a point, if not the experiment's own number.
     pub seeds: Option<u32>,
+    /// What is not as in the paper.
+    pub changes: Changes,
 }
 
 impl Settings {
+    /// Most seeds a point: more cells than memory holds are no experiment.
+    pub const SEEDS_MAX: u32 = 100_000;
+
     /// Seeds a point: those asked for, or `full`, or `quick` in a quick run.
     #[must_use]
     pub fn seeds_or(&self, full: u32, quick: u32) -> u32 {
         self.seeds.unwrap_or(if self.quick { quick } else { full }).max(1)
+    }
+
+    /// Virtual seconds of a run: those asked for, or `full`, or `quick` in a quick run.
+    #[must_use]
+    pub fn seconds_or(&self, full: u64, quick: u64) -> u64 {
+        self.changes.seconds.unwrap_or(if self.quick { quick } else { full })
     }
 }
 
@@ -34,7 +46,9 @@ pub struct Experiment {
     /// What it shows, in a line.
     pub title: &'static str,
     /// Its work.
-    pub plan: fn(&Settings) -> Plan,
+    pub(crate) plan: fn(&Settings) -> Plan,
+    /// What can be changed of it.
+    pub takes: &'static [Parameter],
 }
 
 impl Experiment {
@@ -44,10 +58,16 @@ impl Experiment {
         EXPERIMENTS.iter().find(|experiment| experiment.id == id)
     }
 
+    /// Its work under some settings.
+    #[must_use]
+    pub fn plan(&self, settings: &Settings) -> Plan {
+        (self.plan)(settings).changed_by(settings.changes)
+    }
+
     /// Computes all of it.
     #[must_use]
     pub fn run(&self, settings: &Settings, threads: NonZeroUsize) -> Outcome {
-        let plan = (self.plan)(settings);
+        let plan = self.plan(settings);
         let found = plan.measure(Shard::WHOLE, threads, &|| ());
         plan.outcome(found).expect("what its own cells gave, all of it")
     }

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agreement;
+mod changes;
 pub mod ctcp;
 mod eot_pb;
 mod experiment;
@@ -33,6 +34,7 @@ mod tcp_nc;
 pub mod theory;
 pub mod thesis;
 
+pub use changes::{Changes, Parameter};
 pub use experiment::{EXPERIMENTS, Experiment, Settings, WAITING, Waiting};
 pub use outcome::{Check, Outcome, Point, Published, Want};
 pub use partial::{MergeError, Merged, Partial, merge};

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::changes::Changes;
 use crate::experiment::{Experiment, Settings};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
@@ -29,6 +30,8 @@ pub struct Partial {
     pub shard: Shard,
     quick: bool,
     seeds: Option<u32>,
+    #[serde(default)]
+    changes: Changes,
     /// Seconds it took.
     pub wall_s: f64,
     found: Vec<Found>,
@@ -51,7 +54,7 @@ impl Partial {
         values: Vec<Value>,
         wall_s: f64,
     ) -> Self {
-        let plan = (experiment.plan)(settings);
+        let plan = experiment.plan(settings);
         let cells = plan.cells_of(shard).map(|cell| plan.cells()[cell].clone());
         Self {
             format: FORMAT.to_owned(),
@@ -60,6 +63,7 @@ impl Partial {
             shard,
             quick: settings.quick,
             seeds: settings.seeds,
+            changes: settings.changes,
             wall_s,
             found: cells.zip(values).map(|(cell, value)| Found { cell, value }).collect(),
         }
@@ -68,7 +72,7 @@ impl Partial {
     /// What it was measured with.
     #[must_use]
     pub fn settings(&self) -> Settings {
-        Settings { quick: self.quick, seeds: self.seeds }
+        Settings { quick: self.quick, seeds: self.seeds, changes: self.changes }
     }
 
     /// The name of its file.
@@ -98,18 +102,27 @@ impl Partial {
         if partial.format != FORMAT {
             return Err(format!("no shard: its format is `{}`, not `{FORMAT}`", partial.format));
         }
+        if partial.seeds.is_some_and(|seeds| !(1..=Settings::SEEDS_MAX).contains(&seeds)) {
+            return Err(format!("no shard: its seeds are not from 1 to {}", Settings::SEEDS_MAX));
+        }
         Ok(partial)
     }
 
     /// Everything in which the shards of a run agree.
     fn run(&self) -> impl PartialEq {
-        (self.id.clone(), self.program.clone(), self.quick, self.seeds, self.shard.count())
+        (self.id.clone(), self.program.clone(), self.settings(), self.shard.count())
     }
 
     fn describe_run(&self) -> String {
         let quick = if self.quick { ", quick" } else { "" };
         let seeds = self.seeds.map_or_else(String::new, |seeds| format!(", {seeds} seeds"));
-        format!("{} in {} shards{quick}{seeds}, version {}", self.id, self.shard.count(), self.program)
+        let changes = if self.changes.is_empty() { String::new() } else { format!(", {}", self.changes) };
+        format!(
+            "{} in {} shards{quick}{seeds}{changes}, version {}",
+            self.id,
+            self.shard.count(),
+            self.program
+        )
     }
 }
 
@@ -167,7 +180,7 @@ pub enum MergeError {
 pub fn merge(partials: Vec<(String, Partial)>) -> Result<Merged, MergeError> {
     let Some((first_file, first)) = partials.first().cloned() else { return Err(MergeError::Nothing) };
     let experiment = Experiment::named(&first.id).ok_or_else(|| MergeError::Unknown(first.id.clone()))?;
-    let plan = (experiment.plan)(&first.settings());
+    let plan = experiment.plan(&first.settings());
     let mut shards = BTreeMap::new();
     let (mut wall_s, mut values) = (0.0, vec![Value::Null; plan.cells().len()]);
     for (file, partial) in partials {

@@ -21,6 +21,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::changes::Changes;
 use crate::outcome::Outcome;
 use crate::shard::Shard;
 
@@ -31,6 +32,7 @@ pub struct Plan {
     places: Vec<usize>,
     measure: Box<dyn Fn(usize) -> Value + Sync>,
     outcome: Box<dyn Fn(Vec<Value>) -> Result<Outcome, serde_json::Error>>,
+    changes: Changes,
 }
 
 impl Plan {
@@ -61,7 +63,13 @@ impl Plan {
                 let found: Vec<(C, F)> = cells.iter().cloned().zip(values).collect();
                 Ok(outcome(&found))
             }),
+            changes: Changes::default(),
         }
+    }
+
+    /// The same work, which was planned with these changes: its outcome says so, and leaves the paper's claims out.
+    pub(crate) fn changed_by(self, changes: Changes) -> Self {
+        Self { changes, ..self }
     }
 
     /// What the cells are called.
@@ -109,7 +117,11 @@ impl Plan {
         if values.len() != self.names.len() {
             return Err(OutcomeError(format!("{} values for {} cells", values.len(), self.names.len())));
         }
-        (self.outcome)(values).map_err(|error| OutcomeError(error.to_string()))
+        let mut outcome = (self.outcome)(values).map_err(|error| OutcomeError(error.to_string()))?;
+        if !self.changes.is_empty() {
+            outcome.leave_out_claims(&self.changes.to_string());
+        }
+        Ok(outcome)
     }
 }
 

@@ -26,14 +26,29 @@ impl Folder {
 
     /// Writes a file under another name and renames it when all of it is on the disk.
     pub(in crate::commands) fn write(&self, name: &str, text: &str) -> Result<PathBuf, CliError> {
-        let (temporary, file) = (self.temporary(name), self.path.join(name));
-        let written = write_all(&temporary, text).and_then(|()| fs::rename(&temporary, &file));
-        written.map_err(|error| {
-            // What is left of it is of no use; that it could not be written is what matters.
-            let _ = fs::remove_file(&temporary);
-            cannot_write(&file, &error)
-        })?;
-        Ok(file)
+        self.write_together(&[(name, text)])?;
+        Ok(self.path.join(name))
+    }
+
+    /// Writes the files of one result, names and texts: none has its name before all are on the disk.
+    pub(in crate::commands) fn write_together(&self, files: &[(&str, &str)]) -> Result<(), CliError> {
+        let written = files.iter().try_for_each(|(name, text)| {
+            write_all(&self.temporary(name), text)
+                .map_err(|error| cannot_write(&self.path.join(name), &error))
+        });
+        let renamed = written.and_then(|()| {
+            files.iter().try_for_each(|(name, _)| {
+                let file = self.path.join(name);
+                fs::rename(self.temporary(name), &file).map_err(|error| cannot_write(&file, &error))
+            })
+        });
+        if renamed.is_err() {
+            // What is left is of no use; that it could not be written is what matters.
+            for (name, _) in files {
+                let _ = fs::remove_file(self.temporary(name));
+            }
+        }
+        renamed
     }
 
     /// Hidden, and of this process alone.

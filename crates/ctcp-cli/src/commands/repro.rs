@@ -1,5 +1,6 @@
 //! `ctcp repro`: the papers' figures and tables, computed again, in one piece or in shards that are merged.
 
+mod changes;
 mod merge;
 mod request;
 
@@ -23,6 +24,8 @@ pub(super) use request::count;
     subcommand_negates_reqs = true,
     disable_help_subcommand = true,
     after_help = "Example:\n  ctcp repro list\n  ctcp repro thesis-tablesC --out results\n\
+                  With another link, then without the paper's claims:\n  \
+                  ctcp repro ctcp-fig3a --rate 100mbit --rtt 60ms --out results\n\
                   In parts, on any machines, and put together:\n  \
                   ctcp repro tcpnc-theorem2 --shard 2/8 --out parts\n  ctcp repro merge parts --out results"
 )]
@@ -54,6 +57,18 @@ struct RunArgs {
     /// Seeds a point (default: each experiment's own)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     seeds: Option<String>,
+    /// Another rate of the link; `list` says what can be changed of what
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    rate: Option<String>,
+    /// Another round-trip time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    rtt: Option<String>,
+    /// Another share of the packets lost on each link
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
+    loss: Option<String>,
+    /// Longer or shorter runs, in virtual time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    time: Option<String>,
     /// Compute the I-th of N parts only, and write it as ID.shard-I-of-N.json
     #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
     shard: Option<String>,
@@ -89,7 +104,11 @@ pub(crate) fn run(args: &ReproArgs) -> Result<(), CliError> {
 #[expect(clippy::print_stdout, reason = "the list is the result")]
 fn list() {
     for experiment in EXPERIMENTS {
-        println!("{:18} {:16} {}", experiment.id, experiment.paper, experiment.title);
+        let takes = match changes::options(experiment) {
+            takes if takes.is_empty() => takes,
+            takes => format!(" ({takes})"),
+        };
+        println!("{:18} {:16} {}{takes}", experiment.id, experiment.paper, experiment.title);
     }
     for Waiting { id, paper, title, waits_for } in WAITING {
         println!("{id:18} {paper:16} {title}; waits for {waits_for}");
@@ -101,7 +120,7 @@ fn compute(request: &Request, out: &Path) -> Result<(), CliError> {
     let folder = Folder::open(out)?;
     let mut failed = 0;
     for &experiment in &request.experiments {
-        let (plan, start) = ((experiment.plan)(&request.settings), now());
+        let (plan, start) = (experiment.plan(&request.settings), now());
         let shard = request.shard.unwrap_or(Shard::WHOLE);
         let values = measure(experiment, &plan, shard, request.threads);
         let seconds = start.elapsed().as_secs_f64();
@@ -149,10 +168,10 @@ fn show(
 ) -> Result<usize, CliError> {
     let id = experiment.id;
     let svg = outcome.svg().map_err(|error| CliError::failure(format!("{id} cannot be drawn: {error}")))?;
-    folder.write(&format!("{id}.csv"), &outcome.csv())?;
-    folder.write(&format!("{id}.svg"), &svg)?;
+    let json = outcome.json(id, experiment.paper, settings.quick, seconds);
+    let names = ["csv", "svg", "json"].map(|ending| format!("{id}.{ending}"));
     // The last one: where it is, the others are.
-    folder.write(&format!("{id}.json"), &outcome.json(id, experiment.paper, settings.quick, seconds))?;
+    folder.write_together(&[(&names[0], &outcome.csv()), (&names[1], &svg), (&names[2], &json)])?;
     println!("{id}: {} ({seconds:.1} s)\n{}", experiment.title, outcome.table());
     Ok(outcome.checks.iter().filter(|check| !check.pass).count())
 }

@@ -25,6 +25,7 @@ use ctcp_sim::topology::Chain;
 
 use super::PAPER;
 use super::shared_link::tcp;
+use crate::changes::Parameter;
 use crate::experiment::{Experiment, Settings};
 use crate::outcome::{Outcome, Want};
 use crate::plan::Plan;
@@ -37,6 +38,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: PAPER,
     title: "how flows of two kinds share a link, against Eq. 6",
     plan,
+    takes: &[Parameter::Time],
 };
 
 /// The shorter round trip.
@@ -148,7 +150,7 @@ struct Cell {
 
 fn plan(settings: &Settings) -> Plan {
     let quick = settings.quick;
-    let (seeds, seconds) = (settings.seeds_or(8, 1), if settings.quick { 60 } else { 600 });
+    let (seeds, seconds) = (settings.seeds_or(8, 1), settings.seconds_or(600, 60));
     let of = |difference| (0..u64::from(seeds)).map(move |seed| Cell { difference, seconds, seed });
     Plan::new(DIFFERENCES.into_iter().flat_map(of).collect(), measure, move |found| {
         outcome(quick, seeds, found)

@@ -8,11 +8,17 @@
 use super::PAPER;
 use super::interference::{self, Figure, Place};
 use super::wireless::HIDDEN_TERMINAL;
+use crate::changes::Parameter;
 use crate::experiment::{Experiment, Settings};
 use crate::plan::Plan;
 
-pub(crate) const EXPERIMENT: Experiment =
-    Experiment { id: "ctcp-fig10", paper: PAPER, title: "an 802.11 link with a hidden terminal", plan };
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "ctcp-fig10",
+    paper: PAPER,
+    title: "an 802.11 link with a hidden terminal",
+    plan,
+    takes: &[Parameter::Time],
+};
 
 /// Mean rates of the hidden terminal: 2 to 43 % of the packets collide.
 const KILOBITS: [u64; 7] = [100, 250, 500, 1_000, 1_500, 2_000, 2_500];

@@ -17,8 +17,13 @@ use crate::plan::Plan;
 use crate::plot::{Axis, Plot, Scale};
 use crate::statistics::{Summary, summary};
 
-pub(crate) const EXPERIMENT: Experiment =
-    Experiment { id: "ctcp-fig11", paper: PAPER, title: "50 MB at five hotspots, over time", plan };
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "ctcp-fig11",
+    paper: PAPER,
+    title: "50 MB at five hotspots, over time",
+    plan,
+    takes: &[],
+};
 
 /// Who downloads.
 pub const CONTENDERS: [Contender; 3] = [Contender::Ctcp, Contender::Default, Contender::Cubic];

@@ -15,8 +15,13 @@ use crate::plan::Plan;
 use crate::plot::{Axis, Plot, Scale};
 use crate::statistics::Summary;
 
-pub(crate) const EXPERIMENT: Experiment =
-    Experiment { id: "ctcp-fig12", paper: PAPER, title: "mean goodput at the hotspots of Fig. 11", plan };
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "ctcp-fig12",
+    paper: PAPER,
+    title: "mean goodput at the hotspots of Fig. 11",
+    plan,
+    takes: &[],
+};
 
 /// Where the mean over the hotspots stands, behind the fifth.
 const MEAN: f64 = 6.0;

@@ -11,6 +11,7 @@ use ctcp_proto::{Profile, ProfileName};
 
 use super::PAPER;
 use super::shared_link::{Bottleneck, classical_tcp, tcp};
+use crate::changes::Parameter;
 use crate::experiment::{Experiment, Settings};
 use crate::outcome::{Outcome, Want};
 use crate::plan::Plan;
@@ -23,12 +24,11 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: PAPER,
     title: "the part of a link that one flow gets, against the loss",
     plan,
+    takes: &[Parameter::Rate, Parameter::Rtt, Parameter::Time],
 };
 
 const LINK: Bottleneck = Bottleneck { megabits: 25, rtt_millis: 25, loss: 0.0, buffer: 1.0 };
 const LOSSES: [f64; 8] = [0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2];
-/// Packets of 1500 bytes in a round trip.
-const CAPACITY: f64 = 25e6 * 0.025 / 8.0 / 1500.0;
 /// What an application can get at best.
 const PAYLOAD: f64 = 1426.0 / 1500.0;
 
@@ -75,16 +75,17 @@ struct Cell {
 }
 
 fn plan(settings: &Settings) -> Plan {
-    let (seeds, seconds) = (settings.seeds_or(4, 1), if settings.quick { 30 } else { 300 });
+    let (seeds, seconds) = (settings.seeds_or(4, 1), settings.seconds_or(300, 30));
+    let link = LINK.changed_by(settings.changes);
     let mut cells = Vec::new();
     for (flow, _) in FLOWS {
         for loss in LOSSES {
             let buffer = if flow == Flow::CtcpShortQueue { 0.25 } else { LINK.buffer };
-            let link = Bottleneck { loss, buffer, ..LINK };
+            let link = Bottleneck { loss, buffer, ..link };
             cells.extend((0..u64::from(seeds)).map(|seed| Cell { flow, link, seconds, seed }));
         }
     }
-    Plan::new(cells, measure, move |found| outcome(seeds, found))
+    Plan::new(cells, measure, move |found| outcome(seeds, link, found))
 }
 
 /// The share of the link, and the work it was.
@@ -92,7 +93,7 @@ fn measure(cell: &Cell) -> (f64, u64) {
     cell.link.share_alone(cell.seed, cell.flow.profile(), cell.seconds)
 }
 
-fn outcome(seeds: u32, found: &[(Cell, (f64, u64))]) -> Outcome {
+fn outcome(seeds: u32, link: Bottleneck, found: &[(Cell, (f64, u64))]) -> Outcome {
     let plot = Plot {
         title: "One flow on 25 Mbit/s, 25 ms (CTCP, Fig. 3a)",
         x: Axis { label: "packet loss", scale: Scale::Logarithmic },
@@ -101,6 +102,8 @@ fn outcome(seeds: u32, found: &[(Cell, (f64, u64))]) -> Outcome {
         dots: &[],
     };
     let mut outcome = Outcome::new(plot, seeds);
+    // Packets of 1500 bytes in a round trip.
+    let capacity = (link.megabits * link.rtt_millis) as f64 * 1e3 / 8.0 / 1500.0;
     let share = |flow, loss| -> Summary {
         let cells = found.iter().filter(|(cell, _)| cell.flow == flow && cell.link.loss == loss);
         summary(&cells.map(|(_, (share, _))| *share).collect::<Vec<f64>>())
@@ -111,7 +114,7 @@ fn outcome(seeds: u32, found: &[(Cell, (f64, u64))]) -> Outcome {
         }
     }
     for loss in LOSSES {
-        outcome.exact("sqrt(1.5/p)", loss, padhye::efficiency(loss, CAPACITY) * PAYLOAD);
+        outcome.exact("sqrt(1.5/p)", loss, padhye::efficiency(loss, capacity) * PAYLOAD);
     }
     outcome.published("CTCP", 0.01, 0.96);
     outcome.published("TCP Reno", 0.01, 0.2);
@@ -127,7 +130,7 @@ fn outcome(seeds: u32, found: &[(Cell, (f64, u64))]) -> Outcome {
     );
     // Below 0.5 % the queue is the limit, above 5 % time-outs are.
     for loss in [0.005, 0.01, 0.02] {
-        let model = padhye::efficiency(loss, CAPACITY) * PAYLOAD;
+        let model = padhye::efficiency(loss, capacity) * PAYLOAD;
         let name = format!("TCP Reno at {} %, against sqrt(1.5/p)", 100.0 * loss);
         outcome.check(name, Want::Within { of: 1.0, margin: 0.15 }, share(Flow::Reno, loss).mean / model);
     }

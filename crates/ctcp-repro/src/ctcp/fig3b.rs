@@ -8,6 +8,7 @@
 use super::PAPER;
 use super::contender::Contender;
 use super::shared_link::Bottleneck;
+use crate::changes::Parameter;
 use crate::experiment::{Experiment, Settings};
 use crate::outcome::{Outcome, Want};
 use crate::plan::Plan;
@@ -20,6 +21,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: PAPER,
     title: "the part of a link that CTCP gets, by rate, RTT and loss",
     plan,
+    takes: &[Parameter::Time],
 };
 
 /// The rates of the figure.
@@ -49,7 +51,7 @@ pub struct Cell {
 }
 
 fn plan(settings: &Settings) -> Plan {
-    let (seeds, seconds) = (settings.seeds_or(2, 1), if settings.quick { 10 } else { 300 });
+    let (seeds, seconds) = (settings.seeds_or(2, 1), settings.seconds_or(300, 10));
     let is_quick = settings.quick;
     // A quick run leaves the short queue out.
     let links = links(&MEGABITS, &RTT_MILLIS, &LOSSES, if is_quick { &BUFFERS[..1] } else { &BUFFERS });

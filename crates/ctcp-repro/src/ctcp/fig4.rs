@@ -8,6 +8,7 @@
 use super::PAPER;
 use super::shared_link::Bottleneck;
 use super::sharing::{self, COMPANIONS, Figure};
+use crate::changes::Parameter;
 use crate::experiment::{Experiment, Settings};
 use crate::plan::Plan;
 use crate::plot::{Axis, Plot, Scale};
@@ -17,6 +18,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: PAPER,
     title: "a TCP and a CTCP flow share a link without losses",
     plan,
+    takes: &[Parameter::Time],
 };
 
 const MEGABITS: [u64; 2] = [10, 25];

@@ -8,12 +8,18 @@
 use super::PAPER;
 use super::shared_link::Bottleneck;
 use super::sharing::{self, COMPANIONS, Figure};
+use crate::changes::Parameter;
 use crate::experiment::{Experiment, Settings};
 use crate::plan::Plan;
 use crate::plot::{Axis, Plot, Scale};
 
-pub(crate) const EXPERIMENT: Experiment =
-    Experiment { id: "ctcp-fig5", paper: PAPER, title: "a TCP and a CTCP flow share a lossy link", plan };
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "ctcp-fig5",
+    paper: PAPER,
+    title: "a TCP and a CTCP flow share a lossy link",
+    plan,
+    takes: &[Parameter::Time],
+};
 
 const MEGABITS: [u64; 2] = [10, 25];
 const LOSSES: [f64; 7] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05];

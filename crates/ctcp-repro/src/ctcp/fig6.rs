@@ -13,14 +13,20 @@ use ctcp_sim::series::{ConnectionSample, increments};
 use super::PAPER;
 use super::contender::Contender;
 use super::shared_link::Bottleneck;
+use crate::changes::Parameter;
 use crate::experiment::{Experiment, Settings};
 use crate::outcome::{Outcome, Want};
 use crate::plan::Plan;
 use crate::plot::{Axis, Plot, Scale};
 use crate::statistics::summary;
 
-pub(crate) const EXPERIMENT: Experiment =
-    Experiment { id: "ctcp-fig6", paper: PAPER, title: "two CTCP flows share a lossy link", plan };
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "ctcp-fig6",
+    paper: PAPER,
+    title: "two CTCP flows share a lossy link",
+    plan,
+    takes: &[Parameter::Time],
+};
 
 const MEGABITS: [u64; 2] = [10, 25];
 const LOSSES: [f64; 5] = [0.001, 0.01, 0.05, 0.1, 0.2];
@@ -46,7 +52,7 @@ pub struct Cell {
 pub type Flow = (Vec<(f64, f64)>, f64);
 
 fn plan(settings: &Settings) -> Plan {
-    let (seeds, seconds) = (settings.seeds_or(4, 1), if settings.quick { 60 } else { 300 });
+    let (seeds, seconds) = (settings.seeds_or(4, 1), settings.seconds_or(300, 60));
     let (links, is_quick) = (links(), settings.quick);
     let cells = cells(&links, seconds, seeds);
     Plan::new(cells, measure, move |found| outcome(seeds, is_quick, &links, found))

@@ -18,7 +18,7 @@ use crate::plot::{Axis, Plot, Scale};
 use crate::statistics::{Summary, summary};
 
 pub(crate) const EXPERIMENT: Experiment =
-    Experiment { id: "ctcp-fig7", paper: PAPER, title: "completion time of HTTP requests", plan };
+    Experiment { id: "ctcp-fig7", paper: PAPER, title: "completion time of HTTP requests", plan, takes: &[] };
 
 /// Without its loss.
 pub const LINK: Bottleneck = Bottleneck { megabits: 25, rtt_millis: 10, loss: 0.0, buffer: 1.0 };

@@ -25,8 +25,13 @@ use crate::plan::Plan;
 use crate::plot::{Axis, Plot, Scale};
 use crate::statistics::{Summary, summary};
 
-pub(crate) const EXPERIMENT: Experiment =
-    Experiment { id: "ctcp-fig8", paper: PAPER, title: "a film of 60 s streamed over a lossy link", plan };
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "ctcp-fig8",
+    paper: PAPER,
+    title: "a film of 60 s streamed over a lossy link",
+    plan,
+    takes: &[],
+};
 
 /// The losses of the figure.
 pub const LOSSES: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2];

@@ -9,11 +9,17 @@
 use super::PAPER;
 use super::interference::{self, Figure, Place};
 use super::wireless::{OVEN, Phy};
+use crate::changes::Parameter;
 use crate::experiment::{Experiment, Settings};
 use crate::plan::Plan;
 
-pub(crate) const EXPERIMENT: Experiment =
-    Experiment { id: "ctcp-fig9", paper: PAPER, title: "an 802.11 link beside a microwave oven", plan };
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "ctcp-fig9",
+    paper: PAPER,
+    title: "an 802.11 link beside a microwave oven",
+    plan,
+    takes: &[Parameter::Time],
+};
 
 fn plan(settings: &Settings) -> Plan {
     interference::plan(settings, figure())

@@ -7,6 +7,7 @@
 use super::contender::Contender;
 use super::shared_link::goodput_alone;
 use super::wireless::{HOTEL, WirelessLoss, WirelessPath};
+use crate::changes::Parameter;
 use crate::experiment::{Experiment, Settings};
 use crate::outcome::{Outcome, Want};
 use crate::plan::Plan;
@@ -18,6 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: "Congestion Control for Coded TCP (slides, 2013)",
     title: "a hotel's link with 5 % loss",
     plan,
+    takes: &[Parameter::Time],
 };
 
 /// Those of the figure, in per cent.
@@ -37,7 +39,7 @@ pub struct Cell {
 }
 
 fn plan(settings: &Settings) -> Plan {
-    let (seeds, seconds) = (settings.seeds_or(4, 1), if settings.quick { 30 } else { 120 });
+    let (seeds, seconds) = (settings.seeds_or(4, 1), settings.seconds_or(120, 30));
     let cells = cells(&LOSSES, seconds, seeds);
     Plan::new(cells, measure, move |found| outcome(seeds, &LOSSES, found))
 }

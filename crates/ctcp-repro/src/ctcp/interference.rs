@@ -53,7 +53,7 @@ pub struct Cell {
 
 /// Everyone at all places, for 300 s.
 pub(super) fn plan(settings: &Settings, figure: Figure) -> Plan {
-    let (seeds, seconds) = (settings.seeds_or(4, 1), if settings.quick { 20 } else { 300 });
+    let (seeds, seconds) = (settings.seeds_or(4, 1), settings.seconds_or(300, 20));
     Plan::new(figure.cells(seconds, seeds), measure, move |found| outcome(seeds, &figure, found))
 }
 

@@ -17,6 +17,8 @@ use ctcp_sim::application::script::Script;
 use ctcp_sim::network::{FlowConfig, Network};
 use ctcp_sim::topology::Chain;
 
+use crate::changes::Changes;
+
 /// The link of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bottleneck {
@@ -31,6 +33,15 @@ pub struct Bottleneck {
 }
 
 impl Bottleneck {
+    /// The same link with another rate or round-trip time.
+    pub(super) fn changed_by(self, changes: Changes) -> Self {
+        Self {
+            megabits: changes.megabits.unwrap_or(self.megabits),
+            rtt_millis: changes.rtt_millis.unwrap_or(self.rtt_millis),
+            ..self
+        }
+    }
+
     /// Both directions for the link model. Acknowledgements come back unharmed.
     ///
     /// # Panics

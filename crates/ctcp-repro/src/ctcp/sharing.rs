@@ -36,7 +36,7 @@ pub const COMPANIONS: &[Contender] = &[Contender::Ctcp, Contender::Default, Cont
 
 /// All companions on all links, for 300 s.
 pub(super) fn plan(settings: &Settings, figure: Figure) -> Plan {
-    let (seeds, seconds) = (settings.seeds_or(4, 1), if settings.quick { 30 } else { 300 });
+    let (seeds, seconds) = (settings.seeds_or(4, 1), settings.seconds_or(300, 30));
     let (cells, is_quick) = (figure.cells(seconds, seeds), settings.quick);
     Plan::new(cells, measure, move |found| outcome(seeds, is_quick, &figure, found))
 }

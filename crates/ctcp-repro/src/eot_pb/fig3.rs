@@ -11,6 +11,7 @@ use ctcp_sim::series::increments;
 
 use super::PAPER;
 use super::transfer::{Factor, Scheme, Transfer};
+use crate::changes::Parameter;
 use crate::experiment::{Experiment, Settings};
 use crate::outcome::{Outcome, Want};
 use crate::plan::Plan;
@@ -22,6 +23,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: PAPER,
     title: "packets decoded per tenth of a second, with and without pseudo blocks",
     plan,
+    takes: &[Parameter::Rate],
 };
 
 const PACKETS: u64 = 3_000;
@@ -38,7 +40,10 @@ fn plan(settings: &Settings) -> Plan {
     for loss in LOSSES {
         for delay in DELAYS {
             for factor in [Factor::Adjusted, Factor::Theoretical] {
-                let of = |seed| Transfer { factor, delay, ..Transfer::new(PACKETS, loss, seed) };
+                let of = |seed| {
+                    let transfer = Transfer { factor, delay, ..Transfer::new(PACKETS, loss, seed) };
+                    transfer.changed_by(settings.changes)
+                };
                 cells.extend((0..u64::from(seeds)).map(of));
             }
         }

@@ -7,14 +7,20 @@
 
 use super::PAPER;
 use super::transfer::{Factor, Scheme, Transfer};
+use crate::changes::Parameter;
 use crate::experiment::{Experiment, Settings};
 use crate::outcome::{Outcome, Want};
 use crate::plan::Plan;
 use crate::plot::{Axis, Plot, Scale};
 use crate::statistics::summary;
 
-pub(crate) const EXPERIMENT: Experiment =
-    Experiment { id: "eot-table1", paper: PAPER, title: "time that EOT saves for files of up to 1 MB", plan };
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "eot-table1",
+    paper: PAPER,
+    title: "time that EOT saves for files of up to 1 MB",
+    plan,
+    takes: &[Parameter::Rate],
+};
 
 /// Packets of a file, the printed cut of its time in percent and in seconds.
 const PRINTED: [(u64, f64, f64); 3] = [(250, 6.09, 0.249), (500, 8.00, 0.452), (1000, 10.04, 0.756)];
@@ -29,7 +35,10 @@ fn plan(settings: &Settings) -> Plan {
         for delay in [50, 150] {
             for loss in [0.05, 0.15] {
                 for factor in [Factor::Theoretical, Factor::Adjusted] {
-                    let of = |seed| Transfer { factor, delay, ..Transfer::new(packets, loss, seed) };
+                    let of = |seed| {
+                        let transfer = Transfer { factor, delay, ..Transfer::new(packets, loss, seed) };
+                        transfer.changed_by(settings.changes)
+                    };
                     cells.extend((0..u64::from(seeds)).map(of));
                 }
             }

@@ -7,6 +7,7 @@
 
 use super::PAPER;
 use super::transfer::{Factor, Scheme, Transfer};
+use crate::changes::Parameter;
 use crate::experiment::{Experiment, Settings};
 use crate::outcome::{Outcome, Want};
 use crate::plan::Plan;
@@ -18,6 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: PAPER,
     title: "time that pseudo blocks save for files of 100 KB to 10 GB",
     plan,
+    takes: &[Parameter::Rate, Parameter::Rtt],
 };
 
 /// Packets of a file, and the seeds of a full and of a quick run. A full run has as many as keep the interval of a large file below 5 points.
@@ -75,16 +77,17 @@ fn plan(settings: &Settings) -> Plan {
         _ if quick => few,
         _ => full,
     };
+    let transfer = |packets, loss, seed| Transfer::new(packets, loss, seed).changed_by(settings.changes);
     let mut cells = Vec::new();
     for file in FILES {
         for (loss, _) in PRINTED {
-            let of = |seed| (Reading::Table, Transfer::new(file.0, loss, seed));
+            let of = |seed| (Reading::Table, transfer(file.0, loss, seed));
             cells.extend((0..u64::from(count(file))).map(of));
         }
     }
     for (reading, _) in READINGS {
         let file = if reading == Reading::Coefficients { TRIED_WITH_COEFFICIENTS } else { TRIED };
-        let of = |seed| (reading, read(reading, Transfer::new(file.0, TRIED_LOSS, seed)));
+        let of = |seed| (reading, read(reading, transfer(file.0, TRIED_LOSS, seed)));
         cells.extend((0..u64::from(count(file))).map(of));
     }
     Plan::new(cells, measure, move |found| outcome(quick, found))
@@ -96,7 +99,7 @@ fn read(reading: Reading, transfer: Transfer) -> Transfer {
         Reading::LostBefore => Transfer { is_lost_behind: false, ..transfer },
         Reading::AsTcpNc => Transfer { is_as_tcp_nc: true, ..transfer },
         Reading::BlockRedundancy => Transfer { factor: Factor::AdjustedTo(100), ..transfer },
-        Reading::HalfDelay => Transfer { delay: 25, ..transfer },
+        Reading::HalfDelay => Transfer { delay: transfer.delay / 2, ..transfer },
         Reading::OwnEstimate => Transfer { is_estimated: true, ..transfer },
         Reading::Coefficients => Transfer { is_symbolic: false, ..transfer },
     }

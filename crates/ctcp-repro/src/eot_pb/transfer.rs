@@ -18,6 +18,7 @@ use ctcp_sim::network::{FlowConfig, Network};
 use ctcp_sim::topology::Chain;
 use ctcp_sim::{Scrutiny, Stop};
 
+use crate::changes::Changes;
 use crate::theory::adjusted_redundancy::adjusted_redundancy;
 
 /// The success rate S of R_a.
@@ -54,6 +55,8 @@ pub(super) struct Transfer {
     pub(super) packets: u64,
     pub(super) loss: f64,
     pub(super) factor: Factor,
+    /// Rate of the link in Mbit/s.
+    pub(super) megabits: u64,
     /// One way, in milliseconds.
     pub(super) delay: u64,
     /// Lost packets have used the link.
@@ -74,12 +77,22 @@ impl Transfer {
             packets,
             loss,
             factor: Factor::Adjusted,
+            megabits: 5,
             delay: 50,
             is_lost_behind: true,
             is_as_tcp_nc: false,
             is_symbolic: true,
             is_estimated: false,
             seed,
+        }
+    }
+
+    /// The same over another link; half of a round-trip time is the way there, in whole milliseconds.
+    pub(super) fn changed_by(self, changes: Changes) -> Self {
+        Self {
+            megabits: changes.megabits.unwrap_or(self.megabits),
+            delay: changes.rtt_millis.map_or(self.delay, |millis| millis / 2),
+            ..self
         }
     }
 
@@ -96,7 +109,7 @@ impl Transfer {
         let loss = LossModel::Bernoulli(Probability::new(self.loss).expect("a probability"));
         let place = if self.is_lost_behind { LossPlace::BehindQueue } else { LossPlace::BeforeQueue };
         let way = LinkConfig::default()
-            .with_rate(Rate::from_megabits_per_second(5))
+            .with_rate(Rate::from_megabits_per_second(self.megabits))
             .with_delay(Duration::from_millis(self.delay))
             .with_queue(QueueLimit::Packets(100));
         PathConfig {

@@ -1,7 +1,8 @@
 use super::*;
 use core::num::NonZeroUsize;
 
-const SETTINGS: Settings = Settings { quick: true, seeds: Some(2) };
+const NO_CHANGES: Changes = Changes { megabits: None, rtt_millis: None, loss: None, seconds: None };
+const SETTINGS: Settings = Settings { quick: true, seeds: Some(2), changes: NO_CHANGES };
 
 fn experiment() -> &'static Experiment {
     Experiment::named("thesis-overhead").unwrap()
@@ -11,7 +12,7 @@ fn experiment() -> &'static Experiment {
 fn shards(count: u32, settings: &Settings) -> Vec<(String, Partial)> {
     let measured = (1..=count).map(|index| {
         let shard = Shard::new(index, count).unwrap();
-        let plan = (experiment().plan)(settings);
+        let plan = experiment().plan(settings);
         let values = plan.measure(shard, NonZeroUsize::new(2).unwrap(), &|| ());
         let partial = Partial::new(experiment(), settings, shard, values, 1.0);
         let again = Partial::from_json(&partial.json()).unwrap();

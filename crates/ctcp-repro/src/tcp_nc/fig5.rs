@@ -19,8 +19,13 @@ use crate::plan::Plan;
 use crate::plot::{Axis, Plot, Scale};
 use crate::statistics::summary;
 
-pub(crate) const EXPERIMENT: Experiment =
-    Experiment { id: "tcpnc-fig5", paper: PAPER, title: "a coded and an uncoded flow share four hops", plan };
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "tcpnc-fig5",
+    paper: PAPER,
+    title: "a coded and an uncoded flow share four hops",
+    plan,
+    takes: &[],
+};
 
 const HOPS: usize = 4;
 const BIN: Duration = Duration::from_millis(2_500);

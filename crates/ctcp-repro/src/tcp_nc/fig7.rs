@@ -10,6 +10,7 @@ use core::time::Duration;
 
 use super::PAPER;
 use super::tandem::{flow, hop, tandem, tcp, tcp_nc, throughput};
+use crate::changes::Parameter;
 use crate::experiment::{Experiment, Settings};
 use crate::outcome::{Outcome, Want};
 use crate::plan::Plan;
@@ -21,6 +22,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: PAPER,
     title: "throughput of two flows against the loss of each hop",
     plan,
+    takes: &[Parameter::Time],
 };
 
 const HOPS: usize = 4;
@@ -55,7 +57,7 @@ fn through(loss: f64) -> f64 {
 
 fn plan(settings: &Settings) -> Plan {
     let (quick, seeds) = (settings.quick, settings.seeds_or(4, 1));
-    let seconds = if quick { 1_000 } else { 10_000 };
+    let seconds = settings.seconds_or(10_000, 1_000);
     let mut cells = Vec::new();
     for (loss, _) in LOSSES {
         for multiple in [UNCODED].into_iter().chain(SWEEP) {

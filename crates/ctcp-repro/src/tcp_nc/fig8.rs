@@ -31,6 +31,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: PAPER,
     title: "a flow over three hops with changing losses, with and without re-encoding",
     plan,
+    takes: &[],
 };
 
 /// Mean loss of each hop, and the period in seconds in which it swings.

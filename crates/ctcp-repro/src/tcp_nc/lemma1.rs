@@ -21,8 +21,13 @@ use crate::plot::{Axis, Plot, Scale};
 use crate::statistics::{NORMAL_99, proportion};
 use crate::theory::seen;
 
-pub(crate) const EXPERIMENT: Experiment =
-    Experiment { id: "tcpnc-lemma1", paper: PAPER, title: "probability of seeing the next packet", plan };
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "tcpnc-lemma1",
+    paper: PAPER,
+    title: "probability of seeing the next packet",
+    plan,
+    takes: &[],
+};
 
 /// q, the elements of the field.
 const FIELDS: [u16; 3] = [2, 16, 256];

@@ -23,6 +23,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: PAPER,
     title: "mean queues along a chain of lossy links",
     plan,
+    takes: &[],
 };
 
 const SLOTS: u64 = 10_000_000;
@@ -116,7 +117,9 @@ fn outcome(seeds: u32, found: &[(Cell, Vec<f64>)]) -> Outcome {
     for (index, chain) in chains().iter().enumerate() {
         let queue = |model, node: usize| -> Summary {
             let cells = found.iter().filter(|(cell, _)| cell.index == index && cell.model == model);
-            summary(&cells.map(|(_, queues)| queues[node]).collect::<Vec<f64>>())
+            summary(
+                &cells.map(|(_, queues)| queues.get(node).copied().unwrap_or(f64::NAN)).collect::<Vec<f64>>(),
+            )
         };
         let (mut corrected_error, mut printed_error) = (0.0_f64, 0.0_f64);
         for node in 0..chain.channels.len() {

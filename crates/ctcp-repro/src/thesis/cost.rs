@@ -24,6 +24,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: PAPER,
     title: "cost of decoding against the size of a block",
     plan,
+    takes: &[],
 };
 
 const SIZES: [u16; 5] = [64, 128, 256, 512, 1024];

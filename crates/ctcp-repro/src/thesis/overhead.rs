@@ -22,6 +22,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: PAPER,
     title: "packets wasted by a small coding window",
     plan,
+    takes: &[],
 };
 
 /// Symbols in a block, as in the thesis.

@@ -34,6 +34,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: PAPER,
     title: "a file over one lossy interface, sparse code against TCP",
     plan,
+    takes: &[],
 };
 
 /// A wireless link.

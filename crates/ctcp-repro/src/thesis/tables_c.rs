@@ -17,8 +17,13 @@ use crate::plan::Plan;
 use crate::plot::{Axis, Plot, Scale};
 use crate::statistics::{Summary, summary};
 
-pub(crate) const EXPERIMENT: Experiment =
-    Experiment { id: "thesis-tablesC", paper: PAPER, title: "zeros in the inverse of banded matrices", plan };
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "thesis-tablesC",
+    paper: PAPER,
+    title: "zeros in the inverse of banded matrices",
+    plan,
+    takes: &[],
+};
 
 /// A table: `n`, and rows of bandwidth, mean and standard deviation. Table C.2 prints the bandwidth 0 for 1, and Table
 /// C.4 a mean of 0.097 for 0.97; both are corrected here.

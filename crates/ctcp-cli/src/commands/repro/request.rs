@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use ctcp_repro::{Experiment, Settings, Shard, WAITING};
 
-use super::RunArgs;
+use super::{RunArgs, changes};
 use crate::error::CliError;
 
 /// Threads for machines that do not say how many they can run.
@@ -25,8 +25,11 @@ pub(super) struct Request {
 
 impl Request {
     pub(super) fn parse(args: &RunArgs) -> Result<Self, CliError> {
-        let experiments = args.ids.iter().map(|id| experiment(id)).collect::<Result<_, _>>()?;
-        let seeds = args.seeds.as_deref().map(|text| count("--seeds", text, u32::MAX)).transpose()?;
+        let experiments = args.ids.iter().map(|id| experiment(id)).collect::<Result<Vec<_>, _>>()?;
+        let changes = changes::parse(args)?;
+        experiments.iter().try_for_each(|experiment| changes::check(experiment, &changes))?;
+        let seeds =
+            args.seeds.as_deref().map(|text| count("--seeds", text, Settings::SEEDS_MAX)).transpose()?;
         let shard =
             args.shard.as_deref().map(|text| text.parse::<Shard>().map_err(CliError::usage)).transpose()?;
         let threads = match args.threads.as_deref() {
@@ -35,7 +38,7 @@ impl Request {
             }
             None => std::thread::available_parallelism().unwrap_or(THREADS),
         };
-        Ok(Self { experiments, settings: Settings { quick: args.quick, seeds }, shard, threads })
+        Ok(Self { experiments, settings: Settings { quick: args.quick, seeds, changes }, shard, threads })
     }
 }
 

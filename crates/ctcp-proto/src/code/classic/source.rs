@@ -42,8 +42,7 @@ pub(super) enum Reading {
     /// as BSD's TCP does.
     TcpNc,
     /// The sink acknowledges only what is new (EOT/PB section II): an acknowledgement of nothing new, which our receiver sends all
-    /// the same, has not been. A time-out sends the oldest symbol again and no more (RFC 6298, 5.4). A round trip begins when a symbol was
-    /// sent last.
+    /// the same, has not been. A time-out sends the oldest symbol again and no more (RFC 6298, 5.4).
     EotPb,
     /// No coding, TCP as systems have it: as in [`Reading::TcpNc`], and an acknowledgement of less than was under way at a loss reveals the
     /// next one (RFC 6582), duplicates let new symbols go at once (RFC 3042), and few under way need fewer of them (RFC 5827).
@@ -85,7 +84,7 @@ pub(super) struct Source {
     /// Fast retransmit is due.
     is_overdue: bool,
     /// When something was sent again last. Round trips of symbols sent before then say how long the repair took, and are
-    /// no samples, whether it was that symbol or one before it that was repaired (Karn's algorithm, as BSD has it), except in [`Reading::EotPb`].
+    /// no samples, whether it was that symbol or one before it that was repaired (Karn's algorithm, as BSD has it).
     repaired: Option<Instant>,
     rtt: RttEstimator,
     timer: RetransmissionTimer,
@@ -242,7 +241,8 @@ impl Source {
         for index in self.unacked..unseen {
             let Some(symbol) = self.symbols.pop_front() else { break };
             self.unacked = index + 1;
-            let sample = self.round_trip_began(&symbol).map(|began| now - began);
+            let is_sample = self.repaired.is_none_or(|repaired| symbol.first > repaired);
+            let sample = is_sample.then(|| now - symbol.first);
             if let Some(sample) = sample {
                 has_sample = true;
                 self.rtt.on_sample(now, sample, core::time::Duration::ZERO);
@@ -264,17 +264,6 @@ impl Source {
         }
         self.resume = self.resume.max(self.unacked);
         self.timer.on_ack(now, !self.symbols.is_empty(), has_sample);
-    }
-
-    /// Since when the round trip of a symbol counts that is acknowledged now, if it is one to be measured.
-    fn round_trip_began(&self, symbol: &Sending) -> Option<Instant> {
-        match self.reading {
-            // As with time stamps (RFC 7323).
-            Reading::EotPb => Some(symbol.last),
-            Reading::TcpNc | Reading::NewReno => {
-                self.repaired.is_none_or(|repaired| symbol.first > repaired).then_some(symbol.first)
-            }
-        }
     }
 
     /// Vegas: the oldest symbol is sent again if it is older than any round trip should take.
