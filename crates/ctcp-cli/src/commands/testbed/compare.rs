@@ -37,7 +37,7 @@ impl Request {
         let seeds = args.seeds.as_deref().map(|text| count("--seeds", text, u32::MAX)).transpose()?;
         Ok(Self {
             selection: Selection { peers, tests, losses },
-            settings: Settings { quick: args.quick, seeds },
+            settings: Settings { quick: args.quick, seeds, ..Settings::default() },
             executable: executable()?,
             out: args.out.clone(),
             is_json: args.json,

@@ -67,7 +67,8 @@ pub(super) fn until_interrupted(
 impl Request {
     fn parse(args: &TestbedArgs) -> Result<Self, CliError> {
         let figures = args.ids.iter().map(|id| figure(id)).collect::<Result<_, _>>()?;
-        let seeds = args.seeds.as_deref().map(|text| count("--seeds", text, Settings::SEEDS_MAX)).transpose()?;
+        let seeds =
+            args.seeds.as_deref().map(|text| count("--seeds", text, Settings::SEEDS_MAX)).transpose()?;
         let settings = Settings { quick: args.quick, seeds, ..Settings::default() };
         Ok(Self { figures, settings, executable: executable()?, out: args.out.clone(), is_json: args.json })
     }
