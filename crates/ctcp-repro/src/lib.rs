@@ -24,6 +24,7 @@ pub mod ctcp;
 mod eot_pb;
 mod experiment;
 mod outcome;
+pub mod page;
 mod partial;
 mod plan;
 mod plot;

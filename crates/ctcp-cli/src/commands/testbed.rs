@@ -5,6 +5,7 @@ mod agree;
 mod compare;
 #[cfg(target_os = "linux")]
 mod measure;
+mod report;
 
 use std::path::PathBuf;
 
@@ -16,13 +17,13 @@ use crate::error::CliError;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  ctcp testbed list\n  sudo ctcp testbed validate ctcp-fig3a --quick --out results\n  \
-                  ctcp testbed agree simulated results --out results\n  \
+                  ctcp testbed agree simulated results --out results\n  ctcp testbed report results --out results\n  \
                   sudo ctcp testbed compare --peers default,bbr,quinn-bbr --tests goodput,stream"
 )]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read where there is a testbed"))]
 pub(crate) struct TestbedArgs {
     /// Figures by name; `list` names them; `agree SIMULATED MEASURED` lays the results of `ctcp repro` and `ctcp testbed` side by side;
-    /// `compare` measures all peers on the same networks
+    /// `compare` measures all peers on the same networks; `report FOLDER...` makes one page of results for a browser
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
     /// A smoke run: fewer points, shorter
@@ -50,6 +51,7 @@ pub(crate) struct TestbedArgs {
 
 pub(crate) fn run(args: &TestbedArgs) -> Result<(), CliError> {
     match args.ids.split_first() {
+        Some((first, folders)) if first == "report" => report::run(folders, &args.out),
         Some((first, folders)) if first == "agree" => agree::run(folders, &args.out, args.json),
         _ => run_here(args),
     }
