@@ -2,9 +2,11 @@
 
 use core::fmt::Write;
 use core::time::Duration;
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use ctcp_base::Prng;
 use ctcp_netem::{Hops, LinkStats};
@@ -14,6 +16,7 @@ use crate::clock::Clock;
 use crate::emulator::{Emulator, Port, Report};
 use crate::error::TestbedError;
 use crate::namespace::Namespace;
+use crate::peer::{Description, Peer};
 use crate::plan::NetworkPlan;
 use crate::stop::Stop;
 
@@ -71,6 +74,7 @@ pub struct Network {
     /// The running program or another one of ours: `ctcp`.
     pub executable: PathBuf,
     next_port: AtomicU16,
+    peers: Mutex<BTreeMap<String, Description>>,
 }
 
 impl Network {
@@ -104,8 +108,8 @@ impl Network {
             }
         }
         let emulator = Emulator::start(ports, clock)?;
-        let next_port = AtomicU16::new(FIRST_PORT);
-        Ok(Self { emulator, server, client, plan: plan.clone(), clock, stop, executable, next_port })
+        let (next_port, peers) = (AtomicU16::new(FIRST_PORT), Mutex::default());
+        Ok(Self { emulator, server, client, plan: plan.clone(), clock, stop, executable, next_port, peers })
     }
 
     /// The addresses of each path, in the order of the plan.
@@ -122,6 +126,23 @@ impl Network {
     /// A port that nobody was given before, in either namespace.
     pub fn new_port(&self) -> u16 {
         self.next_port.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Keeps a peer's version and settings for the result.
+    ///
+    /// # Errors
+    /// When it is not installed.
+    pub fn note(&self, peer: &dyn Peer) -> Result<(), TestbedError> {
+        let description = peer.description(self)?;
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        peers.insert(peer.name().to_owned(), description);
+        Ok(())
+    }
+
+    /// The peers that were noted, by name.
+    #[must_use]
+    pub fn noted(&self) -> BTreeMap<String, Description> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What the links and the emulator did so far.

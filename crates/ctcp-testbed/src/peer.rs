@@ -134,6 +134,12 @@ impl Carrier {
         self.processes.iter().filter_map(Process::cpu_seconds).sum()
     }
 
+    /// How long threads of its programs were ready and had no core so far, in seconds.
+    #[must_use]
+    pub fn waited_seconds(&self) -> f64 {
+        self.processes.iter().map(Process::waited_seconds).sum()
+    }
+
     /// Whether all its programs still run.
     ///
     /// # Errors

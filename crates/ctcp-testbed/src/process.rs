@@ -80,6 +80,18 @@ impl Process {
         cpu_seconds(&fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?)
     }
 
+    /// How long its threads were ready and had no core, in seconds, summed up: what a busy machine takes from it.
+    #[must_use]
+    pub fn waited_seconds(&self) -> f64 {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let waits = tasks
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|task| waited_seconds(&fs::read_to_string(task.path().join("schedstat")).ok()?));
+        waits.sum()
+    }
+
     /// All that it has said.
     #[must_use]
     pub fn said(&mut self) -> String {
@@ -112,6 +124,11 @@ fn cpu_seconds(stat: &str) -> Option<f64> {
     Some(ticks.sum::<Option<u64>>()? as f64 / TICKS_PER_SECOND)
 }
 
+/// The second of the three numbers in `/proc/PID/task/TID/schedstat`: nanoseconds on the list of those that wait for a core.
+fn waited_seconds(schedstat: &str) -> Option<f64> {
+    Some(schedstat.split_whitespace().nth(1)?.parse::<u64>().ok()? as f64 * 1e-9)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,5 +138,6 @@ mod tests {
         let stat = "71 (a) (b c) S 1 71 71 0 -1 4194304 100 0 0 0 250 50 7 8 20 0 4 0 100";
         assert_eq!(cpu_seconds(stat), Some(3.0));
         assert_eq!(cpu_seconds("nonsense"), None);
+        assert_eq!((waited_seconds("7 1500000000 3\n"), waited_seconds("")), (Some(1.5), None));
     }
 }

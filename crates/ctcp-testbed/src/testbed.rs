@@ -7,7 +7,6 @@ mod cells;
 mod machine;
 mod record;
 
-use core::fmt::Write;
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -53,6 +52,8 @@ pub struct Measured {
     pub sent: [u64; 2],
     /// CPU time of the peer's own programs, in seconds; a kernel's is nobody's.
     pub peer_cpu_s: f64,
+    /// How long threads of the peer's programs were ready and had no core, in seconds.
+    pub peer_waited_s: f64,
     /// CPU time of the bulk server and the download, in seconds.
     pub ends_cpu_s: f64,
 }
@@ -78,6 +79,8 @@ pub struct Testbed<'a> {
     clock: Clock,
     peers: BTreeMap<String, Description>,
     runs: Vec<Run>,
+    /// The largest share of a download's time in which a thread of its peer was ready and had no core.
+    worst_wait: f64,
 }
 
 impl<'a> Testbed<'a> {
@@ -98,6 +101,7 @@ impl<'a> Testbed<'a> {
             clock: Clock::start(),
             peers: BTreeMap::new(),
             runs: Vec::new(),
+            worst_wait: 0.0,
         }
     }
 
@@ -140,6 +144,7 @@ impl<'a> Testbed<'a> {
             let network = self.network(plan)?;
             let found = measure(&network).map_err(|error| named(label, error))?;
             run.end(&network)?;
+            self.peers.append(&mut network.noted());
             accepted = run.is_accepted().then_some(found);
         }
         self.runs.push(run);
@@ -156,14 +161,10 @@ impl<'a> Testbed<'a> {
         plan: &NetworkPlan,
         request: Request,
     ) -> Result<Option<Measured>, TestbedError> {
-        let mut description = None;
         let label = format!("{}: {plan}", peer.name());
-        let measured = self.measure(&label, plan, |network| {
-            description = Some(peer.description(network)?);
-            download(network, peer, request)
-        })?;
-        if let Some(description) = description {
-            self.describe(peer, description);
+        let measured = self.measure(&label, plan, |network| download(network, peer, request))?;
+        if let Some(measured) = &measured {
+            self.worst_wait = self.worst_wait.max(measured.peer_waited_s / measured.transfer.seconds);
         }
         Ok(measured)
     }
@@ -210,13 +211,12 @@ impl<'a> Testbed<'a> {
         let load = loads.clone().sum::<f64>() / loads.len().max(1) as f64;
         outcome.events = self.runs.iter().map(|run| run.emulator.lateness.deliveries).sum();
         outcome.remarks.push(format!(
-            "the emulator's 99th percentile of lateness was at most {worst:.3} ms in a run; load average {load:.1}"
+            "the emulator's 99th percentile of lateness was at most {worst:.3} ms in a run; load average {load:.1}; \
+             peers' threads waited for a core for at most {:.1} % of a run",
+            100.0 * self.worst_wait
         ));
         for (name, Description { version, settings }) in &self.peers {
-            let mut remark = format!("{name}: {version}");
-            // Writing to a string cannot fail.
-            let _ = write!(remark, "; {settings}");
-            outcome.remarks.push(remark);
+            outcome.remarks.push(format!("{name}: {version}; {settings}"));
         }
         self.record()
     }
@@ -229,10 +229,13 @@ impl<'a> Testbed<'a> {
 pub fn download(network: &Network, peer: &dyn Peer, request: Request) -> Result<Measured, TestbedError> {
     let server = BulkServer::start(network, peer.socket())?;
     let mut carrier = start_warm(network, peer, &server)?;
-    let (sent, peer_cpu, server_cpu) = (network.bytes_sent(), carrier.cpu_seconds(), server.cpu_seconds());
+    let (sent, server_cpu) = (network.bytes_sent(), server.cpu_seconds());
+    let (peer_cpu, peer_waited) = (carrier.cpu_seconds(), carrier.waited_seconds());
     let transfer = Download::start(network, carrier.entry, peer.socket(), request).join()?;
     carrier.check()?;
-    let (sent_after, peer_cpu_after) = (network.bytes_sent(), carrier.cpu_seconds());
+    let sent_after = network.bytes_sent();
+    let (peer_cpu_s, peer_waited_s) =
+        (carrier.cpu_seconds() - peer_cpu, carrier.waited_seconds() - peer_waited);
     drop(carrier);
     // Its connections have ended now, and have said what they used.
     network.stop.sleep(Duration::from_millis(20))?;
@@ -240,16 +243,18 @@ pub fn download(network: &Network, peer: &dyn Peer, request: Request) -> Result<
     Ok(Measured {
         transfer,
         sent: [0, 1].map(|way| sent_after[way] - sent[way]),
-        peer_cpu_s: peer_cpu_after - peer_cpu,
+        peer_cpu_s,
+        peer_waited_s,
         ends_cpu_s,
     })
 }
 
-/// Starts a peer, and has a byte through it if it is a tunnel, so that its connection is up.
+/// Starts a peer and notes it for the result, and has a byte through it if it is a tunnel, so that its connection is up.
 ///
 /// # Errors
 /// When it does not come up.
 pub fn start_warm(network: &Network, peer: &dyn Peer, server: &BulkServer) -> Result<Carrier, TestbedError> {
+    network.note(peer)?;
     let carrier = peer.start(network, server.address())?;
     if carrier.is_tunnel() {
         let first = Download::start(network, carrier.entry, peer.socket(), WARM_UP).join()?;

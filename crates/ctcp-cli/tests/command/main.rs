@@ -5,3 +5,5 @@ mod limits;
 mod messages;
 mod repro;
 mod setup;
+#[cfg(target_os = "linux")]
+mod testbed;

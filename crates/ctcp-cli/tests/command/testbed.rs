@@ -1,0 +1,27 @@
+//! `ctcp testbed`: what it refuses before it measures anything, which needs no root.
+
+use tempfile::TempDir;
+
+use crate::setup::{ctcp, run};
+
+#[test]
+fn figures_are_listed_and_what_is_none_is_refused_with_a_line() {
+    let directory = TempDir::new().expect("a directory");
+    let listed = ctcp(directory.path(), &["testbed", "list"]).output().expect("it starts").stdout;
+    let listed = String::from_utf8(listed).expect("text");
+    assert!(
+        ["validate", "ctcp-fig3a"].iter().all(|id| listed.lines().any(|line| line.starts_with(id))),
+        "{listed}"
+    );
+    for (words, code, said) in [
+        (&["fig99"][..], 2, "`fig99` is no figure that the testbed can measure: see `ctcp testbed list`"),
+        (&["validate", "list"], 2, "`list` is a command: it stands alone, as `ctcp testbed list`"),
+        (&["validate", "--seeds", "0"], 2, "--seeds 0: a whole number from 1 to 4294967295 is wanted"),
+        (&["validate", "--seeds", "-1"], 2, "--seeds -1: a whole number from 1 to 4294967295 is wanted"),
+        (&["validate", "--out", "/dev/null/x"], 1, "cannot write /dev/null/x"),
+    ] {
+        let (status, message) = run(directory.path(), &[&["testbed"], words].concat());
+        assert!(status == Some(code) && message.lines().count() == 1 && message.contains(said), "{message}");
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).expect("a folder").count(), 0, "nothing was made");
+}
