@@ -32,7 +32,7 @@ fn measure(
 }
 
 fn testbed() -> Testbed<'static> {
-    Testbed::new(Settings { quick: true, seeds: None }, "ctcp".into(), Stop::default(), |_| ())
+    Testbed::new(Settings { quick: true, ..Settings::default() }, "ctcp".into(), Stop::default(), |_| ())
 }
 
 #[test]
