@@ -53,7 +53,7 @@ impl Sink {
     }
 }
 
-/// Sends from the client's namespace until `end` or until the other side has enough.
+/// Sends from the client's namespace until `end`. Its error is that of a connection that did not last so long.
 #[must_use]
 pub fn upload(
     network: &Network,
@@ -75,7 +75,12 @@ pub fn upload(
             match connection.write(&block()[sent % BLOCK..]) {
                 Ok(length) => sent += length,
                 Err(error) if is_timeout(&error) => {}
-                Err(_) => break,
+                // The other side has enough.
+                Err(_) if clock.now() >= end => break,
+                Err(error) => {
+                    let what = format!("an upload to {entry} was ended after {sent} bytes: {error}");
+                    return Err(TestbedError::failed(what));
+                }
             }
         }
         Ok(())

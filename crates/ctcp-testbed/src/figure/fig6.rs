@@ -91,8 +91,9 @@ fn flows(network: &Network, cell: &Cell) -> Result<[Flow; 2], TestbedError> {
     for (index, ((sink, mut carrier), (upload, windows))) in
         ends.into_iter().zip(uploads.into_iter().zip(windows)).enumerate()
     {
-        let transfer = sink.join()?;
+        // Why nothing arrived is known at this end.
         upload.join().expect("an upload does not panic")?;
+        let transfer = sink.join()?;
         carrier.check()?;
         let tokens = windows.join().expect("a watch does not panic")?;
         let tokens = if cell.is_shown() { tokens } else { Vec::new() };

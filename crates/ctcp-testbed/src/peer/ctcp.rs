@@ -90,7 +90,8 @@ impl Peer for Ctcp {
         let mut client = network.client.start(&network.executable, &words(&client_line))?;
         network.wait_until("ctcp client", READY_WITHIN, || {
             client.check()?;
-            network.client.is_listening_tcp(socks.port())
+            // Forwards are bound last.
+            network.client.is_listening_tcp(entry.port())
         })?;
         let mut carrier = Carrier::tunnel(SocketAddr::V4(entry), vec![server, client]);
         carrier.socks = Some(SocketAddr::V4(socks));
