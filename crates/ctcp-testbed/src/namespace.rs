@@ -136,6 +136,20 @@ impl Namespace {
         self.has_socket("udp", port, "07")
     }
 
+    /// How many UDP sockets there are.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn udp_sockets(&self) -> Result<usize, TestbedError> {
+        let read = |path: &str| fs::read_to_string(path).map(|text| text.lines().skip(1).count());
+        let counts = self.run(move || {
+            // A kernel without IPv6 has no such list.
+            let six = read("/proc/thread-self/net/udp6").unwrap_or_default();
+            read("/proc/thread-self/net/udp").map(|four| four + six)
+        });
+        counts.map_err(TestbedError::of("cannot read the list of sockets"))
+    }
+
     fn has_socket(
         &self,
         protocol: &'static str,

@@ -5,6 +5,7 @@
 //! Requirement: U2, U6
 
 use core::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use ctcp_repro::Outcome;
@@ -39,8 +40,8 @@ const ADDED_QUICK: [f64; 3] = [0.01, 0.02, 0.05];
 const FILE_QUICK: u64 = 4_000_000;
 /// 34 Mbit/s in all.
 const AT_ONCE: usize = 2;
-/// Pings beside a download, so many milliseconds apart; of a lost one is known after a second.
-const PINGS: u16 = 40;
+/// Pings beside a download come in batches as long as it goes on; of a lost one is known after a second.
+const PINGS: u16 = 5;
 const PING_EVERY: Duration = Duration::from_millis(20);
 /// Nobody waits longer.
 const PATIENCE: Duration = Duration::from_secs(3_600);
@@ -76,13 +77,24 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
 /// From the first byte to the last, with pings beside it.
 fn transfer(network: &Network, peer: &dyn Peer, file: u64) -> Result<Transfer, TestbedError> {
     let request = Request { bytes: Some(file), time: PATIENCE };
-    let (measured, round_trips) = thread::scope(|scope| {
-        let pings = scope.spawn(|| ping(network, PINGS, PING_EVERY));
+    let is_over = AtomicBool::new(false);
+    let (measured, batches) = thread::scope(|scope| {
+        let pings = scope.spawn(|| {
+            let mut batches = Vec::new();
+            while !is_over.load(Ordering::Relaxed) {
+                let began_s = network.clock.now().as_secs_f64();
+                batches.push((began_s, ping(network, PINGS, PING_EVERY)?));
+            }
+            Ok(batches)
+        });
         let measured = download(network, peer, request);
+        is_over.store(true, Ordering::Relaxed);
         (measured, pings.join().expect("a ping does not panic"))
     });
-    let (transfer, round_trips) = (measured?.transfer, round_trips?);
+    let transfer = measured?.transfer;
     let seconds = transfer.seconds - transfer.first_byte_s.unwrap_or(0.0);
+    let during = batches?.into_iter().filter(|(began_s, _)| *began_s >= transfer.began_s);
+    let round_trips: Vec<Duration> = during.flat_map(|(_, round_trips)| round_trips).collect();
     let mean: Duration = round_trips.iter().sum::<Duration>() / round_trips.len().max(1) as u32;
     let report = network.report();
     let link = &report.ways[0][0][0];

@@ -87,11 +87,12 @@ impl Peer for Ctcp {
             server.check()?;
             network.server.is_listening_udp(listen.port())
         })?;
+        let before = network.client.udp_sockets()?;
         let mut client = network.client.start(&network.executable, &words(&client_line))?;
         network.wait_until("ctcp client", READY_WITHIN, || {
             client.check()?;
-            // Forwards are bound last.
-            network.client.is_listening_tcp(entry.port())
+            // Its last listener is bound, and it has read its key, which is what it does before it opens its UDP socket.
+            Ok(network.client.is_listening_tcp(entry.port())? && network.client.udp_sockets()? > before)
         })?;
         let mut carrier = Carrier::tunnel(SocketAddr::V4(entry), vec![server, client]);
         carrier.socks = Some(SocketAddr::V4(socks));
