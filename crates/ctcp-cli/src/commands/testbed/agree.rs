@@ -30,7 +30,7 @@ pub(super) fn run(folders: &[String], out: &Path, is_json: bool) -> Result<(), C
     }
     let folder = Folder::open(out)?;
     let (text, json) = (table(&found), json!({ "points": found }));
-    folder.write("agreement.md", &text)?;
+    folder.write("agreement.md", &format!("# Simulator and testbed\n\n{text}"))?;
     folder.write("agreement.json", &format!("{json:#}"))?;
     if is_json {
         println!("{json}");
