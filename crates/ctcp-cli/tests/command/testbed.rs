@@ -25,3 +25,21 @@ fn figures_are_listed_and_what_is_none_is_refused_with_a_line() {
     }
     assert_eq!(std::fs::read_dir(directory.path()).expect("a folder").count(), 0, "nothing was made");
 }
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_what_could() {
+    let directory = TempDir::new().expect("a directory");
+    let refused = |words: &[&str], part: &str| {
+        let (code, said) = run(directory.path(), words);
+        assert_eq!(code, Some(2), "{words:?}");
+        assert!(said.contains(part), "{words:?}: {said}");
+    };
+    refused(&["testbed", "compare", "--peers", "bbr,nobody"], "there are default, ctcp, reno, cubic, bbr");
+    refused(
+        &["testbed", "compare", "--tests", "speed"],
+        "there are goodput, long, beside, requests, stream, paths",
+    );
+    refused(&["testbed", "compare", "--losses", "5"], "shares from 0 to below 1");
+    refused(&["testbed", "compare", "ctcp-fig3a"], "it stands alone");
+    refused(&["testbed", "ctcp-fig3a", "--peers", "bbr"], "belong to `ctcp testbed compare`");
+}

@@ -66,7 +66,7 @@ impl Comparison {
             text,
             "Each value is the median over the repetitions, in brackets the least and the greatest of them. **Bold** is the best value of a row \
              and what is within 1 % of it; the column *best* names it. CPU is that of programs, both ends together, and not what the kernel does \
-             for packets between its calls. `>` stands before a value that was cut off by the time limit. `-`: did not \
+             for packets between its calls. `in 3`: only so many repetitions have a value. `>` stands before a value that was cut off by the time limit. `-`: did not \
              take part, or failed.\n"
         )?;
         for (peer, description) in &record.peers {
@@ -100,7 +100,7 @@ impl Comparison {
             write!(text, "| {quantity} | {} | {} % | {best} |", cell.condition.name(), percent(row.loss))?;
             for &peer in &peers {
                 let is_best = row.best.contains(&self.peers[peer]);
-                write!(text, " {} |", shown(row.values[peer].as_ref(), is_best))?;
+                write!(text, " {} |", shown(row.values[peer].as_ref(), is_best, self.repetitions))?;
             }
             writeln!(text)?;
         }
@@ -108,7 +108,7 @@ impl Comparison {
     }
 }
 
-fn shown(value: Option<&Value>, is_best: bool) -> String {
+fn shown(value: Option<&Value>, is_best: bool, repetitions: u32) -> String {
     let Some(value) = value else { return "-".to_owned() };
     let mut text = number(value.value);
     if value.is_cut_off {
@@ -119,6 +119,10 @@ fn shown(value: Option<&Value>, is_best: bool) -> String {
     }
     if value.repetitions > 1 {
         let _ = write!(text, " ({} to {})", number(value.least), number(value.most));
+    }
+    // The others failed, or did not come so far.
+    if value.repetitions < repetitions as usize {
+        let _ = write!(text, " in {}", value.repetitions);
     }
     text
 }
@@ -140,9 +144,10 @@ mod tests {
     #[test]
     fn a_value_says_its_spread_whether_it_is_best_and_whether_it_was_cut_off() {
         let value = Value { value: 0.9512, least: 0.94, most: 0.96, repetitions: 5, is_cut_off: false };
-        assert_eq!(shown(Some(&value), true), "**0.951** (0.940 to 0.960)");
+        assert_eq!(shown(Some(&value), true, 5), "**0.951** (0.940 to 0.960)");
+        assert_eq!(shown(Some(&value), false, 6), "0.951 (0.940 to 0.960) in 5");
         let value = Value { value: 8_000.0, repetitions: 1, is_cut_off: true, ..value };
-        assert_eq!(shown(Some(&value), false), "> 8000");
-        assert_eq!(shown(None, false), "-");
+        assert_eq!(shown(Some(&value), false, 1), "> 8000");
+        assert_eq!(shown(None, false, 1), "-");
     }
 }

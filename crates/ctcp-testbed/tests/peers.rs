@@ -1,0 +1,97 @@
+//! Peers and the comparison on networks that really come up. They need root, and say so where they have to be skipped.
+#![cfg(target_os = "linux")]
+
+use core::time::Duration;
+
+use ctcp_base::{Probability, Rate};
+use ctcp_netem::{LossModel, PathConfig};
+use ctcp_repro::Settings;
+use ctcp_testbed::compare::{Comparison, Selection, Test};
+use ctcp_testbed::network::Network;
+use ctcp_testbed::peer::{KernelTcp, Mptcp, Peer};
+use ctcp_testbed::plan::{NetworkPlan, PathPlan};
+use ctcp_testbed::probe::{MessageServer, Messages};
+use ctcp_testbed::testbed::{Testbed, download};
+use ctcp_testbed::{Stop, TestbedError, bulk::Request};
+
+const RTT: Duration = Duration::from_millis(40);
+
+/// The network, or `None` with the reason where none can be made.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+fn start(loss: f64, paths: usize) -> Option<Network> {
+    let loss = LossModel::Bernoulli(Probability::new(loss).expect("a probability"));
+    let path = PathConfig::new(Rate::from_megabits_per_second(20), RTT, loss).with_lossless_return();
+    match Network::start(
+        &NetworkPlan::new(1, vec![PathPlan::new(path); paths]),
+        "ctcp".into(),
+        Stop::default(),
+    ) {
+        Ok(network) => Some(network),
+        Err(TestbedError::Missing(what)) => {
+            eprintln!("SKIP: {what}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn messages_arrive_no_sooner_than_the_path_takes_and_lost_ones_a_round_trip_later() {
+    let Some(network) = start(0.05, 1) else { return };
+    let peer = KernelTcp::BBR;
+    let rate = Rate::from_megabits_per_second(1);
+    let messages = Messages { bytes: 1_000, rate, time: Duration::from_secs(3) };
+    let server = MessageServer::start(&network, peer.socket(), messages.bytes).expect("a server");
+    let carrier = peer.start(&network, server.address()).expect("nothing to start");
+    let delivery = messages.run(&network, &peer, &carrier, || {}).expect("messages");
+    assert_eq!((delivery.due, delivery.missing()), (375, 0.0));
+    let percentile = |share| delivery.percentile(share).expect("all were delivered");
+    assert!(delivery.latencies.iter().all(|latency| *latency >= RTT / 2));
+    // One in twenty is lost, and what comes behind it waits for it.
+    assert!(percentile(0.99) >= RTT * 3 / 2, "{:?}", percentile(0.99));
+}
+
+#[test]
+fn multipath_tcp_sends_on_both_paths() {
+    let Some(network) = start(0.0, 2) else { return };
+    if let Err(error) = Mptcp::CUBIC.description(&network) {
+        eprintln!("SKIP: {error}");
+        return;
+    }
+    let request = Request { bytes: Some(8_000_000), time: Duration::from_secs(60) };
+    let measured = download(&network, &Mptcp::CUBIC, request).expect("a download");
+    assert_eq!(measured.transfer.bytes, 8_000_000);
+    let sent: Vec<u64> = network.report().ways.iter().map(|path| path[0][0].bytes_offered).collect();
+    assert!(sent.iter().all(|bytes| *bytes > 1_000_000), "{sent:?}");
+}
+
+#[test]
+fn a_comparison_has_a_value_of_every_peer_and_says_who_is_best() {
+    let settings = Settings { quick: true, seeds: Some(2) };
+    let mut testbed = Testbed::new(settings, "ctcp".into(), Stop::default(), |_| {});
+    let selection =
+        Selection { peers: vec!["cubic", "bbr"], tests: vec![Test::Requests], losses: vec![0.05] };
+    let mut repetitions = 0;
+    let found = Comparison::run(&mut testbed, &selection, |_, _| {
+        repetitions += 1;
+        Ok(())
+    });
+    let comparison = match found {
+        Ok(comparison) => comparison,
+        Err(TestbedError::Missing(what)) => return eprintln!("SKIP: {what}"),
+        Err(error) => panic!("{error}"),
+    };
+    assert_eq!(repetitions, 2);
+    let record = testbed.record();
+    let json = comparison.json(&record, true, testbed.elapsed_s());
+    // On a busy machine a run may have been left out, which is then said.
+    if comparison.failures.is_empty() {
+        for peer in ["cubic", "bbr"] {
+            let runs = json["runs"].as_array().expect("runs");
+            let of_peer = || runs.iter().filter(|run| run["peer"] == peer && run["unit"] == "s");
+            assert!(of_peer().count() >= 20 && of_peer().all(|run| run["value"].as_f64() > Some(0.02)));
+        }
+        let text = comparison.markdown(&record);
+        assert!(text.contains("| quantity | path | loss | best | cubic | bbr |"), "{text}");
+    }
+}
