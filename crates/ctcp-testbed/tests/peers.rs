@@ -67,7 +67,7 @@ fn multipath_tcp_sends_on_both_paths() {
 
 #[test]
 fn a_comparison_has_a_value_of_every_peer_and_says_who_is_best() {
-    let settings = Settings { quick: true, seeds: Some(2) };
+    let settings = Settings { quick: true, seeds: Some(2), ..Settings::default() };
     let mut testbed = Testbed::new(settings, "ctcp".into(), Stop::default(), |_| {});
     let selection =
         Selection { peers: vec!["cubic", "bbr"], tests: vec![Test::Requests], losses: vec![0.05] };

@@ -35,7 +35,7 @@ impl Peer for Kcptun {
         "kcptun"
     }
 
-    fn description(&self, network: &Network) -> Result<Description, TestbedError> {
+    fn description(&self, _: &Network) -> Result<Description, TestbedError> {
         let package = version(Path::new("dpkg-query"), &["-W", "kcptun"], "-").unwrap_or_default();
         let said = version(Path::new(SERVER), &["--version"], INSTALL)?;
         version(Path::new(CLIENT), &["--version"], INSTALL)?;
@@ -43,7 +43,10 @@ impl Peer for Kcptun {
             version: package
                 .strip_prefix("kcptun\t")
                 .map_or(said, |package| format!("kcptun, Debian {package}")),
-            settings: format!("{COMMON} {}; otherwise its defaults (aes)", windows(network)),
+            settings: format!(
+                "{COMMON}, --sndwnd and --rcvwnd {WINDOW_FACTOR} bandwidth-delay products of the path, at least {WINDOW_MIN}; \
+                 otherwise its defaults (aes)"
+            ),
         })
     }
 
