@@ -28,6 +28,7 @@ use tracing::{debug, warn};
 
 use crate::address::{TargetAddress, UNSPECIFIED};
 use crate::coded::CodedConnection;
+use crate::early::Early;
 use crate::http_proxy::{
     self, Framing, HttpError, HttpRequest, LocalPage, LocalStatus, RequestBody, ResponseHead,
 };
@@ -283,17 +284,21 @@ impl<K: Connector> ForwardProxy<K> {
         Ok(())
     }
 
-    async fn handle_forward(&self, application: TcpStream, target: TargetAddress) -> io::Result<()> {
-        match self.connect(&target).await {
-            Ok(opened) => {
-                self.carry(application, opened, SpliceOptions::default()).await;
-                Ok(())
+    async fn handle_forward(&self, mut application: TcpStream, target: TargetAddress) -> io::Result<()> {
+        application.arm(); // whatever happens to its first bytes must not look like an end
+        let connected = {
+            let mut early = Early::new(&mut application, &self.link.counters().upstream);
+            let opened = self.connect_early(&target, &mut early).await;
+            opened.map(|opened| (opened, early.into_pending()))
+        };
+        match connected {
+            Ok((opened, early)) => {
+                self.carry(application, opened, SpliceOptions { early, ..SpliceOptions::default() }).await;
             }
-            Err(error) => {
-                warn!(%target, %error, "a forward failed");
-                application.set_zero_linger() // the application has no other way to learn of it than a reset
-            }
+            // It is reset: the application has no other way to learn of it.
+            Err(error) => warn!(%target, %error, "a forward failed"),
         }
+        Ok(())
     }
 
     /// Joins a reader and a writer with a target, for `ctcp connect`: over when the target said everything, or
@@ -303,7 +308,7 @@ impl<K: Connector> ForwardProxy<K> {
     /// When the target is not reached.
     pub async fn connect_pipes<R, W>(
         &self,
-        reader: R,
+        mut reader: R,
         writer: W,
         target: &TargetAddress,
     ) -> Result<Spliced, LinkError>
@@ -311,17 +316,28 @@ impl<K: Connector> ForwardProxy<K> {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        let Opened { mut stream, connection, .. } = self.connect(target).await?;
+        let mut early = Early::new(&mut reader, &self.link.counters().upstream);
+        let Opened { mut stream, connection, .. } = self.connect_early(target, &mut early).await?;
+        let passed = early.passed();
+        let options = SpliceOptions { early: early.into_pending(), is_over_with_b: true };
         let mut pipes = Pipes { reader, writer };
-        let options = SpliceOptions { is_over_with_b: true, ..SpliceOptions::default() };
         let spliced = self.join(&mut pipes, &mut stream, options, connection.closed()).await;
-        Ok(spliced)
+        Ok(Spliced { a_to_b: spliced.a_to_b + passed, ..spliced })
     }
 
     async fn connect(&self, target: &TargetAddress) -> Result<Opened<K::Connection>, LinkError> {
+        let mut nobody = tokio::io::empty();
+        self.connect_early(target, &mut Early::new(&mut nobody, &self.link.counters().upstream)).await
+    }
+
+    async fn connect_early<R: AsyncRead + Unpin>(
+        &self,
+        target: &TargetAddress,
+        early: &mut Early<'_, R>,
+    ) -> Result<Opened<K::Connection>, LinkError> {
         let counters = self.link.counters();
         counters.streams_total.add(1);
-        let opened = self.link.request(&Request::Connect(target.clone())).await;
+        let opened = self.link.request_early(&Request::Connect(target.clone()), early).await;
         if let Err(error) = &opened {
             counters.streams_failed.add(1);
             debug!(%target, %error, "not connected");

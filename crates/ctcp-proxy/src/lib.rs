@@ -43,6 +43,7 @@ pub mod client;
 pub mod coded;
 pub mod counters;
 pub mod dial;
+pub mod early;
 pub mod files;
 pub mod forward;
 pub mod http_proxy;

@@ -22,6 +22,7 @@ use std::io;
 use std::sync::Arc;
 
 use ctcp::{ConnectError, ConnectionError};
+use tokio::io::AsyncRead;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -30,6 +31,7 @@ use tracing::{debug, info, warn};
 use crate::address::{AddressError, Host, TargetAddress};
 use crate::coded::{CodedConnection, CodedStream};
 use crate::counters::Counters;
+use crate::early::Early;
 use crate::request::{HeadError, Reply, ReplyCode, Request};
 
 /// How long the link waits for what.
@@ -242,6 +244,8 @@ pub enum LinkError {
     BadReply(HeadError),
     /// The server did not answer in time.
     Silent,
+    /// The application failed before the server answered.
+    Left(io::Error),
     /// The server refused: code and text.
     Refused(Reply),
 }
@@ -254,6 +258,7 @@ impl fmt::Display for LinkError {
             Self::Lost(error) => write!(formatter, "the connection to the ctcp server was lost: {error}"),
             Self::BadReply(error) => write!(formatter, "the ctcp server's answer makes no sense: {error}"),
             Self::Silent => formatter.write_str("the ctcp server did not answer in time"),
+            Self::Left(error) => write!(formatter, "the application is gone: {error}"),
             Self::Refused(reply) => reply.fmt(formatter),
         }
     }
@@ -269,7 +274,7 @@ impl LinkError {
             Self::Refused(reply) => reply.code,
             Self::Silent => ReplyCode::TimedOut,
             Self::Unreachable(_) | Self::NotAdmitted(_) => ReplyCode::NetworkUnreachable,
-            Self::Lost(_) | Self::BadReply(_) => ReplyCode::GeneralFailure,
+            Self::Lost(_) | Self::BadReply(_) | Self::Left(_) => ReplyCode::GeneralFailure,
         }
     }
 }
@@ -383,15 +388,29 @@ impl<K: Connector> ServerLink<K> {
     /// # Errors
     /// See [`LinkError`]; a reply that is no success is [`LinkError::Refused`].
     pub async fn request(&self, request: &Request) -> Result<Opened<K::Connection>, LinkError> {
+        let mut nobody = tokio::io::empty();
+        self.request_early(request, &mut Early::new(&mut nobody, &self.counters.upstream)).await
+    }
+
+    /// The same for an application that may speak before the reply. When it did, a lost connection is an error: what it said may
+    /// have had its effect.
+    ///
+    /// # Errors
+    /// As [`Self::request`], and [`LinkError::Left`].
+    pub async fn request_early<R: AsyncRead + Unpin>(
+        &self,
+        request: &Request,
+        early: &mut Early<'_, R>,
+    ) -> Result<Opened<K::Connection>, LinkError> {
         let end = Instant::now() + self.times.wait;
         loop {
             let (connection, number, mut stream) = self.open(end).await?;
-            match self.ask(&mut stream, request).await {
+            match self.ask(&mut stream, request, early).await {
                 Ok(reply) if reply.is_success() => return Ok(Opened { stream, connection, reply }),
                 Ok(reply) => return Err(LinkError::Refused(reply)),
                 Err(LinkError::Lost(error)) => {
                     debug!(%error, "no reply, the stream is lost");
-                    if self.is_alive(&connection).await || Instant::now() >= end {
+                    if early.passed() > 0 || self.is_alive(&connection).await || Instant::now() >= end {
                         return Err(LinkError::Lost(error));
                     }
                     self.replaced(number, end).await?;
@@ -406,10 +425,20 @@ impl<K: Connector> ServerLink<K> {
         timeout(Duration::ZERO, connection.closed()).await.is_err()
     }
 
-    async fn ask(&self, stream: &mut StreamOf<K>, request: &Request) -> Result<Reply, LinkError> {
+    async fn ask<R: AsyncRead + Unpin>(
+        &self,
+        stream: &mut StreamOf<K>,
+        request: &Request,
+        early: &mut Early<'_, R>,
+    ) -> Result<Reply, LinkError> {
         let exchange = async {
             request.write(stream).await.map_err(LinkError::Lost)?;
-            Reply::read(stream).await.map_err(|error| match error {
+            let (mut reader, mut writer) = tokio::io::split(&mut *stream);
+            let reply = tokio::select! {
+                reply = Reply::read(&mut reader) => reply,
+                error = early.pass_on(&mut writer) => return Err(LinkError::Left(error)),
+            };
+            reply.map_err(|error| match error {
                 HeadError::Stream(error) => LinkError::Lost(error),
                 error => LinkError::BadReply(error),
             })

@@ -183,3 +183,44 @@ async fn an_answer_that_makes_no_sense_is_an_error() {
     });
     assert!(matches!(outcome.err(), Some(LinkError::BadReply(_))));
 }
+
+#[tokio::test]
+async fn what_the_application_says_at_once_is_there_before_the_reply() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    let (near, far) = connection_pair();
+    let link = link(&Script::new([Ok(near)]));
+    let (mut application, mut from) = duplex(64);
+    application.write_all(b"GET / HTTP/1.0").await.unwrap();
+    let mut early = Early::new(&mut from, &link.counters().upstream);
+    let request = connect();
+    let (opened, _stream) = tokio::join!(link.request_early(&request, &mut early), async {
+        let mut stream = far.accept().await.unwrap();
+        Request::read(&mut stream).await.unwrap();
+        let mut got = [0; 14];
+        stream.read_exact(&mut got).await.unwrap();
+        assert_eq!(&got, b"GET / HTTP/1.0");
+        yes().write(&mut stream).await.unwrap();
+        stream
+    });
+    assert_eq!(opened.unwrap().reply, yes());
+    assert_eq!(link.counters().upstream.value(), 14);
+}
+
+#[tokio::test]
+async fn a_request_with_which_the_application_spoke_is_not_made_again() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    let (first, first_far) = connection_pair();
+    let (second, _second_far) = connection_pair();
+    let link = link(&Script::new([Ok(first.clone()), Ok(second)]));
+    let (mut application, mut from) = duplex(64);
+    application.write_all(b"pay").await.unwrap();
+    let mut early = Early::new(&mut from, &link.counters().upstream);
+    let request = connect();
+    let (outcome, ()) = tokio::join!(link.request_early(&request, &mut early), async {
+        let mut stream = first_far.accept().await.unwrap();
+        Request::read(&mut stream).await.unwrap();
+        stream.read_exact(&mut [0; 3]).await.unwrap();
+        first.lose();
+    });
+    assert!(matches!(outcome.err(), Some(LinkError::Lost(_))));
+}
