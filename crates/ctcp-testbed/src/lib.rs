@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+mod awake;
 pub mod bulk;
 mod clock;
 pub mod compare;

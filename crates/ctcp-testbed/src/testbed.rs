@@ -15,6 +15,7 @@ use ctcp_netem::LinkConfig;
 use ctcp_repro::{Outcome, Settings, Want};
 use serde::{Deserialize, Serialize};
 
+use crate::awake::Awake;
 use crate::bulk::{BulkServer, Download, Request, Transfer};
 use crate::clock::Clock;
 use crate::error::TestbedError;
@@ -81,6 +82,8 @@ pub struct Testbed<'a> {
     runs: Vec<Run>,
     /// The largest share of a download's time in which a thread of its peer was ready and had no core.
     worst_wait: f64,
+    /// For as long as something may be measured.
+    _awake: Awake,
 }
 
 impl<'a> Testbed<'a> {
@@ -102,6 +105,7 @@ impl<'a> Testbed<'a> {
             peers: BTreeMap::new(),
             runs: Vec::new(),
             worst_wait: 0.0,
+            _awake: Awake::start(),
         }
     }
 
