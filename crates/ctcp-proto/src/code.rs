@@ -68,6 +68,8 @@ pub(crate) struct Situation {
     pub(crate) now: Instant,
     /// The loss average `p` of the path.
     pub(crate) loss: f64,
+    /// By how much losses scatter more than single ones ([`crate::recovery::bursts`]).
+    pub(crate) dispersion: f64,
     /// The streams have bytes that may be sent.
     pub(crate) has_data: bool,
     /// The coding window takes another symbol.

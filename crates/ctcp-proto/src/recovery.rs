@@ -11,6 +11,7 @@
 //!   timer  loss time | probe time-out | retransmission time-out
 //! ```
 
+pub(crate) mod bursts;
 pub(crate) mod delivery_rate;
 pub(crate) mod loss;
 pub(crate) mod pacer;

@@ -42,10 +42,11 @@ pub(crate) fn whole_packets(missing: u32, ratio: f64) -> u32 {
 /// A block of N that gets its mean loss ahead wastes `0.4 sqrt(N p / (1-p))` packets on average, 3 % of the link at
 /// N = 50 and 20 % loss; one deviation less wastes a fifth of that. What bad luck takes beyond it is repaired
 /// by feedback, which delays bytes of that block by a round trip but costs the link nothing.
-pub(crate) fn is_short_for_sure(in_flight: u32, missing: u32, loss: f64) -> bool {
+/// Where losses come in bursts the number of them scatters more, by `dispersion`.
+pub(crate) fn is_short_for_sure(in_flight: u32, missing: u32, loss: f64, dispersion: f64) -> bool {
     let loss = loss.clamp(0.0, LOSS_MAX);
     let sent = f64::from(in_flight) + 1.0;
-    (1.0 - loss) * sent + (sent * loss * (1.0 - loss)).sqrt() <= f64::from(missing)
+    (1.0 - loss) * sent + (sent * loss * (1.0 - loss) * dispersion).sqrt() <= f64::from(missing)
 }
 
 /// True when the packets in flight reach the receiver's `missing` degrees of freedom with a chance below `target`.
@@ -109,7 +110,7 @@ mod tests {
     fn what_is_sent_ahead_for_sure_is_below_the_mean() {
         for (loss, expected) in [(0.0, 0), (0.05, 0), (0.10, 1), (0.20, 4)] {
             let mut sent = 32;
-            while is_short_for_sure(sent, 32, loss) {
+            while is_short_for_sure(sent, 32, loss, 1.0) {
                 sent += 1;
             }
             assert_eq!(sent - 32, expected, "at loss {loss}");

@@ -24,7 +24,7 @@ use crate::redundancy;
 const BLOCK_SIZE_MIN: u16 = 16;
 
 /// Chance with which the end of what the application wrote should arrive without another round trip.
-const TAIL_SUCCESS: f64 = 0.95;
+const TAIL_SUCCESS: f64 = 0.99;
 
 /// The sender half of the block code. It holds a few numbers a block, at most `numblks` blocks.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl BlockCode {
 
     pub(super) fn choose(&mut self, situation: &Situation) -> Option<Choice> {
         let can_add = situation.has_data && situation.has_room && self.blocks.can_take_symbol();
-        let short = self.blocks.iter().find(|block| self.is_short(block, can_add, situation.loss));
+        let short = self.blocks.iter().find(|block| self.is_short(block, can_add, situation));
         match short {
             Some(block) => Some(self.repair(block)),
             None => can_add.then_some(Choice::NewSymbol),
@@ -97,7 +97,8 @@ impl BlockCode {
         }
     }
 
-    fn is_short(&self, block: &Block<NextKey>, can_add: bool, loss: f64) -> bool {
+    fn is_short(&self, block: &Block<NextKey>, can_add: bool, situation: &Situation) -> bool {
+        let &Situation { loss, dispersion, .. } = situation;
         let known = block.in_flight < block.missing;
         if known || self.redundancy == Redundancy::Feedback || (!block.is_full() && can_add) {
             // A block that is still being filled gets what was lost, but nothing ahead: its own symbols come first.
@@ -105,7 +106,7 @@ impl BlockCode {
         }
         match (self.is_to_the_letter, can_add) {
             (true, _) => redundancy::is_short_on_average(block.in_flight, block.missing, loss),
-            (false, true) => redundancy::is_short_for_sure(block.in_flight, block.missing, loss),
+            (false, true) => redundancy::is_short_for_sure(block.in_flight, block.missing, loss, dispersion),
             // Nothing else is left to send: a loss here would cost a round trip, and a packet more costs nobody anything.
             (false, false) => {
                 redundancy::is_short_of_success(block.in_flight, block.missing, loss, TAIL_SUCCESS)

@@ -153,7 +153,7 @@ impl Flow {
         let mut lost = Vec::new();
         self.loss_deadline = self.sent.detect_losses(now, thresholds, &mut lost);
         for lost in lost {
-            self.loss.on_loss();
+            self.loss.on_loss(lost.packet.number);
             self.controller.on_loss(&Lost {
                 now,
                 number: lost.packet.number,

@@ -37,11 +37,13 @@ use crate::recovery::rtt::RttView;
 
 mod hold;
 mod loss_origin;
+mod noise;
 mod slow_start;
 mod tally;
 
 use hold::{Hold, Step};
 use loss_origin::{Fate, LossOrigin, Verdict};
+use noise::Noise;
 use slow_start::SlowStart;
 use tally::Tally;
 
@@ -108,6 +110,7 @@ pub(super) struct Steady {
     tokens: f64,
     mode: Mode,
     origin: LossOrigin,
+    noise: Noise,
     round: Round,
     tally: Tally,
     /// The last few samples.
@@ -141,6 +144,7 @@ impl Steady {
             tokens: INITIAL_WINDOW,
             mode: Mode::SlowStart(SlowStart::default()),
             origin: LossOrigin::default(),
+            noise: Noise::default(),
             round: Round::default(),
             tally: Tally::default(),
             recent: Tally::default(),
@@ -169,7 +173,7 @@ impl Steady {
     /// more than half of what the queue has room for.
     fn target(&self, rtt: &RttView) -> Duration {
         let base = self.base(rtt);
-        let deviation = (self.tokens * self.origin.innocent(self.tokens)).sqrt();
+        let deviation = (self.tokens * self.origin.innocent(self.tokens) * self.origin.dispersion()).sqrt();
         let share = (TARGET_PACKETS + TARGET_DEVIATIONS * deviation) / self.tokens.max(1.0);
         let noise = rtt.variance.min(base / 4);
         let wanted = base.mul_f64(share).max(base / 10).max(TARGET_MIN) + noise;
@@ -232,10 +236,12 @@ impl Steady {
         if self.careful_until.is_some_and(|until| acked.now > until) {
             self.careful_until = None;
         }
-        let queue = lowest.saturating_sub(self.base(&acked.rtt));
+        let base = self.base(&acked.rtt);
+        self.noise.on_round(lowest, acked.rtt.variance);
+        let queue = self.noise.standing(base).unwrap_or(lowest).saturating_sub(base);
         let target = self.target(&acked.rtt);
         self.origin.on_queue(self.highest_stretch, self.base(&acked.rtt));
-        self.consider_yielding(acked, queue < target / 8);
+        self.consider_yielding(acked, lowest.saturating_sub(base) < target / 8);
         match self.mode {
             Mode::SlowStart(mut start) => {
                 let is_full = start.on_round(&tally, acked.rtt.minimum);
@@ -287,7 +293,9 @@ impl Steady {
     }
 
     fn on_slow_start_ack(&mut self, acked: &Acked, mut start: SlowStart) {
-        self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
+        if !start.waits() {
+            self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
+        }
         let is_full = start.on_ack(acked, &self.tally, self.whole_stretch());
         self.mode = Mode::SlowStart(start);
         if is_full {
@@ -421,11 +429,16 @@ impl Controller for Steady {
     }
 
     fn window(&self) -> f64 {
-        let tokens = match self.rtt.filter(|_| self.is_yielding()) {
-            Some(rtt) => {
+        let tokens = match (self.rtt, self.mode) {
+            (Some(rtt), _) if self.is_yielding() => {
                 self.delivered_in(self.base(&rtt)).map_or(self.tokens, |all| self.tokens.min(YIELD * all))
             }
-            None => self.tokens,
+            // Enough to see the queue again, if it is one.
+            (Some(rtt), Mode::SlowStart(start)) if start.waits() => {
+                let second = self.delivered_in(rtt.minimum + SlowStart::visible(&rtt) * 2);
+                second.map_or(self.tokens, |second| self.tokens.min(second))
+            }
+            _ => self.tokens,
         };
         let arrives = 1.0 - self.origin.innocent(self.tokens);
         (tokens.max(WINDOW_MIN) / arrives).min(WINDOW_MAX)

@@ -107,7 +107,7 @@ impl Established {
         }
         if self.probe_deadline().is_some_and(|deadline| deadline <= now) {
             self.path.probe.on_timeout();
-            self.timers.probes_owed = 1;
+            self.timers.probes_owed = self.path.probe.packets();
             self.counts.timeouts += 1;
             self.tell_control_again();
         }

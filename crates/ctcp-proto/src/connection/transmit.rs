@@ -197,6 +197,7 @@ impl Established {
         Situation {
             now,
             loss: self.path.loss_average.value(),
+            dispersion: self.path.loss_average.dispersion(),
             has_data: self.streams.has_data_to_send(),
             has_room: self.sender.has_room(),
             window: self.path.controller.window(),

@@ -79,7 +79,7 @@ impl Path {
             sent: SentPackets::new(),
             rtt: RttEstimator::new(INITIAL_RTT),
             losses: LossDetector::new(),
-            loss_average: LossAverage::new(INITIAL_LOSS, MU),
+            loss_average: loss_average(profile),
             loss_deadline: None,
             probe: ProbeTimeout::new(),
             retransmission: RetransmissionTimeout::new(GAMMA),
@@ -116,7 +116,7 @@ impl Path {
             self.mtu = MtuDiscovery::new(now, self.datagram_ceiling);
             self.rtt = RttEstimator::new(INITIAL_RTT);
             self.losses = LossDetector::new();
-            self.loss_average = LossAverage::new(INITIAL_LOSS, MU);
+            self.loss_average = loss_average(self.profile);
             self.delivery = DeliveryRate::new(now);
             self.controller = self.profile.congestion.controller(self.mtu.current());
             self.pacer = Pacer::new(now, self.mtu.current());
@@ -240,7 +240,7 @@ impl Path {
             return;
         }
         self.mtu.on_packet_lost(packet.size);
-        self.loss_average.on_loss();
+        self.loss_average.on_loss(packet.number);
         if self.profile.is_classic() {
             return;
         }
@@ -371,6 +371,12 @@ impl Path {
     fn largest_sent(&self) -> PacketNumber {
         PacketNumber(self.sent.next_number().0.saturating_sub(1))
     }
+}
+
+/// The paper's, to the letter or steadied.
+fn loss_average(profile: Profile) -> LossAverage {
+    let average = LossAverage::new(INITIAL_LOSS, MU);
+    if profile.is_to_the_letter() { average } else { average.steadied() }
 }
 
 #[cfg(test)]

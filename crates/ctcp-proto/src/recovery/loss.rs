@@ -10,8 +10,10 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
+use super::bursts::Bursts;
 use super::rtt::{GRANULARITY, RttEstimator};
 use super::sent::SpuriousLoss;
+use crate::id::PacketNumber;
 
 /// RFC 9002 6.1.1.
 const PACKET_THRESHOLD: u64 = 3;
@@ -81,6 +83,9 @@ impl LossDetector {
 /// following a path that changes and sending repair for noise.
 pub(crate) const MU: f64 = 1.0 / 128.0;
 
+/// However much losses scatter, the average follows within some thousand packets.
+const DISPERSION_MAX: f64 = 8.0;
+
 /// What a path is believed to lose before it was measured, and again after a retransmission time-out ("default
 /// values chosen with some care such that they estimate roughly what the network may look like").
 pub(crate) const INITIAL_LOSS: f64 = 0.01;
@@ -99,13 +104,22 @@ pub(crate) struct LossAverage {
     value: f64,
     initial: f64,
     mu: f64,
+    bursts: Bursts,
+    /// Packets settled so far, where bursts lower the weight of one.
+    steadied: Option<u32>,
 }
 
 impl LossAverage {
     /// An average that starts at `initial` and gives each packet the weight `mu`, both in `[0, 1]`.
     pub(crate) fn new(initial: f64, mu: f64) -> Self {
         let initial = initial.clamp(0.0, 1.0);
-        Self { value: initial, initial, mu: mu.clamp(0.0, 1.0) }
+        Self { value: initial, initial, mu: mu.clamp(0.0, 1.0), bursts: Bursts::default(), steadied: None }
+    }
+
+    /// The same, over more packets where they are lost in bursts, so that it scatters no more than it would without. The paper's
+    /// mu is the weight all the same as long as fewer were seen.
+    pub(crate) fn steadied(self) -> Self {
+        Self { steadied: Some(0), ..self }
     }
 
     /// The average, in `[0, 1]`.
@@ -115,19 +129,40 @@ impl LossAverage {
 
     /// A packet arrived.
     pub(crate) fn on_ack(&mut self) {
-        self.value *= 1.0 - self.mu;
+        self.value *= 1.0 - self.next_weight();
     }
 
     /// A packet was lost.
-    pub(crate) fn on_loss(&mut self) {
-        self.value = self.value * (1.0 - self.mu) + self.mu;
+    pub(crate) fn on_loss(&mut self, number: PacketNumber) {
+        self.bursts.on_loss(number);
+        let weight = self.next_weight();
+        self.value = self.value * (1.0 - weight) + weight;
+    }
+
+    /// See [`Bursts::dispersion`].
+    pub(crate) fn dispersion(&self) -> f64 {
+        self.bursts.dispersion(self.value)
+    }
+
+    fn next_weight(&mut self) -> f64 {
+        if let Some(settled) = &mut self.steadied {
+            *settled = settled.saturating_add(1);
+        }
+        self.weight()
+    }
+
+    fn weight(&self) -> f64 {
+        let Some(settled) = self.steadied else { return self.mu };
+        let all = self.mu / (1.0 + self.mu * f64::from(settled));
+        (self.mu / self.dispersion().min(DISPERSION_MAX)).max(all)
     }
 
     /// A packet counted as lost `outcomes_since` terms ago arrived: its 1 becomes a 0.
     pub(crate) fn on_spurious_loss(&mut self, outcomes_since: u64) {
-        let mut weight = self.mu;
+        let one = self.weight();
+        let mut weight = one;
         for _ in 0..outcomes_since {
-            weight *= 1.0 - self.mu;
+            weight *= 1.0 - one;
             if weight < 1e-9 {
                 return;
             }

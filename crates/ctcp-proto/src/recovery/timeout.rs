@@ -11,8 +11,8 @@ use ctcp_base::Instant;
 use super::rtt::{GRANULARITY, RttEstimator};
 
 /// The longest time between probes of a path that was alive once. After an outage of ten seconds plain
-/// doubling would wait up to ten more; one small packet a second harms nobody.
-pub(crate) const PROBE_INTERVAL_MAX: Duration = Duration::from_secs(1);
+/// doubling would wait up to ten more; a few packets a second harm nobody.
+pub(crate) const PROBE_INTERVAL_MAX: Duration = Duration::from_millis(500);
 
 /// The same for a path that never answered: each probe is bigger news there, and there is no hurry.
 const PROBE_INTERVAL_MAX_UNKNOWN: Duration = Duration::from_secs(3);
@@ -52,6 +52,12 @@ impl ProbeTimeout {
         max_ack_delay: Duration,
     ) -> Instant {
         last_sent + self.interval(rtt, max_ack_delay)
+    }
+
+    /// How many packets a probe is: behind one that was not answered two, the most that RFC 9002 6.2.4 allows, for where one of
+    /// five gets lost a silence is often just that.
+    pub(crate) fn packets(&self) -> u8 {
+        if self.backoff > 1 { 2 } else { 1 }
     }
 
     /// The deadline passed: the next one is twice as far.

@@ -14,9 +14,13 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use crate::PacketNumber;
+use crate::recovery::bursts::Bursts;
 
 /// The weight of one packet in the calm average.
 const WEIGHT: f64 = 1.0 / 128.0;
+
+/// However they scatter, the average follows within a thousand packets.
+const DISPERSION_MAX: f64 = 8.0;
 
 /// How many packets the share that an average begins with stands for.
 const PRIOR: u64 = 16;
@@ -83,6 +87,7 @@ struct Experiment {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossOrigin {
     calm: f64,
+    bursts: Bursts,
     /// Packets in the average; its first ones weigh more, so that it is near the truth after a window.
     samples: u64,
     proven: f64,
@@ -129,6 +134,16 @@ impl LossOrigin {
         (3.0 * (self.proven * (1.0 - self.proven) * WEIGHT / 2.0).sqrt()).max(MARGIN)
     }
 
+    /// The weight of one packet: where losses come in bursts, it takes more packets to say as much.
+    fn weight(&self) -> f64 {
+        WEIGHT / self.dispersion().min(DISPERSION_MAX)
+    }
+
+    /// How much wider than that of single losses the number of lost packets scatters.
+    pub(super) fn dispersion(&self) -> f64 {
+        self.bursts.dispersion(self.calm)
+    }
+
     /// An experiment begins: the controller yields, and packets behind `largest_sent` count.
     pub(super) fn begin(&mut self, largest_sent: PacketNumber, window: f64) {
         let most = (WINDOWS_MAX * window).max(PACKETS_MIN);
@@ -150,6 +165,9 @@ impl LossOrigin {
 
     /// Takes the fate of a packet. Returns the verdict when the last packet of an experiment is settled.
     pub(super) fn on_fate(&mut self, fate: Fate) -> Option<Verdict> {
+        if fate.is_lost {
+            self.bursts.on_loss(fate.number);
+        }
         let calm_at = *self.calm_at.get_or_insert(fate.now);
         if fate.is_calm {
             self.calm_at = Some(fate.now);
@@ -159,7 +177,7 @@ impl LossOrigin {
         }
         if fate.is_calm && self.ignored.is_none_or(|last| fate.number > last) {
             self.samples += 1;
-            let weight = WEIGHT.max(1.0 / (self.samples + PRIOR) as f64);
+            let weight = self.weight().max(1.0 / (self.samples + PRIOR) as f64);
             self.calm += weight * (f64::from(u8::from(fate.is_lost)) - self.calm);
             self.proven = self.proven.min(self.calm + self.margin());
         }

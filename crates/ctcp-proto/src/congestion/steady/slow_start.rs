@@ -5,6 +5,7 @@ use core::time::Duration;
 use super::super::Acked;
 use super::super::round::Plateau;
 use super::tally::Tally;
+use crate::recovery::rtt::RttView;
 
 /// A queue of an eighth of the path ends slow start, as in HyStart++ (RFC 9406), but noise does not. (It has 4 ms there.
 /// Two are enough for the minimum of a whole round trip, and find short queues in time.)
@@ -30,6 +31,8 @@ pub(super) struct SlowStart {
     least_loss: Option<f64>,
     acked_before: u32,
     rounds: u32,
+    /// A queue was seen: does the next round trip see it, too?
+    suspects: Option<u32>,
 }
 
 impl SlowStart {
@@ -42,11 +45,27 @@ impl SlowStart {
     /// one. Returns whether the link is full.
     pub(super) fn on_ack(&mut self, acked: &Acked, round: &Tally, recent: Option<&Tally>) -> bool {
         let base = acked.rtt.minimum;
-        let has_queue = |tally: &Tally, least: Duration| tally.queue(base) > least.max(base / 8);
+        let visible = Self::visible(&acked.rtt);
+        let has_queue = |tally: &Tally, least: Duration| tally.queue(base) > visible.max(least);
         // In the first round trips the delivery rate is not known yet.
         let is_recent = self.rounds > 1 && recent.is_some_and(|recent| has_queue(recent, RECENT_QUEUE_MIN));
         let is_flat = self.plateau.on_ack(acked);
-        is_flat || is_recent || round.acked >= ROUND_SAMPLES && has_queue(round, ROUND_QUEUE_MIN)
+        let is_seen = is_recent || round.acked >= ROUND_SAMPLES && has_queue(round, ROUND_QUEUE_MIN);
+        let is_confirmed = is_seen && self.suspects.is_some_and(|since| since < self.rounds);
+        if is_seen {
+            self.suspects.get_or_insert(self.rounds);
+        }
+        is_flat || is_confirmed
+    }
+
+    /// The shortest queue that is told from noise.
+    pub(super) fn visible(rtt: &RttView) -> Duration {
+        ROUND_QUEUE_MIN.max(rtt.minimum / 8).max(rtt.variance * 2)
+    }
+
+    /// Whether the window waits for a second look at what may be a queue.
+    pub(super) fn waits(&self) -> bool {
+        self.suspects.is_some()
     }
 
     /// A round trip is over. Returns whether the link is full.
@@ -61,6 +80,10 @@ impl SlowStart {
         }
         self.acked_before = round.acked;
         self.rounds += 1;
+        // Behind a whole round trip that did not see it.
+        if self.suspects.is_some_and(|since| since + 1 < self.rounds) {
+            self.suspects = None;
+        }
         is_full
     }
 }

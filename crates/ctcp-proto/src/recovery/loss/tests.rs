@@ -12,7 +12,7 @@ fn spurious(distance: u64, age_millis: u64) -> SpuriousLoss {
 
 fn feed(average: &mut LossAverage, lost: bool) {
     if lost {
-        average.on_loss();
+        average.on_loss(PacketNumber(0));
     } else {
         average.on_ack();
     }
@@ -65,7 +65,7 @@ fn terms_one_by_one_are_the_papers_closed_form() {
     for losses in 0..6 {
         let mut average = LossAverage::new(start, mu);
         average.on_ack();
-        (0..losses).for_each(|_| average.on_loss());
+        (0..losses).for_each(|_| average.on_loss(PacketNumber(0)));
         // p (1-mu)^(losses+1) + 1 - (1-mu)^losses
         let keep = (0..losses).fold(1.0, |product, _| product * (1.0 - mu));
         let paper = start * keep * (1.0 - mu) + (1.0 - keep);
@@ -105,7 +105,33 @@ fn a_spurious_loss_is_taken_out_to_the_digit() {
 #[test]
 fn a_time_out_sets_the_average_back_to_its_start() {
     let mut average = LossAverage::new(0.03, MU);
-    (0..100).for_each(|_| average.on_loss());
+    (0..100).for_each(|_| average.on_loss(PacketNumber(0)));
     average.on_timeout();
     assert!((average.value() - 0.03).abs() < f64::EPSILON);
+}
+
+/// The standard deviation of an average once it has settled, where so many packets in a row are lost of each `every`.
+fn scatter(mut average: LossAverage, burst: u64, every: u64) -> f64 {
+    let mut values = Vec::new();
+    for number in 0..200_000 {
+        if number % every < burst {
+            average.on_loss(PacketNumber(number));
+        } else {
+            average.on_ack();
+        }
+        if number > 20_000 {
+            values.push(average.value());
+        }
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    assert!((mean - burst as f64 / every as f64).abs() < 0.01, "{mean}");
+    (values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / values.len() as f64).sqrt()
+}
+
+#[test]
+fn bursts_make_a_steadied_average_slower_and_single_losses_do_not() {
+    let letter = || LossAverage::new(INITIAL_LOSS, MU);
+    assert!((scatter(letter().steadied(), 1, 20) / scatter(letter(), 1, 20) - 1.0).abs() < 0.01);
+    let ratio = scatter(letter(), 8, 160) / scatter(letter().steadied(), 8, 160);
+    assert!(ratio > 4.0, "{ratio}");
 }
