@@ -160,6 +160,13 @@ impl Profile {
         self.name == ProfileName::Ctcp
     }
 
+    /// True when packets should leave when the pacer says and not a millisecond later: Algorithm 2 answers to the queue of a burst as to
+    /// any other.
+    #[must_use]
+    pub fn paces_punctually(&self) -> bool {
+        self.congestion == congestion::Algorithm::Ctcp
+    }
+
     /// True when packets older than 1.5 RTT leave the count of what is in flight before they are known to be lost.
     #[must_use]
     pub fn expires_old_packets(&self) -> bool {

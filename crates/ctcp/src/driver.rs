@@ -12,17 +12,16 @@
 //! Work is bounded everywhere, and between two rounds the runtime gets its chance, so that neither a flood of
 //! datagrams nor one busy connection can starve the others.
 
-use core::pin::Pin;
 use core::task::Waker;
 use std::sync::Arc;
 
 use ctcp_base::Instant;
-use tokio::time::Sleep;
 
 use crate::outbox::Outbox;
 use crate::slot::Owner;
 use crate::socket::{ReceiveBatch, Received, Socket, Train};
 use crate::state::{Key, Shared, State};
+use crate::timer::{Deadline, Timer};
 use ctcp_proto::{DatagramOutcome, NetworkPath};
 
 /// Receive calls in a round: with full batches 1 ms of work at 1 GB/s of decryption.
@@ -63,8 +62,7 @@ pub(crate) struct Driver {
     receive_errors: u32,
     rest_until: Option<Instant>,
     refusals: Refusals,
-    timer: Pin<Box<Sleep>>,
-    timer_at: Option<Instant>,
+    timer: Timer,
 }
 
 /// Says that clients are refused, once in a while: strangers decide how many there are.
@@ -102,8 +100,7 @@ impl Driver {
             receive_errors: 0,
             rest_until: None,
             refusals: Refusals::default(),
-            timer: Box::pin(tokio::time::sleep(core::time::Duration::ZERO)),
-            timer_at: None,
+            timer: Timer::new(),
         }
     }
 
@@ -264,32 +261,27 @@ impl Driver {
     }
 
     /// When to wake up, and whether to end.
-    fn look(&mut self, has_more: bool) -> (Option<Instant>, bool) {
+    fn look(&mut self, has_more: bool) -> (Option<Deadline>, bool) {
         let state = &mut *self.shared.lock();
         if !has_more && !state.has_ready() && self.outbox.is_empty() {
             state.is_sending = false;
             self.shared.idle.notify_waiters();
         }
-        let deadline = match (state.deadline(), self.rest_until) {
+        let deadline = match (state.deadline(), self.rest_until.map(Deadline::lax)) {
             (Some(deadline), Some(rest)) => Some(deadline.min(rest)),
             (one, other) => one.or(other),
         };
         (deadline, state.is_finished() && self.outbox.is_empty())
     }
 
-    async fn wait(&mut self, deadline: Option<Instant>) {
-        if self.timer_at != deadline {
-            self.timer_at = deadline;
-            if let Some(at) = deadline {
-                self.timer.as_mut().reset(self.shared.clock.to_tokio(at));
-            }
-        }
+    async fn wait(&mut self, deadline: Option<Deadline>) {
+        self.timer.set(&self.shared.clock, deadline);
         let is_blocked = !self.outbox.is_empty();
         let is_resting = self.rest_until.is_some();
         tokio::select! {
             () = self.socket.readable(), if !is_resting => {}
             () = self.socket.writable(), if is_blocked => {}
-            () = self.timer.as_mut(), if deadline.is_some() => self.timer_at = None,
+            () = self.timer.passed(), if deadline.is_some() => {}
             () = self.shared.work.notified() => {}
         }
     }

@@ -52,6 +52,7 @@ mod slot;
 mod socket;
 mod state;
 mod stream;
+mod timer;
 
 pub use config::{ClientConfig, ServerConfig};
 pub use connection::Connection;

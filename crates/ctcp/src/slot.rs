@@ -76,6 +76,8 @@ pub(crate) struct Slot {
     /// It stands in [`State::ready`].
     pub(crate) is_ready: bool,
     pub(crate) deadline: Option<Instant>,
+    /// That deadline is the pacer's, and a millisecond matters.
+    pub(crate) is_punctual: bool,
 }
 
 impl Slot {
@@ -97,6 +99,7 @@ impl Slot {
             is_retired: false,
             is_ready: false,
             deadline: None,
+            is_punctual: false,
         }
     }
 

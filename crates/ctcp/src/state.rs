@@ -13,13 +13,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ctcp_base::Instant;
 use ctcp_proto::{
-    Connection, ConnectionError, ConnectionHandle, Endpoint, EndpointEvent, Event, TransportConfig,
+    Connection, ConnectionError, ConnectionHandle, Endpoint, EndpointEvent, Event, TimerKind, TransportConfig,
 };
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::slot::{Owner, Signals, Slot};
 use crate::socket::Counters;
+use crate::timer::Deadline;
 
 /// Connections that are up and that the application has not accepted yet. Beyond it clients are told that the
 /// server is busy: an application that does not accept must not collect connections.
@@ -161,9 +162,12 @@ impl State {
     }
 
     /// When something must be done without any input.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        let connections = self.deadlines.first().map(|&(deadline, _)| deadline);
-        match (connections, self.endpoint.poll_timeout()) {
+    pub(crate) fn deadline(&self) -> Option<Deadline> {
+        let connections = self.deadlines.first().map(|&(at, key)| {
+            let is_punctual = self.slots.get(&key).is_some_and(|slot| slot.is_punctual);
+            Deadline { at, is_punctual }
+        });
+        match (connections, self.endpoint.poll_timeout().map(Deadline::lax)) {
             (Some(connection), Some(endpoint)) => Some(connection.min(endpoint)),
             (one, other) => one.or(other),
         }
@@ -200,7 +204,9 @@ impl State {
     /// Asks a drained connection when it wants to be called.
     pub(crate) fn update_deadline(&mut self, key: Key) {
         let Some(slot) = self.slots.get_mut(&key) else { return };
-        let wanted = slot.connection.poll_timeout().map(|(deadline, _)| deadline);
+        let (wanted, kind) = slot.connection.poll_timeout().unzip();
+        let paces_punctually = || slot.connection.profile().is_some_and(|profile| profile.paces_punctually());
+        slot.is_punctual = kind == Some(TimerKind::Pacing) && paces_punctually();
         if slot.deadline != wanted {
             if let Some(old) = slot.deadline {
                 self.deadlines.remove(&(old, key));

@@ -94,7 +94,7 @@ impl Path {
             is_app_limited: true,
             acked_scratch: Vec::new(),
             lost_scratch: Vec::new(),
-            pacer: Pacer::new(now, mtu.current()),
+            pacer: pacer(now, mtu.current(), profile),
             mtu,
             profile,
             datagram_ceiling,
@@ -119,7 +119,7 @@ impl Path {
             self.loss_average = loss_average(self.profile);
             self.delivery = DeliveryRate::new(now);
             self.controller = self.profile.congestion.controller(self.mtu.current());
-            self.pacer = Pacer::new(now, self.mtu.current());
+            self.pacer = pacer(now, self.mtu.current(), self.profile);
         }
         self.network = network;
     }
@@ -371,6 +371,11 @@ impl Path {
     fn largest_sent(&self) -> PacketNumber {
         PacketNumber(self.sent.next_number().0.saturating_sub(1))
     }
+}
+
+fn pacer(now: Instant, datagram_size: u64, profile: Profile) -> Pacer {
+    let pacer = Pacer::new(now, datagram_size);
+    if profile.paces_punctually() { pacer.punctual() } else { pacer }
 }
 
 /// The paper's, to the letter or steadied.

@@ -28,6 +28,7 @@ pub(crate) struct Pacer {
     /// Bytes a second; `None`: no pacing.
     rate: Option<f64>,
     datagram: f64,
+    burst_time: Duration,
     credit: f64,
     updated: Instant,
 }
@@ -36,7 +37,13 @@ impl Pacer {
     /// A pacer without a rate: everything may leave.
     pub(crate) fn new(now: Instant, datagram_size: u64) -> Self {
         let datagram = datagram_size as f64;
-        Self { rate: None, datagram, credit: BURST_DATAGRAMS_MIN * datagram, updated: now }
+        let (burst_time, credit) = (BURST_TIME, BURST_DATAGRAMS_MIN * datagram);
+        Self { rate: None, datagram, burst_time, credit, updated: now }
+    }
+
+    /// The same for a caller whose timer is punctual: no bursts of more than two datagrams.
+    pub(crate) fn punctual(self) -> Self {
+        Self { burst_time: Duration::ZERO, ..self }
     }
 
     /// Sets the rate in bytes a second from now on; `None` switches pacing off.
@@ -84,7 +91,7 @@ impl Pacer {
 
     /// What may leave in one burst, in bytes.
     fn cap(&self) -> f64 {
-        let time_worth = self.rate.unwrap_or(0.0) * BURST_TIME.as_secs_f64();
+        let time_worth = self.rate.unwrap_or(0.0) * self.burst_time.as_secs_f64();
         time_worth.max(BURST_DATAGRAMS_MIN * self.datagram)
     }
 

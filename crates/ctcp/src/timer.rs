@@ -1,0 +1,179 @@
+//! The driver's timer. tokio's fire up to two milliseconds late, which is cheap and does most connections no harm. Packets of a pacer that
+//! wakes so late leave in bursts, and bursts make queues that a congestion control by round-trip times answers to; for those
+//! there is a punctual timer where the system has one (Linux).
+
+use core::pin::Pin;
+
+use ctcp_base::Instant;
+use tokio::time::Sleep;
+
+use crate::clock::Clock;
+
+/// When to wake up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Deadline {
+    pub(crate) at: Instant,
+    /// A millisecond matters.
+    pub(crate) is_punctual: bool,
+}
+
+impl Deadline {
+    /// One that may be met late.
+    pub(crate) fn lax(at: Instant) -> Self {
+        Self { at, is_punctual: false }
+    }
+
+    /// The earlier one.
+    pub(crate) fn min(self, other: Self) -> Self {
+        if other.at < self.at { other } else { self }
+    }
+}
+
+/// Waits for one deadline at a time.
+pub(crate) struct Timer {
+    lax: Pin<Box<Sleep>>,
+    punctual: Punctual,
+    set: Option<Deadline>,
+}
+
+impl Timer {
+    pub(crate) fn new() -> Self {
+        let lax = Box::pin(tokio::time::sleep(core::time::Duration::ZERO));
+        Self { lax, punctual: Punctual::default(), set: None }
+    }
+
+    /// Sets the next deadline, or none. Punctual ones are lax where the system has no such timer.
+    pub(crate) fn set(&mut self, clock: &Clock, deadline: Option<Deadline>) {
+        if self.set == deadline {
+            return;
+        }
+        self.set = deadline;
+        let Some(Deadline { at, is_punctual }) = deadline else { return };
+        if is_punctual && self.punctual.set(at - clock.now()) {
+            return;
+        }
+        self.set = Some(Deadline::lax(at));
+        self.lax.as_mut().reset(clock.to_tokio(at));
+    }
+
+    /// Waits for the deadline, or for ever without one.
+    pub(crate) async fn passed(&mut self) {
+        match self.set {
+            None => core::future::pending().await,
+            Some(Deadline { is_punctual: true, .. }) => self.punctual.passed().await,
+            Some(Deadline { is_punctual: false, .. }) => self.lax.as_mut().await,
+        }
+        self.set = None;
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use core::time::Duration;
+    use std::os::fd::OwnedFd;
+
+    use rustix::time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
+    };
+    use tokio::io::unix::AsyncFd;
+
+    /// A timer of the kernel, made when it is needed first.
+    #[derive(Default)]
+    pub(super) struct Punctual {
+        timer: Option<AsyncFd<OwnedFd>>,
+        is_refused: bool,
+    }
+
+    #[allow(
+        deprecated,
+        reason = "its successor is unsafe, for types whose descriptor may change; this one's does not"
+    )]
+    fn register(timer: OwnedFd) -> Option<AsyncFd<OwnedFd>> {
+        AsyncFd::new(timer).ok()
+    }
+
+    impl Punctual {
+        /// Begins to wait. False: there is no such timer.
+        pub(super) fn set(&mut self, time: Duration) -> bool {
+            if self.timer.is_none() && !self.is_refused {
+                let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+                let made = timerfd_create(TimerfdClockId::Monotonic, flags).ok();
+                self.timer = made.and_then(register);
+                self.is_refused = self.timer.is_none();
+            }
+            let Some(timer) = &self.timer else { return false };
+            // Nothing at all would switch it off.
+            let time = time.max(Duration::from_nanos(1));
+            let value = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
+            let once = Itimerspec { it_interval: Timespec::default(), it_value: value };
+            timerfd_settime(timer.get_ref(), TimerfdTimerFlags::empty(), &once).is_ok()
+        }
+
+        /// Waits for the end of that time.
+        pub(super) async fn passed(&self) {
+            let Some(timer) = &self.timer else { return };
+            loop {
+                // An error means that the runtime is going away, and this task with it.
+                let Ok(mut guard) = timer.readable().await else { return core::future::pending().await };
+                let mut expirations = [0; 8];
+                let outcome = rustix::io::read(timer.get_ref(), &mut expirations);
+                guard.clear_ready();
+                // Nothing to read: what is remembered as ready is a deadline that was set anew.
+                if outcome.is_ok() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    /// No such timer.
+    #[derive(Default)]
+    pub(super) struct Punctual;
+
+    impl Punctual {
+        pub(super) fn set(&mut self, _time: core::time::Duration) -> bool {
+            false
+        }
+
+        pub(super) async fn passed(&self) {}
+    }
+}
+
+use system::Punctual;
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn both_kinds_wait_for_the_deadline_that_was_set_last() {
+        let clock = Clock::new();
+        let mut timer = Timer::new();
+        for is_punctual in [true, false] {
+            let begun = clock.now();
+            let deadline = |millis| Some(Deadline { at: begun + Duration::from_millis(millis), is_punctual });
+            timer.set(&clock, deadline(1));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            timer.set(&clock, deadline(30));
+            timer.passed().await;
+            assert!(clock.now() - begun >= Duration::from_millis(30), "punctual: {is_punctual}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_deadline_that_is_over_passes_at_once_and_none_never_does() {
+        let clock = Clock::new();
+        let mut timer = Timer::new();
+        timer.set(&clock, Some(Deadline { at: Instant::ZERO, is_punctual: true }));
+        timer.passed().await;
+        timer.set(&clock, None);
+        let waited = tokio::time::timeout(Duration::from_millis(20), timer.passed()).await;
+        assert!(waited.is_err());
+    }
+}
