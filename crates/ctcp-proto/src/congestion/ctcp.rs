@@ -7,13 +7,16 @@
 //!   RTO          tokens = initial, slow start
 //! ```
 //!
-//! Four points where the text is wrong or silent:
+//! Five points where the text is wrong or silent:
 //! - It says one back-off per round trip; Algorithm 2 as printed backs off at every gap. Here: one per round trip.
 //! - An ACK that reveals a gap backs off *instead of* growing. Where it does not back off, as the round trip has its back-off, it
 //!   grows, and for the packets that it reveals as lost as well: alpha is one token a round trip "when appropriate byte
 //!   counting is used", and so it is in Eq. 4, whatever part of the packets is lost.
 //! - RTT at a back-off is that of the ACK which revealed the gap. A packet is taken for lost three packets later here, for it may
 //!   only be late; the round trip behind each gap is remembered until then. It is the shorter one: the queue had a packet less.
+//! - The clock's resolution is one millisecond, as everywhere in transport protocols (RFC 9002's granularity): a round trip longer than RTTmin
+//!   by less is RTTmin. With a finer one tokens settle at `1 / (1 - RTTmin / RTT)`, and 0.4 ms of anything but a queue starve
+//!   a path of 20 ms; the paper's own testbed was not so quiet.
 //! - Nothing ever sets `ss_threshold`, and slow start ignores loss. It starts infinite here, and the queue sets it:
 //!   when `RTTmin / RTT` of the last round trip says that a quarter of the packets in flight stand in a queue (but
 //!   at least four milliseconds: noise), the link is full, and the first back-off is taken at once. On a
@@ -28,7 +31,7 @@ use std::collections::VecDeque;
 use super::round::{Plateau, Round};
 use super::{Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate};
 use crate::PacketNumber;
-use crate::recovery::rtt::RttView;
+use crate::recovery::rtt::{GRANULARITY, RttView};
 
 /// The paper's "initial token number", which it leaves open: TCP's initial window (RFC 6928).
 const INITIAL_TOKENS: f64 = 10.0;
@@ -83,8 +86,9 @@ impl Ctcp {
     }
 
     fn back_off(&mut self, minimum: Duration, rtt: Duration, largest_sent: PacketNumber) {
-        let beta = minimum.as_secs_f64() / rtt.as_secs_f64();
-        self.tokens = (self.tokens * beta.min(1.0)).max(WINDOW_MIN);
+        let is_longer = rtt >= minimum + GRANULARITY;
+        let beta = if is_longer { minimum.as_secs_f64() / rtt.as_secs_f64() } else { 1.0 };
+        self.tokens = (self.tokens * beta).max(WINDOW_MIN);
         self.backed_off.begin(largest_sent);
         self.is_recovering = true;
     }

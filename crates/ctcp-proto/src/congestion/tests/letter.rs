@@ -33,6 +33,10 @@ fn ack(controller: &mut dyn Controller, number: u64, largest_sent: u64, queue_mi
 }
 
 fn lose(controller: &mut dyn Controller, number: u64, largest_sent: u64, queue_millis: u64) {
+    lose_behind(controller, number, largest_sent, rtt(queue_millis));
+}
+
+fn lose_behind(controller: &mut dyn Controller, number: u64, largest_sent: u64, rtt: RttView) {
     controller.on_loss(&Lost {
         now: Instant::from_millis(number),
         number: PacketNumber(number),
@@ -40,7 +44,7 @@ fn lose(controller: &mut dyn Controller, number: u64, largest_sent: u64, queue_m
         size: DATAGRAM,
         in_flight: 10,
         largest_sent: PacketNumber(largest_sent),
-        rtt: rtt(queue_millis),
+        rtt,
         loss_average: 0.1,
     });
 }
@@ -91,6 +95,17 @@ fn a_full_link_ends_slow_start_with_the_papers_back_off() {
     ack(ctcp.as_mut(), 0, 30, 20);
     assert!(is_close(ctcp.window(), (before + 1.0) / 2.0), "{}", ctcp.window());
     assert_ne!(ctcp.phase(), Phase::SlowStart);
+}
+
+#[test]
+fn a_round_trip_longer_by_less_than_the_clock_tells_is_no_reason_to_back_off() {
+    let mut ctcp = avoiding(Algorithm::Ctcp);
+    let before = ctcp.window();
+    let of = |micros| RttView { latest: rtt(0).minimum_ever + Duration::from_micros(micros), ..rtt(0) };
+    lose_behind(ctcp.as_mut(), 101, 150, of(999));
+    assert!(is_close(ctcp.window(), before));
+    lose_behind(ctcp.as_mut(), 151, 200, of(1_000));
+    assert!(is_close(ctcp.window(), before * 20.0 / 21.0));
 }
 
 // Requirement: C4
