@@ -372,6 +372,12 @@ impl Connection {
         }
     }
 
+    /// Whether packets wait for the pacer.
+    #[must_use]
+    pub fn is_paced(&self) -> bool {
+        matches!(&self.state, State::Established(established) if established.timers.pacing.is_some())
+    }
+
     /// Opens a bidirectional stream. The peer learns of it with its first byte.
     ///
     /// # Errors

@@ -271,7 +271,7 @@ impl<K: Connector> ForwardProxy<K> {
         };
         let mut body = RequestBody::new(application, framing);
         let mut response = ResponseHead::new(stream);
-        let options = SpliceOptions { early, is_over_with_b: true };
+        let options = SpliceOptions { early, is_over_with_b: true, ..SpliceOptions::default() };
         self.join(&mut body, &mut response, options, connection.closed()).await;
         Ok(())
     }
@@ -289,12 +289,14 @@ impl<K: Connector> ForwardProxy<K> {
         let connected = {
             let mut early = Early::new(&mut application, &self.link.counters().upstream);
             let opened = self.connect_early(&target, &mut early).await;
-            opened.map(|opened| (opened, early.into_pending()))
+            opened.map(|opened| (opened, early.into_rest()))
         };
         match connected {
-            Ok((opened, early)) => {
-                self.carry(application, opened, SpliceOptions { early, ..SpliceOptions::default() }).await;
+            Ok((opened, (early, is_a_done))) => {
+                let options = SpliceOptions { early, is_a_done, ..SpliceOptions::default() };
+                self.carry(application, opened, options).await;
             }
+            Err(LinkError::Left(_)) => {}
             // It is reset: the application has no other way to learn of it.
             Err(error) => warn!(%target, %error, "a forward failed"),
         }
@@ -319,7 +321,8 @@ impl<K: Connector> ForwardProxy<K> {
         let mut early = Early::new(&mut reader, &self.link.counters().upstream);
         let Opened { mut stream, connection, .. } = self.connect_early(target, &mut early).await?;
         let passed = early.passed();
-        let options = SpliceOptions { early: early.into_pending(), is_over_with_b: true };
+        let (early, is_a_done) = early.into_rest();
+        let options = SpliceOptions { early, is_a_done, is_over_with_b: true };
         let mut pipes = Pipes { reader, writer };
         let spliced = self.join(&mut pipes, &mut stream, options, connection.closed()).await;
         Ok(Spliced { a_to_b: spliced.a_to_b + passed, ..spliced })
@@ -339,7 +342,8 @@ impl<K: Connector> ForwardProxy<K> {
         counters.streams_total.add(1);
         let opened = self.link.request_early(&Request::Connect(target.clone()), early).await;
         if let Err(error) = &opened {
-            counters.streams_failed.add(1);
+            // An application that goes away has not failed.
+            counters.streams_failed.add(u64::from(!matches!(error, LinkError::Left(_))));
             debug!(%target, %error, "not connected");
         }
         opened

@@ -35,10 +35,10 @@ impl<'a, R: AsyncRead + Unpin> Early<'a, R> {
         self.passed
     }
 
-    /// What was read and must be written before anything else.
+    /// What was read and must be written before anything else, and whether the reader has ended behind it.
     #[must_use]
-    pub fn into_pending(self) -> Vec<u8> {
-        self.pending
+    pub fn into_rest(self) -> (Vec<u8>, bool) {
+        (self.pending, self.has_ended)
     }
 
     /// Passes on what is said, for as long as it is polled: dropping it loses nothing. It ends only when the reader fails; that the
@@ -56,7 +56,6 @@ impl<'a, R: AsyncRead + Unpin> Early<'a, R> {
             }
             let mut chunk = vec![0; CHUNK_BYTES];
             match self.from.read(&mut chunk).await {
-                // The end is read once more by whoever goes on from here.
                 Ok(0) => self.has_ended = true,
                 Ok(count) => self.pending.extend_from_slice(&chunk[..count]),
                 Err(error) => return error,
@@ -88,7 +87,7 @@ mod tests {
                 () = tokio::task::yield_now() => {}
             }
         }
-        assert_eq!((early.passed(), counter.value(), early.into_pending().len()), (1_000, 1_000, 4_000));
+        assert_eq!((early.passed(), counter.value(), early.into_rest().0.len()), (1_000, 1_000, 4_000));
         let mut passed = vec![0; 1_000];
         far.read_exact(&mut passed).await.unwrap();
         assert_eq!(passed, [7; 1_000]);

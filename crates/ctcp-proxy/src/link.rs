@@ -392,8 +392,8 @@ impl<K: Connector> ServerLink<K> {
         self.request_early(request, &mut Early::new(&mut nobody, &self.counters.upstream)).await
     }
 
-    /// The same for an application that may speak before the reply. When it did, a lost connection is an error: what it said may
-    /// have had its effect.
+    /// The same for an application that may speak before the reply. When it did, a lost connection is an error, also where the server was
+    /// restarted and nobody had noticed: what it said may have had its effect.
     ///
     /// # Errors
     /// As [`Self::request`], and [`LinkError::Left`].

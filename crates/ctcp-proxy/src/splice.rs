@@ -99,6 +99,8 @@ pub struct Spliced {
 pub struct SpliceOptions {
     /// Bytes that were read from the first end before and go first to the second.
     pub early: Vec<u8>,
+    /// The first end has ended behind them. Not every reader says so twice: a terminal does not.
+    pub is_a_done: bool,
     /// The splice is over when the second end said everything, although the first could still speak: one HTTP
     /// response, or a terminal whose other side is gone. The second end is left then ([`SpliceEnd::leave`]).
     pub is_over_with_b: bool,
@@ -129,6 +131,9 @@ where
 {
     let mut cut = pin!(cut);
     let mut a_to_b = Direction::new(options.early, meter.a_to_b);
+    if options.is_a_done {
+        a_to_b.phase = Phase::Finishing;
+    }
     let mut b_to_a = Direction::new(Vec::new(), meter.b_to_a);
     a.arm();
     b.arm();

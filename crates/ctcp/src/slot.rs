@@ -76,7 +76,7 @@ pub(crate) struct Slot {
     /// It stands in [`State::ready`].
     pub(crate) is_ready: bool,
     pub(crate) deadline: Option<Instant>,
-    /// That deadline is the pacer's, and a millisecond matters.
+    /// Packets wait for the pacer, and a millisecond matters.
     pub(crate) is_punctual: bool,
 }
 

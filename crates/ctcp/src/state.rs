@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ctcp_base::Instant;
 use ctcp_proto::{
-    Connection, ConnectionError, ConnectionHandle, Endpoint, EndpointEvent, Event, TimerKind, TransportConfig,
+    Connection, ConnectionError, ConnectionHandle, Endpoint, EndpointEvent, Event, TransportConfig,
 };
 use tokio::sync::Notify;
 
@@ -25,6 +25,9 @@ use crate::timer::Deadline;
 /// Connections that are up and that the application has not accepted yet. Beyond it clients are told that the
 /// server is busy: an application that does not accept must not collect connections.
 const BACKLOG_MAX: usize = 1024;
+
+/// By how much a lax timer may be late.
+const LAX: core::time::Duration = core::time::Duration::from_millis(2);
 
 /// The code and text for those clients.
 const BUSY: (u64, &str) = (0, "the server is busy");
@@ -163,9 +166,11 @@ impl State {
 
     /// When something must be done without any input.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
-        let connections = self.deadlines.first().map(|&(at, key)| {
-            let is_punctual = self.slots.get(&key).is_some_and(|slot| slot.is_punctual);
-            Deadline { at, is_punctual }
+        let connections = self.deadlines.first().map(|&(at, _)| {
+            // A lax timer for the first would be late for the others.
+            let soon = self.deadlines.iter().take_while(|(other, _)| *other <= at + LAX);
+            let mut soon = soon.filter_map(|(_, key)| self.slots.get(key));
+            Deadline { at, is_punctual: soon.any(|slot| slot.is_punctual) }
         });
         match (connections, self.endpoint.poll_timeout().map(Deadline::lax)) {
             (Some(connection), Some(endpoint)) => Some(connection.min(endpoint)),
@@ -204,9 +209,9 @@ impl State {
     /// Asks a drained connection when it wants to be called.
     pub(crate) fn update_deadline(&mut self, key: Key) {
         let Some(slot) = self.slots.get_mut(&key) else { return };
-        let (wanted, kind) = slot.connection.poll_timeout().unzip();
+        let wanted = slot.connection.poll_timeout().map(|(deadline, _)| deadline);
         let paces_punctually = || slot.connection.profile().is_some_and(|profile| profile.paces_punctually());
-        slot.is_punctual = kind == Some(TimerKind::Pacing) && paces_punctually();
+        slot.is_punctual = slot.connection.is_paced() && paces_punctually();
         if slot.deadline != wanted {
             if let Some(old) = slot.deadline {
                 self.deadlines.remove(&(old, key));

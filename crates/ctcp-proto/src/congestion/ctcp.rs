@@ -14,8 +14,8 @@
 //!   counting is used", and so it is in Eq. 4, whatever part of the packets is lost.
 //! - RTT at a back-off is that of the ACK which revealed the gap. A packet is taken for lost three packets later here, for it may
 //!   only be late; the round trip behind each gap is remembered until then. It is the shorter one: the queue had a packet less.
-//! - The clock's resolution is one millisecond, as everywhere in transport protocols (RFC 9002's granularity): a round trip longer than RTTmin
-//!   by less is RTTmin. With a finer one tokens settle at `1 / (1 - RTTmin / RTT)`, and 0.4 ms of anything but a queue starve
+//! - The clock's resolution is one millisecond (RFC 9002's granularity), or a twentieth of a shorter path: a round trip longer than RTTmin
+//!   by less is RTTmin, unless twice as much is under way as is delivered: then a queue too short to be seen overflows. With a finer one tokens settle at `1 / (1 - RTTmin / RTT)`, and 0.4 ms of anything but a queue starve
 //!   a path of 20 ms; the paper's own testbed was not so quiet.
 //! - Nothing ever sets `ss_threshold`, and slow start ignores loss. It starts infinite here, and the queue sets it:
 //!   when `RTTmin / RTT` of the last round trip says that a quarter of the packets in flight stand in a queue (but
@@ -59,6 +59,8 @@ pub(super) struct Ctcp {
     plateau: Plateau,
     is_recovering: bool,
     datagram: u64,
+    /// Of the path, in bytes a second.
+    delivery_rate: Option<f64>,
     rtt: Option<RttView>,
     gaps: Gaps,
     /// The packet acknowledged last left while there was nothing more to send.
@@ -75,6 +77,7 @@ impl Ctcp {
             plateau: Plateau::default(),
             is_recovering: false,
             datagram,
+            delivery_rate: None,
             rtt: None,
             gaps: Gaps::default(),
             is_app_limited: false,
@@ -86,8 +89,13 @@ impl Ctcp {
     }
 
     fn back_off(&mut self, minimum: Duration, rtt: Duration, largest_sent: PacketNumber) {
-        let is_longer = rtt >= minimum + GRANULARITY;
-        let beta = if is_longer { minimum.as_secs_f64() / rtt.as_secs_f64() } else { 1.0 };
+        let resolution = GRANULARITY.min(minimum / 20);
+        let ceiling =
+            self.delivery_rate.map(|rate| rate * minimum.as_secs_f64() / self.datagram.max(1) as f64);
+        let is_too_much = ceiling.is_some_and(|delivered| self.tokens > 2.0 * delivered);
+        let seen = if is_too_much { rtt.max(minimum + resolution) } else { rtt };
+        let beta =
+            if seen >= minimum + resolution { minimum.as_secs_f64() / seen.as_secs_f64() } else { 1.0 };
         self.tokens = (self.tokens * beta).max(WINDOW_MIN);
         self.backed_off.begin(largest_sent);
         self.is_recovering = true;
@@ -148,6 +156,7 @@ impl Controller for Ctcp {
 
     fn on_ack(&mut self, acked: &Acked) {
         self.rtt = Some(acked.rtt);
+        self.delivery_rate = acked.delivery_rate;
         self.gaps.on_ack(acked.number, acked.rtt.latest);
         self.is_app_limited = acked.is_app_limited;
         if self.backed_off.is_behind(acked.number) {

@@ -375,7 +375,8 @@ impl Path {
 
 fn pacer(now: Instant, datagram_size: u64, profile: Profile) -> Pacer {
     let pacer = Pacer::new(now, datagram_size);
-    if profile.paces_punctually() { pacer.punctual() } else { pacer }
+    // Where the driver has a timer for it.
+    if profile.paces_punctually() && cfg!(target_os = "linux") { pacer.punctual() } else { pacer }
 }
 
 /// The paper's, to the letter or steadied.

@@ -12,7 +12,7 @@ const WEIGHT: f64 = 1.0 / 32.0;
 const PRIOR: u32 = 4;
 
 /// Less correlation than this is bad luck.
-const CORRELATION_MIN: f64 = 0.15;
+const CORRELATION_MIN: f64 = 0.2;
 
 /// The highest correlation believed: a mean burst of ten packets.
 const CORRELATION_MAX: f64 = 0.9;

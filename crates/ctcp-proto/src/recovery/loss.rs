@@ -116,8 +116,8 @@ impl LossAverage {
         Self { value: initial, initial, mu: mu.clamp(0.0, 1.0), bursts: Bursts::default(), steadied: None }
     }
 
-    /// The same, over more packets where they are lost in bursts, so that it scatters no more than it would without. The paper's
-    /// mu is the weight all the same as long as fewer were seen.
+    /// The same, over more packets where they are lost in bursts, so that it scatters no more than it would without; but never over more than
+    /// were seen since the beginning or the last time-out.
     pub(crate) fn steadied(self) -> Self {
         Self { steadied: Some(0), ..self }
     }
@@ -173,6 +173,8 @@ impl LossAverage {
     /// A retransmission time-out: what was known of the path is void (CTCP section 4.1).
     pub(crate) fn on_timeout(&mut self) {
         self.value = self.initial;
+        self.bursts = Bursts::default();
+        self.steadied = self.steadied.map(|_| 0);
     }
 }
 

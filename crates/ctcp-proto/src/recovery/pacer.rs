@@ -19,6 +19,8 @@ use ctcp_base::Instant;
 const BURST_TIME: Duration = Duration::from_millis(2);
 /// But never fewer datagrams than these.
 const BURST_DATAGRAMS_MIN: f64 = 2.0;
+/// The same for a caller whose timer is punctual: longer than it is late, and at the papers' rates no more than two datagrams.
+const BURST_TIME_PUNCTUAL: Duration = Duration::from_micros(500);
 /// The slowest rate: one byte a second keeps every deadline finite.
 const RATE_MIN: f64 = 1.0;
 
@@ -41,9 +43,9 @@ impl Pacer {
         Self { rate: None, datagram, burst_time, credit, updated: now }
     }
 
-    /// The same for a caller whose timer is punctual: no bursts of more than two datagrams.
+    /// The same for a caller whose timer is late by less than half a millisecond.
     pub(crate) fn punctual(self) -> Self {
-        Self { burst_time: Duration::ZERO, ..self }
+        Self { burst_time: BURST_TIME_PUNCTUAL, ..self }
     }
 
     /// Sets the rate in bytes a second from now on; `None` switches pacing off.

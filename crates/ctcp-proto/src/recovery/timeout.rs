@@ -1,7 +1,7 @@
 //! What to do when nothing is heard: the probe time-out of RFC 9002 section 6.2, and the paper's retransmission
 //! time-out `RTO = gamma RTT` (CTCP Table 1) that sends Algorithm 2 back to slow start.
 //!
-//! The two are different things. A probe asks the peer what it has, costs one packet and changes no window. A
+//! The two are different things. A probe asks the peer what it has, costs a packet or two and changes no window. A
 //! retransmission time-out says the path changed so much that what we knew of it is worthless.
 
 use core::time::Duration;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_double_and_stop_at_a_second_once_the_path_was_alive() {
+    fn probes_double_and_stop_at_half_a_second_once_the_path_was_alive() {
         let rtt = measured(20);
         let mut probe = ProbeTimeout::new();
         let mut previous = probe.interval(&rtt, ACK_DELAY);

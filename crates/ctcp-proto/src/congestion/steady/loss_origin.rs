@@ -165,9 +165,6 @@ impl LossOrigin {
 
     /// Takes the fate of a packet. Returns the verdict when the last packet of an experiment is settled.
     pub(super) fn on_fate(&mut self, fate: Fate) -> Option<Verdict> {
-        if fate.is_lost {
-            self.bursts.on_loss(fate.number);
-        }
         let calm_at = *self.calm_at.get_or_insert(fate.now);
         if fate.is_calm {
             self.calm_at = Some(fate.now);
@@ -176,6 +173,9 @@ impl LossOrigin {
             self.calm -= self.calm * WEIGHT / 4.0;
         }
         if fate.is_calm && self.ignored.is_none_or(|last| fate.number > last) {
+            if fate.is_lost {
+                self.bursts.on_loss(fate.number);
+            }
             self.samples += 1;
             let weight = self.weight().max(1.0 / (self.samples + PRIOR) as f64);
             self.calm += weight * (f64::from(u8::from(fate.is_lost)) - self.calm);
@@ -210,7 +210,8 @@ impl LossOrigin {
     /// path lost `share`.
     pub(super) fn on_overshoot(&mut self, largest_sent: PacketNumber, share: f64) {
         if !self.is_queue_visible {
-            *self = Self { calm: share, proven: share, ignored: Some(largest_sent), ..Self::default() };
+            let (bursts, ignored) = (self.bursts, Some(largest_sent));
+            *self = Self { calm: share, proven: share, bursts, ignored, ..Self::default() };
         }
     }
 
