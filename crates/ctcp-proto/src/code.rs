@@ -78,6 +78,13 @@ pub(crate) struct Situation {
     pub(crate) window: f64,
 }
 
+#[cfg(test)]
+impl Situation {
+    /// A long transfer over a path without losses.
+    pub(crate) const BULK: Self =
+        Self { now: Instant::ZERO, loss: 0.0, dispersion: 1.0, has_data: true, has_room: true, window: 32.0 };
+}
+
 /// What an acknowledgement said about the receiver's decoder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Feedback<'a> {

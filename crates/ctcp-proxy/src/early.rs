@@ -107,4 +107,18 @@ mod tests {
         }
         assert_eq!(early.passed(), 0);
     }
+
+    #[tokio::test]
+    async fn the_end_is_handed_over_since_a_terminal_says_it_once() {
+        let counters = Counters::new("client");
+        let mut near = &b"to the end"[..];
+        let mut early = Early::new(&mut near, &counters.upstream);
+        let mut sink = tokio::io::sink();
+        tokio::select! {
+            biased;
+            _ = early.pass_on(&mut sink) => panic!("nothing fails"),
+            () = tokio::task::yield_now() => {}
+        }
+        assert_eq!((early.passed(), early.into_rest()), (10, (Vec::new(), true)));
+    }
 }

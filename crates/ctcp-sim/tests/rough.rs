@@ -80,8 +80,7 @@ fn stream(rough: Rough, loss: f64, seed: u64) -> (Vec<f64>, f64) {
     let lasting = rate.time_to_send(MESSAGE) * MESSAGES as u32;
     let script = Script::constant_rate(rate, MESSAGE, lasting);
     let mut pair = pair(seed, &path(rough, Duration::from_millis(50), loss), &script);
-    let link = pair.link;
-    pair.simulation.keep_series(BIN, vec![pair.client, pair.server], vec![(link, Direction::Forward)]);
+    pair.simulation.keep_series(BIN, vec![pair.client, pair.server], Vec::new());
     pair.connect().expect("a valid configuration");
     assert_eq!(pair.run_to_completion(Duration::from_secs(600)), Stop::Done);
     let series = pair.simulation.series().expect("kept");

@@ -215,8 +215,8 @@ impl<'a> Testbed<'a> {
         let load = loads.clone().sum::<f64>() / loads.len().max(1) as f64;
         outcome.events = self.runs.iter().map(|run| run.emulator.lateness.deliveries).sum();
         outcome.remarks.push(format!(
-            "the emulator's 99th percentile of lateness was at most {worst:.3} ms in a run; load average {load:.1}, threads that keep cores awake included; \
-             peers' threads waited for a core for at most {:.1} % of a run",
+            "the emulator's 99th percentile of lateness was at most {worst:.3} ms in a run; load average {load:.1}, \
+             threads that keep cores awake included; peers' threads waited for a core for at most {:.1} % of a run",
             100.0 * self.worst_wait
         ));
         for (name, Description { version, settings }) in &self.peers {

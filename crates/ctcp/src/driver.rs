@@ -281,7 +281,7 @@ impl Driver {
         tokio::select! {
             () = self.socket.readable(), if !is_resting => {}
             () = self.socket.writable(), if is_blocked => {}
-            () = self.timer.passed(), if deadline.is_some() => {}
+            () = self.timer.passed() => {}
             () = self.shared.work.notified() => {}
         }
     }

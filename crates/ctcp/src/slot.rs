@@ -76,8 +76,6 @@ pub(crate) struct Slot {
     /// It stands in [`State::ready`].
     pub(crate) is_ready: bool,
     pub(crate) deadline: Option<Instant>,
-    /// Packets wait for the pacer, and a millisecond matters.
-    pub(crate) is_punctual: bool,
 }
 
 impl Slot {
@@ -99,7 +97,6 @@ impl Slot {
             is_retired: false,
             is_ready: false,
             deadline: None,
-            is_punctual: false,
         }
     }
 

@@ -20,14 +20,11 @@ use tokio::sync::Notify;
 use crate::clock::Clock;
 use crate::slot::{Owner, Signals, Slot};
 use crate::socket::Counters;
-use crate::timer::Deadline;
+use crate::timer::{Deadline, LAX};
 
 /// Connections that are up and that the application has not accepted yet. Beyond it clients are told that the
 /// server is busy: an application that does not accept must not collect connections.
 const BACKLOG_MAX: usize = 1024;
-
-/// By how much a lax timer may be late.
-const LAX: core::time::Duration = core::time::Duration::from_millis(2);
 
 /// The code and text for those clients.
 const BUSY: (u64, &str) = (0, "the server is busy");
@@ -73,6 +70,8 @@ pub(crate) struct State {
     keys: BTreeMap<ConnectionHandle, Key>,
     next_key: Key,
     deadlines: BTreeSet<(Instant, Key)>,
+    /// Those of them of connections whose packets wait for the pacer, and to which a millisecond matters.
+    punctual: BTreeSet<(Instant, Key)>,
     /// Connections whose outputs want draining, in turn.
     ready: VecDeque<Key>,
     backlog: VecDeque<Key>,
@@ -98,6 +97,7 @@ impl State {
             keys: BTreeMap::new(),
             next_key: 0,
             deadlines: BTreeSet::new(),
+            punctual: BTreeSet::new(),
             ready: VecDeque::new(),
             backlog: VecDeque::new(),
             is_closed: false,
@@ -167,10 +167,9 @@ impl State {
     /// When something must be done without any input.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
         let connections = self.deadlines.first().map(|&(at, _)| {
-            // A lax timer for the first would be late for the others.
-            let soon = self.deadlines.iter().take_while(|(other, _)| *other <= at + LAX);
-            let mut soon = soon.filter_map(|(_, key)| self.slots.get(key));
-            Deadline { at, is_punctual: soon.any(|slot| slot.is_punctual) }
+            // A lax timer for the first would be late for one that comes soon behind it.
+            let is_punctual = self.punctual.first().is_some_and(|&(punctual, _)| punctual <= at + LAX);
+            Deadline { at, is_punctual }
         });
         match (connections, self.endpoint.poll_timeout().map(Deadline::lax)) {
             (Some(connection), Some(endpoint)) => Some(connection.min(endpoint)),
@@ -198,6 +197,7 @@ impl State {
             && deadline <= now
         {
             self.deadlines.pop_first();
+            self.punctual.remove(&(deadline, key));
             if let Some(slot) = self.slots.get_mut(&key) {
                 slot.deadline = None;
                 slot.connection.handle_timeout(now);
@@ -210,8 +210,14 @@ impl State {
     pub(crate) fn update_deadline(&mut self, key: Key) {
         let Some(slot) = self.slots.get_mut(&key) else { return };
         let wanted = slot.connection.poll_timeout().map(|(deadline, _)| deadline);
-        let paces_punctually = || slot.connection.profile().is_some_and(|profile| profile.paces_punctually());
-        slot.is_punctual = slot.connection.is_paced() && paces_punctually();
+        let is_punctual = slot.connection.is_paced()
+            && slot.connection.profile().is_some_and(|profile| profile.paces_punctually());
+        if let Some(old) = slot.deadline {
+            self.punctual.remove(&(old, key));
+        }
+        if let Some(new) = wanted.filter(|_| is_punctual) {
+            self.punctual.insert((new, key));
+        }
         if slot.deadline != wanted {
             if let Some(old) = slot.deadline {
                 self.deadlines.remove(&(old, key));
@@ -290,6 +296,7 @@ impl State {
             let deadline = self.slots.remove(&key).and_then(|slot| slot.deadline);
             if let Some(deadline) = deadline {
                 self.deadlines.remove(&(deadline, key));
+                self.punctual.remove(&(deadline, key));
             }
         }
     }

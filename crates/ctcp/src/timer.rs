@@ -3,11 +3,15 @@
 //! there is a punctual timer where the system has one (Linux).
 
 use core::pin::Pin;
+use core::time::Duration;
 
 use ctcp_base::Instant;
 use tokio::time::Sleep;
 
 use crate::clock::Clock;
+
+/// By how much a lax timer may be late.
+pub(crate) const LAX: Duration = Duration::from_millis(2);
 
 /// When to wake up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +42,7 @@ pub(crate) struct Timer {
 
 impl Timer {
     pub(crate) fn new() -> Self {
-        let lax = Box::pin(tokio::time::sleep(core::time::Duration::ZERO));
+        let lax = Box::pin(tokio::time::sleep(Duration::ZERO));
         Self { lax, punctual: Punctual::default(), set: None }
     }
 
@@ -147,8 +151,6 @@ use system::Punctual;
 
 #[cfg(test)]
 mod tests {
-    use core::time::Duration;
-
     use super::*;
 
     #[tokio::test]

@@ -59,16 +59,8 @@ impl PlainCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ctcp_base::Instant;
 
-    const BULK: Situation = Situation {
-        now: Instant::ZERO,
-        loss: 0.0,
-        dispersion: 1.0,
-        has_data: true,
-        has_room: true,
-        window: 10.0,
-    };
+    const BULK: Situation = Situation { window: 10.0, ..Situation::BULK };
 
     #[test]
     fn a_lost_symbol_goes_before_new_ones_and_only_once() {

@@ -14,9 +14,10 @@
 //!   counting is used", and so it is in Eq. 4, whatever part of the packets is lost.
 //! - RTT at a back-off is that of the ACK which revealed the gap. A packet is taken for lost three packets later here, for it may
 //!   only be late; the round trip behind each gap is remembered until then. It is the shorter one: the queue had a packet less.
-//! - The clock's resolution is one millisecond (RFC 9002's granularity), or a twentieth of a shorter path: a round trip longer than RTTmin
-//!   by less is RTTmin, unless twice as much is under way as is delivered: then a queue too short to be seen overflows. With a finer one tokens settle at `1 / (1 - RTTmin / RTT)`, and 0.4 ms of anything but a queue starve
-//!   a path of 20 ms; the paper's own testbed was not so quiet.
+//! - The clock's resolution is one millisecond (RFC 9002's granularity), or a twentieth of a shorter path: a round trip longer than
+//!   RTTmin by less is RTTmin, unless twice as much is under way as is delivered: then a queue too short to be seen overflows. With a
+//!   finer one tokens settle at `1 / (1 - RTTmin / RTT)`, and 0.4 ms of anything but a queue starve a path of 20 ms; the paper's own
+//!   testbed was not so quiet.
 //! - Nothing ever sets `ss_threshold`, and slow start ignores loss. It starts infinite here, and the queue sets it:
 //!   when `RTTmin / RTT` of the last round trip says that a quarter of the packets in flight stand in a queue (but
 //!   at least four milliseconds: noise), the link is full, and the first back-off is taken at once. On a
@@ -29,12 +30,20 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::round::{Plateau, Round};
-use super::{Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate};
+use super::{
+    Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate, packets_in,
+};
 use crate::PacketNumber;
 use crate::recovery::rtt::{GRANULARITY, RttView};
 
 /// The paper's "initial token number", which it leaves open: TCP's initial window (RFC 6928).
 const INITIAL_TOKENS: f64 = 10.0;
+
+/// This part of a round trip is told from none, where it is less than a millisecond.
+const RESOLUTION: u32 = 20;
+
+/// Of what is delivered in a round trip so many times is too much under way.
+const OVERFLOW: f64 = 2.0;
 
 /// Slow start ends when RTTmin / RTT falls below it,
 const FULL_LINK: f64 = 0.75;
@@ -88,14 +97,16 @@ impl Ctcp {
         self.tokens <= self.ss_threshold
     }
 
+    /// Whether so much more is under way than is delivered that a queue too short to be seen must be losing it.
+    fn overflows(&self, minimum: Duration) -> bool {
+        let delivered = self.delivery_rate.map(|rate| packets_in(rate, minimum, self.datagram));
+        delivered.is_some_and(|delivered| self.tokens > OVERFLOW * delivered)
+    }
+
     fn back_off(&mut self, minimum: Duration, rtt: Duration, largest_sent: PacketNumber) {
-        let resolution = GRANULARITY.min(minimum / 20);
-        let ceiling =
-            self.delivery_rate.map(|rate| rate * minimum.as_secs_f64() / self.datagram.max(1) as f64);
-        let is_too_much = ceiling.is_some_and(|delivered| self.tokens > 2.0 * delivered);
-        let seen = if is_too_much { rtt.max(minimum + resolution) } else { rtt };
-        let beta =
-            if seen >= minimum + resolution { minimum.as_secs_f64() / seen.as_secs_f64() } else { 1.0 };
+        let told = minimum + GRANULARITY.min(minimum / RESOLUTION);
+        let rtt = if self.overflows(minimum) { rtt.max(told) } else { rtt };
+        let beta = if rtt < told { 1.0 } else { minimum.as_secs_f64() / rtt.as_secs_f64() };
         self.tokens = (self.tokens * beta).max(WINDOW_MIN);
         self.backed_off.begin(largest_sent);
         self.is_recovering = true;

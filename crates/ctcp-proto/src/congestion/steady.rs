@@ -31,7 +31,9 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::round::Round;
-use super::{Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate};
+use super::{
+    Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate, packets_in,
+};
 use crate::PacketNumber;
 use crate::recovery::rtt::RttView;
 
@@ -183,7 +185,7 @@ impl Steady {
 
     /// What the link delivers in `time`, in packets.
     fn delivered_in(&self, time: Duration) -> Option<f64> {
-        self.rate.map(|rate| rate * time.as_secs_f64() / self.datagram.max(1) as f64)
+        self.rate.map(|rate| packets_in(rate, time, self.datagram))
     }
 
     fn is_yielding(&self) -> bool {
@@ -240,7 +242,7 @@ impl Steady {
         self.noise.on_round(lowest, acked.rtt.variance);
         let queue = self.noise.standing(base).unwrap_or(lowest).saturating_sub(base);
         let target = self.target(&acked.rtt);
-        self.origin.on_queue(self.highest_stretch, self.base(&acked.rtt));
+        self.origin.on_queue(self.highest_stretch, base);
         self.consider_yielding(acked, lowest.saturating_sub(base) < target / 8);
         match self.mode {
             Mode::SlowStart(mut start) => {

@@ -17,6 +17,9 @@ const CORRELATION_MIN: f64 = 0.2;
 /// The highest correlation believed: a mean burst of ten packets.
 const CORRELATION_MAX: f64 = 0.9;
 
+/// However much losses scatter, an average follows within some thousand packets.
+const SLOWER_MAX: f64 = 8.0;
+
 /// Learns how often the packet behind a lost one is lost too.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bursts {
@@ -44,6 +47,12 @@ impl Bursts {
             return 1.0;
         }
         (1.0 + correlation) / (1.0 - correlation)
+    }
+
+    /// The weight of one packet in an average of the losses, which is `single` for losses that come alone: in bursts it takes
+    /// more packets to say as much.
+    pub(crate) fn weight(&self, single: f64, loss: f64) -> f64 {
+        single / self.dispersion(loss).min(SLOWER_MAX)
     }
 }
 

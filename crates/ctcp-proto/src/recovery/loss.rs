@@ -83,9 +83,6 @@ impl LossDetector {
 /// following a path that changes and sending repair for noise.
 pub(crate) const MU: f64 = 1.0 / 128.0;
 
-/// However much losses scatter, the average follows within some thousand packets.
-const DISPERSION_MAX: f64 = 8.0;
-
 /// What a path is believed to lose before it was measured, and again after a retransmission time-out ("default
 /// values chosen with some care such that they estimate roughly what the network may look like").
 pub(crate) const INITIAL_LOSS: f64 = 0.01;
@@ -154,7 +151,7 @@ impl LossAverage {
     fn weight(&self) -> f64 {
         let Some(settled) = self.steadied else { return self.mu };
         let all = self.mu / (1.0 + self.mu * f64::from(settled));
-        (self.mu / self.dispersion().min(DISPERSION_MAX)).max(all)
+        self.bursts.weight(self.mu, self.value).max(all)
     }
 
     /// A packet counted as lost `outcomes_since` terms ago arrived: its 1 becomes a 0.

@@ -60,6 +60,21 @@ async fn bytes_go_both_ways_and_each_direction_ends_for_itself() {
 }
 
 #[tokio::test]
+async fn an_end_that_was_read_before_is_not_waited_for_again() {
+    // A terminal: still open, and it has said its end already.
+    let (_application, mut local) = tcp_pair().await;
+    let (mut near, mut far) = stream_pair();
+    let options = SpliceOptions { early: b"hi".to_vec(), is_a_done: true, ..SpliceOptions::default() };
+    far.shutdown().await.unwrap();
+    let spliced = joined_by(&mut local, &mut near, options, pending::<()>());
+    let spliced = timeout(Duration::from_secs(5), spliced).await.expect("ends");
+    assert_eq!((spliced.a_to_b, spliced.failure.is_none()), (2, true));
+    let mut there = Vec::new();
+    far.read_to_end(&mut there).await.unwrap();
+    assert_eq!(there, b"hi");
+}
+
+#[tokio::test]
 async fn early_bytes_go_first() {
     let (mut application, mut local) = tcp_pair().await;
     let (mut near, mut far) = stream_pair();

@@ -54,8 +54,8 @@ impl Comparison {
         let lateness = lateness.map(|run| run.emulator.lateness.p99_ms).fold(0.0, f64::max);
         writeln!(
             text,
-            "Repetitions: {}, peers in turn; {}, {} cores, Linux {}; load average {load:.1} (at most {:.1}, threads that keep cores awake included); the emulator's 99th percentile \
-             of lateness was at most {lateness:.2} ms in a run.\n",
+            "Repetitions: {}, peers in turn; {}, {} cores, Linux {}; load average {load:.1} (at most {:.1}, \
+             threads that keep cores awake included); the emulator's 99th percentile of lateness was at most {lateness:.2} ms in a run.\n",
             self.repetitions,
             machine.cpu,
             machine.cores,

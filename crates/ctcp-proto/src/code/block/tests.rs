@@ -1,16 +1,8 @@
 use super::*;
 use crate::wire::MissingInterval;
-use ctcp_base::Instant;
 
 const LIMITS: CodeLimits = CodeLimits { block_size: 32, blocks: 4 };
-const BULK: Situation = Situation {
-    now: Instant::ZERO,
-    loss: 0.0,
-    dispersion: 1.0,
-    has_data: true,
-    has_room: true,
-    window: 32.0,
-};
+const BULK: Situation = Situation::BULK;
 const IDLE: Situation = Situation { has_data: false, ..BULK };
 
 fn send(code: &mut BlockCode, next: &mut SymbolIndex, situation: &Situation) -> Option<(Choice, Sent)> {

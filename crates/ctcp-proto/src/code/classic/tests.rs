@@ -1,14 +1,7 @@
 use super::*;
 use crate::profile::{ProfileName, Ratio};
 
-const SITUATION: Situation = Situation {
-    now: Instant::ZERO,
-    loss: 0.0,
-    dispersion: 1.0,
-    has_data: true,
-    has_room: true,
-    window: 100.0,
-};
+const SITUATION: Situation = Situation { window: 100.0, ..Situation::BULK };
 
 const CONFIG: SourceConfig = SourceConfig { window_max: 1000, estimates_lost: false };
 

@@ -11,14 +11,7 @@ use ctcp_base::Instant;
 const LARGE: usize = 1_472;
 const SMALL: usize = 1_200;
 const SYMBOL_SIZE: usize = 1_436;
-const SITUATION: Situation = Situation {
-    now: Instant::ZERO,
-    loss: 0.0,
-    dispersion: 1.0,
-    has_data: true,
-    has_room: true,
-    window: 32.0,
-};
+const SITUATION: Situation = Situation::BULK;
 const SOURCE: SourceConfig = SourceConfig { window_max: 64, estimates_lost: false };
 const IDLE: Situation = Situation { has_data: false, ..SITUATION };
 

@@ -1,18 +1,10 @@
 use super::*;
 use crate::profile::Ratio;
 use crate::wire::MissingInterval;
-use ctcp_base::Instant;
 
 const LIMITS: CodeLimits = CodeLimits { block_size: 256, blocks: 64 };
 const TENTH_MORE: Redundancy = Redundancy::Fixed(Ratio::TENTH_MORE);
-const BULK: Situation = Situation {
-    now: Instant::ZERO,
-    loss: 0.05,
-    dispersion: 1.0,
-    has_data: true,
-    has_room: true,
-    window: 32.0,
-};
+const BULK: Situation = Situation { loss: 0.05, ..Situation::BULK };
 const IDLE: Situation = Situation { has_data: false, ..BULK };
 
 /// A code, and what it sent.

@@ -19,9 +19,6 @@ use crate::recovery::bursts::Bursts;
 /// The weight of one packet in the calm average.
 const WEIGHT: f64 = 1.0 / 128.0;
 
-/// However they scatter, the average follows within a thousand packets.
-const DISPERSION_MAX: f64 = 8.0;
-
 /// How many packets the share that an average begins with stands for.
 const PRIOR: u64 = 16;
 
@@ -134,11 +131,6 @@ impl LossOrigin {
         (3.0 * (self.proven * (1.0 - self.proven) * WEIGHT / 2.0).sqrt()).max(MARGIN)
     }
 
-    /// The weight of one packet: where losses come in bursts, it takes more packets to say as much.
-    fn weight(&self) -> f64 {
-        WEIGHT / self.dispersion().min(DISPERSION_MAX)
-    }
-
     /// How much wider than that of single losses the number of lost packets scatters.
     pub(super) fn dispersion(&self) -> f64 {
         self.bursts.dispersion(self.calm)
@@ -177,7 +169,7 @@ impl LossOrigin {
                 self.bursts.on_loss(fate.number);
             }
             self.samples += 1;
-            let weight = self.weight().max(1.0 / (self.samples + PRIOR) as f64);
+            let weight = self.bursts.weight(WEIGHT, self.calm).max(1.0 / (self.samples + PRIOR) as f64);
             self.calm += weight * (f64::from(u8::from(fate.is_lost)) - self.calm);
             self.proven = self.proven.min(self.calm + self.margin());
         }

@@ -46,11 +46,12 @@ impl SlowStart {
     pub(super) fn on_ack(&mut self, acked: &Acked, round: &Tally, recent: Option<&Tally>) -> bool {
         let base = acked.rtt.minimum;
         let visible = Self::visible(&acked.rtt);
-        let has_queue = |tally: &Tally, least: Duration| tally.queue(base) > visible.max(least);
+        let has_queue = |tally: &Tally, least: Duration| tally.queue(base) > least;
         // In the first round trips the delivery rate is not known yet.
-        let is_recent = self.rounds > 1 && recent.is_some_and(|recent| has_queue(recent, RECENT_QUEUE_MIN));
+        let is_recent =
+            self.rounds > 1 && recent.is_some_and(|recent| has_queue(recent, visible.max(RECENT_QUEUE_MIN)));
         let is_flat = self.plateau.on_ack(acked);
-        let is_seen = is_recent || round.acked >= ROUND_SAMPLES && has_queue(round, ROUND_QUEUE_MIN);
+        let is_seen = is_recent || round.acked >= ROUND_SAMPLES && has_queue(round, visible);
         let is_confirmed = is_seen && self.suspects.is_some_and(|since| since < self.rounds);
         if is_seen {
             self.suspects.get_or_insert(self.rounds);
