@@ -23,6 +23,11 @@ use crate::redundancy;
 /// Fewest symbols a block is opened for: below it, whole packets of redundancy are too coarse.
 const BLOCK_SIZE_MIN: u16 = 16;
 
+/// Windows that a block spans under Algorithm 3 as it is printed, which sends what is needed on average: luck wastes `0.4 sqrt(N p / (1-p))`
+/// packets a block, so that larger blocks waste less (at 20 % loss 2.0 % instead of 3.6). Otherwise it is one, about a
+/// bandwidth-delay product.
+const WINDOWS_TO_THE_LETTER: f64 = 2.0;
+
 /// Chance with which the end of what the application wrote should arrive without another round trip.
 const TAIL_SUCCESS: f64 = 0.99;
 
@@ -62,9 +67,9 @@ impl BlockCode {
     pub(super) fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent {
         let sent = match choice {
             Choice::NewSymbol => {
-                // About one bandwidth-delay product.
                 let most = self.block_size.max(1);
-                let capacity = (situation.window as u16).clamp(BLOCK_SIZE_MIN.min(most), most);
+                let windows = if self.is_to_the_letter { WINDOWS_TO_THE_LETTER } else { 1.0 };
+                let capacity = ((windows * situation.window) as u16).clamp(BLOCK_SIZE_MIN.min(most), most);
                 self.blocks.add_symbol(index, capacity, 0);
                 Sent { first: index, length: 1 }
             }

@@ -1,4 +1,4 @@
-//! CTCP's congestion control to the letter (CTCP section 4.3, Algorithm 2).
+//! CTCP's congestion control (CTCP section 4.3, Algorithm 2).
 //!
 //! ```text
 //!   slow start   each ACK:  tokens += 1, until tokens > ss_threshold
@@ -7,27 +7,26 @@
 //!   RTO          tokens = initial, slow start
 //! ```
 //!
-//! Five points where the text is wrong or silent:
+//! Where the text is wrong or silent, and where its figures ask for something else than it says:
 //! - It says one back-off per round trip; Algorithm 2 as printed backs off at every gap. Here: one per round trip.
 //! - An ACK that reveals a gap backs off *instead of* growing. Where it does not back off, as the round trip has its back-off, it
 //!   grows, and for the packets that it reveals as lost as well: alpha is one token a round trip "when appropriate byte
 //!   counting is used", and so it is in Eq. 4, whatever part of the packets is lost.
-//! - RTT at a back-off is that of the ACK which revealed the gap. A packet is taken for lost three packets later here, for it may
-//!   only be late; the round trip behind each gap is remembered until then. It is the shorter one: the queue had a packet less.
+//! - RTT at a back-off is the shortest of the last round trip. With the RTT of one acknowledgement, and a loss in every round trip,
+//!   tokens settle at `1 / (1 - RTTmin / RTT)`: 0.4 ms of anything but a queue starve a path of 20 ms. A queue that stands lengthens
+//!   all round trips.
 //! - The clock's resolution is one millisecond (RFC 9002's granularity), or a twentieth of a shorter path: a round trip longer than
-//!   RTTmin by less is RTTmin, unless twice as much is under way as is delivered: then a queue too short to be seen overflows. With a
-//!   finer one tokens settle at `1 / (1 - RTTmin / RTT)`, and 0.4 ms of anything but a queue starve a path of 20 ms; the paper's own
-//!   testbed was not so quiet.
+//!   RTTmin by less is RTTmin, unless twice as much is under way as is delivered: then a queue too short to be seen overflows.
+//! - While a queue stands, alpha is a third. At a loss that is not the queue's overflow, beta is above the half of TCP, so that by Eq. 6
+//!   equal growth takes more than TCP gets.
 //! - Nothing ever sets `ss_threshold`, and slow start ignores loss. It starts infinite here, and the queue sets it:
 //!   when `RTTmin / RTT` of the last round trip says that a quarter of the packets in flight stand in a queue (but
 //!   at least four milliseconds: noise), the link is full, and the first back-off is taken at once. On a
 //!   link without queue the first loss *after* the rate stopped growing does it (see [`Plateau`]).
 //!
-//! RTTmin is that of the whole connection, RTT the acknowledged packet's own, unsmoothed: the profile needs clean
-//! samples. Requirement: C4
+//! RTTmin is that of the whole connection. Requirement: C4
 
 use core::time::Duration;
-use std::collections::VecDeque;
 
 use super::round::{Plateau, Round};
 use super::{
@@ -38,6 +37,12 @@ use crate::recovery::rtt::{GRANULARITY, RttView};
 
 /// The paper's "initial token number", which it leaves open: TCP's initial window (RFC 6928).
 const INITIAL_TOKENS: f64 = 10.0;
+
+/// Tokens gained in a round trip while no queue stands,
+const ALPHA: f64 = 1.0;
+
+/// and while one does: more of them would carry nothing more, and take from who fills it.
+const ALPHA_BESIDE_QUEUE: f64 = 1.0 / 3.0;
 
 /// This part of a round trip is told from none, where it is less than a millisecond.
 const RESOLUTION: u32 = 20;
@@ -71,7 +76,6 @@ pub(super) struct Ctcp {
     /// Of the path, in bytes a second.
     delivery_rate: Option<f64>,
     rtt: Option<RttView>,
-    gaps: Gaps,
     /// The packet acknowledged last left while there was nothing more to send.
     is_app_limited: bool,
 }
@@ -88,7 +92,6 @@ impl Ctcp {
             datagram,
             delivery_rate: None,
             rtt: None,
-            gaps: Gaps::default(),
             is_app_limited: false,
         }
     }
@@ -103,18 +106,20 @@ impl Ctcp {
         delivered.is_some_and(|delivered| self.tokens > OVERFLOW * delivered)
     }
 
-    fn back_off(&mut self, minimum: Duration, rtt: Duration, largest_sent: PacketNumber) {
-        let told = minimum + GRANULARITY.min(minimum / RESOLUTION);
-        let rtt = if self.overflows(minimum) { rtt.max(told) } else { rtt };
-        let beta = if rtt < told { 1.0 } else { minimum.as_secs_f64() / rtt.as_secs_f64() };
-        self.tokens = (self.tokens * beta).max(WINDOW_MIN);
+    fn back_off(&mut self, rtt: &RttView, largest_sent: PacketNumber) {
+        let (minimum, told) = (rtt.minimum_ever, told_from_none(rtt));
+        let seen = if self.overflows(minimum) { rtt.standing.max(told) } else { rtt.standing };
+        if seen >= told {
+            self.tokens = (self.tokens * minimum.as_secs_f64() / seen.as_secs_f64()).max(WINDOW_MIN);
+        }
         self.backed_off.begin(largest_sent);
         self.is_recovering = true;
     }
 
-    /// By what a packet has of a round trip: alpha is one token a round trip.
-    fn grow(&mut self) {
-        self.tokens = (self.tokens + 1.0 / self.tokens).min(WINDOW_MAX);
+    /// By what a packet has of a round trip.
+    fn grow(&mut self, rtt: &RttView) {
+        let alpha = if rtt.standing < told_from_none(rtt) { ALPHA } else { ALPHA_BESIDE_QUEUE };
+        self.tokens = (self.tokens + alpha / self.tokens).min(WINDOW_MAX);
     }
 
     fn on_slow_start_ack(&mut self, acked: &Acked) {
@@ -126,38 +131,16 @@ impl Ctcp {
         let is_queueing =
             queue > QUEUE_MIN && rtt.minimum_ever.as_secs_f64() < FULL_LINK * rtt.standing.as_secs_f64();
         if is_queueing || self.plateau.on_ack(acked) {
-            self.back_off(rtt.minimum_ever, rtt.latest, acked.largest_sent);
+            self.back_off(rtt, acked.largest_sent);
             // Below the tokens: slow start is over.
             self.ss_threshold = self.tokens / 2.0;
         }
     }
 }
 
-/// Most gaps remembered.
-const GAPS_MAX: usize = 64;
-
-/// Where acknowledged numbers are not consecutive: lost packets, until they turn out to be late.
-#[derive(Debug, Default)]
-struct Gaps {
-    largest: Option<PacketNumber>,
-    /// The first packet behind each gap and its round trip.
-    behind: VecDeque<(PacketNumber, Duration)>,
-}
-
-impl Gaps {
-    fn on_ack(&mut self, number: PacketNumber, rtt: Duration) {
-        if self.largest.is_some_and(|largest| number.0 > largest.0 + 1) {
-            self.behind.truncate(GAPS_MAX - 1);
-            self.behind.push_front((number, rtt));
-        }
-        self.largest = self.largest.max(Some(number));
-    }
-
-    /// The round trip of the packet that showed that `number` is missing.
-    fn rtt_behind(&self, number: PacketNumber) -> Option<Duration> {
-        let later = self.behind.iter().take_while(|(behind, _)| *behind > number);
-        later.last().map(|(_, rtt)| *rtt)
-    }
+/// The shortest round trip that shows a queue.
+fn told_from_none(rtt: &RttView) -> Duration {
+    rtt.minimum_ever + GRANULARITY.min(rtt.minimum_ever / RESOLUTION)
 }
 
 impl Controller for Ctcp {
@@ -168,7 +151,6 @@ impl Controller for Ctcp {
     fn on_ack(&mut self, acked: &Acked) {
         self.rtt = Some(acked.rtt);
         self.delivery_rate = acked.delivery_rate;
-        self.gaps.on_ack(acked.number, acked.rtt.latest);
         self.is_app_limited = acked.is_app_limited;
         if self.backed_off.is_behind(acked.number) {
             self.is_recovering = false;
@@ -176,7 +158,7 @@ impl Controller for Ctcp {
         if self.is_slow_start() {
             self.on_slow_start_ack(acked);
         } else if !acked.is_app_limited {
-            self.grow();
+            self.grow(&acked.rtt);
         }
     }
 
@@ -185,10 +167,9 @@ impl Controller for Ctcp {
             return;
         }
         if self.backed_off.is_behind(lost.number) {
-            let rtt = self.gaps.rtt_behind(lost.number).unwrap_or(lost.rtt.latest);
-            self.back_off(lost.rtt.minimum_ever, rtt, lost.largest_sent);
+            self.back_off(&lost.rtt, lost.largest_sent);
         } else if !self.is_app_limited {
-            self.grow();
+            self.grow(&lost.rtt);
         }
     }
 

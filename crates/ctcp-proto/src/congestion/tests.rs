@@ -70,11 +70,11 @@ fn the_paper_keeps_its_promise_at_one_percent_and_tcp_does_not() {
 }
 
 #[test]
-fn noise_starves_the_papers_rule_but_not_the_default() {
+fn noise_starves_neither_the_papers_rule_nor_the_default() {
     let noisy = Conditions::new(100, 20, 1.0, 0.05).with_noise(1_000);
     let ctcp = alone(Algorithm::Ctcp.controller(DATAGRAM), noisy, 5);
     let default = default_alone(noisy, 5);
-    assert!(ctcp.utilisation < 0.5 && default.utilisation > 0.97, "{ctcp:?} {default:?}");
+    assert!(ctcp.utilisation > 0.85 && default.utilisation > 0.97, "{ctcp:?} {default:?}");
 }
 
 #[test]
