@@ -103,7 +103,7 @@ pub fn outcome(seeds: u32, losses: &[f64], found: &[(Cell, (f64, u64))]) -> Outc
     }
     outcome.events = found.iter().map(|(_, (_, events))| events).sum();
     outcome.notes = vec![
-        "the RTT of 50 ms is ours, such that TCP Cubic gets the printed 1.31 Mbit/s; the queue is a bandwidth-delay product",
+        "the RTT of 33 ms is ours, such that a kernel's Cubic gets about the printed 1.31 Mbit/s; the queue is a bandwidth-delay product",
         "printed at no loss is what a speed test said; the link here has that rate, headers included",
     ];
     outcome
