@@ -244,7 +244,7 @@ pub(crate) struct CommonArgs {
     /// Which packets are combined, instead of the profile's choice: block, sparse, window or plain
     #[arg(long, value_name = "NAME")]
     pub(crate) code: Option<Code>,
-    /// Congestion control instead of the profile's: default, ctcp, thesis, vegas, reno or cubic
+    /// Congestion control instead of the profile's: default, ctcp, ctcp-constant-alpha, thesis, vegas, reno or cubic
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<Algorithm>,
     /// How much is sent ahead, instead of the profile's choice: feedback, from-loss, fixed=R, end-of-transmission or

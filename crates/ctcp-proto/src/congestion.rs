@@ -167,8 +167,10 @@ pub enum Algorithm {
     /// Ours: the paper's back-off made robust against noise, fast and with a small queue (`steady`).
     #[default]
     Default,
-    /// Algorithm 2 of the CTCP paper, to the letter.
+    /// Algorithm 2 of the CTCP paper, with less growth beside a queue.
     Ctcp,
+    /// The same with the same growth always, as Eqs. 4 to 6 have it.
+    CtcpConstantAlpha,
     /// TCP Vegas, for classical TCP and TCP/NC.
     Vegas,
     /// The thesis's, which compares a round trip with the smoothed one and ignores loss.
@@ -186,6 +188,7 @@ impl Algorithm {
         match self {
             Self::Default => Box::new(steady::Steady::new(datagram_size)),
             Self::Ctcp => Box::new(ctcp::Ctcp::new(datagram_size)),
+            Self::CtcpConstantAlpha => Box::new(ctcp::Ctcp::with_constant_alpha(datagram_size)),
             Self::Vegas => Box::new(vegas::Vegas::new()),
             Self::Thesis => Box::new(thesis::Thesis::new(datagram_size)),
             Self::Reno => Box::new(reno::Reno::new(datagram_size)),

@@ -200,6 +200,7 @@ impl Profile {
                 congestion::Algorithm::Thesis => 3,
                 congestion::Algorithm::Reno => 4,
                 congestion::Algorithm::Cubic => 5,
+                congestion::Algorithm::CtcpConstantAlpha => 6,
             },
             redundancy: match self.redundancy {
                 Redundancy::Feedback => 0,
@@ -247,6 +248,7 @@ impl Profile {
                 3 => congestion::Algorithm::Thesis,
                 4 => congestion::Algorithm::Reno,
                 5 => congestion::Algorithm::Cubic,
+                6 => congestion::Algorithm::CtcpConstantAlpha,
                 _ => return None,
             },
             redundancy: match parameter.redundancy {
@@ -322,7 +324,8 @@ named!(
     congestion::Algorithm::Vegas => "vegas",
     congestion::Algorithm::Thesis => "thesis",
     congestion::Algorithm::Reno => "reno",
-    congestion::Algorithm::Cubic => "cubic"
+    congestion::Algorithm::Cubic => "cubic",
+    congestion::Algorithm::CtcpConstantAlpha => "ctcp-constant-alpha"
 );
 
 impl Redundancy {

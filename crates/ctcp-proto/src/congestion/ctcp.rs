@@ -68,6 +68,8 @@ const PACING_GAIN_SLOW_START: f64 = 2.0;
 pub(super) struct Ctcp {
     tokens: f64,
     ss_threshold: f64,
+    /// Tokens gained in a round trip while a queue stands.
+    alpha_beside_queue: f64,
     /// Since the last back-off.
     backed_off: Round,
     plateau: Plateau,
@@ -86,6 +88,7 @@ impl Ctcp {
         Self {
             tokens: INITIAL_TOKENS,
             ss_threshold: f64::INFINITY,
+            alpha_beside_queue: ALPHA_BESIDE_QUEUE,
             backed_off: Round::default(),
             plateau: Plateau::default(),
             is_recovering: false,
@@ -94,6 +97,11 @@ impl Ctcp {
             rtt: None,
             is_app_limited: false,
         }
+    }
+
+    /// The same with one alpha for all times.
+    pub(super) fn with_constant_alpha(datagram: u64) -> Self {
+        Self { alpha_beside_queue: ALPHA, ..Self::new(datagram) }
     }
 
     fn is_slow_start(&self) -> bool {
@@ -118,7 +126,7 @@ impl Ctcp {
 
     /// By what a packet has of a round trip.
     fn grow(&mut self, rtt: &RttView) {
-        let alpha = if rtt.standing < told_from_none(rtt) { ALPHA } else { ALPHA_BESIDE_QUEUE };
+        let alpha = if rtt.standing < told_from_none(rtt) { ALPHA } else { self.alpha_beside_queue };
         self.tokens = (self.tokens + alpha / self.tokens).min(WINDOW_MAX);
     }
 
@@ -203,6 +211,6 @@ impl Controller for Ctcp {
     }
 
     fn name(&self) -> &'static str {
-        "ctcp"
+        if self.alpha_beside_queue == ALPHA { "ctcp-constant-alpha" } else { "ctcp" }
     }
 }

@@ -120,7 +120,7 @@ impl Difference {
     }
 
     fn profile(self, is_b: bool) -> Profile {
-        tcp(if is_b && matches!(self, BackOffs(_)) { Algorithm::Ctcp } else { Algorithm::Reno })
+        tcp(if is_b && matches!(self, BackOffs(_)) { Algorithm::CtcpConstantAlpha } else { Algorithm::Reno })
     }
 
     /// What Eq. 6 says, given the packets that all flows together have under way.
