@@ -167,7 +167,7 @@ pub enum Algorithm {
     /// Ours: the paper's back-off made robust against noise, fast and with a small queue (`steady`).
     #[default]
     Default,
-    /// Algorithm 2 of the CTCP paper, with less growth beside a queue.
+    /// Algorithm 2 of the CTCP paper, which grows less beside a queue.
     Ctcp,
     /// The same with the same growth always, as Eqs. 4 to 6 have it.
     CtcpConstantAlpha,

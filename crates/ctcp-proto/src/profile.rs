@@ -78,7 +78,7 @@ pub enum ProfileName {
     /// The best we have.
     #[default]
     Default,
-    /// The 2013 paper to the letter.
+    /// The 2013 paper.
     Ctcp,
     /// Sliding-window coding below TCP Vegas (TCP/NC, 2009) to the letter.
     TcpNc,
