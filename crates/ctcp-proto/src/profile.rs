@@ -164,7 +164,7 @@ impl Profile {
     /// any other.
     #[must_use]
     pub fn paces_punctually(&self) -> bool {
-        self.congestion == congestion::Algorithm::Ctcp
+        matches!(self.congestion, congestion::Algorithm::Ctcp | congestion::Algorithm::CtcpConstantAlpha)
     }
 
     /// True when packets older than 1.5 RTT leave the count of what is in flight before they are known to be lost.
@@ -430,6 +430,10 @@ mod tests {
             let profile = Profile::named(name);
             assert_eq!(Profile::from_parameter(&profile.to_parameter()), Some(profile));
             assert_eq!(name.as_str().parse(), Ok(name));
+        }
+        for &congestion in congestion::Algorithm::ALL {
+            let profile = Profile { congestion, ..Profile::named(ProfileName::Tcp) };
+            assert_eq!(Profile::from_parameter(&profile.to_parameter()), Some(profile));
         }
         let ratio = Ratio::new(1.25).expect("in range");
         for redundancy in [Redundancy::Fixed(ratio), Redundancy::PseudoBlock(Ratio::FROM_LOSS)] {

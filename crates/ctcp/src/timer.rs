@@ -27,9 +27,11 @@ impl Deadline {
         Self { at, is_punctual: false }
     }
 
-    /// The earlier one.
+    /// The earlier one, punctual where a lax timer would be late for either.
     pub(crate) fn min(self, other: Self) -> Self {
-        if other.at < self.at { other } else { self }
+        let at = self.at.min(other.at);
+        let is_punctual = [self, other].iter().any(|one| one.is_punctual && one.at <= at + LAX);
+        Self { at, is_punctual }
     }
 }
 

@@ -23,10 +23,10 @@ use crate::redundancy;
 /// Fewest symbols a block is opened for: below it, whole packets of redundancy are too coarse.
 const BLOCK_SIZE_MIN: u16 = 16;
 
-/// Windows that a block spans under Algorithm 3 as it is printed, which sends what is needed on average: luck wastes `0.4 sqrt(N p / (1-p))`
-/// packets a block, so that larger blocks waste less (at 20 % loss 2.0 % instead of 3.6). Otherwise it is one, about a
-/// bandwidth-delay product.
-const WINDOWS_TO_THE_LETTER: f64 = 2.0;
+/// Windows that a block spans under Algorithm 3 as it is printed, which sends what is needed on average: luck wastes
+/// `0.4 sqrt(N p / (1-p))` packets a block, so that larger blocks waste less (all that is sent in vain at 20 % loss: 2.0 %
+/// instead of 3.6, simulated). Otherwise it is one window, about a bandwidth-delay product.
+const WINDOWS_OF_THE_PRINTED_RULE: f64 = 2.0;
 
 /// Chance with which the end of what the application wrote should arrive without another round trip.
 const TAIL_SUCCESS: f64 = 0.99;
@@ -68,7 +68,7 @@ impl BlockCode {
         let sent = match choice {
             Choice::NewSymbol => {
                 let most = self.block_size.max(1);
-                let windows = if self.is_to_the_letter { WINDOWS_TO_THE_LETTER } else { 1.0 };
+                let windows = if self.is_to_the_letter { WINDOWS_OF_THE_PRINTED_RULE } else { 1.0 };
                 let capacity = ((windows * situation.window) as u16).clamp(BLOCK_SIZE_MIN.min(most), most);
                 self.blocks.add_symbol(index, capacity, 0);
                 Sent { first: index, length: 1 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   slow start   each ACK:  tokens += 1, until tokens > ss_threshold
 //!   avoidance    loss, once a round trip:  tokens *= RTTmin / RTT
-//!                else each ACK:            tokens += 1 / tokens
+//!                else each ACK:            tokens += alpha / tokens
 //!   RTO          tokens = initial, slow start
 //! ```
 //!
@@ -17,7 +17,7 @@
 //!   all round trips.
 //! - The clock's resolution is one millisecond (RFC 9002's granularity), or a twentieth of a shorter path: a round trip longer than
 //!   RTTmin by less is RTTmin, unless twice as much is under way as is delivered: then a queue too short to be seen overflows.
-//! - While a queue stands, alpha is a third. At a loss that is not the queue's overflow, beta is above the half of TCP, so that by Eq. 6
+//! - While a queue stands that is no longer than the path, alpha is a third. There beta is above the half of TCP, so that by Eq. 6
 //!   equal growth takes more than TCP gets.
 //! - Nothing ever sets `ss_threshold`, and slow start ignores loss. It starts infinite here, and the queue sets it:
 //!   when `RTTmin / RTT` of the last round trip says that a quarter of the packets in flight stand in a queue (but
@@ -43,6 +43,9 @@ const ALPHA: f64 = 1.0;
 
 /// and while one does: more of them would carry nothing more, and take from who fills it.
 const ALPHA_BESIDE_QUEUE: f64 = 1.0 / 3.0;
+
+/// Of so many times the empty path's round trip a back-off is TCP's half, and of longer ones more than that.
+const LONG_QUEUE: u32 = 2;
 
 /// This part of a round trip is told from none, where it is less than a millisecond.
 const RESOLUTION: u32 = 20;
@@ -70,6 +73,7 @@ pub(super) struct Ctcp {
     ss_threshold: f64,
     /// Tokens gained in a round trip while a queue stands.
     alpha_beside_queue: f64,
+    name: &'static str,
     /// Since the last back-off.
     backed_off: Round,
     plateau: Plateau,
@@ -89,6 +93,7 @@ impl Ctcp {
             tokens: INITIAL_TOKENS,
             ss_threshold: f64::INFINITY,
             alpha_beside_queue: ALPHA_BESIDE_QUEUE,
+            name: "ctcp",
             backed_off: Round::default(),
             plateau: Plateau::default(),
             is_recovering: false,
@@ -101,7 +106,7 @@ impl Ctcp {
 
     /// The same with one alpha for all times.
     pub(super) fn with_constant_alpha(datagram: u64) -> Self {
-        Self { alpha_beside_queue: ALPHA, ..Self::new(datagram) }
+        Self { alpha_beside_queue: ALPHA, name: "ctcp-constant-alpha", ..Self::new(datagram) }
     }
 
     fn is_slow_start(&self) -> bool {
@@ -115,9 +120,9 @@ impl Ctcp {
     }
 
     fn back_off(&mut self, rtt: &RttView, largest_sent: PacketNumber) {
-        let (minimum, told) = (rtt.minimum_ever, told_from_none(rtt));
-        let seen = if self.overflows(minimum) { rtt.standing.max(told) } else { rtt.standing };
-        if seen >= told {
+        let (minimum, shortest) = (rtt.minimum_ever, shortest_seen(rtt.minimum_ever));
+        let seen = if self.overflows(minimum) { rtt.standing.max(shortest) } else { rtt.standing };
+        if seen >= shortest {
             self.tokens = (self.tokens * minimum.as_secs_f64() / seen.as_secs_f64()).max(WINDOW_MIN);
         }
         self.backed_off.begin(largest_sent);
@@ -126,7 +131,10 @@ impl Ctcp {
 
     /// By what a packet has of a round trip.
     fn grow(&mut self, rtt: &RttView) {
-        let alpha = if rtt.standing < told_from_none(rtt) { ALPHA } else { self.alpha_beside_queue };
+        // Not RTTmin: on a route that became longer no queue stands for ever.
+        let base = rtt.minimum;
+        let is_beside_queue = (shortest_seen(base)..=LONG_QUEUE * base).contains(&rtt.standing);
+        let alpha = if is_beside_queue { self.alpha_beside_queue } else { ALPHA };
         self.tokens = (self.tokens + alpha / self.tokens).min(WINDOW_MAX);
     }
 
@@ -146,9 +154,9 @@ impl Ctcp {
     }
 }
 
-/// The shortest round trip that shows a queue.
-fn told_from_none(rtt: &RttView) -> Duration {
-    rtt.minimum_ever + GRANULARITY.min(rtt.minimum_ever / RESOLUTION)
+/// The shortest round trip that shows a queue on a path of this `base`.
+fn shortest_seen(base: Duration) -> Duration {
+    base + GRANULARITY.min(base / RESOLUTION)
 }
 
 impl Controller for Ctcp {
@@ -211,6 +219,6 @@ impl Controller for Ctcp {
     }
 
     fn name(&self) -> &'static str {
-        if self.alpha_beside_queue == ALPHA { "ctcp-constant-alpha" } else { "ctcp" }
+        self.name
     }
 }

@@ -300,7 +300,7 @@ impl Model {
 
     /// Adds a flow that begins at `start`.
     pub(super) fn flow(mut self, controller: Box<dyn Controller>, start: Instant) -> Self {
-        let every_packet = controller.name() == "ctcp";
+        let every_packet = controller.name().starts_with("ctcp");
         self.flows.push(Flow::new(controller, start, every_packet));
         self.schedule(start, self.flows.len() - 1, Event::Wake);
         self

@@ -1,6 +1,6 @@
 //! Our default: the paper's idea (back off by `RTTmin / RTT`, CTCP section 4.3) carried to where its letter fails.
 //!
-//! Algorithm 2 is starved by a millisecond of noise in RTT, fills every queue until it overflows, takes minutes
+//! Algorithm 2 is starved by a millisecond of noise in RTT (as printed), fills every queue until it overflows, takes minutes
 //! to fill a long fat link, and counts lost packets against its window. What is kept is its heart: loss alone
 //! is no reason to slow down, a queue is. What is changed:
 //!

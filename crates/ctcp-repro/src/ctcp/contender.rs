@@ -8,7 +8,7 @@ use super::shared_link::tcp;
 /// A transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
-    /// The paper to the letter.
+    /// The paper.
     Ctcp,
     /// The best we have.
     Default,

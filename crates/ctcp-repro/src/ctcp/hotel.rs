@@ -1,6 +1,7 @@
 //! The slides' hotel: a link of 26.5 Mbit/s, of which at 5 % loss TCP gets 1.31 Mbit/s and coded TCP 10.68, eight times as much.
 //!
-//! The round-trip time is not printed; it is chosen such that TCP Cubic gets what is printed, and the rest follows.
+//! The round-trip time is not printed; it is chosen such that a kernel's Cubic gets about what is printed. The
+//! simulator's gets half as much again.
 //!
 //! Requirement: C8
 
@@ -103,7 +104,7 @@ pub fn outcome(seeds: u32, losses: &[f64], found: &[(Cell, (f64, u64))]) -> Outc
     }
     outcome.events = found.iter().map(|(_, (_, events))| events).sum();
     outcome.notes = vec![
-        "the RTT of 33 ms is ours, such that a kernel's Cubic gets about the printed 1.31 Mbit/s; the queue is a bandwidth-delay product",
+        "the RTT of 33 ms is ours, such that a kernel's Cubic gets about the printed 1.31 Mbit/s (the simulator's half as much again); the queue is a bandwidth-delay product",
         "printed at no loss is what a speed test said; the link here has that rate, headers included",
     ];
     outcome

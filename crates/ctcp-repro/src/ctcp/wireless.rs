@@ -36,10 +36,10 @@ pub struct WirelessPath {
 pub enum WirelessLoss {
     /// Each with this probability, on the air.
     Independent(f64),
-    /// With this probability on the air, this many packets in a row on average.
-    Bursts(f64, f64),
     /// The same before the queue, where a lost packet takes no time of the link: a router that was told to lose.
     Dropped(f64),
+    /// With this probability on the air, this many packets in a row on average.
+    Bursts(f64, f64),
     /// A microwave oven's pulses; with the microseconds that a packet is on the air.
     Oven(u64),
     /// A hidden terminal of so many kbit/s, beside a link whose packets are on the air for so many microseconds.

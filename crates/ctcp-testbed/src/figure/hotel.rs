@@ -32,9 +32,5 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
     })?;
     let mut outcome = outcome(seeds, losses, &found);
     outcome.plot.title = "26.5 Mbit/s in a hotel, real sockets (slides)";
-    outcome.notes = vec![
-        "the RTT of 33 ms is ours, such that a kernel's Cubic gets about the printed 1.31 Mbit/s; the queue is a bandwidth-delay product",
-        "printed at no loss is what a speed test said; the link here has that rate, headers included",
-    ];
     Ok(outcome)
 }

@@ -19,7 +19,7 @@ pub struct Ctcp {
 }
 
 impl Ctcp {
-    /// The paper of 2013 to the letter.
+    /// The paper of 2013.
     pub const PAPER: Self = Self::profile("CTCP", "ctcp");
     /// The best we have.
     pub const DEFAULT: Self = Self::profile("profile default", "default");

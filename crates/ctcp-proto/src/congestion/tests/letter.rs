@@ -15,8 +15,8 @@ fn rtt(queue_millis: u64) -> RttView {
     }
 }
 
-fn ack(controller: &mut dyn Controller, number: u64, largest_sent: u64, queue_millis: u64) {
-    controller.on_ack(&Acked {
+fn acked(number: u64, largest_sent: u64, queue_millis: u64) -> Acked {
+    Acked {
         now: Instant::from_millis(number),
         number: PacketNumber(number),
         sent_time: Instant::ZERO,
@@ -29,7 +29,11 @@ fn ack(controller: &mut dyn Controller, number: u64, largest_sent: u64, queue_mi
         is_app_limited: false,
         delivery_rate: None,
         ecn_ce: false,
-    });
+    }
+}
+
+fn ack(controller: &mut dyn Controller, number: u64, largest_sent: u64, queue_millis: u64) {
+    controller.on_ack(&acked(number, largest_sent, queue_millis));
 }
 
 fn lose(controller: &mut dyn Controller, number: u64, largest_sent: u64, queue_millis: u64) {
@@ -156,11 +160,39 @@ fn avoidance_adds_one_over_tokens_for_each_ack() {
 
 // Requirement: C4
 #[test]
-fn avoidance_is_slower_while_a_queue_stands() {
+fn avoidance_is_slower_while_a_queue_stands_that_is_no_longer_than_the_path() {
+    for (algorithm, queue_millis, alpha) in [
+        (Algorithm::Ctcp, 1, 1.0 / 3.0),
+        (Algorithm::Ctcp, 20, 1.0 / 3.0),
+        (Algorithm::Ctcp, 21, 1.0),
+        (Algorithm::CtcpConstantAlpha, 1, 1.0),
+    ] {
+        let mut ctcp = avoiding(algorithm);
+        let before = ctcp.window();
+        ack(ctcp.as_mut(), 101, 150, queue_millis);
+        assert!(is_close(ctcp.window(), before + alpha / before), "{algorithm} {queue_millis}");
+    }
+}
+
+#[test]
+fn avoidance_is_as_fast_as_ever_on_a_route_that_became_longer() {
     let mut ctcp = avoiding(Algorithm::Ctcp);
     let before = ctcp.window();
-    ack(ctcp.as_mut(), 101, 150, 1);
-    assert!(is_close(ctcp.window(), before + 1.0 / before / 3.0));
+    let longer = RttView { minimum_ever: rtt(0).minimum, minimum: rtt(5).standing, ..rtt(5) };
+    ctcp.on_ack(&Acked { rtt: longer, ..acked(101, 150, 0) });
+    assert!(is_close(ctcp.window(), before + 1.0 / before));
+}
+
+#[test]
+fn a_queue_too_short_to_be_seen_is_backed_off_from_when_twice_as_much_is_under_way_as_is_delivered() {
+    for (window_share, is_too_much) in [(0.6, false), (0.4, true)] {
+        let mut ctcp = avoiding(Algorithm::Ctcp);
+        let before = ctcp.window();
+        let delivery_rate = Some(window_share * before * DATAGRAM as f64 / rtt(0).minimum.as_secs_f64());
+        ctcp.on_ack(&Acked { delivery_rate, ..acked(101, 150, 0) });
+        lose(ctcp.as_mut(), 102, 150, 0);
+        assert_eq!(ctcp.window() < before, is_too_much, "{window_share}");
+    }
 }
 
 // Requirement: C4
