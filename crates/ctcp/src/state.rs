@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use crate::clock::Clock;
 use crate::slot::{Owner, Signals, Slot};
 use crate::socket::Counters;
-use crate::timer::{Deadline, LAX};
+use crate::timer::Deadline;
 
 /// Connections that are up and that the application has not accepted yet. Beyond it clients are told that the
 /// server is busy: an application that does not accept must not collect connections.
@@ -166,15 +166,10 @@ impl State {
 
     /// When something must be done without any input.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
-        let connections = self.deadlines.first().map(|&(at, _)| {
-            // A lax timer for the first would be late for one that comes soon behind it.
-            let is_punctual = self.punctual.first().is_some_and(|&(punctual, _)| punctual <= at + LAX);
-            Deadline { at, is_punctual }
-        });
-        match (connections, self.endpoint.poll_timeout().map(Deadline::lax)) {
-            (Some(connection), Some(endpoint)) => Some(connection.min(endpoint)),
-            (one, other) => one.or(other),
-        }
+        let connections = self.deadlines.first().map(|&(at, _)| Deadline::lax(at));
+        let punctual = self.punctual.first().map(|&(at, _)| Deadline { at, is_punctual: true });
+        let endpoint = self.endpoint.poll_timeout().map(Deadline::lax);
+        [connections, punctual, endpoint].into_iter().flatten().reduce(Deadline::min)
     }
 
     /// A connection was given something: its outputs want draining, and if that was its end, its handles must

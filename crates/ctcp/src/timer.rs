@@ -11,7 +11,7 @@ use tokio::time::Sleep;
 use crate::clock::Clock;
 
 /// By how much a lax timer may be late.
-pub(crate) const LAX: Duration = Duration::from_millis(2);
+const LAX: Duration = Duration::from_millis(2);
 
 /// When to wake up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,6 +154,17 @@ use system::Punctual;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_earlier_deadline_is_punctual_when_a_lax_timer_would_be_late_for_the_other() {
+        let punctual = |millis| Deadline { at: Instant::from_millis(millis), is_punctual: true };
+        let lax = Deadline::lax(Instant::from_millis(10));
+        for (other, earlier) in
+            [(punctual(12), punctual(10)), (punctual(13), lax), (punctual(9), punctual(9))]
+        {
+            assert_eq!((lax.min(other), other.min(lax)), (earlier, earlier));
+        }
+    }
 
     #[tokio::test]
     async fn both_kinds_wait_for_the_deadline_that_was_set_last() {

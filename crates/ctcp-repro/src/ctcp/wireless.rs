@@ -74,8 +74,7 @@ pub const HOTSPOTS: [Hotspot; 5] = [
 ];
 
 /// The Sheraton in Needham, with 5 % loss made by a router.
-pub const HOTEL: WirelessPath =
-    WirelessPath { kilobits: 26_500, rtt_micros: 33_000, loss: WirelessLoss::Dropped(0.05), queue: 73 };
+pub const HOTEL: WirelessPath = with_queue_of_one_bdp(26_500, 33_000, WirelessLoss::Dropped(0.05));
 
 /// Fig. 9's links, by PHY rates. 802.11 has no 8 Mbit/s, which the text names: 9 are meant.
 ///
@@ -128,15 +127,18 @@ impl Phy {
     }
 }
 
-/// With a queue of a bandwidth-delay product.
 const fn hotspot(
     name: &'static str,
     (kilobits, rtt_micros, loss): (u64, u64, WirelessLoss),
     [tcp_seconds, ctcp_seconds]: [f64; 2],
 ) -> Hotspot {
-    let queue = (kilobits * rtt_micros).div_ceil(12_000_000);
-    let path = WirelessPath { kilobits, rtt_micros, loss, queue };
+    let path = with_queue_of_one_bdp(kilobits, rtt_micros, loss);
     Hotspot { name, path, tcp_seconds, ctcp_seconds }
+}
+
+/// With a queue of a bandwidth-delay product, in packets of 1500 bytes.
+const fn with_queue_of_one_bdp(kilobits: u64, rtt_micros: u64, loss: WirelessLoss) -> WirelessPath {
+    WirelessPath { kilobits, rtt_micros, loss, queue: (kilobits * rtt_micros).div_ceil(12_000_000) }
 }
 
 impl WirelessPath {
