@@ -115,10 +115,14 @@ impl Established {
     /// Requirement: C5
     pub(super) fn expire_old_packets(&mut self, now: Instant) {
         let Some(age) = self.path.expiry_age() else { return };
-        let before = now.saturating_back(age);
+        let (before, frees) = (now.saturating_back(age), self.path.frees_what_expires());
         while let Some(packet) = self.path.sent.poll_expired(before) {
+            let number = packet.number;
             if let Some(carried) = packet.contents.combination {
                 self.sender.on_expired(carried);
+            }
+            if frees {
+                self.path.sent.give_up_flight(PacketNumber(number.0 + 1));
             }
         }
     }

@@ -268,7 +268,7 @@ impl Path {
         });
         // Algorithm 2 begins again with its initial tokens. Ours keeps to probes until it is known what arrived (RFC 9002 7.6).
         if self.profile.is_to_the_letter() {
-            self.sent.give_up_flight();
+            self.sent.give_up_flight(self.sent.next_number());
         }
     }
 
@@ -366,6 +366,13 @@ impl Path {
             return Some(smoothed * 3 / 2);
         }
         Some((smoothed * 3 / 2).max(smoothed + 4 * self.rtt.variance()) + MAX_ACK_DELAY)
+    }
+
+    /// True when what expires has spent its token: a new packet may leave in its place. Without, a window that was lost whole keeps the
+    /// path silent until news of the packets behind it, and where losses come and go with a period, that is when the next begin.
+    /// Only until the retransmission time-out, which is rarer the longer nothing is heard.
+    pub(crate) fn frees_what_expires(&self) -> bool {
+        self.profile.is_to_the_letter() && !self.retransmission.has_fired()
     }
 
     fn largest_sent(&self) -> PacketNumber {

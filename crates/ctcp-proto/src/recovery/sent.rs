@@ -413,12 +413,15 @@ impl<C> SentPackets<C> {
         self.bytes_in_flight
     }
 
-    /// Nothing that is under way counts against the window any more: after a retransmission time-out it is as good as lost, though
-    /// only an ACK can tell. Its fate is reported as ever.
-    pub(crate) fn give_up_flight(&mut self) {
-        self.flight_begins = self.next_number().0;
-        self.packets_in_flight = 0;
-        self.bytes_in_flight = 0;
+    /// What is under way and below `end` counts against the window no more: it is as good as lost, though only an ACK can tell. Its fate is
+    /// reported as ever.
+    pub(crate) fn give_up_flight(&mut self, end: PacketNumber) {
+        for number in self.flight_begins.max(self.base)..end.0 {
+            let size = self.outstanding_at(number).filter(|packet| packet.in_flight).map(|packet| packet.size);
+            self.packets_in_flight -= u64::from(size.is_some());
+            self.bytes_in_flight -= size.unwrap_or(0);
+        }
+        self.flight_begins = self.flight_begins.max(end.0);
     }
 
     /// Whether the peer owes an ACK.

@@ -116,6 +116,11 @@ impl RetransmissionTimeout {
         self.waiting_since = self.waiting_since.filter(|_| is_outstanding);
     }
 
+    /// Whether the last time-out is not answered yet.
+    pub(crate) fn has_fired(&self) -> bool {
+        self.backoff > 0
+    }
+
     /// When the path counts as timed out; `None` while no answer is due. Never before the peer was obliged to
     /// answer, which on paths shorter than the acknowledgement delay is later than `gamma` round trips.
     pub(crate) fn deadline(&self, rtt: &RttEstimator, max_ack_delay: Duration) -> Option<Instant> {

@@ -279,7 +279,10 @@ proptest! {
 #[test]
 fn a_flight_that_was_given_up_leaves_the_window_and_is_still_reported() {
     let mut ledger = ledger(10);
-    ledger.give_up_flight();
+    ledger.give_up_flight(PacketNumber(4));
+    assert_eq!((ledger.packets_in_flight(), ledger.bytes_in_flight()), (6, 6_000));
+    ledger.give_up_flight(PacketNumber(2));
+    ledger.give_up_flight(PacketNumber(10));
     assert_eq!((ledger.packets_in_flight(), ledger.bytes_in_flight()), (0, 0));
     ledger.on_sent(packet(10, at(50)));
     ledger.on_sent(packet(11, at(51)));
