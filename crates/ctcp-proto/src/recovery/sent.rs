@@ -417,7 +417,8 @@ impl<C> SentPackets<C> {
     /// reported as ever.
     pub(crate) fn give_up_flight(&mut self, end: PacketNumber) {
         for number in self.flight_begins.max(self.base)..end.0 {
-            let size = self.outstanding_at(number).filter(|packet| packet.in_flight).map(|packet| packet.size);
+            let size =
+                self.outstanding_at(number).filter(|packet| packet.in_flight).map(|packet| packet.size);
             self.packets_in_flight -= u64::from(size.is_some());
             self.bytes_in_flight -= size.unwrap_or(0);
         }
