@@ -206,8 +206,13 @@ impl Controller for Ctcp {
     }
 
     fn pacing_rate(&self) -> Option<f64> {
-        let gain = if self.is_slow_start() { PACING_GAIN_SLOW_START } else { PACING_GAIN };
-        self.rtt.map(|rtt| pacing_rate(gain, self.tokens, self.datagram, rtt.smoothed))
+        let rtt = self.rtt?;
+        if self.is_slow_start() {
+            return Some(pacing_rate(PACING_GAIN_SLOW_START, self.tokens, self.datagram, rtt.smoothed));
+        }
+        // Behind a stall of seconds the average is history, and the window would be spread over it.
+        let time = rtt.smoothed.min(rtt.standing);
+        Some(pacing_rate(PACING_GAIN, self.tokens, self.datagram, time))
     }
 
     fn phase(&self) -> Phase {

@@ -7,10 +7,11 @@
 
 use core::time::Duration;
 
-use ctcp_netem::PathConfig;
+use ctcp_netem::{PathConfig, Trace};
 use ctcp_proto::{Profile, TransportConfig};
 use ctcp_sim::application::Application;
 use ctcp_sim::application::script::{Script, StreamPlan};
+use ctcp_sim::link::Direction;
 use ctcp_sim::topology::Pair;
 use ctcp_sim::{Scrutiny, Simulation};
 
@@ -32,6 +33,13 @@ impl Download {
         pair.simulation.set_scrutiny(Scrutiny::LIGHT);
         pair.connect().expect("nothing is in the way of a first connection");
         Self { pair }
+    }
+
+    /// The way of the data changes by `trace` from the beginning on.
+    pub(super) fn changing(mut self, trace: &Trace) -> Self {
+        let schedule = trace.schedule(Simulation::START);
+        self.pair.simulation.set_schedule(self.pair.link, Direction::Backward, schedule);
+        self
     }
 
     /// Seconds from the beginning until the client has read `bytes`, or `limit` if it has not by then.

@@ -66,9 +66,14 @@ fn plan(settings: &Settings) -> Plan {
 }
 
 pub(super) fn measure(cell: &Cell) -> Trace {
-    let path = cell.hotspot.path.config();
+    let path = cell.hotspot.path;
     let part = (MEGABYTES * 1e6) as u64 / u64::from(PARTS);
-    let mut download = Download::new(cell.seed, &path, cell.contender.profile(), u64::from(PARTS) * part);
+    let size = u64::from(PARTS) * part;
+    let download = Download::new(cell.seed, &path.config(), cell.contender.profile(), size);
+    let mut download = match path.trace() {
+        Some(trace) => download.changing(&trace),
+        None => download,
+    };
     let times = (1..=u64::from(PARTS)).map(|parts| download.seconds_until(parts * part, PATIENCE));
     (times.collect(), download.events())
 }

@@ -16,7 +16,7 @@
 use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
-use ctcp_netem::{LossModel, LossPlace, PathConfig, QueueLimit};
+use ctcp_netem::{LossModel, LossPlace, PathConfig, QueueLimit, Trace};
 
 /// A path of which the papers print a part.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +29,17 @@ pub struct WirelessPath {
     pub loss: WirelessLoss,
     /// Packets that wait at most.
     pub queue: u64,
+    /// When it is ours; `None`: always.
+    pub turns: Option<Turns>,
+}
+
+/// Air that others have at times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turns {
+    /// First it is ours for so long,
+    pub ours_millis: u64,
+    /// and until then 50 kbit/s are left of it.
+    pub period_millis: u64,
 }
 
 /// How packets are lost.
@@ -66,11 +77,11 @@ pub struct Hotspot {
 
 /// The five of Fig. 11.
 pub const HOTSPOTS: [Hotspot; 5] = [
-    hotspot("a", (3_750, 54_210, WirelessLoss::Independent(0.0428)), [807.0, 313.0]),
-    hotspot("b", (3_000, 73_510, WirelessLoss::Independent(0.0525)), [1_151.0, 388.0]),
-    hotspot("c", (1_250, 106_310, WirelessLoss::Bursts(0.0465, 2.0)), [753.0, 676.0]),
-    hotspot("d", (2_500, 50_390, WirelessLoss::Bursts(0.0456, 2.0)), [391.0, 292.0]),
-    hotspot("e", (1_750, 208_940, WirelessLoss::Independent(0.0216)), [3_042.0, 1_093.0]),
+    hotspot("a", shared(4_250, 54_210, 0.0428).in_turns(4_000, 6_400), [807.0, 313.0]),
+    hotspot("b", shared(3_750, 73_510, 0.0525).in_turns(4_000, 6_400), [1_151.0, 388.0]),
+    hotspot("c", bursty(1_250, 106_310, 0.0465), [753.0, 676.0]),
+    hotspot("d", bursty(2_500, 50_390, 0.0456), [391.0, 292.0]),
+    hotspot("e", shared(1_750, 208_940, 0.0216), [3_042.0, 1_093.0]),
 ];
 
 /// The Sheraton in Needham, with 5 % loss made by a router.
@@ -123,22 +134,28 @@ impl Phy {
     const fn with_loss(self, loss: WirelessLoss) -> WirelessPath {
         // Bits of a packet over microseconds of a cycle.
         let kilobits = 12_000_000 / self.cycle_micros;
-        WirelessPath { kilobits, rtt_micros: WLAN_RTT_MICROS, loss, queue: WLAN_QUEUE }
+        WirelessPath { kilobits, rtt_micros: WLAN_RTT_MICROS, loss, queue: WLAN_QUEUE, turns: None }
     }
 }
 
-const fn hotspot(
-    name: &'static str,
-    (kilobits, rtt_micros, loss): (u64, u64, WirelessLoss),
-    [tcp_seconds, ctcp_seconds]: [f64; 2],
-) -> Hotspot {
-    let path = with_queue_of_one_bdp(kilobits, rtt_micros, loss);
+const fn hotspot(name: &'static str, path: WirelessPath, [tcp_seconds, ctcp_seconds]: [f64; 2]) -> Hotspot {
     Hotspot { name, path, tcp_seconds, ctcp_seconds }
+}
+
+/// A hotspot that loses packets one at a time.
+const fn shared(kilobits: u64, rtt_micros: u64, loss: f64) -> WirelessPath {
+    with_queue_of_one_bdp(kilobits, rtt_micros, WirelessLoss::Independent(loss))
+}
+
+/// A hotspot that loses two packets in a row on average.
+const fn bursty(kilobits: u64, rtt_micros: u64, loss: f64) -> WirelessPath {
+    with_queue_of_one_bdp(kilobits, rtt_micros, WirelessLoss::Bursts(loss, 2.0))
 }
 
 /// With a queue of a bandwidth-delay product, in packets of 1500 bytes.
 const fn with_queue_of_one_bdp(kilobits: u64, rtt_micros: u64, loss: WirelessLoss) -> WirelessPath {
-    WirelessPath { kilobits, rtt_micros, loss, queue: (kilobits * rtt_micros).div_ceil(12_000_000) }
+    let queue = (kilobits * rtt_micros).div_ceil(12_000_000);
+    WirelessPath { kilobits, rtt_micros, loss, queue, turns: None }
 }
 
 impl WirelessPath {
@@ -154,6 +171,23 @@ impl WirelessPath {
         };
         let forward = path.forward.with_queue(QueueLimit::Packets(self.queue)).with_loss_place(place);
         PathConfig { forward, ..path }
+    }
+}
+
+impl WirelessPath {
+    const fn in_turns(self, ours_millis: u64, period_millis: u64) -> Self {
+        Self { turns: Some(Turns { ours_millis, period_millis }), ..self }
+    }
+
+    /// How the way of the data changes over time, when it is not always ours.
+    #[must_use]
+    pub fn trace(&self) -> Option<Trace> {
+        let Turns { ours_millis, period_millis } = self.turns?;
+        let ours = self.kilobits;
+        let text = format!(
+            "0s rate {ours}kbit\n{ours_millis}ms rate {OTHERS_LEAVE_KILOBITS}kbit\n{period_millis}ms repeat"
+        );
+        Some(Trace::parse(&text).expect("written as traces are"))
     }
 }
 
@@ -181,6 +215,8 @@ impl WirelessLoss {
     }
 }
 
+/// What is left of the air that others have.
+const OTHERS_LEAVE_KILOBITS: u64 = 50;
 /// Fig. 9's oven.
 const OVEN_PERIOD_MICROS: u64 = 20_000;
 const OVEN_PULSE_MICROS: u64 = 9_000;
@@ -224,7 +260,7 @@ mod tests {
     #[test]
     fn a_hotspots_queue_is_a_bandwidth_delay_product() {
         let first = HOTSPOTS[0].path;
-        assert_eq!(first.queue, 17);
+        assert_eq!(first.queue, 20);
         assert_eq!(first.config().forward.loss_place, LossPlace::BehindQueue);
         assert_eq!(HOTEL.config().forward.loss_place, LossPlace::BeforeQueue);
     }

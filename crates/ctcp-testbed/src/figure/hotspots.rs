@@ -8,9 +8,10 @@ use ctcp_repro::ctcp::fig11::{self, CONTENDERS, Cell, MEGABYTES, PARTS, Trace, c
 use ctcp_repro::ctcp::fig12;
 
 use super::Figure;
-use super::contenders::{download_cold, one_path, peer, peers};
+use super::contenders::{download_cold, peer, peers};
 use crate::bulk::Request;
 use crate::error::TestbedError;
+use crate::plan::{NetworkPlan, PathPlan};
 use crate::testbed::Testbed;
 
 pub(super) const OVER_TIME: Figure = Figure {
@@ -37,6 +38,15 @@ pub(super) const MEAN: Figure = Figure {
     },
 };
 
+fn network(cell: &Cell) -> NetworkPlan {
+    let path = cell.hotspot.path;
+    let mut plan = PathPlan::new(path.config());
+    if let Some(trace) = path.trace() {
+        plan.forward = plan.forward.changing(trace);
+    }
+    NetworkPlan::new(cell.seed, [plan])
+}
+
 const MEGABYTES_QUICK: f64 = 0.5;
 /// All: the links have 3.75 Mbit/s at most and 34 in all.
 const AT_ONCE: usize = 15;
@@ -53,7 +63,7 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Found, TestbedError> {
     testbed.describe_all(peers(&CONTENDERS))?;
     let place = |cell: &Cell| {
         let name = format!("{}: hotspot {}", peer(cell.contender).name(), cell.hotspot.name);
-        (name, one_path(cell.seed, cell.hotspot.path.config()))
+        (name, network(cell))
     };
     let request = Request { bytes: Some(part * u64::from(PARTS)), time: PATIENCE };
     let found = testbed.measure_all(AT_ONCE, cells(seeds), place, |network, cell| {
