@@ -24,7 +24,7 @@ fn network(path: PathConfig, queue: u64, start: Duration) -> Network {
     dumbbell.build()
 }
 
-/// The same on a link that loses everything in the first `on` of each `period`, which is when it begins.
+/// The same on a link that loses everything in the first `on` of each `period`. The flow begins when the first losses are over.
 fn with_losses(megabits: u64, period: Duration, on: Duration) -> Network {
     let loss = LossModel::OnOff { period, on, loss: Probability::ONE };
     network(PathConfig::new(Rate::from_megabits_per_second(megabits), RTT, loss), 100, on)
@@ -37,7 +37,7 @@ fn with_losses(megabits: u64, period: Duration, on: Duration) -> Network {
 #[test]
 fn a_flow_beside_a_microwave_oven_does_not_fall_into_step_with_it() {
     for megabits in [14, 17, 24, 30] {
-        // With 9 ms of pulses and half a millisecond on the air, 0.525 of the time nothing arrives unharmed.
+        // With 9 ms of pulses and half a millisecond on the air, what leaves in 0.525 of the time arrives unharmed.
         let mut network = with_losses(megabits, 2 * RTT, Duration::from_micros(9_500));
         network.run_for(Duration::from_secs(20));
         let share = network.bytes_read(0) as f64 * 8e-6 / 20.0 / megabits as f64;
@@ -57,7 +57,7 @@ fn a_path_that_died_is_sent_less_and_less() {
     let before = network.simulation.link(link).way(Direction::Forward).stats();
     assert!(before.delivered > 10_000, "{before:?}");
     // In the middle of the silence, which began with a window and a full queue under way.
-    assert!((100..1_000).contains(&before.lost), "{before:?}");
+    assert!((100..600).contains(&before.lost), "{before:?}");
     network.run_for(seconds(5));
     let after = network.simulation.link(link).way(Direction::Forward).stats();
     assert!(after.lost - before.lost < 60, "{} packets in 5 s of silence", after.lost - before.lost);
@@ -76,5 +76,5 @@ fn a_flow_makes_use_of_the_air_as_soon_as_it_is_back() {
     network.simulation.set_schedule(link, Direction::Forward, trace.schedule(Simulation::START));
     network.run_for(Duration::from_secs(120));
     let megabits = network.bytes_read(0) as f64 * 8e-6 / 120.0;
-    assert!(megabits > 1.45, "{megabits:.2} Mbit/s, of which 2.3 could be");
+    assert!(megabits > 1.5, "{megabits:.2} Mbit/s, of which 2.3 could be");
 }

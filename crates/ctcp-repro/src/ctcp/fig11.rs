@@ -129,7 +129,7 @@ pub fn outcome(seeds: u32, megabytes: f64, found: &[(Cell, Trace)]) -> Outcome {
     outcome.notes = vec![
         "received over time is that of seed 0; crosses are the printed times, at 50 MB",
         "the links' rates are ours and decide by how much CTCP can be faster: the checks of it say that it fills them",
-        "the links are chosen by a kernel's Cubic, on the testbed; at a and b others have the air for 2.4 s of each 6.4 s; at e TCP is slower in print than any link makes it on which CTCP is as fast as printed",
+        "the links are chosen by a kernel's Cubic, on the testbed; at a and b others have the air for 2.4 s of each 6.4 s; at e TCP is slower in print than on any link that was tried and on which CTCP is as fast as printed",
     ];
     outcome
 }

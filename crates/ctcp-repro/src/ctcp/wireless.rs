@@ -5,8 +5,8 @@
 //!   the testbed: the rate, how losses come, and whether others have the air at times. The queue is a bandwidth-delay product. At c and d
 //!   losses come in bursts of two packets on average, at a and b others leave almost nothing of it for 2.4 s of each 6.4 s, and Cubic is
 //!   within 20 % of the printed time at these four. At e losses are independent, and the rate is one at which coding brings the
-//!   printed ratio; Cubic is three times faster than printed there, and what would mend that makes profile `ctcp` slower than printed:
-//!   `docs/results/testbed-figures.md`. The printed mean RTT is that of the path without queue and turns.
+//!   printed ratio; Cubic is three times faster than printed there, and the turns that mend that make profile `ctcp` slower than printed:
+//!   `docs/results/testbed-figures.md`. We take the printed mean RTT for that of the path without queue and turns.
 //! - **Microwave oven** (Fig. 9). Printed: the period of 20 ms, the pulse of 9 ms, the PHY rates, and that a frame is damaged whose time on
 //!   the air meets a pulse. So a packet is lost when its last bit leaves in a pulse or less than its time on the air behind one. Fixed
 //!   here: 802.11's airtime of a frame of 1500 bytes; an RTT of 10 ms; no retransmission by the card, no loss but the oven's.
@@ -34,12 +34,12 @@ pub struct WirelessPath {
     pub turns: Option<Turns>,
 }
 
-/// Air that others have at times.
+/// Air that others have at times: from `ours_millis` to the end of each period they leave 50 kbit/s of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turns {
-    /// First it is ours for so long,
+    /// How long it is ours, from the beginning of each period.
     pub ours_millis: u64,
-    /// and until then 50 kbit/s are left of it.
+    /// From one beginning to the next.
     pub period_millis: u64,
 }
 
@@ -78,11 +78,11 @@ pub struct Hotspot {
 
 /// The five of Fig. 11.
 pub const HOTSPOTS: [Hotspot; 5] = [
-    hotspot("a", shared(4_250, 54_210, 0.0428).in_turns(4_000, 6_400), [807.0, 313.0]),
-    hotspot("b", shared(3_750, 73_510, 0.0525).in_turns(4_000, 6_400), [1_151.0, 388.0]),
+    hotspot("a", single(4_250, 54_210, 0.0428).in_turns(4_000, 6_400), [807.0, 313.0]),
+    hotspot("b", single(3_750, 73_510, 0.0525).in_turns(4_000, 6_400), [1_151.0, 388.0]),
     hotspot("c", bursty(1_250, 106_310, 0.0465), [753.0, 676.0]),
     hotspot("d", bursty(2_500, 50_390, 0.0456), [391.0, 292.0]),
-    hotspot("e", shared(1_750, 208_940, 0.0216), [3_042.0, 1_093.0]),
+    hotspot("e", single(1_750, 208_940, 0.0216), [3_042.0, 1_093.0]),
 ];
 
 /// The Sheraton in Needham, with 5 % loss made by a router.
@@ -144,7 +144,7 @@ const fn hotspot(name: &'static str, path: WirelessPath, [tcp_seconds, ctcp_seco
 }
 
 /// A hotspot that loses packets one at a time.
-const fn shared(kilobits: u64, rtt_micros: u64, loss: f64) -> WirelessPath {
+const fn single(kilobits: u64, rtt_micros: u64, loss: f64) -> WirelessPath {
     with_queue_of_one_bdp(kilobits, rtt_micros, WirelessLoss::Independent(loss))
 }
 
@@ -157,22 +157,6 @@ const fn bursty(kilobits: u64, rtt_micros: u64, loss: f64) -> WirelessPath {
 const fn with_queue_of_one_bdp(kilobits: u64, rtt_micros: u64, loss: WirelessLoss) -> WirelessPath {
     let queue = (kilobits * rtt_micros).div_ceil(12_000_000);
     WirelessPath { kilobits, rtt_micros, loss, queue, turns: None }
-}
-
-impl WirelessPath {
-    /// Both directions for the link model. Acknowledgements come back unharmed.
-    #[must_use]
-    pub fn config(&self) -> PathConfig {
-        let rate = Rate::from_bits_per_second(1_000 * self.kilobits);
-        let path = PathConfig::new(rate, Duration::from_micros(self.rtt_micros), self.loss.model());
-        let path = path.with_lossless_return();
-        let place = match self.loss {
-            WirelessLoss::Dropped(_) => LossPlace::BeforeQueue,
-            _ => LossPlace::BehindQueue,
-        };
-        let forward = path.forward.with_queue(QueueLimit::Packets(self.queue)).with_loss_place(place);
-        PathConfig { forward, ..path }
-    }
 }
 
 impl WirelessPath {
@@ -189,6 +173,20 @@ impl WirelessPath {
             "0s rate {ours}kbit\n{ours_millis}ms rate {OTHERS_LEAVE_KILOBITS}kbit\n{period_millis}ms repeat"
         );
         Some(Trace::parse(&text).expect("written as traces are"))
+    }
+
+    /// Both directions for the link model. Acknowledgements come back unharmed.
+    #[must_use]
+    pub fn config(&self) -> PathConfig {
+        let rate = Rate::from_bits_per_second(1_000 * self.kilobits);
+        let path = PathConfig::new(rate, Duration::from_micros(self.rtt_micros), self.loss.model());
+        let path = path.with_lossless_return();
+        let place = match self.loss {
+            WirelessLoss::Dropped(_) => LossPlace::BeforeQueue,
+            _ => LossPlace::BehindQueue,
+        };
+        let forward = path.forward.with_queue(QueueLimit::Packets(self.queue)).with_loss_place(place);
+        PathConfig { forward, ..path }
     }
 }
 

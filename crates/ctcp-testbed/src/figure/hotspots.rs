@@ -48,7 +48,7 @@ fn network(cell: &Cell) -> NetworkPlan {
 }
 
 const MEGABYTES_QUICK: f64 = 0.5;
-/// All: the links have 3.75 Mbit/s at most and 34 in all.
+/// All: the links have 4.25 Mbit/s at most and 41 in all.
 const AT_ONCE: usize = 15;
 /// Nobody waits longer.
 const PATIENCE: Duration = Duration::from_secs(36_000);
