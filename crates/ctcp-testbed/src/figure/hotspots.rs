@@ -38,15 +38,6 @@ pub(super) const MEAN: Figure = Figure {
     },
 };
 
-fn network(cell: &Cell) -> NetworkPlan {
-    let path = cell.hotspot.path;
-    let mut plan = PathPlan::new(path.config());
-    if let Some(trace) = path.trace() {
-        plan.forward = plan.forward.changing(trace);
-    }
-    NetworkPlan::new(cell.seed, [plan])
-}
-
 const MEGABYTES_QUICK: f64 = 0.5;
 /// All: the links have 4.25 Mbit/s at most and 41 in all.
 const AT_ONCE: usize = 15;
@@ -70,4 +61,13 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Found, TestbedError> {
         Ok((download_cold(network, cell.contender, request, part)?.parts_s, 0))
     })?;
     Ok((seeds, megabytes, found))
+}
+
+fn network(cell: &Cell) -> NetworkPlan {
+    let path = cell.hotspot.path;
+    let mut plan = PathPlan::new(path.config());
+    if let Some(trace) = path.trace() {
+        plan.forward = plan.forward.changing(trace);
+    }
+    NetworkPlan::new(cell.seed, [plan])
 }
