@@ -8,6 +8,7 @@ mod requirements;
 mod source;
 mod swarm;
 mod tidy;
+mod trials;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
             let failures: Vec<String> = failures.iter().map(|seed| format!("seed {seed}")).collect();
             report(&failures)
         }),
+        "trials" => trials::run(std::env::args().skip(2)).map(|()| ExitCode::SUCCESS),
         "demo-result" => judge_demo(std::env::args().nth(2)),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -183,7 +183,10 @@ impl Decoder {
         let Some(lead) = self.rows.reduce(first, &coefficients[skip..], &self.window) else {
             return Arrival::Redundant;
         };
-        if self.rows.len() >= self.config.equations_max {
+        // The last quarter is for what the oldest undecoded symbols need: were it full of later ones, nothing would ever be solved.
+        let is_for_oldest = range.first() <= self.window.oldest_undecoded();
+        let reserved = if is_for_oldest { 0 } else { self.config.equations_max / 4 };
+        if self.rows.len() >= self.config.equations_max - reserved {
             return Arrival::NoRoom;
         }
         let mut slot = self.pool.take();

@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 
 use crate::code::SymbolicChannel;
+use crate::congestion::ControllerFactory;
 use crate::crypto::{PublicKey, SecretKey, Suite};
 use crate::profile::{Code, Profile};
 
@@ -12,6 +13,8 @@ use crate::profile::{Code, Profile};
 pub struct TransportConfig {
     /// Scheme to ask for (client) or to use when the client does not ask (server).
     pub profile: Profile,
+    /// Congestion control of what this side sends, if not the profile's.
+    pub controller: Option<ControllerFactory>,
     /// Largest source symbol in bytes. The memory of a window is this times [`Self::symbol_window`].
     pub symbol_size_max: u16,
     /// Source symbols a receiver stores behind the oldest undecoded one.
@@ -58,6 +61,7 @@ impl Default for TransportConfig {
     fn default() -> Self {
         Self {
             profile: Profile::default(),
+            controller: None,
             symbol_size_max: 1440,
             symbol_window: 8192,
             coding_window: 1024,

@@ -13,6 +13,7 @@
 
 use core::fmt::Debug;
 use core::time::Duration;
+use std::sync::Arc;
 
 use ctcp_base::Instant;
 
@@ -26,6 +27,7 @@ mod reno;
 mod round;
 mod steady;
 mod thesis;
+mod tolerant;
 mod vegas;
 
 use crate::PacketNumber;
@@ -64,6 +66,8 @@ pub struct Acked {
     pub number: PacketNumber,
     /// When it had left.
     pub sent_time: Instant,
+    /// It is the newest packet of its ACK, whose round trip is the sample: `rtt.latest` is new.
+    pub is_sample: bool,
     /// Its own round trip, if it is known: not of a symbol that was sent again.
     pub sample: Option<Duration>,
     /// Bytes of its datagram.
@@ -167,6 +171,8 @@ pub enum Algorithm {
     /// Ours: the paper's back-off made robust against noise, fast and with a small queue (`steady`).
     #[default]
     Default,
+    /// The old default.
+    Steady,
     /// Algorithm 2 of the CTCP paper, which grows less beside a queue.
     Ctcp,
     /// The same with the same growth always, as Eqs. 4 to 6 have it.
@@ -186,7 +192,8 @@ impl Algorithm {
     #[must_use]
     pub fn controller(self, datagram_size: u64) -> Box<dyn Controller> {
         match self {
-            Self::Default => Box::new(steady::Steady::new(datagram_size)),
+            Self::Default => Box::new(tolerant::Tolerant::new(datagram_size)),
+            Self::Steady => Box::new(steady::Steady::new(datagram_size)),
             Self::Ctcp => Box::new(ctcp::Ctcp::new(datagram_size)),
             Self::CtcpConstantAlpha => Box::new(ctcp::Ctcp::with_constant_alpha(datagram_size)),
             Self::Vegas => Box::new(vegas::Vegas::new()),
@@ -194,6 +201,28 @@ impl Algorithm {
             Self::Reno => Box::new(reno::Reno::new(datagram_size)),
             Self::Cubic => Box::new(cubic::Cubic::new(datagram_size)),
         }
+    }
+}
+
+/// A controller from outside, used instead of the one that the profile names: for simulations that compare designs.
+#[derive(Clone)]
+pub struct ControllerFactory(Arc<dyn Fn(u64) -> Box<dyn Controller> + Send + Sync>);
+
+impl ControllerFactory {
+    /// `make` gets the size of a full datagram in bytes and makes a controller for a new path.
+    #[must_use]
+    pub fn new(make: impl Fn(u64) -> Box<dyn Controller> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(make))
+    }
+
+    pub(crate) fn controller(&self, datagram_size: u64) -> Box<dyn Controller> {
+        (self.0)(datagram_size)
+    }
+}
+
+impl Debug for ControllerFactory {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.write_str("ControllerFactory")
     }
 }
 

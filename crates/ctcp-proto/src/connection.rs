@@ -204,7 +204,8 @@ impl Established {
             remote_id: peer.connection_id,
             protection,
             path: Path::new(now, network, profile, negotiated.datagram_size_max)
-                .with_window_max(config.congestion_window_max),
+                .with_window_max(config.congestion_window_max)
+                .with_controller(config.controller.clone()),
             migration: Migration::default(),
             sender: CodedSender::new(code, symbol_size, window, negotiated.peer_window)
                 .with_symbolic(config.symbolic.as_ref().map(|channel| (channel.clone(), role))),

@@ -6,7 +6,7 @@ use ctcp_base::{Instant, Prng};
 
 use super::mtu::{BASE, MtuDiscovery};
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
-use crate::congestion::{Acked, Controller, Lost, Sent, TimedOut};
+use crate::congestion::{Acked, Controller, ControllerFactory, Lost, Sent, TimedOut};
 use crate::connection::Contents;
 use crate::crypto::ReplayWindow;
 use crate::id::{PacketNumber, PathId};
@@ -67,6 +67,7 @@ pub(crate) struct Path {
     profile: Profile,
     datagram_ceiling: u64,
     window_max: f64,
+    factory: Option<ControllerFactory>,
 }
 
 impl Path {
@@ -83,7 +84,7 @@ impl Path {
             loss_deadline: None,
             probe: ProbeTimeout::new(),
             retransmission: RetransmissionTimeout::new(GAMMA),
-            controller: profile.congestion.controller(mtu.current()),
+            controller: new_controller(None, profile, mtu.current()),
             delivery: DeliveryRate::new(now),
             acks: AckScheduler::new(MAX_ACK_DELAY, profile.acknowledges_every_packet()),
             replay: ReplayWindow::new(),
@@ -99,12 +100,19 @@ impl Path {
             profile,
             datagram_ceiling,
             window_max: f64::INFINITY,
+            factory: None,
         }
     }
 
     /// With at most so many packets under way, whatever congestion control allows.
     pub(crate) fn with_window_max(self, packets: u32) -> Self {
         Self { window_max: f64::from(packets), ..self }
+    }
+
+    /// With a controller from outside, if there is one.
+    pub(crate) fn with_controller(self, factory: Option<ControllerFactory>) -> Self {
+        let controller = new_controller(factory.as_ref(), self.profile, self.mtu.current());
+        Self { controller, factory, ..self }
     }
 
     /// The peer is at another address now. Another port of the same host is the same way through the network; another
@@ -118,7 +126,7 @@ impl Path {
             self.losses = LossDetector::new();
             self.loss_average = loss_average(self.profile);
             self.delivery = DeliveryRate::new(now);
-            self.controller = self.profile.congestion.controller(self.mtu.current());
+            self.controller = new_controller(self.factory.as_ref(), self.profile, self.mtu.current());
             self.pacer = pacer(now, self.mtu.current(), self.profile);
         }
         self.network = network;
@@ -211,6 +219,7 @@ impl Path {
             now,
             number: packet.number,
             sent_time: packet.time,
+            is_sample: self.sent.largest_acked() == Some(packet.number),
             sample: Some(now - packet.time),
             size: packet.size,
             in_flight: self.sent.packets_in_flight(),
@@ -266,10 +275,8 @@ impl Path {
             largest_sent: self.largest_sent(),
             rtt: self.rtt.view(now),
         });
-        // Algorithm 2 begins again with its initial tokens. Ours keeps to probes until it is known what arrived (RFC 9002 7.6).
-        if self.profile.is_to_the_letter() {
-            self.sent.give_up_flight(self.sent.next_number());
-        }
+        // What is unanswered for so long is as good as lost, and counts as in flight no more (CTCP section 4.3, RFC 6298).
+        self.sent.give_up_flight(self.sent.next_number());
     }
 
     /// A round trip was measured.
@@ -378,6 +385,17 @@ impl Path {
     fn largest_sent(&self) -> PacketNumber {
         PacketNumber(self.sent.next_number().0.saturating_sub(1))
     }
+}
+
+fn new_controller(
+    factory: Option<&ControllerFactory>,
+    profile: Profile,
+    datagram_size: u64,
+) -> Box<dyn Controller> {
+    factory.map_or_else(
+        || profile.congestion.controller(datagram_size),
+        |factory| factory.controller(datagram_size),
+    )
 }
 
 fn pacer(now: Instant, datagram_size: u64, profile: Profile) -> Pacer {

@@ -11,7 +11,7 @@
 //! packets and a reader that stops stops the sender. Invariant: `read <= received <= limit`, hence what is held
 //! never exceeds the window.
 //!
-//! A window is small until its reader is fast: when half of it is read within two round trips, it would stop the sender
+//! A window is small until its reader is fast: when half of it is read within a few round trips, it would stop the sender
 //! soon, and doubles, up to a ceiling. So a long fat path is filled, and a reader that stalls holds little.
 
 use core::time::Duration;
@@ -25,6 +25,10 @@ pub(crate) const LIMIT_MAX: u64 = (1 << 62) - 1;
 
 /// The largest number of streams of one initiator (RFC 9000 section 4.6): ids are varints with two bits of kind.
 pub(crate) const STREAMS_MAX: u64 = 1 << 60;
+
+/// A window is too small when half of it is read within so many round trips: where packets are lost, what is in order
+/// is read in bursts, a round trip or two apart for each repair.
+const FAST_ROUNDS: u32 = 6;
 
 /// What the peer lets us send, of one stream or of the connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -136,7 +140,7 @@ impl ReceiveCredit {
     /// The limit to announce now; from here on it is granted. The window doubles when it is read fast, up to `ceiling`.
     pub(crate) fn announce(&mut self, pace: Pace, ceiling: u64) -> u64 {
         let is_first = self.announced == Instant::ZERO;
-        if !is_first && pace.now - self.announced < 2 * pace.rtt {
+        if !is_first && pace.now - self.announced < FAST_ROUNDS * pace.rtt {
             self.window = (2 * self.window).min(ceiling.max(self.window));
         }
         self.announced = pace.now;

@@ -1,0 +1,29 @@
+//! `cargo xtask trials`: congestion control on random networks in virtual time, against what an oracle or as many Reno flows do.
+
+mod crowd;
+mod oracle;
+mod path;
+mod run;
+
+use std::io;
+
+pub(crate) use run::run;
+
+/// A design by its name on the command line.
+fn transport(design: &str) -> io::Result<ctcp_proto::TransportConfig> {
+    let (profile, congestion) = design.split_once('/').unwrap_or((design, ""));
+    let name: ctcp_proto::ProfileName = profile.parse().map_err(io::Error::other)?;
+    let mut profile = ctcp_proto::Profile::named(name);
+    if !congestion.is_empty() {
+        profile.congestion = congestion.parse().map_err(io::Error::other)?;
+    }
+    Ok(ctcp_proto::TransportConfig {
+        profile,
+        // Windows of memory are no part of the trial.
+        stream_credit: 64 << 20,
+        stream_credit_max: 256 << 20,
+        connection_credit: 256 << 20,
+        connection_credit_max: 256 << 20,
+        ..ctcp_proto::TransportConfig::default()
+    })
+}

@@ -1,0 +1,202 @@
+//! Random paths: what they are like, and how a transfer goes over one.
+
+use core::fmt;
+use core::time::Duration;
+
+use ctcp_base::{Prng, Probability, Rate};
+use ctcp_netem::{LossModel, PathConfig, QueueLimit};
+use ctcp_proto::TransportConfig;
+use ctcp_proto::congestion::ControllerFactory;
+use ctcp_sim::Stop;
+use ctcp_sim::application::script::{Script, StreamPlan};
+use ctcp_sim::link::Direction;
+use ctcp_sim::topology::Pair;
+
+use super::oracle::Oracle;
+
+/// A path drawn from a seed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RandomPath {
+    pub(super) seed: u64,
+    pub(super) rate: Rate,
+    pub(super) rtt: Duration,
+    pub(super) loss: f64,
+    /// Mean packets lost in a row.
+    pub(super) burst: f64,
+    pub(super) jitter: Duration,
+    /// In packets.
+    pub(super) queue: u64,
+}
+
+impl RandomPath {
+    /// Rate 0.5 to 500 Mbit/s and RTT 2 to 600 ms log-uniform; loss 0 on a fifth of the paths, else to 30 %, in bursts of up to 20
+    /// packets on half of them; jitter to 30 ms on half; queue 0.25 to 4 bandwidth-delay products log-uniform, at least 4 packets.
+    pub(super) fn draw(seed: u64) -> Self {
+        let mut prng = Prng::new(seed).fork("random path");
+        let mut log_uniform = |low: f64, high: f64| low * (high / low).powf(prng.unit());
+        let rate = log_uniform(0.5e6, 500e6);
+        let rtt = log_uniform(2e-3, 600e-3);
+        let products = log_uniform(0.25, 4.0);
+        let is_clean = prng.unit() < 0.2;
+        let loss = 0.3 * prng.unit();
+        let loss = if is_clean { 0.0 } else { loss };
+        let is_bursty = prng.unit() < 0.5;
+        let burst = 1.0 + 19.0 * prng.unit();
+        let is_restless = prng.unit() < 0.5;
+        let jitter = 30e-3 * prng.unit();
+        let packets = products * rate * rtt / 8.0 / 1_500.0;
+        Self {
+            seed,
+            rate: Rate::from_bits_per_second(rate as u64),
+            rtt: Duration::from_secs_f64(rtt),
+            loss,
+            burst: if is_bursty && !is_clean { burst } else { 1.0 },
+            jitter: if is_restless { Duration::from_secs_f64(jitter) } else { Duration::ZERO },
+            queue: (packets.ceil() as u64).max(4),
+        }
+    }
+
+    fn config(&self) -> PathConfig {
+        let share = Probability::new(self.loss).expect("below 0.3");
+        let single = LossModel::Bernoulli(share);
+        let model = if self.loss > 0.0 && self.burst > 1.0 / (1.0 - self.loss) {
+            LossModel::bursts(share, self.burst).unwrap_or(single)
+        } else {
+            single
+        };
+        let path = PathConfig::new(self.rate, self.rtt, model).with_lossless_return().with_jitter(self.jitter);
+        let forward = path.forward.with_queue(QueueLimit::Packets(self.queue));
+        let backward = path.backward.with_queue(QueueLimit::Packets(self.queue.max(100)));
+        PathConfig { forward, backward }
+    }
+
+    /// 100 round trips or five seconds, whichever is longer, but no more than about so many packets.
+    pub(super) fn time(&self, packets_max: u64) -> Duration {
+        let whole = (self.rtt * 100).max(Duration::from_secs(5));
+        let sent = self.rate.time_to_send(1_500).saturating_mul(u32::try_from(packets_max).unwrap_or(u32::MAX));
+        whole.min(sent.max(self.rtt * 30))
+    }
+
+    /// Rate times round trip, in packets.
+    pub(super) fn product(&self) -> f64 {
+        self.rate.as_bits_per_second() as f64 * self.rtt.as_secs_f64() / 12_000.0
+    }
+
+    /// What the oracle of this path brings to the reader in that time.
+    pub(super) fn oracle_bytes(&self, transport: &TransportConfig, time: Duration) -> u64 {
+        let path = *self;
+        let controller = ControllerFactory::new(move |datagram| Box::new(Oracle::new(&path, datagram)));
+        let transport = TransportConfig { controller: Some(controller), ..transport.clone() };
+        let mut pair = self.pair(&transport, u64::MAX / 4);
+        pair.connect().expect("a valid configuration");
+        let server = pair.server;
+        pair.simulation.run_for(time, |_| false);
+        pair.simulation.host(server).peers().map(|peer| peer.application.bytes_read()).sum()
+    }
+
+    fn pair(&self, transport: &TransportConfig, size: u64) -> Pair {
+        let script = Script::of_client(vec![StreamPlan::upload(Duration::ZERO, size)]);
+        let mut pair = Pair::new(self.seed, &self.config(), transport, &script);
+        pair.simulation.set_scrutiny(ctcp_sim::Scrutiny::LIGHT);
+        pair
+    }
+
+    /// Sends `bytes` by `transport`; gives up after three times as long as the oracle takes.
+    pub(super) fn transfer(&self, transport: &TransportConfig, bytes: u64, time: Duration) -> Transfer {
+        let mut pair = self.pair(transport, bytes);
+        pair.connect().expect("a valid configuration");
+        let begin = pair.simulation.now();
+        let server = pair.server;
+        let read = |simulation: &ctcp_sim::Simulation| -> u64 {
+            simulation.host(server).peers().map(|peer| peer.application.bytes_read()).sum()
+        };
+        let stop = pair.simulation.run_for(time * 3, |simulation| read(simulation) >= bytes);
+        let taken = pair.simulation.now() - begin;
+        let stats = pair.simulation.host(pair.client).stats();
+        let link = pair.simulation.link(pair.link).way(Direction::Forward).stats();
+        let back = pair.simulation.link(pair.link).way(Direction::Backward).stats();
+        let done = read(&pair.simulation);
+        Transfer {
+            share: time.as_secs_f64() / taken.as_secs_f64() * done as f64 / bytes as f64,
+            is_done: stop == Stop::Done,
+            lost: link.lost as f64 / link.offered.max(1) as f64,
+            dropped: link.dropped as f64 / link.offered.max(1) as f64,
+            sent_per_byte: link.bytes_offered as f64 / done.max(1) as f64,
+            acks: (back.bytes_offered + 28 * back.offered) as f64 / (link.bytes_delivered + 28 * link.delivered).max(1) as f64,
+            redundant: stats.repairs_sent as f64 / stats.symbols_sent.max(1) as f64,
+            spurious: stats.spurious_losses,
+            stalls: stats.window_stalls,
+        }
+    }
+
+    /// The course of a transfer, a line a bin.
+    pub(super) fn trace(&self, transport: &TransportConfig, time: Duration, bin: Duration) {
+        let mut pair = self.pair(transport, u64::MAX / 4);
+        pair.simulation.keep_series(bin, vec![pair.client, pair.server], vec![(pair.link, Direction::Forward)]);
+        pair.connect().expect("a valid configuration");
+        pair.simulation.run_for(time, |_| false);
+        let series = pair.simulation.series().expect("kept");
+        let (sender, receiver) = (series.connection(pair.client), series.connection(pair.server));
+        let way = series.way(pair.link, Direction::Forward);
+        let mut before = (0, 0, 0, 0);
+        for (index, (sent, way)) in sender.iter().zip(way).enumerate() {
+            let read = receiver.get(index).map_or(0, |sample| sample.bytes_read);
+            println!(
+                "{:8.3} s  window {:8.1} in flight {:6} rtt {:7.1} ms p {:.3}  read {:7.3} Mbit/s  queued {:5} dropped {:5} lost {:5} delivered {:6}",
+                bin.as_secs_f64() * (index + 1) as f64,
+                sent.window,
+                sent.in_flight,
+                sent.rtt.as_secs_f64() * 1e3,
+                sent.loss,
+                (read - before.0) as f64 * 8e-6 / bin.as_secs_f64(),
+                way.queued,
+                way.dropped - before.1,
+                way.lost - before.2,
+                way.delivered - before.3,
+            );
+            before = (read, way.dropped, way.lost, way.delivered);
+        }
+    }
+}
+
+impl fmt::Display for RandomPath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{:7.2} Mbit/s {:6.1} ms, {:8.1} packets, queue {:6}, loss {:.3} bursts {:4.1}, jitter {:4.1} ms",
+            self.rate.as_bits_per_second() as f64 / 1e6,
+            self.rtt.as_secs_f64() * 1e3,
+            self.product(),
+            self.queue,
+            self.loss,
+            self.burst,
+            self.jitter.as_secs_f64() * 1e3,
+        )
+    }
+}
+
+/// How a transfer went.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    /// Of the oracle's goodput.
+    pub(super) share: f64,
+    pub(super) is_done: bool,
+    /// The share of the packets that the path lost.
+    pub(super) lost: f64,
+    /// The share that the queue dropped.
+    pub(super) dropped: f64,
+    /// Bytes sent for each that was read.
+    pub(super) sent_per_byte: f64,
+    /// Bytes of the way back for each of the way there.
+    pub(super) acks: f64,
+    pub(super) redundant: f64,
+    pub(super) spurious: u64,
+    pub(super) stalls: u64,
+}
+
+impl Transfer {
+    /// Bytes sent for each that would have been enough.
+    pub(super) fn excess(&self) -> f64 {
+        self.sent_per_byte * (1.0 - self.lost)
+    }
+}

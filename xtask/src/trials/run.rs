@@ -1,0 +1,177 @@
+//! The command: which trials, how many, and the tables.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use super::crowd::{self, Crowd};
+use super::path::RandomPath;
+use super::transport;
+
+/// What to run.
+#[derive(Debug)]
+struct Options {
+    first: u64,
+    seeds: u64,
+    design: String,
+    packets: u64,
+    jobs: usize,
+    seconds: u64,
+    only: String,
+}
+
+/// Runs what the arguments ask for.
+///
+/// # Errors
+/// When the arguments are wrong.
+pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> io::Result<()> {
+    let kind = arguments.next().unwrap_or_default();
+    let options = parse(arguments).map_err(io::Error::other)?;
+    match kind.as_str() {
+        "paths" => paths(&options),
+        "trace" => trace(&options),
+        "crowd" => crowds(&options),
+        _ => Err(io::Error::other("trials paths|trace|crowd")),
+    }
+}
+
+fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+    let mut options = Options {
+        first: 1,
+        seeds: 200,
+        design: "default".to_owned(),
+        packets: u64::MAX,
+        jobs: 2,
+        seconds: 60,
+        only: String::new(),
+    };
+    while let Some(argument) = arguments.next() {
+        let value = arguments.next().ok_or_else(|| format!("{argument} needs a value"))?;
+        let number = || value.parse::<u64>().map_err(|_| format!("{argument} needs a number"));
+        match argument.as_str() {
+            "--first" => options.first = number()?,
+            "--seeds" => options.seeds = number()?,
+            "--packets" => options.packets = number()?,
+            "--jobs" => options.jobs = number()? as usize,
+            "--seconds" => options.seconds = number()?,
+            "--design" => options.design = value,
+            "--only" => options.only = value,
+            _ => return Err(format!("{argument} is not known")),
+        }
+    }
+    Ok(options)
+}
+
+/// Does `work` for every item on several threads and gives each result to `take` in order.
+fn in_parallel<T: Send>(jobs: usize, items: usize, work: impl Fn(usize) -> T + Sync, mut take: impl FnMut(usize, T)) {
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            let (sender, next, work) = (sender.clone(), &next, &work);
+            scope.spawn(move || {
+                loop {
+                    let item = next.fetch_add(1, Ordering::Relaxed);
+                    if item >= items || sender.send((item, work(item))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let (mut waiting, mut due) = (BTreeMap::new(), 0);
+        for (item, result) in receiver {
+            waiting.insert(item, result);
+            while let Some(result) = waiting.remove(&due) {
+                take(due, result);
+                due += 1;
+            }
+        }
+    });
+}
+
+fn paths(options: &Options) -> io::Result<()> {
+    let ours = transport(&options.design)?;
+    let mut found = Vec::new();
+    let work = |index: usize| {
+        let path = RandomPath::draw(options.first + index as u64);
+        let time = path.time(options.packets);
+        let bytes = path.oracle_bytes(&transport("default").expect("it exists"), time);
+        let transfer = (bytes > 0).then(|| path.transfer(&ours, bytes, time));
+        (path, time, bytes, transfer)
+    };
+    in_parallel(options.jobs, options.seeds as usize, work, |_, (path, time, bytes, transfer)| {
+        let link = bytes as f64 * 8.0 / time.as_secs_f64() / path.rate.as_bits_per_second() as f64;
+        let Some(transfer) = transfer else {
+            println!("{:6} {path}: the oracle brings nothing", path.seed);
+            return;
+        };
+        println!(
+            "{:6} {path}, oracle {link:.3}: {:.3} of it{}, excess {:.3}, dropped {:.3}, acks {:.4}, repairs {:.3}, spurious {} stalls {}",
+            path.seed,
+            transfer.share,
+            if transfer.is_done { "" } else { " UNDONE" },
+            transfer.excess(),
+            transfer.dropped,
+            transfer.acks,
+            transfer.redundant,
+            transfer.spurious,
+            transfer.stalls,
+        );
+        found.push((path, transfer));
+    });
+    let at = |sorted: &[f64], share: f64| sorted[((sorted.len() as f64 * share) as usize).min(sorted.len() - 1)];
+    let mut shares: Vec<f64> = found.iter().map(|(_, transfer)| transfer.share).collect();
+    shares.sort_by(f64::total_cmp);
+    let mut excess: Vec<f64> = found.iter().map(|(_, transfer)| transfer.excess()).collect();
+    excess.sort_by(f64::total_cmp);
+    println!(
+        "goodput/oracle: median {:.3}, tenth {:.3}, first {:.3}, thousandth {:.3}, worst {:.3}; excess: mean {:.3}, p90 {:.3}, p99 {:.3}, worst {:.3}",
+        at(&shares, 0.5),
+        at(&shares, 0.1),
+        at(&shares, 0.01),
+        at(&shares, 0.001),
+        shares[0],
+        excess.iter().sum::<f64>() / excess.len() as f64,
+        at(&excess, 0.9),
+        at(&excess, 0.99),
+        excess[excess.len() - 1],
+    );
+    found.sort_by(|one, other| one.1.share.total_cmp(&other.1.share));
+    for (path, transfer) in found.iter().take(12) {
+        println!("slow {:6} {path}: {:.3} excess {:.3} dropped {:.3}", path.seed, transfer.share, transfer.excess(), transfer.dropped);
+    }
+    found.sort_by(|one, other| other.1.excess().total_cmp(&one.1.excess()));
+    for (path, transfer) in found.iter().take(8) {
+        println!("wasteful {:6} {path}: {:.3} excess {:.3} dropped {:.3}", path.seed, transfer.share, transfer.excess(), transfer.dropped);
+    }
+    Ok(())
+}
+
+fn trace(options: &Options) -> io::Result<()> {
+    let ours = transport(&options.design)?;
+    let path = RandomPath::draw(options.first);
+    let time = path.time(options.packets);
+    println!("{path}, {:.1} s", time.as_secs_f64());
+    path.trace(&ours, time, time / 100);
+    Ok(())
+}
+
+fn crowds(options: &Options) -> io::Result<()> {
+    let cells: Vec<Crowd> =
+        crowd::cells().into_iter().filter(|cell| cell.to_string().contains(&options.only)).collect();
+    let ours = transport(&options.design)?;
+    let reno = transport("tcp")?;
+    let time = Duration::from_secs(options.seconds);
+    let work = |index: usize| (cells[index].run(&ours, time), cells[index].run(&reno, time));
+    let mut failed = 0;
+    in_parallel(options.jobs, cells.len(), work, |index, (ours, reno)| {
+        let verdict = ours.judge(&reno);
+        failed += usize::from(!verdict.is_empty());
+        println!("{}: {ours} | reno {reno} {}", cells[index], verdict.join(", "));
+    });
+    println!("{failed} of {} cells fail", cells.len());
+    Ok(())
+}
