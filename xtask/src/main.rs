@@ -24,6 +24,9 @@ Chores of the repository.
     cargo xtask licences        check that every dependency's licence is one we accept
     cargo xtask swarm [--seeds N] [--first S] [--log [--without-noise]]
                                 run random networks in virtual time (take --release), each twice
+    cargo xtask trials paths|crowd|trace [--design PROFILE[/CONGESTION]] ..
+                                congestion control in virtual time (take --release): random paths against an oracle, many
+                                flows against as many Reno flows, one path over time
     cargo xtask demo-result SHARE < RESULT
                                 judge what `ctcp demo --json` printed: verified, and at least SHARE of the link";
 

@@ -50,7 +50,8 @@ pub struct DecoderConfig {
     pub window: usize,
     /// Equations that wait for others at most; more are not taken, even those that would solve what waits. It bounds memory and work:
     /// each has up to `window` coefficients, and a row of the basis that is as long, rounded up to a power of two; an arrival at a window
-    /// of 1024 such equations takes tens of milliseconds. A sender of nothing but combinations needs as many as its window has symbols.
+    /// of 1024 such equations takes tens of milliseconds. When there are fewer than symbols in the window, the last quarter is kept for those
+    /// over the oldest undecoded symbol. A sender of nothing but combinations needs as many as its window has symbols.
     pub equations_max: usize,
 }
 
@@ -183,16 +184,21 @@ impl Decoder {
         let Some(lead) = self.rows.reduce(first, &coefficients[skip..], &self.window) else {
             return Arrival::Redundant;
         };
-        // The last quarter is for what the oldest undecoded symbols need: were it full of later ones, nothing would ever be solved.
-        let is_for_oldest = range.first() <= self.window.oldest_undecoded();
-        let reserved = if is_for_oldest { 0 } else { self.config.equations_max / 4 };
-        if self.rows.len() >= self.config.equations_max - reserved {
+        if self.rows.len() >= self.room_for(range) {
             return Arrival::NoRoom;
         }
         let mut slot = self.pool.take();
         slot.write(payload);
         self.rows.insert(lead, (range.first(), coefficients, slot), &mut self.window);
         Arrival::Innovative
+    }
+
+    /// Equations that may wait when one over `range` arrives. The last quarter is for those over the oldest undecoded symbol: were it
+    /// full of later ones, nothing would ever be solved.
+    fn room_for(&self, range: SymbolRange) -> usize {
+        let most = self.config.equations_max;
+        let is_for_oldest = range.first() <= self.window.oldest_undecoded();
+        if is_for_oldest || most >= self.config.window { most } else { most - most / 4 }
     }
 
     fn finish_arrival(&mut self) {

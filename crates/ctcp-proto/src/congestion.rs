@@ -27,7 +27,6 @@ mod reno;
 mod round;
 mod steady;
 mod thesis;
-mod tolerant;
 mod vegas;
 
 use crate::PacketNumber;
@@ -66,8 +65,6 @@ pub struct Acked {
     pub number: PacketNumber,
     /// When it had left.
     pub sent_time: Instant,
-    /// It is the newest packet of its ACK, whose round trip is the sample: `rtt.latest` is new.
-    pub is_sample: bool,
     /// Its own round trip, if it is known: not of a symbol that was sent again.
     pub sample: Option<Duration>,
     /// Bytes of its datagram.
@@ -171,8 +168,6 @@ pub enum Algorithm {
     /// Ours: the paper's back-off made robust against noise, fast and with a small queue (`steady`).
     #[default]
     Default,
-    /// The old default.
-    Steady,
     /// Algorithm 2 of the CTCP paper, which grows less beside a queue.
     Ctcp,
     /// The same with the same growth always, as Eqs. 4 to 6 have it.
@@ -192,8 +187,7 @@ impl Algorithm {
     #[must_use]
     pub fn controller(self, datagram_size: u64) -> Box<dyn Controller> {
         match self {
-            Self::Default => Box::new(tolerant::Tolerant::new(datagram_size)),
-            Self::Steady => Box::new(steady::Steady::new(datagram_size)),
+            Self::Default => Box::new(steady::Steady::new(datagram_size)),
             Self::Ctcp => Box::new(ctcp::Ctcp::new(datagram_size)),
             Self::CtcpConstantAlpha => Box::new(ctcp::Ctcp::with_constant_alpha(datagram_size)),
             Self::Vegas => Box::new(vegas::Vegas::new()),

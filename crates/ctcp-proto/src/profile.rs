@@ -195,7 +195,6 @@ impl Profile {
             },
             congestion: match self.congestion {
                 congestion::Algorithm::Default => 0,
-                congestion::Algorithm::Steady => 7,
                 congestion::Algorithm::Ctcp => 1,
                 congestion::Algorithm::Vegas => 2,
                 congestion::Algorithm::Thesis => 3,
@@ -250,7 +249,6 @@ impl Profile {
                 4 => congestion::Algorithm::Reno,
                 5 => congestion::Algorithm::Cubic,
                 6 => congestion::Algorithm::CtcpConstantAlpha,
-                7 => congestion::Algorithm::Steady,
                 _ => return None,
             },
             redundancy: match parameter.redundancy {
@@ -322,7 +320,6 @@ named!(
     congestion::Algorithm,
     "congestion control",
     congestion::Algorithm::Default => "default",
-    congestion::Algorithm::Steady => "steady",
     congestion::Algorithm::Ctcp => "ctcp",
     congestion::Algorithm::Vegas => "vegas",
     congestion::Algorithm::Thesis => "thesis",

@@ -87,3 +87,20 @@ fn no_seed_of_sixty_is_far_behind() {
         assert!(shares[0] > 0.8 && shares[30] > 0.9, "loss {loss}: {shares:?}");
     }
 }
+
+#[test]
+fn a_long_path_that_loses_a_quarter_in_bursts_is_used_and_not_flooded_with_repairs() {
+    let loss = LossModel::bursts(Probability::new(0.25).expect("a probability"), 15.0).expect("possible");
+    let rate = Rate::from_megabits_per_second(200);
+    let path = PathConfig::new(rate, Duration::from_millis(60), loss).with_lossless_return();
+    let size = 40_000_000;
+    let script = Script::of_client(vec![StreamPlan::upload(Duration::ZERO, size)]);
+    let mut pair = Pair::new(3, &path, &TransportConfig::default(), &script);
+    let start = pair.simulation.now();
+    pair.connect().expect("a valid configuration");
+    assert_eq!(pair.run_to_completion(Duration::from_secs(60)), Stop::Done);
+    let share = goodput_share(size, pair.simulation.now() - start, rate);
+    let stats = pair.simulation.host(pair.client).stats();
+    let repairs = stats.repairs_sent as f64 / stats.symbols_sent as f64;
+    assert!(share > 0.4 && repairs < 0.7, "{share:.3} of the link, {repairs:.2} repairs a symbol");
+}

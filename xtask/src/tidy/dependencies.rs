@@ -26,7 +26,7 @@ const BELOW: [(&str, &[&str]); 13] = [
     ("ctcp-testbed", &["ctcp-base", "ctcp-netem", "ctcp-repro"]),
     ("ctcp-capi", &["ctcp", "ctcp-base"]),
     ("ctcp-python", &["ctcp", "ctcp-base"]),
-    ("xtask", &["ctcp-base", "ctcp-netem", "ctcp-sim"]),
+    ("xtask", &["ctcp-base", "ctcp-netem", "ctcp-proto", "ctcp-sim"]),
 ];
 
 /// The one crate on top, which may use all others but the chores.

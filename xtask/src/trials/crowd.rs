@@ -58,7 +58,11 @@ pub(super) fn cells() -> Vec<Crowd> {
 impl fmt::Display for Crowd {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { flows, megabits, rtt, queue, loss, course } = self;
-        write!(formatter, "/{flows} flows {megabits} Mbit/s {} ms queue {queue} loss {loss} {course:?}", rtt.as_millis())
+        write!(
+            formatter,
+            "/{flows} flows {megabits} Mbit/s {} ms queue {queue} loss {loss} {course:?}",
+            rtt.as_millis()
+        )
     }
 }
 
@@ -96,7 +100,9 @@ impl Crowd {
         for number in 0..self.flows {
             let start = match self.course {
                 Course::Together => Duration::ZERO,
-                Course::Spread | Course::Restarts => Duration::from_secs(5) * number as u32 / self.flows as u32,
+                Course::Spread | Course::Restarts => {
+                    Duration::from_secs(5) * number as u32 / self.flows as u32
+                }
             };
             if self.course == Course::Restarts && number % 3 == 2 {
                 let script = Script::of_client(vec![StreamPlan::upload(Duration::ZERO, fair * 9 / 10)]);

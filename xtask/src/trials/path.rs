@@ -64,7 +64,8 @@ impl RandomPath {
         } else {
             single
         };
-        let path = PathConfig::new(self.rate, self.rtt, model).with_lossless_return().with_jitter(self.jitter);
+        let path =
+            PathConfig::new(self.rate, self.rtt, model).with_lossless_return().with_jitter(self.jitter);
         let forward = path.forward.with_queue(QueueLimit::Packets(self.queue));
         let backward = path.backward.with_queue(QueueLimit::Packets(self.queue.max(100)));
         PathConfig { forward, backward }
@@ -73,7 +74,8 @@ impl RandomPath {
     /// 100 round trips or five seconds, whichever is longer, but no more than about so many packets.
     pub(super) fn time(&self, packets_max: u64) -> Duration {
         let whole = (self.rtt * 100).max(Duration::from_secs(5));
-        let sent = self.rate.time_to_send(1_500).saturating_mul(u32::try_from(packets_max).unwrap_or(u32::MAX));
+        let sent =
+            self.rate.time_to_send(1_500).saturating_mul(u32::try_from(packets_max).unwrap_or(u32::MAX));
         whole.min(sent.max(self.rtt * 30))
     }
 
@@ -122,7 +124,8 @@ impl RandomPath {
             lost: link.lost as f64 / link.offered.max(1) as f64,
             dropped: link.dropped as f64 / link.offered.max(1) as f64,
             sent_per_byte: link.bytes_offered as f64 / done.max(1) as f64,
-            acks: (back.bytes_offered + 28 * back.offered) as f64 / (link.bytes_delivered + 28 * link.delivered).max(1) as f64,
+            acks: (back.bytes_offered + 28 * back.offered) as f64
+                / (link.bytes_delivered + 28 * link.delivered).max(1) as f64,
             redundant: stats.repairs_sent as f64 / stats.symbols_sent.max(1) as f64,
             spurious: stats.spurious_losses,
             stalls: stats.window_stalls,
@@ -132,7 +135,11 @@ impl RandomPath {
     /// The course of a transfer, a line a bin.
     pub(super) fn trace(&self, transport: &TransportConfig, time: Duration, bin: Duration) {
         let mut pair = self.pair(transport, u64::MAX / 4);
-        pair.simulation.keep_series(bin, vec![pair.client, pair.server], vec![(pair.link, Direction::Forward)]);
+        pair.simulation.keep_series(
+            bin,
+            vec![pair.client, pair.server],
+            vec![(pair.link, Direction::Forward)],
+        );
         pair.connect().expect("a valid configuration");
         pair.simulation.run_for(time, |_| false);
         let series = pair.simulation.series().expect("kept");
@@ -198,5 +205,42 @@ impl Transfer {
     /// Bytes sent for each that would have been enough.
     pub(super) fn excess(&self) -> f64 {
         self.sent_per_byte * (1.0 - self.lost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lie_in_the_ranges_they_are_drawn_from_and_a_seed_is_always_the_same_path() {
+        for seed in 0..500 {
+            let path = RandomPath::draw(seed);
+            assert!((500_000..=500_000_000).contains(&path.rate.as_bits_per_second()), "{path}");
+            assert!((0.002..=0.6).contains(&path.rtt.as_secs_f64()), "{path}");
+            assert!(path.loss <= 0.3 && (1.0..=20.0).contains(&path.burst), "{path}");
+            assert!(path.jitter <= Duration::from_millis(30) && path.queue >= 4, "{path}");
+            assert_eq!(path.to_string(), RandomPath::draw(seed).to_string());
+        }
+    }
+
+    #[test]
+    fn the_oracle_fills_an_ordinary_path_and_ours_is_measured_against_it() {
+        let path = RandomPath {
+            seed: 1,
+            rate: Rate::from_megabits_per_second(10),
+            rtt: Duration::from_millis(20),
+            loss: 0.05,
+            burst: 1.0,
+            jitter: Duration::ZERO,
+            queue: 17,
+        };
+        let transport = super::super::transport("default").expect("it exists");
+        let time = Duration::from_secs(3);
+        let bytes = path.oracle_bytes(&transport, time);
+        let share = bytes as f64 * 8.0 / time.as_secs_f64() / 10e6;
+        assert!(share > 0.9, "{share}");
+        let transfer = path.transfer(&transport, bytes, time);
+        assert!(transfer.is_done && transfer.share > 0.9 && transfer.excess() < 1.1, "{transfer:?}");
     }
 }

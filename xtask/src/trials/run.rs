@@ -11,16 +11,26 @@ use super::path::RandomPath;
 use super::transport;
 
 /// What to run.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Options {
+    /// The first path, and how many.
     first: u64,
     seeds: u64,
+    /// Profile, or profile/congestion control.
     design: String,
+    /// A transfer takes no longer than the link needs for so many packets.
     packets: u64,
+    /// Threads.
     jobs: usize,
+    /// How long a crowd runs.
     seconds: u64,
+    /// Only crowds whose name contains this.
     only: String,
 }
+
+/// How the commands are used.
+const USAGE: &str = "trials paths|trace|crowd [--design PROFILE[/CONGESTION]] [--jobs N]; \
+                     paths, trace: [--first SEED] [--packets N]; paths: [--seeds N]; crowd: [--seconds N] [--only TEXT]";
 
 /// Runs what the arguments ask for.
 ///
@@ -33,7 +43,7 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> io::Result<()>
         "paths" => paths(&options),
         "trace" => trace(&options),
         "crowd" => crowds(&options),
-        _ => Err(io::Error::other("trials paths|trace|crowd")),
+        _ => Err(io::Error::other(USAGE)),
     }
 }
 
@@ -58,14 +68,19 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String>
             "--seconds" => options.seconds = number()?,
             "--design" => options.design = value,
             "--only" => options.only = value,
-            _ => return Err(format!("{argument} is not known")),
+            _ => return Err(format!("{argument} is not known: {USAGE}")),
         }
     }
     Ok(options)
 }
 
 /// Does `work` for every item on several threads and gives each result to `take` in order.
-fn in_parallel<T: Send>(jobs: usize, items: usize, work: impl Fn(usize) -> T + Sync, mut take: impl FnMut(usize, T)) {
+fn in_parallel<T: Send>(
+    jobs: usize,
+    items: usize,
+    work: impl Fn(usize) -> T + Sync,
+    mut take: impl FnMut(usize, T),
+) {
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -122,7 +137,8 @@ fn paths(options: &Options) -> io::Result<()> {
         );
         found.push((path, transfer));
     });
-    let at = |sorted: &[f64], share: f64| sorted[((sorted.len() as f64 * share) as usize).min(sorted.len() - 1)];
+    let at =
+        |sorted: &[f64], share: f64| sorted[((sorted.len() as f64 * share) as usize).min(sorted.len() - 1)];
     let mut shares: Vec<f64> = found.iter().map(|(_, transfer)| transfer.share).collect();
     shares.sort_by(f64::total_cmp);
     let mut excess: Vec<f64> = found.iter().map(|(_, transfer)| transfer.excess()).collect();
@@ -141,11 +157,23 @@ fn paths(options: &Options) -> io::Result<()> {
     );
     found.sort_by(|one, other| one.1.share.total_cmp(&other.1.share));
     for (path, transfer) in found.iter().take(12) {
-        println!("slow {:6} {path}: {:.3} excess {:.3} dropped {:.3}", path.seed, transfer.share, transfer.excess(), transfer.dropped);
+        println!(
+            "slow {:6} {path}: {:.3} excess {:.3} dropped {:.3}",
+            path.seed,
+            transfer.share,
+            transfer.excess(),
+            transfer.dropped
+        );
     }
     found.sort_by(|one, other| other.1.excess().total_cmp(&one.1.excess()));
     for (path, transfer) in found.iter().take(8) {
-        println!("wasteful {:6} {path}: {:.3} excess {:.3} dropped {:.3}", path.seed, transfer.share, transfer.excess(), transfer.dropped);
+        println!(
+            "wasteful {:6} {path}: {:.3} excess {:.3} dropped {:.3}",
+            path.seed,
+            transfer.share,
+            transfer.excess(),
+            transfer.dropped
+        );
     }
     Ok(())
 }
@@ -174,4 +202,29 @@ fn crowds(options: &Options) -> io::Result<()> {
     });
     println!("{failed} of {} cells fail", cells.len());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Options, String> {
+        parse(text.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn arguments_say_what_to_try() {
+        let options =
+            parsed("--first 7 --seeds 3 --design tcp --packets 1000 --only loss").expect("all are known");
+        assert_eq!((options.first, options.seeds, options.packets), (7, 3, 1_000));
+        assert_eq!((options.design.as_str(), options.only.as_str()), ("tcp", "loss"));
+        assert!(parsed("--seeds").is_err() && parsed("--seeds x").is_err() && parsed("--sedes 5").is_err());
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_items_however_many_threads_there_are() {
+        let mut squares = Vec::new();
+        in_parallel(3, 20, |item| item * item, |item, square| squares.push((item, square)));
+        assert_eq!(squares, (0..20).map(|item| (item, item * item)).collect::<Vec<_>>());
+    }
 }

@@ -181,6 +181,32 @@ fn mixed_overlapping_ranges_in_any_order_with_duplicates_decode() {
     }
 }
 
+#[test]
+fn equations_over_later_symbols_leave_room_for_those_over_the_oldest() {
+    // Four blocks of eight symbols, all of them lost, and room for eight equations.
+    let config = DecoderConfig { equations_max: 8, ..DecoderConfig::new(SIZE, 64) };
+    let (mut decoder, mut random, mut encoder) =
+        (Decoder::new(config), TestRandom::new(3), Encoder::new(SIZE, 64));
+    (0..32).for_each(|_| assert!(encoder.push(&random.bytes(SIZE)).is_ok()));
+    for key in 0..8 {
+        for block in [3, 2, 1] {
+            let span = range(8 * block, 8);
+            let (row, payload) = repair(&encoder, span, key, DENSITY_MAX);
+            decoder.handle_combination(span, &row, &payload).unwrap();
+        }
+    }
+    assert_eq!(decoder.equations(), 6, "the last quarter is kept");
+    // Two symbols of the oldest block are missing: their repairs are taken, and the block is whole.
+    (0..6).for_each(|index| {
+        decoder.handle_source(index, encoder.symbol(index).unwrap()).unwrap();
+    });
+    for key in 0..2 {
+        let (row, payload) = repair(&encoder, range(0, 8), key, DENSITY_MAX);
+        assert_eq!(decoder.handle_combination(range(0, 8), &row, &payload), Ok(Arrival::Innovative));
+    }
+    assert_eq!(decoder.oldest_undecoded(), 8);
+}
+
 /// All symbols come out once, with the contents that were pushed.
 fn check_contents(decoder: &mut Decoder, encoder: &Encoder) {
     let mut indexes = Vec::new();

@@ -68,7 +68,9 @@ impl Model {
         self.known_end = self.known_end.max(range.end());
         self.move_floor();
         let before = self.rows.clone();
-        let has_room = self.equations() < self.equations_max;
+        let is_reserved = self.equations_max < self.window && range.first() > self.oldest_undecoded();
+        let reserved = if is_reserved { self.equations_max / 4 } else { 0 };
+        let has_room = self.equations() < self.equations_max - reserved;
         self.add(range.first(), coefficients);
         if self.rows.len() == before.len() {
             return Ok(Arrival::Redundant);

@@ -189,7 +189,6 @@ impl Flow {
                 now,
                 number: newly.packet.number,
                 sent_time: newly.packet.time,
-                is_sample: false,
                 sample: Some(now - newly.packet.time),
                 size: newly.packet.size,
                 in_flight: self.sent.packets_in_flight(),

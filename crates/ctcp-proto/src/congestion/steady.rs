@@ -12,6 +12,8 @@
 //!   [`LossOrigin`] keeps apart from the loss we cause.
 //! - `RTTmin` slides over ten seconds. So that a queue of ours never passes for the path, we yield for a round trip
 //!   when none was seen empty for five seconds.
+//! - Whatever delay says, much more loss than the path's own halves the window ([`Breaker`]): among many flows a full queue looks
+//!   like a lossy path.
 //!
 //! ```text
 //!              queue seen, or full without queue            time-out: from the beginning
@@ -31,18 +33,18 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::round::Round;
-use super::{
-    Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate, packets_in,
-};
+use super::{Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, pacing_rate, packets_in};
 use crate::PacketNumber;
 use crate::recovery::rtt::RttView;
 
+mod breaker;
 mod hold;
 mod loss_origin;
 mod noise;
 mod slow_start;
 mod tally;
 
+use breaker::Breaker;
 use hold::{Hold, Step};
 use loss_origin::{Fate, LossOrigin, Verdict};
 use noise::Noise;
@@ -51,6 +53,12 @@ use tally::Tally;
 
 /// Packets of the initial window; they leave paced, not in a burst. 46 KB: most small answers need no second round trip.
 const INITIAL_WINDOW: f64 = 32.0;
+
+/// The fewest tokens: one packet in twenty round trips, which the pacer spreads.
+const TOKENS_MIN: f64 = 0.05;
+
+/// A time-out leaves so many, if there were as many.
+const FEW_TOKENS: f64 = 8.0;
 
 /// How many samples a stretch has at least: noise spares one of so many.
 const STRETCH_SAMPLES: u32 = 16;
@@ -76,6 +84,9 @@ const TARGET_DEVIATIONS: f64 = 2.0;
 /// ACK stands for two).
 const CAP_TARGETS: f64 = 1.5;
 const CAP_PACKETS: f64 = 2.5;
+
+/// A path is restless when samples deviate by this part of its round trip.
+const RESTLESS: u32 = 10;
 
 /// While yielding, this share of what the link delivers is in flight.
 const YIELD: f64 = 0.8;
@@ -103,6 +114,16 @@ enum Mode {
     SlowStart(SlowStart),
     Hold(Hold),
     Compete { until: Instant },
+}
+
+/// What a time-out may have been wrong about.
+#[derive(Clone, Copy, Debug)]
+struct BeforeTimeout {
+    tokens: f64,
+    /// They were found, and not on their way there.
+    is_settled: bool,
+    /// The last packet sent before it.
+    last: PacketNumber,
 }
 
 /// The default controller.
@@ -136,6 +157,10 @@ pub(super) struct Steady {
     compete_for: Duration,
     rtt: Option<RttView>,
     rate: Option<f64>,
+    breaker: Breaker,
+    largest_sent: Option<PacketNumber>,
+    /// Until the first acknowledgement after a time-out.
+    before_timeout: Option<BeforeTimeout>,
     datagram: u64,
 }
 
@@ -162,6 +187,9 @@ impl Steady {
             compete_for: COMPETE_MIN,
             rtt: None,
             rate: None,
+            breaker: Breaker::default(),
+            largest_sent: None,
+            before_timeout: None,
             datagram,
         }
     }
@@ -188,23 +216,59 @@ impl Steady {
         self.rate.map(|rate| packets_in(rate, time, self.datagram))
     }
 
+    /// Packets take little longer than the empty path takes. On a path whose delay varies by itself few take less than the target.
+    fn is_calm(&self, rtt: &RttView) -> bool {
+        let base = self.base(rtt);
+        let target = self.target(rtt);
+        rtt.latest <= base + if rtt.variance > base / RESTLESS { target } else { target / 2 }
+    }
+
     fn is_yielding(&self) -> bool {
         self.yielding.is_some()
     }
 
     fn on_fate(&mut self, fate: Fate) {
+        let dispersion = self.origin.dispersion();
+        let is_beginning = matches!(self.mode, Mode::SlowStart(_)) && self.stood_still.is_none();
+        if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, self.tokens, is_beginning) {
+            self.trip(fate.number);
+        }
         match self.origin.on_fate(fate) {
             // The queue overflowed below the target, or there is none: ask for less of it.
             Some(Verdict::Ours) => {
                 self.careful_until = Some(fate.now + CAREFUL);
                 let delivered = self.rtt.and_then(|rtt| self.delivered_in(self.base(&rtt)));
-                self.tokens = self.tokens.min(delivered.unwrap_or(self.tokens)).max(WINDOW_MIN);
+                self.tokens = self.tokens.min(delivered.unwrap_or(self.tokens)).max(TOKENS_MIN);
                 if let Mode::Hold(hold) = &mut self.mode {
                     hold.slow_down();
                 }
             }
             Some(Verdict::Innocent) => self.careful_until = None,
             None => {}
+        }
+    }
+
+    /// Far more is lost than is believed to be the path's own: half the window, whatever else is believed.
+    fn trip(&mut self, number: PacketNumber) {
+        if !self.backed_off.is_behind(number) {
+            return;
+        }
+        let Some(largest_sent) = self.largest_sent else { return };
+        self.tokens = (self.tokens / 2.0).max(TOKENS_MIN);
+        self.backed_off.begin(largest_sent);
+        self.is_recovering = true;
+        if !matches!(self.mode, Mode::Compete { .. }) {
+            self.mode = Mode::Hold(Hold::new());
+        }
+    }
+
+    /// A packet sent before the time-out was not lost but late (RFC 4015): the window is what it was. Packet numbers never repeat, so
+    /// that its acknowledgement is no other's.
+    fn undo_spurious_timeout(&mut self, number: PacketNumber) {
+        let Some(before) = self.before_timeout.take() else { return };
+        if number <= before.last && before.is_settled && self.tokens < before.tokens {
+            self.tokens = before.tokens;
+            self.mode = Mode::Hold(Hold::new());
         }
     }
 
@@ -309,10 +373,11 @@ impl Steady {
         let rtt = &acked.rtt;
         let wanted = rtt.minimum + self.target(rtt) / 2;
         let by_delay = self.tokens * seconds_ratio(wanted, rtt.standing);
-        self.tokens = self.delivered_in(wanted).unwrap_or(by_delay).max(WINDOW_MIN);
+        self.tokens = self.delivered_in(wanted).unwrap_or(by_delay).max(TOKENS_MIN);
         self.mode = Mode::Hold(Hold::behind_slow_start());
         self.begin_round(acked.largest_sent);
         self.origin.on_queue(self.highest_stretch, rtt.minimum);
+        self.breaker.ignore(acked.largest_sent);
         self.origin.on_overshoot(acked.largest_sent, start.least_loss());
     }
 
@@ -322,7 +387,7 @@ impl Steady {
         self.mode = Mode::Hold(hold);
         match step {
             Step::Stay => {}
-            Step::BackOff(beta) => self.tokens = (self.tokens * beta).max(WINDOW_MIN),
+            Step::BackOff(beta) => self.tokens = (self.tokens * beta).max(TOKENS_MIN),
             Step::PathIsLonger(tokens) => {
                 self.longer_base = Some(base + queue);
                 self.tokens = tokens;
@@ -345,14 +410,31 @@ impl Steady {
         let room = self.delivered_in(base + target.mul_f64(CAP_TARGETS));
         let cap = room.map_or(WINDOW_MAX, |room| (room + CAP_PACKETS).min(WINDOW_MAX));
         if acked.rtt.standing < base + target && self.tokens < cap {
-            self.tokens += hold.growth() / self.tokens;
+            self.tokens += hold.growth() / self.tokens.max(1.0);
         }
+    }
+
+    /// Packets that may be in flight: the tokens, and what the path loses of them by itself.
+    fn in_flight(&self) -> f64 {
+        let tokens = match (self.rtt, self.mode) {
+            (Some(rtt), _) if self.is_yielding() => {
+                self.delivered_in(self.base(&rtt)).map_or(self.tokens, |all| self.tokens.min(YIELD * all))
+            }
+            // Enough to see the queue again, if it is one.
+            (Some(rtt), Mode::SlowStart(start)) if start.waits() => {
+                let second = self.delivered_in(rtt.minimum + SlowStart::visible(&rtt) * 2);
+                second.map_or(self.tokens, |second| self.tokens.min(second))
+            }
+            _ => self.tokens,
+        };
+        let arrives = 1.0 - self.origin.innocent(self.tokens);
+        (tokens / arrives).min(WINDOW_MAX)
     }
 
     /// Once a round trip.
     fn back_off_once(&mut self, number: PacketNumber, largest_sent: PacketNumber, beta: f64) {
         if self.backed_off.is_behind(number) {
-            self.tokens = (self.tokens * beta).max(WINDOW_MIN);
+            self.tokens = (self.tokens * beta).max(TOKENS_MIN);
             self.backed_off.begin(largest_sent);
             self.is_recovering = true;
         }
@@ -362,16 +444,18 @@ impl Steady {
 impl Controller for Steady {
     fn on_sent(&mut self, sent: &Sent) {
         self.rtt.get_or_insert(sent.rtt);
+        self.largest_sent = Some(sent.number);
     }
 
     fn on_ack(&mut self, acked: &Acked) {
         let rtt = &acked.rtt;
+        self.undo_spurious_timeout(acked.number);
         self.rtt = Some(*rtt);
         self.rate = acked.delivery_rate;
         if self.backed_off.is_behind(acked.number) {
             self.is_recovering = false;
         }
-        let is_calm = rtt.latest <= self.base(rtt) + self.target(rtt);
+        let is_calm = self.is_calm(rtt);
         self.on_fate(Fate { now: acked.now, number: acked.number, is_lost: false, is_calm });
         if self.round.is_behind(acked.number) {
             self.on_round(acked);
@@ -389,7 +473,9 @@ impl Controller for Steady {
                 Mode::SlowStart(start) => self.on_slow_start_ack(acked, start),
                 _ if self.is_yielding() => {}
                 Mode::Hold(hold) => self.on_hold_ack(acked, hold),
-                Mode::Compete { .. } => self.tokens = (self.tokens + 1.0 / self.tokens).min(WINDOW_MAX),
+                Mode::Compete { .. } => {
+                    self.tokens = (self.tokens + 1.0 / self.tokens.max(1.0)).min(WINDOW_MAX);
+                }
             }
         }
     }
@@ -397,7 +483,7 @@ impl Controller for Steady {
     fn on_loss(&mut self, lost: &Lost) {
         let rtt = &lost.rtt;
         self.tally.lost += 1;
-        let is_calm = rtt.latest <= self.base(rtt) + self.target(rtt);
+        let is_calm = self.is_calm(rtt);
         self.on_fate(Fate { now: lost.now, number: lost.number, is_lost: true, is_calm });
         if let Mode::Compete { .. } = self.mode {
             let queue = rtt.latest.saturating_sub(rtt.minimum_ever);
@@ -409,7 +495,14 @@ impl Controller for Steady {
     }
 
     fn on_timeout(&mut self, timed_out: &TimedOut) {
-        self.tokens = INITIAL_WINDOW;
+        // Of several in a row only the first says something of the window.
+        if self.before_timeout.is_none() {
+            let is_settled = !matches!(self.mode, Mode::SlowStart(_));
+            self.before_timeout =
+                Some(BeforeTimeout { tokens: self.tokens, is_settled, last: timed_out.largest_sent });
+            // No more than there were. Few stay as they are: what comes after a burst of losses must get past it.
+            self.tokens = (self.tokens / 2.0).clamp(self.tokens.min(FEW_TOKENS), INITIAL_WINDOW);
+        }
         self.mode = Mode::SlowStart(SlowStart::default());
         self.origin.abandon();
         self.yielding = None;
@@ -431,24 +524,12 @@ impl Controller for Steady {
     }
 
     fn window(&self) -> f64 {
-        let tokens = match (self.rtt, self.mode) {
-            (Some(rtt), _) if self.is_yielding() => {
-                self.delivered_in(self.base(&rtt)).map_or(self.tokens, |all| self.tokens.min(YIELD * all))
-            }
-            // Enough to see the queue again, if it is one.
-            (Some(rtt), Mode::SlowStart(start)) if start.waits() => {
-                let second = self.delivered_in(rtt.minimum + SlowStart::visible(&rtt) * 2);
-                second.map_or(self.tokens, |second| self.tokens.min(second))
-            }
-            _ => self.tokens,
-        };
-        let arrives = 1.0 - self.origin.innocent(self.tokens);
-        (tokens.max(WINDOW_MIN) / arrives).min(WINDOW_MAX)
+        self.in_flight().clamp(1.0, WINDOW_MAX)
     }
 
     fn pacing_rate(&self) -> Option<f64> {
         let gain = if self.phase() == Phase::SlowStart { PACING_GAIN_SLOW_START } else { PACING_GAIN };
-        self.rtt.map(|rtt| pacing_rate(gain, self.window(), self.datagram, rtt.smoothed))
+        self.rtt.map(|rtt| pacing_rate(gain, self.in_flight(), self.datagram, rtt.smoothed))
     }
 
     fn phase(&self) -> Phase {

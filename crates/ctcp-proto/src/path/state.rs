@@ -219,7 +219,6 @@ impl Path {
             now,
             number: packet.number,
             sent_time: packet.time,
-            is_sample: self.sent.largest_acked() == Some(packet.number),
             sample: Some(now - packet.time),
             size: packet.size,
             in_flight: self.sent.packets_in_flight(),

@@ -251,7 +251,6 @@ impl Source {
                 now,
                 number: PacketNumber(index),
                 sent_time: symbol.first,
-                is_sample: sample.is_some(),
                 sample,
                 size: 0,
                 in_flight: self.symbols.len() as u64,

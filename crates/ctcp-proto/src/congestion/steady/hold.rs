@@ -99,8 +99,9 @@ impl Hold {
             return self.back_off(tokens, base, queue, target);
         }
         self.back_offs = 0;
-        let faster = (self.growth * 2.0).min(tokens * GROWTH_MAX).max(1.0);
-        self.growth = if queue < target / 2 { faster } else { 1.0 };
+        let least = (tokens / 4.0).min(1.0);
+        let faster = (self.growth * 2.0).min(tokens * GROWTH_MAX).max(least);
+        self.growth = if queue < target / 2 { faster } else { least };
         Step::Stay
     }
 

@@ -47,8 +47,8 @@ const REST: Duration = Duration::from_secs(3);
 /// How long the average stands without a calm moment.
 const BELIEF: Duration = Duration::from_secs(1);
 
-/// No more than two packets are sent for one that arrives: a path that loses half of them is to be fled, not fed.
-const INNOCENT_MAX: f64 = 0.5;
+/// No more than three packets are sent for two that arrive: a path that loses more is congested, whatever it looks like.
+const INNOCENT_MAX: f64 = 0.35;
 
 /// What an experiment found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,11 @@ impl LossOrigin {
         let is_believed = self.is_queue_visible || window < WINDOW_TOO_SMALL;
         let believed = if is_believed { self.calm } else { self.calm.min(self.proven + self.margin()) };
         believed.min(INNOCENT_MAX)
+    }
+
+    /// The share of packets that is lost in calm moments, proven to be innocent or not.
+    pub(super) fn seen(&self) -> f64 {
+        self.calm.min(INNOCENT_MAX)
     }
 
     /// Learns that queues of `highest` were seen on a path of `base`.

@@ -58,6 +58,45 @@ fn ten_seconds_without_any_packet_are_made_up_for_within_half_a_second() {
 }
 
 #[test]
+fn acknowledgements_that_are_late_by_more_than_a_time_out_cost_no_window() {
+    let mut model = flow(Conditions::new(100, 20, 4.0, 0.01));
+    model.run(secs(5));
+    let before = model.controller(0).window();
+    // Longer than four round trips.
+    model.conditions.rtt = Duration::from_millis(420);
+    model.run(secs(5) + Duration::from_millis(20));
+    model.conditions.rtt = Duration::from_millis(20);
+    model.run(secs(5) + Duration::from_millis(180));
+    assert_eq!(model.controller(0).phase(), Phase::SlowStart, "the time-out passed");
+    // Slow start would need two round trips more.
+    let windows = (0..20).map(|step| {
+        model.run(secs(5) + Duration::from_millis(200 + 2 * step));
+        model.controller(0).window()
+    });
+    let largest = windows.fold(0.0, f64::max);
+    assert!(largest > 0.8 * before, "{largest} of {before}");
+}
+
+#[test]
+fn a_time_out_never_makes_a_window_larger() {
+    let mut controller = Algorithm::Default.controller(DATAGRAM);
+    let rtt = RttView {
+        latest: Duration::from_millis(20),
+        smoothed: Duration::from_millis(20),
+        variance: Duration::ZERO,
+        minimum: Duration::from_millis(20),
+        minimum_ever: Duration::from_millis(20),
+        standing: Duration::from_millis(20),
+    };
+    for number in 0..10 {
+        let before = controller.window();
+        let (now, largest_sent) = (Instant::from_millis(number), PacketNumber(number));
+        controller.on_timeout(&TimedOut { now, in_flight: 1, largest_sent, rtt });
+        assert!(controller.window() <= before, "{} after {before}", controller.window());
+    }
+}
+
+#[test]
 fn a_new_flow_fills_the_link_soon() {
     for (megabits, rtt, within) in [(25, 20, 300), (100, 20, 400), (100, 100, 1_300), (5, 50, 700)] {
         for loss in [0.0, 0.05] {

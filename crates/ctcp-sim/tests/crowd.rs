@@ -1,0 +1,43 @@
+//! Many flows on one link, without random loss: what the queue drops stays bounded, and everybody gets something.
+//!
+//! `cargo xtask trials crowd` has the whole table, beside as many Reno flows.
+
+use core::time::Duration;
+
+use ctcp_base::Rate;
+use ctcp_netem::{LossModel, PathConfig};
+use ctcp_proto::TransportConfig;
+use ctcp_sim::Scrutiny;
+use ctcp_sim::application::script::Script;
+use ctcp_sim::link::Direction;
+use ctcp_sim::network::FlowConfig;
+use ctcp_sim::topology::Chain;
+
+const TIME: Duration = Duration::from_secs(15);
+
+/// The share of packets that the queue drops, and the fewest bytes that a flow brings, when `flows` begin one after the other within five
+/// seconds.
+fn crowd(flows: u32, megabits: u64, rtt: Duration) -> (f64, u64) {
+    let path = PathConfig::new(Rate::from_megabits_per_second(megabits), rtt, LossModel::None);
+    let mut chain = Chain::dumbbell(1, &path);
+    let transport = TransportConfig::default();
+    for number in 0..flows {
+        let start = Duration::from_secs(5) * number / flows;
+        chain.flow(FlowConfig::new(Script::endless(), &transport).starting_after(start));
+    }
+    let mut network = chain.build();
+    network.simulation.set_scrutiny(Scrutiny::LIGHT);
+    network.run_for(TIME);
+    let link = network.simulation.link(network.hops()[0]).way(Direction::Forward).stats();
+    let least = (0..flows as usize).map(|flow| network.bytes_read(flow)).min();
+    (link.dropped as f64 / link.offered as f64, least.unwrap_or(0))
+}
+
+#[test]
+fn many_flows_in_a_small_queue_do_not_drive_each_other_into_collapse() {
+    for (flows, megabits, millis) in [(5, 10, 20), (20, 25, 20), (50, 100, 20)] {
+        let (dropped, least) = crowd(flows, megabits, Duration::from_millis(millis));
+        assert!(dropped < 0.45, "{flows} flows: {dropped:.3} of the packets are dropped");
+        assert!(least > 0, "{flows} flows: somebody gets nothing");
+    }
+}
