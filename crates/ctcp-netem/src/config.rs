@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
 
-use crate::{Charge, LossModel, QueueLimit};
+use crate::{Charge, Discipline, LossModel, PolicerConfig, QueueLimit};
 
 /// Bytes that an IPv4 header (20) and a UDP header (8) add to a datagram's payload.
 pub const IPV4_UDP_OVERHEAD: u64 = 28;
@@ -40,6 +40,10 @@ pub struct LinkConfig {
     pub loss_place: LossPlace,
     /// How much waits for transmission, the packet being transmitted included.
     pub queue: QueueLimit,
+    /// Which packets the queue marks or drops before it is full, and in which order they leave.
+    pub discipline: Discipline,
+    /// A policer in front of the queue, if there is one.
+    pub policer: Option<PolicerConfig>,
     /// The probability that a packet is held back by `reorder_extra`, so that later ones overtake it.
     pub reorder: Probability,
     /// How long a packet is held back when `reorder` strikes.
@@ -63,6 +67,8 @@ impl Default for LinkConfig {
             loss: LossModel::None,
             loss_place: LossPlace::BeforeQueue,
             queue: QueueLimit::Unlimited,
+            discipline: Discipline::DropTail,
+            policer: None,
             reorder: Probability::ZERO,
             reorder_extra: Duration::ZERO,
             duplicate: Probability::ZERO,
@@ -108,6 +114,18 @@ impl LinkConfig {
     #[must_use]
     pub fn with_queue(self, queue: QueueLimit) -> Self {
         Self { queue, ..self }
+    }
+
+    /// The same link with its queue managed by `discipline`.
+    #[must_use]
+    pub fn with_discipline(self, discipline: Discipline) -> Self {
+        Self { discipline, ..self }
+    }
+
+    /// The same link with a policer in front of its queue.
+    #[must_use]
+    pub fn with_policer(self, policer: PolicerConfig) -> Self {
+        Self { policer: Some(policer), ..self }
     }
 
     /// The same link holding a packet back by `extra` with the given probability.

@@ -68,9 +68,14 @@ impl<P: AsRef<[u8]>> DelayLine<P> {
         self.entries.len()
     }
 
-    /// Whether the model's memory limits allow one more packet of `bytes`.
-    pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        self.entries.len() < MAX_HELD_PACKETS && self.bytes.saturating_add(bytes) <= MAX_HELD_BYTES
+    /// Whether the model's memory limits allow one more packet of `bytes`, when so many packets and bytes are held elsewhere.
+    pub(crate) fn has_room(
+        &self,
+        bytes: usize,
+        (packets_elsewhere, bytes_elsewhere): (usize, usize),
+    ) -> bool {
+        self.entries.len() + packets_elsewhere < MAX_HELD_PACKETS
+            && self.bytes.saturating_add(bytes_elsewhere).saturating_add(bytes) <= MAX_HELD_BYTES
     }
 
     pub(crate) fn push(&mut self, flying: Flying<P>) {
@@ -191,12 +196,13 @@ mod tests {
     #[test]
     fn memory_is_bounded_in_packets_and_in_bytes() {
         let mut line = DelayLine::new();
-        assert!(line.has_room(MAX_HELD_BYTES) && !line.has_room(MAX_HELD_BYTES + 1));
+        assert!(line.has_room(MAX_HELD_BYTES, (0, 0)) && !line.has_room(MAX_HELD_BYTES + 1, (0, 0)));
+        assert!(!line.has_room(1, (MAX_HELD_PACKETS, 0)) && !line.has_room(1, (1, MAX_HELD_BYTES)));
         for _ in 0..MAX_HELD_PACKETS {
             line.push(flying(0, 0, 10, 0));
         }
-        assert!(!line.has_room(0));
+        assert!(!line.has_room(0, (0, 0)));
         line.poll(Instant::from_millis(10));
-        assert!(line.has_room(1));
+        assert!(line.has_room(1, (0, 0)));
     }
 }

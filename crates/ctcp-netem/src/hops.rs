@@ -9,7 +9,7 @@
 
 use ctcp_base::{Instant, Prng};
 
-use crate::{Link, LinkConfig, LinkStats, Schedule};
+use crate::{Link, LinkConfig, LinkStats, Packet, Schedule};
 
 /// A link and how it changes.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,7 @@ pub struct Hops<P> {
     hops: Vec<(Link<P>, Schedule)>,
 }
 
-impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Hops<P> {
+impl<P: Packet> Hops<P> {
     /// Links at rest, the first one first. Each draws from its own branch of `prng`.
     ///
     /// # Panics

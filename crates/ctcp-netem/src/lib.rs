@@ -6,11 +6,17 @@
 //! the very model that the tests drive.
 //!
 //! ```text
-//!            lost        flipped, copied    full: dropped          or lost here
-//!              ^                ^                ^                       ^
-//!              |                |                |                       |
-//! packet -> [loss] -> [corrupt, duplicate] -> [queue] -> [rate] -> [loss behind] -> [delay, jitter, reorder] -> packet
+//!            lost        flipped, copied     too fast: dropped   full: dropped         or lost here
+//!              ^                ^                  ^           long: marked  ^                 ^
+//!              |                |                  |                |        |                 |
+//! packet -> [loss] -> [corrupt, duplicate] -> [policer] ---------> [queue, rate] -------> [loss behind] --+
+//!                                                                                                         |
+//! packet <------------------------------------------------------ [delay, jitter, reorder] <--------------+
 //! ```
+//!
+//! The queue is a drop-tail queue without a policer unless a link says otherwise: a [`Discipline`] marks packets before the
+//! queue is full, or serves flows in turn. For that a packet says whether it can be marked and what flow it belongs to
+//! ([`Packet`]).
 //!
 //! Loss comes before the rate unless a link says otherwise ([`LossPlace`]), as in the experiments of the CTCP paper
 //! (Fig. 3): a lost packet uses no capacity of the link, so an ideal sender reaches the full rate at any loss. The
@@ -34,11 +40,16 @@
 #![forbid(unsafe_code)]
 
 mod charge;
+mod codel;
 mod config;
 mod delay;
+mod discipline;
+mod flow_queue;
 mod hops;
 mod link;
 mod loss;
+mod packet;
+mod policer;
 mod preset;
 mod queue;
 mod rate;
@@ -49,9 +60,11 @@ mod trace;
 pub use charge::Charge;
 pub use config::{IPV4_UDP_OVERHEAD, LinkConfig, LossPlace, PathConfig};
 pub use delay::{MAX_HELD_BYTES, MAX_HELD_PACKETS};
+pub use discipline::{CodelConfig, Discipline, PolicerConfig};
 pub use hops::{Hop, Hops};
 pub use link::Link;
 pub use loss::{GilbertElliott, LossModel};
+pub use packet::Packet;
 pub use preset::{Preset, UnknownPreset};
 pub use queue::{FULL_PACKET_BYTES, QueueLimit};
 pub use schedule::{Change, Schedule};

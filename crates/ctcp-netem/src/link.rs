@@ -5,10 +5,12 @@ use core::time::Duration;
 use ctcp_base::{Instant, Prng, Probability, Rate};
 
 use crate::delay::{DelayLine, Flying};
+use crate::flow_queue::{self, FlowQueues};
 use crate::loss::LossProcess;
+use crate::policer::Policer;
 use crate::queue::{DropTailQueue, Waiting};
 use crate::rate::Transmitter;
-use crate::{Change, LinkConfig, LinkStats, LossModel, LossPlace};
+use crate::{Change, Discipline, LinkConfig, LinkStats, LossModel, LossPlace, Packet};
 
 /// A link that packets of type `P` cross.
 ///
@@ -19,6 +21,9 @@ pub struct Link<P> {
     config: LinkConfig,
     is_down: bool,
     loss: LossProcess,
+    policer: Option<Policer>,
+    /// With [`Discipline::FlowQueueCodel`] what waits; `queue` then has only the packet being transmitted.
+    flows: Option<Box<FlowQueues<P>>>,
     queue: DropTailQueue,
     transmitter: Transmitter,
     delay_line: DelayLine<P>,
@@ -37,13 +42,15 @@ struct Draws {
     reordering: Prng,
 }
 
-impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
+impl<P: Packet> Link<P> {
     /// A link at rest. All that is random about it follows from `prng`.
     #[must_use]
     pub fn new(config: LinkConfig, prng: Prng) -> Self {
         Self {
             is_down: false,
             loss: LossProcess::new(&config.loss),
+            policer: config.policer.map(|policer| Policer::new(Instant::ZERO, policer)),
+            flows: new_flows(config.discipline),
             queue: DropTailQueue::new(config.queue),
             transmitter: Transmitter::new(config.rate),
             delay_line: DelayLine::new(),
@@ -89,18 +96,30 @@ impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
         Some(delivery.packet)
     }
 
-    /// When the next packet is due; `None` when nothing is waiting or under way.
+    /// When there is something to do next: a packet is due, or the next one begins to leave a queue that is not first in,
+    /// first out. `None` when nothing is waiting or under way.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.delay_line.next_delivery()
+        match (self.delay_line.next_delivery(), self.next_turn()) {
+            (Some(delivery), Some(turn)) => Some(delivery.min(turn)),
+            (one, other) => one.or(other),
+        }
     }
 
     /// Makes it another link from `now` on. Packets that wait are transmitted at the new rate; their
     /// delay is the one of their arrival. A shorter delay does not let new packets overtake old ones.
     ///
-    /// The loss process starts again only when its model is another one.
+    /// The loss process starts again only when its model is another one, and so does the policer. With another discipline
+    /// the packets that wait in queues of flows are transmitted first, without any mark or drop.
     pub fn set_config(&mut self, now: Instant, config: LinkConfig) {
         self.set_rate(now, config.rate);
+        if config.policer != self.config.policer {
+            self.policer = config.policer.map(|policer| Policer::new(self.now, policer));
+        }
+        if config.discipline != self.config.discipline {
+            self.leave_flows();
+            self.flows = new_flows(config.discipline);
+        }
         self.queue.set_limit(config.queue);
         if config.loss != self.config.loss {
             self.loss = LossProcess::new(&config.loss);
@@ -167,38 +186,100 @@ impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
     /// Packets that wait for transmission or are being transmitted at `now`, which may be any instant since the last call.
     #[must_use]
     pub fn queued_packets(&self, now: Instant) -> u64 {
-        self.queue.packets_at(now)
+        self.queue.packets_at(now) + self.packets_of_flows()
     }
 
     /// What happened so far.
     #[must_use]
     pub fn stats(&self) -> LinkStats {
+        let (packets, bytes) = self.flows.as_ref().map_or((0, 0), |flows| flows.max());
         LinkStats {
-            held: self.delay_line.len() as u64,
-            queue_max_packets: self.queue.max_packets(),
-            queue_max_bytes: self.queue.max_bytes(),
+            held: self.delay_line.len() as u64 + self.packets_of_flows(),
+            queue_max_packets: self.queue.max_packets().max(packets as u64),
+            queue_max_bytes: self.queue.max_bytes().max(bytes),
             ..self.stats
         }
     }
 
+    /// Packets in queues of flows.
+    fn packets_of_flows(&self) -> u64 {
+        self.flows.as_ref().map_or(0, |flows| flows.packets() as u64)
+    }
+
     fn advance(&mut self, now: Instant) {
+        while let Some(turn) = self.next_turn().filter(|turn| *turn <= now) {
+            self.now = self.now.max(turn);
+            self.queue.on_time(self.now);
+            self.take_turn();
+        }
         self.now = self.now.max(now);
         self.queue.on_time(self.now);
     }
 
-    /// Puts one packet, original or copy, through corruption, queue, transmitter and delay.
+    /// When the next packet leaves the queues of flows: as soon as the transmitter is free.
+    fn next_turn(&self) -> Option<Instant> {
+        let flows = self.flows.as_ref().filter(|flows| !flows.is_empty());
+        flows.map(|_| self.transmitter.busy_until().max(self.now))
+    }
+
+    /// The transmitter is free: the queues of flows choose what it transmits.
+    fn take_turn(&mut self) {
+        let Some(flows) = &mut self.flows else { return };
+        if let Some(flow_queue::Waiting { packet, bytes, arrival }) = flows.pop(self.now, &mut self.stats) {
+            self.transmit(packet, bytes, arrival);
+        }
+    }
+
+    /// Transmits all that waits in queues of flows.
+    fn leave_flows(&mut self) {
+        let Some(mut flows) = self.flows.take() else { return };
+        while let Some(flow_queue::Waiting { packet, bytes, arrival }) = flows.pop_unmanaged() {
+            self.transmit(packet, bytes, arrival);
+        }
+    }
+
+    /// Puts one packet, original or copy, through corruption, policer, queue, transmitter and delay.
     fn enqueue(&mut self, mut packet: P) {
         self.corrupt(&mut packet);
         let payload = packet.as_ref().len();
         let bytes = self.config.charge.of(payload, self.config.overhead);
-        if !self.queue.has_room(bytes) {
+        if self.policer.as_mut().is_some_and(|policer| !policer.admits(self.now, bytes)) {
+            self.stats.policed += 1;
             self.stats.dropped += 1;
             return;
         }
-        if !self.delay_line.has_room(payload) {
+        if self.flows.is_none() && !self.queue.has_room(bytes) {
+            self.stats.dropped += 1;
+            return;
+        }
+        let waiting = self.flows.as_ref().map_or((0, 0), |flows| flows.held());
+        if !self.delay_line.has_room(payload, waiting) {
             self.stats.overflowed += 1;
             return;
         }
+        if let Some(flows) = &mut self.flows {
+            let waiting = flow_queue::Waiting { packet, bytes, arrival: self.now };
+            flows.push(waiting, self.config.queue, &mut self.stats);
+            if self.transmitter.busy_until() <= self.now {
+                self.take_turn();
+            }
+            return;
+        }
+        if let Discipline::StepMarking { threshold } = self.config.discipline
+            && self.transmitter.busy_until() > self.now + threshold
+            && packet.is_ecn_capable()
+        {
+            packet.set_congestion_experienced();
+            self.stats.marked += 1;
+        }
+        self.transmit(packet, bytes, self.now);
+    }
+
+    /// Transmits a packet behind all that came before, and sends it on its way.
+    fn transmit(&mut self, packet: P, bytes: u64, arrival: Instant) {
+        let begin = self.transmitter.busy_until().max(self.now);
+        self.stats.waited += begin - arrival;
+        self.stats.transmitted += 1;
         let departure = self.transmitter.transmit(self.now, bytes);
         let is_lost = self.is_lost_at(LossPlace::BehindQueue, departure);
         if departure > self.now {
@@ -231,6 +312,13 @@ impl<P: AsRef<[u8]> + AsMut<[u8]> + Clone> Link<P> {
             *byte ^= 1 + self.draws.corruption.below(255) as u8;
             self.stats.corrupted += 1;
         }
+    }
+}
+
+fn new_flows<P: Packet>(discipline: Discipline) -> Option<Box<FlowQueues<P>>> {
+    match discipline {
+        Discipline::FlowQueueCodel(config) => Some(Box::new(FlowQueues::new(config))),
+        Discipline::DropTail | Discipline::StepMarking { .. } => None,
     }
 }
 

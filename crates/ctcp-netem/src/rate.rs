@@ -28,6 +28,11 @@ impl Transmitter {
         self.rate
     }
 
+    /// When all that came so far has left.
+    pub(crate) fn busy_until(&self) -> Instant {
+        self.busy_until
+    }
+
     /// Queues `bytes` behind all that came before, at `now`; returns when their last bit leaves.
     pub(crate) fn transmit(&mut self, now: Instant, bytes: u64) -> Instant {
         self.occupy(now, u128::from(bytes) * BIT_NANOS_PER_BYTE)

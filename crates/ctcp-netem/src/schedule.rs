@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use ctcp_base::{Instant, Rate};
 
-use crate::{Link, LinkConfig, LossModel};
+use crate::{Link, LinkConfig, LossModel, Packet};
 
 /// What changes.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +82,7 @@ impl Schedule {
 
     /// Applies to `link` all that is due at or before `now`, each change at its own instant, so that a
     /// late call gives the same link as a punctual one if no packet arrived in between.
-    pub fn apply_due<P: AsRef<[u8]> + AsMut<[u8]> + Clone>(&mut self, now: Instant, link: &mut Link<P>) {
+    pub fn apply_due<P: Packet>(&mut self, now: Instant, link: &mut Link<P>) {
         while let Some((at, change)) = self.poll_change(now) {
             link.apply(at, change);
         }

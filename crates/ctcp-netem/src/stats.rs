@@ -1,5 +1,7 @@
 //! What happened on a link so far.
 
+use core::time::Duration;
+
 /// Counters of one direction. Every packet is in exactly one place:
 /// `offered + duplicated = lost + dropped + overflowed + delivered + held`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,8 +14,12 @@ pub struct LinkStats {
     pub lost: u64,
     /// Those of `lost` that were offered while the link was down.
     pub lost_while_down: u64,
-    /// Packets dropped because the queue was full.
+    /// Packets dropped by the policer, because the queue was full, or by its [`Discipline`](crate::Discipline).
     pub dropped: u64,
+    /// Those of `dropped` that exceeded the policer's rate.
+    pub policed: u64,
+    /// Packets that got the mark "congestion experienced" from the queue.
+    pub marked: u64,
     /// Packets dropped by the model's own memory limit. Not zero means that the figures describe the
     /// limit and not the link.
     pub overflowed: u64,
@@ -33,4 +39,18 @@ pub struct LinkStats {
     pub queue_max_packets: u64,
     /// The most bytes, overhead included, that the queue ever held.
     pub queue_max_bytes: u64,
+    /// The time that the packets which the queue let through have waited, all together: from their arrival to the
+    /// beginning of their transmission, at the rate of the time of their arrival.
+    pub waited: Duration,
+    /// How many packets that are.
+    pub transmitted: u64,
+}
+
+impl LinkStats {
+    /// How long a packet waited on average; zero when none was transmitted.
+    #[must_use]
+    pub fn mean_wait(&self) -> Duration {
+        let seconds = self.waited.as_secs_f64() / self.transmitted.max(1) as f64;
+        Duration::from_secs_f64(seconds)
+    }
 }

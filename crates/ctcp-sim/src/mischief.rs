@@ -69,7 +69,8 @@ impl Mischief {
                 self.prng.fill(&mut bytes);
             }
         }
-        Datagram { source: self.source(passing.source), destination: passing.destination, bytes }
+        let source = self.source(passing.source);
+        Datagram { source, destination: passing.destination, ecn: passing.ecn, bytes }
     }
 
     fn damage(&mut self, bytes: &mut [u8]) {
@@ -98,6 +99,7 @@ mod tests {
         Datagram {
             source: SocketAddr::from(([192, 0, 2, 2], 1000)),
             destination: SocketAddr::from(([192, 0, 2, 1], 2000)),
+            ecn: None,
             bytes: vec![7; 100],
         }
     }

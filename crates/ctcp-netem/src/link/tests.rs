@@ -521,3 +521,5 @@ proptest! {
         prop_assert_eq!(stats, late_stats);
     }
 }
+
+mod disciplines;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ctcp_base::{Instant, Prng};
 use ctcp_netem::MAX_HELD_PACKETS;
 use ctcp_proto::{
-    ConnectError, ConnectionHandle, ConnectionStats, DatagramOutcome, Endpoint, EndpointConfig,
+    ConnectError, ConnectionHandle, ConnectionStats, DatagramOutcome, Ecn, Endpoint, EndpointConfig,
     EndpointEvent, NetworkPath, PublicKey, Role, TimerKind, TransportConfig,
 };
 
@@ -262,12 +262,12 @@ impl Host {
         world.checker.on_received(&self.name, datagram.source, datagram.bytes.len());
         let (now, remote, local) = (world.now, datagram.source, datagram.destination);
         let network_path = NetworkPath { local: None, remote };
-        match self.endpoint.handle_datagram(now, network_path, None, &datagram.bytes) {
+        match self.endpoint.handle_datagram(now, network_path, datagram.ecn, &datagram.bytes) {
             DatagramOutcome::Connection(handle) => {
                 match self.peers.get_mut(handle) {
                     Some(peer) => {
                         peer.received += size;
-                        peer.connection.handle_datagram(now, network_path, None, &mut datagram.bytes);
+                        peer.connection.handle_datagram(now, network_path, datagram.ecn, &mut datagram.bytes);
                     }
                     None => world.ledger.complain(format!("{}: no connection has {handle:?}", self.name)),
                 }
@@ -283,7 +283,7 @@ impl Host {
                     self.drain(handle, world);
                 }
             }
-            DatagramOutcome::Answer(bytes) => self.send((local, remote), bytes, world),
+            DatagramOutcome::Answer(bytes) => self.send((local, remote), None, bytes, world),
             DatagramOutcome::Dropped(_) => {}
         }
         if world.spare.len() < SPARE_MAX {
@@ -368,12 +368,13 @@ impl Host {
     fn send(
         &mut self,
         (source, destination): (SocketAddr, SocketAddr),
+        ecn: Option<Ecn>,
         bytes: Vec<u8>,
         world: &mut World<'_>,
     ) {
         self.counts.sent += 1;
         world.checker.on_sent(&self.name, destination, bytes.len());
-        world.outbox.push(Datagram { source, destination, bytes });
+        world.outbox.push(Datagram { source, destination, ecn, bytes });
     }
 
     /// Carries out of a connection all that is in it, until nothing more comes.
@@ -419,7 +420,7 @@ impl Host {
             peer.sent += buffer.len() as u64;
             world.checker.on_transmit(&self.name, peer, &transmit, &buffer);
             let local = peer.local;
-            self.send((local, transmit.destination), buffer, world);
+            self.send((local, transmit.destination), transmit.ecn, buffer, world);
             buffer = world.spare.pop().unwrap_or_default();
         }
         world.spare.push(buffer);

@@ -71,7 +71,7 @@ impl Router {
         let made = recoder.on_datagram(&datagram.bytes);
         self.counts.recoded += made.len() as u64;
         let (source, destination) = (datagram.source, datagram.destination);
-        made.into_iter().map(|bytes| Datagram { source, destination, bytes }).collect()
+        made.into_iter().map(|bytes| Datagram { source, destination, ecn: None, bytes }).collect()
     }
 
     /// The port for `address`.
