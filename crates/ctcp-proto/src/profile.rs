@@ -167,6 +167,21 @@ impl Profile {
         matches!(self.congestion, congestion::Algorithm::Ctcp | congestion::Algorithm::CtcpConstantAlpha)
     }
 
+    /// True when packets may leave as ECN-capable, since congestion control takes a mark for congestion. What follows a paper or a
+    /// classical TCP to the letter knows no marks.
+    #[must_use]
+    pub fn answers_to_marks(&self) -> bool {
+        let answers = match self.congestion {
+            congestion::Algorithm::Default
+            | congestion::Algorithm::Ctcp
+            | congestion::Algorithm::CtcpConstantAlpha
+            | congestion::Algorithm::Reno
+            | congestion::Algorithm::Cubic => true,
+            congestion::Algorithm::Vegas | congestion::Algorithm::Thesis => false,
+        };
+        answers && !self.is_classic() && !self.is_to_the_letter()
+    }
+
     /// True when packets older than 1.5 RTT leave the count of what is in flight before they are known to be lost.
     #[must_use]
     pub fn expires_old_packets(&self) -> bool {

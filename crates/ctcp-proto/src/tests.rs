@@ -4,5 +4,6 @@ mod bulk;
 mod damage;
 mod handshake;
 mod hostile;
+mod marks;
 mod pair;
 mod smaller_mtu;

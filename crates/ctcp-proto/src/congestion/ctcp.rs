@@ -24,6 +24,9 @@
 //!   at least four milliseconds: noise), the link is full, and the first back-off is taken at once. On a
 //!   link without queue the first loss *after* the rate stopped growing does it (see [`Plateau`]).
 //!
+//! - It knows no congestion marks. Here a mark is answered once a round trip like a loss, but always by a fifth at least: it is no
+//!   random loss, and the queue is there even where the round trip does not show it. In slow start it ends slow start.
+//!
 //! RTTmin is that of the whole connection. Requirement: C4
 
 use core::time::Duration;
@@ -86,6 +89,9 @@ pub(super) struct Ctcp {
     is_app_limited: bool,
 }
 
+/// What a congestion mark leaves at most (RFC 8511 section 3, which has the same queues in mind: short ones).
+const BACK_OFF_MARK: f64 = 0.8;
+
 impl Ctcp {
     /// A controller in slow start.
     pub(super) fn new(datagram: u64) -> Self {
@@ -129,6 +135,17 @@ impl Ctcp {
         self.is_recovering = true;
     }
 
+    /// Answers to a congestion mark (RFC 3168 section 6.1.2: as to a loss).
+    fn on_mark(&mut self, acked: &Acked) {
+        let (kept, is_slow_start) = (self.tokens * BACK_OFF_MARK, self.is_slow_start());
+        self.back_off(&acked.rtt, acked.largest_sent);
+        self.tokens = self.tokens.min(kept).max(WINDOW_MIN);
+        if is_slow_start {
+            // Below the tokens: slow start is over.
+            self.ss_threshold = self.tokens / 2.0;
+        }
+    }
+
     /// By what a packet has of a round trip.
     fn grow(&mut self, rtt: &RttView) {
         // Not RTTmin: on a route that became longer no queue stands for ever.
@@ -168,10 +185,13 @@ impl Controller for Ctcp {
         self.rtt = Some(acked.rtt);
         self.delivery_rate = acked.delivery_rate;
         self.is_app_limited = acked.is_app_limited;
-        if self.backed_off.is_behind(acked.number) {
+        let is_new_round = self.backed_off.is_behind(acked.number);
+        if is_new_round {
             self.is_recovering = false;
         }
-        if self.is_slow_start() {
+        if acked.ecn_ce && is_new_round {
+            self.on_mark(acked);
+        } else if self.is_slow_start() {
             self.on_slow_start_ack(acked);
         } else if !acked.is_app_limited {
             self.grow(&acked.rtt);

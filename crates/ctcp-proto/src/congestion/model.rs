@@ -228,6 +228,7 @@ impl Flow {
             ack_eliciting: true,
             in_flight: true,
             is_mtu_probe: false,
+            is_ecn_capable: false,
             delivery,
             contents: (),
         });

@@ -7,6 +7,7 @@ use super::*;
 
 mod invariants;
 mod letter;
+mod marks;
 mod rate_based;
 mod steady_changes;
 mod steady_shares;

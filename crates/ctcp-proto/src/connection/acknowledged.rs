@@ -34,6 +34,7 @@ impl Established {
             ));
         }
         let mut acked = core::mem::take(&mut self.path.acked_scratch);
+        let largest_before = self.path.sent.largest_acked();
         let summary = self.path.sent.on_ack(now, ack.ranges.iter(), &mut acked).map_err(|_| {
             TransportError::new(TransportErrorCode::ProtocolViolation, "an ACK of packets never sent")
         })?;
@@ -43,6 +44,7 @@ impl Established {
         if summary.has_ack_eliciting {
             self.path.on_progress(now);
         }
+        self.path.on_ecn_counts(self.path.sent.largest_acked() > largest_before, &acked, ack.ecn);
         for packet in acked.drain(..) {
             self.on_packet_acked(now, packet);
         }

@@ -120,7 +120,8 @@ impl Established {
     ) -> Result<Transmit, TransportError> {
         let mut builder = self.open_builder(core::mem::take(buffer), DATAGRAM_SIZE_MIN);
         builder.write(frame);
-        let transmit = self.send(now, builder, super::Contents::default(), buffer)?;
+        // Not marked: nothing is known of the way to an address in question.
+        let transmit = self.send_as(now, builder, super::Contents::default(), buffer, None)?;
         Ok(Transmit { destination: network.remote, source: network.local, ..transmit })
     }
 }

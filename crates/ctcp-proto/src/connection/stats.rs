@@ -32,6 +32,10 @@ pub struct ConnectionStats {
     pub packets_lost: u64,
     /// Packets that arrived after they had been declared lost.
     pub spurious_losses: u64,
+    /// Packets of ours that the network marked instead of dropping them, as the peer reports.
+    pub congestion_marks: u64,
+    /// Whether packets leave as ECN-capable because the peer reports marks as it should, now.
+    pub is_ecn_capable: bool,
     /// Probe time-outs.
     pub timeouts: u64,
     /// New source symbols sent.
@@ -105,6 +109,8 @@ impl Connection {
             datagrams_dropped: counts.datagrams_dropped,
             packets_lost: counts.packets_lost,
             spurious_losses: counts.spurious_losses,
+            congestion_marks: path.ecn.congestion_marks(),
+            is_ecn_capable: path.ecn.is_capable(),
             timeouts: counts.timeouts,
             symbols_sent: sent.symbols,
             repairs_sent: sent.repairs,

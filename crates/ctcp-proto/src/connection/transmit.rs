@@ -7,7 +7,7 @@ use super::{Established, TransportError};
 use crate::code::{Choice, Situation};
 use crate::crypto::SealHeader;
 use crate::error::TransportErrorCode;
-use crate::network::Transmit;
+use crate::network::{Ecn, Transmit};
 use crate::recovery::sent::SentPacket;
 use crate::stream::{Control, Pace};
 use crate::wire::{AckFrame, AckRanges, DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
@@ -78,13 +78,28 @@ impl Established {
         }
     }
 
-    /// Seals the packet, records it in the ledger and tells those who count.
+    /// Seals the packet, records it in the ledger and tells those who count. What counts against the window is
+    /// marked, but for probes of the datagram size, whose loss must mean only one thing.
     pub(super) fn send(
         &mut self,
         now: Instant,
         builder: DatagramBuilder,
         contents: Contents,
         buffer: &mut Vec<u8>,
+    ) -> Result<Transmit, TransportError> {
+        let may_mark = builder.is_ack_eliciting() && contents.mtu_probe.is_none();
+        let ecn = if may_mark { self.path.next_codepoint() } else { None };
+        self.send_as(now, builder, contents, buffer, ecn)
+    }
+
+    /// The same as a datagram with this codepoint.
+    pub(super) fn send_as(
+        &mut self,
+        now: Instant,
+        builder: DatagramBuilder,
+        contents: Contents,
+        buffer: &mut Vec<u8>,
+        ecn: Option<Ecn>,
     ) -> Result<Transmit, TransportError> {
         let ack_eliciting = builder.is_ack_eliciting();
         let number = self.path.sent.next_number();
@@ -102,6 +117,7 @@ impl Established {
                 ack_eliciting,
                 in_flight: ack_eliciting,
                 is_mtu_probe,
+                is_ecn_capable: ecn.is_some(),
                 delivery,
                 contents,
             },
@@ -110,7 +126,7 @@ impl Established {
         self.counts.datagrams_sent += 1;
         self.counts.bytes_sent += size as u64;
         self.timers.on_sent(now, ack_eliciting);
-        Ok(self.path.transmit(size))
+        Ok(self.path.transmit(size, ecn))
     }
 
     fn transmit_response(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
@@ -118,7 +134,7 @@ impl Established {
         response.copies_due -= 1;
         response.first_sent.get_or_insert(now);
         buffer.extend_from_slice(&response.datagram);
-        Some(self.path.transmit(buffer.len()))
+        Some(self.path.transmit(buffer.len(), None))
     }
 
     fn transmit_mtu_probe(

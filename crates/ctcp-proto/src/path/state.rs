@@ -4,13 +4,14 @@ use core::time::Duration;
 
 use ctcp_base::{Instant, Prng};
 
+use super::ecn::EcnState;
 use super::mtu::{BASE, MtuDiscovery};
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
 use crate::congestion::{Acked, Controller, ControllerFactory, Lost, Sent, TimedOut};
 use crate::connection::Contents;
 use crate::crypto::ReplayWindow;
 use crate::id::{PacketNumber, PathId};
-use crate::network::{NetworkPath, Transmit};
+use crate::network::{Ecn, NetworkPath, Transmit};
 use crate::profile::Profile;
 use crate::recovery::delivery_rate::{DeliveryRate, DeliverySnapshot};
 use crate::recovery::loss::{INITIAL_LOSS, LossAverage, LossDetector, MU};
@@ -18,6 +19,7 @@ use crate::recovery::pacer::Pacer;
 use crate::recovery::rtt::{INITIAL_RTT, RttEstimator};
 use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets, SpuriousLoss};
 use crate::recovery::timeout::{GAMMA, ProbeTimeout, RetransmissionTimeout};
+use crate::wire::EcnCounts;
 
 /// Probe time-outs in a row before which packets are as large as ever: as many as probes of a size must be lost for it
 /// to count as too big.
@@ -50,6 +52,11 @@ pub(crate) struct Path {
     pub(crate) acks: AckScheduler,
     pub(crate) replay: ReplayWindow,
     pub(crate) mtu: MtuDiscovery,
+    pub(crate) ecn: EcnState,
+    /// New congestion marks were reported that congestion control has not heard of.
+    has_new_marks: bool,
+    /// The acknowledged packet with which it hears of them.
+    bearer_of_marks: Option<PacketNumber>,
     /// The least that the round trip can be, for the first probes.
     hasty_rtt: Option<Duration>,
     /// The next packet number to leave out.
@@ -88,6 +95,9 @@ impl Path {
             delivery: DeliveryRate::new(now),
             acks: AckScheduler::new(MAX_ACK_DELAY, profile.acknowledges_every_packet()),
             replay: ReplayWindow::new(),
+            ecn: EcnState::new(profile.answers_to_marks()),
+            has_new_marks: false,
+            bearer_of_marks: None,
             hasty_rtt: None,
             skips: None,
             first_number: PacketNumber(0),
@@ -122,6 +132,8 @@ impl Path {
         if network.remote.ip() != self.network.remote.ip() {
             self.first_number_of_way = self.first_number;
             self.mtu = MtuDiscovery::new(now, self.datagram_ceiling);
+            self.ecn.on_new_way(self.profile.answers_to_marks());
+            self.has_new_marks = false;
             self.rtt = RttEstimator::new(INITIAL_RTT);
             self.losses = LossDetector::new();
             self.loss_average = loss_average(self.profile);
@@ -133,8 +145,40 @@ impl Path {
     }
 
     /// A datagram of `size` bytes to the peer.
-    pub(crate) fn transmit(&self, size: usize) -> Transmit {
-        Transmit { destination: self.network.remote, source: self.network.local, ecn: None, size }
+    pub(crate) fn transmit(&self, size: usize, ecn: Option<Ecn>) -> Transmit {
+        Transmit { destination: self.network.remote, source: self.network.local, ecn, size }
+    }
+
+    /// The codepoint of the next packet that counts against the window: ECT(0) where the path is not known to object.
+    pub(crate) fn next_codepoint(&mut self) -> Option<Ecn> {
+        self.ecn.marks_next(self.probe.count()).then_some(Ecn::Ect0)
+    }
+
+    /// An ACK that is the first to name the packets `acked` reports these counts of marks. `is_newest`: it names a larger number
+    /// than all before.
+    pub(crate) fn on_ecn_counts(
+        &mut self,
+        is_newest: bool,
+        acked: &[AckedPacket<Contents>],
+        counts: Option<EcnCounts>,
+    ) {
+        let first = self.first_number_of_way;
+        let is_marked =
+            |acked: &&AckedPacket<Contents>| acked.packet.is_ecn_capable && acked.packet.number >= first;
+        let newly = acked.iter().filter(is_marked).count() as u64;
+        self.has_new_marks |= self.ecn.on_ack(is_newest, newly, counts);
+        self.bearer_of_marks = None;
+        if self.has_new_marks {
+            // The newest packet, which no back-off before it can have answered to.
+            let bearer = acked.iter().rev().find(|acked| self.concerns_controller(acked));
+            self.bearer_of_marks = bearer.map(|acked| acked.packet.number);
+            self.has_new_marks = bearer.is_none();
+        }
+    }
+
+    /// Congestion control hears of this packet's acknowledgement.
+    fn concerns_controller(&self, acked: &AckedPacket<Contents>) -> bool {
+        acked.packet.in_flight && acked.packet.number >= self.first_number && acked.was_lost.is_none()
     }
 
     /// What is delivered when a packet leaves now.
@@ -227,7 +271,7 @@ impl Path {
             loss_average: self.loss_average.value(),
             is_app_limited: packet.delivery.is_app_limited,
             delivery_rate: self.delivery.maximum(),
-            ecn_ce: false,
+            ecn_ce: self.bearer_of_marks == Some(packet.number),
         });
     }
 
@@ -248,6 +292,9 @@ impl Path {
             return;
         }
         self.mtu.on_packet_lost(packet.size);
+        if packet.is_ecn_capable {
+            self.ecn.on_lost();
+        }
         self.loss_average.on_loss(packet.number);
         if self.profile.is_classic() {
             return;

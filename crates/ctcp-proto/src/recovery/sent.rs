@@ -56,6 +56,8 @@ pub(crate) struct SentPacket<C> {
     pub(crate) in_flight: bool,
     /// Whether it looks for a larger MTU: its loss is no loss.
     pub(crate) is_mtu_probe: bool,
+    /// Whether it left as ECT(0).
+    pub(crate) is_ecn_capable: bool,
     /// What had been delivered when it left.
     pub(crate) delivery: DeliverySnapshot,
     /// What it held.

@@ -5,10 +5,10 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use ctcp_base::{Instant, Prng};
-use ctcp_netem::{Link, LinkConfig};
+use ctcp_netem::{Link, LinkConfig, Packet};
 
 use crate::{
-    ClientPolicy, Connection, ConnectionHandle, DatagramOutcome, Endpoint, EndpointConfig, Event,
+    ClientPolicy, Connection, ConnectionHandle, DatagramOutcome, Ecn, Endpoint, EndpointConfig, Event,
     NetworkPath, SecretKey, TransportConfig,
 };
 
@@ -31,12 +31,17 @@ pub(super) struct Pair {
     pub(super) server_key: crate::PublicKey,
     /// The network drops larger datagrams.
     pub(super) datagram_size_max: usize,
+    /// What the network does to the codepoint of datagrams to the server; `None`: it drops them.
+    pub(super) recoding: fn(u64, Ecn) -> Option<Ecn>,
+    /// Datagrams to the server with each codepoint: not capable, ECT(0), others.
+    pub(super) sent: [u64; 3],
 }
 
 #[derive(Clone)]
 struct Datagram {
     source: SocketAddr,
     destination: SocketAddr,
+    ecn: Option<Ecn>,
     bytes: Vec<u8>,
 }
 
@@ -51,6 +56,8 @@ impl AsMut<[u8]> for Datagram {
         &mut self.bytes
     }
 }
+
+impl Packet for Datagram {}
 
 impl Pair {
     pub(super) fn new(link: LinkConfig, transport: TransportConfig, seed: u64) -> Self {
@@ -75,6 +82,8 @@ impl Pair {
             to_client: Link::new(link, prng.fork("to client")),
             server_key: public,
             datagram_size_max: usize::MAX,
+            recoding: |_, ecn| Some(ecn),
+            sent: [0; 3],
         }
     }
 
@@ -111,10 +120,15 @@ impl Pair {
             if self.now > end {
                 return false;
             }
-            while let Some(datagram) = self.to_server.poll_delivery(self.now) {
+            while let Some(mut datagram) = self.to_server.poll_delivery(self.now) {
+                let ecn = datagram.ecn.unwrap_or(Ecn::NotCapable);
+                self.sent[(ecn as usize).min(2)] += 1;
+                let Some(recoded) = (self.recoding)(self.sent.iter().sum(), ecn) else { continue };
+                datagram.ecn = Some(recoded);
                 let client = datagram.source;
                 if let Some(bytes) = self.server.receive(self.now, datagram) {
-                    let answer = Datagram { source: self.server.address, destination: client, bytes };
+                    let answer =
+                        Datagram { source: self.server.address, destination: client, ecn: None, bytes };
                     self.to_client.handle_packet(self.now, answer);
                 }
             }
@@ -152,7 +166,8 @@ impl Side {
             while let Some(transmit) = connection.poll_transmit(now, &mut buffer) {
                 let (source, destination) = (self.address, transmit.destination);
                 if buffer.len() <= size_max {
-                    link.handle_packet(now, Datagram { source, destination, bytes: buffer.clone() });
+                    let (ecn, bytes) = (transmit.ecn, buffer.clone());
+                    link.handle_packet(now, Datagram { source, destination, ecn, bytes });
                 }
             }
             while let Some(event) = connection.poll_event() {
@@ -170,10 +185,10 @@ impl Side {
             return None;
         }
         let network_path = NetworkPath { local: None, remote: datagram.source };
-        match self.endpoint.handle_datagram(now, network_path, None, &datagram.bytes) {
+        match self.endpoint.handle_datagram(now, network_path, datagram.ecn, &datagram.bytes) {
             DatagramOutcome::Connection(handle) => {
                 if let Some(connection) = self.connections.get_mut(&handle) {
-                    connection.handle_datagram(now, network_path, None, &mut datagram.bytes);
+                    connection.handle_datagram(now, network_path, datagram.ecn, &mut datagram.bytes);
                 }
             }
             DatagramOutcome::Incoming(incoming) => {

@@ -21,6 +21,7 @@ fn packet(path: &mut Path, size: u64) -> SentPacket<Contents> {
         ack_eliciting: true,
         in_flight: true,
         is_mtu_probe: false,
+        is_ecn_capable: false,
         delivery,
         contents: Contents::default(),
     };
@@ -55,4 +56,66 @@ fn another_port_of_the_same_host_is_the_same_way() {
     path.migrate(NOW, network("192.0.2.1:2000"));
     path.on_mtu_probe_acked(NOW, old.number, 1_472);
     assert_eq!(path.mtu.current(), 1_472);
+}
+
+/// A packet that leaves with the path's next codepoint.
+fn marked_packet(path: &mut Path) -> PacketNumber {
+    let is_ecn_capable = path.next_codepoint() == Some(Ecn::Ect0);
+    let number = path.sent.next_number();
+    let delivery = path.delivery_snapshot(NOW);
+    let packet = SentPacket {
+        number,
+        time: NOW,
+        size: 1_200,
+        ack_eliciting: true,
+        in_flight: true,
+        is_mtu_probe: false,
+        is_ecn_capable,
+        delivery,
+        contents: Contents::default(),
+    };
+    path.on_sent(NOW, packet);
+    number
+}
+
+/// Acknowledges these packets with these counts of ECT(0) and CE.
+fn acknowledge(path: &mut Path, first: PacketNumber, last: PacketNumber, (ect0, ce): (u64, u64)) {
+    let mut acked = Vec::new();
+    let before = path.sent.largest_acked();
+    path.sent.on_ack(NOW, [(first.0, last.0)], &mut acked).expect("an honest ACK");
+    let is_newest = path.sent.largest_acked() > before;
+    path.on_ecn_counts(is_newest, &acked, Some(EcnCounts { ect0, ect1: 0, ce }));
+    acked.iter().for_each(|acked| path.on_acked(NOW, acked));
+}
+
+#[test]
+fn congestion_control_hears_once_of_the_marks_that_an_ack_reports() {
+    let reno = crate::congestion::Algorithm::Reno;
+    let profile = Profile { congestion: reno, ..Profile::default() };
+    let mut path = Path::new(NOW, network("192.0.2.1:1000"), profile, 1_472);
+    let numbers: Vec<PacketNumber> = (0..40).map(|_| marked_packet(&mut path)).collect();
+    acknowledge(&mut path, numbers[0], numbers[9], (10, 0));
+    let before = path.controller.window();
+    // Five marks and one answer: the other packets of the ACK come before it and let the window grow.
+    acknowledge(&mut path, numbers[10], numbers[19], (10, 5));
+    assert_eq!(path.controller.window(), (before + 9.0) / 2.0);
+    // An ACK of nothing new leaves its mark to the next one. The round trip has had its answer.
+    acknowledge(&mut path, numbers[10], numbers[19], (10, 6));
+    assert!(path.has_new_marks);
+    acknowledge(&mut path, numbers[20], numbers[39], (10, 6));
+    assert!(!path.has_new_marks && path.controller.window() == (before + 9.0) / 2.0);
+}
+
+#[test]
+fn another_host_is_another_way_and_is_tested_anew() {
+    let mut path = path();
+    let old: Vec<PacketNumber> = (0..20).map(|_| marked_packet(&mut path)).collect();
+    acknowledge(&mut path, old[0], old[1], (0, 0));
+    assert_eq!(path.next_codepoint(), None, "the counts do not rise");
+    path.migrate(NOW, network("192.0.2.1:2000"));
+    assert_eq!(path.next_codepoint(), None, "the same way");
+    path.migrate(NOW, network("198.51.100.1:1000"));
+    let new: Vec<PacketNumber> = (0..20).map(|_| marked_packet(&mut path)).collect();
+    acknowledge(&mut path, old[2], new[19], (10, 0));
+    assert!(path.ecn.is_capable());
 }

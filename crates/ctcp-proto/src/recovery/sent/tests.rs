@@ -16,6 +16,7 @@ fn packet(number: u64, time: Instant) -> SentPacket<u64> {
         ack_eliciting: true,
         in_flight: true,
         is_mtu_probe: false,
+        is_ecn_capable: false,
         delivery: DeliverySnapshot::empty(time),
         contents: number,
     }

@@ -1,0 +1,66 @@
+//! Congestion marks: one answer a round trip, as to a loss (RFC 3168 section 6.1.2).
+
+use super::*;
+
+/// An acknowledgement over a path of 20 ms without any queue.
+fn ack(controller: &mut dyn Controller, number: u64, largest_sent: u64, ecn_ce: bool) {
+    let rtt = Duration::from_millis(20);
+    let rtt = RttView {
+        latest: rtt,
+        smoothed: rtt,
+        variance: Duration::ZERO,
+        minimum: rtt,
+        minimum_ever: rtt,
+        standing: rtt,
+    };
+    controller.on_ack(&Acked {
+        now: Instant::from_millis(number),
+        number: PacketNumber(number),
+        sent_time: Instant::ZERO,
+        sample: None,
+        size: DATAGRAM,
+        in_flight: 10,
+        largest_sent: PacketNumber(largest_sent),
+        rtt,
+        loss_average: 0.0,
+        is_app_limited: false,
+        delivery_rate: None,
+        ecn_ce,
+    });
+}
+
+#[test]
+fn the_first_mark_of_a_round_trip_is_answered_and_the_others_are_not() {
+    for (algorithm, kept) in [
+        (Algorithm::Reno, 0.5),
+        (Algorithm::Cubic, 0.7),
+        (Algorithm::Ctcp, 0.8),
+        (Algorithm::CtcpConstantAlpha, 0.8),
+    ] {
+        let mut controller = algorithm.controller(DATAGRAM);
+        (0..40).for_each(|number| ack(controller.as_mut(), number, number + 40, false));
+        let mut before = controller.window();
+        assert!(before > 40.0, "{algorithm}: slow start");
+        for (mark, largest_sent) in [(40, 80), (81, 120), (121, 160)] {
+            ack(controller.as_mut(), mark, largest_sent, true);
+            let after = controller.window();
+            assert!((after / before - kept).abs() < 1e-9, "{algorithm}: {before} {after}");
+            assert_ne!(controller.phase(), Phase::SlowStart, "{algorithm}");
+            for number in mark + 1..=largest_sent {
+                ack(controller.as_mut(), number, largest_sent, true);
+            }
+            // One packet a round trip may have been added.
+            before = controller.window();
+            assert!((after..after + 1.5).contains(&before), "{algorithm}: {after} {before}");
+        }
+    }
+}
+
+#[test]
+fn no_number_of_marks_takes_the_window_below_its_least() {
+    for algorithm in [Algorithm::Reno, Algorithm::Cubic, Algorithm::Ctcp] {
+        let mut controller = algorithm.controller(DATAGRAM);
+        (0..1_000).for_each(|number| ack(controller.as_mut(), 2 * number, 2 * number, true));
+        assert!(controller.window() >= WINDOW_MIN, "{algorithm}");
+    }
+}

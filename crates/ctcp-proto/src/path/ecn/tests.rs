@@ -1,0 +1,138 @@
+use super::*;
+
+fn counts(ect0: u64, ce: u64) -> Option<EcnCounts> {
+    Some(EcnCounts { ect0, ect1: 0, ce })
+}
+
+/// How many of the next packets leave marked.
+fn send(ecn: &mut EcnState, packets: u64) -> u64 {
+    (0..packets).map(|_| u64::from(ecn.marks_next(0))).sum()
+}
+
+/// A way whose test of ten packets was answered rightly.
+fn capable() -> EcnState {
+    let mut ecn = EcnState::new(true);
+    assert_eq!(send(&mut ecn, 10), 10);
+    assert!(!ecn.on_ack(true, 10, counts(10, 0)));
+    assert!(ecn.is_capable());
+    ecn
+}
+
+#[test]
+fn ten_packets_test_a_way_and_the_first_right_answer_marks_all_others() {
+    let mut ecn = EcnState::new(true);
+    assert_eq!(send(&mut ecn, 25), 10);
+    assert!(!ecn.is_capable());
+    ecn.on_ack(true, 2, counts(2, 0));
+    assert!(ecn.is_capable());
+    assert_eq!(send(&mut ecn, 1_000), 1_000);
+}
+
+#[test]
+fn a_sender_whose_congestion_control_does_not_answer_marks_nothing() {
+    let mut ecn = EcnState::new(false);
+    assert_eq!(send(&mut ecn, 100), 0);
+    assert!(!ecn.on_ack(true, 0, counts(0, 3)));
+    ecn.on_new_way(false);
+    assert_eq!(send(&mut ecn, 100), 0);
+}
+
+#[test]
+fn new_marks_are_reported_once() {
+    let mut ecn = capable();
+    assert_eq!(send(&mut ecn, 10), 10);
+    assert!(ecn.on_ack(true, 2, counts(11, 1)));
+    assert!(!ecn.on_ack(true, 2, counts(13, 1)));
+    // An old ACK that comes late says nothing new.
+    assert!(!ecn.on_ack(false, 0, counts(10, 0)));
+    assert!(ecn.on_ack(true, 4, counts(13, 5)));
+    assert_eq!(ecn.congestion_marks(), 5);
+    assert!(ecn.is_capable());
+}
+
+#[test]
+fn counts_that_do_not_rise_with_the_packets_turn_it_off() {
+    for (newly, answer) in [
+        // One of three is not counted, none is, there are no counts, they shrink.
+        (3, counts(12, 0)),
+        (3, counts(10, 0)),
+        (3, None),
+        (0, None),
+        (0, counts(9, 0)),
+        // More than were sent, and a codepoint that was never sent.
+        (3, counts(16, 0)),
+        (3, Some(EcnCounts { ect0: 13, ect1: 1, ce: 0 })),
+        (3, Some(EcnCounts { ect0: 10, ect1: 3, ce: 1 << 61 })),
+    ] {
+        let mut ecn = capable();
+        send(&mut ecn, 5);
+        assert!(!ecn.on_ack(true, newly, answer), "{answer:?}");
+        assert!(!ecn.is_capable() && send(&mut ecn, 10) == 0, "{newly} {answer:?}");
+        // Nothing turns it on again, and its marks are not believed.
+        assert!(!ecn.on_ack(true, 1, counts(15, 7)));
+        assert_eq!(send(&mut ecn, 10), 0);
+    }
+}
+
+#[test]
+fn what_an_old_ack_says_proves_nothing() {
+    let mut ecn = capable();
+    send(&mut ecn, 5);
+    assert!(!ecn.on_ack(false, 1, None));
+    assert!(!ecn.on_ack(false, 1, counts(3, 0)));
+    assert!(ecn.is_capable());
+    // The next one counts both.
+    assert!(!ecn.on_ack(true, 1, counts(13, 0)));
+    assert!(ecn.is_capable());
+}
+
+#[test]
+fn packets_that_an_ack_leaves_out_may_be_acknowledged_after_they_were_counted() {
+    let mut ecn = capable();
+    send(&mut ecn, 6);
+    ecn.on_ack(true, 1, counts(14, 0));
+    ecn.on_ack(true, 4, counts(15, 0));
+    assert!(ecn.is_capable());
+}
+
+#[test]
+fn a_way_that_loses_all_marked_packets_gets_none() {
+    let mut ecn = EcnState::new(true);
+    assert_eq!(send(&mut ecn, 20), 10);
+    (0..9).for_each(|_| ecn.on_lost());
+    assert_ne!(ecn.state, State::Off);
+    ecn.on_lost();
+    assert_eq!(ecn.state, State::Off);
+    // With one that arrives all is well.
+    let mut lucky = EcnState::new(true);
+    assert_eq!(send(&mut lucky, 20), 10);
+    (0..9).for_each(|_| lucky.on_lost());
+    lucky.on_ack(true, 1, counts(1, 0));
+    assert!(lucky.is_capable());
+}
+
+#[test]
+fn three_time_outs_end_the_test() {
+    let mut ecn = EcnState::new(true);
+    assert!([0, 1, 2].into_iter().all(|timeouts| ecn.marks_next(timeouts)));
+    assert!(!ecn.marks_next(3) && !ecn.marks_next(0));
+    (0..3).for_each(|_| ecn.on_lost());
+    assert_eq!(ecn.state, State::Off);
+    // A way that was capable may have lost it.
+    let mut ecn = capable();
+    assert!(!ecn.marks_next(3));
+    assert!(ecn.marks_next(0));
+}
+
+#[test]
+fn another_way_is_tested_anew() {
+    let mut ecn = capable();
+    ecn.on_ack(true, 0, None);
+    assert_eq!(send(&mut ecn, 10), 0);
+    ecn.on_new_way(true);
+    assert_eq!(send(&mut ecn, 20), 10);
+    // Two of the old way arrive after all; they are counted and not among the acknowledged.
+    ecn.on_ack(true, 4, counts(16, 0));
+    assert!(ecn.is_capable());
+    assert_eq!(send(&mut ecn, 10), 10);
+}

@@ -1,0 +1,173 @@
+//! Queues that mark instead of dropping, queues that keep flows apart, and policers: nothing is lost to a queue that marks, it
+//! stays at its target, and a policer gives most of its rate.
+//!
+//! The figures are printed: `cargo test -p ctcp-sim --release --test marks -- --nocapture`.
+
+use core::time::Duration;
+
+use ctcp_base::{Probability, Rate};
+use ctcp_netem::{
+    CodelConfig, Discipline, LinkConfig, LinkStats, LossModel, PathConfig, PolicerConfig, QueueLimit,
+};
+use ctcp_proto::{Profile, ProfileName, TransportConfig};
+use ctcp_sim::Scrutiny;
+use ctcp_sim::application::script::Script;
+use ctcp_sim::link::Direction;
+use ctcp_sim::network::{FlowConfig, Network};
+use ctcp_sim::topology::Chain;
+
+const MEGABITS: u64 = 25;
+const RTT: Duration = Duration::from_millis(20);
+
+/// What happens before is the start: slow start has no way to know the link.
+const START: Duration = Duration::from_secs(3);
+const TIME: Duration = Duration::from_secs(20);
+
+/// 100 full packets: 48 ms.
+fn bottleneck(discipline: Discipline) -> LinkConfig {
+    LinkConfig::default()
+        .with_rate(Rate::from_megabits_per_second(MEGABITS))
+        .with_delay(RTT / 2)
+        .with_queue(QueueLimit::Packets(100))
+        .with_discipline(discipline)
+}
+
+fn network(forward: LinkConfig, profiles: &[ProfileName]) -> Network {
+    let backward = LinkConfig::default().with_rate(forward.rate).with_delay(RTT / 2);
+    let mut chain = Chain::dumbbell(1, &PathConfig { forward, backward });
+    for &name in profiles {
+        let transport = TransportConfig { profile: Profile::named(name), ..TransportConfig::default() };
+        chain.flow(FlowConfig::new(Script::endless(), &transport));
+    }
+    let mut network = chain.build();
+    network.simulation.set_scrutiny(Scrutiny::LIGHT);
+    network
+}
+
+/// What happened after the start.
+struct Outcome {
+    /// Goodput of each flow in Mbit/s.
+    megabits: Vec<f64>,
+    dropped: u64,
+    marked: u64,
+    mean_wait: Duration,
+    /// Packets that each flow's sender counts as lost.
+    lost: Vec<u64>,
+    /// Smoothed round trip of each flow at the end.
+    rtt: Vec<Duration>,
+}
+
+fn run(what: &str, forward: LinkConfig, profiles: &[ProfileName]) -> Outcome {
+    let mut network = network(forward, profiles);
+    let flows = 0..profiles.len();
+    let stats = |network: &Network| -> LinkStats {
+        network.simulation.link(network.hops()[0]).way(Direction::Forward).stats()
+    };
+    let read = |network: &Network| -> Vec<(u64, u64)> {
+        let of = |flow| (network.bytes_read(flow), network.sender_stats(flow).packets_lost);
+        flows.clone().map(of).collect()
+    };
+    network.run_for(START);
+    let (before, read_before) = (stats(&network), read(&network));
+    network.run_for(TIME);
+    let (after, read_after) = (stats(&network), read(&network));
+    let each = || read_before.iter().zip(&read_after);
+    let transmitted = (after.transmitted - before.transmitted) as f64;
+    let wait = (after.waited - before.waited).as_secs_f64() / transmitted.max(1.0);
+    let outcome = Outcome {
+        megabits: each().map(|(from, to)| (to.0 - from.0) as f64 * 8e-6 / TIME.as_secs_f64()).collect(),
+        dropped: after.dropped - before.dropped,
+        marked: after.marked - before.marked,
+        mean_wait: Duration::from_secs_f64(wait),
+        lost: each().map(|(from, to)| to.1 - from.1).collect(),
+        rtt: flows.clone().map(|flow| network.sender_stats(flow).rtt.smoothed).collect(),
+    };
+    println!(
+        "{what}: {:.2?} Mbit/s, {} dropped ({} in the first {START:?}), {} marked, {:.2?} mean wait, round trips {:.1?}",
+        outcome.megabits, outcome.dropped, before.dropped, outcome.marked, outcome.mean_wait, outcome.rtt
+    );
+    outcome
+}
+
+const STEP: Duration = Duration::from_millis(2);
+
+fn fq_codel() -> Discipline {
+    Discipline::FlowQueueCodel(CodelConfig::default())
+}
+
+#[test]
+fn a_step_marking_queue_loses_nothing_and_stays_at_its_step() {
+    let outcome = run(
+        "default, step",
+        bottleneck(Discipline::StepMarking { threshold: STEP }),
+        &[ProfileName::Default],
+    );
+    assert_eq!((outcome.dropped, &outcome.lost[..]), (0, &[0][..]));
+    assert!(outcome.mean_wait <= STEP, "{:?}", outcome.mean_wait);
+    assert!(outcome.megabits[0] > 0.85 * MEGABITS as f64, "{:?}", outcome.megabits);
+}
+
+#[test]
+fn classical_controllers_live_with_a_step_marking_queue() {
+    let step = bottleneck(Discipline::StepMarking { threshold: STEP });
+    let outcome = run("tcp, step", step, &[ProfileName::Tcp]);
+    assert_eq!((outcome.dropped, &outcome.lost[..]), (0, &[0][..]));
+    assert!(outcome.marked > 0 && outcome.mean_wait <= STEP, "{:?}", outcome.mean_wait);
+}
+
+#[test]
+fn a_flow_alone_in_fq_codel_loses_nothing_and_waits_no_longer_than_the_target() {
+    let outcome = run("default, fq_codel", bottleneck(fq_codel()), &[ProfileName::Default]);
+    assert_eq!((outcome.dropped, &outcome.lost[..]), (0, &[0][..]));
+    assert!(outcome.mean_wait <= CodelConfig::default().target, "{:?}", outcome.mean_wait);
+    assert!(outcome.megabits[0] > 0.85 * MEGABITS as f64, "{:?}", outcome.megabits);
+}
+
+#[test]
+fn beside_reno_in_fq_codel_both_get_their_half_without_loss() {
+    let flows = [ProfileName::Default, ProfileName::Tcp];
+    let outcome = run("default and tcp, fq_codel", bottleneck(fq_codel()), &flows);
+    assert_eq!((outcome.dropped, &outcome.lost[..]), (0, &[0, 0][..]));
+    let half = MEGABITS as f64 / 2.0;
+    assert!(outcome.megabits.iter().all(|megabits| *megabits > 0.75 * half), "{:?}", outcome.megabits);
+    let target = CodelConfig::default().target;
+    assert!(outcome.mean_wait <= target, "{:?}", outcome.mean_wait);
+}
+
+/// Goodput over a fast line with a policer in front, as a share of the policer's rate.
+fn share_of_policer(profile: ProfileName, packets: u64, loss: f64) -> f64 {
+    let rate = Rate::from_megabits_per_second(MEGABITS);
+    let policer = PolicerConfig { rate, bucket: packets * 1_500 };
+    let loss = LossModel::Bernoulli(Probability::new(loss).expect("a probability"));
+    let forward = LinkConfig::default()
+        .with_rate(Rate::from_megabits_per_second(1_000))
+        .with_delay(RTT / 2)
+        .with_loss(loss.clone())
+        .with_policer(policer);
+    let what = format!("{profile}, policer of {packets} packets, {loss:?}");
+    run(&what, forward, &[profile]).megabits[0] / MEGABITS as f64
+}
+
+#[test]
+fn a_policer_with_a_bucket_of_16_packets_gives_most_of_its_rate() {
+    let share = share_of_policer(ProfileName::Default, 16, 0.0);
+    assert!(share >= 0.85, "{share:.3}");
+}
+
+#[test]
+fn a_policer_with_a_bucket_of_64_packets_gives_most_of_its_rate() {
+    let share = share_of_policer(ProfileName::Default, 64, 0.0);
+    assert!(share >= 0.85, "{share:.3}");
+}
+
+#[test]
+fn a_policer_with_a_bucket_of_16_packets_and_random_loss_gives_most_of_its_rate() {
+    let share = share_of_policer(ProfileName::Default, 16, 0.01);
+    assert!(share >= 0.85, "{share:.3}");
+}
+
+#[test]
+fn a_policer_with_a_bucket_of_64_packets_and_random_loss_gives_most_of_its_rate() {
+    let share = share_of_policer(ProfileName::Default, 64, 0.01);
+    assert!(share >= 0.85, "{share:.3}");
+}
