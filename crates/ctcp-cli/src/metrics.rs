@@ -61,6 +61,7 @@ fn show(stats: &ctcp::ConnectionStats) {
     counter!("ctcp_bytes_sent_total").absolute(stats.bytes_sent);
     counter!("ctcp_bytes_received_total").absolute(stats.bytes_received);
     counter!("ctcp_packets_lost_total").absolute(stats.packets_lost);
+    counter!("ctcp_congestion_marks_total").absolute(stats.congestion_marks);
     counter!("ctcp_spurious_losses_total").absolute(stats.spurious_losses);
     counter!("ctcp_timeouts_total").absolute(stats.timeouts);
     counter!("ctcp_symbols_sent_total").absolute(stats.symbols_sent);

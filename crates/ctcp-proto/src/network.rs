@@ -31,7 +31,7 @@ pub struct Transmit {
     pub destination: SocketAddr,
     /// Which of our addresses to send from, if it matters.
     pub source: Option<IpAddr>,
-    /// The ECN mark, if any.
+    /// The ECN codepoint; `None` is [`Ecn::NotCapable`].
     pub ecn: Option<Ecn>,
     /// Bytes of the datagram.
     pub size: usize,
