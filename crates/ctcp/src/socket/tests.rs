@@ -63,6 +63,36 @@ async fn the_mark_of_a_single_datagram_arrives() {
 }
 
 #[tokio::test]
+#[cfg(target_os = "linux")]
+async fn the_mark_of_a_train_arrives_with_all_else_that_the_system_tells() {
+    let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
+    for address in [localhost(), any] {
+        if bind(Some(address)).is_err() {
+            continue; // There is no IPv6 here.
+        }
+        let ((mut sender, _), (receiver, to)) = (open(localhost()).await, open(address).await);
+        let to = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), to.port());
+        for (mark, count) in [(Ecn::Ect0, 10), (Ecn::Ce, 10), (Ecn::Ce, 1)] {
+            let marked = Train { ecn: Some(mark), ..train(to, 1_200) };
+            assert!(sender.try_send(&marked, &vec![7; 1_200 * count]));
+            let arrived = receive(&receiver, count).await;
+            assert_eq!(arrived.len(), count);
+            for (_, local, ecn, bytes) in arrived {
+                assert_eq!((local, ecn, bytes.len()), (Some(to.ip()), Some(mark), 1_200), "{address}");
+            }
+        }
+        // Nothing of it is left for a datagram without a mark.
+        assert!(sender.try_send(&train(to, 5), b"plain"));
+        assert_eq!(receive(&receiver, 1).await[0].2, None);
+        let mut batch = ReceiveBatch::new();
+        assert!(sender.try_send(&train(to, 5), b"stamp"));
+        receiver.readable().await;
+        assert!(receiver.try_receive(&mut batch).unwrap());
+        assert!(batch.iter_mut().all(|received| received.stamp.is_some()));
+    }
+}
+
+#[tokio::test]
 async fn mapped_addresses_stay_inside() {
     let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
     if bind(Some(any)).is_err() {
