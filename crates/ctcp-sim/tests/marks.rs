@@ -60,6 +60,7 @@ struct Outcome {
     rtt: Vec<Duration>,
 }
 
+#[expect(clippy::print_stdout, reason = "figures are for reading, with --nocapture")]
 fn run(what: &str, forward: LinkConfig, profiles: &[ProfileName]) -> Outcome {
     let mut network = network(forward, profiles);
     let flows = 0..profiles.len();

@@ -73,7 +73,7 @@ fn decode(message: &RecvMsg<'_, '_, SockaddrStorage>) -> RecvMeta {
             }
             ControlMessageOwned::Ipv4Tos(bits) => meta.ecn = EcnCodepoint::from_bits(bits),
             ControlMessageOwned::Ipv6TClass(bits) => {
-                meta.ecn = EcnCodepoint::from_bits(bits.to_le_bytes()[0])
+                meta.ecn = EcnCodepoint::from_bits(bits.to_le_bytes()[0]);
             }
             _ => {}
         }
