@@ -155,7 +155,7 @@ fn beside_reno_in_fq_codel_packets_wait_no_longer_than_the_target() {
 }
 
 #[test]
-#[ignore = "the controller: 21.8 and 1.6 Mbit/s, because it grows by up to an eighth a round trip between its answers to marks"]
+#[ignore = "the controller: 21.8 and 1.6 Mbit/s"]
 fn beside_reno_a_step_marking_queue_is_shared() {
     let step = bottleneck(Discipline::StepMarking { threshold: STEP });
     let outcome = run("default and tcp, step", step, &[ProfileName::Default, ProfileName::Tcp]);
