@@ -26,7 +26,8 @@
 //! ```
 //!
 //! In both directions a back-off is an experiment: a queue that does not react to it at all is no queue but a longer
-//! path, and becomes the new base.
+//! path, and becomes the new base. Among many flows a full queue does not react either. So the base rises only while no more is lost than
+//! the path loses by itself.
 
 use core::time::Duration;
 
@@ -87,6 +88,12 @@ const CAP_PACKETS: f64 = 2.5;
 
 /// A path is restless when samples deviate by this part of its round trip.
 const RESTLESS: u32 = 10;
+
+/// Loss beyond the path's own that shows.
+const LOSSY: f64 = 0.03;
+
+/// So much loss of the path's own is bad luck enough to lose a window.
+const LOSS_KNOWN: f64 = 0.02;
 
 /// While yielding, this share of what the link delivers is in flight.
 const YIELD: f64 = 0.8;
@@ -155,9 +162,15 @@ pub(super) struct Steady {
     /// When a round trip last saw the queue nearly empty.
     empty_at: Option<Instant>,
     compete_for: Duration,
+    /// Packets a round trip, beside somebody else.
+    compete_growth: f64,
     rtt: Option<RttView>,
     rate: Option<f64>,
     breaker: Breaker,
+    /// The smallest round trip, which does not rise while more is lost than the path loses by itself: a full queue is not the path.
+    floor: Option<Duration>,
+    /// More is lost than that.
+    is_lossy: bool,
     largest_sent: Option<PacketNumber>,
     /// Until the first acknowledgement after a time-out.
     before_timeout: Option<BeforeTimeout>,
@@ -185,9 +198,12 @@ impl Steady {
             yielding: None,
             empty_at: None,
             compete_for: COMPETE_MIN,
+            compete_growth: growth_of_reno(BACK_OFF_OVERFLOW),
             rtt: None,
             rate: None,
             breaker: Breaker::default(),
+            floor: None,
+            is_lossy: false,
             largest_sent: None,
             before_timeout: None,
             datagram,
@@ -196,7 +212,8 @@ impl Steady {
 
     /// The round trip of the empty path.
     fn base(&self, rtt: &RttView) -> Duration {
-        self.longer_base.map_or(rtt.minimum, |base| base.max(rtt.minimum))
+        let minimum = self.floor.map_or(rtt.minimum, |floor| floor.min(rtt.minimum));
+        self.longer_base.map_or(minimum, |base| base.max(minimum))
     }
 
     /// The queue we want: enough to keep the link busy through noise and luck, a tenth of the path at least, and never
@@ -250,14 +267,9 @@ impl Steady {
 
     /// Far more is lost than is believed to be the path's own: half the window, whatever else is believed.
     fn trip(&mut self, number: PacketNumber) {
-        if !self.backed_off.is_behind(number) {
-            return;
-        }
         let Some(largest_sent) = self.largest_sent else { return };
-        self.tokens = (self.tokens / 2.0).max(TOKENS_MIN);
-        self.backed_off.begin(largest_sent);
-        self.is_recovering = true;
-        if !matches!(self.mode, Mode::Compete { .. }) {
+        let is_time = self.back_off_once(number, largest_sent, BACK_OFF_HARDEST);
+        if is_time && !matches!(self.mode, Mode::Compete { .. }) {
             self.mode = Mode::Hold(Hold::new());
         }
     }
@@ -296,6 +308,10 @@ impl Steady {
     fn on_round(&mut self, acked: &Acked) {
         let tally = self.begin_round(acked.largest_sent);
         let Some(lowest) = tally.lowest else { return };
+        self.is_lossy = acked.loss_average > self.origin.seen() + LOSSY;
+        let minimum = acked.rtt.minimum;
+        self.floor = Some(self.floor.filter(|_| self.is_lossy).map_or(minimum, |floor| floor.min(minimum)));
+        self.origin.on_round(acked.now, acked.rtt.smoothed);
         if self.longer_base.is_some_and(|base| lowest < base) {
             self.longer_base = None;
         }
@@ -383,7 +399,7 @@ impl Steady {
 
     fn on_hold_round(&mut self, acked: &Acked, mut hold: Hold, queue: Duration) {
         let base = self.base(&acked.rtt);
-        let step = hold.on_round(self.tokens, base, queue, self.target(&acked.rtt));
+        let step = hold.on_round(self.tokens, base, queue, self.target(&acked.rtt), self.is_lossy);
         self.mode = Mode::Hold(hold);
         match step {
             Step::Stay => {}
@@ -431,13 +447,15 @@ impl Steady {
         (tokens / arrives).min(WINDOW_MAX)
     }
 
-    /// Once a round trip.
-    fn back_off_once(&mut self, number: PacketNumber, largest_sent: PacketNumber, beta: f64) {
-        if self.backed_off.is_behind(number) {
+    /// Once a round trip. Returns whether it is the time.
+    fn back_off_once(&mut self, number: PacketNumber, largest_sent: PacketNumber, beta: f64) -> bool {
+        let is_time = self.backed_off.is_behind(number);
+        if is_time {
             self.tokens = (self.tokens * beta).max(TOKENS_MIN);
             self.backed_off.begin(largest_sent);
             self.is_recovering = true;
         }
+        is_time
     }
 }
 
@@ -474,7 +492,7 @@ impl Controller for Steady {
                 _ if self.is_yielding() => {}
                 Mode::Hold(hold) => self.on_hold_ack(acked, hold),
                 Mode::Compete { .. } => {
-                    self.tokens = (self.tokens + 1.0 / self.tokens.max(1.0)).min(WINDOW_MAX);
+                    self.tokens = (self.tokens + self.compete_growth / self.tokens.max(1.0)).min(WINDOW_MAX);
                 }
             }
         }
@@ -490,7 +508,9 @@ impl Controller for Steady {
             let is_overflow = queue > self.highest_queue.mul_f64(OVERFLOW_AT);
             let softest = if is_overflow { BACK_OFF_OVERFLOW } else { 1.0 };
             let beta = seconds_ratio(rtt.minimum_ever, rtt.standing).clamp(BACK_OFF_HARDEST, softest);
-            self.back_off_once(lost.number, lost.largest_sent, beta);
+            if self.back_off_once(lost.number, lost.largest_sent, beta) && beta <= BACK_OFF_OVERFLOW {
+                self.compete_growth = growth_of_reno(beta);
+            }
         }
     }
 
@@ -503,14 +523,20 @@ impl Controller for Steady {
             // No more than there were. Few stay as they are: what comes after a burst of losses must get past it.
             self.tokens = (self.tokens / 2.0).clamp(self.tokens.min(FEW_TOKENS), INITIAL_WINDOW);
         }
-        self.mode = Mode::SlowStart(SlowStart::default());
         self.origin.abandon();
         self.yielding = None;
+        self.round.begin(timed_out.largest_sent);
+        self.is_recovering = false;
+        if self.is_lossy && self.origin.seen() < LOSS_KNOWN {
+            // Too much was sent: no new beginning.
+            self.tokens = (self.tokens / 2.0).max(TOKENS_MIN);
+            self.mode = Mode::Hold(Hold::new());
+            return;
+        }
+        self.mode = Mode::SlowStart(SlowStart::default());
         self.empty_at = None;
         self.tally = Tally::default();
         self.recent = Tally::default();
-        self.round.begin(timed_out.largest_sent);
-        self.is_recovering = false;
         self.longer_base = None;
         self.careful_until = None;
         self.highest_queue = Duration::ZERO;
@@ -543,6 +569,11 @@ impl Controller for Steady {
     fn name(&self) -> &'static str {
         "steady"
     }
+}
+
+/// Packets a round trip by which a window grows that gets Reno's share with back-offs to `beta` (RFC 9438 section 4.3).
+fn growth_of_reno(beta: f64) -> f64 {
+    3.0 * (1.0 - beta) / (1.0 + beta)
 }
 
 /// `part / whole`, finite.

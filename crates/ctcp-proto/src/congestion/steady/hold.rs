@@ -16,6 +16,9 @@ const UNMOVED_MAX: u32 = 2;
 /// How much of the window the growth of a round trip may be.
 const GROWTH_MAX: f64 = 1.0 / 8.0;
 
+/// Near the target it is one packet, and with few packets this times their root: many small flows grow little, and the smallest catch up.
+const GROWTH_LEAST: f64 = 0.25;
+
 /// What a round trip asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
@@ -82,13 +85,15 @@ impl Hold {
         self.is_learning
     }
 
-    /// A round trip showed `queue` on a path of `base`.
+    /// A round trip showed `queue` on a path of `base`. `is_lossy`: more is lost than the path loses by itself, which a longer path does not
+    /// explain.
     pub(super) fn on_round(
         &mut self,
         tokens: f64,
         base: Duration,
         queue: Duration,
         target: Duration,
+        is_lossy: bool,
     ) -> Step {
         if self.is_settling {
             self.is_settling = false;
@@ -96,17 +101,24 @@ impl Hold {
         }
         self.is_learning = false;
         if queue > target {
-            return self.back_off(tokens, base, queue, target);
+            return self.back_off(tokens, base, queue, target, is_lossy);
         }
         self.back_offs = 0;
-        let least = (tokens / 4.0).min(1.0);
+        let least = (GROWTH_LEAST * tokens.sqrt()).min(1.0);
         let faster = (self.growth * 2.0).min(tokens * GROWTH_MAX).max(least);
         self.growth = if queue < target / 2 { faster } else { least };
         Step::Stay
     }
 
     /// The paper's back-off, leaving half of the target; or the insight that it is no use.
-    fn back_off(&mut self, tokens: f64, base: Duration, queue: Duration, target: Duration) -> Step {
+    fn back_off(
+        &mut self,
+        tokens: f64,
+        base: Duration,
+        queue: Duration,
+        target: Duration,
+        is_lossy: bool,
+    ) -> Step {
         if self.back_offs == 0 {
             self.tokens_before = tokens;
             self.unmoved = 0;
@@ -115,11 +127,11 @@ impl Hold {
         } else {
             self.unmoved = 0;
         }
-        if self.unmoved >= UNMOVED_MAX {
+        if self.unmoved >= UNMOVED_MAX && !is_lossy {
             return Step::PathIsLonger(self.tokens_before);
         }
         // One that did not react the last time gets its second chance to do so.
-        if self.back_offs >= BACK_OFFS_MAX && self.unmoved == 0 {
+        if self.back_offs >= BACK_OFFS_MAX && (is_lossy || self.unmoved == 0) {
             return Step::QueueIsNotOurs(self.tokens_before);
         }
         self.back_offs += 1;
@@ -143,10 +155,11 @@ mod tests {
         let mut tokens = 40.0;
         let mut steps = Vec::new();
         for &queue in queues {
-            let step = hold.on_round(tokens, BASE, Duration::from_millis(queue), TARGET);
+            let step = hold.on_round(tokens, BASE, Duration::from_millis(queue), TARGET, false);
             if let Step::BackOff(beta) = step {
                 tokens *= beta;
-                assert_eq!(hold.on_round(tokens, BASE, Duration::from_millis(queue), TARGET), Step::Stay);
+                let next = hold.on_round(tokens, BASE, Duration::from_millis(queue), TARGET, false);
+                assert_eq!(next, Step::Stay);
             }
             steps.push(step);
         }
@@ -159,7 +172,7 @@ mod tests {
         let growth: Vec<f64> = [0, 0, 0, 0, 0, 1_500, 0]
             .into_iter()
             .map(|micros| {
-                hold.on_round(40.0, BASE, Duration::from_micros(micros), TARGET);
+                hold.on_round(40.0, BASE, Duration::from_micros(micros), TARGET, false);
                 hold.growth()
             })
             .collect();
@@ -178,6 +191,29 @@ mod tests {
         let steps = steps(&[20, 10, 20, 10, 20]);
         assert!(steps[..4].iter().all(|step| matches!(step, Step::BackOff(_))));
         assert_eq!(steps[4], Step::QueueIsNotOurs(40.0));
+    }
+
+    #[test]
+    fn a_queue_that_does_not_react_but_drops_packets_is_somebody_elses() {
+        let mut hold = Hold::new();
+        let queue = Duration::from_millis(20);
+        let steps: Vec<Step> = (0..20)
+            .map(|_| hold.on_round(40.0, BASE, queue, TARGET, true))
+            .filter(|step| *step != Step::Stay)
+            .take(5)
+            .collect();
+        assert!(steps[..4].iter().all(|step| matches!(step, Step::BackOff(_))), "{steps:?}");
+        assert_eq!(steps[4], Step::QueueIsNotOurs(40.0));
+    }
+
+    #[test]
+    fn small_windows_grow_little_near_the_target_and_the_smallest_relatively_most() {
+        let growth = |tokens: f64| {
+            let mut hold = Hold::new();
+            hold.on_round(tokens, BASE, TARGET, TARGET, false);
+            hold.growth()
+        };
+        assert_eq!([growth(40.0), growth(4.0), growth(0.25)], [1.0, 0.5, 0.125]);
     }
 
     #[test]
