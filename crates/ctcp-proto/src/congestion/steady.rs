@@ -37,19 +37,29 @@ use super::{Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, pacing_r
 use crate::PacketNumber;
 use crate::recovery::rtt::RttView;
 
+mod base;
 mod breaker;
+mod follow;
 mod hold;
+mod loss;
 mod loss_origin;
+mod neighbours;
 mod noise;
+mod push;
 mod slow_start;
 mod tally;
+mod trust;
 
+use base::Base;
 use breaker::Breaker;
-use hold::{Hold, Step};
-use loss_origin::{Fate, LossOrigin, Verdict};
-use noise::Noise;
+use follow::Follow;
+use hold::{Hold, Seen, Step};
+use loss_origin::{Fate, LossOrigin};
+use neighbours::Neighbours;
+use push::{Found, Push};
 use slow_start::SlowStart;
 use tally::Tally;
+use trust::Trust;
 
 /// Packets of the initial window; they leave paced, not in a burst. 46 KB: most small answers need no second round trip.
 const INITIAL_WINDOW: f64 = 32.0;
@@ -57,11 +67,11 @@ const INITIAL_WINDOW: f64 = 32.0;
 /// The fewest tokens: one packet in twenty round trips, which the pacer spreads.
 const TOKENS_MIN: f64 = 0.05;
 
-/// A time-out leaves so many, if there were as many.
-const FEW_TOKENS: f64 = 8.0;
-
 /// How many samples a stretch has at least: noise spares one of so many.
 const STRETCH_SAMPLES: u32 = 16;
+
+/// And a round trip.
+const LEVEL_SAMPLES: u32 = 3;
 
 /// The pacer runs ahead of the window, which is the limit.
 const PACING_GAIN: f64 = 1.15;
@@ -71,9 +81,6 @@ const PACING_GAIN_SLOW_START: f64 = 2.0;
 
 /// The smallest target, below which noise is taken for a queue.
 const TARGET_MIN: Duration = Duration::from_millis(1);
-
-/// How long the target is halved after loss that was ours. (A smaller part of it would be starved by noise.)
-const CAREFUL: Duration = Duration::from_secs(5);
 
 /// The target in packets, and in deviations of the number of arrivals in a round trip: what it takes to keep a link
 /// busy through bad luck.
@@ -85,8 +92,18 @@ const TARGET_DEVIATIONS: f64 = 2.0;
 const CAP_TARGETS: f64 = 1.5;
 const CAP_PACKETS: f64 = 2.5;
 
-/// A path is restless when samples deviate by this part of its round trip.
-const RESTLESS: u32 = 10;
+/// The target is no more than a third of the longest queue seen, unless that is very short: so many parts of the base.
+const SHORT: u32 = 16;
+
+/// Below this part of the longest queue seen, nothing was dropped. And on a restless path, so many deviations are calm.
+const CALM_QUEUE: f64 = 0.25;
+const CALM_DEVIATIONS: f64 = 1.4;
+
+/// Loss beyond the path's own that shows.
+const LOSSY: f64 = 0.03;
+
+/// On a restless path the window grows until the delivery rate follows with a smaller exponent than this.
+const FULL: f64 = 0.4;
 
 /// While yielding, this share of what the link delivers is in flight.
 const YIELD: f64 = 0.8;
@@ -98,12 +115,8 @@ const YIELD_INTERVAL: Duration = Duration::from_secs(5);
 const COMPETE_MIN: Duration = Duration::from_secs(1);
 const COMPETE_MAX: Duration = Duration::from_secs(8);
 
-/// The bounds of a back-off at loss: no harder than Reno, and at an overflowing queue no softer than Cubic (RFC 9438).
-const BACK_OFF_HARDEST: f64 = 0.5;
-const BACK_OFF_OVERFLOW: f64 = 0.7;
-
-/// A loss at this share of the longest queue ever seen is an overflow.
-const OVERFLOW_AT: f64 = 0.7;
+/// Growth beside somebody else, in packets a round trip: with the back-off of Cubic it gets Reno's share (RFC 9438 section 4.3).
+const COMPETE_GROWTH: f64 = 0.53;
 
 /// The back-off at a congestion mark (RFC 8511).
 const BACK_OFF_MARK: f64 = 0.8;
@@ -133,19 +146,24 @@ pub(super) struct Steady {
     tokens: f64,
     mode: Mode,
     origin: LossOrigin,
-    noise: Noise,
+    trust: Trust,
+    push: Push,
+    base: Base,
+    neighbours: Neighbours,
+    follow: Follow,
     round: Round,
+    round_began: Option<Instant>,
     tally: Tally,
     /// The last few samples.
     recent: Tally,
     backed_off: Round,
     is_recovering: bool,
-    /// The path became longer than RTTmin says.
-    longer_base: Option<Duration>,
+    /// More is lost than the path loses by itself.
+    is_lossy: bool,
     /// The longest queue that a sample saw since the last time-out.
     highest_queue: Duration,
-    /// The longest that all of a stretch of samples saw: noise is no part of it.
-    highest_stretch: Duration,
+    /// The longest round trip that all of a stretch of samples saw: noise is no part of it.
+    highest_level: Duration,
     /// Packets up to this number may have waited for a path that stood still: no queue.
     stood_still: Option<PacketNumber>,
     /// The queue is shorter than the target: half of it will do until then.
@@ -171,15 +189,20 @@ impl Steady {
             tokens: INITIAL_WINDOW,
             mode: Mode::SlowStart(SlowStart::default()),
             origin: LossOrigin::default(),
-            noise: Noise::default(),
+            trust: Trust::default(),
+            push: Push::default(),
+            base: Base::default(),
+            neighbours: Neighbours::default(),
+            follow: Follow::default(),
             round: Round::default(),
+            round_began: None,
             tally: Tally::default(),
             recent: Tally::default(),
             backed_off: Round::default(),
             is_recovering: false,
-            longer_base: None,
+            is_lossy: false,
             highest_queue: Duration::ZERO,
-            highest_stretch: Duration::ZERO,
+            highest_level: Duration::ZERO,
             stood_still: None,
             careful_until: None,
             yielding: None,
@@ -194,21 +217,26 @@ impl Steady {
         }
     }
 
-    /// The round trip of the empty path.
-    fn base(&self, rtt: &RttView) -> Duration {
-        self.longer_base.map_or(rtt.minimum, |base| base.max(rtt.minimum))
+    /// The share of packets that the path loses by itself, as far as it may be believed.
+    fn innocent(&self) -> f64 {
+        if self.trust.is_given() { self.origin.innocent(self.tokens) } else { 0.0 }
+    }
+
+    /// The share that is lost in calm moments, unless that says nothing.
+    fn seen(&self) -> f64 {
+        if self.trust.is_given() { self.origin.seen() } else { 0.0 }
     }
 
     /// The queue we want: enough to keep the link busy through noise and luck, a tenth of the path at least, and never
-    /// more than half of what the queue has room for.
+    /// more than a third of what the queue has room for.
     fn target(&self, rtt: &RttView) -> Duration {
-        let base = self.base(rtt);
-        let deviation = (self.tokens * self.origin.innocent(self.tokens) * self.origin.dispersion()).sqrt();
+        let base = self.base.empty(rtt);
+        let deviation = (self.tokens * self.innocent() * self.origin.dispersion()).sqrt();
         let share = (TARGET_PACKETS + TARGET_DEVIATIONS * deviation) / self.tokens.max(1.0);
         let noise = rtt.variance.min(base / 4);
         let wanted = base.mul_f64(share).max(base / 10).max(TARGET_MIN) + noise;
         let bearable = if self.careful_until.is_some() { wanted / 2 } else { wanted };
-        bearable.min(self.highest_queue / 2)
+        bearable.min((self.highest_queue / 3).max(base / SHORT))
     }
 
     /// What the link delivers in `time`, in packets.
@@ -216,67 +244,26 @@ impl Steady {
         self.rate.map(|rate| packets_in(rate, time, self.datagram))
     }
 
-    /// Packets take little longer than the empty path takes. On a path whose delay varies by itself few take less than the target.
-    fn is_calm(&self, rtt: &RttView) -> bool {
-        let base = self.base(rtt);
+    /// Round trips no longer than this had next to no queue. On a path whose delay varies by itself few are shorter than the target.
+    fn calm_below(&self, rtt: &RttView) -> Duration {
         let target = self.target(rtt);
-        rtt.latest <= base + if rtt.variance > base / RESTLESS { target } else { target / 2 }
+        let queue = if self.base.is_restless() {
+            target.max(self.base.deviation().mul_f64(CALM_DEVIATIONS))
+        } else {
+            (target / 2).max(self.highest_queue.mul_f64(CALM_QUEUE))
+        };
+        self.base.empty(rtt) + queue
     }
 
     fn is_yielding(&self) -> bool {
         self.yielding.is_some()
     }
 
-    fn on_fate(&mut self, fate: Fate) {
-        let dispersion = self.origin.dispersion();
-        let is_beginning = matches!(self.mode, Mode::SlowStart(_)) && self.stood_still.is_none();
-        if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, self.tokens, is_beginning) {
-            self.trip(fate.number);
-        }
-        match self.origin.on_fate(fate) {
-            // The queue overflowed below the target, or there is none: ask for less of it.
-            Some(Verdict::Ours) => {
-                self.careful_until = Some(fate.now + CAREFUL);
-                let delivered = self.rtt.and_then(|rtt| self.delivered_in(self.base(&rtt)));
-                self.tokens = self.tokens.min(delivered.unwrap_or(self.tokens)).max(TOKENS_MIN);
-                if let Mode::Hold(hold) = &mut self.mode {
-                    hold.slow_down();
-                }
-            }
-            Some(Verdict::Innocent) => self.careful_until = None,
-            None => {}
-        }
-    }
-
-    /// Far more is lost than is believed to be the path's own: half the window, whatever else is believed.
-    fn trip(&mut self, number: PacketNumber) {
-        if !self.backed_off.is_behind(number) {
-            return;
-        }
-        let Some(largest_sent) = self.largest_sent else { return };
-        self.tokens = (self.tokens / 2.0).max(TOKENS_MIN);
-        self.backed_off.begin(largest_sent);
-        self.is_recovering = true;
-        if !matches!(self.mode, Mode::Compete { .. }) {
-            self.mode = Mode::Hold(Hold::new());
-        }
-    }
-
-    /// A packet sent before the time-out was not lost but late (RFC 4015): the window is what it was. Packet numbers never repeat, so
-    /// that its acknowledgement is no other's.
-    fn undo_spurious_timeout(&mut self, number: PacketNumber) {
-        let Some(before) = self.before_timeout.take() else { return };
-        if number <= before.last && before.is_settled && self.tokens < before.tokens {
-            self.tokens = before.tokens;
-            self.mode = Mode::Hold(Hold::new());
-        }
-    }
-
     fn on_sample(&mut self, rtt: &RttView) {
         self.tally.on_sample(rtt.latest);
         self.highest_queue = self.highest_queue.max(rtt.latest.saturating_sub(rtt.minimum_ever));
         if self.whole_stretch().is_some() {
-            self.highest_stretch = self.highest_stretch.max(self.recent.queue(rtt.minimum_ever));
+            self.highest_level = self.highest_level.max(self.recent.lowest.unwrap_or_default());
             self.recent = Tally::default();
         }
         self.recent.on_sample(rtt.latest);
@@ -296,32 +283,60 @@ impl Steady {
     fn on_round(&mut self, acked: &Acked) {
         let tally = self.begin_round(acked.largest_sent);
         let Some(lowest) = tally.lowest else { return };
-        if self.longer_base.is_some_and(|base| lowest < base) {
-            self.longer_base = None;
+        let rtt = &acked.rtt;
+        self.is_lossy = acked.loss_average > self.seen() + LOSSY;
+        self.base.on_round(acked.now, &tally, lowest, rtt, self.tokens);
+        self.base.follow(acked.now, rtt, self.is_lossy);
+        if let Some(began) = self.round_began.replace(acked.now) {
+            self.follow.on_round(self.tokens, tally.acked, acked.now - began);
         }
         if self.careful_until.is_some_and(|until| acked.now > until) {
             self.careful_until = None;
         }
-        let base = self.base(&acked.rtt);
-        self.noise.on_round(lowest, acked.rtt.variance);
-        let queue = self.noise.standing(base).unwrap_or(lowest).saturating_sub(base);
-        let target = self.target(&acked.rtt);
-        self.origin.on_queue(self.highest_stretch, base);
+        let (base, target, queue) = (self.base.empty(rtt), self.target(rtt), self.base.queue(rtt, lowest));
+        if tally.acked >= LEVEL_SAMPLES {
+            self.highest_level = self.highest_level.max(lowest);
+        }
+        self.origin.on_round(acked.now, rtt.smoothed);
+        self.trust.on_round(acked.now, self.origin.seen());
+        self.on_level(base, rtt);
         self.consider_yielding(acked, lowest.saturating_sub(base) < target / 8);
         match self.mode {
             Mode::SlowStart(mut start) => {
-                let is_full = start.on_round(&tally, acked.rtt.minimum);
+                let calm = base + base / 8 + 2 * self.base.deviation();
+                let is_full = start.on_round(&tally, rtt.minimum, calm, self.follow.rise());
                 self.mode = Mode::SlowStart(start);
                 if is_full {
                     self.leave_slow_start(acked, &start);
                 }
             }
-            Mode::Hold(hold) if !self.is_yielding() => self.on_hold_round(acked, hold, queue),
+            Mode::Hold(hold) => {
+                if !self.is_yielding() && !self.is_pushing(acked, &tally) {
+                    self.on_hold_round(acked, hold, queue);
+                }
+            }
             Mode::Compete { until } if queue < target && acked.now > until => {
                 self.mode = Mode::Hold(Hold::new());
             }
-            Mode::Hold(_) | Mode::Compete { .. } => {}
+            Mode::Compete { .. } => {}
         }
+    }
+
+    fn on_level(&mut self, base: Duration, rtt: &RttView) {
+        self.origin.on_queue(self.highest_level.saturating_sub(base), base);
+        self.trust.on_level(self.highest_level, base, self.base.minimum(rtt));
+    }
+
+    /// Goes on with the experiment whether the link is full of our own packets. Returns whether one is running.
+    fn is_pushing(&mut self, acked: &Acked, tally: &Tally) -> bool {
+        if acked.is_app_limited || !self.trust.wants_proof(self.origin.seen()) {
+            self.push.abandon();
+            return false;
+        }
+        if self.push.on_round(tally.acked) == Some(Found::Full) {
+            self.trust.prove(acked.now);
+        }
+        self.push.is_running()
     }
 
     /// Begins and ends yielding: it shows the empty path, and which loss is ours.
@@ -362,7 +377,8 @@ impl Steady {
         if !start.waits() {
             self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
         }
-        let is_full = start.on_ack(acked, &self.tally, self.whole_stretch());
+        let empty = (self.base.empty(&acked.rtt), self.base.deviation());
+        let is_full = start.on_ack(acked, &self.tally, self.whole_stretch(), empty);
         self.mode = Mode::SlowStart(start);
         if is_full {
             self.leave_slow_start(acked, &start);
@@ -371,25 +387,31 @@ impl Steady {
 
     fn leave_slow_start(&mut self, acked: &Acked, start: &SlowStart) {
         let rtt = &acked.rtt;
-        let wanted = rtt.minimum + self.target(rtt) / 2;
+        let wanted = self.base.empty(rtt) + self.target(rtt) / 2;
         let by_delay = self.tokens * seconds_ratio(wanted, rtt.standing);
         self.tokens = self.delivered_in(wanted).unwrap_or(by_delay).max(TOKENS_MIN);
         self.mode = Mode::Hold(Hold::behind_slow_start());
         self.begin_round(acked.largest_sent);
-        self.origin.on_queue(self.highest_stretch, rtt.minimum);
+        self.on_level(rtt.minimum, rtt);
         self.breaker.ignore(acked.largest_sent);
         self.origin.on_overshoot(acked.largest_sent, start.least_loss());
     }
 
     fn on_hold_round(&mut self, acked: &Acked, mut hold: Hold, queue: Duration) {
-        let base = self.base(&acked.rtt);
-        let step = hold.on_round(self.tokens, base, queue, self.target(&acked.rtt));
+        let (base, target) = (self.base.empty(&acked.rtt), self.target(&acked.rtt));
+        if self.base.is_restless() && self.trust.is_given() && queue < base / 4 + self.base.deviation() {
+            self.on_restless_round(hold, base + target);
+            return;
+        }
+        let is_lossy = acked.loss_average > self.innocent() + LOSSY;
+        let seen = Seen { base, queue, target, is_lossy, fall: self.follow.fall() };
+        let step = hold.on_round(self.tokens, &seen);
         self.mode = Mode::Hold(hold);
         match step {
             Step::Stay => {}
-            Step::BackOff(beta) => self.tokens = (self.tokens * beta).max(TOKENS_MIN),
+            Step::BackOff(beta) => self.tokens = (self.tokens * beta).max(self.tokens.min(1.0)),
             Step::PathIsLonger(tokens) => {
-                self.longer_base = Some(base + queue);
+                self.base.become_longer(base + queue);
                 self.tokens = tokens;
                 self.mode = Mode::Hold(Hold::new());
             }
@@ -401,25 +423,41 @@ impl Steady {
         }
     }
 
+    /// Delay says nothing as long as the queue is not long: the window grows until the delivery rate no longer follows.
+    fn on_restless_round(&mut self, mut hold: Hold, wanted: Duration) {
+        if self.follow.rise().is_some_and(|exponent| exponent < FULL) {
+            self.follow.forget();
+            hold = Hold::new();
+            hold.settle();
+            self.tokens = self.tokens.min(self.delivered_in(wanted).unwrap_or(self.tokens)).max(TOKENS_MIN);
+        } else {
+            hold.speed_up(self.tokens);
+        }
+        self.mode = Mode::Hold(hold);
+    }
+
     fn on_hold_ack(&mut self, acked: &Acked, hold: Hold) {
-        let (base, target) = (self.base(&acked.rtt), self.target(&acked.rtt));
+        let (base, target) = (self.base.empty(&acked.rtt), self.target(&acked.rtt));
         if hold.is_learning() {
             let delivered = self.delivered_in(base + target / 2).unwrap_or(self.tokens);
             self.tokens = self.tokens.max(delivered).min(WINDOW_MAX);
         }
         let room = self.delivered_in(base + target.mul_f64(CAP_TARGETS));
         let cap = room.map_or(WINDOW_MAX, |room| (room + CAP_PACKETS).min(WINDOW_MAX));
-        if acked.rtt.standing < base + target && self.tokens < cap {
-            self.tokens += hold.growth() / self.tokens.max(1.0);
+        let has_room = acked.rtt.standing < base + target && self.tokens < cap;
+        if has_room || self.base.is_restless() {
+            let least = hold::least(self.tokens);
+            let growth = if self.trust.is_given() { hold.growth() } else { hold.growth().min(least) };
+            self.tokens = (self.tokens + growth / self.tokens.max(1.0)).min(WINDOW_MAX);
         }
     }
 
     /// Packets that may be in flight: the tokens, and what the path loses of them by itself.
     fn in_flight(&self) -> f64 {
         let tokens = match (self.rtt, self.mode) {
-            (Some(rtt), _) if self.is_yielding() => {
-                self.delivered_in(self.base(&rtt)).map_or(self.tokens, |all| self.tokens.min(YIELD * all))
-            }
+            (Some(rtt), _) if self.is_yielding() => self
+                .delivered_in(self.base.empty(&rtt))
+                .map_or(self.tokens, |all| self.tokens.min(YIELD * all)),
             // Enough to see the queue again, if it is one.
             (Some(rtt), Mode::SlowStart(start)) if start.waits() => {
                 let second = self.delivered_in(rtt.minimum + SlowStart::visible(&rtt) * 2);
@@ -427,17 +465,7 @@ impl Steady {
             }
             _ => self.tokens,
         };
-        let arrives = 1.0 - self.origin.innocent(self.tokens);
-        (tokens / arrives).min(WINDOW_MAX)
-    }
-
-    /// Once a round trip.
-    fn back_off_once(&mut self, number: PacketNumber, largest_sent: PacketNumber, beta: f64) {
-        if self.backed_off.is_behind(number) {
-            self.tokens = (self.tokens * beta).max(TOKENS_MIN);
-            self.backed_off.begin(largest_sent);
-            self.is_recovering = true;
-        }
+        (tokens * self.push.gain() / (1.0 - self.innocent())).min(WINDOW_MAX)
     }
 }
 
@@ -455,7 +483,8 @@ impl Controller for Steady {
         if self.backed_off.is_behind(acked.number) {
             self.is_recovering = false;
         }
-        let is_calm = self.is_calm(rtt);
+        let before = self.neighbours.on_sample(acked.number, rtt.latest);
+        let is_calm = before.max(rtt.latest) <= self.calm_below(rtt);
         self.on_fate(Fate { now: acked.now, number: acked.number, is_lost: false, is_calm });
         if self.round.is_behind(acked.number) {
             self.on_round(acked);
@@ -472,51 +501,21 @@ impl Controller for Steady {
             match self.mode {
                 Mode::SlowStart(start) => self.on_slow_start_ack(acked, start),
                 _ if self.is_yielding() => {}
+                Mode::Hold(_) if self.push.is_running() => {}
                 Mode::Hold(hold) => self.on_hold_ack(acked, hold),
                 Mode::Compete { .. } => {
-                    self.tokens = (self.tokens + 1.0 / self.tokens.max(1.0)).min(WINDOW_MAX);
+                    self.tokens = (self.tokens + COMPETE_GROWTH / self.tokens.max(1.0)).min(WINDOW_MAX);
                 }
             }
         }
     }
 
     fn on_loss(&mut self, lost: &Lost) {
-        let rtt = &lost.rtt;
-        self.tally.lost += 1;
-        let is_calm = self.is_calm(rtt);
-        self.on_fate(Fate { now: lost.now, number: lost.number, is_lost: true, is_calm });
-        if let Mode::Compete { .. } = self.mode {
-            let queue = rtt.latest.saturating_sub(rtt.minimum_ever);
-            let is_overflow = queue > self.highest_queue.mul_f64(OVERFLOW_AT);
-            let softest = if is_overflow { BACK_OFF_OVERFLOW } else { 1.0 };
-            let beta = seconds_ratio(rtt.minimum_ever, rtt.standing).clamp(BACK_OFF_HARDEST, softest);
-            self.back_off_once(lost.number, lost.largest_sent, beta);
-        }
+        self.answer_loss(lost);
     }
 
     fn on_timeout(&mut self, timed_out: &TimedOut) {
-        // Of several in a row only the first says something of the window.
-        if self.before_timeout.is_none() {
-            let is_settled = !matches!(self.mode, Mode::SlowStart(_));
-            self.before_timeout =
-                Some(BeforeTimeout { tokens: self.tokens, is_settled, last: timed_out.largest_sent });
-            // No more than there were. Few stay as they are: what comes after a burst of losses must get past it.
-            self.tokens = (self.tokens / 2.0).clamp(self.tokens.min(FEW_TOKENS), INITIAL_WINDOW);
-        }
-        self.mode = Mode::SlowStart(SlowStart::default());
-        self.origin.abandon();
-        self.yielding = None;
-        self.empty_at = None;
-        self.tally = Tally::default();
-        self.recent = Tally::default();
-        self.round.begin(timed_out.largest_sent);
-        self.is_recovering = false;
-        self.longer_base = None;
-        self.careful_until = None;
-        self.highest_queue = Duration::ZERO;
-        self.highest_stretch = Duration::ZERO;
-        self.compete_for = COMPETE_MIN;
-        self.stood_still = Some(timed_out.largest_sent);
+        self.answer_timeout(timed_out);
     }
 
     fn on_datagram_size(&mut self, bytes: u64) {

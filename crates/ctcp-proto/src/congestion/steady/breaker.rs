@@ -17,7 +17,7 @@ const MARGIN_SHARE: f64 = 0.25;
 /// However much is believed to be innocent, no more than this is.
 const MOST: f64 = 0.48;
 
-/// The same with fewer packets in a round trip than this: there are many flows, or there is little to win.
+/// The same with fewer packets in a round trip than this, if none is believed: there are many flows, or there is little to win.
 const MOST_OF_FEW: f64 = 0.15;
 const FEW: f64 = 4.0;
 
@@ -26,6 +26,9 @@ const DEVIATIONS: f64 = 0.125;
 
 /// So many excess losses at least.
 const LEAST: f64 = 2.0;
+
+/// Loss beyond what is put up with that ends the first slow start.
+const MARGIN_AT_FIRST: f64 = 0.2;
 
 /// Sums the excess.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,12 +59,15 @@ impl Breaker {
         }
         let margin = MARGIN + MARGIN_SHARE * innocent + DEVIATIONS * (innocent * (1.0 - innocent)).sqrt();
         // Before anything is known of the path, only what no path loses by itself counts.
-        let most = if window < FEW { MOST_OF_FEW } else { MOST };
+        let most = if window < FEW && innocent == 0.0 { MOST_OF_FEW } else { MOST };
         let tolerated = if is_beginning { MOST } else { (innocent + margin).min(most) };
         self.sum = (self.sum + f64::from(u8::from(fate.is_lost)) - tolerated).max(0.0);
+        if self.sum <= LEAST {
+            return false;
+        }
+        let margin = if is_beginning { MARGIN_AT_FIRST } else { margin };
         let scatter = tolerated * (1.0 - tolerated) * dispersion;
-        let limit = (confidence(window) * scatter / margin).max(LEAST);
-        if self.sum <= limit {
+        if self.sum <= confidence(window) * scatter / margin {
             return false;
         }
         self.sum = 0.0;

@@ -7,14 +7,39 @@ use super::seconds_ratio;
 /// After so many back-offs in a row the queue is somebody else's.
 const BACK_OFFS_MAX: u32 = 4;
 
-/// A queue within a tenth of what it was before the back-off did not react,
-const UNMOVED: core::ops::Range<f64> = 0.9..1.1;
+/// A queue within a twentieth of what it was before the back-off did not react,
+const UNMOVED: core::ops::Range<f64> = 0.95..1.05;
 
 /// and twice is no accident.
 const UNMOVED_MAX: u32 = 2;
 
 /// How much of the window the growth of a round trip may be.
 const GROWTH_MAX: f64 = 1.0 / 8.0;
+
+/// Near the target it is one packet, and with few packets this times their root: many small flows grow little, and the smallest catch up.
+const GROWTH_LEAST: f64 = 0.25;
+
+/// A back-off leaves this share of the base: the queue drains, and everybody sees the empty path.
+const DRAINED: f64 = 0.97;
+
+/// A back-off leaves at least this part.
+const BACK_OFF_HARDEST: f64 = 0.5;
+
+/// When back-offs cost as much of the delivery rate as of the window, they freed no queue.
+const FOLLOWS: f64 = 0.75;
+
+/// What a round trip showed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// The empty path, the queue beyond it, and how long that may be.
+    pub(super) base: Duration,
+    pub(super) queue: Duration,
+    pub(super) target: Duration,
+    /// More is lost than the path loses by itself.
+    pub(super) is_lossy: bool,
+    /// How far the delivery rate followed the back-offs, as an exponent.
+    pub(super) fall: Option<f64>,
+}
 
 /// What a round trip asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,6 +97,12 @@ impl Hold {
         self.growth = 1.0;
     }
 
+    /// Grows whatever delay says.
+    pub(super) fn speed_up(&mut self, tokens: f64) {
+        self.is_learning = false;
+        self.growth = faster(self.growth, tokens);
+    }
+
     /// Packets by which the window may grow in a round trip.
     pub(super) fn growth(&self) -> f64 {
         self.growth
@@ -82,52 +113,55 @@ impl Hold {
         self.is_learning
     }
 
-    /// A round trip showed `queue` on a path of `base`.
-    pub(super) fn on_round(
-        &mut self,
-        tokens: f64,
-        base: Duration,
-        queue: Duration,
-        target: Duration,
-    ) -> Step {
+    /// A round trip with a window of `tokens` is over.
+    pub(super) fn on_round(&mut self, tokens: f64, seen: &Seen) -> Step {
         if self.is_settling {
             self.is_settling = false;
             return Step::Stay;
         }
         self.is_learning = false;
-        if queue > target {
-            return self.back_off(tokens, base, queue, target);
+        if seen.queue > seen.target {
+            return self.back_off(tokens, seen);
         }
         self.back_offs = 0;
-        let least = (tokens / 4.0).min(1.0);
-        let faster = (self.growth * 2.0).min(tokens * GROWTH_MAX).max(least);
-        self.growth = if queue < target / 2 { faster } else { least };
+        self.growth = if seen.queue < seen.target / 2 { faster(self.growth, tokens) } else { least(tokens) };
         Step::Stay
     }
 
-    /// The paper's back-off, leaving half of the target; or the insight that it is no use.
-    fn back_off(&mut self, tokens: f64, base: Duration, queue: Duration, target: Duration) -> Step {
+    /// The paper's back-off, leaving no queue; or the insight that it is no use.
+    fn back_off(&mut self, tokens: f64, seen: &Seen) -> Step {
         if self.back_offs == 0 {
             self.tokens_before = tokens;
             self.unmoved = 0;
-        } else if UNMOVED.contains(&seconds_ratio(queue, self.queue_before)) {
+        } else if UNMOVED.contains(&seconds_ratio(seen.queue, self.queue_before)) {
             self.unmoved += 1;
         } else {
             self.unmoved = 0;
         }
-        if self.unmoved >= UNMOVED_MAX {
+        // A full queue of many does not react either, but it drops packets.
+        let follows = self.back_offs > 1 && seen.fall.is_some_and(|exponent| exponent > FOLLOWS);
+        if !seen.is_lossy && (follows || self.unmoved >= UNMOVED_MAX) {
             return Step::PathIsLonger(self.tokens_before);
         }
-        // One that did not react the last time gets its second chance to do so.
-        if self.back_offs >= BACK_OFFS_MAX && self.unmoved == 0 {
+        if self.back_offs >= BACK_OFFS_MAX {
             return Step::QueueIsNotOurs(self.tokens_before);
         }
         self.back_offs += 1;
-        self.queue_before = queue;
+        self.queue_before = seen.queue;
         self.growth = 1.0;
         self.is_settling = true;
-        Step::BackOff(seconds_ratio(base + target / 2, base + queue))
+        let beta = seconds_ratio(seen.base.mul_f64(DRAINED), seen.base + seen.queue);
+        Step::BackOff(beta.max(BACK_OFF_HARDEST))
     }
+}
+
+fn faster(growth: f64, tokens: f64) -> f64 {
+    (growth * 2.0).min(tokens * GROWTH_MAX).max(least(tokens))
+}
+
+/// The least growth in a round trip, in packets.
+pub(super) fn least(tokens: f64) -> f64 {
+    (GROWTH_LEAST * tokens.sqrt()).min(1.0)
 }
 
 #[cfg(test)]
@@ -137,16 +171,20 @@ mod tests {
     const BASE: Duration = Duration::from_millis(20);
     const TARGET: Duration = Duration::from_millis(2);
 
+    fn seen(queue: Duration) -> Seen {
+        Seen { base: BASE, queue, target: TARGET, is_lossy: false, fall: None }
+    }
+
     /// The steps that queues of so many milliseconds ask for, every second one skipped while settling.
     fn steps(queues: &[u64]) -> Vec<Step> {
         let mut hold = Hold::new();
         let mut tokens = 40.0;
         let mut steps = Vec::new();
         for &queue in queues {
-            let step = hold.on_round(tokens, BASE, Duration::from_millis(queue), TARGET);
+            let step = hold.on_round(tokens, &seen(Duration::from_millis(queue)));
             if let Step::BackOff(beta) = step {
                 tokens *= beta;
-                assert_eq!(hold.on_round(tokens, BASE, Duration::from_millis(queue), TARGET), Step::Stay);
+                assert_eq!(hold.on_round(tokens, &seen(Duration::from_millis(queue))), Step::Stay);
             }
             steps.push(step);
         }
@@ -159,7 +197,7 @@ mod tests {
         let growth: Vec<f64> = [0, 0, 0, 0, 0, 1_500, 0]
             .into_iter()
             .map(|micros| {
-                hold.on_round(40.0, BASE, Duration::from_micros(micros), TARGET);
+                hold.on_round(40.0, &seen(Duration::from_micros(micros)));
                 hold.growth()
             })
             .collect();
@@ -167,9 +205,12 @@ mod tests {
     }
 
     #[test]
-    fn a_back_off_leaves_half_of_the_target_and_is_measured_before_the_next() {
+    fn a_back_off_drains_the_queue_and_is_measured_before_the_next() {
         let steps = steps(&[10, 1]);
-        assert!(matches!(steps[0], Step::BackOff(beta) if (beta - 21.0 / 30.0).abs() < 1e-12), "{steps:?}");
+        assert!(
+            matches!(steps[0], Step::BackOff(beta) if (beta - 0.97 * 20.0 / 30.0).abs() < 1e-12),
+            "{steps:?}"
+        );
         assert_eq!(steps[1], Step::Stay);
     }
 

@@ -47,6 +47,10 @@ const REST: Duration = Duration::from_secs(3);
 /// How long the average stands without a calm moment.
 const BELIEF: Duration = Duration::from_secs(1);
 
+/// After half of it and so many round trips, this is left of the average each round trip.
+const BELIEF_ROUNDS: u32 = 6;
+const FADING: f64 = 0.9;
+
 /// No more than three packets are sent for two that arrive: a path that loses more is congested, whatever it looks like.
 const INNOCENT_MAX: f64 = 0.35;
 
@@ -113,6 +117,13 @@ impl LossOrigin {
     /// Learns that queues of `highest` were seen on a path of `base`.
     pub(super) fn on_queue(&mut self, highest: Duration, base: Duration) {
         self.is_queue_visible = highest > VISIBLE_MIN.max(base * 3 / 10);
+    }
+
+    /// A round trip of `rtt` is over: without a calm moment, what was believed fades.
+    pub(super) fn on_round(&mut self, now: Instant, rtt: Duration) {
+        if self.calm_at.is_some_and(|at| now - at > (BELIEF / 2).max(rtt * BELIEF_ROUNDS)) {
+            self.calm *= FADING;
+        }
     }
 
     /// Whether the loss asks for an experiment.

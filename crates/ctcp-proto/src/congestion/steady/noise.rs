@@ -15,12 +15,18 @@ const RESTLESS: u32 = 20;
 /// on average over about so many round trips.
 const WEIGHT: f64 = 1.0 / 8.0;
 
+/// Of so many round trips, the quietest shows the noise that is the path's own: a queue does not change all the time.
+const DEVIATIONS: usize = 6;
+
 /// The smallest samples of the last round trips.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Noise {
     lowest: [Option<Duration>; ROUNDS],
     /// The average deviation, in seconds.
     deviation: f64,
+    rounds: u32,
+    /// The deviations of the last round trips.
+    deviations: [Option<Duration>; DEVIATIONS],
 }
 
 impl Noise {
@@ -28,7 +34,20 @@ impl Noise {
     pub(super) fn on_round(&mut self, lowest: Duration, deviation: Duration) {
         self.lowest.rotate_right(1);
         self.lowest[0] = Some(lowest);
-        self.deviation += WEIGHT * (deviation.as_secs_f64() - self.deviation);
+        self.rounds = self.rounds.saturating_add(1);
+        let weight = WEIGHT.max(1.0 / f64::from(self.rounds));
+        self.deviation += weight * (deviation.as_secs_f64() - self.deviation);
+    }
+
+    /// The samples of a round trip deviated so far from their mean.
+    pub(super) fn on_deviation(&mut self, deviation: Duration) {
+        self.deviations.rotate_right(1);
+        self.deviations[0] = Some(deviation);
+    }
+
+    /// How far samples deviate by themselves.
+    pub(super) fn deviation(&self) -> Duration {
+        self.deviations.iter().flatten().min().copied().unwrap_or_default()
     }
 
     /// What the last round trips show together on a path of `base`.

@@ -10,6 +10,9 @@ const PACKETS_MIN: u32 = 16;
 pub(super) struct Tally {
     pub(super) lowest: Option<Duration>,
     pub(super) highest: Duration,
+    /// The sum of samples, and in square seconds that of their squares.
+    sum: Duration,
+    squares: f64,
     pub(super) acked: u32,
     pub(super) lost: u32,
 }
@@ -19,7 +22,28 @@ impl Tally {
     pub(super) fn on_sample(&mut self, rtt: Duration) {
         self.lowest = Some(self.lowest.map_or(rtt, |lowest| lowest.min(rtt)));
         self.highest = self.highest.max(rtt);
+        self.sum += rtt;
+        self.squares += rtt.as_secs_f64().powi(2);
         self.acked += 1;
+    }
+
+    /// Adds the samples of `other` to the mean and the deviation.
+    pub(super) fn join(&mut self, other: &Self) {
+        self.sum += other.sum;
+        self.squares += other.squares;
+        self.acked += other.acked;
+    }
+
+    /// The mean of the samples.
+    pub(super) fn mean(&self) -> Option<Duration> {
+        (self.acked > 0).then(|| self.sum / self.acked)
+    }
+
+    /// Their standard deviation.
+    pub(super) fn deviation(&self) -> Duration {
+        let Some(mean) = self.mean() else { return Duration::ZERO };
+        let variance = self.squares / f64::from(self.acked) - mean.as_secs_f64().powi(2);
+        Duration::from_secs_f64(variance.max(0.0).sqrt())
     }
 
     /// What even the smallest sample has above `base`: a queue, for noise spares some.
