@@ -65,7 +65,8 @@ pub struct Acked {
     pub number: PacketNumber,
     /// When it had left.
     pub sent_time: Instant,
-    /// Its own round trip, if it is known: not of a symbol that was sent again.
+    /// The round trip of its ACK, the delay included, on the one packet that gives it: the largest of the ACK (RFC 9002 section 5.1), and no
+    /// symbol that was sent again. The others of the ACK waited for it.
     pub sample: Option<Duration>,
     /// Bytes of its datagram.
     pub size: u64,
@@ -77,7 +78,8 @@ pub struct Acked {
     pub rtt: RttView,
     /// The paper's `p`, in `[0, 1]`.
     pub loss_average: f64,
-    /// The packet left while the application had nothing more to send.
+    /// The window was not what limited the sender (RFC 9002 section 7.8): the packet left behind a pause of the application, and there is
+    /// nothing more to send now either.
     pub is_app_limited: bool,
     /// The largest delivery rate of the last ten round trips in bytes a second, behind random loss.
     pub delivery_rate: Option<f64>,

@@ -204,6 +204,7 @@ impl Established {
             remote_id: peer.connection_id,
             protection,
             path: Path::new(now, network, profile, negotiated.datagram_size_max)
+                .with_peer_ack_delay(now, negotiated.peer_max_ack_delay)
                 .with_window_max(config.congestion_window_max)
                 .with_controller(config.controller.clone()),
             migration: Migration::default(),

@@ -1,5 +1,6 @@
 //! Two endpoints in virtual time: what the parts do together.
 
+mod acks;
 mod bulk;
 mod damage;
 mod handshake;

@@ -226,6 +226,17 @@ fn control_frames_are_as_on_the_page() {
             Frame::ResetStream { id: StreamId(4), code: 1, final_size: 5000 },
         ),
         ("STOP_SENDING stream 5, code 0", "14 05 00", Frame::StopSending { id: StreamId(5), code: 0 }),
+        (
+            "gaps after 6.25 ms",
+            "15 03 08 800061a8 586a",
+            Frame::AckFrequency {
+                sequence: 3,
+                packets: 8,
+                delay: Duration::from_millis(25),
+                gap_delay: Duration::from_micros(6_250),
+            },
+        ),
+        ("IMMEDIATE_ACK", "16", Frame::ImmediateAck),
         ("PATH_CHALLENGE", "18 0102030405060708", Frame::PathChallenge(data)),
         ("PATH_RESPONSE", "19 0102030405060708", Frame::PathResponse(data)),
         ("FLOW_CONTROL_ERROR", "1c 04 00", close(false, 4, "")),

@@ -334,6 +334,13 @@ fn sample_frames(samples: &mut Vec<Vec<u8>>) {
         Frame::MaxStreams(100),
         Frame::ResetStream { id, code: 1, final_size: 5_000 },
         Frame::StopSending { id, code: 0 },
+        Frame::AckFrequency {
+            sequence: 3,
+            packets: 8,
+            delay: Duration::from_millis(25),
+            gap_delay: Duration::from_millis(6),
+        },
+        Frame::ImmediateAck,
         Frame::PathChallenge([1; 8]),
         Frame::PathResponse([2; 8]),
         Frame::Close { by_application: true, code: 300, reason: "grüße" },

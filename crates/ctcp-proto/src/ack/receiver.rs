@@ -1,8 +1,8 @@
 //! When to acknowledge, and what an ACK must repeat (RFC 9000 section 13.2, PROTOCOL.md section 4.1).
 //!
 //! An ACK is due with every second packet that asks for one, after the acknowledgement delay, and at once when a
-//! number is missing or a gap is filled: the sender's loss detection lives on it. Profile `ctcp` acknowledges
-//! each packet, as the paper's receiver does.
+//! number is missing or a gap is filled: the sender's loss detection lives on it. A sender of bulk asks for fewer
+//! ([`super::frequency`]). Profile `ctcp` acknowledges each packet, as the paper's receiver does.
 //!
 //! Requirement: C6
 
@@ -10,19 +10,10 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
+use super::frequency::{AckFrequency, MAX_ACK_DELAY};
 use super::ranges::{Inserted, ReceivedNumbers};
 use crate::network::Ecn;
 use crate::wire::EcnCounts;
-
-/// How long an ACK may wait by default. The sender takes the wait off its samples, so it costs little accuracy;
-/// it is 5 ms because a quarter of the papers' 20 ms round trip is what a coded flow can wait for its feedback.
-pub(crate) const MAX_ACK_DELAY: Duration = Duration::from_millis(5);
-
-/// Whatever the round trip, timers are no finer than this.
-const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
-
-/// How many ack-eliciting packets one ACK covers.
-const PACKETS_PER_ACK: u32 = 2;
 
 /// From how many ranges on an ACK is long enough to ask for its own acknowledgement, so that the old ranges can
 /// be forgotten (RFC 9000 section 13.2.4).
@@ -38,9 +29,12 @@ pub(crate) struct AckScheduler {
     pending: u32,
     /// An ACK is due at this time, `Instant::ZERO` standing for at once; `None`: nothing to say.
     due: Option<Instant>,
-    max_ack_delay: Duration,
-    /// The delay in force: the configured one, or a quarter of the round trip.
-    ack_delay: Duration,
+    /// How often, by default or as the peer asked.
+    frequency: AckFrequency,
+    /// When the last packet came that asks for an ACK.
+    last_arrival: Instant,
+    /// The number of the peer's newest request.
+    request: Option<u64>,
     every_packet: bool,
     ecn: EcnCounts,
     /// When an ACK was last sent in a packet that will be acknowledged itself.
@@ -49,15 +43,16 @@ pub(crate) struct AckScheduler {
 }
 
 impl AckScheduler {
-    /// A scheduler that delays at most `max_ack_delay`, or acknowledges `every_packet`.
-    pub(crate) fn new(max_ack_delay: Duration, every_packet: bool) -> Self {
+    /// A scheduler by the default rule, or one that acknowledges `every_packet`.
+    pub(crate) fn new(every_packet: bool) -> Self {
         Self {
             received: ReceivedNumbers::new(),
             largest_time: Instant::ZERO,
             pending: 0,
             due: None,
-            max_ack_delay,
-            ack_delay: max_ack_delay,
+            frequency: AckFrequency { delay: MAX_ACK_DELAY, ..AckFrequency::default_of(Duration::ZERO) },
+            last_arrival: Instant::ZERO,
+            request: None,
             every_packet,
             ecn: EcnCounts::default(),
             last_confirmable: None,
@@ -68,7 +63,17 @@ impl AckScheduler {
     /// The round trip is known now: a delay beyond a quarter of it would be the sender's lull.
     pub(crate) fn set_round_trip(&mut self, smoothed: Duration) {
         self.round_trip = smoothed;
-        self.ack_delay = self.max_ack_delay.min((smoothed / 4).max(MIN_ACK_DELAY));
+        if self.request.is_none() {
+            self.frequency = AckFrequency::default_of(smoothed);
+        }
+    }
+
+    /// The peer asks for ACKs so often; `sequence` numbers its requests.
+    pub(crate) fn on_request(&mut self, sequence: u64, frequency: AckFrequency) {
+        if self.request.is_none_or(|newest| sequence > newest) {
+            self.request = Some(sequence);
+            self.frequency = frequency;
+        }
     }
 
     /// An authentic packet arrived. Returns whether its number is new.
@@ -91,20 +96,39 @@ impl AckScheduler {
         }
         if ack_eliciting {
             self.pending += 1;
+            let AckFrequency { packets, delay, gap_delay } = self.frequency;
             // RFC 9000 13.2.1: also a congestion mark is news that should not wait.
-            let is_urgent = is_out_of_order || self.every_packet || ecn == Some(Ecn::Ce);
-            let deadline =
-                if is_urgent || self.pending >= PACKETS_PER_ACK { now } else { now + self.ack_delay };
-            self.due = Some(self.due.map_or(deadline, |due| due.min(deadline)));
+            let is_urgent = self.every_packet || ecn == Some(Ecn::Ce) || self.pending >= packets;
+            self.be_due(match (is_urgent, is_out_of_order) {
+                (true, _) => now,
+                (false, true) => now + gap_delay,
+                (false, false) => now + delay.min(self.patience(now)),
+            });
+            self.last_arrival = now;
         }
         true
     }
 
-    /// Something else became worth telling at once: a symbol became decodable.
+    /// How long a packet that arrives now may wait, whatever was asked: behind a silence it is a probe or the beginning of
+    /// something, whose sender may wait for the answer.
+    fn patience(&self, now: Instant) -> Duration {
+        if now - self.last_arrival > self.frequency.delay { MAX_ACK_DELAY } else { Duration::MAX }
+    }
+
+    /// Something else became worth telling: a symbol became decodable. It waits no longer than news of a gap.
     pub(crate) fn on_news(&mut self, now: Instant) {
         if !self.received.is_empty() {
-            self.due = Some(self.due.map_or(now, |due| due.min(now)));
+            self.be_due(now + self.frequency.gap_delay);
         }
+    }
+
+    /// The peer asks for an ACK at once.
+    pub(crate) fn on_immediate(&mut self, now: Instant) {
+        self.be_due(now);
+    }
+
+    fn be_due(&mut self, deadline: Instant) {
+        self.due = Some(self.due.map_or(deadline, |due| due.min(deadline)));
     }
 
     /// Whether an ACK must be sent now.
@@ -112,9 +136,9 @@ impl AckScheduler {
         self.due.is_some_and(|due| due <= now)
     }
 
-    /// Whether there is something to acknowledge, so that a packet which leaves anyway should say it.
+    /// Whether there is enough to acknowledge for a packet that leaves anyway to say it.
     pub(crate) fn has_news(&self) -> bool {
-        self.pending > 0
+        self.pending > 0 && self.pending >= self.frequency.packets / 2
     }
 
     /// When an ACK becomes due.

@@ -14,7 +14,8 @@ use ctcp_base::{Instant, Prng, Rate};
 
 use super::{Acked, Controller, Lost, Sent, TimedOut};
 use crate::PacketNumber;
-use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
+use crate::ack::frequency::MAX_ACK_DELAY;
+use crate::ack::receiver::AckScheduler;
 use crate::recovery::delivery_rate::DeliveryRate;
 use crate::recovery::loss::{INITIAL_LOSS, LossAverage, LossDetector, MU};
 use crate::recovery::pacer::Pacer;
@@ -109,7 +110,7 @@ impl Flow {
             loss_deadline: None,
             probes_due: 0,
             wake_at: None,
-            acks: AckScheduler::new(MAX_ACK_DELAY, every_packet),
+            acks: AckScheduler::new(every_packet),
             last_read: start,
             measured: Measured::default(),
         }
@@ -184,12 +185,13 @@ impl Flow {
             }
         }
         self.rate.finish_ack(now, self.rtt.minimum(now));
+        let sampled = summary.rtt_sample_from.and_then(|_| acked.last()).map(|newly| newly.packet.number);
         for newly in acked.iter().filter(|newly| newly.was_lost.is_none()) {
             self.controller.on_ack(&Acked {
                 now,
                 number: newly.packet.number,
                 sent_time: newly.packet.time,
-                sample: Some(now - newly.packet.time),
+                sample: (sampled == Some(newly.packet.number)).then(|| now - newly.packet.time),
                 size: newly.packet.size,
                 in_flight: self.sent.packets_in_flight(),
                 largest_sent: self.largest_sent(),

@@ -38,16 +38,21 @@ impl Established {
             TransportError::new(TransportErrorCode::ProtocolViolation, "an ACK of packets never sent")
         })?;
         if let Some(sent) = summary.rtt_sample_from {
-            self.path.on_rtt_sample(now, now - sent, ack.delay.min(self.negotiated.peer_max_ack_delay));
+            self.path.on_rtt_sample(now, now - sent, ack.delay.min(self.path.ack_requests.delay_max()));
         }
         if summary.has_ack_eliciting {
             self.path.on_progress(now);
         }
-        for packet in acked.drain(..) {
-            self.on_packet_acked(now, packet);
+        for (packet, spurious) in acked.iter().filter_map(|acked| Some((&acked.packet, acked.was_lost?))) {
+            self.counts.spurious_losses += 1;
+            self.path.on_spurious_loss(now, packet.number, spurious);
         }
+        let mut lost = core::mem::take(&mut self.path.lost_scratch);
+        self.path.find_losses(now, &mut lost);
+        let sampled = summary.rtt_sample_from.map(|_| ack.largest());
+        self.tell_fates(now, &mut acked, &mut lost, sampled);
         self.path.acked_scratch = acked;
-        self.detect_losses(now);
+        self.path.lost_scratch = lost;
         self.path.finish_ack(now);
         if self.newest_report.is_none_or(|newest| carrier > newest) {
             self.newest_report = Some(carrier);
@@ -56,11 +61,37 @@ impl Established {
         Ok(())
     }
 
-    fn on_packet_acked(&mut self, now: Instant, acked: AckedPacket<Contents>) {
+    /// Tells those who care what became of packets, in the order of their numbers: told all the arrivals of a long ACK
+    /// before all its losses, an average would swing from ACK to ACK.
+    fn tell_fates(
+        &mut self,
+        now: Instant,
+        acked: &mut Vec<AckedPacket<Contents>>,
+        lost: &mut Vec<LostPacket<Contents>>,
+        sampled: Option<PacketNumber>,
+    ) {
+        let mut lost = lost.drain(..).peekable();
+        for packet in acked.drain(..) {
+            let number = packet.packet.number;
+            while let Some(lost) = lost.next_if(|lost| lost.packet.number < number) {
+                self.on_packet_lost(now, lost);
+            }
+            self.on_packet_acked(now, packet, sampled);
+        }
+        for lost in lost {
+            self.on_packet_lost(now, lost);
+        }
+    }
+
+    /// `sampled` is the packet of the ACK that gave its round trip.
+    fn on_packet_acked(&mut self, now: Instant, acked: AckedPacket<Contents>, sampled: Option<PacketNumber>) {
         let contents = &acked.packet.contents;
         self.protection.on_acked(self.path.id, acked.packet.number);
         if let Some(largest) = contents.largest_acked {
             self.path.acks.on_ack_of_ack(largest);
+        }
+        if let Some(sequence) = contents.ack_request {
+            self.path.ack_requests.on_acked(sequence);
         }
         for control in &contents.control {
             self.streams.on_control_acked(control);
@@ -68,32 +99,29 @@ impl Established {
         if let Some(size) = contents.mtu_probe {
             self.path.on_mtu_probe_acked(now, acked.packet.number, size);
         }
-        match (acked.was_lost, contents.combination) {
-            (Some(spurious), _) => {
-                self.counts.spurious_losses += 1;
-                self.path.on_spurious_loss(now, acked.packet.number, spurious);
-            }
-            (None, Some(carried)) if !acked.was_expired => self.sender.on_acked(carried),
-            (None, _) => {}
+        if let Some(carried) = contents.combination.filter(|_| acked.was_lost.is_none() && !acked.was_expired) {
+            self.sender.on_acked(carried);
         }
-        self.path.on_acked(now, &acked);
+        let is_sample = sampled == Some(acked.packet.number);
+        self.path.on_acked(now, &acked, is_sample);
     }
 
     /// Declares packets lost and tells those who care. Coded data is not sent again: only the count of degrees of
     /// freedom in flight changes.
     pub(super) fn detect_losses(&mut self, now: Instant) {
         let mut lost = core::mem::take(&mut self.path.lost_scratch);
-        let thresholds = self.path.losses.thresholds(now, &self.path.rtt);
-        self.path.loss_deadline = self.path.sent.detect_losses(now, thresholds, &mut lost);
+        self.path.find_losses(now, &mut lost);
         for packet in lost.drain(..) {
             self.on_packet_lost(now, packet);
         }
         self.path.lost_scratch = lost;
-        self.path.retransmission.on_lost(self.path.sent.has_ack_eliciting_outstanding());
     }
 
     fn on_packet_lost(&mut self, now: Instant, lost: LostPacket<Contents>) {
         let contents = &lost.packet.contents;
+        if let Some(sequence) = contents.ack_request {
+            self.path.ack_requests.on_lost(sequence);
+        }
         for control in &contents.control {
             self.streams.on_control_lost(control);
         }

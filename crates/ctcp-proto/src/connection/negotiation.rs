@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::ack::receiver::MAX_ACK_DELAY;
+use crate::ack::frequency::MAX_ACK_DELAY;
 use crate::code::CodeLimits;
 use crate::config::TransportConfig;
 use crate::crypto::{ResetToken, Suite};

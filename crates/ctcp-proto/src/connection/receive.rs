@@ -3,6 +3,7 @@
 use ctcp_base::Instant;
 
 use super::{Established, RESPONSE_COPIES, TransportError};
+use crate::ack::frequency::AckFrequency;
 use crate::code::SymbolicCombination;
 use crate::crypto::OpenError;
 use crate::crypto::reset::is_reset;
@@ -128,7 +129,7 @@ impl Established {
         payload: &[u8],
     ) -> Result<Received, TransportError> {
         let mut ack_eliciting = false;
-        let mut is_news = false;
+        let (mut is_news, mut is_hurried) = (false, false);
         for frame in frames(payload) {
             let frame = frame?;
             ack_eliciting |= frame.is_ack_eliciting();
@@ -150,6 +151,11 @@ impl Established {
                     self.streams.on_reset_stream(id, code, final_size)?;
                 }
                 Frame::StopSending { id, code } => self.streams.on_stop_sending(id, code)?,
+                Frame::AckFrequency { sequence, packets, delay, gap_delay } => {
+                    let frequency = AckFrequency::granted(packets, delay, gap_delay);
+                    self.path.acks.on_request(sequence, frequency);
+                }
+                Frame::ImmediateAck => is_hurried = true,
                 Frame::PathChallenge(data) => self.on_path_challenge(network_path, data),
                 Frame::PathResponse(data) => self.on_path_response(now, data),
                 Frame::Close { by_application, code, reason } => {
@@ -163,8 +169,11 @@ impl Established {
         }
         self.path.acks.on_packet(now, number.0, ack_eliciting, ecn);
         if is_news {
-            // A repair ended a stall: the sender should know at once that nothing is missing any more.
+            // A repair ended a stall: the sender should know soon that nothing is missing any more.
             self.path.acks.on_news(now);
+        }
+        if is_hurried {
+            self.path.acks.on_immediate(now);
         }
         Ok(Received::Handled)
     }

@@ -4,6 +4,7 @@ use ctcp_base::Instant;
 
 use super::contents::Contents;
 use super::{Established, TransportError};
+use crate::ack::frequency::{AckFrequency, Request};
 use crate::code::{Choice, Situation};
 use crate::crypto::SealHeader;
 use crate::error::TransportErrorCode;
@@ -166,6 +167,9 @@ impl Established {
             self.write_ack(now, &mut builder, &mut contents);
         }
         self.write_control(now, &mut builder, &mut contents);
+        if choice == Some(Choice::NewSymbol) {
+            self.write_ack_requests(now, &mut builder, &mut contents);
+        }
         if let Some(choice) = choice {
             let size = symbol_size_for_datagram(datagram_size, &self.remote_id, self.sender.overhead());
             let size = size.min(self.negotiated.symbol_size_max);
@@ -254,6 +258,23 @@ impl Established {
         }
         if builder.write_ack(&frame, ACK_SIZE_MAX) {
             contents.largest_acked = acks.largest();
+        }
+    }
+
+    /// Says how often acknowledgements are wanted, if that is news, and that the last packet of what there is to send should not wait
+    /// for its own. Only beside a new symbol, which takes the room that is left: a repair that does not fit waits.
+    fn write_ack_requests(&mut self, now: Instant, builder: &mut DatagramBuilder, contents: &mut Contents) {
+        if let Some(request) = self.path.poll_ack_request(now).filter(|_| builder.remaining() >= CONTROL_SIZE_MAX) {
+            let Request { sequence, frequency: AckFrequency { packets, delay, gap_delay } } = request;
+            let packets = u64::from(packets);
+            builder.write(&Frame::AckFrequency { sequence, packets, delay, gap_delay });
+            contents.ack_request = Some(sequence);
+            self.path.ack_requests.on_asked(now, request);
+        }
+        let is_last = || self.streams.queued_bytes() <= builder.remaining();
+        if self.path.ack_requests.should_hurry() && builder.remaining() > 0 && is_last() {
+            builder.write(&Frame::ImmediateAck);
+            self.path.ack_requests.on_hurried();
         }
     }
 

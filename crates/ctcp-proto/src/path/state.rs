@@ -5,7 +5,8 @@ use core::time::Duration;
 use ctcp_base::{Instant, Prng};
 
 use super::mtu::{BASE, MtuDiscovery};
-use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
+use crate::ack::frequency::{AckRequests, MAX_ACK_DELAY, Request};
+use crate::ack::receiver::AckScheduler;
 use crate::congestion::{Acked, Controller, ControllerFactory, Lost, Sent, TimedOut};
 use crate::connection::Contents;
 use crate::crypto::ReplayWindow;
@@ -48,6 +49,7 @@ pub(crate) struct Path {
     pub(crate) controller: Box<dyn Controller>,
     pub(crate) delivery: DeliveryRate,
     pub(crate) acks: AckScheduler,
+    pub(crate) ack_requests: AckRequests,
     pub(crate) replay: ReplayWindow,
     pub(crate) mtu: MtuDiscovery,
     /// The least that the round trip can be, for the first probes.
@@ -58,7 +60,7 @@ pub(crate) struct Path {
     first_number: PacketNumber,
     /// The same for the present way through the network: another port of the same host is no other way.
     first_number_of_way: PacketNumber,
-    /// The window had room, but there was nothing to send.
+    /// When the sender last looked, the window had room and there was nothing to send.
     is_app_limited: bool,
     /// Reused from ACK to ACK.
     pub(crate) acked_scratch: Vec<AckedPacket<Contents>>,
@@ -86,7 +88,8 @@ impl Path {
             retransmission: RetransmissionTimeout::new(GAMMA),
             controller: new_controller(None, profile, mtu.current()),
             delivery: DeliveryRate::new(now),
-            acks: AckScheduler::new(MAX_ACK_DELAY, profile.acknowledges_every_packet()),
+            acks: AckScheduler::new(profile.acknowledges_every_packet()),
+            ack_requests: AckRequests::new(now, MAX_ACK_DELAY),
             replay: ReplayWindow::new(),
             hasty_rtt: None,
             skips: None,
@@ -102,6 +105,11 @@ impl Path {
             window_max: f64::INFINITY,
             factory: None,
         }
+    }
+
+    /// To a peer that said in the handshake by how much it delays acknowledgements.
+    pub(crate) fn with_peer_ack_delay(self, now: Instant, delay: Duration) -> Self {
+        Self { ack_requests: AckRequests::new(now, delay), ..self }
     }
 
     /// With at most so many packets under way, whatever congestion control allows.
@@ -153,6 +161,7 @@ impl Path {
         if !in_flight {
             return;
         }
+        self.ack_requests.on_sent(now, self.rtt.smoothed());
         self.pacer.on_sent(now, size);
         self.retransmission.on_sent(now);
         if !is_mtu_probe && !self.profile.is_classic() {
@@ -198,8 +207,17 @@ impl Path {
         }
     }
 
-    /// A packet was acknowledged.
-    pub(crate) fn on_acked(&mut self, now: Instant, acked: &AckedPacket<Contents>) {
+    /// The request for ACKs to put into a packet that leaves now and asks for one, if there is one.
+    pub(crate) fn poll_ack_request(&self, now: Instant) -> Option<Request> {
+        if self.profile.acknowledges_every_packet() || !self.rtt.has_sample() {
+            return None;
+        }
+        let window = self.controller.window().min(self.window_max);
+        self.ack_requests.poll(now, window, self.rtt.smoothed())
+    }
+
+    /// A packet was acknowledged; `is_sample` if it is the one of its ACK that gave the round trip.
+    pub(crate) fn on_acked(&mut self, now: Instant, acked: &AckedPacket<Contents>, is_sample: bool) {
         let packet = &acked.packet;
         if !packet.in_flight || packet.number < self.first_number {
             return;
@@ -219,16 +237,23 @@ impl Path {
             now,
             number: packet.number,
             sent_time: packet.time,
-            sample: Some(now - packet.time),
+            sample: is_sample.then(|| now - packet.time),
             size: packet.size,
             in_flight: self.sent.packets_in_flight(),
             largest_sent: self.largest_sent(),
             rtt: self.rtt.view(now),
             loss_average: self.loss_average.value(),
-            is_app_limited: packet.delivery.is_app_limited,
+            is_app_limited: packet.delivery.is_app_limited && self.is_app_limited,
             delivery_rate: self.delivery.maximum(),
             ecn_ce: false,
         });
+    }
+
+    /// Declares packets lost, for the caller to tell those who care in ascending order.
+    pub(crate) fn find_losses(&mut self, now: Instant, lost: &mut Vec<LostPacket<Contents>>) {
+        let thresholds = self.losses.thresholds(now, &self.rtt);
+        self.loss_deadline = self.sent.detect_losses(now, thresholds, lost);
+        self.retransmission.on_lost(self.sent.has_ack_eliciting_outstanding());
     }
 
     /// A packet that had been declared lost arrived after all.
@@ -321,7 +346,8 @@ impl Path {
 
     /// True when the congestion window takes another packet.
     pub(crate) fn has_window(&self) -> bool {
-        (self.sent.packets_in_flight() as f64) < self.controller.window().min(self.window_max)
+        let window = self.controller.window().min(self.window_max);
+        (self.sent.packets_in_flight() as f64) < window + self.ack_requests.unreported()
     }
 
     /// When the pacer lets the next full datagram go; `None`: now.
@@ -331,14 +357,14 @@ impl Path {
 
     /// How long to wait for an acknowledgement before the path is probed.
     pub(crate) fn probe_interval(&self) -> Duration {
-        self.probe.interval(&self.rtt, MAX_ACK_DELAY)
+        self.probe.interval(&self.rtt, self.ack_requests.delay_max())
     }
 
     /// When to probe; `None` when nothing is to be acknowledged.
     pub(crate) fn probe_deadline(&self) -> Option<Instant> {
         let outstanding = self.sent.has_ack_eliciting_outstanding();
         let last = self.sent.last_ack_eliciting_sent().filter(|_| outstanding)?;
-        let deadline = self.probe.deadline(last, &self.rtt, MAX_ACK_DELAY);
+        let deadline = self.probe.deadline(last, &self.rtt, self.ack_requests.delay_max());
         let hasty = self
             .hasty_rtt
             .filter(|_| self.sent.largest_acked().is_none() && self.probe.count() < HASTY_PROBES);
@@ -356,7 +382,7 @@ impl Path {
         if self.profile.is_classic() {
             return None;
         }
-        self.retransmission.deadline(&self.rtt, MAX_ACK_DELAY)
+        self.retransmission.deadline(&self.rtt, self.ack_requests.delay_max())
     }
 
     /// Packets sent before are no longer counted in flight: 1.5 RTT (CTCP section 4.5), and but for
@@ -371,7 +397,7 @@ impl Path {
         if self.profile.acknowledges_every_packet() {
             return Some(smoothed * 3 / 2);
         }
-        Some((smoothed * 3 / 2).max(smoothed + 4 * self.rtt.variance()) + MAX_ACK_DELAY)
+        Some((smoothed * 3 / 2).max(smoothed + 4 * self.rtt.variance()) + self.ack_requests.delay_max())
     }
 
     /// True when what expires has spent its token: a new packet may leave in its place. Without, a window that was lost whole keeps the

@@ -6,6 +6,8 @@ pub(crate) mod combination;
 mod control;
 mod path;
 
+use core::time::Duration;
+
 use crate::id::{StreamId, SymbolIndex};
 use crate::wire::varint::Reader;
 use crate::wire::{AckFrame, Malformed};
@@ -29,6 +31,8 @@ pub(crate) mod kind {
     pub(crate) const MAX_STREAMS: u8 = 0x12;
     pub(crate) const RESET_STREAM: u8 = 0x13;
     pub(crate) const STOP_SENDING: u8 = 0x14;
+    pub(crate) const ACK_FREQUENCY: u8 = 0x15;
+    pub(crate) const IMMEDIATE_ACK: u8 = 0x16;
     pub(crate) const PATH_CHALLENGE: u8 = 0x18;
     pub(crate) const PATH_RESPONSE: u8 = 0x19;
     pub(crate) const CLOSE_TRANSPORT: u8 = 0x1c;
@@ -125,6 +129,19 @@ pub enum Frame<'a> {
         /// The application's reason.
         code: u64,
     },
+    /// How often the sender of this frame wants its packets acknowledged.
+    AckFrequency {
+        /// Grows from frame to frame: an older one that comes late means nothing.
+        sequence: u64,
+        /// After so many packets that ask for an acknowledgement.
+        packets: u64,
+        /// After so long at the latest; whole microseconds on the wire.
+        delay: Duration,
+        /// After so long when a packet number is missing, or was and arrives; whole microseconds on the wire.
+        gap_delay: Duration,
+    },
+    /// The sender of this frame wants its packet acknowledged at once.
+    ImmediateAck,
     /// To be sent back on the same path.
     PathChallenge([u8; 8]),
     /// What was challenged.
@@ -160,7 +177,8 @@ impl<'a> Frame<'a> {
             kind::PING => Ok(Self::Ping),
             kind @ kind::ACK_RANGES..=kind::ACK_BITMAP_ECN => AckFrame::parse(kind, reader).map(Self::Ack),
             kind @ kind::SOURCE..=kind::SEGMENT => combination::parse(kind, reader),
-            kind @ kind::MAX_DATA..=kind::STOP_SENDING => control::parse(kind, reader),
+            kind @ kind::MAX_DATA..=kind::ACK_FREQUENCY => control::parse(kind, reader),
+            kind::IMMEDIATE_ACK => Ok(Self::ImmediateAck),
             kind::PATH_CHALLENGE => reader.array().map(Self::PathChallenge),
             kind::PATH_RESPONSE => reader.array().map(Self::PathResponse),
             kind @ (kind::CLOSE_TRANSPORT | kind::CLOSE_APPLICATION) => close::parse(kind, reader),
@@ -176,6 +194,7 @@ impl<'a> Frame<'a> {
         match self {
             Self::Padding(count) => out.resize(out.len() + count, kind::PADDING),
             Self::Ping => out.push(kind::PING),
+            Self::ImmediateAck => out.push(kind::IMMEDIATE_ACK),
             Self::Ack(ack) => {
                 let fits = ack.write_within(out, usize::MAX);
                 debug_assert!(fits, "an acknowledgement fits into any space");
@@ -187,7 +206,8 @@ impl<'a> Frame<'a> {
             | Self::MaxStreamData { .. }
             | Self::MaxStreams(_)
             | Self::ResetStream { .. }
-            | Self::StopSending { .. } => control::write(self, out),
+            | Self::StopSending { .. }
+            | Self::AckFrequency { .. } => control::write(self, out),
             Self::PathChallenge(data) => path::write(kind::PATH_CHALLENGE, *data, out),
             Self::PathResponse(data) => path::write(kind::PATH_RESPONSE, *data, out),
             Self::Close { by_application, code, reason } => close::write(*by_application, *code, reason, out),
@@ -199,7 +219,7 @@ impl<'a> Frame<'a> {
     pub fn encoded_length(&self) -> usize {
         match self {
             Self::Padding(count) => *count,
-            Self::Ping => 1,
+            Self::Ping | Self::ImmediateAck => 1,
             Self::Ack(ack) => ack.encoded_length(),
             Self::Source { .. } | Self::Coded { .. } | Self::Recoded { .. } | Self::Segment { .. } => {
                 combination::length(self)
@@ -208,7 +228,8 @@ impl<'a> Frame<'a> {
             | Self::MaxStreamData { .. }
             | Self::MaxStreams(_)
             | Self::ResetStream { .. }
-            | Self::StopSending { .. } => control::length(self),
+            | Self::StopSending { .. }
+            | Self::AckFrequency { .. } => control::length(self),
             Self::PathChallenge(data) | Self::PathResponse(data) => 1 + data.len(),
             Self::Close { code, reason, .. } => close::length(*code, reason),
         }

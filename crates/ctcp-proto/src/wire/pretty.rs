@@ -40,6 +40,14 @@ impl fmt::Display for Frame<'_> {
                 write!(formatter, "RESET_STREAM {id} code {code} final size {final_size}")
             }
             Self::StopSending { id, code } => write!(formatter, "STOP_SENDING {id} code {code}"),
+            Self::AckFrequency { sequence, packets, delay, gap_delay } => {
+                let (delay, gap_delay) = (delay.as_micros(), gap_delay.as_micros());
+                write!(
+                    formatter,
+                    "ACK_FREQUENCY {sequence} packets {packets} delay {delay} us gap delay {gap_delay} us"
+                )
+            }
+            Self::ImmediateAck => formatter.write_str("IMMEDIATE_ACK"),
             Self::PathChallenge(data) => {
                 write!(formatter, "PATH_CHALLENGE {:016x}", u64::from_be_bytes(*data))
             }

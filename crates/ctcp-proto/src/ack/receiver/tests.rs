@@ -5,7 +5,7 @@ fn at(millis: u64) -> Instant {
 }
 
 fn scheduler() -> AckScheduler {
-    AckScheduler::new(MAX_ACK_DELAY, false)
+    AckScheduler::new(false)
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn packets_that_ask_for_nothing_make_no_ack_due() {
 // Requirement: C6
 #[test]
 fn profile_ctcp_acknowledges_each_packet() {
-    let mut acks = AckScheduler::new(MAX_ACK_DELAY, true);
+    let mut acks = AckScheduler::new(true);
     acks.on_packet(at(0), 0, true, None);
     assert!(acks.is_due(at(0)));
 }
@@ -132,4 +132,72 @@ fn news_of_the_decoder_make_an_ack_due_only_if_there_is_something_to_acknowledge
     acks.on_packet(at(1), 0, true, None);
     acks.on_news(at(2));
     assert!(acks.is_due(at(2)));
+}
+
+fn bulk() -> AckScheduler {
+    let mut acks = scheduler();
+    acks.on_request(1, AckFrequency::granted(8, Duration::from_millis(20), Duration::from_millis(6)));
+    acks.on_packet(at(100), 0, true, None);
+    acks.on_ack_sent(at(100), false);
+    acks
+}
+
+#[test]
+fn the_peer_says_how_many_packets_an_ack_covers_and_how_long_it_waits() {
+    let mut acks = bulk();
+    for number in 1..8 {
+        acks.on_packet(at(100 + number), number, true, None);
+        assert_eq!(acks.next_timeout(), Some(at(121)));
+    }
+    acks.on_packet(at(108), 8, true, None);
+    assert!(acks.is_due(at(108)));
+}
+
+#[test]
+fn news_of_a_gap_waits_no_longer_than_the_peer_says() {
+    let mut acks = bulk();
+    acks.on_packet(at(101), 2, true, None);
+    assert_eq!(acks.next_timeout(), Some(at(107)));
+    acks.on_ack_sent(at(107), false);
+    acks.on_packet(at(108), 3, true, None);
+    acks.on_news(at(109));
+    assert_eq!(acks.next_timeout(), Some(at(115)));
+    acks.on_immediate(at(110));
+    assert!(acks.is_due(at(110)));
+}
+
+#[test]
+fn behind_a_silence_a_packet_waits_no_longer_than_by_default() {
+    let mut acks = bulk();
+    acks.on_packet(at(121), 1, true, None);
+    assert_eq!(acks.next_timeout(), Some(at(126)));
+}
+
+#[test]
+fn an_older_request_that_comes_late_means_nothing() {
+    let mut acks = bulk();
+    acks.on_request(0, AckFrequency::granted(1, Duration::ZERO, Duration::ZERO));
+    acks.set_round_trip(Duration::from_millis(4));
+    acks.on_packet(at(101), 1, true, None);
+    assert_eq!(acks.next_timeout(), Some(at(121)));
+}
+
+// Requirement: C6
+#[test]
+fn profile_ctcp_acknowledges_each_packet_whatever_is_asked() {
+    let mut acks = AckScheduler::new(true);
+    acks.on_request(0, AckFrequency::granted(100, Duration::from_secs(1), Duration::from_secs(1)));
+    acks.on_packet(at(0), 0, true, None);
+    assert!(acks.is_due(at(0)));
+}
+
+#[test]
+fn in_bulk_a_packet_that_leaves_anyway_says_only_what_is_worth_it() {
+    let mut acks = bulk();
+    for number in 1..4 {
+        acks.on_packet(at(101), number, true, None);
+        assert!(!acks.has_news());
+    }
+    acks.on_packet(at(101), 4, true, None);
+    assert!(acks.has_news());
 }

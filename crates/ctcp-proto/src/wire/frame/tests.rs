@@ -134,6 +134,15 @@ fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = 
             final_size
         }),
         (id(), any_varint()).prop_map(|(id, code)| Frame::StopSending { id, code }),
+        (any_varint(), any_varint(), any_varint(), any_varint()).prop_map(
+            |(sequence, packets, delay, gap_delay)| Frame::AckFrequency {
+                sequence,
+                packets,
+                delay: Duration::from_micros(delay),
+                gap_delay: Duration::from_micros(gap_delay)
+            }
+        ),
+        Just(Frame::ImmediateAck),
         any::<[u8; 8]>().prop_map(Frame::PathChallenge),
         any::<[u8; 8]>().prop_map(Frame::PathResponse),
         (any::<bool>(), any_varint()).prop_map(move |(by_application, code)| Frame::Close {
@@ -239,6 +248,8 @@ fn only_padding_acknowledgements_and_closes_ask_for_nothing() {
         Frame::MaxStreams(0),
         Frame::ResetStream { id: StreamId(0), code: 0, final_size: 0 },
         Frame::StopSending { id: StreamId(0), code: 0 },
+        Frame::AckFrequency { sequence: 0, packets: 2, delay: Duration::ZERO, gap_delay: Duration::ZERO },
+        Frame::ImmediateAck,
         Frame::PathChallenge([0; 8]),
         Frame::PathResponse([0; 8]),
     ];
@@ -247,7 +258,7 @@ fn only_padding_acknowledgements_and_closes_ask_for_nothing() {
 
 #[test]
 fn types_without_a_meaning_are_errors() {
-    let known = [0..=9, 0x10..=0x14, 0x18..=0x19, 0x1c..=0x1d];
+    let known = [0..=9, 0x10..=0x16, 0x18..=0x19, 0x1c..=0x1d];
     for kind in 0..=u8::MAX {
         let bytes = [kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let is_unknown = frames(&bytes).next() == Some(Err(Malformed::new("frame of unknown type")));
