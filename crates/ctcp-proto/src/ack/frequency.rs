@@ -40,6 +40,9 @@ const ACKS_A_ROUND_MIN: f64 = 6.0;
 /// The most, for a large one.
 const ACKS_A_ROUND: f64 = 16.0;
 
+/// The same in slow start, which looks for a queue in the round trips of an eighth of the window and lasts but a few round trips.
+const ACKS_A_ROUND_IN_SLOW_START: f64 = 64.0;
+
 /// Below this window every second packet comes later than an ACK may wait.
 const WINDOW_MIN: f64 = 4.0;
 
@@ -49,6 +52,15 @@ const PACKETS_BEHIND_A_GAP: f64 = 2.0;
 
 /// What is asked is asked again when a number changes by more than this part.
 const CHANGE: f64 = 0.4;
+
+/// What the frequency depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    /// Packets in flight.
+    pub(crate) window: f64,
+    pub(crate) is_slow_start: bool,
+    pub(crate) round_trip: Duration,
+}
 
 /// When to acknowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,19 +80,23 @@ impl AckFrequency {
         Self { packets: PACKETS_PER_ACK, delay, gap_delay: Duration::ZERO }
     }
 
-    /// What suits a flow that keeps `window` packets in flight over `round_trip`.
-    pub(crate) fn of_window(window: f64, round_trip: Duration) -> Self {
+    /// What suits a flow.
+    pub(crate) fn of(flow: &Flow) -> Self {
+        let &Flow { window, is_slow_start, round_trip } = flow;
         if window < WINDOW_MIN {
             return Self::default_of(round_trip);
         }
-        let few = (window / ACKS_A_ROUND_MIN).min(PACKETS_WORTH_AN_ACK);
-        let packets = few.max(window / ACKS_A_ROUND) as u32;
+        let packets = if is_slow_start {
+            window / ACKS_A_ROUND_IN_SLOW_START
+        } else {
+            (window / ACKS_A_ROUND_MIN).min(PACKETS_WORTH_AN_ACK).max(window / ACKS_A_ROUND)
+        };
         let delay = (round_trip / 4).clamp(MIN_ACK_DELAY, ASKED_DELAY_MAX);
         let threshold = round_trip.mul_f64(PACKETS_BEHIND_A_GAP / window);
         Self {
-            packets: packets.clamp(PACKETS_PER_ACK, PACKETS_PER_ACK_MAX),
+            packets: (packets as u32).clamp(PACKETS_PER_ACK, PACKETS_PER_ACK_MAX),
             delay,
-            gap_delay: (round_trip / 16).max(threshold).min(delay),
+            gap_delay: threshold.max(round_trip / 16).min(delay),
         }
     }
 
@@ -147,7 +163,8 @@ impl AckRequests {
     /// Packets that count as in flight though they arrived, on average: they wait for the ACK that says so. The window leaves them
     /// out, beyond those of the default rule, or a flow whose ACKs are rare would fill less of the path than its window.
     pub(crate) fn unreported(&self) -> f64 {
-        self.asked.map_or(0.0, |asked| f64::from(asked.frequency.packets.saturating_sub(PACKETS_PER_ACK)) / 2.0)
+        self.asked
+            .map_or(0.0, |asked| f64::from(asked.frequency.packets.saturating_sub(PACKETS_PER_ACK)) / 2.0)
     }
 
     /// A packet leaves now that asks for an ACK.
@@ -166,13 +183,14 @@ impl AckRequests {
 
     /// The request to put into a packet that leaves now, if something else is wanted than what was asked for last: in
     /// bulk at most one a round trip, for windows rise and fall.
-    pub(crate) fn poll(&self, now: Instant, window: f64, round_trip: Duration) -> Option<Request> {
+    pub(crate) fn poll(&self, now: Instant, flow: &Flow) -> Option<Request> {
+        let round_trip = flow.round_trip;
         let is_bulk = !self.is_pause_over(now, round_trip) && now - self.busy_since >= round_trip;
         if is_bulk && now - self.asked_at < round_trip {
             return None;
         }
         let default = AckFrequency::default_of(round_trip);
-        let wanted = if is_bulk { AckFrequency::of_window(window, round_trip) } else { default };
+        let wanted = if is_bulk { AckFrequency::of(flow) } else { default };
         let last = self.asked.map_or(default, |asked| asked.frequency);
         if !self.is_lost && !wanted.is_far_from(&last) {
             return None;

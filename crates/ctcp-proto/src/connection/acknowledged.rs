@@ -99,7 +99,8 @@ impl Established {
         if let Some(size) = contents.mtu_probe {
             self.path.on_mtu_probe_acked(now, acked.packet.number, size);
         }
-        if let Some(carried) = contents.combination.filter(|_| acked.was_lost.is_none() && !acked.was_expired) {
+        if let Some(carried) = contents.combination.filter(|_| acked.was_lost.is_none() && !acked.was_expired)
+        {
             self.sender.on_acked(carried);
         }
         let is_sample = sampled == Some(acked.packet.number);

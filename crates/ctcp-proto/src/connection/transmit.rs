@@ -264,7 +264,9 @@ impl Established {
     /// Says how often acknowledgements are wanted, if that is news, and that the last packet of what there is to send should not wait
     /// for its own. Only beside a new symbol, which takes the room that is left: a repair that does not fit waits.
     fn write_ack_requests(&mut self, now: Instant, builder: &mut DatagramBuilder, contents: &mut Contents) {
-        if let Some(request) = self.path.poll_ack_request(now).filter(|_| builder.remaining() >= CONTROL_SIZE_MAX) {
+        if let Some(request) =
+            self.path.poll_ack_request(now).filter(|_| builder.remaining() >= CONTROL_SIZE_MAX)
+        {
             let Request { sequence, frequency: AckFrequency { packets, delay, gap_delay } } = request;
             let packets = u64::from(packets);
             builder.write(&Frame::AckFrequency { sequence, packets, delay, gap_delay });

@@ -5,9 +5,9 @@ use core::time::Duration;
 use ctcp_base::{Instant, Prng};
 
 use super::mtu::{BASE, MtuDiscovery};
-use crate::ack::frequency::{AckRequests, MAX_ACK_DELAY, Request};
+use crate::ack::frequency::{AckRequests, Flow, MAX_ACK_DELAY, Request};
 use crate::ack::receiver::AckScheduler;
-use crate::congestion::{Acked, Controller, ControllerFactory, Lost, Sent, TimedOut};
+use crate::congestion::{Acked, Controller, ControllerFactory, Lost, Phase, Sent, TimedOut};
 use crate::connection::Contents;
 use crate::crypto::ReplayWindow;
 use crate::id::{PacketNumber, PathId};
@@ -212,8 +212,12 @@ impl Path {
         if self.profile.acknowledges_every_packet() || !self.rtt.has_sample() {
             return None;
         }
-        let window = self.controller.window().min(self.window_max);
-        self.ack_requests.poll(now, window, self.rtt.smoothed())
+        let flow = Flow {
+            window: self.controller.window().min(self.window_max),
+            is_slow_start: self.controller.phase() == Phase::SlowStart,
+            round_trip: self.rtt.smoothed(),
+        };
+        self.ack_requests.poll(now, &flow)
     }
 
     /// A packet was acknowledged; `is_sample` if it is the one of its ACK that gave the round trip.

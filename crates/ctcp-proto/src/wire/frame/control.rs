@@ -48,9 +48,7 @@ fn fields(frame: &Frame<'_>) -> (u8, [u64; 4], usize) {
         Frame::MaxData(credit) => (kind::MAX_DATA, [credit, 0, 0, 0], 1),
         Frame::MaxStreamData { id, credit } => (kind::MAX_STREAM_DATA, [id.0, credit, 0, 0], 2),
         Frame::MaxStreams(count) => (kind::MAX_STREAMS, [count, 0, 0, 0], 1),
-        Frame::ResetStream { id, code, final_size } => {
-            (kind::RESET_STREAM, [id.0, code, final_size, 0], 3)
-        }
+        Frame::ResetStream { id, code, final_size } => (kind::RESET_STREAM, [id.0, code, final_size, 0], 3),
         Frame::StopSending { id, code } => (kind::STOP_SENDING, [id.0, code, 0, 0], 2),
         Frame::AckFrequency { sequence, packets, delay, gap_delay } => {
             (kind::ACK_FREQUENCY, [sequence, packets, micros(delay), micros(gap_delay)], 4)
