@@ -122,8 +122,8 @@ impl Controller for Samples {
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
-    fn phase(&self) -> crate::congestion::Phase {
-        crate::congestion::Phase::Avoidance
+    fn phase(&self) -> Phase {
+        Phase::Avoidance
     }
     fn name(&self) -> &'static str {
         "samples"
