@@ -34,7 +34,7 @@ pub(crate) const PACKETS_PER_ACK_MAX: u32 = 512;
 /// before they get more packets an ACK.
 const PACKETS_WORTH_AN_ACK: f64 = 8.0;
 
-/// The fewest ACKs a round trip, for a small window: with four, goodput fell by some percent below 40 packets.
+/// The fewest ACKs a round trip, for a small window: no more than a sixth of it waits for its ACK.
 const ACKS_A_ROUND_MIN: f64 = 6.0;
 
 /// The most, for a large one.
