@@ -47,7 +47,7 @@ const REST: Duration = Duration::from_secs(3);
 /// How long the average stands without a calm moment.
 const BELIEF: Duration = Duration::from_secs(1);
 
-/// After half of it and so many round trips, this is left of the average each round trip.
+/// After three quarters of it and so many round trips, this is left of the average each round trip.
 const BELIEF_ROUNDS: u32 = 6;
 const FADING: f64 = 0.9;
 
@@ -121,7 +121,7 @@ impl LossOrigin {
 
     /// A round trip of `rtt` is over: without a calm moment, what was believed fades.
     pub(super) fn on_round(&mut self, now: Instant, rtt: Duration) {
-        if self.calm_at.is_some_and(|at| now - at > BELIEF.max(rtt * BELIEF_ROUNDS)) {
+        if self.calm_at.is_some_and(|at| now - at > (BELIEF * 3 / 4).max(rtt * BELIEF_ROUNDS)) {
             self.calm *= FADING;
         }
     }
