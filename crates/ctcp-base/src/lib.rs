@@ -9,6 +9,6 @@ mod prng;
 mod time;
 mod units;
 
-pub use prng::Prng;
+pub use prng::{Prng, mix};
 pub use time::Instant;
 pub use units::{ParseUnitError, Probability, Rate, parse_bytes, parse_duration};

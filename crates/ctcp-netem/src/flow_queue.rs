@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use ctcp_base::Instant;
+use ctcp_base::{Instant, mix};
 
 use crate::codel::{Codel, PACKET_MAX};
 use crate::{CodelConfig, LinkStats, Packet, QueueLimit};
@@ -86,11 +86,6 @@ impl<P: Packet> FlowQueues<P> {
         self.packets == 0
     }
 
-    /// Packets that wait.
-    pub(crate) fn packets(&self) -> usize {
-        self.packets
-    }
-
     /// Packets that wait, and their bytes without overhead.
     pub(crate) fn held(&self) -> (usize, usize) {
         (self.packets, self.payload)
@@ -115,7 +110,7 @@ impl<P: Packet> FlowQueues<P> {
             queue.credit = QUANTUM;
             self.new.push_back(number);
         }
-        while self.packets > 1 && self.exceeds(limit) {
+        while self.packets > 1 && !limit.holds(self.packets as u64, self.bytes) {
             self.drop_from_longest();
             stats.dropped += 1;
         }
@@ -201,27 +196,12 @@ impl<P: Packet> FlowQueues<P> {
         list.pop_front();
     }
 
-    fn exceeds(&self, limit: QueueLimit) -> bool {
-        match limit {
-            QueueLimit::Unlimited => false,
-            QueueLimit::Packets(limit) => self.packets as u64 > limit,
-            QueueLimit::Bytes(limit) => self.bytes > limit,
-        }
-    }
-
     fn drop_from_longest(&mut self) {
         let listed = self.new.iter().chain(&self.old);
         if let Some(&longest) = listed.max_by_key(|&&number| self.queues[number].bytes) {
             self.take_oldest(longest);
         }
     }
-}
-
-/// Spreads numbers that differ in few bits (the finalizer of SplitMix64).
-fn mix(flow: u64) -> u64 {
-    let flow = (flow ^ (flow >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let flow = (flow ^ (flow >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    flow ^ (flow >> 31)
 }
 
 #[cfg(test)]

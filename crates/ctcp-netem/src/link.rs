@@ -97,7 +97,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// When there is something to do next: a packet is due, or the next one begins to leave a queue that is not first in,
-    /// first out. `None` when nothing is waiting or under way.
+    /// first out. `None` when nothing is waiting or in transit.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match (self.delay_line.next_delivery(), self.next_turn()) {
@@ -203,7 +203,7 @@ impl<P: Packet> Link<P> {
 
     /// Packets in queues of flows.
     fn packets_of_flows(&self) -> u64 {
-        self.flows.as_ref().map_or(0, |flows| flows.packets() as u64)
+        self.flows.as_ref().map_or(0, |flows| flows.held().0 as u64)
     }
 
     fn advance(&mut self, now: Instant) {

@@ -40,6 +40,24 @@ impl QueueLimit {
         let packets = count * rate.as_bits_per_second() as f64 * rtt.as_secs_f64() / 8.0;
         Self::Packets(((packets / FULL_PACKET_BYTES as f64).ceil() as u64).max(MIN_QUEUE_PACKETS))
     }
+
+    /// Whether so many packets with so many bytes are within the limit.
+    pub(crate) fn holds(self, packets: u64, bytes: u64) -> bool {
+        match self {
+            Self::Unlimited => true,
+            Self::Packets(limit) => packets <= limit,
+            Self::Bytes(limit) => bytes <= limit,
+        }
+    }
+
+    /// The same limit, but at least so many packets where packets are counted.
+    #[must_use]
+    pub fn at_least(self, packets: u64) -> Self {
+        match self {
+            Self::Packets(limit) => Self::Packets(limit.max(packets)),
+            other => other,
+        }
+    }
 }
 
 /// A packet that has not yet left.
@@ -89,11 +107,7 @@ impl DropTailQueue {
 
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         self.waiting.is_empty()
-            || match self.limit {
-                QueueLimit::Unlimited => true,
-                QueueLimit::Packets(limit) => (self.waiting.len() as u64) < limit,
-                QueueLimit::Bytes(limit) => self.bytes.saturating_add(bytes) <= limit,
-            }
+            || self.limit.holds(self.waiting.len() as u64 + 1, self.bytes.saturating_add(bytes))
     }
 
     pub(crate) fn push(&mut self, packet: Waiting) {

@@ -37,6 +37,9 @@ pub(crate) const WINDOW_MIN: f64 = 2.0;
 /// The largest: 2^16 packets are 7 Gbit/s at 100 ms. It keeps a controller that measures nonsense finite.
 pub(crate) const WINDOW_MAX: f64 = 65_536.0;
 
+/// What a congestion mark leaves of a window at most (RFC 8511 section 3, which has the same queues in mind: short ones).
+pub(crate) const BACK_OFF_MARK: f64 = 0.8;
+
 /// A packet left.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

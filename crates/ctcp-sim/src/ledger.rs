@@ -7,10 +7,11 @@ use core::net::SocketAddr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ctcp_base::mix;
 use ctcp_proto::fuzzing::SEND_BUFFER_MAX;
 use ctcp_proto::{PublicKey, Role, StreamId};
 
-use crate::application::contents::{Contents, mix};
+use crate::application::contents::Contents;
 use crate::application::script::Script;
 
 /// Names a connection: a client's n-th.

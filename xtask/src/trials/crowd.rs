@@ -8,7 +8,7 @@ use ctcp_netem::{LossModel, PathConfig, QueueLimit};
 use ctcp_proto::TransportConfig;
 use ctcp_sim::application::script::{Script, StreamPlan};
 use ctcp_sim::link::Direction;
-use ctcp_sim::measure::jain;
+use ctcp_sim::measure::{goodput_share, jain};
 use ctcp_sim::network::FlowConfig;
 use ctcp_sim::topology::Chain;
 
@@ -85,8 +85,7 @@ impl Crowd {
         let rate = Rate::from_megabits_per_second(self.megabits);
         let loss = LossModel::Bernoulli(Probability::new(self.loss).expect("a share"));
         let path = PathConfig::new(rate, self.rtt, loss).with_lossless_return();
-        let packets = self.queue * rate.as_bits_per_second() as f64 * self.rtt.as_secs_f64() / 12_000.0;
-        let queue = QueueLimit::Packets((packets.ceil() as u64).max(10));
+        let queue = QueueLimit::bandwidth_delay_products(self.queue, rate, self.rtt).at_least(10);
         PathConfig { forward: path.forward.with_queue(queue), ..path }
     }
 
@@ -124,7 +123,7 @@ impl Crowd {
         let link = network.simulation.link(hop).way(Direction::Forward).stats();
         let mean = whole.iter().sum::<f64>() / whole.len() as f64;
         Got {
-            goodput: total * 8.0 / time.as_secs_f64() / rate.as_bits_per_second() as f64,
+            goodput: goodput_share(total as u64, time, rate),
             dropped: link.dropped as f64 / (link.offered - link.lost).max(1) as f64,
             lost: link.lost as f64 / link.offered.max(1) as f64,
             sent_per_byte: link.bytes_offered as f64 / total.max(1.0),

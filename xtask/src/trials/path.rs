@@ -4,13 +4,14 @@ use core::fmt;
 use core::time::Duration;
 
 use ctcp_base::{Prng, Probability, Rate};
-use ctcp_netem::{LossModel, PathConfig, QueueLimit};
+use ctcp_netem::{IPV4_UDP_OVERHEAD, LossModel, PathConfig, QueueLimit};
 use ctcp_proto::TransportConfig;
 use ctcp_proto::congestion::ControllerFactory;
-use ctcp_sim::Stop;
 use ctcp_sim::application::script::{Script, StreamPlan};
 use ctcp_sim::link::Direction;
+use ctcp_sim::node::NodeId;
 use ctcp_sim::topology::Pair;
+use ctcp_sim::{Simulation, Stop};
 
 use super::oracle::Oracle;
 
@@ -93,7 +94,7 @@ impl RandomPath {
         pair.connect().expect("a valid configuration");
         let server = pair.server;
         pair.simulation.run_for(time, |_| false);
-        pair.simulation.host(server).peers().map(|peer| peer.application.bytes_read()).sum()
+        bytes_read(&pair.simulation, server)
     }
 
     fn pair(&self, transport: &TransportConfig, size: u64) -> Pair {
@@ -109,23 +110,20 @@ impl RandomPath {
         pair.connect().expect("a valid configuration");
         let begin = pair.simulation.now();
         let server = pair.server;
-        let read = |simulation: &ctcp_sim::Simulation| -> u64 {
-            simulation.host(server).peers().map(|peer| peer.application.bytes_read()).sum()
-        };
-        let stop = pair.simulation.run_for(time * 3, |simulation| read(simulation) >= bytes);
+        let stop = pair.simulation.run_for(time * 3, |simulation| bytes_read(simulation, server) >= bytes);
         let taken = pair.simulation.now() - begin;
         let stats = pair.simulation.host(pair.client).stats();
         let link = pair.simulation.link(pair.link).way(Direction::Forward).stats();
         let back = pair.simulation.link(pair.link).way(Direction::Backward).stats();
-        let done = read(&pair.simulation);
+        let done = bytes_read(&pair.simulation, server);
         Transfer {
             share: time.as_secs_f64() / taken.as_secs_f64() * done as f64 / bytes as f64,
             is_done: stop == Stop::Done,
             lost: link.lost as f64 / link.offered.max(1) as f64,
             dropped: link.dropped as f64 / link.offered.max(1) as f64,
             sent_per_byte: link.bytes_offered as f64 / done.max(1) as f64,
-            acks: (back.bytes_offered + 28 * back.offered) as f64
-                / (link.bytes_delivered + 28 * link.delivered).max(1) as f64,
+            acks: (back.bytes_offered + IPV4_UDP_OVERHEAD * back.offered) as f64
+                / (link.bytes_delivered + IPV4_UDP_OVERHEAD * link.delivered).max(1) as f64,
             redundant: stats.repairs_sent as f64 / stats.symbols_sent.max(1) as f64,
             spurious: stats.spurious_losses,
             stalls: stats.window_stalls,
@@ -206,6 +204,10 @@ impl Transfer {
     pub(super) fn excess(&self) -> f64 {
         self.sent_per_byte * (1.0 - self.lost)
     }
+}
+
+fn bytes_read(simulation: &Simulation, host: NodeId) -> u64 {
+    simulation.host(host).peers().map(|peer| peer.application.bytes_read()).sum()
 }
 
 #[cfg(test)]

@@ -6,8 +6,10 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
+use ctcp_sim::measure::goodput_share;
+
 use super::crowd::{self, Crowd};
-use super::path::RandomPath;
+use super::path::{RandomPath, Transfer};
 use super::transport;
 
 /// What to run.
@@ -118,7 +120,7 @@ fn paths(options: &Options) -> io::Result<()> {
         (path, time, bytes, transfer)
     };
     in_parallel(options.jobs, options.seeds as usize, work, |_, (path, time, bytes, transfer)| {
-        let link = bytes as f64 * 8.0 / time.as_secs_f64() / path.rate.as_bits_per_second() as f64;
+        let link = goodput_share(bytes, time, path.rate);
         let Some(transfer) = transfer else {
             println!("{:6} {path}: the oracle brings nothing", path.seed);
             return;
@@ -156,26 +158,22 @@ fn paths(options: &Options) -> io::Result<()> {
         excess[excess.len() - 1],
     );
     found.sort_by(|one, other| one.1.share.total_cmp(&other.1.share));
-    for (path, transfer) in found.iter().take(12) {
-        println!(
-            "slow {:6} {path}: {:.3} excess {:.3} dropped {:.3}",
-            path.seed,
-            transfer.share,
-            transfer.excess(),
-            transfer.dropped
-        );
-    }
+    print_first("slow", 12, &found);
     found.sort_by(|one, other| other.1.excess().total_cmp(&one.1.excess()));
-    for (path, transfer) in found.iter().take(8) {
+    print_first("wasteful", 8, &found);
+    Ok(())
+}
+
+fn print_first(what: &str, count: usize, found: &[(RandomPath, Transfer)]) {
+    for (path, transfer) in found.iter().take(count) {
         println!(
-            "wasteful {:6} {path}: {:.3} excess {:.3} dropped {:.3}",
+            "{what} {:6} {path}: {:.3} excess {:.3} dropped {:.3}",
             path.seed,
             transfer.share,
             transfer.excess(),
             transfer.dropped
         );
     }
-    Ok(())
 }
 
 fn trace(options: &Options) -> io::Result<()> {

@@ -106,7 +106,7 @@ fn beyond_the_limit_the_longest_queue_loses_its_oldest_packet() {
         bench.push(0, 1, size, true);
     }
     bench.push(0, 2, 100, true);
-    assert_eq!((bench.stats.dropped, bench.queues.packets()), (1, 4));
+    assert_eq!((bench.stats.dropped, bench.queues.packets), (1, 4));
     let sizes: Vec<usize> = (0..4).filter_map(|_| bench.pop(1)).map(|packet| packet.bytes.len()).collect();
     assert_eq!(sizes, [1_001, 1_002, 100, 1_003]);
     assert!(bench.pop(1).is_none() && bench.queues.is_empty());

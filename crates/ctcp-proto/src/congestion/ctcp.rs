@@ -33,7 +33,8 @@ use core::time::Duration;
 
 use super::round::{Plateau, Round};
 use super::{
-    Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate, packets_in,
+    Acked, BACK_OFF_MARK, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate,
+    packets_in,
 };
 use crate::PacketNumber;
 use crate::recovery::rtt::{GRANULARITY, RttView};
@@ -88,9 +89,6 @@ pub(super) struct Ctcp {
     /// The packet acknowledged last left while there was nothing more to send.
     is_app_limited: bool,
 }
-
-/// What a congestion mark leaves at most (RFC 8511 section 3, which has the same queues in mind: short ones).
-const BACK_OFF_MARK: f64 = 0.8;
 
 impl Ctcp {
     /// A controller in slow start.

@@ -34,7 +34,9 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::round::Round;
-use super::{Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, pacing_rate, packets_in};
+use super::{
+    Acked, BACK_OFF_MARK, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, pacing_rate, packets_in,
+};
 use crate::PacketNumber;
 use crate::recovery::rtt::RttView;
 
@@ -46,7 +48,7 @@ mod slow_start;
 mod tally;
 
 use breaker::Breaker;
-use hold::{Hold, Step};
+use hold::{Hold, Seen, Step};
 use loss_origin::{Fate, LossOrigin, Verdict};
 use noise::Noise;
 use slow_start::SlowStart;
@@ -112,9 +114,6 @@ const BACK_OFF_OVERFLOW: f64 = 0.7;
 /// A loss at this share of the longest queue ever seen is an overflow.
 const OVERFLOW_AT: f64 = 0.7;
 
-/// The back-off at a congestion mark (RFC 8511).
-const BACK_OFF_MARK: f64 = 0.8;
-
 /// What the controller is about.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
@@ -171,7 +170,6 @@ pub(super) struct Steady {
     floor: Option<Duration>,
     /// More is lost than that.
     is_lossy: bool,
-    largest_sent: Option<PacketNumber>,
     /// Until the first acknowledgement after a time-out.
     before_timeout: Option<BeforeTimeout>,
     datagram: u64,
@@ -204,7 +202,6 @@ impl Steady {
             breaker: Breaker::default(),
             floor: None,
             is_lossy: false,
-            largest_sent: None,
             before_timeout: None,
             datagram,
         }
@@ -244,11 +241,12 @@ impl Steady {
         self.yielding.is_some()
     }
 
-    fn on_fate(&mut self, fate: Fate) {
+    /// Learns what became of a packet; `largest_sent`: the last packet so far.
+    fn on_fate(&mut self, fate: Fate, largest_sent: PacketNumber) {
         let dispersion = self.origin.dispersion();
         let is_beginning = matches!(self.mode, Mode::SlowStart(_)) && self.stood_still.is_none();
         if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, self.tokens, is_beginning) {
-            self.trip(fate.number);
+            self.trip(fate.number, largest_sent);
         }
         match self.origin.on_fate(fate) {
             // The queue overflowed below the target, or there is none: ask for less of it.
@@ -266,8 +264,7 @@ impl Steady {
     }
 
     /// Far more is lost than is believed to be the path's own: half the window, whatever else is believed.
-    fn trip(&mut self, number: PacketNumber) {
-        let Some(largest_sent) = self.largest_sent else { return };
+    fn trip(&mut self, number: PacketNumber, largest_sent: PacketNumber) {
         let is_time = self.back_off_once(number, largest_sent, BACK_OFF_HARDEST);
         if is_time && !matches!(self.mode, Mode::Compete { .. }) {
             self.mode = Mode::Hold(Hold::new());
@@ -399,7 +396,8 @@ impl Steady {
 
     fn on_hold_round(&mut self, acked: &Acked, mut hold: Hold, queue: Duration) {
         let base = self.base(&acked.rtt);
-        let step = hold.on_round(self.tokens, base, queue, self.target(&acked.rtt), self.is_lossy);
+        let seen = Seen { base, queue, target: self.target(&acked.rtt), is_lossy: self.is_lossy };
+        let step = hold.on_round(self.tokens, &seen);
         self.mode = Mode::Hold(hold);
         match step {
             Step::Stay => {}
@@ -462,7 +460,6 @@ impl Steady {
 impl Controller for Steady {
     fn on_sent(&mut self, sent: &Sent) {
         self.rtt.get_or_insert(sent.rtt);
-        self.largest_sent = Some(sent.number);
     }
 
     fn on_ack(&mut self, acked: &Acked) {
@@ -474,7 +471,10 @@ impl Controller for Steady {
             self.is_recovering = false;
         }
         let is_calm = self.is_calm(rtt);
-        self.on_fate(Fate { now: acked.now, number: acked.number, is_lost: false, is_calm });
+        self.on_fate(
+            Fate { now: acked.now, number: acked.number, is_lost: false, is_calm },
+            acked.largest_sent,
+        );
         if self.round.is_behind(acked.number) {
             self.on_round(acked);
         }
@@ -502,7 +502,7 @@ impl Controller for Steady {
         let rtt = &lost.rtt;
         self.tally.lost += 1;
         let is_calm = self.is_calm(rtt);
-        self.on_fate(Fate { now: lost.now, number: lost.number, is_lost: true, is_calm });
+        self.on_fate(Fate { now: lost.now, number: lost.number, is_lost: true, is_calm }, lost.largest_sent);
         if let Mode::Compete { .. } = self.mode {
             let queue = rtt.latest.saturating_sub(rtt.minimum_ever);
             let is_overflow = queue > self.highest_queue.mul_f64(OVERFLOW_AT);

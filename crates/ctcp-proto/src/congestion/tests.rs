@@ -17,6 +17,37 @@ fn secs(seconds: u64) -> Instant {
     Instant::from_secs(seconds)
 }
 
+/// A path of 20 ms with some queue.
+fn rtt(queue_millis: u64) -> RttView {
+    let (base, now) = (Duration::from_millis(20), Duration::from_millis(20 + queue_millis));
+    RttView {
+        latest: now,
+        smoothed: now,
+        variance: base / 10,
+        minimum: base,
+        minimum_ever: base,
+        standing: now,
+    }
+}
+
+/// An acknowledgement over such a path.
+fn acked(number: u64, largest_sent: u64, queue_millis: u64) -> Acked {
+    Acked {
+        now: Instant::from_millis(number),
+        number: PacketNumber(number),
+        sent_time: Instant::ZERO,
+        sample: None,
+        size: DATAGRAM,
+        in_flight: 10,
+        largest_sent: PacketNumber(largest_sent),
+        rtt: rtt(queue_millis),
+        loss_average: 0.0,
+        is_app_limited: false,
+        delivery_rate: None,
+        ecn_ce: false,
+    }
+}
+
 /// What one flow makes of a link.
 #[derive(Clone, Copy, Debug)]
 struct Outcome {

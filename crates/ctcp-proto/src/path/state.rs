@@ -91,7 +91,7 @@ impl Path {
             loss_deadline: None,
             probe: ProbeTimeout::new(),
             retransmission: RetransmissionTimeout::new(GAMMA),
-            controller: new_controller(None, profile, mtu.current()),
+            controller: profile.congestion.controller(mtu.current()),
             delivery: DeliveryRate::new(now),
             acks: AckScheduler::new(MAX_ACK_DELAY, profile.acknowledges_every_packet()),
             replay: ReplayWindow::new(),
@@ -121,8 +121,8 @@ impl Path {
 
     /// With a controller from outside, if there is one.
     pub(crate) fn with_controller(self, factory: Option<ControllerFactory>) -> Self {
-        let controller = new_controller(factory.as_ref(), self.profile, self.mtu.current());
-        Self { controller, factory, ..self }
+        let Some(factory) = factory else { return self };
+        Self { controller: factory.controller(self.mtu.current()), factory: Some(factory), ..self }
     }
 
     /// The peer is at another address now. Another port of the same host is the same way through the network; another
@@ -138,7 +138,11 @@ impl Path {
             self.losses = LossDetector::new();
             self.loss_average = loss_average(self.profile);
             self.delivery = DeliveryRate::new(now);
-            self.controller = new_controller(self.factory.as_ref(), self.profile, self.mtu.current());
+            let datagram_size = self.mtu.current();
+            self.controller = match &self.factory {
+                Some(factory) => factory.controller(datagram_size),
+                None => self.profile.congestion.controller(datagram_size),
+            };
             self.pacer = pacer(now, self.mtu.current(), self.profile);
         }
         self.network = network;
@@ -431,17 +435,6 @@ impl Path {
     fn largest_sent(&self) -> PacketNumber {
         PacketNumber(self.sent.next_number().0.saturating_sub(1))
     }
-}
-
-fn new_controller(
-    factory: Option<&ControllerFactory>,
-    profile: Profile,
-    datagram_size: u64,
-) -> Box<dyn Controller> {
-    factory.map_or_else(
-        || profile.congestion.controller(datagram_size),
-        |factory| factory.controller(datagram_size),
-    )
 }
 
 fn pacer(now: Instant, datagram_size: u64, profile: Profile) -> Pacer {

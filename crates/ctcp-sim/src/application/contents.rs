@@ -1,5 +1,7 @@
 //! What streams carry: bytes that follow from a seed and their place, so that a reader can check every one.
 
+use ctcp_base::mix;
+
 /// The contents of one direction of one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contents {
@@ -51,14 +53,6 @@ impl Contents {
     fn word(self, index: u64) -> [u8; 8] {
         mix(self.seed.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15))).to_le_bytes()
     }
-}
-
-/// The finaliser of SplitMix64: every bit of the result depends on every bit of `z`.
-#[must_use]
-pub const fn mix(z: u64) -> u64 {
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -2,10 +2,9 @@
 
 use core::fmt;
 
-use ctcp_base::Instant;
+use ctcp_base::{Instant, mix};
 use ctcp_proto::{Connection, ReadError, ReadOutcome, Role, StreamId, WriteError};
 
-use super::contents::mix;
 use super::script::{End, FlowPlan, StreamPlan};
 use crate::ledger::{ConnectionName, FlowId, FlowName, Ledger};
 

@@ -59,9 +59,12 @@ impl Breaker {
         let most = if window < FEW { MOST_OF_FEW } else { MOST };
         let tolerated = if is_beginning { MOST } else { (innocent + margin).min(most) };
         self.sum = (self.sum + f64::from(u8::from(fate.is_lost)) - tolerated).max(0.0);
+        // The limit is at least that; most packets need no more of it.
+        if self.sum <= LEAST {
+            return false;
+        }
         let scatter = tolerated * (1.0 - tolerated) * dispersion;
-        let limit = (confidence(window) * scatter / margin).max(LEAST);
-        if self.sum <= limit {
+        if self.sum <= confidence(window) * scatter / margin {
             return false;
         }
         self.sum = 0.0;

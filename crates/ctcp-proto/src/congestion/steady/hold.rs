@@ -19,6 +19,17 @@ const GROWTH_MAX: f64 = 1.0 / 8.0;
 /// Near the target it is one packet, and with few packets this times their root: many small flows grow little, and the smallest catch up.
 const GROWTH_LEAST: f64 = 0.25;
 
+/// What a round trip showed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// The empty path, the queue beyond it, and how long that may be.
+    pub(super) base: Duration,
+    pub(super) queue: Duration,
+    pub(super) target: Duration,
+    /// More is lost than the path loses by itself, which a longer path does not explain.
+    pub(super) is_lossy: bool,
+}
+
 /// What a round trip asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
@@ -85,60 +96,45 @@ impl Hold {
         self.is_learning
     }
 
-    /// A round trip showed `queue` on a path of `base`. `is_lossy`: more is lost than the path loses by itself, which a longer path does not
-    /// explain.
-    pub(super) fn on_round(
-        &mut self,
-        tokens: f64,
-        base: Duration,
-        queue: Duration,
-        target: Duration,
-        is_lossy: bool,
-    ) -> Step {
+    /// A round trip with a window of `tokens` is over.
+    pub(super) fn on_round(&mut self, tokens: f64, seen: &Seen) -> Step {
         if self.is_settling {
             self.is_settling = false;
             return Step::Stay;
         }
         self.is_learning = false;
-        if queue > target {
-            return self.back_off(tokens, base, queue, target, is_lossy);
+        if seen.queue > seen.target {
+            return self.back_off(tokens, seen);
         }
         self.back_offs = 0;
         let least = (GROWTH_LEAST * tokens.sqrt()).min(1.0);
         let faster = (self.growth * 2.0).min(tokens * GROWTH_MAX).max(least);
-        self.growth = if queue < target / 2 { faster } else { least };
+        self.growth = if seen.queue < seen.target / 2 { faster } else { least };
         Step::Stay
     }
 
     /// The paper's back-off, leaving half of the target; or the insight that it is no use.
-    fn back_off(
-        &mut self,
-        tokens: f64,
-        base: Duration,
-        queue: Duration,
-        target: Duration,
-        is_lossy: bool,
-    ) -> Step {
+    fn back_off(&mut self, tokens: f64, seen: &Seen) -> Step {
         if self.back_offs == 0 {
             self.tokens_before = tokens;
             self.unmoved = 0;
-        } else if UNMOVED.contains(&seconds_ratio(queue, self.queue_before)) {
+        } else if UNMOVED.contains(&seconds_ratio(seen.queue, self.queue_before)) {
             self.unmoved += 1;
         } else {
             self.unmoved = 0;
         }
-        if self.unmoved >= UNMOVED_MAX && !is_lossy {
+        if self.unmoved >= UNMOVED_MAX && !seen.is_lossy {
             return Step::PathIsLonger(self.tokens_before);
         }
         // One that did not react the last time gets its second chance to do so.
-        if self.back_offs >= BACK_OFFS_MAX && (is_lossy || self.unmoved == 0) {
+        if self.back_offs >= BACK_OFFS_MAX && (seen.is_lossy || self.unmoved == 0) {
             return Step::QueueIsNotOurs(self.tokens_before);
         }
         self.back_offs += 1;
-        self.queue_before = queue;
+        self.queue_before = seen.queue;
         self.growth = 1.0;
         self.is_settling = true;
-        Step::BackOff(seconds_ratio(base + target / 2, base + queue))
+        Step::BackOff(seconds_ratio(seen.base + seen.target / 2, seen.base + seen.queue))
     }
 }
 
@@ -149,16 +145,20 @@ mod tests {
     const BASE: Duration = Duration::from_millis(20);
     const TARGET: Duration = Duration::from_millis(2);
 
+    fn seen(queue: Duration) -> Seen {
+        Seen { base: BASE, queue, target: TARGET, is_lossy: false }
+    }
+
     /// The steps that queues of so many milliseconds ask for, every second one skipped while settling.
     fn steps(queues: &[u64]) -> Vec<Step> {
         let mut hold = Hold::new();
         let mut tokens = 40.0;
         let mut steps = Vec::new();
         for &queue in queues {
-            let step = hold.on_round(tokens, BASE, Duration::from_millis(queue), TARGET, false);
+            let step = hold.on_round(tokens, &seen(Duration::from_millis(queue)));
             if let Step::BackOff(beta) = step {
                 tokens *= beta;
-                let next = hold.on_round(tokens, BASE, Duration::from_millis(queue), TARGET, false);
+                let next = hold.on_round(tokens, &seen(Duration::from_millis(queue)));
                 assert_eq!(next, Step::Stay);
             }
             steps.push(step);
@@ -172,7 +172,7 @@ mod tests {
         let growth: Vec<f64> = [0, 0, 0, 0, 0, 1_500, 0]
             .into_iter()
             .map(|micros| {
-                hold.on_round(40.0, BASE, Duration::from_micros(micros), TARGET, false);
+                hold.on_round(40.0, &seen(Duration::from_micros(micros)));
                 hold.growth()
             })
             .collect();
@@ -196,12 +196,9 @@ mod tests {
     #[test]
     fn a_queue_that_does_not_react_but_drops_packets_is_somebody_elses() {
         let mut hold = Hold::new();
-        let queue = Duration::from_millis(20);
-        let steps: Vec<Step> = (0..20)
-            .map(|_| hold.on_round(40.0, BASE, queue, TARGET, true))
-            .filter(|step| *step != Step::Stay)
-            .take(5)
-            .collect();
+        let queue = Seen { is_lossy: true, ..seen(Duration::from_millis(20)) };
+        let steps: Vec<Step> =
+            (0..20).map(|_| hold.on_round(40.0, &queue)).filter(|step| *step != Step::Stay).take(5).collect();
         assert!(steps[..4].iter().all(|step| matches!(step, Step::BackOff(_))), "{steps:?}");
         assert_eq!(steps[4], Step::QueueIsNotOurs(40.0));
     }
@@ -210,7 +207,7 @@ mod tests {
     fn small_windows_grow_little_near_the_target_and_the_smallest_relatively_most() {
         let growth = |tokens: f64| {
             let mut hold = Hold::new();
-            hold.on_round(tokens, BASE, TARGET, TARGET, false);
+            hold.on_round(tokens, &seen(TARGET));
             hold.growth()
         };
         assert_eq!([growth(40.0), growth(4.0), growth(0.25)], [1.0, 0.5, 0.125]);

@@ -2,31 +2,9 @@
 
 use super::*;
 
-/// An acknowledgement over a path of 20 ms without any queue.
+/// An acknowledgement over a path without any queue.
 fn ack(controller: &mut dyn Controller, number: u64, largest_sent: u64, ecn_ce: bool) {
-    let rtt = Duration::from_millis(20);
-    let rtt = RttView {
-        latest: rtt,
-        smoothed: rtt,
-        variance: Duration::ZERO,
-        minimum: rtt,
-        minimum_ever: rtt,
-        standing: rtt,
-    };
-    controller.on_ack(&Acked {
-        now: Instant::from_millis(number),
-        number: PacketNumber(number),
-        sent_time: Instant::ZERO,
-        sample: None,
-        size: DATAGRAM,
-        in_flight: 10,
-        largest_sent: PacketNumber(largest_sent),
-        rtt,
-        loss_average: 0.0,
-        is_app_limited: false,
-        delivery_rate: None,
-        ecn_ce,
-    });
+    controller.on_ack(&Acked { ecn_ce, ..acked(number, largest_sent, 0) });
 }
 
 #[test]

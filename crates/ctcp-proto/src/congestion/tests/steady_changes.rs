@@ -80,14 +80,7 @@ fn acknowledgements_that_are_late_by_more_than_a_time_out_cost_no_window() {
 #[test]
 fn a_time_out_never_makes_a_window_larger() {
     let mut controller = Algorithm::Default.controller(DATAGRAM);
-    let rtt = RttView {
-        latest: Duration::from_millis(20),
-        smoothed: Duration::from_millis(20),
-        variance: Duration::ZERO,
-        minimum: Duration::from_millis(20),
-        minimum_ever: Duration::from_millis(20),
-        standing: Duration::from_millis(20),
-    };
+    let rtt = rtt(0);
     for number in 0..10 {
         let before = controller.window();
         let (now, largest_sent) = (Instant::from_millis(number), PacketNumber(number));
