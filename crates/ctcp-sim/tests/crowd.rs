@@ -38,7 +38,7 @@ fn many_flows_in_a_small_queue_do_not_drive_each_other_into_collapse() {
     for (flows, megabits, millis) in [(5, 10, 20), (20, 25, 20), (50, 100, 20)] {
         let (dropped, least) = crowd(flows, megabits, Duration::from_millis(millis));
         println!("{flows} flows: {dropped:.3} dropped, the least {least} bytes");
-        assert!(dropped < 0.25, "{flows} flows: {dropped:.3} of the packets are dropped");
+        assert!(dropped < 0.2, "{flows} flows: {dropped:.3} of the packets are dropped");
         assert!(least > 0, "{flows} flows: somebody gets nothing");
     }
 }

@@ -4,30 +4,35 @@
 //! to fill a long fat link, and counts lost packets against its window. What is kept is its heart: loss alone
 //! is no reason to slow down, a queue is. What is changed:
 //!
-//! - The queue is read off the *smallest* RTT of a round trip: a queue lifts every sample, a late wake-up some.
+//! - The queue is read off the *smallest* RTT of a round trip: a queue lifts every sample, a late wake-up some. Where the path's
+//!   delay varies by itself, means over round trips stand for both the path and the queue ([`Base`]).
 //! - A back-off leaves a small target queue: `(base + target / 2) / RTT`. It happens when the queue exceeds the
 //!   target, not when a packet is lost, so on a link of our own the queue never fills.
+//! - The target falls with the fourth root of the window: larger flows want a shorter queue, so that shares converge, and many small flows
+//!   together want no more than a queue can hold (as Swift does, Kumar et al., SIGCOMM 2020).
 //! - Growth doubles from round trip to round trip while the queue is low, up to an eighth of the window.
 //! - The window is counted in packets that arrive; as many more are in flight as the path loses by itself, which
 //!   [`LossOrigin`] keeps apart from the loss we cause.
 //! - `RTTmin` slides over ten seconds. So that a queue of ours never passes for the path, we yield for a round trip
 //!   when none was seen empty for five seconds.
+//! - Slow start ignores loss while delay stands still or is mere noise, and ends when packets are lost while it moves: then
+//!   a queue overflows.
 //! - Whatever delay says, much more loss than the path's own halves the window ([`Breaker`]): among many flows a full queue looks
 //!   like a lossy path.
 //!
 //! ```text
-//!              queue seen, or full without queue            time-out: from the beginning
-//!   SlowStart ----------------------------------> Hold <---------------------------------
-//!                                                 |  ^
-//!              four back-offs and still a queue:  |  | the queue is gone
-//!              it is somebody else's              v  |
-//!                                               Compete: one packet a round trip more,
-//!                                                        back off at loss, as TCP does
+//!              queue seen, full without queue, or loss while delay moves
+//!   SlowStart ----------------------------------------------------------> Hold <--.
+//!       ^                                                                |  ^  |   | time-out: half of the window is regained
+//!       | time-out                  four back-offs and still a queue:    |  |  '---'  at once, the rest by growth
+//!       '--- in SlowStart           it is somebody else's                v  | the queue is gone
+//!                                                                      Compete: one packet a round trip more, back off at loss,
+//!                                                                               as TCP does
 //! ```
 //!
 //! In both directions a back-off is an experiment: a queue that does not react to it at all is no queue but a longer
 //! path, and becomes the new base. Among many flows a full queue does not react either. So the base rises only while no more is lost than
-//! the path loses by itself.
+//! the path loses by itself. On a path with much noise, a [`Push`] asks first: more is sent, and if more arrives, the delay was no queue.
 
 use core::time::Duration;
 
@@ -40,17 +45,24 @@ use super::{
 use crate::PacketNumber;
 use crate::recovery::rtt::RttView;
 
+mod base;
 mod breaker;
 mod hold;
+mod loss;
 mod loss_origin;
+mod neighbours;
 mod noise;
+mod push;
 mod slow_start;
 mod tally;
 
+use base::Base;
 use breaker::Breaker;
 use hold::{Hold, Seen, Step};
-use loss_origin::{Fate, LossOrigin, Verdict};
-use noise::Noise;
+use loss::{BACK_OFF_OVERFLOW, growth_of_reno};
+use loss_origin::{Fate, LossOrigin};
+use neighbours::Neighbours;
+use push::{Found, MORE, Push};
 use slow_start::SlowStart;
 use tally::Tally;
 
@@ -59,9 +71,6 @@ const INITIAL_WINDOW: f64 = 32.0;
 
 /// The fewest tokens: one packet in twenty round trips, which the pacer spreads.
 const TOKENS_MIN: f64 = 0.05;
-
-/// A time-out leaves so many, if there were as many.
-const FEW_TOKENS: f64 = 8.0;
 
 /// How many samples a stretch has at least: noise spares one of so many.
 const STRETCH_SAMPLES: u32 = 16;
@@ -75,13 +84,16 @@ const PACING_GAIN_SLOW_START: f64 = 2.0;
 /// The smallest target, below which noise is taken for a queue.
 const TARGET_MIN: Duration = Duration::from_millis(1);
 
-/// How long the target is halved after loss that was ours. (A smaller part of it would be starved by noise.)
-const CAREFUL: Duration = Duration::from_secs(5);
+/// The target is this part of the base over the fourth root of the window: flows with a larger window want a shorter queue, so that shares
+/// converge, and many small flows do not want more than a queue can hold. And so much at least.
+const TARGET_SHARE: f64 = 0.24;
+const TARGET_SHARE_MIN: f64 = 1.0 / 16.0;
 
-/// The target in packets, and in deviations of the number of arrivals in a round trip: what it takes to keep a link
-/// busy through bad luck.
-const TARGET_PACKETS: f64 = 2.0;
+/// So many deviations of the number of arrivals in a round trip more: what it takes to keep a link busy through bad luck.
 const TARGET_DEVIATIONS: f64 = 2.0;
+
+/// The target is no more than half of the longest queue seen, unless that is very short: this part of the base.
+const SHORT: u32 = 32;
 
 /// How much more than the target the window may hold, measured by the delivery rate, in targets and in packets (an
 /// ACK stands for two).
@@ -91,11 +103,17 @@ const CAP_PACKETS: f64 = 2.5;
 /// A path is restless when samples deviate by this part of its round trip.
 const RESTLESS: u32 = 10;
 
+/// Where means stand for the path, so many deviations of its noise are calm.
+const CALM_DEVIATIONS: f64 = 1.4;
+
+/// With more packets in a round trip, noise is told from what a queue does.
+const NOISE_WINDOW_MIN: f64 = 12.0;
+
+/// No back-off is harder where delay varies by itself.
+const BACK_OFF_RESTLESS: f64 = 0.7;
+
 /// Loss beyond the path's own that shows.
 const LOSSY: f64 = 0.03;
-
-/// So much loss of the path's own is bad luck enough to lose a window.
-const LOSS_KNOWN: f64 = 0.02;
 
 /// While yielding, this share of what the link delivers is in flight.
 const YIELD: f64 = 0.8;
@@ -106,13 +124,6 @@ const YIELD_INTERVAL: Duration = Duration::from_secs(5);
 /// How long to compete at least, doubled each time: a competitor is seldom gone at once.
 const COMPETE_MIN: Duration = Duration::from_secs(1);
 const COMPETE_MAX: Duration = Duration::from_secs(8);
-
-/// The bounds of a back-off at loss: no harder than Reno, and at an overflowing queue no softer than Cubic (RFC 9438).
-const BACK_OFF_HARDEST: f64 = 0.5;
-const BACK_OFF_OVERFLOW: f64 = 0.7;
-
-/// A loss at this share of the longest queue ever seen is an overflow.
-const OVERFLOW_AT: f64 = 0.7;
 
 /// What the controller is about.
 #[derive(Clone, Copy, Debug)]
@@ -139,15 +150,13 @@ pub(super) struct Steady {
     tokens: f64,
     mode: Mode,
     origin: LossOrigin,
-    noise: Noise,
+    base: Base,
     round: Round,
     tally: Tally,
     /// The last few samples.
     recent: Tally,
     backed_off: Round,
     is_recovering: bool,
-    /// The path became longer than RTTmin says.
-    longer_base: Option<Duration>,
     /// The longest queue that a sample saw since the last time-out.
     highest_queue: Duration,
     /// The longest that all of a stretch of samples saw: noise is no part of it.
@@ -166,13 +175,17 @@ pub(super) struct Steady {
     rtt: Option<RttView>,
     rate: Option<f64>,
     breaker: Breaker,
-    /// The smallest round trip, which does not rise while more is lost than the path loses by itself: a full queue is not the path.
-    floor: Option<Duration>,
-    /// More is lost than that.
+    /// More is lost than the path loses by itself.
     is_lossy: bool,
     /// Until the first acknowledgement after a time-out.
     before_timeout: Option<BeforeTimeout>,
     datagram: u64,
+    ack_at: Option<Instant>,
+    round_began: Option<Instant>,
+    push: Push,
+    neighbours: Neighbours,
+    /// After a time-out, the window doubles up to this.
+    regain: Option<f64>,
 }
 
 impl Steady {
@@ -182,13 +195,12 @@ impl Steady {
             tokens: INITIAL_WINDOW,
             mode: Mode::SlowStart(SlowStart::default()),
             origin: LossOrigin::default(),
-            noise: Noise::default(),
+            base: Base::default(),
             round: Round::default(),
             tally: Tally::default(),
             recent: Tally::default(),
             backed_off: Round::default(),
             is_recovering: false,
-            longer_base: None,
             highest_queue: Duration::ZERO,
             highest_stretch: Duration::ZERO,
             stood_still: None,
@@ -200,29 +212,28 @@ impl Steady {
             rtt: None,
             rate: None,
             breaker: Breaker::default(),
-            floor: None,
             is_lossy: false,
             before_timeout: None,
+            ack_at: None,
+            round_began: None,
+            push: Push::default(),
+            neighbours: Neighbours::default(),
+            regain: None,
             datagram,
         }
     }
 
-    /// The round trip of the empty path.
-    fn base(&self, rtt: &RttView) -> Duration {
-        let minimum = self.floor.map_or(rtt.minimum, |floor| floor.min(rtt.minimum));
-        self.longer_base.map_or(minimum, |base| base.max(minimum))
-    }
-
-    /// The queue we want: enough to keep the link busy through noise and luck, a tenth of the path at least, and never
-    /// more than half of what the queue has room for.
+    /// The queue we want: a part of the path that falls with the window, what keeps the link busy through noise and luck, and no more
+    /// than half of what the queue has room for, unless that is very short.
     fn target(&self, rtt: &RttView) -> Duration {
-        let base = self.base(rtt);
+        let base = self.base.empty(rtt);
         let deviation = (self.tokens * self.origin.innocent(self.tokens) * self.origin.dispersion()).sqrt();
-        let share = (TARGET_PACKETS + TARGET_DEVIATIONS * deviation) / self.tokens.max(1.0);
-        let noise = rtt.variance.min(base / 4);
-        let wanted = base.mul_f64(share).max(base / 10).max(TARGET_MIN) + noise;
+        let least = (TARGET_SHARE / self.tokens.max(TOKENS_MIN).sqrt().sqrt()).max(TARGET_SHARE_MIN);
+        let share = least + TARGET_DEVIATIONS * deviation / self.tokens.max(1.0);
+        let noise = if self.base.is_restless() { self.base.noise() } else { rtt.variance.min(base / 4) };
+        let wanted = base.mul_f64(share).max(TARGET_MIN) + noise;
         let bearable = if self.careful_until.is_some() { wanted / 2 } else { wanted };
-        bearable.min(self.highest_queue / 2)
+        bearable.min((self.highest_queue / 2).max(base / SHORT))
     }
 
     /// What the link delivers in `time`, in packets.
@@ -231,64 +242,34 @@ impl Steady {
     }
 
     /// Packets take little longer than the empty path takes. On a path whose delay varies by itself few take less than the target.
-    fn is_calm(&self, rtt: &RttView) -> bool {
-        let base = self.base(rtt);
+    fn is_calm(&self, rtt: &RttView, before: Duration) -> bool {
+        let longest = before.max(rtt.latest);
+        let base = self.base.empty(rtt);
         let target = self.target(rtt);
-        rtt.latest <= base + if rtt.variance > base / RESTLESS { target } else { target / 2 }
+        let queue = if self.base.is_restless() {
+            target.max(self.base.noise().mul_f64(CALM_DEVIATIONS))
+        } else if rtt.variance > base / RESTLESS {
+            target
+        } else if self.tokens > NOISE_WINDOW_MIN {
+            target / 2 + 2 * self.base.noise()
+        } else {
+            target / 2
+        };
+        longest <= base + queue
     }
 
     fn is_yielding(&self) -> bool {
         self.yielding.is_some()
     }
 
-    /// Learns what became of a packet; `largest_sent`: the last packet so far.
-    fn on_fate(&mut self, fate: Fate, largest_sent: PacketNumber) {
-        let dispersion = self.origin.dispersion();
-        let is_beginning = matches!(self.mode, Mode::SlowStart(_)) && self.stood_still.is_none();
-        if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, self.tokens, is_beginning) {
-            self.trip(fate.number, largest_sent);
-        }
-        match self.origin.on_fate(fate) {
-            // The queue overflowed below the target, or there is none: ask for less of it.
-            Some(Verdict::Ours) => {
-                self.careful_until = Some(fate.now + CAREFUL);
-                let delivered = self.rtt.and_then(|rtt| self.delivered_in(self.base(&rtt)));
-                self.tokens = self.tokens.min(delivered.unwrap_or(self.tokens)).max(TOKENS_MIN);
-                if let Mode::Hold(hold) = &mut self.mode {
-                    hold.slow_down();
-                }
-            }
-            Some(Verdict::Innocent) => self.careful_until = None,
-            None => {}
-        }
-    }
-
-    /// Far more is lost than is believed to be the path's own: half the window, whatever else is believed.
-    fn trip(&mut self, number: PacketNumber, largest_sent: PacketNumber) {
-        let is_time = self.back_off_once(number, largest_sent, BACK_OFF_HARDEST);
-        if is_time && !matches!(self.mode, Mode::Compete { .. }) {
-            self.mode = Mode::Hold(Hold::new());
-        }
-    }
-
-    /// A packet sent before the time-out was not lost but late (RFC 4015): the window is what it was. Packet numbers never repeat, so
-    /// that its acknowledgement is no other's.
-    fn undo_spurious_timeout(&mut self, number: PacketNumber) {
-        let Some(before) = self.before_timeout.take() else { return };
-        if number <= before.last && before.is_settled && self.tokens < before.tokens {
-            self.tokens = before.tokens;
-            self.mode = Mode::Hold(Hold::new());
-        }
-    }
-
     fn on_sample(&mut self, rtt: &RttView) {
-        self.tally.on_sample(rtt.latest);
+        self.tally.on_packet(rtt.latest);
         self.highest_queue = self.highest_queue.max(rtt.latest.saturating_sub(rtt.minimum_ever));
         if self.whole_stretch().is_some() {
             self.highest_stretch = self.highest_stretch.max(self.recent.queue(rtt.minimum_ever));
             self.recent = Tally::default();
         }
-        self.recent.on_sample(rtt.latest);
+        self.recent.on_packet(rtt.latest);
     }
 
     /// The newest samples, if they are enough for a stretch.
@@ -298,38 +279,51 @@ impl Steady {
 
     fn begin_round(&mut self, largest_sent: PacketNumber) -> Tally {
         self.round.begin(largest_sent);
-        core::mem::take(&mut self.tally)
+        self.round_began = None;
+        let following = self.tally.following();
+        core::mem::replace(&mut self.tally, following)
     }
 
     /// A round trip is over.
     fn on_round(&mut self, acked: &Acked) {
+        let began = self.round_began;
         let tally = self.begin_round(acked.largest_sent);
         let Some(lowest) = tally.lowest else { return };
         self.is_lossy = acked.loss_average > self.origin.seen() + LOSSY;
-        let minimum = acked.rtt.minimum;
-        self.floor = Some(self.floor.filter(|_| self.is_lossy).map_or(minimum, |floor| floor.min(minimum)));
+        let took = began.map_or(acked.rtt.smoothed, |began| acked.now - began);
+        self.round_began = Some(acked.now);
+        self.base.on_round(acked.now, (&tally, lowest), &acked.rtt, self.tokens, self.is_lossy);
+        let found = self.push.on_round(tally.acked, took, tally.mean().unwrap_or(acked.rtt.smoothed));
         self.origin.on_round(acked.now, acked.rtt.smoothed);
-        if self.longer_base.is_some_and(|base| lowest < base) {
-            self.longer_base = None;
-        }
         if self.careful_until.is_some_and(|until| acked.now > until) {
             self.careful_until = None;
         }
-        let base = self.base(&acked.rtt);
-        self.noise.on_round(lowest, acked.rtt.variance);
-        let queue = self.noise.standing(base).unwrap_or(lowest).saturating_sub(base);
+        let base = self.base.empty(&acked.rtt);
+        let queue = self.base.queue(&acked.rtt, lowest);
         let target = self.target(&acked.rtt);
         self.origin.on_queue(self.highest_stretch, base);
-        self.consider_yielding(acked, lowest.saturating_sub(base) < target / 8);
+        let above = if self.base.is_restless() { queue } else { lowest.saturating_sub(base) };
+        self.consider_yielding(acked, above < target / 8);
         match self.mode {
+            Mode::SlowStart(start) if tally.is_overflow(base) && !acked.is_app_limited => {
+                self.leave_lossy_slow_start(acked, &start, &tally);
+            }
             Mode::SlowStart(mut start) => {
-                let is_full = start.on_round(&tally, acked.rtt.minimum);
+                let is_full = start.on_round(
+                    &tally,
+                    acked.rtt.minimum,
+                    self.base.is_restless() && !acked.is_app_limited,
+                );
                 self.mode = Mode::SlowStart(start);
                 if is_full {
                     self.leave_slow_start(acked, &start);
                 }
             }
-            Mode::Hold(hold) if !self.is_yielding() => self.on_hold_round(acked, hold, queue),
+            Mode::Hold(hold) if !self.is_yielding() => {
+                if !self.is_pushing(acked, found, queue) {
+                    self.on_hold_round(acked, hold, queue);
+                }
+            }
             Mode::Compete { until } if queue < target && acked.now > until => {
                 self.mode = Mode::Hold(Hold::new());
             }
@@ -339,9 +333,12 @@ impl Steady {
 
     /// Begins and ends yielding: it shows the empty path, and which loss is ours.
     fn consider_yielding(&mut self, acked: &Acked, is_empty: bool) {
-        let empty_at = *self.empty_at.get_or_insert(acked.now);
         if is_empty {
             self.empty_at = Some(acked.now);
+        }
+        let empty_at = *self.empty_at.get_or_insert(acked.now);
+        if self.push.is_running() {
+            return;
         }
         match self.yielding {
             Some(rounds) if rounds == 0 || !self.origin.has_enough(acked.largest_sent) => {
@@ -375,7 +372,8 @@ impl Steady {
         if !start.waits() {
             self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
         }
-        let is_full = start.on_ack(acked, &self.tally, self.whole_stretch());
+        let mean = self.base.is_restless().then(|| self.base.empty(&acked.rtt));
+        let is_full = start.on_ack(acked, &self.tally, self.whole_stretch(), mean);
         self.mode = Mode::SlowStart(start);
         if is_full {
             self.leave_slow_start(acked, &start);
@@ -384,26 +382,40 @@ impl Steady {
 
     fn leave_slow_start(&mut self, acked: &Acked, start: &SlowStart) {
         let rtt = &acked.rtt;
-        let wanted = rtt.minimum + self.target(rtt) / 2;
+        let wanted = self.base.empty(rtt).max(rtt.minimum) + self.target(rtt) / 2;
         let by_delay = self.tokens * seconds_ratio(wanted, rtt.standing);
         self.tokens = self.delivered_in(wanted).unwrap_or(by_delay).max(TOKENS_MIN);
+        self.end_slow_start(acked, start);
+    }
+
+    fn end_slow_start(&mut self, acked: &Acked, start: &SlowStart) {
         self.mode = Mode::Hold(Hold::behind_slow_start());
         self.begin_round(acked.largest_sent);
-        self.origin.on_queue(self.highest_stretch, rtt.minimum);
+        self.origin.on_queue(self.highest_stretch, acked.rtt.minimum);
         self.breaker.ignore(acked.largest_sent);
         self.origin.on_overshoot(acked.largest_sent, start.least_loss());
     }
 
+    /// Packets are lost while the queue moves: it overflows, and what was learned in this round trip is not the path's own loss.
+    fn leave_lossy_slow_start(&mut self, acked: &Acked, start: &SlowStart, tally: &Tally) {
+        self.tokens = (self.tokens.min(f64::from(tally.acked)) * BACK_OFF_OVERFLOW).max(TOKENS_MIN);
+        self.end_slow_start(acked, start);
+    }
+
     fn on_hold_round(&mut self, acked: &Acked, mut hold: Hold, queue: Duration) {
-        let base = self.base(&acked.rtt);
+        let base = self.base.empty(&acked.rtt);
         let seen = Seen { base, queue, target: self.target(&acked.rtt), is_lossy: self.is_lossy };
         let step = hold.on_round(self.tokens, &seen);
         self.mode = Mode::Hold(hold);
         match step {
             Step::Stay => {}
-            Step::BackOff(beta) => self.tokens = (self.tokens * beta).max(TOKENS_MIN),
+            Step::BackOff(beta) => {
+                self.regain = None;
+                let beta = if self.base.is_restless() { beta.max(BACK_OFF_RESTLESS) } else { beta };
+                self.tokens = (self.tokens * beta).max(TOKENS_MIN);
+            }
             Step::PathIsLonger(tokens) => {
-                self.longer_base = Some(base + queue);
+                self.base.become_longer(acked.now, &acked.rtt, queue);
                 self.tokens = tokens;
                 self.mode = Mode::Hold(Hold::new());
             }
@@ -415,8 +427,37 @@ impl Steady {
         }
     }
 
+    /// Whether an experiment runs or begins; takes what it found.
+    fn is_pushing(&mut self, acked: &Acked, found: Option<Found>, queue: Duration) -> bool {
+        if let Some(found) = found {
+            // What it loses is no news of the path, and the window of the next round trip is another.
+            self.breaker.ignore(acked.largest_sent);
+            let mut hold = Hold::new();
+            if found == Found::Room && !self.is_lossy {
+                self.base.become_longer(acked.now, &acked.rtt, queue);
+                self.tokens = (self.tokens * MORE).min(WINDOW_MAX);
+            } else {
+                hold.settle();
+            }
+            self.mode = Mode::Hold(hold);
+            return true;
+        }
+        if self.is_lossy || acked.is_app_limited {
+            self.push.abandon();
+        }
+        let is_time = self.base.is_restless() && queue > self.target(&acked.rtt) / 2 && !self.is_lossy;
+        self.push.is_running() || is_time && self.push.begin()
+    }
+
     fn on_hold_ack(&mut self, acked: &Acked, hold: Hold) {
-        let (base, target) = (self.base(&acked.rtt), self.target(&acked.rtt));
+        let (base, target) = (self.base.empty(&acked.rtt), self.target(&acked.rtt));
+        if let Some(wanted) = self.regain {
+            if self.tokens < wanted && acked.rtt.standing < base + target {
+                self.tokens += 1.0;
+                return;
+            }
+            self.regain = None;
+        }
         if hold.is_learning() {
             let delivered = self.delivered_in(base + target / 2).unwrap_or(self.tokens);
             self.tokens = self.tokens.max(delivered).min(WINDOW_MAX);
@@ -431,9 +472,9 @@ impl Steady {
     /// Packets that may be in flight: the tokens, and what the path loses of them by itself.
     fn in_flight(&self) -> f64 {
         let tokens = match (self.rtt, self.mode) {
-            (Some(rtt), _) if self.is_yielding() => {
-                self.delivered_in(self.base(&rtt)).map_or(self.tokens, |all| self.tokens.min(YIELD * all))
-            }
+            (Some(rtt), _) if self.is_yielding() => self
+                .delivered_in(self.base.empty(&rtt))
+                .map_or(self.tokens, |all| self.tokens.min(YIELD * all)),
             // Enough to see the queue again, if it is one.
             (Some(rtt), Mode::SlowStart(start)) if start.waits() => {
                 let second = self.delivered_in(rtt.minimum + SlowStart::visible(&rtt) * 2);
@@ -442,18 +483,7 @@ impl Steady {
             _ => self.tokens,
         };
         let arrives = 1.0 - self.origin.innocent(self.tokens);
-        (tokens / arrives).min(WINDOW_MAX)
-    }
-
-    /// Once a round trip. Returns whether it is the time.
-    fn back_off_once(&mut self, number: PacketNumber, largest_sent: PacketNumber, beta: f64) -> bool {
-        let is_time = self.backed_off.is_behind(number);
-        if is_time {
-            self.tokens = (self.tokens * beta).max(TOKENS_MIN);
-            self.backed_off.begin(largest_sent);
-            self.is_recovering = true;
-        }
-        is_time
+        (tokens * self.push.gain() / arrives).min(WINDOW_MAX)
     }
 }
 
@@ -470,7 +500,8 @@ impl Controller for Steady {
         if self.backed_off.is_behind(acked.number) {
             self.is_recovering = false;
         }
-        let is_calm = self.is_calm(rtt);
+        let before = self.neighbours.on_sample(acked.number, rtt.latest);
+        let is_calm = self.is_calm(rtt, before);
         self.on_fate(
             Fate { now: acked.now, number: acked.number, is_lost: false, is_calm },
             acked.largest_sent,
@@ -480,6 +511,9 @@ impl Controller for Steady {
         }
         if self.stood_still.is_none_or(|last| acked.number > last) {
             self.on_sample(rtt);
+            if self.ack_at.replace(acked.now) != Some(acked.now) {
+                self.tally.on_sample(rtt.latest);
+            }
         }
         if acked.ecn_ce {
             if let Mode::SlowStart(start) = self.mode {
@@ -489,7 +523,7 @@ impl Controller for Steady {
         } else if !acked.is_app_limited {
             match self.mode {
                 Mode::SlowStart(start) => self.on_slow_start_ack(acked, start),
-                _ if self.is_yielding() => {}
+                _ if self.is_yielding() || self.push.is_running() => {}
                 Mode::Hold(hold) => self.on_hold_ack(acked, hold),
                 Mode::Compete { .. } => {
                     self.tokens = (self.tokens + self.compete_growth / self.tokens.max(1.0)).min(WINDOW_MAX);
@@ -499,50 +533,11 @@ impl Controller for Steady {
     }
 
     fn on_loss(&mut self, lost: &Lost) {
-        let rtt = &lost.rtt;
-        self.tally.lost += 1;
-        let is_calm = self.is_calm(rtt);
-        self.on_fate(Fate { now: lost.now, number: lost.number, is_lost: true, is_calm }, lost.largest_sent);
-        if let Mode::Compete { .. } = self.mode {
-            let queue = rtt.latest.saturating_sub(rtt.minimum_ever);
-            let is_overflow = queue > self.highest_queue.mul_f64(OVERFLOW_AT);
-            let softest = if is_overflow { BACK_OFF_OVERFLOW } else { 1.0 };
-            let beta = seconds_ratio(rtt.minimum_ever, rtt.standing).clamp(BACK_OFF_HARDEST, softest);
-            if self.back_off_once(lost.number, lost.largest_sent, beta) && beta <= BACK_OFF_OVERFLOW {
-                self.compete_growth = growth_of_reno(beta);
-            }
-        }
+        self.answer_loss(lost);
     }
 
     fn on_timeout(&mut self, timed_out: &TimedOut) {
-        // Of several in a row only the first says something of the window.
-        if self.before_timeout.is_none() {
-            let is_settled = !matches!(self.mode, Mode::SlowStart(_));
-            self.before_timeout =
-                Some(BeforeTimeout { tokens: self.tokens, is_settled, last: timed_out.largest_sent });
-            // No more than there were. Few stay as they are: what comes after a burst of losses must get past it.
-            self.tokens = (self.tokens / 2.0).clamp(self.tokens.min(FEW_TOKENS), INITIAL_WINDOW);
-        }
-        self.origin.abandon();
-        self.yielding = None;
-        self.round.begin(timed_out.largest_sent);
-        self.is_recovering = false;
-        if self.is_lossy && self.origin.seen() < LOSS_KNOWN {
-            // Too much was sent: no new beginning.
-            self.tokens = (self.tokens / 2.0).max(TOKENS_MIN);
-            self.mode = Mode::Hold(Hold::new());
-            return;
-        }
-        self.mode = Mode::SlowStart(SlowStart::default());
-        self.empty_at = None;
-        self.tally = Tally::default();
-        self.recent = Tally::default();
-        self.longer_base = None;
-        self.careful_until = None;
-        self.highest_queue = Duration::ZERO;
-        self.highest_stretch = Duration::ZERO;
-        self.compete_for = COMPETE_MIN;
-        self.stood_still = Some(timed_out.largest_sent);
+        self.answer_timeout(timed_out);
     }
 
     fn on_datagram_size(&mut self, bytes: u64) {
@@ -569,11 +564,6 @@ impl Controller for Steady {
     fn name(&self) -> &'static str {
         "steady"
     }
-}
-
-/// Packets a round trip by which a window grows that gets Reno's share with back-offs to `beta` (RFC 9438 section 4.3).
-fn growth_of_reno(beta: f64) -> f64 {
-    3.0 * (1.0 - beta) / (1.0 + beta)
 }
 
 /// `part / whole`, finite.

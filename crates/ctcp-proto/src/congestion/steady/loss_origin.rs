@@ -29,6 +29,9 @@ const MARGIN: f64 = 0.05;
 /// in 25 times, and the next experiment corrects it.
 const LOSSES_WANTED: f64 = 8.0;
 
+/// And on so many bursts, or it is none.
+const BURSTS_WANTED: f64 = 3.0;
+
 /// The fewest packets of an experiment.
 const PACKETS_MIN: f64 = 32.0;
 
@@ -39,15 +42,13 @@ const WINDOWS_MAX: f64 = 4.0;
 const VISIBLE_MIN: Duration = Duration::from_millis(4);
 
 /// Below this window an experiment takes too many round trips, and the harm of a mistake is a few packets.
-const WINDOW_TOO_SMALL: f64 = 12.0;
+const WINDOW_TOO_SMALL: f64 = 3.0;
 
 /// How long the loss found to be ours is not questioned again.
 const REST: Duration = Duration::from_secs(3);
 
-/// How long the average stands without a calm moment.
-const BELIEF: Duration = Duration::from_secs(1);
-
-/// After three quarters of it and so many round trips, this is left of the average each round trip.
+/// The average stands without a calm moment for so long and so many round trips. Then this is left of it each round trip.
+const BELIEF: Duration = Duration::from_millis(750);
 const BELIEF_ROUNDS: u32 = 6;
 const FADING: f64 = 0.9;
 
@@ -80,6 +81,9 @@ struct Experiment {
     /// up to this one, once sending for it is over.
     last: Option<PacketNumber>,
     wanted: u64,
+    /// The share of lost packets before, and how much wider than single losses they scatter.
+    calm: f64,
+    dispersion: f64,
     arrived: u64,
     lost: u64,
 }
@@ -94,6 +98,8 @@ pub(super) struct LossOrigin {
     proven: f64,
     experiment: Option<Experiment>,
     found_ours: Option<Instant>,
+    /// An experiment was too short for the bursts in which packets are lost.
+    unclear_at: Option<Instant>,
     calm_at: Option<Instant>,
     /// Where the queue is seen to be long, calm is proof enough.
     is_queue_visible: bool,
@@ -121,16 +127,16 @@ impl LossOrigin {
 
     /// A round trip of `rtt` is over: without a calm moment, what was believed fades.
     pub(super) fn on_round(&mut self, now: Instant, rtt: Duration) {
-        if self.calm_at.is_some_and(|at| now - at > (BELIEF * 3 / 4).max(rtt * BELIEF_ROUNDS)) {
+        if self.calm_at.is_some_and(|at| now - at > BELIEF.max(rtt * BELIEF_ROUNDS)) {
             self.calm *= FADING;
         }
     }
 
     /// Whether the loss asks for an experiment.
     pub(super) fn is_suspicious(&self, now: Instant, window: f64) -> bool {
-        let is_rested = self.found_ours.is_none_or(|last| now - last >= REST);
+        let is_rested = |last: Option<Instant>| last.is_none_or(|last| now - last >= REST);
         let is_high = self.calm > self.proven + self.margin();
-        is_high && is_rested && self.may_experiment(window)
+        is_high && is_rested(self.found_ours) && is_rested(self.unclear_at) && self.may_experiment(window)
     }
 
     /// Whether much depends on an old verdict.
@@ -156,7 +162,10 @@ impl LossOrigin {
     pub(super) fn begin(&mut self, largest_sent: PacketNumber, window: f64) {
         let most = (WINDOWS_MAX * window).max(PACKETS_MIN);
         let wanted = (LOSSES_WANTED / self.calm.max(1e-3)).clamp(PACKETS_MIN, most) as u64;
-        self.experiment = Some(Experiment { first: largest_sent, last: None, wanted, arrived: 0, lost: 0 });
+        let (calm, dispersion) = (self.calm, self.dispersion());
+        let first = largest_sent;
+        self.experiment =
+            Some(Experiment { first, last: None, wanted, calm, dispersion, arrived: 0, lost: 0 });
     }
 
     /// Whether enough packets left for the running experiment. When none is running, they did.
@@ -173,13 +182,7 @@ impl LossOrigin {
 
     /// Takes the fate of a packet. Returns the verdict when the last packet of an experiment is settled.
     pub(super) fn on_fate(&mut self, fate: Fate) -> Option<Verdict> {
-        let calm_at = *self.calm_at.get_or_insert(fate.now);
-        if fate.is_calm {
-            self.calm_at = Some(fate.now);
-        } else if fate.now - calm_at > BELIEF {
-            // What was believed fades without new evidence, or a queue kept full by it would never be calm again.
-            self.calm -= self.calm * WEIGHT / 4.0;
-        }
+        self.calm_at = self.calm_at.filter(|_| !fate.is_calm).or(Some(fate.now));
         if fate.is_calm && self.ignored.is_none_or(|last| fate.number > last) {
             if fate.is_lost {
                 self.bursts.on_loss(fate.number);
@@ -198,8 +201,14 @@ impl LossOrigin {
             experiment.lost += u64::from(fate.is_lost);
             return None;
         }
-        let found = experiment.lost as f64 / (experiment.arrived + experiment.lost).max(1) as f64;
+        let all = (experiment.arrived + experiment.lost).max(1) as f64;
+        let found = experiment.lost as f64 / all;
+        let (calm, dispersion) = (experiment.calm, experiment.dispersion);
         self.experiment = None;
+        if all * calm < BURSTS_WANTED * dispersion {
+            self.unclear_at = Some(fate.now);
+            return None;
+        }
         Some(self.judge(fate.now, found))
     }
 

@@ -6,6 +6,9 @@
 
 use core::time::Duration;
 
+use super::NOISE_WINDOW_MIN;
+use super::tally::Tally;
+
 /// How many round trips it takes on a restless path. More would be slow to notice a queue.
 const ROUNDS: usize = 2;
 
@@ -15,12 +18,25 @@ const RESTLESS: u32 = 20;
 /// on average over about so many round trips.
 const WEIGHT: f64 = 1.0 / 8.0;
 
+/// Means stand for the path where the noise of the quietest of the last round trips is more than this share of the round trip, and more
+/// than so many packets of the flow take; and no longer when it is less than that.
+const NOISY: (f64, f64) = (1.0 / 45.0, 1.0);
+const CALMED: (f64, f64) = (1.0 / 80.0, 0.6);
+
+/// Nor with fewer packets in a round trip than this.
+const WINDOW_CALMED: f64 = 6.0;
+
+/// How many round trips may be the quietest.
+const QUIETEST: usize = 6;
+
 /// The smallest samples of the last round trips.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Noise {
     lowest: [Option<Duration>; ROUNDS],
     /// The average deviation, in seconds.
     deviation: f64,
+    noises: [Option<Duration>; QUIETEST],
+    is_noisy: bool,
 }
 
 impl Noise {
@@ -31,13 +47,34 @@ impl Noise {
         self.deviation += WEIGHT * (deviation.as_secs_f64() - self.deviation);
     }
 
+    /// So many samples of a flow with `window` packets in a round trip.
+    pub(super) fn on_samples(&mut self, samples: &Tally, window: f64) {
+        let Some(mean) = samples.mean() else { return };
+        self.noises.rotate_right(1);
+        self.noises[0] = Some(samples.noise());
+        let share = self.deviation().as_secs_f64() / mean.as_secs_f64().max(1e-9);
+        let (least, packets) = if self.is_noisy { CALMED } else { NOISY };
+        let window_min = if self.is_noisy { WINDOW_CALMED } else { NOISE_WINDOW_MIN };
+        self.is_noisy = window >= window_min && share > least && share * window > packets;
+    }
+
+    /// The noise of the quietest of the last round trips.
+    pub(super) fn deviation(&self) -> Duration {
+        self.noises.iter().flatten().min().copied().unwrap_or_default()
+    }
+
+    /// Hardly a packet takes as little time as the path can.
+    pub(super) fn is_restless(&self) -> bool {
+        self.is_noisy
+    }
+
     /// What the last round trips show together on a path of `base`.
     pub(super) fn standing(&self, base: Duration) -> Option<Duration> {
-        let rounds = if self.is_restless(base) { ROUNDS } else { 1 };
+        let rounds = if self.varies(base) { ROUNDS } else { 1 };
         self.lowest.iter().take(rounds).flatten().min().copied()
     }
 
-    fn is_restless(&self, base: Duration) -> bool {
+    fn varies(&self, base: Duration) -> bool {
         self.deviation * f64::from(RESTLESS) > base.as_secs_f64()
     }
 }
@@ -51,7 +88,8 @@ mod tests {
     fn standing(lowest: &[u64], deviation: u64) -> Option<Duration> {
         let mut noise = Noise::default();
         lowest.iter().for_each(|&millis| {
-            noise.on_round(Duration::from_millis(millis), Duration::from_micros(deviation));
+            let lowest = Duration::from_millis(millis);
+            noise.on_round(lowest, Duration::from_micros(deviation));
         });
         noise.standing(BASE)
     }
@@ -63,5 +101,23 @@ mod tests {
         assert_eq!(standing(&rounds, 3_000), Some(Duration::from_millis(22)));
         assert_eq!(standing(&[20, 29, 29], 3_000), Some(Duration::from_millis(29)), "a queue that stays");
         assert_eq!(standing(&[], 0), None);
+    }
+
+    #[test]
+    fn noise_counts_only_where_no_recent_round_trip_was_quiet() {
+        let tally = |micros: u64| {
+            let mut tally = Tally::default();
+            (0..32).for_each(|sample| tally.on_sample(BASE + Duration::from_micros(micros * (sample % 2))));
+            tally
+        };
+        let mut noise = Noise::default();
+        noise.on_samples(&tally(4_000), 64.0);
+        assert!(noise.is_restless());
+        noise.on_samples(&tally(0), 64.0);
+        assert!(!noise.is_restless(), "a quiet round trip: what it was, was no noise");
+        (0..QUIETEST).for_each(|_| noise.on_samples(&tally(4_000), 64.0));
+        assert!(noise.is_restless());
+        noise.on_samples(&tally(4_000), 4.0);
+        assert!(!noise.is_restless(), "too few packets to tell it from a queue");
     }
 }

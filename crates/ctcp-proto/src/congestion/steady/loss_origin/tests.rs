@@ -74,10 +74,10 @@ fn less_loss_is_believed_at_once() {
 fn a_window_too_small_for_experiments_believes_what_it_sees_up_to_one_half() {
     let mut origin = LossOrigin::default();
     feed(&mut origin, 1, 1_000, 5, true);
-    assert!(!origin.is_suspicious(Instant::from_secs(100), 4.0));
-    assert!(origin.innocent(4.0) > 0.15);
+    assert!(!origin.is_suspicious(Instant::from_secs(100), 2.0));
+    assert!(origin.innocent(2.0) > 0.15);
     feed(&mut origin, 1_001, 1_000, 1, true);
-    assert!(origin.innocent(4.0) <= INNOCENT_MAX);
+    assert!(origin.innocent(2.0) <= INNOCENT_MAX);
 }
 
 #[test]

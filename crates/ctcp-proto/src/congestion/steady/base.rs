@@ -1,0 +1,208 @@
+//! The round trip of the empty path, and the queue beyond it.
+//!
+//! Where the path's delay varies little, the base is the smallest round trip of ten seconds, and the queue is what the luckiest packet of a
+//! round trip waits beyond it. Where delay varies by itself (jitter), hardly a packet takes the smallest time. There both are
+//! means over round trips, which noise leaves alone.
+//!
+//! While more is lost than the path loses by itself, the base may fall but not rise: a full queue that lasts never becomes the
+//! base of those who fill it.
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+use super::noise::Noise;
+use super::tally::Tally;
+use crate::recovery::rtt::{MINIMUM_WINDOW, RttView};
+use crate::recovery::sliding::SlidingMinimum;
+
+/// A mean needs so many samples.
+const SAMPLES: u32 = 8;
+
+/// What is known of the empty path.
+#[derive(Debug)]
+pub(super) struct Base {
+    floor: Option<Duration>,
+    /// The path became longer than the smallest round trip says.
+    longer: Option<Duration>,
+    means: SlidingMinimum,
+    mean: Option<Duration>,
+    /// The mean of the newest samples.
+    level: Option<Duration>,
+    /// Those that were too few for a mean so far.
+    samples: Tally,
+    noise: Noise,
+}
+
+impl Default for Base {
+    fn default() -> Self {
+        Self {
+            floor: None,
+            longer: None,
+            means: SlidingMinimum::new(nanos(MINIMUM_WINDOW)),
+            mean: None,
+            level: None,
+            samples: Tally::default(),
+            noise: Noise::default(),
+        }
+    }
+}
+
+impl Base {
+    /// A round trip of `round` with `window` packets is over; `lowest` is its smallest sample. `is_lossy`: more is lost than the path loses by itself.
+    pub(super) fn on_round(
+        &mut self,
+        now: Instant,
+        (round, lowest): (&Tally, Duration),
+        rtt: &RttView,
+        window: f64,
+        is_lossy: bool,
+    ) {
+        if self.longer.is_some_and(|base| lowest < base) {
+            self.longer = None;
+        }
+        self.floor = kept_low(self.floor, rtt.minimum, is_lossy);
+        self.samples.join(round);
+        self.noise.on_round(lowest, rtt.variance);
+        if self.samples.samples() >= SAMPLES {
+            let samples = core::mem::take(&mut self.samples);
+            self.noise.on_samples(&samples, window);
+            self.level = samples.mean();
+            self.means.insert(now.as_nanos(), nanos(self.level.unwrap_or(lowest)));
+        }
+        if let Some(mean) = self.means.minimum(now.as_nanos()).map(Duration::from_nanos) {
+            self.mean = kept_low(self.mean, mean, is_lossy);
+        }
+    }
+
+    /// The round trip of the empty path.
+    pub(super) fn empty(&self, rtt: &RttView) -> Duration {
+        let minimum = self.floor.map_or(rtt.minimum, |floor| floor.min(rtt.minimum));
+        let usual = self.mean.filter(|_| self.is_restless()).map_or(minimum, |mean| mean.max(minimum));
+        self.longer.map_or(usual, |longer| longer.max(usual))
+    }
+
+    /// The queue of the last round trip, whose smallest sample is `lowest`.
+    pub(super) fn queue(&self, rtt: &RttView, lowest: Duration) -> Duration {
+        let base = self.empty(rtt);
+        let level = if self.is_restless() { self.level } else { self.noise.standing(base) };
+        level.unwrap_or(lowest).saturating_sub(base)
+    }
+
+    /// The path's delay varies by itself.
+    pub(super) fn is_restless(&self) -> bool {
+        self.noise.is_restless()
+    }
+
+    /// The standard deviation of samples that is the path's own.
+    pub(super) fn noise(&self) -> Duration {
+        self.noise.deviation()
+    }
+
+    /// What takes so long is the path: no back-off changes it.
+    pub(super) fn become_longer(&mut self, now: Instant, rtt: &RttView, queue: Duration) {
+        if let Some(level) = self.level.filter(|_| self.is_restless()) {
+            self.means = SlidingMinimum::new(nanos(MINIMUM_WINDOW));
+            self.means.insert(now.as_nanos(), nanos(level));
+            self.mean = Some(level);
+        } else {
+            self.longer = Some(self.empty(rtt) + queue);
+        }
+    }
+
+    /// What was said of a longer path is void.
+    pub(super) fn forget_longer(&mut self) {
+        self.longer = None;
+    }
+}
+
+/// `now`, or what was before if that is smaller and may not rise.
+fn kept_low(before: Option<Duration>, now: Duration, is_kept: bool) -> Option<Duration> {
+    Some(before.filter(|_| is_kept).map_or(now, |before| before.min(now)))
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::rtt::{INITIAL_RTT, RttEstimator};
+    use ctcp_base::Prng;
+
+    const WINDOW: f64 = 64.0;
+
+    struct Bench {
+        base: Base,
+        rtt: RttEstimator,
+        prng: Prng,
+        now: Instant,
+        lowest: Duration,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let (base, rtt) = (Base::default(), RttEstimator::new(INITIAL_RTT));
+            Self { base, rtt, prng: Prng::new(3), now: Instant::ZERO, lowest: Duration::ZERO }
+        }
+
+        /// Round trips of `millis` and up to `jitter` milliseconds more.
+        fn rounds(&mut self, rounds: u32, millis: u64, jitter: u64, is_lossy: bool) {
+            for _ in 0..rounds {
+                let mut tally = Tally::default();
+                self.now += Duration::from_millis(millis + jitter);
+                for _ in 0..32 {
+                    let sample = Duration::from_micros(millis * 1_000 + self.prng.below(jitter * 1_000 + 1));
+                    self.rtt.on_sample(self.now, sample, Duration::ZERO);
+                    tally.on_packet(sample);
+                    tally.on_sample(sample);
+                }
+                self.lowest = tally.lowest.unwrap_or_default();
+                let view = self.rtt.view(self.now);
+                self.base.on_round(self.now, (&tally, self.lowest), &view, WINDOW, is_lossy);
+            }
+        }
+
+        fn empty(&self) -> u128 {
+            self.base.empty(&self.rtt.view(self.now)).as_millis()
+        }
+
+        fn queue(&self) -> u128 {
+            self.base.queue(&self.rtt.view(self.now), self.lowest).as_millis()
+        }
+    }
+
+    #[test]
+    fn a_quiet_path_takes_its_smallest_round_trip_and_a_restless_one_its_mean() {
+        let mut bench = Bench::new();
+        bench.rounds(10, 20, 0, false);
+        assert_eq!((bench.empty(), bench.queue(), bench.base.is_restless()), (20, 0, false));
+        let mut bench = Bench::new();
+        bench.rounds(10, 20, 20, false);
+        assert!(bench.base.is_restless() && (26..31).contains(&bench.empty()), "{}", bench.empty());
+        bench.rounds(1, 50, 20, false);
+        assert!((27..35).contains(&bench.queue()), "{}", bench.queue());
+    }
+
+    #[test]
+    fn a_full_queue_that_drops_packets_never_becomes_the_base() {
+        for (is_lossy, expected) in [(true, 20), (false, 40)] {
+            let mut bench = Bench::new();
+            bench.rounds(10, 20, 0, false);
+            bench.rounds(400, 40, 0, is_lossy);
+            assert_eq!(bench.empty(), expected, "lossy: {is_lossy}");
+        }
+    }
+
+    #[test]
+    fn a_longer_path_stands_until_a_packet_takes_less() {
+        let mut bench = Bench::new();
+        bench.rounds(10, 20, 0, false);
+        bench.base.become_longer(bench.now, &bench.rtt.view(bench.now), Duration::from_millis(30));
+        bench.rounds(1, 50, 0, false);
+        assert_eq!(bench.empty(), 50);
+        bench.rounds(1, 30, 0, false);
+        assert_eq!(bench.empty(), 20);
+    }
+}

@@ -1,0 +1,156 @@
+//! What [`Steady`] does when packets are lost, too many of them, or all.
+
+use core::time::Duration;
+
+use super::hold::Hold;
+use super::loss_origin::{Fate, Verdict};
+use super::slow_start::SlowStart;
+use super::tally::Tally;
+use super::{BeforeTimeout, COMPETE_MIN, INITIAL_WINDOW, Mode, Steady, TOKENS_MIN, seconds_ratio};
+use crate::PacketNumber;
+use crate::congestion::{Lost, TimedOut};
+
+/// A time-out leaves so many, if there were as many.
+const FEW_TOKENS: f64 = 8.0;
+
+/// How long the target is halved after loss that was ours. (A smaller part of it would be starved by noise.)
+const CAREFUL: Duration = Duration::from_secs(5);
+
+/// So much loss of the path's own is bad luck enough to lose a window.
+const LOSS_KNOWN: f64 = 0.02;
+
+/// The bounds of a back-off at loss: no harder than Reno, and at an overflowing queue no softer than Cubic (RFC 9438).
+const BACK_OFF_HARDEST: f64 = 0.5;
+pub(super) const BACK_OFF_OVERFLOW: f64 = 0.7;
+
+/// A loss at this share of the longest queue ever seen is an overflow.
+const OVERFLOW_AT: f64 = 0.7;
+
+impl Steady {
+    /// Learns what became of a packet; `largest_sent`: the last packet so far.
+    pub(super) fn on_fate(&mut self, fate: Fate, largest_sent: PacketNumber) {
+        let dispersion = self.origin.dispersion();
+        let is_beginning = matches!(self.mode, Mode::SlowStart(_)) && self.stood_still.is_none();
+        if self.push.is_running() {
+            self.breaker.ignore(fate.number);
+        } else if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, self.tokens, is_beginning) {
+            self.trip(fate.number, largest_sent);
+        }
+        match self.origin.on_fate(fate) {
+            // The queue overflowed below the target, or there is none: ask for less of it.
+            Some(Verdict::Ours) => {
+                self.careful_until = Some(fate.now + CAREFUL);
+                let delivered = self.rtt.and_then(|rtt| self.delivered_in(self.base.empty(&rtt)));
+                self.tokens = self.tokens.min(delivered.unwrap_or(self.tokens)).max(TOKENS_MIN);
+                if let Mode::Hold(hold) = &mut self.mode {
+                    hold.slow_down();
+                }
+            }
+            Some(Verdict::Innocent) => self.careful_until = None,
+            None => {}
+        }
+    }
+
+    /// Far more is lost than is believed to be the path's own: half the window, whatever else is believed.
+    fn trip(&mut self, number: PacketNumber, largest_sent: PacketNumber) {
+        if !self.back_off_once(number, largest_sent, BACK_OFF_HARDEST) {
+            return;
+        }
+        // The queue has room for no more than this: an older link's may have been longer.
+        let highest = self.tally.highest.max(self.recent.highest);
+        let queue = highest.saturating_sub(self.rtt.map_or(highest, |rtt| rtt.minimum_ever));
+        self.highest_queue = queue.max(self.highest_queue / 2);
+        // The window may have run far ahead of what arrives.
+        let delivered = self.rtt.and_then(|rtt| self.delivered_in(rtt.smoothed));
+        self.tokens = self.tokens.min(delivered.unwrap_or(self.tokens)).max(TOKENS_MIN);
+        if !matches!(self.mode, Mode::Compete { .. }) {
+            self.mode = Mode::Hold(Hold::new());
+        }
+    }
+
+    /// A packet sent before the time-out was not lost but late (RFC 4015): the window is what it was. Packet numbers never repeat, so
+    /// that its acknowledgement is no other's.
+    pub(super) fn undo_spurious_timeout(&mut self, number: PacketNumber) {
+        let Some(before) = self.before_timeout.take() else { return };
+        if number <= before.last && before.is_settled && self.tokens < before.tokens {
+            self.tokens = before.tokens;
+            self.mode = Mode::Hold(Hold::new());
+        }
+    }
+
+    /// Once a round trip. Returns whether it is the time.
+    pub(super) fn back_off_once(
+        &mut self,
+        number: PacketNumber,
+        largest_sent: PacketNumber,
+        beta: f64,
+    ) -> bool {
+        let is_time = self.backed_off.is_behind(number);
+        if is_time {
+            self.tokens = (self.tokens * beta).max(TOKENS_MIN);
+            self.backed_off.begin(largest_sent);
+            self.regain = None;
+            self.push.abandon();
+            self.is_recovering = true;
+        }
+        is_time
+    }
+
+    /// A packet was lost.
+    pub(super) fn answer_loss(&mut self, lost: &Lost) {
+        let rtt = &lost.rtt;
+        self.tally.lost += 1;
+        let is_calm = self.is_calm(rtt, self.neighbours.before(lost.number));
+        self.on_fate(Fate { now: lost.now, number: lost.number, is_lost: true, is_calm }, lost.largest_sent);
+        if let Mode::Compete { .. } = self.mode {
+            let queue = rtt.latest.saturating_sub(rtt.minimum_ever);
+            let is_overflow = queue > self.highest_queue.mul_f64(OVERFLOW_AT);
+            let softest = if is_overflow { BACK_OFF_OVERFLOW } else { 1.0 };
+            let beta = seconds_ratio(rtt.minimum_ever, rtt.standing).clamp(BACK_OFF_HARDEST, softest);
+            if self.back_off_once(lost.number, lost.largest_sent, beta) && beta <= BACK_OFF_OVERFLOW {
+                self.compete_growth = growth_of_reno(beta);
+            }
+        }
+    }
+
+    /// Nothing was heard for the retransmission time-out.
+    pub(super) fn answer_timeout(&mut self, timed_out: &TimedOut) {
+        let is_first = self.before_timeout.is_none();
+        let is_settled = !matches!(self.mode, Mode::SlowStart(_));
+        let before = *self.before_timeout.get_or_insert(BeforeTimeout {
+            tokens: self.tokens,
+            is_settled,
+            last: timed_out.largest_sent,
+        });
+        if is_first {
+            self.empty_at = None;
+            self.base.forget_longer();
+            self.regain = before.is_settled.then_some(self.tokens / 2.0);
+            // No more than there were. Few stay as they are: what comes after a burst of losses must get past it.
+            self.tokens = (self.tokens / 2.0).clamp(self.tokens.min(FEW_TOKENS), INITIAL_WINDOW);
+        } else {
+            self.tokens = (self.tokens / 2.0).max(self.tokens.min(1.0));
+        }
+        self.origin.abandon();
+        self.push.abandon();
+        self.yielding = None;
+        self.round.begin(timed_out.largest_sent);
+        self.is_recovering = false;
+        self.tally = Tally::default();
+        self.recent = Tally::default();
+        self.stood_still = Some(timed_out.largest_sent);
+        let is_too_much = self.is_lossy && self.origin.seen() < LOSS_KNOWN;
+        if before.is_settled || is_too_much {
+            self.mode = Mode::Hold(Hold::new());
+        } else {
+            self.mode = Mode::SlowStart(SlowStart::default());
+            self.careful_until = None;
+            self.compete_for = COMPETE_MIN;
+        }
+    }
+}
+
+/// Packets a round trip by which a window grows that gets Reno's share with back-offs to `beta` (RFC 9438 section 4.3).
+pub(super) fn growth_of_reno(beta: f64) -> f64 {
+    3.0 * (1.0 - beta) / (1.0 + beta)
+}

@@ -1,0 +1,59 @@
+//! The round trips of packets near a lost one, which tell how long the queue was when it was dropped.
+
+use core::time::Duration;
+
+use crate::PacketNumber;
+
+/// How many samples are remembered.
+const SAMPLES: usize = 256;
+
+/// How far away a neighbour may be, in packets.
+const NEAR: u64 = 32;
+
+/// The newest samples by packet number.
+#[derive(Clone, Debug)]
+pub(super) struct Neighbours {
+    samples: [Option<(PacketNumber, Duration)>; SAMPLES],
+    newest: Duration,
+}
+
+impl Default for Neighbours {
+    fn default() -> Self {
+        Self { samples: [None; SAMPLES], newest: Duration::ZERO }
+    }
+}
+
+impl Neighbours {
+    /// A packet took `rtt`. Returns what the one before it took.
+    pub(super) fn on_sample(&mut self, number: PacketNumber, rtt: Duration) -> Duration {
+        self.samples[number.0 as usize % SAMPLES] = Some((number, rtt));
+        core::mem::replace(&mut self.newest, rtt)
+    }
+
+    /// What the last acknowledged packet before `number` took; zero if none of the packets right before it is remembered.
+    pub(super) fn before(&self, number: PacketNumber) -> Duration {
+        (1..=NEAR.min(number.0))
+            .filter_map(|back| {
+                self.samples[(number.0 - back) as usize % SAMPLES].filter(|s| s.0.0 == number.0 - back)
+            })
+            .map(|(_, rtt)| rtt)
+            .next()
+            .unwrap_or(Duration::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_earlier_sample_is_found() {
+        let mut neighbours = Neighbours::default();
+        let millis = Duration::from_millis;
+        assert_eq!(neighbours.before(PacketNumber(9)), Duration::ZERO);
+        assert_eq!(neighbours.on_sample(PacketNumber(3), millis(30)), Duration::ZERO);
+        assert_eq!(neighbours.on_sample(PacketNumber(7), millis(70)), millis(30));
+        assert_eq!(neighbours.before(PacketNumber(6)), millis(30));
+        assert_eq!(neighbours.before(PacketNumber(8)), millis(70));
+    }
+}

@@ -1,0 +1,198 @@
+//! An experiment where delay varies by itself: when it says "queue", more is sent for two round trips. If the delivery rate follows and the
+//! delay does not, the link is not full, and the delay was the path's. The rate alone says little: of one among many flows it nearly follows also
+//! on a full link.
+
+use core::time::Duration;
+
+/// How much more is sent.
+pub(super) const MORE: f64 = 1.25;
+
+/// Round trips until what changed is seen, and in all.
+const UNSEEN: u32 = 1;
+const ROUNDS: u32 = 3;
+
+/// The rate follows when it grows by this factor, and the delay does not when it grows by no more than this part of itself.
+const FOLLOWS: f64 = 1.12;
+const RISE_MAX: u32 = 12;
+
+/// Round trips between two experiments, at first and when they keep showing a full link.
+const REST_MIN: u32 = 4;
+const REST_MAX: u32 = 32;
+
+/// What an experiment found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// More was sent and as much arrived.
+    Full,
+    /// More arrived.
+    Room,
+}
+
+/// Packets that arrived in some time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrivals {
+    packets: u32,
+    time: Duration,
+    /// The longer of the mean round trips.
+    mean: Duration,
+}
+
+impl Arrivals {
+    fn add(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.time += other.time;
+        self.mean = self.mean.max(other.mean);
+    }
+
+    fn rate(&self) -> f64 {
+        f64::from(self.packets) / self.time.as_secs_f64().max(1e-6)
+    }
+}
+
+/// The experiments of one flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Push {
+    /// The last two round trips.
+    recent: [Arrivals; 2],
+    before: Arrivals,
+    after: Arrivals,
+    running: Option<u32>,
+    rest: u32,
+    rested: u32,
+}
+
+impl Default for Push {
+    fn default() -> Self {
+        let (before, after) = Default::default();
+        Self { recent: Default::default(), before, after, running: None, rest: REST_MIN, rested: REST_MIN }
+    }
+}
+
+impl Push {
+    /// Whether one is running: the window must not change.
+    pub(super) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Times what would be sent.
+    pub(super) fn gain(&self) -> f64 {
+        if self.running.is_some_and(|round| round + UNSEEN < ROUNDS) { MORE } else { 1.0 }
+    }
+
+    /// Begins one, if the last is long enough ago. Returns whether it does.
+    pub(super) fn begin(&mut self) -> bool {
+        let is_rested = self.rested >= self.rest && self.recent[1].packets > 0;
+        if is_rested {
+            let [last, before] = self.recent;
+            self.before = last;
+            self.before.add(before);
+            self.after = Arrivals::default();
+            self.running = Some(0);
+        }
+        is_rested
+    }
+
+    /// The window changed: what was counted says nothing.
+    pub(super) fn abandon(&mut self) {
+        *self = Self { rest: self.rest, rested: 0, ..Self::default() };
+    }
+
+    /// A round trip is over that took `time`, brought `packets` and had samples of `mean` in the mean. Returns what was found when an
+    /// experiment is over.
+    pub(super) fn on_round(&mut self, packets: u32, time: Duration, mean: Duration) -> Option<Found> {
+        let round_trip = Arrivals { packets, time, mean };
+        self.recent = [round_trip, self.recent[0]];
+        self.rested = self.rested.saturating_add(1);
+        let round = self.running? + 1;
+        self.running = Some(round);
+        if round > UNSEEN {
+            self.after.add(round_trip);
+        }
+        if round < ROUNDS {
+            return None;
+        }
+        self.running = None;
+        self.rested = 0;
+        let longest = self.before.mean + self.before.mean / RISE_MAX;
+        let is_full = self.after.rate() < FOLLOWS * self.before.rate() || self.after.mean > longest;
+        self.rest = if is_full { (self.rest * 2).min(REST_MAX) } else { REST_MIN / 2 };
+        Some(if is_full { Found::Full } else { Found::Room })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUND: Duration = Duration::from_millis(50);
+
+    /// A push with a few round trips of so many packets behind it.
+    fn rested(packets: u32) -> Push {
+        let mut push = Push::default();
+        (0..REST_MIN).for_each(|_| assert_eq!(push.on_round(packets, ROUND, ROUND), None));
+        push
+    }
+
+    /// What it finds when the link brings `before` packets a round trip and then `after`.
+    fn found(before: u32, after: u32) -> Option<Found> {
+        let mut push = rested(before);
+        assert!(push.begin());
+        [before, after, after].into_iter().find_map(|packets| push.on_round(packets, ROUND, ROUND))
+    }
+
+    #[test]
+    fn a_full_link_is_told_from_one_with_room() {
+        assert_eq!(found(64, 64), Some(Found::Full));
+        assert_eq!(found(64, 68), Some(Found::Full));
+        assert_eq!(found(64, 80), Some(Found::Room));
+    }
+
+    #[test]
+    fn more_is_sent_for_two_round_trips() {
+        let mut push = rested(64);
+        assert_eq!(push.gain(), 1.0);
+        push.begin();
+        let gains: Vec<f64> = (0..4)
+            .map(|_| {
+                let gain = push.gain();
+                push.on_round(64, ROUND, ROUND);
+                gain
+            })
+            .collect();
+        assert_eq!(gains, [MORE, MORE, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_rate_that_follows_on_a_queue_that_grows_is_that_of_one_among_many() {
+        let mut push = rested(64);
+        push.begin();
+        let longer = ROUND + ROUND / 8;
+        assert_eq!(push.on_round(64, ROUND, ROUND), None);
+        assert_eq!(push.on_round(76, ROUND, ROUND), None);
+        assert_eq!(push.on_round(76, ROUND, longer), Some(Found::Full));
+    }
+
+    #[test]
+    fn each_full_link_doubles_the_rest_also_after_there_was_room() {
+        let mut push = rested(64);
+        let mut waits = Vec::new();
+        for after in [64, 64, 80, 64, 64, 64] {
+            let mut waited = 0;
+            while !push.begin() {
+                push.on_round(64, ROUND, ROUND);
+                waited += 1;
+            }
+            waits.push(waited);
+            [64, after, after].into_iter().for_each(|packets| _ = push.on_round(packets, ROUND, ROUND));
+        }
+        assert_eq!(waits, [0, 8, 16, 2, 4, 8]);
+    }
+
+    #[test]
+    fn what_was_counted_before_an_interruption_is_no_baseline() {
+        let mut push = rested(64);
+        push.begin();
+        push.abandon();
+        assert!(!push.is_running() && !push.begin());
+    }
+}
