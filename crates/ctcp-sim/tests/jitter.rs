@@ -29,7 +29,7 @@ fn upload(path: &PathConfig, seed: u64) -> (f64, f64) {
     pair.simulation.set_scrutiny(Scrutiny::LIGHT);
     pair.connect().expect("a valid configuration");
     pair.simulation.run_for(TIME, |_| false);
-    let read = pair.simulation.host(pair.server).peers().map(|peer| peer.application.bytes_read()).sum();
+    let read = pair.simulation.host(pair.server).bytes_read();
     let link = pair.simulation.link(pair.link).way(Direction::Forward).stats();
     (goodput_share(read, TIME, path.forward.rate), link.dropped as f64 / link.offered as f64)
 }

@@ -7,11 +7,10 @@ use ctcp_base::{Prng, Probability, Rate};
 use ctcp_netem::{IPV4_UDP_OVERHEAD, LossModel, PathConfig, QueueLimit};
 use ctcp_proto::TransportConfig;
 use ctcp_proto::congestion::ControllerFactory;
+use ctcp_sim::Stop;
 use ctcp_sim::application::script::{Script, StreamPlan};
 use ctcp_sim::link::Direction;
-use ctcp_sim::node::NodeId;
 use ctcp_sim::topology::Pair;
-use ctcp_sim::{Simulation, Stop};
 
 use super::oracle::Oracle;
 
@@ -94,7 +93,7 @@ impl RandomPath {
         pair.connect().expect("a valid configuration");
         let server = pair.server;
         pair.simulation.run_for(time, |_| false);
-        bytes_read(&pair.simulation, server)
+        pair.simulation.host(server).bytes_read()
     }
 
     fn pair(&self, transport: &TransportConfig, size: u64) -> Pair {
@@ -110,12 +109,13 @@ impl RandomPath {
         pair.connect().expect("a valid configuration");
         let begin = pair.simulation.now();
         let server = pair.server;
-        let stop = pair.simulation.run_for(time * 3, |simulation| bytes_read(simulation, server) >= bytes);
+        let stop =
+            pair.simulation.run_for(time * 3, |simulation| simulation.host(server).bytes_read() >= bytes);
         let taken = pair.simulation.now() - begin;
         let stats = pair.simulation.host(pair.client).stats();
         let link = pair.simulation.link(pair.link).way(Direction::Forward).stats();
         let back = pair.simulation.link(pair.link).way(Direction::Backward).stats();
-        let done = bytes_read(&pair.simulation, server);
+        let done = pair.simulation.host(server).bytes_read();
         Transfer {
             share: time.as_secs_f64() / taken.as_secs_f64() * done as f64 / bytes as f64,
             is_done: stop == Stop::Done,
@@ -204,10 +204,6 @@ impl Transfer {
     pub(super) fn excess(&self) -> f64 {
         self.sent_per_byte * (1.0 - self.lost)
     }
-}
-
-fn bytes_read(simulation: &Simulation, host: NodeId) -> u64 {
-    simulation.host(host).peers().map(|peer| peer.application.bytes_read()).sum()
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ mod loss_origin;
 mod neighbours;
 mod noise;
 mod push;
+mod samples;
 mod slow_start;
 mod tally;
 
@@ -157,7 +158,7 @@ pub(super) struct Steady {
     recent: Tally,
     backed_off: Round,
     is_recovering: bool,
-    /// The longest queue that a sample saw since the last time-out.
+    /// The longest queue that a sample saw; a trip of the breaker shortens it.
     highest_queue: Duration,
     /// The longest that all of a stretch of samples saw: noise is no part of it.
     highest_stretch: Duration,
@@ -180,6 +181,7 @@ pub(super) struct Steady {
     /// Until the first acknowledgement after a time-out.
     before_timeout: Option<BeforeTimeout>,
     datagram: u64,
+    /// When the newest ACK came, whose packets share one sample.
     ack_at: Option<Instant>,
     round_began: Option<Instant>,
     push: Push,
@@ -241,7 +243,7 @@ impl Steady {
         self.rate.map(|rate| packets_in(rate, time, self.datagram))
     }
 
-    /// Packets take little longer than the empty path takes. On a path whose delay varies by itself few take less than the target.
+    /// The newest sample, and that of the packet `before`, took little longer than the empty path takes. On a path whose delay varies by itself few take less than the target.
     fn is_calm(&self, rtt: &RttView, before: Duration) -> bool {
         let longest = before.max(rtt.latest);
         let base = self.base.empty(rtt);
@@ -292,8 +294,8 @@ impl Steady {
         self.is_lossy = acked.loss_average > self.origin.seen() + LOSSY;
         let took = began.map_or(acked.rtt.smoothed, |began| acked.now - began);
         self.round_began = Some(acked.now);
-        self.base.on_round(acked.now, (&tally, lowest), &acked.rtt, self.tokens, self.is_lossy);
-        let found = self.push.on_round(tally.acked, took, tally.mean().unwrap_or(acked.rtt.smoothed));
+        self.base.on_round(acked.now, &tally, &acked.rtt, self.tokens, self.is_lossy);
+        let found = self.push.on_round(tally.acked, took, tally.samples.mean().unwrap_or(acked.rtt.smoothed));
         self.origin.on_round(acked.now, acked.rtt.smoothed);
         if self.careful_until.is_some_and(|until| acked.now > until) {
             self.careful_until = None;
@@ -512,7 +514,7 @@ impl Controller for Steady {
         if self.stood_still.is_none_or(|last| acked.number > last) {
             self.on_sample(rtt);
             if self.ack_at.replace(acked.now) != Some(acked.now) {
-                self.tally.on_sample(rtt.latest);
+                self.tally.samples.push(rtt.latest);
             }
         }
         if acked.ecn_ce {

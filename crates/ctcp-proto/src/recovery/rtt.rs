@@ -150,7 +150,8 @@ impl RttEstimator {
     }
 }
 
-fn nanos(duration: Duration) -> u64 {
+/// A duration as a sliding window takes it.
+pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

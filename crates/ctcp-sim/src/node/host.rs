@@ -152,6 +152,12 @@ impl Host {
         &self.endpoint
     }
 
+    /// Bytes that the applications of all its peers have read.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.peers().map(|peer| peer.application.bytes_read()).sum()
+    }
+
     /// Its connections that are not retired.
     pub fn peers(&self) -> impl Iterator<Item = &Peer> {
         self.peers.values()

@@ -12,8 +12,9 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::noise::Noise;
+use super::samples::Samples;
 use super::tally::Tally;
-use crate::recovery::rtt::{MINIMUM_WINDOW, RttView};
+use crate::recovery::rtt::{MINIMUM_WINDOW, RttView, nanos};
 use crate::recovery::sliding::SlidingMinimum;
 
 /// A mean needs so many samples.
@@ -30,7 +31,7 @@ pub(super) struct Base {
     /// The mean of the newest samples.
     level: Option<Duration>,
     /// Those that were too few for a mean so far.
-    samples: Tally,
+    samples: Samples,
     noise: Noise,
 }
 
@@ -42,29 +43,30 @@ impl Default for Base {
             means: SlidingMinimum::new(nanos(MINIMUM_WINDOW)),
             mean: None,
             level: None,
-            samples: Tally::default(),
+            samples: Samples::default(),
             noise: Noise::default(),
         }
     }
 }
 
 impl Base {
-    /// A round trip of `round` with `window` packets is over; `lowest` is its smallest sample. `is_lossy`: more is lost than the path loses by itself.
+    /// A round trip of `round` with `window` packets is over. `is_lossy`: more is lost than the path loses by itself.
     pub(super) fn on_round(
         &mut self,
         now: Instant,
-        (round, lowest): (&Tally, Duration),
+        round: &Tally,
         rtt: &RttView,
         window: f64,
         is_lossy: bool,
     ) {
+        let Some(lowest) = round.lowest else { return };
         if self.longer.is_some_and(|base| lowest < base) {
             self.longer = None;
         }
         self.floor = kept_low(self.floor, rtt.minimum, is_lossy);
-        self.samples.join(round);
+        self.samples.join(&round.samples);
         self.noise.on_round(lowest, rtt.variance);
-        if self.samples.samples() >= SAMPLES {
+        if self.samples.count() >= SAMPLES {
             let samples = core::mem::take(&mut self.samples);
             self.noise.on_samples(&samples, window);
             self.level = samples.mean();
@@ -96,7 +98,7 @@ impl Base {
 
     /// The standard deviation of samples that is the path's own.
     pub(super) fn noise(&self) -> Duration {
-        self.noise.deviation()
+        self.noise.quietest()
     }
 
     /// What takes so long is the path: no back-off changes it.
@@ -119,10 +121,6 @@ impl Base {
 /// `now`, or what was before if that is smaller and may not rise.
 fn kept_low(before: Option<Duration>, now: Duration, is_kept: bool) -> Option<Duration> {
     Some(before.filter(|_| is_kept).map_or(now, |before| before.min(now)))
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -156,11 +154,11 @@ mod tests {
                     let sample = Duration::from_micros(millis * 1_000 + self.prng.below(jitter * 1_000 + 1));
                     self.rtt.on_sample(self.now, sample, Duration::ZERO);
                     tally.on_packet(sample);
-                    tally.on_sample(sample);
+                    tally.samples.push(sample);
                 }
                 self.lowest = tally.lowest.unwrap_or_default();
                 let view = self.rtt.view(self.now);
-                self.base.on_round(self.now, (&tally, self.lowest), &view, WINDOW, is_lossy);
+                self.base.on_round(self.now, &tally, &view, WINDOW, is_lossy);
             }
         }
 

@@ -40,8 +40,7 @@ impl Steady {
             // The queue overflowed below the target, or there is none: ask for less of it.
             Some(Verdict::Ours) => {
                 self.careful_until = Some(fate.now + CAREFUL);
-                let delivered = self.rtt.and_then(|rtt| self.delivered_in(self.base.empty(&rtt)));
-                self.tokens = self.tokens.min(delivered.unwrap_or(self.tokens)).max(TOKENS_MIN);
+                self.limit_to_delivered(self.rtt.map(|rtt| self.base.empty(&rtt)));
                 if let Mode::Hold(hold) = &mut self.mode {
                     hold.slow_down();
                 }
@@ -61,11 +60,16 @@ impl Steady {
         let queue = highest.saturating_sub(self.rtt.map_or(highest, |rtt| rtt.minimum_ever));
         self.highest_queue = queue.max(self.highest_queue / 2);
         // The window may have run far ahead of what arrives.
-        let delivered = self.rtt.and_then(|rtt| self.delivered_in(rtt.smoothed));
-        self.tokens = self.tokens.min(delivered.unwrap_or(self.tokens)).max(TOKENS_MIN);
+        self.limit_to_delivered(self.rtt.map(|rtt| rtt.smoothed));
         if !matches!(self.mode, Mode::Compete { .. }) {
             self.mode = Mode::Hold(Hold::new());
         }
+    }
+
+    /// The window is no more than what the link delivers in `time`, if both are known.
+    fn limit_to_delivered(&mut self, time: Option<Duration>) {
+        let delivered = time.and_then(|time| self.delivered_in(time));
+        self.tokens = self.tokens.min(delivered.unwrap_or(self.tokens)).max(TOKENS_MIN);
     }
 
     /// A packet sent before the time-out was not lost but late (RFC 4015): the window is what it was. Packet numbers never repeat, so

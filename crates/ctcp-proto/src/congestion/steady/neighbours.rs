@@ -33,12 +33,9 @@ impl Neighbours {
     /// What the last acknowledged packet before `number` took; zero if none of the packets right before it is remembered.
     pub(super) fn before(&self, number: PacketNumber) -> Duration {
         (1..=NEAR.min(number.0))
-            .filter_map(|back| {
-                self.samples[(number.0 - back) as usize % SAMPLES].filter(|s| s.0.0 == number.0 - back)
-            })
-            .map(|(_, rtt)| rtt)
-            .next()
-            .unwrap_or(Duration::ZERO)
+            .map(|back| number.0 - back)
+            .find_map(|near| self.samples[near as usize % SAMPLES].filter(|sample| sample.0.0 == near))
+            .map_or(Duration::ZERO, |(_, rtt)| rtt)
     }
 }
 

@@ -7,13 +7,13 @@
 use core::time::Duration;
 
 use super::NOISE_WINDOW_MIN;
-use super::tally::Tally;
+use super::samples::Samples;
 
-/// How many round trips it takes on a restless path. More would be slow to notice a queue.
+/// How many round trips it takes on a path that varies. More would be slow to notice a queue.
 const ROUNDS: usize = 2;
 
-/// A path is restless when samples deviate from their average by this part of its shortest round trip,
-const RESTLESS: u32 = 20;
+/// A path varies when samples deviate from their average by this part of its shortest round trip,
+const VARIES: u32 = 20;
 
 /// on average over about so many round trips.
 const WEIGHT: f64 = 1.0 / 8.0;
@@ -29,12 +29,12 @@ const WINDOW_CALMED: f64 = 6.0;
 /// How many round trips may be the quietest.
 const QUIETEST: usize = 6;
 
-/// The smallest samples of the last round trips.
+/// The smallest samples and the noise of the last round trips.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Noise {
     lowest: [Option<Duration>; ROUNDS],
-    /// The average deviation, in seconds.
-    deviation: f64,
+    /// The average of how far samples deviate, in seconds.
+    average: f64,
     noises: [Option<Duration>; QUIETEST],
     is_noisy: bool,
 }
@@ -44,22 +44,22 @@ impl Noise {
     pub(super) fn on_round(&mut self, lowest: Duration, deviation: Duration) {
         self.lowest.rotate_right(1);
         self.lowest[0] = Some(lowest);
-        self.deviation += WEIGHT * (deviation.as_secs_f64() - self.deviation);
+        self.average += WEIGHT * (deviation.as_secs_f64() - self.average);
     }
 
     /// So many samples of a flow with `window` packets in a round trip.
-    pub(super) fn on_samples(&mut self, samples: &Tally, window: f64) {
+    pub(super) fn on_samples(&mut self, samples: &Samples, window: f64) {
         let Some(mean) = samples.mean() else { return };
         self.noises.rotate_right(1);
         self.noises[0] = Some(samples.noise());
-        let share = self.deviation().as_secs_f64() / mean.as_secs_f64().max(1e-9);
+        let share = self.quietest().as_secs_f64() / mean.as_secs_f64().max(1e-9);
         let (least, packets) = if self.is_noisy { CALMED } else { NOISY };
         let window_min = if self.is_noisy { WINDOW_CALMED } else { NOISE_WINDOW_MIN };
         self.is_noisy = window >= window_min && share > least && share * window > packets;
     }
 
     /// The noise of the quietest of the last round trips.
-    pub(super) fn deviation(&self) -> Duration {
+    pub(super) fn quietest(&self) -> Duration {
         self.noises.iter().flatten().min().copied().unwrap_or_default()
     }
 
@@ -75,7 +75,7 @@ impl Noise {
     }
 
     fn varies(&self, base: Duration) -> bool {
-        self.deviation * f64::from(RESTLESS) > base.as_secs_f64()
+        self.average * f64::from(VARIES) > base.as_secs_f64()
     }
 }
 
@@ -105,19 +105,19 @@ mod tests {
 
     #[test]
     fn noise_counts_only_where_no_recent_round_trip_was_quiet() {
-        let tally = |micros: u64| {
-            let mut tally = Tally::default();
-            (0..32).for_each(|sample| tally.on_sample(BASE + Duration::from_micros(micros * (sample % 2))));
-            tally
+        let samples = |micros: u64| {
+            let mut samples = Samples::default();
+            (0..32).for_each(|sample| samples.push(BASE + Duration::from_micros(micros * (sample % 2))));
+            samples
         };
         let mut noise = Noise::default();
-        noise.on_samples(&tally(4_000), 64.0);
+        noise.on_samples(&samples(4_000), 64.0);
         assert!(noise.is_restless());
-        noise.on_samples(&tally(0), 64.0);
+        noise.on_samples(&samples(0), 64.0);
         assert!(!noise.is_restless(), "a quiet round trip: what it was, was no noise");
-        (0..QUIETEST).for_each(|_| noise.on_samples(&tally(4_000), 64.0));
+        (0..QUIETEST).for_each(|_| noise.on_samples(&samples(4_000), 64.0));
         assert!(noise.is_restless());
-        noise.on_samples(&tally(4_000), 4.0);
+        noise.on_samples(&samples(4_000), 4.0);
         assert!(!noise.is_restless(), "too few packets to tell it from a queue");
     }
 }

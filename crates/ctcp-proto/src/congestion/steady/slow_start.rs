@@ -27,7 +27,7 @@ const MORE_PACKETS: f64 = 1.25;
 /// How many packets say something of the path's loss.
 const PACKETS_MIN: u32 = 24;
 
-/// Where delay varies by itself, it is over when twice in a row less than this factor more arrives.
+/// Where delay varies by itself, slow start is over when twice in a row less than this factor more arrives.
 const SLOW: f64 = 1.3;
 const SLOW_ROUNDS: u32 = 2;
 
@@ -48,7 +48,7 @@ pub(super) struct SlowStart {
 }
 
 impl SlowStart {
-    /// The smallest loss of a round trip without a queue: the path's own.
+    /// The path's own loss: that of the round trips without a moving queue, or the smallest of one without any.
     pub(super) fn least_loss(&self) -> f64 {
         let (acked, lost) = self.calm_before;
         let all = acked + lost;
@@ -57,7 +57,7 @@ impl SlowStart {
     }
 
     /// A packet was acknowledged. `round`: the round trip so far; `recent`: a whole stretch of newest samples, if there is
-    /// one. Returns whether the link is full.
+    /// one; `mean`: the empty path, where its delay varies by itself. Returns whether the link is full.
     pub(super) fn on_ack(
         &mut self,
         acked: &Acked,
