@@ -37,7 +37,7 @@ pub struct TransportConfig {
     pub estimates_lost: bool,
     /// Stream bytes the peer may have sent that the application has not read, over all streams.
     pub connection_credit: u64,
-    /// It grows to this while the application reads fast.
+    /// It grows to this while the application reads fast, or leaves much unread.
     pub connection_credit_max: u64,
     /// The same for one stream.
     pub stream_credit: u64,
@@ -71,10 +71,10 @@ impl Default for TransportConfig {
             congestion_window_max: 65_536,
             estimates_lost: false,
             connection_credit: 16 << 20,
-            connection_credit_max: 64 << 20,
+            connection_credit_max: 1 << 30,
             stream_credit: 1 << 20,
             stream_credit_max: 16 << 20,
-            streams: 4096,
+            streams: 1024,
             idle_timeout: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(10)),
             handshake_timeout: Duration::from_secs(10),

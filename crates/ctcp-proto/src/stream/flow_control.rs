@@ -11,8 +11,12 @@
 //! packets and a reader that stops stops the sender. Invariant: `read <= received <= limit`, hence what is held
 //! never exceeds the window.
 //!
-//! A window is small until its reader is fast: when half of it is read within a few round trips, it would stop the sender
-//! soon, and doubles, up to a ceiling. So a long fat path is filled, and a reader that stalls holds little.
+//! A window is small until its reader is fast: when half of it is read within a few round trips, and all of it once, it would stop the
+//! sender soon, and doubles, up to a ceiling. So a long fat path is filled, and a reader that stalls holds little.
+//!
+//! Readers that stop must not keep others from theirs: what they leave unread is no part of what the others share. So the window of the
+//! connection doubles as well when half of it is unread, and what a stream's window may grow to falls with what is unread
+//! ([`ReceiveCredit::share_for_stream`]).
 
 use core::time::Duration;
 
@@ -131,6 +135,29 @@ impl ReceiveCredit {
         self.limit
     }
 
+    /// Bytes received and not read.
+    #[must_use]
+    pub(crate) fn unread(&self) -> u64 {
+        self.received - self.read
+    }
+
+    /// When half of the window is unread, twice as much, up to `ceiling`, leaves the same to those who read. Returns whether there is
+    /// more to announce.
+    pub(crate) fn widen_for_unread(&mut self, ceiling: u64) -> bool {
+        if self.unread() < self.window / 2 || self.window >= ceiling {
+            return false;
+        }
+        self.window = (2 * self.window).min(ceiling);
+        true
+    }
+
+    /// What the window of one stream may grow to, where all streams together may hold `ceiling` bytes: an eighth of what unread bytes leave
+    /// of three quarters, so that fast readers that stop one after the other never take all. The last quarter is for what streams begin with.
+    #[must_use]
+    pub(crate) fn share_for_stream(&self, ceiling: u64) -> u64 {
+        (ceiling - ceiling / 4).saturating_sub(self.unread()) / 8
+    }
+
     /// Was enough read to announce a new limit?
     #[must_use]
     pub(crate) fn is_announcement_due(&self) -> bool {
@@ -140,7 +167,8 @@ impl ReceiveCredit {
     /// The limit to announce now; from here on it is granted. The window doubles when it is read fast, up to `ceiling`.
     pub(crate) fn announce(&mut self, pace: Pace, ceiling: u64) -> u64 {
         let is_first = self.announced == Instant::ZERO;
-        if !is_first && pace.now - self.announced < FAST_ROUNDS * pace.rtt {
+        let is_proven = self.read >= self.window;
+        if !is_first && is_proven && pace.now - self.announced < FAST_ROUNDS * pace.rtt {
             self.window = (2 * self.window).min(ceiling.max(self.window));
         }
         self.announced = pace.now;
@@ -238,6 +266,28 @@ mod tests {
             limits.push(credit.announce(at(millis), 350) - credit.received());
         }
         assert_eq!(limits, [100, 200, 200, 200, 350]);
+    }
+
+    #[test]
+    fn a_window_of_which_half_is_unread_doubles_up_to_its_ceiling() {
+        let mut credit = ReceiveCredit::new(100);
+        let mut limits = Vec::new();
+        for bytes in [49, 1, 49, 1, 200] {
+            credit.charge(bytes).unwrap();
+            limits.push(credit.widen_for_unread(350).then(|| credit.announce(at(0), 350)));
+        }
+        assert_eq!(limits, [None, Some(200), None, Some(350), None]);
+    }
+
+    #[test]
+    fn fast_readers_that_stop_one_after_the_other_leave_room_for_the_next() {
+        const MIB: u64 = 1 << 20;
+        let mut credit = ReceiveCredit::new(1024 * MIB);
+        for _ in 0..200 {
+            let window = credit.share_for_stream(1024 * MIB).min(16 * MIB);
+            credit.charge(window).unwrap();
+        }
+        assert!(credit.unread() <= 768 * MIB, "{} bytes unread", credit.unread());
     }
 
     #[test]

@@ -20,6 +20,9 @@ use crate::wire::{StreamFrame, SymbolBuilder};
 /// coding window holds what was sent), so a few scheduling rounds at high rates are enough.
 pub const SEND_BUFFER_MAX: usize = 256 * 1024;
 
+/// Bytes that it may queue while the peer's credit lets it send nothing: its reader stopped, and other streams need the memory.
+pub(crate) const SEND_BUFFER_BLOCKED: usize = 16 * 1024;
+
 /// Where a sending half is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendState {
@@ -107,7 +110,14 @@ impl SendHalf {
         limit: usize,
     ) -> Result<usize, WriteError> {
         self.check_open()?;
-        Ok(self.buffer.write(pool, data, limit.min(SEND_BUFFER_MAX)))
+        let limit = self.buffer_limit(limit);
+        Ok(self.buffer.write(pool, data, limit))
+    }
+
+    /// Bytes that may be queued where streams may have `limit`: no more than the peer lets us send, and a little to go on with.
+    pub(crate) fn buffer_limit(&self, limit: usize) -> usize {
+        let credit = usize::try_from(self.credit.available()).unwrap_or(usize::MAX);
+        limit.min(SEND_BUFFER_MAX).min(credit.max(SEND_BUFFER_BLOCKED))
     }
 
     /// No more bytes will be written.

@@ -55,10 +55,10 @@ impl StreamsConfig {
 }
 
 impl Default for StreamsConfig {
-    /// 16 MiB for the connection, 1 MiB a stream (25 Mbit/s over 300 ms), 4096 streams (1.2 MB while idle: a
-    /// large browser session through a proxy, or a few hundred users behind one client).
+    /// 16 MiB for the connection, 1 MiB a stream (25 Mbit/s over 300 ms), 1024 streams: a large browser session through a proxy, or
+    /// a hundred users behind one client.
     fn default() -> Self {
-        Self::fixed(16 << 20, 1 << 20, 4096)
+        Self::fixed(16 << 20, 1 << 20, 1024)
     }
 }
 

@@ -135,8 +135,16 @@ fn a_stop_resets_what_is_still_written_and_leaves_what_is_all_in_symbols() {
 
 #[test]
 fn a_writer_is_held_back_when_the_buffer_is_full() {
-    let mut bench = Bench::new(0, 0);
+    let mut bench = Bench::new(1 << 20, 0);
     assert_eq!(bench.write(SEND_BUFFER_MAX - 1), Ok(SEND_BUFFER_MAX - 1));
     assert_eq!(bench.write(2), Ok(1));
     assert_eq!(bench.write(1), Ok(0));
+}
+
+#[test]
+fn a_stream_without_credit_queues_little() {
+    let mut bench = Bench::new(0, 0);
+    assert_eq!(bench.write(SEND_BUFFER_MAX), Ok(SEND_BUFFER_BLOCKED));
+    bench.half.on_max_stream_data(SEND_BUFFER_BLOCKED as u64 + 10);
+    assert_eq!(bench.write(SEND_BUFFER_MAX), Ok(10));
 }

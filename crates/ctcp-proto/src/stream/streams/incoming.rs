@@ -30,6 +30,7 @@ impl Streams {
         }
         let Some(stream) = self.streams.get_mut(&id) else { return Ok(()) };
         let is_news = stream.receive.on_data(&mut self.pool, &mut self.receive_credit, offset, data, fin)?;
+        self.is_credit_untold |= self.receive_credit.widen_for_unread(self.config.max_data_ceiling);
         self.after_receiving(id, is_news);
         Ok(())
     }
@@ -91,6 +92,7 @@ impl Streams {
             && let Some(stream) = self.streams.get_mut(&id)
         {
             stream.send.on_max_stream_data(limit);
+            self.wake_writer(id);
             self.schedule(id);
         }
         Ok(())

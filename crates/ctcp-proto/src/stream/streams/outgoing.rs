@@ -1,6 +1,6 @@
 //! What goes to the peer: symbols and control frames.
 
-use super::{SEND_BUFFER_MIN, Stream, Streams, control_flag, event_flag};
+use super::{Stream, Streams, control_flag, event_flag};
 use crate::id::{StreamId, SymbolIndex};
 use crate::stream::control::Control;
 use crate::stream::flow_control::Pace;
@@ -56,15 +56,20 @@ impl Streams {
 
     fn on_packed(&mut self, id: StreamId, index: SymbolIndex, packed: Packed) {
         self.queued -= packed.bytes;
-        let limit = self.send_buffer_limit();
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let has_more = stream.send.sendable() > 0;
         self.scheduler.on_packed(id, &mut stream.share, packed.total, has_more);
         if packed.fin {
             self.in_flight.insert((index, id));
         }
-        // Half the buffer: a writer is woken for a good piece and not for every symbol.
-        let has_room = stream.send.queued() <= limit.max(SEND_BUFFER_MIN) / 2;
+        self.wake_writer(id);
+    }
+
+    /// Wakes a writer when half of its buffer is free: for a good piece and not for every symbol.
+    pub(super) fn wake_writer(&mut self, id: StreamId) {
+        let limit = self.send_buffer_limit();
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let has_room = stream.send.queued() <= stream.send.buffer_limit(limit) / 2;
         if stream.send.state() == SendState::Send && has_room && core::mem::take(&mut stream.writer_waits) {
             self.tell_application(id, event_flag::WRITABLE);
         }
@@ -78,7 +83,10 @@ impl Streams {
         if core::mem::take(&mut self.peer.is_limit_untold) {
             return Some(Control::MaxStreams(self.peer.allowance.announce()));
         }
-        let ceiling = self.config.max_stream_data_ceiling;
+        let ceiling = self
+            .config
+            .max_stream_data_ceiling
+            .min(self.receive_credit.share_for_stream(self.config.max_data_ceiling));
         loop {
             let id = self.control.first()?;
             let control =
