@@ -29,6 +29,7 @@ mod window;
 
 pub use intervals::MissingInterval;
 
+use crate::encoder::SLOTS_KEPT;
 use crate::slots::SlotPool;
 use crate::symbol_range::SymbolRange;
 use alloc::vec;
@@ -96,6 +97,9 @@ pub enum DecodeError {
     /// It refers to symbols at or beyond [`Decoder::limit`], or spans more than the window.
     OutsideWindow,
 }
+
+/// What an equation takes beside its payload: coefficients and a row of the basis, for a block.
+const ROW_COST: usize = 1024;
 
 /// Recovers source symbols from any mix of them and their combinations.
 #[derive(Debug)]
@@ -244,6 +248,15 @@ impl Decoder {
         self.move_floor();
         let needed = self.rows.oldest_reference().unwrap_or(self.floor);
         self.window.release_before(needed.min(self.floor), &mut self.pool);
+        if self.rows.is_empty() && self.floor >= self.window.end() {
+            self.pool.trim(SLOTS_KEPT);
+        }
+    }
+
+    /// Bytes of memory that symbols and equations take, and what was freed for the next ones; coefficients are estimated.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.pool.memory() + self.rows.len() * ROW_COST
     }
 
     /// Gives memory of past peaks back. For a connection that has become idle.

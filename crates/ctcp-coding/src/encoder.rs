@@ -46,7 +46,16 @@ pub enum CombineError {
     CoefficientCount,
 }
 
+/// Slots that an empty window keeps for the next symbols: enough to keep the allocator out of a stream of small messages.
+pub(crate) const SLOTS_KEPT: usize = 64;
+
 impl Encoder {
+    /// Bytes of memory that symbols take, and what was freed for the next ones.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.pool.memory()
+    }
+
     /// An empty window for `window` symbols of up to `symbol_size_max` bytes, the first of index 0.
     #[must_use]
     pub fn new(symbol_size_max: usize, window: usize) -> Self {
@@ -143,6 +152,9 @@ impl Encoder {
             let Some(slot) = self.symbols.pop_front() else { break };
             self.pool.give_back(slot);
             self.first += 1;
+        }
+        if self.symbols.is_empty() {
+            self.pool.trim(SLOTS_KEPT);
         }
     }
 

@@ -76,15 +76,20 @@ impl Buffer {
 pub(crate) struct SlotPool {
     free: Vec<Slot>,
     stride: usize,
+    /// Slots that exist, in use or not.
+    slots: usize,
 }
 
 impl SlotPool {
     pub(crate) fn new(symbol_size_max: usize) -> Self {
-        Self { free: Vec::new(), stride: round_up_to_line(symbol_size_max) }
+        Self { free: Vec::new(), stride: round_up_to_line(symbol_size_max), slots: 0 }
     }
 
     pub(crate) fn take(&mut self) -> Slot {
-        self.free.pop().unwrap_or_else(|| Slot::with_stride(self.stride))
+        self.free.pop().unwrap_or_else(|| {
+            self.slots += 1;
+            Slot::with_stride(self.stride)
+        })
     }
 
     pub(crate) fn give_back(&mut self, slot: Slot) {
@@ -95,7 +100,19 @@ impl SlotPool {
 
     /// Frees all slots not in use.
     pub(crate) fn shrink(&mut self) {
+        self.trim(0);
         self.free = Vec::new();
+    }
+
+    /// Frees slots not in use until `keep` are left.
+    pub(crate) fn trim(&mut self, keep: usize) {
+        self.slots -= self.free.len().saturating_sub(keep);
+        self.free.truncate(keep);
+    }
+
+    /// Bytes that all slots take, in use or not.
+    pub(crate) fn memory(&self) -> usize {
+        self.slots.saturating_mul(self.stride.saturating_add(LINE))
     }
 }
 

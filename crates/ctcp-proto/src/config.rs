@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::code::SymbolicChannel;
 use crate::congestion::ControllerFactory;
 use crate::crypto::{PublicKey, SecretKey, Suite};
+use crate::memory::STREAM_COST;
 use crate::profile::{Code, Profile};
 
 /// Limits and time-outs of a connection. Both sides have their own; what must agree is negotiated.
@@ -45,6 +46,8 @@ pub struct TransportConfig {
     pub stream_credit_max: u64,
     /// Streams the peer may have open at once.
     pub streams: u64,
+    /// It grows to this while half of them are used.
+    pub streams_max: u64,
     /// Without any packet from the peer for so long the connection is over.
     pub idle_timeout: Duration,
     /// A packet is sent at least this often while the connection is idle; `None` lets it die.
@@ -74,7 +77,8 @@ impl Default for TransportConfig {
             connection_credit_max: 1 << 30,
             stream_credit: 1 << 20,
             stream_credit_max: 16 << 20,
-            streams: 1024,
+            streams: 256,
+            streams_max: 1024,
             idle_timeout: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(10)),
             handshake_timeout: Duration::from_secs(10),
@@ -85,6 +89,22 @@ impl Default for TransportConfig {
 }
 
 impl TransportConfig {
+    /// The same for a connection that begins when it may have `room` bytes of memory: its first promises are a small part of that.
+    pub(crate) fn within(&self, room: u64) -> Self {
+        const CREDIT_MIN: u64 = 256 << 10;
+        const STREAMS_MIN: u64 = 16;
+        const SYMBOLS_MIN: u64 = 256;
+        let connection_credit = self.connection_credit.min((room / 32).max(CREDIT_MIN));
+        let symbols = (room / 8 / u64::from(self.symbol_size_max)).max(SYMBOLS_MIN);
+        Self {
+            connection_credit,
+            stream_credit: self.stream_credit.min(connection_credit),
+            streams: self.streams.min((room / 32 / STREAM_COST).max(STREAMS_MIN)),
+            symbol_window: self.symbol_window.min(u32::try_from(symbols).unwrap_or(u32::MAX)),
+            ..self.clone()
+        }
+    }
+
     /// Says what is outside its range, if anything is.
     ///
     /// # Errors
@@ -140,6 +160,8 @@ pub struct EndpointConfig {
     pub connections: usize,
     /// Connections of one client's key at most, half-open ones apart.
     pub connections_per_client: usize,
+    /// Bytes of memory that all connections together may take. A client may take an eighth of what is free.
+    pub memory: u64,
 }
 
 impl EndpointConfig {
@@ -148,6 +170,9 @@ impl EndpointConfig {
 
     /// Connections a client may have unless the server is told otherwise: a household of programs with one key.
     pub const CONNECTIONS_PER_CLIENT: usize = 256;
+
+    /// Memory for all connections of an endpoint unless it is told otherwise: 1 GiB.
+    pub const MEMORY: u64 = 1 << 30;
 
     /// An endpoint that only connects.
     #[must_use]
@@ -159,6 +184,7 @@ impl EndpointConfig {
             pin_profile: false,
             connections: Self::CONNECTIONS,
             connections_per_client: Self::CONNECTIONS_PER_CLIENT,
+            memory: Self::MEMORY,
         }
     }
 

@@ -57,6 +57,7 @@ use crate::stream::{
 };
 use crate::wire::{Parameters, VARINT_MAX};
 
+use crate::memory::{CONNECTION_COST, Lease};
 use close::{Ending, Remains};
 pub(crate) use contents::Contents;
 pub(crate) use handshaking::ClientHandshake;
@@ -93,6 +94,8 @@ pub struct Connection {
     endpoint_events: VecDeque<EndpointEvent>,
     /// What is left when it was up and is over.
     remains: Option<Box<Remains>>,
+    /// Its part of the endpoint's memory.
+    lease: Option<Lease>,
 }
 
 enum State {
@@ -132,6 +135,8 @@ pub(crate) struct Established {
     repeats: Repeats,
     counts: Counts,
     timers: Timers,
+    /// Memory that may still be taken, in bytes.
+    room: u64,
     /// For what the peer must not guess.
     prng: Prng,
 }
@@ -222,9 +227,15 @@ impl Established {
             repeats: Repeats::default(),
             counts: Counts::default(),
             timers: Timers::new(now),
+            room: u64::MAX,
             prng: Prng::new(seed),
             negotiated,
         }
+    }
+
+    /// Memory taken and promised to the peer, in bytes.
+    fn memory(&self) -> u64 {
+        self.streams.memory() + self.sender.memory() + self.receiver.memory()
     }
 
     /// The handshake was a round trip too: without it a loss among the first packets would cost the time-out of a path of
@@ -269,6 +280,27 @@ impl Connection {
             events: VecDeque::new(),
             endpoint_events: VecDeque::new(),
             remains: None,
+            lease: None,
+        }
+    }
+
+    /// Its part of the endpoint's memory, which it gives back when it is dropped.
+    pub(crate) fn with_lease(self, lease: Lease) -> Self {
+        Self { lease: Some(lease), ..self }
+    }
+
+    /// Puts the books of the endpoint's memory right, and learns how much more it may take.
+    fn settle(&mut self) {
+        let Some(lease) = &mut self.lease else { return };
+        let taken = match (&self.state, &self.remains) {
+            (State::Established(established), _) => established.memory(),
+            (_, Some(remains)) => remains.streams.memory(),
+            _ => 0,
+        };
+        lease.update(CONNECTION_COST + taken);
+        if let State::Established(established) = &mut self.state {
+            established.room = lease.room();
+            established.streams.set_room(established.room);
         }
     }
 
@@ -298,6 +330,7 @@ impl Connection {
             State::Ending(ending) => ending.handle_datagram(now),
             State::Over => {}
         }
+        self.settle();
     }
 
     /// Does what is due at `now`. Harmless when nothing is.
@@ -335,6 +368,7 @@ impl Connection {
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let now = self.advance(now);
         buffer.clear();
+        self.settle();
         match &mut self.state {
             State::Handshaking(handshake) => handshake.poll_transmit(now, buffer),
             State::Established(established) => match established.poll_transmit(now, buffer) {
@@ -398,7 +432,9 @@ impl Connection {
     /// [`WriteError::Blocked`] while the buffer is full ([`Event::Writable`] follows); others when the stream takes
     /// no more.
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
-        self.streams().ok_or(WriteError::UnknownStream)?.write(id, data)
+        let result = self.streams().ok_or(WriteError::UnknownStream)?.write(id, data);
+        self.settle();
+        result
     }
 
     /// Reads bytes in order. What arrived before the connection was over can still be read.
@@ -406,7 +442,9 @@ impl Connection {
     /// # Errors
     /// When the peer reset the stream, or there is no such stream.
     pub fn read(&mut self, id: StreamId, buffer: &mut [u8]) -> Result<ReadOutcome, ReadError> {
-        self.streams_to_read().ok_or(ReadError::UnknownStream)?.read(id, buffer)
+        let result = self.streams_to_read().ok_or(ReadError::UnknownStream)?.read(id, buffer);
+        self.settle();
+        result
     }
 
     /// Says that nothing more will be written to the stream.
@@ -496,6 +534,15 @@ impl Connection {
         match &mut self.state {
             State::Established(established) => Some(&mut established.streams),
             _ => self.remains.as_mut().map(|remains| &mut remains.streams),
+        }
+    }
+
+    /// Bytes that wait for a reader.
+    #[cfg(test)]
+    pub(crate) fn received_bytes_held(&self) -> usize {
+        match &self.state {
+            State::Established(established) => established.streams.received_bytes_held(),
+            _ => 0,
         }
     }
 

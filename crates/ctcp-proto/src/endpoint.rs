@@ -34,6 +34,7 @@ use crate::crypto::{PublicKey, ResetKey};
 use crate::event::EndpointEvent;
 use crate::handshake::{Census, CookieJar, HalfOpen, Initiator};
 use crate::id::ConnectionId;
+use crate::memory::{Account, CONNECTION_COST, CONNECTION_MIN, Memory};
 use crate::network::{Ecn, NetworkPath};
 use crate::wire::{DATAGRAM_SIZE_MIN, LongPacket, Peek, VERSION, VersionNegotiation, peek};
 
@@ -79,6 +80,8 @@ pub enum ConnectError {
     InvalidConfig(&'static str),
     /// The limit of connections is reached.
     TooMany,
+    /// The connections that there are take the endpoint's memory.
+    Memory,
 }
 
 impl fmt::Display for ConnectError {
@@ -86,6 +89,7 @@ impl fmt::Display for ConnectError {
         match self {
             Self::InvalidConfig(what) => write!(formatter, "invalid setting: {what}"),
             Self::TooMany => formatter.write_str("too many connections"),
+            Self::Memory => formatter.write_str("no memory is left for another connection"),
         }
     }
 }
@@ -123,6 +127,9 @@ pub struct Endpoint {
     half_open_keys: BTreeMap<ConnectionHandle, PublicKey>,
     /// Confirmed connections.
     clients: Census<ConnectionHandle, PublicKey>,
+    memory: Memory,
+    /// By the peers' keys.
+    accounts: BTreeMap<PublicKey, Account>,
     answers: AnswerLimit,
     stats: EndpointStats,
 }
@@ -134,6 +141,7 @@ impl Endpoint {
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
         let mut prng = SecretPrng::new(seed);
         Self {
+            memory: Memory::new(config.memory),
             cookies: CookieJar::new(prng.bytes()),
             reset_key: ResetKey::new(&config.secret_key),
             config,
@@ -143,6 +151,7 @@ impl Endpoint {
             half_open_messages: Census::default(),
             half_open_keys: BTreeMap::new(),
             clients: Census::default(),
+            accounts: BTreeMap::new(),
             answers: AnswerLimit::default(),
             stats: EndpointStats::default(),
         }
@@ -163,6 +172,11 @@ impl Endpoint {
         if self.routes.len() >= self.config.connections {
             return Err(ConnectError::TooMany);
         }
+        let account = self.account(server_key, Memory::for_server);
+        if account.room() < CONNECTION_MIN {
+            return Err(ConnectError::Memory);
+        }
+        let transport = transport.within(account.room());
         let (local, destination) = (self.new_id(), self.new_id());
         let parameters = client_parameters(&transport, local);
         let mut bytes = Vec::new();
@@ -173,7 +187,8 @@ impl Endpoint {
         let handshake =
             ClientHandshake::new(now, initiated, parameters, destination, (remote, server_key), timeout);
         let handle = self.routes.insert(local);
-        Ok((handle, Connection::client(now, transport, handshake, self.prng.next_u64())))
+        let connection = Connection::client(now, transport, handshake, self.prng.next_u64());
+        Ok((handle, connection.with_lease(account.lease(CONNECTION_COST))))
     }
 
     /// Finds out whose a datagram is, or answers it. It changes nothing in any connection.
@@ -240,6 +255,23 @@ impl Endpoint {
     #[must_use]
     pub fn stats(&self) -> EndpointStats {
         EndpointStats { half_open: self.half_open.len(), ..self.stats }
+    }
+
+    /// What the connections of a peer may take.
+    fn account(&mut self, key: PublicKey, open: fn(&Memory) -> Account) -> Account {
+        if let Some(account) = self.accounts.get(&key) {
+            return account.clone();
+        }
+        self.accounts.retain(|_, account| !account.is_unused());
+        let account = open(&self.memory);
+        self.accounts.insert(key, account.clone());
+        account
+    }
+
+    /// Bytes of memory that all connections take, with what they promised their peers to take.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        self.memory.used()
     }
 
     /// How many connections it has.

@@ -19,6 +19,7 @@ mod event;
 pub mod fuzzing;
 pub mod handshake;
 mod id;
+mod memory;
 mod network;
 mod path;
 mod profile;

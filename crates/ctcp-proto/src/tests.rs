@@ -5,5 +5,6 @@ mod damage;
 mod handshake;
 mod hostile;
 mod marks;
+mod memory;
 mod pair;
 mod smaller_mtu;

@@ -54,6 +54,7 @@ pub fn run(bytes: &[u8]) {
         max_stream_data: stream_data,
         max_stream_data_ceiling: growth * stream_data,
         max_streams: 1 + input.below(4) as u64,
+        max_streams_ceiling: 4,
     };
     let capacity = 40 + 5 * input.below(256);
     let sides = [Side::new(Role::Client, config), Side::new(Role::Server, config)];

@@ -1,4 +1,5 @@
 //! Readers that stop: what they do not read keeps no other stream of their connection from its share.
+#![expect(clippy::print_stdout, reason = "the times are in the decisions")]
 
 use core::time::Duration;
 

@@ -86,6 +86,11 @@ impl CodedReceiver {
         Self { symbolic, ..self }
     }
 
+    /// Bytes of memory that symbols and equations take.
+    pub(crate) fn memory(&self) -> u64 {
+        self.decoder.memory() as u64
+    }
+
     pub(crate) fn counts(&self) -> ReceiverCounts {
         self.counts
     }

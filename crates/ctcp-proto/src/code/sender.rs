@@ -86,6 +86,11 @@ impl CodedSender {
             && self.encoder.next_index() < self.peer_undecoded.saturating_add(self.peer_window)
     }
 
+    /// Bytes of memory that the window takes.
+    pub(crate) fn memory(&self) -> u64 {
+        self.encoder.memory() as u64
+    }
+
     /// Symbols the receiver may still lack.
     pub(crate) fn outstanding(&self) -> u64 {
         self.encoder.next_index() - self.peer_undecoded

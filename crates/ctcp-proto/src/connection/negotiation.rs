@@ -132,6 +132,7 @@ pub(crate) fn streams(role: Role, config: &TransportConfig, own: &Parameters, pe
             max_stream_data,
             max_stream_data_ceiling: config.stream_credit_max,
             max_streams,
+            max_streams_ceiling: config.streams_max,
         },
     );
     streams.set_peer_limits(peer.max_data, peer.max_stream_data, peer.max_streams);

@@ -21,6 +21,9 @@ const INTERVALS_MAX: usize = 32;
 /// Room that the longest control frame needs.
 const CONTROL_SIZE_MAX: usize = 32;
 
+/// Symbols that may be on their way when the endpoint's memory is used up.
+const SYMBOLS_MIN: u64 = 64;
+
 impl Established {
     pub(super) fn poll_transmit(
         &mut self,
@@ -215,7 +218,7 @@ impl Established {
             loss: self.path.loss_average.value(),
             dispersion: self.path.loss_average.dispersion(),
             has_data: self.streams.has_data_to_send(),
-            has_room: self.sender.has_room(),
+            has_room: self.sender.has_room() && (self.room > 0 || self.sender.outstanding() < SYMBOLS_MIN),
             window: self.path.controller.window(),
         }
     }

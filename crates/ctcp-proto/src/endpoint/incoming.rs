@@ -10,6 +10,7 @@ use crate::connection::{Connection, PendingResponse, Setup, negotiate, server_pa
 use crate::crypto::{PacketProtection, PublicKey};
 use crate::handshake::{Admission, HALF_OPEN_LIFETIME, Responder};
 use crate::id::{ConnectionId, Role};
+use crate::memory::{CONNECTION_COST, CONNECTION_MIN, Memory};
 use crate::network::NetworkPath;
 use crate::wire::{LongHeader, LongPacket, Parameters, Refusal, RejectReason};
 
@@ -47,9 +48,10 @@ impl Endpoint {
     pub fn accept(&mut self, now: Instant, incoming: Incoming) -> Option<(ConnectionHandle, Connection)> {
         let local = self.new_id();
         let token = self.reset_key.token(&local);
-        let config = &self.config.transport;
+        let account = self.account(incoming.client_key, Memory::for_client);
+        let config = self.config.transport.within(account.room());
         let own =
-            server_parameters(config, self.config.pin_profile, local, token, &incoming.parameters).ok()?;
+            server_parameters(&config, self.config.pin_profile, local, token, &incoming.parameters).ok()?;
         let negotiated = negotiate(&own, &incoming.parameters, &own).ok()?;
         let mut bytes = Vec::new();
         own.write(&mut bytes);
@@ -68,7 +70,7 @@ impl Endpoint {
         self.routes.set_initial(handle, incoming.header.destination, incoming.network_path.remote);
         let setup = Setup {
             role: Role::Server,
-            config: self.config.transport.clone(),
+            config,
             protection: PacketProtection::new(negotiated.suite, secrets.send, secrets.receive),
             own,
             peer: incoming.parameters,
@@ -77,7 +79,8 @@ impl Endpoint {
             seed: self.prng.next_u64(),
         };
         let response = PendingResponse::new(response, now + HALF_OPEN_LIFETIME);
-        Some((handle, Connection::server(now, setup, incoming.client_key, response)))
+        let connection = Connection::server(now, setup, incoming.client_key, response);
+        Some((handle, connection.with_lease(account.lease(CONNECTION_COST))))
     }
 
     /// Forgets a client. It will try again and then give up.
@@ -161,6 +164,10 @@ impl Endpoint {
                 2,
                 "this client has as many connections as it may have",
             );
+        }
+        if self.account(client_key, Memory::for_client).room() < CONNECTION_MIN {
+            let reason = "the server has no memory left for another connection of this client";
+            return self.refusal(now, header, responder, 2, reason);
         }
         DatagramOutcome::Incoming(Box::new(Incoming {
             responder,

@@ -116,6 +116,18 @@ impl ReceiveCredit {
         debug_assert!(self.read <= self.received, "read more than was received");
     }
 
+    /// Bytes promised and held: what was announced and not read.
+    #[must_use]
+    pub(crate) fn promised(&self) -> u64 {
+        self.limit - self.read
+    }
+
+    /// How many bytes ahead of the reader the peer may be.
+    #[must_use]
+    pub(crate) fn window(&self) -> u64 {
+        self.window
+    }
+
     /// Everything received counts as read; returns how many bytes that were.
     pub(crate) fn read_all(&mut self) -> u64 {
         let unread = self.received - self.read;
@@ -187,17 +199,38 @@ impl ReceiveCredit {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamAllowance {
     concurrent: u64,
+    /// It grows to this.
+    ceiling: u64,
     opened: u64,
     closed: u64,
     limit: u64,
 }
 
 impl StreamAllowance {
-    /// `concurrent` streams may be open at a time.
+    /// `concurrent` streams may be open at a time, up to `ceiling` when so many are used.
     #[must_use]
-    pub(crate) fn new(concurrent: u64) -> Self {
+    pub(crate) fn new(concurrent: u64, ceiling: u64) -> Self {
         let concurrent = concurrent.min(STREAMS_MAX);
-        Self { concurrent, opened: 0, closed: 0, limit: concurrent }
+        Self {
+            concurrent,
+            ceiling: ceiling.clamp(concurrent, STREAMS_MAX),
+            opened: 0,
+            closed: 0,
+            limit: concurrent,
+        }
+    }
+
+    /// How many streams may be open at a time.
+    #[must_use]
+    pub(crate) fn concurrent(&self) -> u64 {
+        self.concurrent
+    }
+
+    /// Twice as many may be open when half of them are.
+    pub(crate) fn widen(&mut self) {
+        if self.opened - self.closed > self.concurrent / 2 {
+            self.concurrent = (2 * self.concurrent).min(self.ceiling);
+        }
     }
 
     /// The peer names its stream number `index`, and by that opens all below it that are new. Returns the range
@@ -326,7 +359,7 @@ mod tests {
 
     #[test]
     fn ended_streams_make_room_for_new_ones_and_for_no_more() {
-        let mut allowance = StreamAllowance::new(4);
+        let mut allowance = StreamAllowance::new(4, 4);
         assert_eq!(allowance.open_up_to(3).unwrap(), 0..4);
         assert_eq!(allowance.open_up_to(4).unwrap_err().code, TransportErrorCode::StreamLimit);
         assert!(!allowance.is_announcement_due());
@@ -339,8 +372,20 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_that_uses_half_of_its_streams_gets_twice_as_many() {
+        let mut allowance = StreamAllowance::new(16, 50);
+        let mut limits = Vec::new();
+        for opened in [8, 9, 17, 33] {
+            allowance.open_up_to(opened - 1).unwrap();
+            allowance.widen();
+            limits.push(allowance.announce());
+        }
+        assert_eq!(limits, [16, 32, 50, 50]);
+    }
+
+    #[test]
     fn a_peer_with_plenty_of_allowance_is_not_told_of_every_ended_stream() {
-        let mut allowance = StreamAllowance::new(100);
+        let mut allowance = StreamAllowance::new(100, 100);
         allowance.open_up_to(9).unwrap();
         allowance.on_closed();
         assert!(!allowance.is_announcement_due());

@@ -17,6 +17,7 @@ use super::receive::ReceiveHalf;
 use super::scheduler::{Scheduler, Share};
 use super::send::{ResetCause, SEND_BUFFER_MAX, SendHalf, SendState};
 use crate::id::{Role, StreamId, SymbolIndex};
+use crate::memory::STREAM_COST;
 
 /// Bytes all streams together may queue before the share of each shrinks: a peer that opens many streams and
 /// grants no credit must not make us hold [`SEND_BUFFER_MAX`] for each.
@@ -36,8 +37,10 @@ pub struct StreamsConfig {
     pub max_stream_data: u64,
     /// They grow to this while the stream is read fast: four bandwidth-delay products need not be more.
     pub max_stream_data_ceiling: u64,
-    /// Streams it may have open at a time. An idle one costs less than 300 bytes.
+    /// Streams it may have open at a time. An idle one costs less than 300 bytes here.
     pub max_streams: u64,
+    /// They grow to this while half of them are used.
+    pub max_streams_ceiling: u64,
 }
 
 impl StreamsConfig {
@@ -50,6 +53,7 @@ impl StreamsConfig {
             max_stream_data,
             max_stream_data_ceiling: max_stream_data,
             max_streams,
+            max_streams_ceiling: max_streams,
         }
     }
 }
@@ -152,6 +156,8 @@ pub struct Streams {
     events: Flagged,
     control: Flagged,
     ignored_bytes: u64,
+    /// Memory that may still be promised or taken.
+    room: u64,
 }
 
 impl Streams {
@@ -165,7 +171,7 @@ impl Streams {
             streams: BTreeMap::new(),
             local: LocalStreams::default(),
             peer: PeerStreams {
-                allowance: StreamAllowance::new(config.max_streams),
+                allowance: StreamAllowance::new(config.max_streams, config.max_streams_ceiling),
                 accepted: 0,
                 acceptor_waits: true,
                 is_opened_news: false,
@@ -182,7 +188,26 @@ impl Streams {
             events: Flagged::default(),
             control: Flagged::default(),
             ignored_bytes: 0,
+            room: u64::MAX,
         }
+    }
+
+    /// Memory that may still be promised or taken, in bytes.
+    pub fn set_room(&mut self, room: u64) {
+        self.room = room;
+    }
+
+    /// Memory taken and promised, in bytes: what the peer may make us hold of what was announced, what waits to be sent, and the streams
+    /// themselves.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        let streams = (self.streams.len() as u64).max(self.peer.allowance.concurrent());
+        self.receive_credit.promised() + self.queued as u64 + streams * STREAM_COST
+    }
+
+    /// What the window of the connection may grow to now.
+    fn data_ceiling(&self) -> u64 {
+        self.config.max_data_ceiling.min(self.receive_credit.window().saturating_add(self.room))
     }
 
     /// What the peer's parameters grant: bytes in total, bytes of each stream, streams in total.
@@ -218,7 +243,8 @@ impl Streams {
 
     /// What one stream may queue now: less when all of them hold a lot.
     fn send_buffer_limit(&self) -> usize {
-        (SEND_TOTAL_MAX.saturating_sub(self.queued) / 4).clamp(SEND_BUFFER_MIN, SEND_BUFFER_MAX)
+        let room = usize::try_from(self.room).unwrap_or(usize::MAX);
+        (SEND_TOTAL_MAX.saturating_sub(self.queued) / 4).min(room).clamp(SEND_BUFFER_MIN, SEND_BUFFER_MAX)
     }
 
     /// Puts a stream in line if it has something to send under its own credit.

@@ -275,7 +275,10 @@ impl Side {
     pub(crate) fn check_memory(&self) {
         assert!(self.streams.received_bytes_held() as u64 <= self.config.max_data_ceiling);
         let unread: usize = self.halves.len();
-        assert!(self.streams.open_streams() <= unread + self.config.max_streams as usize);
+        assert!(
+            self.streams.open_streams()
+                <= unread + self.config.max_streams.max(self.config.max_streams_ceiling) as usize
+        );
     }
 
     pub(crate) fn is_at_rest(&self) -> bool {

@@ -78,7 +78,8 @@ impl Streams {
     /// The next control frame to send; each comes once, with its latest value.
     pub fn poll_control(&mut self, pace: Pace) -> Option<Control> {
         if core::mem::take(&mut self.is_credit_untold) {
-            return Some(Control::MaxData(self.receive_credit.announce(pace, self.config.max_data_ceiling)));
+            let ceiling = self.data_ceiling();
+            return Some(Control::MaxData(self.receive_credit.announce(pace, ceiling)));
         }
         if core::mem::take(&mut self.peer.is_limit_untold) {
             return Some(Control::MaxStreams(self.peer.allowance.announce()));
@@ -86,7 +87,7 @@ impl Streams {
         let ceiling = self
             .config
             .max_stream_data_ceiling
-            .min(self.receive_credit.share_for_stream(self.config.max_data_ceiling));
+            .min(self.receive_credit.share_for_stream(self.data_ceiling()));
         loop {
             let id = self.control.first()?;
             let control =

@@ -1,0 +1,100 @@
+//! One budget of memory for all connections: who fills its part is refused, and others are served.
+
+use core::time::Duration;
+
+use ctcp_netem::LinkConfig;
+
+use super::pair::Pair;
+use crate::connection::Connection;
+use crate::{
+    ClientPolicy, ConnectionError, ConnectionHandle, Endpoint, EndpointConfig, Event, ReadOutcome, SecretKey,
+    StreamId, TransportConfig,
+};
+
+const MIB: u64 = 1 << 20;
+const BUDGET: u64 = 48 * MIB;
+const KEYS: u8 = 12;
+const CONNECTIONS_PER_KEY: usize = 3;
+const STREAMS: usize = 20;
+
+/// Writes as much as it takes on some streams.
+fn write_everything(connection: &mut Connection) {
+    let data = vec![7; 1 << 16];
+    let streams: Vec<StreamId> = core::iter::from_fn(|| connection.open().ok()).take(STREAMS).collect();
+    for id in streams {
+        while connection.write(id, &data).is_ok() {}
+    }
+}
+
+fn is_refused(pair: &Pair, handle: ConnectionHandle) -> bool {
+    let told = |event: &Event| matches!(event, Event::Closed(ConnectionError::Refused { reason, .. }) if reason.contains("memory"));
+    pair.client.events.iter().any(|(of, event)| *of == handle && told(event))
+}
+
+/// A server with little memory, and no application that reads.
+fn server(pair: &mut Pair) {
+    let config = EndpointConfig::server(SecretKey::from_bytes([2; 32]), ClientPolicy::Any);
+    pair.server.endpoint = Endpoint::new(EndpointConfig { memory: BUDGET, ..config }, [9; 32]);
+}
+
+/// From here on the client's side is another client.
+fn become_client(pair: &mut Pair, key: u8) {
+    pair.client.connections.clear();
+    pair.client.events.clear();
+    let config = EndpointConfig::client(SecretKey::from_bytes([100 + key; 32]));
+    pair.client.endpoint = Endpoint::new(config, [100 + key; 32]);
+}
+
+/// Bytes that the server holds of what clients sent.
+fn held(pair: &Pair) -> u64 {
+    pair.server.connections.values().map(|connection| connection.received_bytes_held() as u64).sum()
+}
+
+#[test]
+fn clients_that_fill_their_part_of_the_memory_are_refused_and_the_next_one_is_served() {
+    let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
+    server(&mut pair);
+    let (mut refused, mut up) = (0, 0);
+    for key in 0..KEYS {
+        become_client(&mut pair, key);
+        for _ in 0..CONNECTIONS_PER_KEY {
+            let handle = pair.connect(TransportConfig::default());
+            pair.run_until(Duration::from_secs(1), |pair| {
+                is_refused(pair, handle) || pair.client.connections[&handle].is_connected()
+            });
+            if is_refused(&pair, handle) {
+                refused += 1;
+                continue;
+            }
+            up += 1;
+            let connection = pair.client.connections.get_mut(&handle).expect("it is up");
+            write_everything(connection);
+            pair.run_until(Duration::from_millis(100), |_| false);
+            let memory = pair.server.endpoint.memory();
+            assert!(memory <= BUDGET, "{memory} bytes in the books");
+            assert!(held(&pair) <= memory, "{} bytes held, {memory} in the books", held(&pair));
+        }
+    }
+    assert!(up >= usize::from(KEYS) && refused > 0, "{up} connections, {refused} refused");
+    assert!(held(&pair) > BUDGET / 2, "{} bytes", held(&pair));
+
+    become_client(&mut pair, KEYS);
+    let handle = pair.connect(TransportConfig::default());
+    assert!(pair.run_until(Duration::from_secs(1), |pair| pair.client.connections[&handle].is_connected()));
+    let id = pair.client_connection().open().expect("streams are allowed");
+    let mut left = 500_000;
+    let newest = *pair.server.connections.keys().next_back().expect("its connection");
+    let mut read = 0;
+    let done = pair.run_until(Duration::from_secs(5), |pair| {
+        let written = pair.client_connection().write(id, &vec![1; left.min(10_000)]).unwrap_or(0);
+        left -= if left > 0 { written } else { 0 };
+        let connection = pair.server.connections.get_mut(&newest).expect("its connection");
+        let _ = connection.accept();
+        let mut buffer = [0; 10_000];
+        while let Ok(ReadOutcome::Data(count)) = connection.read(id, &mut buffer) {
+            read += count;
+        }
+        read == 500_000
+    });
+    assert!(done, "{read} bytes of the new client's were read");
+}
