@@ -89,17 +89,17 @@ impl Default for TransportConfig {
 }
 
 impl TransportConfig {
-    /// The same for a connection that begins when it may have `room` bytes of memory: its first promises are a small part of that.
-    pub(crate) fn within(&self, room: u64) -> Self {
-        const CREDIT_MIN: u64 = 256 << 10;
-        const STREAMS_MIN: u64 = 16;
+    /// The same for a connection whose first promises may take about `promise` bytes of memory each.
+    pub(crate) fn within(&self, promise: u64) -> Self {
+        const CREDIT_MIN: u64 = 64 << 10;
+        const STREAMS_MIN: u64 = 4;
         const SYMBOLS_MIN: u64 = 256;
-        let connection_credit = self.connection_credit.min((room / 32).max(CREDIT_MIN));
-        let symbols = (room / 8 / u64::from(self.symbol_size_max)).max(SYMBOLS_MIN);
+        let connection_credit = self.connection_credit.min(promise.max(CREDIT_MIN));
+        let symbols = (promise.saturating_mul(2) / u64::from(self.symbol_size_max)).max(SYMBOLS_MIN);
         Self {
             connection_credit,
             stream_credit: self.stream_credit.min(connection_credit),
-            streams: self.streams.min((room / 32 / STREAM_COST).max(STREAMS_MIN)),
+            streams: self.streams.min((promise / STREAM_COST).max(STREAMS_MIN)),
             symbol_window: self.symbol_window.min(u32::try_from(symbols).unwrap_or(u32::MAX)),
             ..self.clone()
         }

@@ -176,7 +176,7 @@ impl Endpoint {
         if account.room() < CONNECTION_MIN {
             return Err(ConnectError::Memory);
         }
-        let transport = transport.within(account.room());
+        let transport = transport.within(account.first_promise());
         let (local, destination) = (self.new_id(), self.new_id());
         let parameters = client_parameters(&transport, local);
         let mut bytes = Vec::new();

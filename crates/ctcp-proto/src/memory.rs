@@ -23,7 +23,7 @@ pub(crate) const CONNECTION_COST: u64 = 48 * 1024;
 pub(crate) const STREAM_COST: u64 = 24 * 1024;
 
 /// The least that must be free for a new one: it promises its client something.
-pub(crate) const CONNECTION_MIN: u64 = 1 << 20;
+pub(crate) const CONNECTION_MIN: u64 = 256 << 10;
 
 /// A client may have one part in so many of what is free.
 const PARTS: u64 = 8;
@@ -78,6 +78,12 @@ impl Account {
         let free = self.budget.total.saturating_sub(self.budget.used.load(Ordering::Relaxed));
         // What it takes is free no longer.
         free.saturating_sub(self.used.load(Ordering::Relaxed).saturating_mul(self.parts)) / (self.parts + 1)
+    }
+
+    /// What another connection may promise its peer from the beginning: a sixteenth for the first one, and less for each that there is, so
+    /// that hundreds of idle ones leave most of it.
+    pub(crate) fn first_promise(&self) -> u64 {
+        self.room() / 16 / (Arc::strong_count(&self.used) as u64).max(1)
     }
 
     /// No connection has a lease of it.

@@ -49,7 +49,7 @@ impl Endpoint {
         let local = self.new_id();
         let token = self.reset_key.token(&local);
         let account = self.account(incoming.client_key, Memory::for_client);
-        let config = self.config.transport.within(account.room());
+        let config = self.config.transport.within(account.first_promise());
         let own =
             server_parameters(&config, self.config.pin_profile, local, token, &incoming.parameters).ok()?;
         let negotiated = negotiate(&own, &incoming.parameters, &own).ok()?;

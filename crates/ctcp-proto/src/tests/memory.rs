@@ -69,14 +69,14 @@ fn clients_that_fill_their_part_of_the_memory_are_refused_and_the_next_one_is_se
             up += 1;
             let connection = pair.client.connections.get_mut(&handle).expect("it is up");
             write_everything(connection);
-            pair.run_until(Duration::from_millis(100), |_| false);
+            pair.run_until(Duration::from_millis(300), |_| false);
             let memory = pair.server.endpoint.memory();
             assert!(memory <= BUDGET, "{memory} bytes in the books");
             assert!(held(&pair) <= memory, "{} bytes held, {memory} in the books", held(&pair));
         }
     }
     assert!(up >= usize::from(KEYS) && refused > 0, "{up} connections, {refused} refused");
-    assert!(held(&pair) > BUDGET / 2, "{} bytes", held(&pair));
+    assert!(held(&pair) > BUDGET / 4, "{} bytes", held(&pair));
 
     become_client(&mut pair, KEYS);
     let handle = pair.connect(TransportConfig::default());

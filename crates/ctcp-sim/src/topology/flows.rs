@@ -50,13 +50,13 @@ impl Flows {
         let sender = HostConfig {
             name: format!("sender{number}"),
             address: address(0, number, 10_000),
-            endpoint: EndpointConfig::client(client_key),
+            endpoint: EndpointConfig { memory: u64::MAX, ..EndpointConfig::client(client_key) },
             script: script.clone(),
         };
         let receiver = HostConfig {
             name: format!("receiver{number}"),
             address: remote,
-            endpoint: EndpointConfig { transport: config.transport.clone(), ..server },
+            endpoint: EndpointConfig { transport: config.transport.clone(), memory: u64::MAX, ..server },
             script,
         };
         let (sender, receiver) = (self.topology.host(sender), self.topology.host(receiver));

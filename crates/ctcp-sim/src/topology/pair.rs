@@ -71,7 +71,7 @@ impl Pair {
             script: script.clone(),
         };
         let mut topology = Topology::new(seed);
-        let client = topology.host(config("client", Self::CLIENT, EndpointConfig::client(client_key())));
+        let client = topology.host(config("client", Self::CLIENT, Self::client_config()));
         let server = topology.host(config("server", Self::SERVER, Self::server_config(server_transport)));
         let far_end = if is_routed { topology.router("router") } else { server };
         if is_routed {
@@ -82,12 +82,17 @@ impl Pair {
         Self { simulation, client, server, link, transport: client_transport.clone(), attempts: 0 }
     }
 
+    fn client_config() -> EndpointConfig {
+        EndpointConfig { memory: u64::MAX, ..EndpointConfig::client(client_key()) }
+    }
+
     /// The server's endpoint, for [`Simulation::restart`].
     #[must_use]
     pub fn server_config(transport: &TransportConfig) -> EndpointConfig {
         let listed = [client_key().public_key()].into_iter().collect();
         let config = EndpointConfig::server(server_key(), ClientPolicy::Listed(listed));
-        EndpointConfig { transport: transport.clone(), ..config }
+        // What a simulation grants is what its configuration says, however many hosts share this machine.
+        EndpointConfig { transport: transport.clone(), memory: u64::MAX, ..config }
     }
 
     /// The client begins a connection to the server, from another port each time, as a new socket does.
