@@ -40,10 +40,11 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use ctcp_base::{Instant, Prng};
+use ctcp_base::Instant;
 
 use crate::code::{CodedReceiver, CodedSender, SendCode, SourceConfig};
 use crate::config::TransportConfig;
+use crate::crypto::random::SecretRng;
 use crate::crypto::{PacketProtection, PublicKey};
 use crate::error::{CloseReason, ConnectionError, TransportError};
 use crate::event::{EndpointEvent, Event};
@@ -85,8 +86,6 @@ pub struct Connection {
     config: TransportConfig,
     state: State,
     peer_key: PublicKey,
-    /// For the connection's own random numbers.
-    seed: u64,
     /// The latest time we were told, so that a smaller one cannot do harm.
     now: Instant,
     events: VecDeque<Event>,
@@ -133,7 +132,7 @@ pub(crate) struct Established {
     counts: Counts,
     timers: Timers,
     /// For what the peer must not guess.
-    prng: Prng,
+    rng: SecretRng,
 }
 
 /// What a handshake leads to.
@@ -146,7 +145,7 @@ pub(crate) struct Setup {
     pub(crate) negotiated: Negotiated,
     pub(crate) protection: PacketProtection,
     pub(crate) network: NetworkPath,
-    pub(crate) seed: u64,
+    pub(crate) rng: SecretRng,
 }
 
 /// A RESPONSE is small beside the INITIATE that it answers, and its loss costs as much.
@@ -188,7 +187,7 @@ impl PendingResponse {
 
 impl Established {
     fn new(now: Instant, setup: Setup) -> Self {
-        let Setup { role, config, own, peer, negotiated, protection, network, seed } = setup;
+        let Setup { role, config, own, peer, negotiated, protection, network, rng } = setup;
         let streams = negotiation::streams(role, &config, &own, &peer);
         let profile = negotiated.profile;
         let code = SendCode::new(
@@ -222,7 +221,7 @@ impl Established {
             repeats: Repeats::default(),
             counts: Counts::default(),
             timers: Timers::new(now),
-            prng: Prng::new(seed),
+            rng,
             negotiated,
         }
     }
@@ -239,15 +238,10 @@ impl Established {
 }
 
 impl Connection {
-    pub(crate) fn client(
-        now: Instant,
-        config: TransportConfig,
-        handshake: ClientHandshake,
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn client(now: Instant, config: TransportConfig, handshake: ClientHandshake) -> Self {
         let peer_key = handshake.server_key();
         let state = State::Handshaking(Box::new(handshake));
-        Self { role: Role::Client, config, state, peer_key, seed, now, ..Self::blank() }
+        Self { role: Role::Client, config, state, peer_key, now, ..Self::blank() }
     }
 
     pub(crate) fn server(now: Instant, setup: Setup, peer_key: PublicKey, response: PendingResponse) -> Self {
@@ -264,7 +258,6 @@ impl Connection {
             config: TransportConfig::default(),
             state: State::Over,
             peer_key: PublicKey([0; 32]),
-            seed: 0,
             now: Instant::ZERO,
             events: VecDeque::new(),
             endpoint_events: VecDeque::new(),

@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use crate::wire::VERSION;
+
 /// Codes of CLOSE by the transport (PROTOCOL.md section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -116,8 +118,11 @@ pub enum ConnectionError {
         /// Its words.
         reason: String,
     },
-    /// The server speaks no version of ours.
-    VersionMismatch,
+    /// The server speaks no version of ours (unauthenticated hint).
+    VersionMismatch {
+        /// The newest one that it speaks, as on the wire.
+        server: u32,
+    },
     /// The handshake's cryptography failed.
     HandshakeFailed,
     /// Nothing came from the peer for the idle time-out.
@@ -130,6 +135,18 @@ pub enum ConnectionError {
     ClosedByPeer(CloseReason),
     /// We closed.
     ClosedLocally,
+}
+
+/// A version as people name it: the number behind "CT", or all of it in hexadecimal.
+struct VersionName(u32);
+
+impl fmt::Display for VersionName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.to_be_bytes() {
+            [b'C', b'T', high, low] => write!(formatter, "{}", u16::from_be_bytes([high, low])),
+            _ => write!(formatter, "{:#010x}", self.0),
+        }
+    }
 }
 
 impl fmt::Display for TransportError {
@@ -146,7 +163,12 @@ impl fmt::Display for ConnectionError {
                 .write_str("the server could not open the first message: its public key is probably another"),
             Self::Busy => formatter.write_str("the server is busy: too many handshakes at once"),
             Self::Refused { reason, .. } => write!(formatter, "the server refused: {reason}"),
-            Self::VersionMismatch => formatter.write_str("the server speaks another version of the protocol"),
+            Self::VersionMismatch { server } => write!(
+                formatter,
+                "the server speaks version {} of the protocol and this side version {}: update the older one",
+                VersionName(*server),
+                VersionName(VERSION),
+            ),
             Self::HandshakeFailed => formatter.write_str("the handshake failed"),
             Self::TimedOut => formatter.write_str("the connection timed out"),
             Self::Reset => formatter.write_str("the peer lost this connection (it was restarted)"),

@@ -6,4 +6,6 @@ mod handshake;
 mod hostile;
 mod marks;
 mod pair;
+mod randomness;
 mod smaller_mtu;
+mod strangers;

@@ -17,11 +17,13 @@ use std::sync::Arc;
 
 use ctcp_base::Instant;
 
+use crate::entropy;
 use crate::outbox::Outbox;
 use crate::slot::Owner;
 use crate::socket::{ReceiveBatch, Received, Socket, Train};
 use crate::state::{Key, Shared, State};
 use crate::timer::{Deadline, Timer};
+use ctcp_proto::wire::is_long_header;
 use ctcp_proto::{DatagramOutcome, NetworkPath};
 
 /// Receive calls in a round: with full batches 1 ms of work at 1 GB/s of decryption.
@@ -161,12 +163,17 @@ impl Driver {
     fn handle_batch(&mut self) {
         let reading = self.shared.clock.reading();
         let state = &mut *self.shared.lock();
+        let mut is_mixed = false;
         for received in self.batch.iter_mut() {
             let at = state.at(reading.received_at(received.stamp));
             let network_path = NetworkPath { local: received.local, remote: received.remote };
             let Received { ecn, bytes, segment_size, .. } = received;
             for datagram in bytes.chunks_mut(segment_size) {
                 tracing::trace!(remote = %network_path.remote, size = datagram.len(), "received");
+                // A first packet may ask for keys: those of each batch have entropy of their own.
+                if is_long_header(datagram) && !core::mem::replace(&mut is_mixed, true) {
+                    entropy::mix(&mut state.endpoint);
+                }
                 let outcome = state.endpoint.handle_datagram(at, network_path, ecn, datagram);
                 self.refusals.look(at, state.endpoint.stats().refused, network_path);
                 match outcome {

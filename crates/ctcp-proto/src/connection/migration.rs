@@ -89,7 +89,7 @@ impl Established {
             return Ok(None);
         }
         let network = candidate.network;
-        let challenge = self.prng.next_u64();
+        let challenge = self.rng.next_u64();
         let transmit = self.send_to(now, network, &Frame::PathChallenge(challenge.to_be_bytes()), buffer)?;
         let interval = self.path.probe_interval();
         if let Some(candidate) = &mut self.migration.candidate {

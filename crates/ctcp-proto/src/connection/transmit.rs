@@ -122,7 +122,7 @@ impl Established {
                 contents,
             },
         );
-        self.path.skip_number_sometimes(&mut self.prng);
+        self.path.skip_number_sometimes(&mut self.rng);
         self.counts.datagrams_sent += 1;
         self.counts.bytes_sent += size as u64;
         self.timers.on_sent(now, ack_eliciting);

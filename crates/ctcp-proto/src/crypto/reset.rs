@@ -13,6 +13,7 @@
 use core::fmt;
 
 use ring::hmac;
+use zeroize::Zeroizing;
 
 use super::derive::{expand, is_equal};
 use super::keys::SecretKey;
@@ -58,8 +59,8 @@ impl ResetKey {
     /// The reset key of a server with this static key.
     #[must_use]
     pub fn new(own: &SecretKey) -> Self {
-        let key: [u8; 32] = expand(own.as_bytes(), &[b"ctcp reset"]);
-        Self(hmac::Key::new(hmac::HMAC_SHA256, &key))
+        let key: Zeroizing<[u8; 32]> = Zeroizing::new(expand(own.as_bytes(), &[b"ctcp reset"]));
+        Self(hmac::Key::new(hmac::HMAC_SHA256, &*key))
     }
 
     /// The token of a connection id that this server chose.

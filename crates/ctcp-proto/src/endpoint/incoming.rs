@@ -13,6 +13,15 @@ use crate::id::{ConnectionId, Role};
 use crate::network::NetworkPath;
 use crate::wire::{LongHeader, LongPacket, Parameters, Refusal, RejectReason};
 
+/// What came before an answer without state.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Asked {
+    /// Nothing: garbage may draw it.
+    ByAnybody,
+    /// The first packet was admitted, which is limited in rate.
+    AfterAdmission,
+}
+
 /// A client whose first message opened and whose key the policy accepts.
 #[derive(Debug)]
 pub struct Incoming {
@@ -74,7 +83,7 @@ impl Endpoint {
             peer: incoming.parameters,
             negotiated,
             network: incoming.network_path,
-            seed: self.prng.next_u64(),
+            rng: self.rng.fork(),
         };
         let response = PendingResponse::new(response, now + HALF_OPEN_LIFETIME);
         Some((handle, Connection::server(now, setup, incoming.client_key, response)))
@@ -103,7 +112,7 @@ impl Endpoint {
                 let token = self.cookies.make(now, remote, &header.source);
                 answer(&LongPacket::Cookie { header: back(header), token: &token })
             }
-            Admission::Busy => self.reject(now, header, RejectReason::Busy),
+            Admission::Busy => self.reject(now, header, RejectReason::Busy, Asked::ByAnybody),
         }
     }
 
@@ -121,9 +130,9 @@ impl Endpoint {
             return DatagramOutcome::Dropped(DropReason::Limited);
         }
         let Ok((responder, client_key, bytes)) =
-            Responder::open(self.prng.bytes(), &self.config.secret_key, message)
+            Responder::open(self.rng.bytes(), &self.config.secret_key, message)
         else {
-            return self.reject(now, header, RejectReason::Unopened);
+            return self.reject(now, header, RejectReason::Unopened, Asked::AfterAdmission);
         };
         let parameters = match Parameters::parse_from_client(&bytes) {
             Ok(parameters) if parameters.connection_id == header.source => parameters,
@@ -173,8 +182,18 @@ impl Endpoint {
         }))
     }
 
-    fn reject(&mut self, now: Instant, header: LongHeader, reason: RejectReason) -> DatagramOutcome {
-        if !self.answers.take(now) {
+    pub(super) fn reject(
+        &mut self,
+        now: Instant,
+        header: LongHeader,
+        reason: RejectReason,
+        asked: Asked,
+    ) -> DatagramOutcome {
+        let limit = match asked {
+            Asked::ByAnybody => &mut self.answers.strangers,
+            Asked::AfterAdmission => &mut self.answers.admitted,
+        };
+        if !limit.take(now) {
             return DatagramOutcome::Dropped(DropReason::Limited);
         }
         answer(&LongPacket::Reject { header: back(header), reason })
@@ -189,7 +208,7 @@ impl Endpoint {
         code: u8,
         reason: &str,
     ) -> DatagramOutcome {
-        if !self.answers.take(now) {
+        if !self.answers.admitted.take(now) {
             return DatagramOutcome::Dropped(DropReason::Limited);
         }
         let id = self.new_id();
