@@ -31,6 +31,7 @@ mod migration;
 mod negotiation;
 mod receive;
 mod repeats;
+mod resets;
 mod stats;
 mod timers;
 mod transmit;
@@ -45,7 +46,7 @@ use ctcp_base::Instant;
 use crate::code::{CodedReceiver, CodedSender, SendCode, SourceConfig};
 use crate::config::TransportConfig;
 use crate::crypto::random::SecretRng;
-use crate::crypto::{PacketProtection, PublicKey};
+use crate::crypto::{PacketProtection, PublicKey, ResetKey};
 use crate::error::{CloseReason, ConnectionError, TransportError};
 use crate::event::{EndpointEvent, Event};
 use crate::id::{ConnectionId, PacketNumber, Role, StreamId};
@@ -65,6 +66,7 @@ use migration::Migration;
 pub(crate) use negotiation::{Negotiated, client_parameters, negotiate, server_parameters};
 use receive::Received;
 use repeats::Repeats;
+use resets::Resets;
 use stats::Counts;
 pub use stats::{ConnectionStats, RttStats};
 pub use timers::TimerKind;
@@ -113,6 +115,7 @@ pub(crate) struct Established {
     protection: PacketProtection,
     path: Path,
     migration: Migration,
+    resets: Resets,
     sender: CodedSender,
     receiver: CodedReceiver,
     streams: Streams,
@@ -145,6 +148,8 @@ pub(crate) struct Setup {
     pub(crate) negotiated: Negotiated,
     pub(crate) protection: PacketProtection,
     pub(crate) network: NetworkPath,
+    /// A server's.
+    pub(crate) reset_key: Option<ResetKey>,
     pub(crate) rng: SecretRng,
 }
 
@@ -187,7 +192,7 @@ impl PendingResponse {
 
 impl Established {
     fn new(now: Instant, setup: Setup) -> Self {
-        let Setup { role, config, own, peer, negotiated, protection, network, rng } = setup;
+        let Setup { role, config, own, peer, negotiated, protection, network, reset_key, rng } = setup;
         let streams = negotiation::streams(role, &config, &own, &peer);
         let profile = negotiated.profile;
         let code = SendCode::new(
@@ -206,6 +211,7 @@ impl Established {
                 .with_window_max(config.congestion_window_max)
                 .with_controller(config.controller.clone()),
             migration: Migration::default(),
+            resets: Resets::new(reset_key),
             sender: CodedSender::new(code, symbol_size, window, negotiated.peer_window)
                 .with_symbolic(config.symbolic.as_ref().map(|channel| (channel.clone(), role))),
             receiver: CodedReceiver::new(profile.code, symbol_size, window, negotiated.code.block_size)
@@ -279,6 +285,10 @@ impl Connection {
             State::Handshaking(handshake) => {
                 let step = handshake.handle_datagram(now, datagram);
                 self.apply_handshake(now, network_path, step);
+            }
+            // We were stopped, and what waited meanwhile is no sign that the peer still waits for us.
+            State::Established(established) if established.is_idle_time_over(now) => {
+                self.end(ConnectionError::TimedOut);
             }
             State::Established(established) => {
                 match established.handle_datagram(now, network_path, ecn, datagram) {
@@ -512,6 +522,10 @@ impl Connection {
         if core::mem::take(&mut established.is_newly_confirmed) && self.role == Role::Server {
             self.endpoint_events.push_back(EndpointEvent::Confirmed);
             self.events.push_back(Event::Connected);
+        }
+        if let Some(token) = established.resets.poll_new_token() {
+            let remote = established.path.network.remote;
+            self.endpoint_events.push_back(EndpointEvent::ResetToken { remote, token });
         }
         while let Some(event) = established.streams.poll_event() {
             self.events.push_back(match event {

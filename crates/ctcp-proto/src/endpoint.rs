@@ -296,7 +296,7 @@ impl Endpoint {
         if !self.answers.resets.take(now) {
             return DatagramOutcome::Dropped(DropReason::Limited);
         }
-        let token = self.reset_key.token(&destination);
+        let token = self.reset_key.token(network_path.remote, &destination);
         match write_reset(&token, datagram.len(), &self.rng.bytes()) {
             Some(reset) => DatagramOutcome::Answer(reset),
             None => DatagramOutcome::Dropped(DropReason::Unknown),

@@ -7,5 +7,6 @@ mod hostile;
 mod marks;
 mod pair;
 mod randomness;
+mod resets;
 mod smaller_mtu;
 mod strangers;

@@ -238,6 +238,11 @@ fn control_frames_are_as_on_the_page() {
         ),
         ("STOP_SENDING stream 5, code 0", "14 05 00", Frame::StopSending { id: StreamId(5), code: 0 }),
         ("PATH_CHALLENGE", "18 0102030405060708", Frame::PathChallenge(data)),
+        (
+            "RESET_TOKEN",
+            "15 000102030405060708090a0b0c0d0e0f",
+            Frame::ResetToken(core::array::from_fn(|i| i as u8)),
+        ),
         ("PATH_RESPONSE", "19 0102030405060708", Frame::PathResponse(data)),
         ("FLOW_CONTROL_ERROR", "1c 04 00", close(false, 4, "")),
         ("code 300, \"bye\"", "1d 412c 03 627965", close(true, 300, "bye")),

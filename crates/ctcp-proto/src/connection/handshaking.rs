@@ -220,6 +220,7 @@ impl Connection {
             peer: *server,
             negotiated,
             network,
+            reset_key: None,
             rng: handshake.rng.fork(),
         };
         let mut established = Established::new(now, setup);

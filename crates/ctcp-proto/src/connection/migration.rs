@@ -70,6 +70,7 @@ impl Established {
             self.migration.candidate = None;
             self.counts.migrations += 1;
             self.path.migrate(now, network);
+            self.resets.tell();
             // What is on its way to the old address is lost: say something at once.
             self.ping = true;
         }

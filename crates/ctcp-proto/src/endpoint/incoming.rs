@@ -55,7 +55,7 @@ impl Endpoint {
     /// Makes a half-open connection of a client. `None` when there is no room, or nothing in common with it.
     pub fn accept(&mut self, now: Instant, incoming: Incoming) -> Option<(ConnectionHandle, Connection)> {
         let local = self.new_id();
-        let token = self.reset_key.token(&local);
+        let token = self.reset_key.token(incoming.network_path.remote, &local);
         let config = &self.config.transport;
         let own =
             server_parameters(config, self.config.pin_profile, local, token, &incoming.parameters).ok()?;
@@ -83,6 +83,7 @@ impl Endpoint {
             peer: incoming.parameters,
             negotiated,
             network: incoming.network_path,
+            reset_key: Some(self.reset_key.clone()),
             rng: self.rng.fork(),
         };
         let response = PendingResponse::new(response, now + HALF_OPEN_LIFETIME);
