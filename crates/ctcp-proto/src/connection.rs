@@ -27,6 +27,7 @@ mod contents;
 #[cfg(test)]
 mod forge;
 mod handshaking;
+mod keys;
 mod migration;
 mod negotiation;
 mod receive;
@@ -62,6 +63,7 @@ use crate::wire::{Parameters, VARINT_MAX};
 use close::{Ending, Remains};
 pub(crate) use contents::Contents;
 pub(crate) use handshaking::ClientHandshake;
+use keys::KeyAge;
 use migration::Migration;
 pub(crate) use negotiation::{Negotiated, client_parameters, negotiate, server_parameters};
 use receive::Received;
@@ -113,6 +115,7 @@ pub(crate) struct Established {
     remote_id: ConnectionId,
     negotiated: Negotiated,
     protection: PacketProtection,
+    key_age: KeyAge,
     path: Path,
     migration: Migration,
     resets: Resets,
@@ -207,6 +210,7 @@ impl Established {
             local_id: own.connection_id,
             remote_id: peer.connection_id,
             protection,
+            key_age: KeyAge::new(now),
             path: Path::new(now, network, profile, negotiated.datagram_size_max)
                 .with_window_max(config.congestion_window_max)
                 .with_controller(config.controller.clone()),

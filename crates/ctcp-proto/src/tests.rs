@@ -4,6 +4,7 @@ mod bulk;
 mod damage;
 mod handshake;
 mod hostile;
+mod keys;
 mod marks;
 mod pair;
 mod randomness;

@@ -56,6 +56,7 @@ impl Established {
             self.counts.datagrams_dropped += 1;
             return Ok(Received::Handled);
         }
+        self.renew_keys(now);
         self.on_authentic(now, network_path, is_newest, datagram.len());
         let payload = datagram.get(opened.payload).unwrap_or_default();
         self.handle_frames(now, network_path, opened.packet_number, ecn, payload)

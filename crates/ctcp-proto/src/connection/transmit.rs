@@ -103,6 +103,7 @@ impl Established {
     ) -> Result<Transmit, TransportError> {
         let ack_eliciting = builder.is_ack_eliciting();
         let number = self.path.sent.next_number();
+        self.renew_keys(now);
         *buffer = self.seal(builder)?;
         self.sender.on_sealed(contents.combination.as_ref(), buffer);
         let size = buffer.len();

@@ -281,6 +281,17 @@ impl PacketProtection {
         self.send.bit()
     }
 
+    /// The phases of sending and receiving, from 0.
+    #[must_use]
+    pub const fn phases(&self) -> (u64, u64) {
+        (self.send.number(), self.receive.number())
+    }
+
+    /// Wipes the key of the previous phase: packets under it that are still on their way are lost.
+    pub fn forget_previous_key(&mut self) {
+        self.receive.forget_previous();
+    }
+
     /// Packets sealed under the current key.
     #[must_use]
     pub const fn packets_sealed(&self) -> u64 {

@@ -164,6 +164,10 @@ impl ReceivePhases {
         self.number
     }
 
+    pub(super) fn forget_previous(&mut self) {
+        self.previous = None;
+    }
+
     /// Opens a datagram whose header is uncovered; `None` if no key opens it.
     pub(super) fn open(
         &mut self,
