@@ -64,17 +64,22 @@ pub(crate) struct Driver {
     receive_errors: u32,
     rest_until: Option<Instant>,
     refusals: Refusals,
+    other_versions: Refusals,
     timer: Timer,
 }
 
 /// Says that clients are refused, once in a while: strangers decide how many there are.
-#[derive(Default)]
 struct Refusals {
+    reason: &'static str,
     counted: u64,
     said: Option<(Instant, u64)>,
 }
 
 impl Refusals {
+    fn new(reason: &'static str) -> Self {
+        Self { reason, counted: 0, said: None }
+    }
+
     fn look(&mut self, at: Instant, counted: u64, from: NetworkPath) {
         if core::mem::replace(&mut self.counted, counted) >= counted {
             return;
@@ -85,7 +90,7 @@ impl Refusals {
             None => 0,
         };
         self.said = Some((at, counted));
-        tracing::info!(remote = %from.remote, before, "refused a client whose public key is not listed");
+        tracing::info!(remote = %from.remote, before, "refused a client {}", self.reason);
     }
 }
 
@@ -101,7 +106,8 @@ impl Driver {
             wakers: Vec::new(),
             receive_errors: 0,
             rest_until: None,
-            refusals: Refusals::default(),
+            refusals: Refusals::new("whose public key is not listed"),
+            other_versions: Refusals::new("that speaks another version of the protocol"),
             timer: Timer::new(),
         }
     }
@@ -175,7 +181,9 @@ impl Driver {
                     entropy::mix(&mut state.endpoint);
                 }
                 let outcome = state.endpoint.handle_datagram(at, network_path, ecn, datagram);
-                self.refusals.look(at, state.endpoint.stats().refused, network_path);
+                let stats = state.endpoint.stats();
+                self.refusals.look(at, stats.refused, network_path);
+                self.other_versions.look(at, stats.other_versions, network_path);
                 match outcome {
                     DatagramOutcome::Connection(handle) => {
                         let Some(key) = state.key_of(handle) else { continue };

@@ -111,6 +111,9 @@ fn a_client_that_was_stopped_is_not_told_that_its_server_was_restarted() {
     // The client goes on: it reads its socket first, and what it sends then draws a reset.
     give_client(&mut pair, waiting);
     let clients = NetworkPath { local: None, remote: pair.client.address };
+    if let Ok(id) = pair.client_connection().open() {
+        pair.client_connection().write(id, b"hello").expect("room");
+    }
     let mut datagram = Vec::new();
     while pair.client_connection().poll_transmit(late, &mut datagram).is_some() {
         if let DatagramOutcome::Answer(answer) =
