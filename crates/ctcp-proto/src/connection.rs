@@ -27,10 +27,12 @@ mod contents;
 #[cfg(test)]
 mod forge;
 mod handshaking;
+mod keys;
 mod migration;
 mod negotiation;
 mod receive;
 mod repeats;
+mod resets;
 mod stats;
 mod timers;
 mod transmit;
@@ -40,11 +42,12 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use ctcp_base::{Instant, Prng};
+use ctcp_base::Instant;
 
 use crate::code::{CodedReceiver, CodedSender, SendCode, SourceConfig};
 use crate::config::TransportConfig;
-use crate::crypto::{PacketProtection, PublicKey};
+use crate::crypto::random::SecretRng;
+use crate::crypto::{PacketProtection, PublicKey, ResetKey};
 use crate::error::{CloseReason, ConnectionError, TransportError};
 use crate::event::{EndpointEvent, Event};
 use crate::id::{ConnectionId, PacketNumber, Role, StreamId};
@@ -61,10 +64,12 @@ use crate::memory::{CONNECTION_COST, Lease};
 use close::{Ending, Remains};
 pub(crate) use contents::Contents;
 pub(crate) use handshaking::ClientHandshake;
+use keys::KeyAge;
 use migration::Migration;
 pub(crate) use negotiation::{Negotiated, client_parameters, negotiate, server_parameters};
 use receive::Received;
 use repeats::Repeats;
+use resets::Resets;
 use stats::Counts;
 pub use stats::{ConnectionStats, RttStats};
 pub use timers::TimerKind;
@@ -86,8 +91,6 @@ pub struct Connection {
     config: TransportConfig,
     state: State,
     peer_key: PublicKey,
-    /// For the connection's own random numbers.
-    seed: u64,
     /// The latest time we were told, so that a smaller one cannot do harm.
     now: Instant,
     events: VecDeque<Event>,
@@ -115,8 +118,10 @@ pub(crate) struct Established {
     remote_id: ConnectionId,
     negotiated: Negotiated,
     protection: PacketProtection,
+    key_age: KeyAge,
     path: Path,
     migration: Migration,
+    resets: Resets,
     sender: CodedSender,
     receiver: CodedReceiver,
     streams: Streams,
@@ -138,7 +143,7 @@ pub(crate) struct Established {
     /// Memory that may still be taken, in bytes.
     room: u64,
     /// For what the peer must not guess.
-    prng: Prng,
+    rng: SecretRng,
 }
 
 /// What a handshake leads to.
@@ -151,7 +156,9 @@ pub(crate) struct Setup {
     pub(crate) negotiated: Negotiated,
     pub(crate) protection: PacketProtection,
     pub(crate) network: NetworkPath,
-    pub(crate) seed: u64,
+    /// A server's.
+    pub(crate) reset_key: Option<ResetKey>,
+    pub(crate) rng: SecretRng,
 }
 
 /// A RESPONSE is small beside the INITIATE that it answers, and its loss costs as much.
@@ -193,7 +200,7 @@ impl PendingResponse {
 
 impl Established {
     fn new(now: Instant, setup: Setup) -> Self {
-        let Setup { role, config, own, peer, negotiated, protection, network, seed } = setup;
+        let Setup { role, config, own, peer, negotiated, protection, network, reset_key, rng } = setup;
         let streams = negotiation::streams(role, &config, &own, &peer);
         let profile = negotiated.profile;
         let code = SendCode::new(
@@ -208,10 +215,12 @@ impl Established {
             local_id: own.connection_id,
             remote_id: peer.connection_id,
             protection,
+            key_age: KeyAge::new(now),
             path: Path::new(now, network, profile, negotiated.datagram_size_max)
                 .with_window_max(config.congestion_window_max)
                 .with_controller(config.controller.clone()),
             migration: Migration::default(),
+            resets: Resets::new(reset_key),
             sender: CodedSender::new(code, symbol_size, window, negotiated.peer_window)
                 .with_symbolic(config.symbolic.as_ref().map(|channel| (channel.clone(), role))),
             receiver: CodedReceiver::new(profile.code, symbol_size, window, negotiated.code.block_size)
@@ -228,7 +237,7 @@ impl Established {
             counts: Counts::default(),
             timers: Timers::new(now),
             room: u64::MAX,
-            prng: Prng::new(seed),
+            rng,
             negotiated,
         }
     }
@@ -250,15 +259,10 @@ impl Established {
 }
 
 impl Connection {
-    pub(crate) fn client(
-        now: Instant,
-        config: TransportConfig,
-        handshake: ClientHandshake,
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn client(now: Instant, config: TransportConfig, handshake: ClientHandshake) -> Self {
         let peer_key = handshake.server_key();
         let state = State::Handshaking(Box::new(handshake));
-        Self { role: Role::Client, config, state, peer_key, seed, now, ..Self::blank() }
+        Self { role: Role::Client, config, state, peer_key, now, ..Self::blank() }
     }
 
     pub(crate) fn server(now: Instant, setup: Setup, peer_key: PublicKey, response: PendingResponse) -> Self {
@@ -275,7 +279,6 @@ impl Connection {
             config: TransportConfig::default(),
             state: State::Over,
             peer_key: PublicKey([0; 32]),
-            seed: 0,
             now: Instant::ZERO,
             events: VecDeque::new(),
             endpoint_events: VecDeque::new(),
@@ -318,6 +321,10 @@ impl Connection {
             State::Handshaking(handshake) => {
                 let step = handshake.handle_datagram(now, datagram);
                 self.apply_handshake(now, network_path, step);
+            }
+            // We were stopped, and what waited meanwhile is no sign that the peer still waits for us.
+            State::Established(established) if established.is_idle_time_over(now) => {
+                self.end(ConnectionError::TimedOut);
             }
             State::Established(established) => {
                 match established.handle_datagram(now, network_path, ecn, datagram) {
@@ -566,6 +573,10 @@ impl Connection {
         if core::mem::take(&mut established.is_newly_confirmed) && self.role == Role::Server {
             self.endpoint_events.push_back(EndpointEvent::Confirmed);
             self.events.push_back(Event::Connected);
+        }
+        if let Some(token) = established.resets.poll_new_token() {
+            let remote = established.path.network.remote;
+            self.endpoint_events.push_back(EndpointEvent::ResetToken { remote, token });
         }
         while let Some(event) = established.streams.poll_event() {
             self.events.push_back(match event {

@@ -4,12 +4,15 @@
 //! the Noise handshake lives in [`crate::handshake`].
 
 pub mod derive;
+pub mod first_packet;
 pub mod keys;
 pub mod protection;
+pub(crate) mod random;
 pub mod replay;
 pub mod reset;
 pub mod suite;
 
+pub use first_packet::FirstPacketKey;
 pub use keys::{KeyError, PublicKey, SecretKey};
 pub use protection::{OpenError, Opened, PacketProtection, SealError, SealHeader};
 pub use replay::ReplayWindow;

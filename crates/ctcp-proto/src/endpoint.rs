@@ -3,7 +3,9 @@
 //! ```text
 //!   datagram -- known id ----------------------------------> Connection
 //!      |
-//!      +-- INITIATE -- too many? -- COOKIE, REJECT
+//!      +-- INITIATE -- tagged? ---- REJECT
+//!      |                  |
+//!      |               too many? -- COOKIE, REJECT
 //!      |                  |
 //!      |               opens? ---- REJECT
 //!      |                  |
@@ -28,18 +30,19 @@ use ctcp_base::Instant;
 
 use crate::config::{EndpointConfig, TransportConfig};
 use crate::connection::{ClientHandshake, Connection, client_parameters};
-use crate::crypto::derive::expand;
+use crate::crypto::random::SecretRng;
 use crate::crypto::reset::{is_reset, write_reset};
-use crate::crypto::{PublicKey, ResetKey};
+use crate::crypto::{FirstPacketKey, PublicKey, ResetKey};
 use crate::event::EndpointEvent;
 use crate::handshake::{Census, CookieJar, HalfOpen, Initiator};
 use crate::id::ConnectionId;
 use crate::memory::{Account, CONNECTION_COST, CONNECTION_MIN, Memory};
 use crate::network::{Ecn, NetworkPath};
-use crate::wire::{DATAGRAM_SIZE_MIN, LongPacket, Peek, VERSION, VersionNegotiation, peek};
+use crate::wire::{DATAGRAM_SIZE_MIN, LongPacket, Peek, RejectReason, VERSION, VersionNegotiation, peek};
 
+use incoming::Asked;
 pub use incoming::Incoming;
-use routing::{AnswerLimit, Routes};
+use routing::{AnswerLimits, Routes};
 
 /// Names a connection of an endpoint. Handles of connections that are gone are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,6 +111,8 @@ pub struct EndpointStats {
     pub cookies: u64,
     /// Clients whose key is not listed.
     pub refused: u64,
+    /// Clients of another version of the protocol that were told ours.
+    pub other_versions: u64,
     /// Half-open handshakes now.
     pub half_open: usize,
 }
@@ -116,7 +121,9 @@ pub struct EndpointStats {
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
-    prng: SecretPrng,
+    rng: SecretRng,
+    /// Of the first packets for us.
+    first_packets: FirstPacketKey,
     cookies: CookieJar,
     reset_key: ResetKey,
     routes: Routes,
@@ -130,31 +137,38 @@ pub struct Endpoint {
     memory: Memory,
     /// By the peers' keys.
     accounts: BTreeMap<PublicKey, Account>,
-    answers: AnswerLimit,
+    answers: AnswerLimits,
     stats: EndpointStats,
 }
 
 impl Endpoint {
-    /// An endpoint whose every choice follows from `seed` and what happens to it. The seed must be secret and never
-    /// used twice: keys and connection ids are drawn from it.
+    /// An endpoint whose every choice follows from `seed`, from what [`Self::mix_entropy`] adds and from what happens to
+    /// it. The seed must be secret and never used twice: keys and connection ids are drawn from it.
     #[must_use]
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
-        let mut prng = SecretPrng::new(seed);
+        let mut rng = SecretRng::new(seed);
         Self {
             memory: Memory::new(config.memory),
-            cookies: CookieJar::new(prng.bytes()),
+            first_packets: FirstPacketKey::new(&config.secret_key.public_key()),
+            cookies: CookieJar::new(rng.bytes()),
+            half_open: HalfOpen::new(rng.bytes()),
             reset_key: ResetKey::new(&config.secret_key),
             config,
-            prng,
+            rng,
             routes: Routes::default(),
-            half_open: HalfOpen::new(),
             half_open_messages: Census::default(),
             half_open_keys: BTreeMap::new(),
             clients: Census::default(),
             accounts: BTreeMap::new(),
-            answers: AnswerLimit::default(),
+            answers: AnswerLimits::default(),
             stats: EndpointStats::default(),
         }
+    }
+
+    /// Mixes entropy of the system into what keys, connection ids and challenges are drawn from: a seed that became known
+    /// is worth nothing after it. Call it before each handshake.
+    pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
+        self.rng.mix(entropy);
     }
 
     /// Begins a connection to the server with this public key.
@@ -181,13 +195,19 @@ impl Endpoint {
         let parameters = client_parameters(&transport, local);
         let mut bytes = Vec::new();
         parameters.write(&mut bytes);
-        let initiated = Initiator::start(self.prng.bytes(), &self.config.secret_key, &server_key, &bytes)
+        let initiated = Initiator::start(self.rng.bytes(), &self.config.secret_key, &server_key, &bytes)
             .map_err(|_| ConnectError::InvalidConfig("the parameters do not fit into a first packet"))?;
         let timeout = transport.handshake_timeout;
-        let handshake =
-            ClientHandshake::new(now, initiated, parameters, destination, (remote, server_key), timeout);
+        let handshake = ClientHandshake::new(
+            now,
+            (initiated, self.rng.fork()),
+            parameters,
+            destination,
+            (remote, server_key),
+            timeout,
+        );
         let handle = self.routes.insert(local);
-        let connection = Connection::client(now, transport, handshake, self.prng.next_u64());
+        let connection = Connection::client(now, transport, handshake);
         Ok((handle, connection.with_lease(account.lease(CONNECTION_COST))))
     }
 
@@ -305,11 +325,11 @@ impl Endpoint {
         if self.config.accept.is_none() {
             return DatagramOutcome::Dropped(DropReason::Unknown);
         }
-        if !self.answers.take(now) {
+        if !self.answers.resets.take(now) {
             return DatagramOutcome::Dropped(DropReason::Limited);
         }
-        let token = self.reset_key.token(&destination);
-        match write_reset(&token, datagram.len(), &self.prng.bytes()) {
+        let token = self.reset_key.token(network_path.remote, &destination);
+        match write_reset(&token, datagram.len(), &self.rng.bytes()) {
             Some(reset) => DatagramOutcome::Answer(reset),
             None => DatagramOutcome::Dropped(DropReason::Unknown),
         }
@@ -317,9 +337,12 @@ impl Endpoint {
 
     fn handle_long(&mut self, now: Instant, network_path: NetworkPath, datagram: &[u8]) -> DatagramOutcome {
         match LongPacket::parse(datagram) {
-            Ok(LongPacket::Initiate { header, token, message })
-                if self.config.accept.is_some() && datagram.len() >= DATAGRAM_SIZE_MIN =>
+            Ok(LongPacket::Initiate { header, .. })
+                if self.config.accept.is_some() && !self.first_packets.is_tagged(datagram) =>
             {
+                self.reject(now, header, RejectReason::Unopened, Asked::ByAnybody)
+            }
+            Ok(LongPacket::Initiate { header, token, message }) if self.config.accept.is_some() => {
                 self.handle_initiate(now, network_path, header, token, message)
             }
             Ok(_) => DatagramOutcome::Dropped(DropReason::Unknown),
@@ -338,9 +361,10 @@ impl Endpoint {
         if version == 0 || self.config.accept.is_none() || datagram.len() < DATAGRAM_SIZE_MIN {
             return DatagramOutcome::Dropped(DropReason::Unknown);
         }
-        if !self.answers.take(now) {
+        if !self.answers.strangers.take(now) {
             return DatagramOutcome::Dropped(DropReason::Limited);
         }
+        self.stats.other_versions += 1;
         let mut answer = Vec::new();
         VersionNegotiation::write(&mut answer, source, destination);
         DatagramOutcome::Answer(answer)
@@ -350,7 +374,7 @@ impl Endpoint {
     /// fall back on addresses.
     fn new_id(&mut self) -> ConnectionId {
         loop {
-            let mut bytes: [u8; 32] = self.prng.bytes();
+            let mut bytes: [u8; 32] = self.rng.bytes();
             bytes[0] |= 0xe0;
             if let Some(id) = ConnectionId::new(&bytes[..ConnectionId::LOCAL])
                 && !self.routes.contains(&id)
@@ -358,33 +382,5 @@ impl Endpoint {
                 return id;
             }
         }
-    }
-}
-
-/// The endpoint's entropy: HKDF of the seed and a counter, so that no draw tells of another.
-struct SecretPrng {
-    seed: [u8; 32],
-    drawn: u64,
-}
-
-impl SecretPrng {
-    fn new(seed: [u8; 32]) -> Self {
-        Self { seed, drawn: 0 }
-    }
-
-    fn bytes(&mut self) -> [u8; 32] {
-        self.drawn += 1;
-        expand(&self.seed, &[b"ctcp entropy", &self.drawn.to_be_bytes()])
-    }
-
-    fn next_u64(&mut self) -> u64 {
-        let [a, b, c, d, e, f, g, h, ..] = self.bytes();
-        u64::from_be_bytes([a, b, c, d, e, f, g, h])
-    }
-}
-
-impl fmt::Debug for SecretPrng {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("SecretPrng(..)")
     }
 }

@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use crate::wire::VERSION;
+
 /// Codes of CLOSE by the transport (PROTOCOL.md section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -92,7 +94,8 @@ pub struct CloseReason {
     pub by_application: bool,
     /// The application's own code, or the number of a [`TransportErrorCode`].
     pub code: u64,
-    /// A text for people, possibly empty.
+    /// A text for people, possibly empty, as it came from the peer: escape it before it reaches a terminal or log, as the
+    /// [`fmt::Display`] of [`ConnectionError`] does.
     pub reason: String,
 }
 
@@ -113,16 +116,19 @@ pub enum ConnectionError {
     Refused {
         /// 1: our key is not on its list; 2: it is full.
         code: u8,
-        /// Its words.
+        /// Its words, as they came: escape them before they reach a terminal or log, as [`fmt::Display`] does.
         reason: String,
     },
-    /// The server speaks no version of ours.
-    VersionMismatch,
+    /// The server speaks no version of ours (unauthenticated hint).
+    VersionMismatch {
+        /// The newest one that it speaks, as on the wire.
+        server: u32,
+    },
     /// The handshake's cryptography failed.
     HandshakeFailed,
     /// Nothing came from the peer for the idle time-out.
     TimedOut,
-    /// The peer does not know this connection any more (it was restarted).
+    /// The peer does not know this connection any more: most likely it was restarted.
     Reset,
     /// We found the peer at fault.
     PeerFault(TransportError),
@@ -130,6 +136,31 @@ pub enum ConnectionError {
     ClosedByPeer(CloseReason),
     /// We closed.
     ClosedLocally,
+}
+
+/// A peer's text. It must not move the cursor of a terminal, forge lines of a log or hide in it, so whatever is no visible
+/// character or space is escaped.
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|character| match character {
+            '\'' | '"' => write!(formatter, "{character}"),
+            other => write!(formatter, "{}", other.escape_debug()),
+        })
+    }
+}
+
+/// A version as people name it: the number behind "CT", or all of it in hexadecimal.
+struct VersionName(u32);
+
+impl fmt::Display for VersionName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.to_be_bytes() {
+            [b'C', b'T', high, low] => write!(formatter, "{}", u16::from_be_bytes([high, low])),
+            _ => write!(formatter, "{:#010x}", self.0),
+        }
+    }
 }
 
 impl fmt::Display for TransportError {
@@ -145,16 +176,22 @@ impl fmt::Display for ConnectionError {
             Self::HandshakeTimedOut { rejected: true } => formatter
                 .write_str("the server could not open the first message: its public key is probably another"),
             Self::Busy => formatter.write_str("the server is busy: too many handshakes at once"),
-            Self::Refused { reason, .. } => write!(formatter, "the server refused: {reason}"),
-            Self::VersionMismatch => formatter.write_str("the server speaks another version of the protocol"),
+            Self::Refused { reason, .. } => write!(formatter, "the server refused: {}", Escaped(reason)),
+            Self::VersionMismatch { server } => write!(
+                formatter,
+                "the server speaks version {} of the protocol and this side version {}: update the older one",
+                VersionName(*server),
+                VersionName(VERSION),
+            ),
             Self::HandshakeFailed => formatter.write_str("the handshake failed"),
             Self::TimedOut => formatter.write_str("the connection timed out"),
-            Self::Reset => formatter.write_str("the peer lost this connection (it was restarted)"),
+            Self::Reset => formatter
+                .write_str("the peer does not know this connection any more: it was probably restarted"),
             Self::PeerFault(error) => write!(formatter, "the peer broke the protocol: {error}"),
             Self::ClosedByPeer(close) if close.reason.is_empty() => {
                 write!(formatter, "closed by the peer with code {}", close.code)
             }
-            Self::ClosedByPeer(close) => write!(formatter, "closed by the peer: {}", close.reason),
+            Self::ClosedByPeer(close) => write!(formatter, "closed by the peer: {}", Escaped(&close.reason)),
             Self::ClosedLocally => formatter.write_str("closed by this side"),
         }
     }
@@ -162,3 +199,35 @@ impl fmt::Display for ConnectionError {
 
 impl core::error::Error for TransportError {}
 impl core::error::Error for ConnectionError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_peer_reach_no_terminal_unescaped() {
+        let reason = "full\u{1b}[2J\nINFO all is well\u{202e}\u{9b}\u{200b} – \"it's\" über".to_owned();
+        let closed = CloseReason { by_application: true, code: 1, reason: reason.clone() };
+        for error in [
+            ConnectionError::Refused { code: 2, reason: reason.clone() },
+            ConnectionError::ClosedByPeer(closed),
+        ] {
+            let text = error.to_string();
+            assert!(
+                !text.chars().any(|one| one.is_control() || "\u{202e}\u{200b}".contains(one)),
+                "{text:?}"
+            );
+            assert!(text.ends_with("– \"it's\" über") && text.contains("\\u{1b}[2J\\nINFO"), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn two_versions_are_named_as_people_count_them() {
+        let text = |server| ConnectionError::VersionMismatch { server }.to_string();
+        assert!(
+            text(0x4354_0001)
+                .starts_with("the server speaks version 1 of the protocol and this side version 2")
+        );
+        assert!(text(0x6b33_43cf).contains("version 0x6b3343cf of"));
+    }
+}

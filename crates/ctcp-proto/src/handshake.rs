@@ -10,9 +10,11 @@
 
 mod census;
 pub mod cookie;
+mod gate;
 pub mod half_open;
-mod hosts;
+mod networks;
 pub mod noise;
+mod sketch;
 mod token_bucket;
 
 pub(crate) use census::Census;

@@ -33,8 +33,8 @@ pub use frame::ack::{
 pub use frame::combination::COMBINATION_LENGTH_MAX;
 pub use frame::{CLOSE_REASON_MAX, Frame, Frames, frames};
 pub use header::{
-    DATAGRAM_SIZE_MIN, LongHeader, LongPacket, NOISE_MESSAGE_MAX, Peek, RejectReason, ShortHeader,
-    TAG_LENGTH, TOKEN_MAX, VERSION, VersionNegotiation, is_long_header, peek,
+    DATAGRAM_SIZE_MIN, FIRST_PACKET_TAG_LENGTH, LongHeader, LongPacket, NOISE_MESSAGE_MAX, Peek,
+    RejectReason, ShortHeader, TAG_LENGTH, TOKEN_MAX, VERSION, VersionNegotiation, is_long_header, peek,
 };
 pub use packet_number::TruncatedNumber;
 pub use parameters::{

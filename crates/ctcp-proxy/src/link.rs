@@ -166,7 +166,7 @@ impl CtcpConnector {
                 (format!("{error}{}", key.unwrap_or_default()), true)
             }
             ConnectError::Failed(ConnectionError::Refused { code, .. }) => (error.to_string(), *code != FULL),
-            ConnectError::Failed(ConnectionError::VersionMismatch) => (error.to_string(), true),
+            ConnectError::Failed(ConnectionError::VersionMismatch { .. }) => (error.to_string(), true),
             _ => (error.to_string(), false),
         };
         ConnectFailure { reason: format!("{address}: {text}"), is_refusal }

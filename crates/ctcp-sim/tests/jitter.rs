@@ -57,7 +57,10 @@ fn jitter_of_the_size_of_the_round_trip_does_not_starve_a_flow() {
         (25, 20, 20, 0.02, 1.0, 0.68),
     ];
     for (megabits, rtt, jitter, loss, burst, least) in cases {
-        let (share, dropped) = upload(&path(megabits, rtt, jitter, loss, burst), 1);
+        // Runs differ by a tenth and more: the middle one of three.
+        let mut runs = [1, 2, 3].map(|seed| upload(&path(megabits, rtt, jitter, loss, burst), seed));
+        runs.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+        let (share, dropped) = runs[1];
         println!("{megabits} Mbit/s {rtt} ms + {jitter} ms, loss {loss}: {share:.3}, dropped {dropped:.3}");
         assert!(share > least, "{megabits} Mbit/s, {rtt} ms, jitter {jitter} ms, loss {loss}: {share:.3}");
         assert!(dropped < 0.05, "{megabits} Mbit/s, {rtt} ms, jitter {jitter} ms: {dropped:.3} dropped");

@@ -17,11 +17,13 @@ use std::sync::Arc;
 
 use ctcp_base::Instant;
 
+use crate::entropy;
 use crate::outbox::Outbox;
 use crate::slot::Owner;
 use crate::socket::{ReceiveBatch, Received, Socket, Train};
 use crate::state::{Key, Shared, State};
 use crate::timer::{Deadline, Timer};
+use ctcp_proto::wire::is_long_header;
 use ctcp_proto::{DatagramOutcome, NetworkPath};
 
 /// Receive calls in a round: with full batches 1 ms of work at 1 GB/s of decryption.
@@ -62,17 +64,22 @@ pub(crate) struct Driver {
     receive_errors: u32,
     rest_until: Option<Instant>,
     refusals: Refusals,
+    other_versions: Refusals,
     timer: Timer,
 }
 
 /// Says that clients are refused, once in a while: strangers decide how many there are.
-#[derive(Default)]
 struct Refusals {
+    reason: &'static str,
     counted: u64,
     said: Option<(Instant, u64)>,
 }
 
 impl Refusals {
+    fn new(reason: &'static str) -> Self {
+        Self { reason, counted: 0, said: None }
+    }
+
     fn look(&mut self, at: Instant, counted: u64, from: NetworkPath) {
         if core::mem::replace(&mut self.counted, counted) >= counted {
             return;
@@ -83,7 +90,7 @@ impl Refusals {
             None => 0,
         };
         self.said = Some((at, counted));
-        tracing::info!(remote = %from.remote, before, "refused a client whose public key is not listed");
+        tracing::info!(remote = %from.remote, before, "refused a client {}", self.reason);
     }
 }
 
@@ -99,7 +106,8 @@ impl Driver {
             wakers: Vec::new(),
             receive_errors: 0,
             rest_until: None,
-            refusals: Refusals::default(),
+            refusals: Refusals::new("whose public key is not listed"),
+            other_versions: Refusals::new("that speaks another version of the protocol"),
             timer: Timer::new(),
         }
     }
@@ -161,14 +169,21 @@ impl Driver {
     fn handle_batch(&mut self) {
         let reading = self.shared.clock.reading();
         let state = &mut *self.shared.lock();
+        let mut is_mixed = false;
         for received in self.batch.iter_mut() {
             let at = state.at(reading.received_at(received.stamp));
             let network_path = NetworkPath { local: received.local, remote: received.remote };
             let Received { ecn, bytes, segment_size, .. } = received;
             for datagram in bytes.chunks_mut(segment_size) {
                 tracing::trace!(remote = %network_path.remote, size = datagram.len(), "received");
+                // A first packet may ask for keys: those of each batch have entropy of their own.
+                if is_long_header(datagram) && !core::mem::replace(&mut is_mixed, true) {
+                    entropy::mix(&mut state.endpoint);
+                }
                 let outcome = state.endpoint.handle_datagram(at, network_path, ecn, datagram);
-                self.refusals.look(at, state.endpoint.stats().refused, network_path);
+                let stats = state.endpoint.stats();
+                self.refusals.look(at, stats.refused, network_path);
+                self.other_versions.look(at, stats.other_versions, network_path);
                 match outcome {
                     DatagramOutcome::Connection(handle) => {
                         let Some(key) = state.key_of(handle) else { continue };

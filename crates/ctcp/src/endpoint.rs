@@ -154,6 +154,7 @@ impl Endpoint {
         }
         let now = state.at(shared.clock.now());
         let transport = state.transport.clone();
+        entropy::mix(&mut state.endpoint);
         let (handle, connection) =
             state.endpoint.connect(now, remote, server_key, transport).map_err(ConnectError::NotStarted)?;
         let (key, signals) = state.insert(handle, connection, remote, Owner::Held);

@@ -1,9 +1,9 @@
-//! The only place that asks the operating system for randomness. Everything below draws from a generator that
-//! is seeded here once per endpoint.
+//! The only place that asks the operating system for randomness. Everything below draws from a generator that is
+//! seeded here once per endpoint, and into which more is mixed before each handshake.
 
 use std::io;
 
-use ctcp_proto::SecretKey;
+use ctcp_proto::{Endpoint, SecretKey};
 
 /// 32 bytes from the operating system.
 ///
@@ -13,6 +13,15 @@ pub(crate) fn seed() -> io::Result<[u8; 32]> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(seed)
+}
+
+/// Mixes fresh randomness into what an endpoint draws from. Without any the endpoint goes on with what it has: its
+/// generator gives away nothing of its seed.
+pub(crate) fn mix(endpoint: &mut Endpoint) {
+    match seed() {
+        Ok(entropy) => endpoint.mix_entropy(&entropy),
+        Err(error) => tracing::debug!(%error, "no randomness to mix in"),
+    }
 }
 
 /// A new private key from the entropy of the operating system.

@@ -99,6 +99,9 @@ impl Established {
         for control in &contents.control {
             self.streams.on_control_lost(control);
         }
+        if contents.reset_token {
+            self.resets.tell();
+        }
         if let Some(size) = contents.mtu_probe {
             self.path.on_mtu_probe_lost(now, lost.packet.number, size);
             return;

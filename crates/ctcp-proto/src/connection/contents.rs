@@ -12,6 +12,8 @@ pub(crate) struct Contents {
     pub(crate) control: Vec<Control>,
     /// The largest packet number that its ACK acknowledged.
     pub(crate) largest_acked: Option<u64>,
+    /// It told the client its reset token.
+    pub(crate) reset_token: bool,
     /// The size it probed the path for.
     pub(crate) mtu_probe: Option<u64>,
 }

@@ -6,6 +6,12 @@ use super::{Connection, Contents, State};
 use crate::wire::Frame;
 
 impl Connection {
+    /// The phases of the keys for sending and receiving.
+    pub(crate) fn key_phases(&self) -> (u64, u64) {
+        let State::Established(established) = &self.state else { panic!("not connected") };
+        established.protection.phases()
+    }
+
     /// A packet with these frames, sealed and numbered as the next one.
     pub(crate) fn forge(&mut self, now: Instant, frames: &[Frame<'_>]) -> Vec<u8> {
         let State::Established(established) = &mut self.state else { panic!("not connected") };

@@ -7,7 +7,8 @@ use ctcp_base::Instant;
 
 use super::negotiation::negotiate;
 use super::{Connection, Established, Setup, State, TimerKind};
-use crate::crypto::{PacketProtection, PublicKey};
+use crate::crypto::random::SecretRng;
+use crate::crypto::{FirstPacketKey, PacketProtection, PublicKey};
 use crate::error::ConnectionError;
 use crate::event::{EndpointEvent, Event};
 use crate::handshake::{Initiator, Secrets};
@@ -35,12 +36,15 @@ const COOKIES_MAX: u32 = 4;
 pub(crate) struct ClientHandshake {
     initiator: Initiator,
     message: Vec<u8>,
+    /// The connection's, once there is one.
+    rng: SecretRng,
     token: Vec<u8>,
     parameters: Parameters,
     /// Our random choice for the first datagrams.
     destination: ConnectionId,
     remote: SocketAddr,
     server_key: PublicKey,
+    first_packets: FirstPacketKey,
     next_send: Instant,
     /// When the first INITIATE left.
     first_sent: Option<Instant>,
@@ -70,7 +74,7 @@ pub(super) enum Step {
 impl ClientHandshake {
     pub(crate) fn new(
         now: Instant,
-        (initiator, message): (Initiator, Vec<u8>),
+        ((initiator, message), rng): ((Initiator, Vec<u8>), SecretRng),
         parameters: Parameters,
         destination: ConnectionId,
         (remote, server_key): (SocketAddr, PublicKey),
@@ -79,11 +83,13 @@ impl ClientHandshake {
         Self {
             initiator,
             message,
+            rng,
             token: Vec::new(),
             parameters,
             destination,
             remote,
             server_key,
+            first_packets: FirstPacketKey::new(&server_key),
             next_send: now,
             first_sent: None,
             interval: INTERVAL_MIN,
@@ -133,6 +139,7 @@ impl ClientHandshake {
         }
         let header = LongHeader { destination: self.destination, source: self.parameters.connection_id };
         LongPacket::Initiate { header, token: &self.token, message: &self.message }.write(buffer);
+        self.first_packets.write_tag(buffer);
         Some(Transmit { destination: self.remote, source: None, ecn: None, size: buffer.len() })
     }
 
@@ -169,7 +176,7 @@ impl ClientHandshake {
                 if list.source == self.destination.as_bytes()
                     && list.versions().all(|version| version != VERSION) =>
             {
-                Step::Failed(ConnectionError::VersionMismatch)
+                Step::Failed(ConnectionError::VersionMismatch { server: list.versions().max().unwrap_or(0) })
             }
             _ => Step::Wait,
         }
@@ -191,7 +198,7 @@ impl ClientHandshake {
 
 impl Connection {
     pub(super) fn apply_handshake(&mut self, now: Instant, network_path: NetworkPath, step: Step) {
-        let State::Handshaking(handshake) = &self.state else { return };
+        let State::Handshaking(handshake) = &mut self.state else { return };
         let (server, secrets) = match step {
             Step::Wait => return,
             Step::Failed(error) => return self.end(error),
@@ -213,7 +220,8 @@ impl Connection {
             peer: *server,
             negotiated,
             network,
-            seed: self.seed,
+            reset_key: None,
+            rng: handshake.rng.fork(),
         };
         let mut established = Established::new(now, setup);
         established.is_confirmed = true;

@@ -70,6 +70,7 @@ impl Established {
             self.migration.candidate = None;
             self.counts.migrations += 1;
             self.path.migrate(now, network);
+            self.resets.tell();
             // What is on its way to the old address is lost: say something at once.
             self.ping = true;
         }
@@ -89,7 +90,7 @@ impl Established {
             return Ok(None);
         }
         let network = candidate.network;
-        let challenge = self.prng.next_u64();
+        let challenge = self.rng.next_u64();
         let transmit = self.send_to(now, network, &Frame::PathChallenge(challenge.to_be_bytes()), buffer)?;
         let interval = self.path.probe_interval();
         if let Some(candidate) = &mut self.migration.candidate {

@@ -56,6 +56,7 @@ impl Established {
             self.counts.datagrams_dropped += 1;
             return Ok(Received::Handled);
         }
+        self.renew_keys(now);
         self.on_authentic(now, network_path, is_newest, datagram.len());
         let payload = datagram.get(opened.payload).unwrap_or_default();
         self.handle_frames(now, network_path, opened.packet_number, ecn, payload)
@@ -150,6 +151,7 @@ impl Established {
                     self.streams.on_reset_stream(id, code, final_size)?;
                 }
                 Frame::StopSending { id, code } => self.streams.on_stop_sending(id, code)?,
+                Frame::ResetToken(token) => self.on_reset_token(token)?,
                 Frame::PathChallenge(data) => self.on_path_challenge(network_path, data),
                 Frame::PathResponse(data) => self.on_path_response(now, data),
                 Frame::Close { by_application, code, reason } => {

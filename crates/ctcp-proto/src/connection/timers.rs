@@ -84,7 +84,7 @@ impl Timers {
 
 impl Established {
     pub(super) fn handle_timeout(&mut self, now: Instant) -> Result<(), IdleTimedOut> {
-        if self.idle_deadline().is_some_and(|deadline| deadline <= now) {
+        if self.is_idle_time_over(now) {
             return Err(IdleTimedOut);
         }
         // Half open, a server has no other deadline, and whoever calls without one changes nothing.
@@ -151,7 +151,15 @@ impl Established {
     fn tell_control_again(&mut self) {
         for packet in self.path.sent.outstanding() {
             packet.contents.control.iter().for_each(|control| self.streams.on_control_lost(control));
+            if packet.contents.reset_token {
+                self.resets.tell();
+            }
         }
+    }
+
+    /// Whether the peer was silent for the idle time-out, after which it may have forgotten us, too.
+    pub(super) fn is_idle_time_over(&self, now: Instant) -> bool {
+        self.idle_deadline().is_some_and(|deadline| deadline <= now)
     }
 
     fn idle_deadline(&self) -> Option<Instant> {

@@ -106,6 +106,7 @@ impl Established {
     ) -> Result<Transmit, TransportError> {
         let ack_eliciting = builder.is_ack_eliciting();
         let number = self.path.sent.next_number();
+        self.renew_keys(now);
         *buffer = self.seal(builder)?;
         self.sender.on_sealed(contents.combination.as_ref(), buffer);
         let size = buffer.len();
@@ -125,7 +126,7 @@ impl Established {
                 contents,
             },
         );
-        self.path.skip_number_sometimes(&mut self.prng);
+        self.path.skip_number_sometimes(&mut self.rng);
         self.counts.datagrams_sent += 1;
         self.counts.bytes_sent += size as u64;
         self.timers.on_sent(now, ack_eliciting);
@@ -172,6 +173,7 @@ impl Established {
         let ack_is_due = self.path.acks.is_due(now);
         // A side that sends only acknowledgements must hear of one before its key may be replaced.
         let must_ping = self.ping
+            || self.resets.is_due()
             || (self.timers.probes_owed > 0 && choice.is_none())
             || (ack_is_due && self.protection.needs_acknowledgement());
         self.fetch_control(now);
@@ -184,6 +186,7 @@ impl Established {
         if ack_is_due || self.path.acks.has_news() {
             self.write_ack(now, &mut builder, &mut contents);
         }
+        self.write_reset_token(&mut builder, &mut contents);
         self.write_control(now, &mut builder, &mut contents);
         if let Some(choice) = choice {
             let size = symbol_size_for_datagram(datagram_size, &self.remote_id, self.sender.overhead());

@@ -1,4 +1,4 @@
-//! The small primitives that several parts share: HKDF-Expand, comparison without a timing leak, wiping.
+//! The small primitives that several parts share: HKDF-Expand, comparison without a timing leak.
 
 use core::hint::black_box;
 
@@ -34,13 +34,6 @@ pub fn is_equal(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len() && black_box(difference) == 0
 }
 
-/// Overwrites a secret that is about to be forgotten.
-pub fn wipe(secret: &mut [u8]) {
-    secret.fill(0);
-    // The compiler must believe that somebody reads the zeros, or it drops the writes.
-    black_box(secret);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,12 +57,5 @@ mod tests {
         assert!(!is_equal(b"abc", b"abd"));
         assert!(!is_equal(b"abc", b"ab"));
         assert!(!is_equal(b"", b"a"));
-    }
-
-    #[test]
-    fn a_wiped_secret_is_zero() {
-        let mut secret = [7; 32];
-        wipe(&mut secret);
-        assert_eq!(secret, [0; 32]);
     }
 }

@@ -7,8 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use snow::params::DHChoice;
 use snow::resolvers::{CryptoResolver, DefaultResolver};
-
-use super::derive::wipe;
+use zeroize::{Zeroize, Zeroizing};
 
 /// A static private key. It prints nothing of itself and is wiped when dropped.
 #[derive(Clone)]
@@ -46,7 +45,7 @@ impl SecretKey {
 
 impl Drop for SecretKey {
     fn drop(&mut self) {
-        wipe(&mut self.0);
+        self.0.zeroize();
     }
 }
 
@@ -102,10 +101,8 @@ impl fmt::Display for KeyError {
 impl core::error::Error for KeyError {}
 
 fn parse(text: &str) -> Result<[u8; 32], KeyError> {
-    let mut decoded = STANDARD.decode(text).map_err(|_| KeyError)?;
-    let bytes = decoded.as_slice().try_into().map_err(|_| KeyError);
-    wipe(&mut decoded);
-    bytes
+    let decoded = Zeroizing::new(STANDARD.decode(text).map_err(|_| KeyError)?);
+    decoded.as_slice().try_into().map_err(|_| KeyError)
 }
 
 #[cfg(test)]

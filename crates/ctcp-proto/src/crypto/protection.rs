@@ -21,9 +21,11 @@ use core::fmt;
 use core::ops::Range;
 
 use ring::aead::{self, Aad, LessSafeKey, Nonce};
+use zeroize::{Zeroize, Zeroizing};
 
 use self::header::HeaderProtection;
 use self::phase::{ReceivePhases, SendPhases};
+use super::derive::expand;
 use super::suite::Suite;
 use crate::id::{PacketNumber, PathId};
 use crate::wire::{TAG_LENGTH, TruncatedNumber};
@@ -279,6 +281,17 @@ impl PacketProtection {
         self.send.bit()
     }
 
+    /// The phases of sending and receiving, from 0.
+    #[must_use]
+    pub const fn phases(&self) -> (u64, u64) {
+        (self.send.number(), self.receive.number())
+    }
+
+    /// Wipes the key of the previous phase: packets under it that are still on their way are lost.
+    pub fn forget_previous_key(&mut self) {
+        self.receive.forget_previous();
+    }
+
     /// Packets sealed under the current key.
     #[must_use]
     pub const fn packets_sealed(&self) -> u64 {
@@ -303,7 +316,8 @@ impl fmt::Debug for PacketProtection {
     }
 }
 
-/// Key and IV of one phase in one direction.
+/// Key and IV of one phase in one direction. Dropped, both are overwritten as far as safe code can: `ring` does not wipe
+/// its keys.
 struct PacketKey {
     key: LessSafeKey,
     iv: [u8; aead::NONCE_LEN],
@@ -311,10 +325,8 @@ struct PacketKey {
 
 impl PacketKey {
     fn new(suite: Suite, secret: &[u8; 32]) -> Self {
-        let mut bytes: [u8; 32] = super::derive::expand(secret, &[b"ctcp key"]);
-        let key = aead::UnboundKey::new(suite.aead(), &bytes).expect("both suites have keys of 32 bytes");
-        super::derive::wipe(&mut bytes);
-        Self { key: LessSafeKey::new(key), iv: super::derive::expand(secret, &[b"ctcp iv"]) }
+        let bytes = Zeroizing::new(expand(secret, &[b"ctcp key"]));
+        Self { key: aead_key(suite.aead(), &bytes), iv: expand(secret, &[b"ctcp iv"]) }
     }
 
     /// Path id (32) and packet number (64), XOR the IV.
@@ -337,4 +349,17 @@ impl PacketKey {
     fn open(&self, nonce: Nonce, associated: &[u8], payload: &mut [u8]) -> bool {
         self.key.open_in_place(nonce, Aad::from(associated), payload).is_ok()
     }
+}
+
+impl Drop for PacketKey {
+    fn drop(&mut self) {
+        self.key = aead_key(self.key.algorithm(), &[0; 32]);
+        // The compiler must believe that somebody reads it, or it drops the write.
+        core::hint::black_box(&mut self.key);
+        self.iv.zeroize();
+    }
+}
+
+fn aead_key(algorithm: &'static aead::Algorithm, bytes: &[u8; 32]) -> LessSafeKey {
+    LessSafeKey::new(aead::UnboundKey::new(algorithm, bytes).expect("both suites have keys of 32 bytes"))
 }

@@ -11,8 +11,10 @@
 //! ```
 
 use core::fmt;
+use core::net::{IpAddr, SocketAddr};
 
 use ring::hmac;
+use zeroize::Zeroizing;
 
 use super::derive::{expand, is_equal};
 use super::keys::SecretKey;
@@ -50,7 +52,8 @@ impl fmt::Debug for ResetToken {
     }
 }
 
-/// Makes the tokens of a server. It depends on the static key alone, so a restarted server makes the same ones.
+/// Makes the tokens of a server. It depends on the static key alone, so a restarted server makes the same ones. So does a
+/// second server with the same key; hence a token is good for one address of the client, at which it is asked for.
 #[derive(Clone)]
 pub struct ResetKey(hmac::Key);
 
@@ -58,14 +61,22 @@ impl ResetKey {
     /// The reset key of a server with this static key.
     #[must_use]
     pub fn new(own: &SecretKey) -> Self {
-        let key: [u8; 32] = expand(own.as_bytes(), &[b"ctcp reset"]);
-        Self(hmac::Key::new(hmac::HMAC_SHA256, &key))
+        let key: Zeroizing<[u8; 32]> = Zeroizing::new(expand(own.as_bytes(), &[b"ctcp reset"]));
+        Self(hmac::Key::new(hmac::HMAC_SHA256, &*key))
     }
 
-    /// The token of a connection id that this server chose.
+    /// The token of a connection id that this server chose, for a client at this address.
     #[must_use]
-    pub fn token(&self, id: &ConnectionId) -> ResetToken {
-        let tag = hmac::sign(&self.0, id.as_bytes());
+    pub fn token(&self, client: SocketAddr, id: &ConnectionId) -> ResetToken {
+        let address = match client.ip() {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        let mut context = hmac::Context::with_key(&self.0);
+        context.update(&address.octets());
+        context.update(&client.port().to_be_bytes());
+        context.update(id.as_bytes());
+        let tag = context.sign();
         let mut token = ResetToken([0; ResetToken::LENGTH]);
         token.0.copy_from_slice(&tag.as_ref()[..ResetToken::LENGTH]);
         token
@@ -110,24 +121,34 @@ pub fn is_reset(datagram: &[u8], token: &ResetToken) -> bool {
 mod tests {
     use super::*;
 
+    fn client(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    fn token_of(key: u8, address: &str, id: u8) -> ResetToken {
+        let id = ConnectionId::new(&[id; 8]).unwrap();
+        ResetKey::new(&SecretKey::from_bytes([key; 32])).token(client(address), &id)
+    }
+
     fn token() -> ResetToken {
-        ResetKey::new(&SecretKey::from_bytes([9; 32])).token(&ConnectionId::new(&[1; 8]).unwrap())
+        token_of(9, "192.0.2.1:4433", 1)
     }
 
     #[test]
     fn a_restarted_server_makes_the_same_token_and_another_server_or_id_another() {
-        let id = ConnectionId::new(&[1; 8]).unwrap();
-        assert_eq!(token(), ResetKey::new(&SecretKey::from_bytes([9; 32])).token(&id));
-        assert_ne!(token(), ResetKey::new(&SecretKey::from_bytes([8; 32])).token(&id));
-        let other = ConnectionId::new(&[2; 8]).unwrap();
-        assert_ne!(token(), ResetKey::new(&SecretKey::from_bytes([9; 32])).token(&other));
+        assert_eq!(token(), token_of(9, "192.0.2.1:4433", 1));
+        assert_eq!(token(), token_of(9, "[::ffff:192.0.2.1]:4433", 1));
+        assert_ne!(token(), token_of(8, "192.0.2.1:4433", 1));
+        assert_ne!(token(), token_of(9, "192.0.2.1:4433", 2));
+        assert_ne!(token(), token_of(9, "192.0.2.1:4434", 1), "another port");
+        assert_ne!(token(), token_of(9, "192.0.2.2:4433", 1), "another address");
     }
 
     #[test]
     fn the_token_of_the_protocol_page_is_ours() {
-        const TOKEN: &str = "a5780d809ae72779ebc19f6b8b98a756";
+        const TOKEN: &str = "cb7bedf6a304a9e8ca76bccad317ea2e";
         let id = ConnectionId::new(&[0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08]).unwrap();
-        let token = ResetKey::new(&SecretKey::from_bytes([2; 32])).token(&id);
+        let token = ResetKey::new(&SecretKey::from_bytes([2; 32])).token(client("192.0.2.1:4433"), &id);
         assert_eq!(token.0.map(|byte| format!("{byte:02x}")).concat(), TOKEN);
         assert!(include_str!("../../../../PROTOCOL.md").contains(TOKEN));
     }

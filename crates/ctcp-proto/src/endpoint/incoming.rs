@@ -14,6 +14,15 @@ use crate::memory::{CONNECTION_COST, CONNECTION_MIN, Memory};
 use crate::network::NetworkPath;
 use crate::wire::{LongHeader, LongPacket, Parameters, Refusal, RejectReason};
 
+/// What came before an answer without state.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Asked {
+    /// Nothing: garbage may draw it.
+    ByAnybody,
+    /// The first packet was admitted, which is limited in rate.
+    AfterAdmission,
+}
+
 /// A client whose first message opened and whose key the policy accepts.
 #[derive(Debug)]
 pub struct Incoming {
@@ -47,7 +56,7 @@ impl Endpoint {
     /// Makes a half-open connection of a client. `None` when there is no room, or nothing in common with it.
     pub fn accept(&mut self, now: Instant, incoming: Incoming) -> Option<(ConnectionHandle, Connection)> {
         let local = self.new_id();
-        let token = self.reset_key.token(&local);
+        let token = self.reset_key.token(incoming.network_path.remote, &local);
         let account = self.account(incoming.client_key, Memory::for_client);
         let config = self.config.transport.within(account.first_promise());
         let own =
@@ -76,7 +85,8 @@ impl Endpoint {
             peer: incoming.parameters,
             negotiated,
             network: incoming.network_path,
-            seed: self.prng.next_u64(),
+            reset_key: Some(self.reset_key.clone()),
+            rng: self.rng.fork(),
         };
         let response = PendingResponse::new(response, now + HALF_OPEN_LIFETIME);
         let connection = Connection::server(now, setup, incoming.client_key, response);
@@ -106,7 +116,7 @@ impl Endpoint {
                 let token = self.cookies.make(now, remote, &header.source);
                 answer(&LongPacket::Cookie { header: back(header), token: &token })
             }
-            Admission::Busy => self.reject(now, header, RejectReason::Busy),
+            Admission::Busy => self.reject(now, header, RejectReason::Busy, Asked::ByAnybody),
         }
     }
 
@@ -124,9 +134,9 @@ impl Endpoint {
             return DatagramOutcome::Dropped(DropReason::Limited);
         }
         let Ok((responder, client_key, bytes)) =
-            Responder::open(self.prng.bytes(), &self.config.secret_key, message)
+            Responder::open(self.rng.bytes(), &self.config.secret_key, message)
         else {
-            return self.reject(now, header, RejectReason::Unopened);
+            return self.reject(now, header, RejectReason::Unopened, Asked::AfterAdmission);
         };
         let parameters = match Parameters::parse_from_client(&bytes) {
             Ok(parameters) if parameters.connection_id == header.source => parameters,
@@ -180,8 +190,18 @@ impl Endpoint {
         }))
     }
 
-    fn reject(&mut self, now: Instant, header: LongHeader, reason: RejectReason) -> DatagramOutcome {
-        if !self.answers.take(now) {
+    pub(super) fn reject(
+        &mut self,
+        now: Instant,
+        header: LongHeader,
+        reason: RejectReason,
+        asked: Asked,
+    ) -> DatagramOutcome {
+        let limit = match asked {
+            Asked::ByAnybody => &mut self.answers.strangers,
+            Asked::AfterAdmission => &mut self.answers.admitted,
+        };
+        if !limit.take(now) {
             return DatagramOutcome::Dropped(DropReason::Limited);
         }
         answer(&LongPacket::Reject { header: back(header), reason })
@@ -196,7 +216,7 @@ impl Endpoint {
         code: u8,
         reason: &str,
     ) -> DatagramOutcome {
-        if !self.answers.take(now) {
+        if !self.answers.admitted.take(now) {
             return DatagramOutcome::Dropped(DropReason::Limited);
         }
         let id = self.new_id();

@@ -104,7 +104,7 @@ impl Routes {
     }
 }
 
-/// Rejects, refusals, stateless resets and version lists a second: a restarted server tells all its clients within seconds, and a
+/// Answers of one kind a second: a restarted server tells all its clients within seconds, and a
 /// flood of garbage does not make it a source of traffic.
 const ANSWERS_PER_SECOND: u64 = 500;
 
@@ -124,6 +124,18 @@ impl AnswerLimit {
         self.used += 1;
         self.used <= ANSWERS_PER_SECOND
     }
+}
+
+/// What is answered without state, each with a limit of its own: garbage of one kind shall not keep those silent who
+/// need an answer of another.
+#[derive(Debug, Default)]
+pub(super) struct AnswerLimits {
+    /// To packets of connections that we do not know.
+    pub(super) resets: AnswerLimit,
+    /// To first packets that anybody can send: rejects and version lists.
+    pub(super) strangers: AnswerLimit,
+    /// To first packets that were opened: rejects and refusals.
+    pub(super) admitted: AnswerLimit,
 }
 
 #[cfg(test)]

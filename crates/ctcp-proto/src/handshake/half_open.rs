@@ -6,7 +6,7 @@
 //! ```text
 //!  half-open   0 .................. COOKIE_THRESHOLD .................. HALF_OPEN_MAX
 //!  no cookie   proceed, at most UNPROVEN_PER_SECOND | demand a cookie | busy
-//!  cookie      proceed, at most PROVEN_PER_SECOND and each host its share   | busy
+//!  cookie      proceed, at most PROVEN_PER_SECOND, those who had least first | busy
 //! ```
 //!
 //! A cookie proves an address, so what a host may do is counted for those with a cookie only: whoever forges the address of
@@ -18,12 +18,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ctcp_base::Instant;
 
-use super::hosts::Hosts;
+use super::census::Census;
+use super::gate::Gate;
+use super::networks::Network;
 use super::token_bucket::TokenBucket;
+use crate::crypto::random::SecretRng;
 
 /// Most half-open handshakes. Each holds its keys and a RESPONSE of at most 1200 bytes, so all of them some
-/// megabytes; with a round trip of 200 ms it lets 20 000 honest clients per second through.
-pub const HALF_OPEN_MAX: usize = 4096;
+/// megabytes. The rates below do not fill it within [`HALF_OPEN_LIFETIME`], so nobody can take the last place.
+pub const HALF_OPEN_MAX: usize = 4608;
 /// Above so many half-open handshakes a client must show a cookie. A calm server never gets there: it takes 1000
 /// new clients per second at a round trip of 250 ms.
 pub const COOKIE_THRESHOLD: usize = 256;
@@ -40,6 +43,13 @@ pub const UNPROVEN_BURST: u32 = 250;
 pub const PROVEN_PER_SECOND: u32 = 700;
 /// So many of them at once.
 pub const PROVEN_BURST: u32 = 700;
+/// Half-open handshakes of one host: enough for an office behind one address whose clients all return at once.
+const HALF_OPEN_PER_HOST: usize = 64;
+
+const _: () = {
+    let proven = PROVEN_BURST as u64 + PROVEN_PER_SECOND as u64 * HALF_OPEN_LIFETIME.as_secs();
+    assert!(COOKIE_THRESHOLD as u64 + proven <= HALF_OPEN_MAX as u64, "places outlast the rates");
+};
 
 /// What to do with an INITIATE of a new client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,25 +63,26 @@ pub enum Admission {
 }
 
 /// The half-open handshakes of an endpoint, by the endpoint's own name for each.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct HalfOpen<K> {
     deadlines: BTreeMap<K, Instant>,
     by_deadline: BTreeSet<(Instant, K)>,
     unproven_rate: TokenBucket,
-    proven_rate: TokenBucket,
-    hosts: Hosts<K>,
+    gate: Gate,
+    /// Those with a cookie.
+    hosts: Census<K, Network>,
 }
 
 impl<K: Ord + Clone> HalfOpen<K> {
-    /// Nobody waits.
+    /// Nobody waits. What strangers must not guess follows from `secret`.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(secret: [u8; 32]) -> Self {
         Self {
             deadlines: BTreeMap::new(),
             by_deadline: BTreeSet::new(),
             unproven_rate: TokenBucket::new(UNPROVEN_PER_SECOND, UNPROVEN_BURST),
-            proven_rate: TokenBucket::new(PROVEN_PER_SECOND, PROVEN_BURST),
-            hosts: Hosts::default(),
+            gate: Gate::new(PROVEN_PER_SECOND, PROVEN_BURST, SecretRng::new(secret)),
+            hosts: Census::default(),
         }
     }
 
@@ -82,9 +93,10 @@ impl<K: Ord + Clone> HalfOpen<K> {
             return Admission::Busy;
         }
         match proven {
-            Some(address) if self.hosts.take(now, address) && self.proven_rate.take(now) => {
-                Admission::Proceed
+            Some(address) if self.hosts.count(Network::host_of(address)) >= HALF_OPEN_PER_HOST => {
+                Admission::Busy
             }
+            Some(address) if self.gate.take(now, address) => Admission::Proceed,
             Some(_) => Admission::Busy,
             None if self.unproven() < COOKIE_THRESHOLD && self.unproven_rate.take(now) => Admission::Proceed,
             None => Admission::DemandCookie,
@@ -98,7 +110,7 @@ impl<K: Ord + Clone> HalfOpen<K> {
             return false;
         }
         if let Some(address) = proven {
-            self.hosts.insert(key.clone(), address);
+            self.hosts.insert(key.clone(), Network::host_of(address));
         }
         let deadline = now + HALF_OPEN_LIFETIME;
         self.by_deadline.insert((deadline, key.clone()));
@@ -121,7 +133,7 @@ impl<K: Ord + Clone> HalfOpen<K> {
 
     /// Those whose clients showed no cookie.
     fn unproven(&self) -> usize {
-        self.len() - self.hosts.half_open()
+        self.len() - self.hosts.len()
     }
 
     /// Half-open handshakes.
@@ -155,12 +167,6 @@ impl<K: Ord + Clone> HalfOpen<K> {
     }
 }
 
-impl<K: Ord + Clone> Default for HalfOpen<K> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,7 +175,7 @@ mod tests {
     const COOKIE: Option<IpAddr> = Some(IpAddr::V4(core::net::Ipv4Addr::LOCALHOST));
 
     fn filled(count: usize) -> HalfOpen<usize> {
-        let mut half_open = HalfOpen::new();
+        let mut half_open = HalfOpen::new([1; 32]);
         assert!((0..count).all(|key| half_open.insert(NOW, key, None)));
         half_open
     }
@@ -191,7 +197,7 @@ mod tests {
 
     #[test]
     fn handshakes_of_proven_clients_do_not_make_others_show_a_cookie() {
-        let mut half_open = HalfOpen::new();
+        let mut half_open = HalfOpen::new([1; 32]);
         let host = |index: u32| Some(IpAddr::from(index.to_be_bytes()));
         assert!((0..COOKIE_THRESHOLD).all(|key| half_open.insert(NOW, key, host(key as u32))));
         assert_eq!(half_open.admit(NOW, None), Admission::Proceed);
@@ -199,14 +205,24 @@ mod tests {
 
     #[test]
     fn work_for_cookies_is_bounded_over_all_hosts() {
-        let mut half_open = HalfOpen::<u32>::new();
+        let mut half_open = HalfOpen::<u32>::new([1; 32]);
         let admitted = (0..5_000_u32)
             .filter(|index| {
-                half_open.admit(NOW, Some(IpAddr::from(index.to_be_bytes()))) == Admission::Proceed
+                half_open.admit(NOW, Some(IpAddr::from((index << 16).to_be_bytes()))) == Admission::Proceed
             })
             .count();
-        assert_eq!(admitted, PROVEN_BURST as usize);
+        assert!((PROVEN_BURST as usize / 2..=PROVEN_BURST as usize).contains(&admitted), "{admitted}");
         assert_eq!(half_open.admit(NOW, None), Admission::Proceed, "the others have a rate of their own");
+    }
+
+    #[test]
+    fn a_host_has_only_so_many_half_open() {
+        let mut half_open = HalfOpen::new([1; 32]);
+        assert!((0..HALF_OPEN_PER_HOST).all(|key| half_open.insert(NOW, key, COOKIE)));
+        assert_eq!(half_open.admit(NOW, COOKIE), Admission::Busy);
+        assert_eq!(half_open.admit(NOW, Some(IpAddr::from([192, 0, 2, 1]))), Admission::Proceed);
+        assert!(half_open.remove(&3) && !half_open.remove(&3));
+        assert_eq!(half_open.admit(NOW, COOKIE), Admission::Proceed);
     }
 
     #[test]
@@ -220,7 +236,7 @@ mod tests {
 
     #[test]
     fn handshakes_expire_in_order_and_not_before_their_time() {
-        let mut half_open = HalfOpen::new();
+        let mut half_open = HalfOpen::new([1; 32]);
         let second = Duration::from_secs(1);
         assert!(half_open.insert(NOW, 'b', None) && half_open.insert(NOW + second, 'a', COOKIE));
         assert!(!half_open.insert(NOW + second, 'b', None), "repeating does not prolong it");
@@ -235,7 +251,7 @@ mod tests {
 
     #[test]
     fn work_without_cookies_is_bounded_by_a_burst_and_a_rate() {
-        let mut half_open = HalfOpen::<u32>::new();
+        let mut half_open = HalfOpen::<u32>::new([1; 32]);
         let mut admitted_within = |from_milliseconds: u64, milliseconds: u64| {
             (0..milliseconds * 10)
                 .filter(|step| {
@@ -252,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_server_that_starts_at_the_origin_of_time_is_calm() {
-        let mut half_open = HalfOpen::<u32>::new();
+        let mut half_open = HalfOpen::<u32>::new([1; 32]);
         let admitted =
             (0..1000).filter(|_| half_open.admit(Instant::ZERO, None) == Admission::Proceed).count();
         assert_eq!(admitted, UNPROVEN_BURST as usize);

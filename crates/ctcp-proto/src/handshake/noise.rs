@@ -16,9 +16,9 @@ mod tests;
 use core::fmt;
 
 use snow::{Builder, HandshakeState};
+use zeroize::Zeroize;
 
 use self::random::SeededResolver;
-use crate::crypto::derive::wipe;
 use crate::crypto::{PublicKey, SecretKey};
 use crate::wire::{NOISE_MESSAGE_MAX, VERSION};
 
@@ -68,8 +68,8 @@ pub struct Secrets {
 
 impl Drop for Secrets {
     fn drop(&mut self) {
-        wipe(&mut self.send);
-        wipe(&mut self.receive);
+        self.send.zeroize();
+        self.receive.zeroize();
     }
 }
 

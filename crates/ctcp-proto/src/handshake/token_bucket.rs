@@ -29,10 +29,10 @@ impl TokenBucket {
         rest.is_some()
     }
 
-    /// Whether it is as good as new.
-    pub(super) fn is_full(&mut self, now: Instant) -> bool {
+    /// How full it is, from 0 to 1.
+    pub(super) fn fill(&mut self, now: Instant) -> f64 {
         self.refill(now);
-        self.saved == self.full
+        self.saved.as_nanos() as f64 / self.full.as_nanos() as f64
     }
 
     fn refill(&mut self, now: Instant) {

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use ctcp_base::{Instant, Prng};
+use ctcp_base::Instant;
 
 use super::ecn::EcnState;
 use super::mtu::{BASE, MtuDiscovery};
@@ -10,6 +10,7 @@ use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
 use crate::congestion::{Acked, Controller, ControllerFactory, Lost, Sent, TimedOut};
 use crate::connection::Contents;
 use crate::crypto::ReplayWindow;
+use crate::crypto::random::SecretRng;
 use crate::id::{PacketNumber, PathId};
 use crate::network::{Ecn, NetworkPath, Transmit};
 use crate::profile::Profile;
@@ -220,13 +221,13 @@ impl Path {
         }
     }
 
-    /// Leaves out a packet number now and then, where `prng` says: a peer that acknowledges it lies.
-    pub(crate) fn skip_number_sometimes(&mut self, prng: &mut Prng) {
+    /// Leaves out a packet number now and then, where `rng` says, which no peer can guess: one that acknowledges it lies.
+    pub(crate) fn skip_number_sometimes(&mut self, rng: &mut SecretRng) {
         let next = self.sent.next_number();
-        let skips = *self.skips.get_or_insert_with(|| PacketNumber(next.0 + prng.below(SKIP_FIRST)));
+        let skips = *self.skips.get_or_insert_with(|| PacketNumber(next.0 + rng.below(SKIP_FIRST)));
         if next >= skips {
             self.sent.skip_number();
-            self.skips = Some(PacketNumber(next.0 + SKIP_MIN + prng.below(SKIP_RANGE)));
+            self.skips = Some(PacketNumber(next.0 + SKIP_MIN + rng.below(SKIP_RANGE)));
         }
     }
 

@@ -6,6 +6,8 @@ use ctcp_base::Instant;
 use ctcp_netem::LinkConfig;
 
 use super::pair::Pair;
+use crate::crypto::FirstPacketKey;
+use crate::wire::{LongPacket, RejectReason, VERSION};
 use crate::{
     ClientPolicy, Connection, ConnectionError, DatagramOutcome, Endpoint, EndpointConfig, Event, NetworkPath,
     SecretKey, TransportConfig,
@@ -82,4 +84,47 @@ fn a_client_has_no_more_connections_than_it_may_have_until_one_of_them_is_over()
     let fourth = pair.connect(TransportConfig::default());
     pair.run_until(Duration::from_secs(2), |_| false);
     assert!(pair.client.connections[&fourth].is_connected());
+}
+
+#[test]
+fn sides_of_different_versions_tell_their_users_both() {
+    let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
+    pair.connect(TransportConfig::default());
+    let (now, network_path) = (pair.now, NetworkPath { local: None, remote: pair.client.address });
+    let mut initiate = Vec::new();
+    pair.client_connection().poll_transmit(now, &mut initiate).expect("an INITIATE");
+    // Our server and a client of the version before.
+    initiate[1..5].copy_from_slice(&0x4354_0001_u32.to_be_bytes());
+    let outcome = pair.server.endpoint.handle_datagram(now, network_path, None, &initiate);
+    let DatagramOutcome::Answer(mut answer) = outcome else { panic!("a list of versions: {outcome:?}") };
+    assert_eq!(answer[answer.len() - 4..], VERSION.to_be_bytes());
+    assert_eq!(pair.server.endpoint.stats().other_versions, 1);
+    // Our client and a server of the version before.
+    let end = answer.len();
+    answer[end - 4..].copy_from_slice(&0x4354_0001_u32.to_be_bytes());
+    let from_server = NetworkPath { local: None, remote: pair.server.address };
+    pair.client_connection().handle_datagram(now, from_server, None, &mut answer);
+    let error = ConnectionError::VersionMismatch { server: 0x4354_0001 };
+    assert_eq!(pair.client_connection().poll_event(), Some(Event::Closed(error)));
+}
+
+#[test]
+fn a_first_packet_for_another_server_costs_a_hash_and_is_told_so() {
+    let (mut pair, _, mut initiate, network_path) = half_open();
+    let now = pair.now;
+    let other = SecretKey::from_bytes([9; 32]).public_key();
+    FirstPacketKey::new(&other).write_tag(&mut initiate);
+    // Another destination: of no connection that the server knows.
+    initiate[6] ^= 1;
+    let mut told = || match pair.server.endpoint.handle_datagram(now, network_path, None, &initiate) {
+        DatagramOutcome::Answer(answer) => Some(
+            LongPacket::parse(&answer)
+                .map(|packet| matches!(packet, LongPacket::Reject { reason: RejectReason::Unopened, .. })),
+        ),
+        _ => None,
+    };
+    assert_eq!(told(), Some(Ok(true)));
+    let answers = (0..2_000).filter(|_| told().is_some()).count();
+    assert!(answers < 500, "{answers} of 2000 answers to garbage within a second");
+    assert_eq!(pair.server.endpoint.stats().cookies, 0);
 }

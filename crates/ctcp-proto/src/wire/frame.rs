@@ -29,6 +29,7 @@ pub(crate) mod kind {
     pub(crate) const MAX_STREAMS: u8 = 0x12;
     pub(crate) const RESET_STREAM: u8 = 0x13;
     pub(crate) const STOP_SENDING: u8 = 0x14;
+    pub(crate) const RESET_TOKEN: u8 = 0x15;
     pub(crate) const PATH_CHALLENGE: u8 = 0x18;
     pub(crate) const PATH_RESPONSE: u8 = 0x19;
     pub(crate) const CLOSE_TRANSPORT: u8 = 0x1c;
@@ -125,6 +126,8 @@ pub enum Frame<'a> {
         /// The application's reason.
         code: u64,
     },
+    /// The server's stateless reset for the address that the client has now.
+    ResetToken([u8; 16]),
     /// To be sent back on the same path.
     PathChallenge([u8; 8]),
     /// What was challenged.
@@ -161,6 +164,7 @@ impl<'a> Frame<'a> {
             kind @ kind::ACK_RANGES..=kind::ACK_BITMAP_ECN => AckFrame::parse(kind, reader).map(Self::Ack),
             kind @ kind::SOURCE..=kind::SEGMENT => combination::parse(kind, reader),
             kind @ kind::MAX_DATA..=kind::STOP_SENDING => control::parse(kind, reader),
+            kind::RESET_TOKEN => reader.array().map(Self::ResetToken),
             kind::PATH_CHALLENGE => reader.array().map(Self::PathChallenge),
             kind::PATH_RESPONSE => reader.array().map(Self::PathResponse),
             kind @ (kind::CLOSE_TRANSPORT | kind::CLOSE_APPLICATION) => close::parse(kind, reader),
@@ -188,8 +192,9 @@ impl<'a> Frame<'a> {
             | Self::MaxStreams(_)
             | Self::ResetStream { .. }
             | Self::StopSending { .. } => control::write(self, out),
-            Self::PathChallenge(data) => path::write(kind::PATH_CHALLENGE, *data, out),
-            Self::PathResponse(data) => path::write(kind::PATH_RESPONSE, *data, out),
+            Self::ResetToken(token) => path::write(kind::RESET_TOKEN, token, out),
+            Self::PathChallenge(data) => path::write(kind::PATH_CHALLENGE, data, out),
+            Self::PathResponse(data) => path::write(kind::PATH_RESPONSE, data, out),
             Self::Close { by_application, code, reason } => close::write(*by_application, *code, reason, out),
         }
     }
@@ -209,6 +214,7 @@ impl<'a> Frame<'a> {
             | Self::MaxStreams(_)
             | Self::ResetStream { .. }
             | Self::StopSending { .. } => control::length(self),
+            Self::ResetToken(token) => 1 + token.len(),
             Self::PathChallenge(data) | Self::PathResponse(data) => 1 + data.len(),
             Self::Close { code, reason, .. } => close::length(*code, reason),
         }

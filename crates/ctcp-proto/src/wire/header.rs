@@ -13,13 +13,15 @@ use crate::wire::varint::{Reader, write_u32, write_varint};
 use crate::wire::{Malformed, TruncatedNumber};
 
 /// The version of this protocol.
-pub const VERSION: u32 = 0x4354_0001;
+pub const VERSION: u32 = 0x4354_0002;
 /// An INITIATE fills at least this datagram, and every path carries it: what QUIC asks for, too.
 pub const DATAGRAM_SIZE_MIN: usize = 1200;
 /// Longest token: ours has 24 bytes, other servers may keep a little more in it.
 pub const TOKEN_MAX: usize = 64;
 /// Longest Noise message: with the longest token and ids it fits [`DATAGRAM_SIZE_MIN`].
 pub const NOISE_MESSAGE_MAX: usize = 1024;
+/// The tag in the last bytes of an INITIATE, see [`crate::crypto::FirstPacketKey`].
+pub const FIRST_PACKET_TAG_LENGTH: usize = 16;
 /// The authentication tag behind a sealed payload.
 pub const TAG_LENGTH: usize = 16;
 
@@ -125,7 +127,7 @@ impl RejectReason {
 /// A packet of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongPacket<'a> {
-    /// The client's first packet.
+    /// The client's first packet. Its last [`FIRST_PACKET_TAG_LENGTH`] bytes are zero where it was only written.
     Initiate {
         /// Destination: the client's random choice; source: the client's id.
         header: LongHeader,
@@ -194,8 +196,12 @@ impl<'a> LongPacket<'a> {
         if header.destination.as_bytes().len() < INITIAL_DESTINATION_MIN {
             return Err(Malformed::new("INITIATE to an id below 8 bytes"));
         }
-        // What follows is padding; nothing depends on it.
-        Ok(Self::Initiate { header, token: token(&mut reader)?, message: message(&mut reader)? })
+        // What follows is padding and the tag, which is checked before anything is read.
+        let (token, message) = (token(&mut reader)?, message(&mut reader)?);
+        if reader.remaining() < FIRST_PACKET_TAG_LENGTH {
+            return Err(Malformed::new("INITIATE without room for its tag"));
+        }
+        Ok(Self::Initiate { header, token, message })
     }
 
     /// Its connection ids.
@@ -227,7 +233,8 @@ impl<'a> LongPacket<'a> {
             Self::Initiate { token, message, .. } => {
                 write_prefixed(out, token, TOKEN_MAX);
                 write_prefixed(out, message, NOISE_MESSAGE_MAX);
-                out.resize(out.len().max(DATAGRAM_SIZE_MIN), 0);
+                let length = out.len() + FIRST_PACKET_TAG_LENGTH;
+                out.resize(length.max(DATAGRAM_SIZE_MIN), 0);
             }
             Self::Response { message, .. } => write_prefixed(out, message, NOISE_MESSAGE_MAX),
             Self::Cookie { token, .. } => write_prefixed(out, token, TOKEN_MAX),

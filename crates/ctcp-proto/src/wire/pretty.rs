@@ -40,6 +40,8 @@ impl fmt::Display for Frame<'_> {
                 write!(formatter, "RESET_STREAM {id} code {code} final size {final_size}")
             }
             Self::StopSending { id, code } => write!(formatter, "STOP_SENDING {id} code {code}"),
+            // A secret.
+            Self::ResetToken(_) => formatter.write_str("RESET_TOKEN"),
             Self::PathChallenge(data) => {
                 write!(formatter, "PATH_CHALLENGE {:016x}", u64::from_be_bytes(*data))
             }

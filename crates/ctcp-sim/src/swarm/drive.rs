@@ -183,6 +183,7 @@ impl<'a> Driver<'a> {
             // A half-open connection of the server may expire before the client's first sealed packet comes.
             Some(ConnectionError::HandshakeTimedOut { .. }) => self.is_bad_lately(),
             Some(ConnectionError::Reset) => self.is_bad_lately() || self.may_be_reset,
+            Some(ConnectionError::TimedOut) => self.may_miss_a_reset(),
             Some(ConnectionError::ClosedLocally) => self.was_closed,
             Some(ConnectionError::ClosedByPeer(close)) => self.was_closed && close.code == MIDDLE_CODE,
             _ => false,
@@ -196,6 +197,11 @@ impl<'a> Driver<'a> {
         }
         self.was_closed = false;
         self.connect()
+    }
+
+    /// A reset token is good for one address of the client. If it moves while nobody knows it, no reset tells it so.
+    fn may_miss_a_reset(&self) -> bool {
+        self.moves > 0 && self.may_be_reset
     }
 
     /// The network was not whole for as long as a handshake takes.
@@ -297,7 +303,10 @@ impl<'a> Driver<'a> {
         let rounds =
             u32::try_from(8 * script.size() / self.plan.bytes_a_round_trip().max(1)).unwrap_or(u32::MAX);
         let limited = self.round_trip() * rounds + self.time_in_turn();
-        Duration::from_secs(60)
+        let silence =
+            if self.may_miss_a_reset() { 2 * self.plan.server.idle_timeout } else { Duration::ZERO };
+        silence
+            + Duration::from_secs(60)
             + 100 * self.round_trip()
             + script.own_time()
             + transfer.max(windows).max(limited)

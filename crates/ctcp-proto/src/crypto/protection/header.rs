@@ -8,9 +8,10 @@
 //! ```
 
 use ring::aead::quic::HeaderProtectionKey;
+use zeroize::Zeroizing;
 
 use super::SealHeader;
-use crate::crypto::derive::{expand, wipe};
+use crate::crypto::derive::expand;
 use crate::crypto::suite::Suite;
 use crate::id::PathId;
 use crate::wire::TruncatedNumber;
@@ -50,10 +51,9 @@ pub(super) struct HeaderProtection(HeaderProtectionKey);
 
 impl HeaderProtection {
     pub(super) fn new(suite: Suite, secret: &[u8; 32]) -> Self {
-        let mut bytes: [u8; 32] = expand(secret, &[b"ctcp hp"]);
-        let key = HeaderProtectionKey::new(suite.header_protection(), &bytes)
+        let bytes: Zeroizing<[u8; 32]> = Zeroizing::new(expand(secret, &[b"ctcp hp"]));
+        let key = HeaderProtectionKey::new(suite.header_protection(), &*bytes)
             .expect("both suites have header keys of 32 bytes");
-        wipe(&mut bytes);
         Self(key)
     }
 

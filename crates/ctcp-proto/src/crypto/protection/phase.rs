@@ -11,10 +11,11 @@
 //! key, so on each path the numbers of a phase are all larger than those of the phase before.
 
 use ring::aead::Tag;
+use zeroize::Zeroizing;
 
 use super::PacketKey;
 use super::header::Unprotected;
-use crate::crypto::derive::{expand, wipe};
+use crate::crypto::derive::expand;
 use crate::crypto::suite::Suite;
 use crate::id::{PacketNumber, PathId};
 use crate::wire::VARINT_MAX;
@@ -22,21 +23,15 @@ use crate::wire::VARINT_MAX;
 /// A secret of the chain; it makes its key and is replaced by its successor.
 struct Chain {
     suite: Suite,
-    secret: [u8; 32],
+    secret: Zeroizing<[u8; 32]>,
 }
 
 impl Chain {
     /// The key of the current secret; the chain moves to the next one.
     fn next_key(&mut self) -> PacketKey {
         let key = PacketKey::new(self.suite, &self.secret);
-        self.secret = expand(&self.secret, &[b"ctcp ku"]);
+        *self.secret = expand(&self.secret, &[b"ctcp ku"]);
         key
-    }
-}
-
-impl Drop for Chain {
-    fn drop(&mut self) {
-        wipe(&mut self.secret);
     }
 }
 
@@ -62,7 +57,7 @@ pub(super) struct SendPhases {
 
 impl SendPhases {
     pub(super) fn new(suite: Suite, secret: [u8; 32]) -> Self {
-        let mut chain = Chain { suite, secret };
+        let mut chain = Chain { suite, secret: Zeroizing::new(secret) };
         let key = chain.next_key();
         Self { chain, key, number: 0, sealed: 0, is_acked: false, paths: Vec::new() }
     }
@@ -159,7 +154,7 @@ pub(super) struct ReceivePhases {
 
 impl ReceivePhases {
     pub(super) fn new(suite: Suite, secret: [u8; 32]) -> Self {
-        let mut chain = Chain { suite, secret };
+        let mut chain = Chain { suite, secret: Zeroizing::new(secret) };
         let (current, next) = (chain.next_key(), chain.next_key());
         Self { chain, previous: None, current, next, number: 0, firsts: Vec::new(), scratch: Vec::new() }
     }
@@ -167,6 +162,10 @@ impl ReceivePhases {
     /// The phase, from 0.
     pub(super) const fn number(&self) -> u64 {
         self.number
+    }
+
+    pub(super) fn forget_previous(&mut self) {
+        self.previous = None;
     }
 
     /// Opens a datagram whose header is uncovered; `None` if no key opens it.

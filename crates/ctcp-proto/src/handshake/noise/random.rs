@@ -3,29 +3,24 @@
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
+use zeroize::Zeroizing;
 
-use crate::crypto::derive::{expand, wipe};
+use crate::crypto::derive::expand;
 
 /// Snow's own primitives with our randomness.
 pub(super) struct SeededResolver {
-    entropy: [u8; 32],
+    entropy: Zeroizing<[u8; 32]>,
 }
 
 impl SeededResolver {
-    pub(super) const fn new(entropy: [u8; 32]) -> Self {
-        Self { entropy }
-    }
-}
-
-impl Drop for SeededResolver {
-    fn drop(&mut self) {
-        wipe(&mut self.entropy);
+    pub(super) fn new(entropy: [u8; 32]) -> Self {
+        Self { entropy: Zeroizing::new(entropy) }
     }
 }
 
 impl CryptoResolver for SeededResolver {
     fn resolve_rng(&self) -> Option<Box<dyn Random>> {
-        Some(Box::new(SeededRandom { entropy: self.entropy, block: 0 }))
+        Some(Box::new(SeededRandom { entropy: self.entropy.clone(), block: 0 }))
     }
 
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
@@ -43,24 +38,18 @@ impl CryptoResolver for SeededResolver {
 
 /// Block `i` of 32 bytes is `Expand(entropy, "ctcp ephemeral" | i (32))`.
 struct SeededRandom {
-    entropy: [u8; 32],
+    entropy: Zeroizing<[u8; 32]>,
     block: u32,
 }
 
 impl Random for SeededRandom {
     fn try_fill_bytes(&mut self, output: &mut [u8]) -> Result<(), snow::Error> {
         for chunk in output.chunks_mut(32) {
-            let mut block: [u8; 32] = expand(&self.entropy, &[b"ctcp ephemeral", &self.block.to_be_bytes()]);
+            let block: Zeroizing<[u8; 32]> =
+                Zeroizing::new(expand(&self.entropy, &[b"ctcp ephemeral", &self.block.to_be_bytes()]));
             chunk.copy_from_slice(&block[..chunk.len()]);
-            wipe(&mut block);
             self.block = self.block.checked_add(1).ok_or(snow::Error::Rng)?;
         }
         Ok(())
-    }
-}
-
-impl Drop for SeededRandom {
-    fn drop(&mut self) {
-        wipe(&mut self.entropy);
     }
 }

@@ -1,4 +1,4 @@
-//! PADDING, PATH_CHALLENGE and PATH_RESPONSE: what a path needs to be measured and validated.
+//! PADDING, RESET_TOKEN, PATH_CHALLENGE and PATH_RESPONSE: what a path needs to be measured, validated and left.
 
 use crate::wire::frame::kind;
 use crate::wire::varint::Reader;
@@ -9,7 +9,7 @@ pub(super) fn parse_padding(reader: &mut Reader<'_>) -> usize {
     reader.bytes(more).map_or(1, |zeros| 1 + zeros.len())
 }
 
-pub(super) fn write(kind: u8, data: [u8; 8], out: &mut Vec<u8>) {
+pub(super) fn write(kind: u8, data: &[u8], out: &mut Vec<u8>) {
     out.push(kind);
-    out.extend_from_slice(&data);
+    out.extend_from_slice(data);
 }

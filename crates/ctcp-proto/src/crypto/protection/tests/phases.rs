@@ -64,6 +64,22 @@ impl Sides {
 }
 
 #[test]
+fn a_key_that_was_forgotten_opens_nothing_and_the_others_do() {
+    let mut sides = Sides::new(Suite::ALL[0]);
+    sides.round_trip(0);
+    let [recorded, late] = [sides.send(0, 0), sides.send(0, 0)];
+    assert!(sides.sides[0].initiate_key_update());
+    sides.round_trip(0);
+    sides.deliver(&late).unwrap();
+    sides.sides.iter_mut().for_each(PacketProtection::forget_previous_key);
+    assert_eq!(sides.deliver(&recorded).map(|_| ()), Err(OpenError::NotAuthentic));
+    sides.round_trip(0);
+    assert!(sides.sides[0].initiate_key_update());
+    sides.round_trip(0);
+    assert_eq!(sides.phases(), [(2, 2); 2]);
+}
+
+#[test]
 fn an_update_of_either_side_moves_both() {
     for suite in Suite::ALL {
         for initiator in [0, 1] {

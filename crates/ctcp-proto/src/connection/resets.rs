@@ -1,0 +1,64 @@
+//! A client that moves needs another reset token (PROTOCOL.md section 2.3): the server tells it, again until it arrives.
+
+use super::{Established, TransportError};
+use crate::crypto::{ResetKey, ResetToken};
+use crate::error::TransportErrorCode;
+use crate::id::Role;
+use crate::wire::{DatagramBuilder, Frame};
+
+use super::contents::Contents;
+
+/// What is to be said and was heard of reset tokens.
+#[derive(Debug, Default)]
+pub(super) struct Resets {
+    /// A server's, from which it makes the tokens.
+    key: Option<ResetKey>,
+    /// The client must be told its token.
+    is_due: bool,
+    /// A client's new token, of which its endpoint does not know yet.
+    new_token: Option<ResetToken>,
+}
+
+impl Resets {
+    pub(super) fn new(key: Option<ResetKey>) -> Self {
+        Self { key, ..Self::default() }
+    }
+
+    /// The client has another address now, or what told it the token was lost.
+    pub(super) fn tell(&mut self) {
+        self.is_due = self.key.is_some();
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        self.is_due
+    }
+
+    pub(super) fn poll_new_token(&mut self) -> Option<ResetToken> {
+        self.new_token.take()
+    }
+}
+
+impl Established {
+    /// Writes a RESET_TOKEN if one is due and fits.
+    pub(super) fn write_reset_token(&mut self, builder: &mut DatagramBuilder, contents: &mut Contents) {
+        let Some(key) = self.resets.key.as_ref().filter(|_| self.resets.is_due) else { return };
+        let frame = Frame::ResetToken(key.token(self.path.network.remote, &self.local_id).0);
+        if builder.remaining() >= frame.encoded_length() {
+            builder.write(&frame);
+            contents.reset_token = true;
+            self.resets.is_due = false;
+        }
+    }
+
+    pub(super) fn on_reset_token(&mut self, token: [u8; ResetToken::LENGTH]) -> Result<(), TransportError> {
+        if self.role != Role::Client {
+            return Err(TransportError::new(
+                TransportErrorCode::ProtocolViolation,
+                "a reset token of a client",
+            ));
+        }
+        self.negotiated.reset_token = Some(ResetToken(token));
+        self.resets.new_token = Some(ResetToken(token));
+        Ok(())
+    }
+}

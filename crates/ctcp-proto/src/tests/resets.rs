@@ -1,0 +1,126 @@
+//! What a client concludes from a server that does not know it.
+
+use core::time::Duration;
+
+use ctcp_netem::LinkConfig;
+
+use super::pair::Pair;
+use crate::{
+    ClientPolicy, ConnectionError, DatagramOutcome, Endpoint, EndpointConfig, Event, NetworkPath, SecretKey,
+    TransportConfig,
+};
+
+fn connected() -> Pair {
+    let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
+    pair.connect(TransportConfig::default());
+    let is_up = |pair: &mut Pair| pair.server.events.iter().any(|(_, event)| *event == Event::Connected);
+    assert!(pair.run_until(Duration::from_secs(1), is_up));
+    pair.run_until(Duration::from_secs(1), |_| false);
+    pair
+}
+
+/// A server with the key of the pair's that knows nothing.
+fn another_server() -> Endpoint {
+    let config = EndpointConfig::server(SecretKey::from_bytes([2; 32]), ClientPolicy::Any);
+    Endpoint::new(config, [99; 32])
+}
+
+/// A packet that the client sends now.
+fn packet_of_client(pair: &mut Pair) -> Vec<u8> {
+    let now = pair.now;
+    let connection = pair.client_connection();
+    let id = connection.open().expect("a stream");
+    connection.write(id, b"hello").expect("room");
+    let mut datagram = Vec::new();
+    connection.poll_transmit(now, &mut datagram).expect("a packet");
+    datagram
+}
+
+/// The client gets a datagram from its server's address.
+fn give_client(pair: &mut Pair, mut datagram: Vec<u8>) {
+    let (now, path) = (pair.now, NetworkPath { local: None, remote: pair.server.address });
+    if let DatagramOutcome::Connection(_) = pair.client.endpoint.handle_datagram(now, path, None, &datagram) {
+        pair.client_connection().handle_datagram(now, path, None, &mut datagram);
+    }
+}
+
+/// Why the client's connection is over, if it is.
+fn end_of_client(pair: &mut Pair) -> Option<ConnectionError> {
+    core::iter::from_fn(|| pair.client_connection().poll_event()).find_map(|event| match event {
+        Event::Closed(error) => Some(error),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_second_server_with_the_same_key_does_not_give_away_how_to_end_a_connection() {
+    let mut pair = connected();
+    let seen = packet_of_client(&mut pair);
+    let attackers = NetworkPath { local: None, remote: "198.51.100.7:4000".parse().expect("an address") };
+    let DatagramOutcome::Answer(reset) = another_server().handle_datagram(pair.now, attackers, None, &seen)
+    else {
+        panic!("a server that does not know a connection says so")
+    };
+    give_client(&mut pair, reset);
+    assert_eq!(end_of_client(&mut pair), None);
+    // The client's own question is answered in a way that it believes.
+    let clients = NetworkPath { local: None, remote: pair.client.address };
+    let DatagramOutcome::Answer(reset) = another_server().handle_datagram(pair.now, clients, None, &seen)
+    else {
+        panic!("an answer")
+    };
+    give_client(&mut pair, reset);
+    assert_eq!(end_of_client(&mut pair), Some(ConnectionError::Reset));
+}
+
+#[test]
+fn a_client_that_moved_still_learns_that_its_server_was_restarted() {
+    let mut pair = connected();
+    pair.client.address = "203.0.113.9:1234".parse().expect("an address");
+    let now = pair.now;
+    let id = pair.client_connection().open().expect("a stream");
+    pair.client_connection().write(id, b"from elsewhere").expect("room");
+    pair.run_until(Duration::from_secs(2), |_| false);
+    assert!(pair.now > now && pair.server_connection().is_some_and(|one| one.stats().migrations == 1));
+    pair.server.endpoint = another_server();
+    pair.server.connections.clear();
+    pair.client_connection().write(id, b"are you there?").expect("room");
+    pair.run_until(Duration::from_secs(2), |_| false);
+    let end = pair.client.events.iter().find_map(|(_, event)| match event {
+        Event::Closed(error) => Some(error.clone()),
+        _ => None,
+    });
+    assert_eq!(end, Some(ConnectionError::Reset));
+}
+
+#[test]
+fn a_client_that_was_stopped_is_not_told_that_its_server_was_restarted() {
+    let mut pair = connected();
+    // The server sends something that waits in the client's socket; then it gives up waiting.
+    let mut waiting = Vec::new();
+    let now = pair.now;
+    let server = pair.server_connection().expect("it is up");
+    let id = server.open().expect("a stream");
+    server.write(id, b"news").expect("room");
+    server.poll_transmit(now, &mut waiting).expect("a packet");
+    pair.now += TransportConfig::default().idle_timeout + Duration::from_secs(5);
+    let late = pair.now;
+    pair.server_connection().expect("it is there").handle_timeout(late);
+    assert!(pair.server_connection().is_some_and(|server| server.is_closed()));
+    pair.server.endpoint = another_server();
+    // The client goes on: it reads its socket first, and what it sends then draws a reset.
+    give_client(&mut pair, waiting);
+    let clients = NetworkPath { local: None, remote: pair.client.address };
+    if let Ok(id) = pair.client_connection().open() {
+        pair.client_connection().write(id, b"hello").expect("room");
+    }
+    let mut datagram = Vec::new();
+    while pair.client_connection().poll_transmit(late, &mut datagram).is_some() {
+        if let DatagramOutcome::Answer(answer) =
+            pair.server.endpoint.handle_datagram(late, clients, None, &datagram)
+        {
+            give_client(&mut pair, answer);
+        }
+    }
+    assert_eq!(end_of_client(&mut pair), Some(ConnectionError::TimedOut));
+}
