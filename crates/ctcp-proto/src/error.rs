@@ -130,6 +130,9 @@ pub enum ConnectionError {
     ClosedByPeer(CloseReason),
     /// We closed.
     ClosedLocally,
+    /// What drives the connections of the endpoint is gone: its task panicked, or its runtime was shut down. The protocol
+    /// never says so itself, its runtime does.
+    EndpointLost,
 }
 
 impl fmt::Display for TransportError {
@@ -156,6 +159,9 @@ impl fmt::Display for ConnectionError {
             }
             Self::ClosedByPeer(close) => write!(formatter, "closed by the peer: {}", close.reason),
             Self::ClosedLocally => formatter.write_str("closed by this side"),
+            Self::EndpointLost => {
+                formatter.write_str("the endpoint on this side is lost: its task has ended")
+            }
         }
     }
 }
