@@ -12,7 +12,12 @@
 //! Work is bounded everywhere, and between two rounds the runtime gets its chance, so that neither a flood of
 //! datagrams nor one busy connection can starve the others.
 
-use core::task::Waker;
+use core::any::Any;
+use core::future::poll_fn;
+use core::panic::AssertUnwindSafe;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use std::panic::catch_unwind;
 use std::sync::Arc;
 
 use ctcp_base::Instant;
@@ -20,9 +25,9 @@ use ctcp_base::Instant;
 use crate::outbox::Outbox;
 use crate::slot::Owner;
 use crate::socket::{ReceiveBatch, Received, Socket, Train};
-use crate::state::{Key, Shared, State};
+use crate::state::{Fault, Key, Shared, State};
 use crate::timer::{Deadline, Timer};
-use ctcp_proto::{DatagramOutcome, NetworkPath};
+use ctcp_proto::{DatagramOutcome, NetworkPath, PublicKey};
 
 /// Receive calls in a round: with full batches 1 ms of work at 1 GB/s of decryption.
 const RECEIVES_PER_ROUND: usize = 2;
@@ -63,6 +68,8 @@ pub(crate) struct Driver {
     rest_until: Option<Instant>,
     refusals: Refusals,
     timer: Timer,
+    /// Why it ends, if it should not.
+    fault: Option<Fault>,
 }
 
 /// Says that clients are refused, once in a while: strangers decide how many there are.
@@ -73,7 +80,7 @@ struct Refusals {
 }
 
 impl Refusals {
-    fn look(&mut self, at: Instant, counted: u64, from: NetworkPath) {
+    fn look(&mut self, at: Instant, counted: u64, client: Option<PublicKey>, from: NetworkPath) {
         if core::mem::replace(&mut self.counted, counted) >= counted {
             return;
         }
@@ -83,7 +90,8 @@ impl Refusals {
             None => 0,
         };
         self.said = Some((at, counted));
-        tracing::info!(remote = %from.remote, before, "refused a client whose public key is not listed");
+        let client = client.map(tracing::field::display);
+        tracing::info!(remote = %from.remote, client, before, "refused a client whose public key is not listed");
     }
 }
 
@@ -101,17 +109,42 @@ impl Driver {
             rest_until: None,
             refusals: Refusals::default(),
             timer: Timer::new(),
+            fault: None,
         }
     }
 
+    /// Drives the endpoint until it is finished. A panic on the way is a fault of ours; it is caught here so that everybody
+    /// who waits for the endpoint learns of it.
     pub(crate) async fn run(mut self) {
+        self.fault = Some(Fault::Shutdown); // unless it comes to another end
+        let outcome = {
+            let mut driving = pin!(self.drive());
+            let poll = |context: &mut Context<'_>| match catch_unwind(AssertUnwindSafe(|| {
+                driving.as_mut().poll(context)
+            })) {
+                Ok(poll) => poll,
+                Err(panic) => Poll::Ready(Err(Fault::Panic(message(&*panic)))),
+            };
+            poll_fn(poll).await
+        };
+        self.fault = outcome.err();
+        match &self.fault {
+            Some(fault) => tracing::error!(?fault, "endpoint lost"),
+            None => tracing::debug!("endpoint ended"),
+        }
+    }
+
+    async fn drive(&mut self) -> Result<(), Fault> {
         loop {
+            if self.shared.is_broken() {
+                return Err(Fault::Panic("a call on one of its handles panicked".to_owned()));
+            }
             self.move_to_new_socket();
             let mut has_more = self.receive();
             has_more |= self.transmit();
             let (deadline, is_finished) = self.look(has_more);
             if is_finished {
-                break;
+                return Ok(());
             }
             if has_more {
                 tokio::task::yield_now().await;
@@ -119,7 +152,6 @@ impl Driver {
                 self.wait(deadline).await;
             }
         }
-        tracing::debug!("endpoint ended");
     }
 
     /// Takes the socket that [`crate::Endpoint::rebind`] left. What is still in the old one counts as lost.
@@ -168,7 +200,8 @@ impl Driver {
             for datagram in bytes.chunks_mut(segment_size) {
                 tracing::trace!(remote = %network_path.remote, size = datagram.len(), "received");
                 let outcome = state.endpoint.handle_datagram(at, network_path, ecn, datagram);
-                self.refusals.look(at, state.endpoint.stats().refused, network_path);
+                let (refused, client) = (state.endpoint.stats().refused, state.endpoint.last_refused());
+                self.refusals.look(at, refused, client, network_path);
                 match outcome {
                     DatagramOutcome::Connection(handle) => {
                         let Some(key) = state.key_of(handle) else { continue };
@@ -287,9 +320,15 @@ impl Driver {
     }
 }
 
+/// What a panic said.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
+}
+
 impl Drop for Driver {
     fn drop(&mut self) {
-        let wakers = self.shared.lock().on_driver_end();
+        let wakers = self.shared.lock().on_driver_end(self.fault.take());
         self.shared.incoming.notify_waiters();
         self.shared.idle.notify_waiters();
         for waker in self.wakers.drain(..).chain(wakers) {
@@ -297,3 +336,6 @@ impl Drop for Driver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

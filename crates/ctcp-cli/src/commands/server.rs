@@ -30,11 +30,8 @@ pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
     metrics::start(args.common.metrics)?;
     let secret_key = key_file::read_or_make(&args.key, Role::Server)?;
     let public_key = secret_key.public_key();
-    let config = ServerConfig {
-        transport: network::transport(args.common.profile()),
-        pin_profile: args.pin_profile,
-        ..ServerConfig::new(args.listen, secret_key, clients)
-    };
+    let mut config = ServerConfig::new(args.listen, secret_key, clients);
+    config.transport(network::transport(args.common.profile())).pin_profile(args.pin_profile);
     let endpoint = Endpoint::server(config)
         .map_err(|error| CliError::failure(format!("cannot listen on {}: {error}", args.listen)))?;
     let listening = endpoint.local_addr().unwrap_or(args.listen);
