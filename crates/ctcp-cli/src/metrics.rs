@@ -5,7 +5,6 @@
 mod figures;
 
 use core::convert::Infallible;
-use core::fmt::Debug;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +54,7 @@ pub(crate) fn start(address: Option<SocketAddr>) -> Result<Listener, CliError> {
 }
 
 /// Serves `figures` until the answer is dropped.
-pub(crate) fn publish(listener: Listener, figures: impl Collector + Debug) -> Result<JoinSet<()>, CliError> {
+pub(crate) fn publish(listener: Listener, figures: impl Collector) -> Result<JoinSet<()>, CliError> {
     let mut tasks = JoinSet::new();
     let Some(listener) = listener.0 else { return Ok(tasks) };
     let listener = TcpListener::from_std(listener)

@@ -77,11 +77,11 @@ impl ClientList {
                 () = hangups.next() => true,
                 _ = ticks.tick(), if self.file.is_some() => false,
             };
-            if self.look(is_asked).await {
-                if let Some(clients) = self.clients() {
-                    proxy.clients().set_names(clients.names());
-                    endpoint.set_clients(clients.policy());
-                }
+            if self.look(is_asked).await
+                && let Some(clients) = self.clients()
+            {
+                proxy.clients().set_names(clients.names());
+                endpoint.set_clients(clients.policy());
             }
         }
     }
@@ -170,7 +170,7 @@ impl Hangups {
         {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

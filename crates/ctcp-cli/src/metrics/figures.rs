@@ -116,7 +116,7 @@ impl Page<'_> {
         help: &str,
         samples: impl IntoIterator<Item = (Labels<'l>, u64)>,
     ) -> fmt::Result {
-        self.family(name, help, MetricType::Counter, samples, |value| ConstCounter::new(value))
+        self.family(name, help, MetricType::Counter, samples, ConstCounter::new)
     }
 
     fn gauge<'l>(
@@ -125,7 +125,7 @@ impl Page<'_> {
         help: &str,
         samples: impl IntoIterator<Item = (Labels<'l>, f64)>,
     ) -> fmt::Result {
-        self.family(name, help, MetricType::Gauge, samples, |value| ConstGauge::new(value))
+        self.family(name, help, MetricType::Gauge, samples, ConstGauge::new)
     }
 
     fn family<'l, V, M: EncodeMetric>(

@@ -101,7 +101,7 @@ fn a_server_shows_what_it_sends_to_each_of_three_clients_while_they_download() {
     let metrics = port();
     let server = server(at, "127.0.0.1:0", &["--clients", "clients", "--metrics", &metrics]);
     // Its size says whose it is.
-    let sizes = [1_000_000, 2_000_000, 3_000_000];
+    let sizes = [5_000_000, 10_000_000, 15_000_000];
     let clients: Vec<_> = keys
         .iter()
         .map(|file| socks_client(ctcp(at, &server.remote.words("client", file, &["--socks", "127.0.0.1:0"]))))
@@ -114,13 +114,24 @@ fn a_server_shows_what_it_sends_to_each_of_three_clients_while_they_download() {
             std::thread::spawn(move || download(proxy, target))
         })
         .collect();
-    for (download, size) in downloads.into_iter().zip(sizes) {
-        assert_eq!(download.join().expect("it ends"), size);
-    }
     let of = |metric: &str, name: &str| {
         value(&metrics, &format!("{metric}{{client=\"{name}\"}}"))
             .unwrap_or_else(|| panic!("{metric} of {name}"))
     };
+    let mut before = [0.0; 3];
+    let mut looks_in_the_middle = 0;
+    while downloads.iter().any(|download| !download.is_finished()) {
+        let metric = |name: &String| value(&metrics, &format!("ctcp_bytes_sent_total{{client=\"{name}\"}}"));
+        let sent = [0, 1, 2].map(|index| metric(&names[index]).unwrap_or_default());
+        assert!((0..3).all(|index| sent[index] >= before[index]), "{before:?}, then {sent:?}");
+        let is_in_the_middle = sent[2] < sizes[2] as f64 && sent.iter().all(|&sent| sent > 100_000.0);
+        looks_in_the_middle += u32::from(is_in_the_middle);
+        before = sent;
+    }
+    assert!(looks_in_the_middle > 0);
+    for (download, size) in downloads.into_iter().zip(sizes) {
+        assert_eq!(download.join().expect("it ends"), size);
+    }
     for (name, size) in names.iter().zip(sizes) {
         let (sent, size) = (of("ctcp_bytes_sent_total", name), size as f64);
         println!("{name}: {sent} bytes sent for {size}, rtt {} s", of("ctcp_rtt_seconds", name));
@@ -134,8 +145,14 @@ fn a_server_shows_what_it_sends_to_each_of_three_clients_while_they_download() {
     }
     drop(clients);
     wait_until("the clients' end", || names.iter().all(|name| of("ctcp_connections", name) == 0.0));
-    assert!(of("ctcp_bytes_sent_total", &names[2]) > 3_000_000.0, "what was counted stays");
+    assert!(of("ctcp_bytes_sent_total", &names[2]) > 15_000_000.0, "what was counted stays");
+}
 
+#[test]
+fn each_family_of_metrics_has_its_type_and_its_help_once() {
+    let directory = TempDir::new().expect("a directory");
+    let metrics = port();
+    let _server = server(directory.path(), "127.0.0.1:0", &["--metrics", &metrics]);
     let (head, text) = scrape(&metrics);
     assert!(
         head.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
