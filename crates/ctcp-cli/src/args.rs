@@ -121,7 +121,8 @@ pub(crate) struct ServerArgs {
     /// Public key of a client that may connect; may be repeated
     #[arg(long = "client", value_name = "PUBKEY")]
     pub(crate) client: Vec<PublicKey>,
-    /// File with a public key on each line; what follows the key is a comment
+    /// File with a client on each line: its public key and, if it has one, its name; `#` begins a comment. Changes of the
+    /// file take effect while the server runs, at once after SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) clients: Option<PathBuf>,
     /// Let everybody in who knows the server's public key

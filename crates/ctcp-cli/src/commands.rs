@@ -13,6 +13,8 @@ pub(crate) mod testbed;
 
 use std::time::Duration;
 
+use crate::error::CliError;
+
 /// How long a closing endpoint may take to tell its peers.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -40,8 +42,43 @@ async fn interrupted() -> u8 {
     SIGINT
 }
 
+/// What comes of `work`; or, when the endpoint is lost meanwhile, that as the reason of failure.
+async fn unless_lost<T>(endpoint: &ctcp::Endpoint, work: impl Future<Output = T>) -> Result<T, CliError> {
+    let failed = |lost: ctcp::EndpointLost| Err(CliError::failure(lost.to_string()));
+    tokio::select! {
+        outcome = work => match tokio::time::timeout(Duration::ZERO, endpoint.lost()).await {
+            Ok(lost) => failed(lost),
+            Err(_) => Ok(outcome),
+        },
+        lost = endpoint.lost() => failed(lost),
+    }
+}
+
 /// Tells the peers of an endpoint, as far as they can be told quickly.
 async fn close(endpoint: &ctcp::Endpoint) {
     // A peer that is gone needs no farewell.
     let _ = tokio::time::timeout(FAREWELL, endpoint.close(0, "")).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_endpoint_fails_the_command_whatever_its_work_came_to() {
+        let runtime = || tokio::runtime::Runtime::new().expect("a runtime");
+        let (other, own) = (runtime(), runtime());
+        let endpoint = other.block_on(async {
+            ctcp::Endpoint::client(ctcp::ClientConfig::new(ctcp::generate_key().expect("a key")))
+        });
+        let endpoint = endpoint.expect("an endpoint");
+        own.block_on(async {
+            assert!(matches!(unless_lost(&endpoint, async { 3 }).await, Ok(3)));
+            other.shutdown_background();
+            // As a proxy does that serves an endpoint: it ends with it and knows nothing of its loss.
+            let work = async { while endpoint.accept().await.is_some() {} };
+            let failed = unless_lost(&endpoint, work).await;
+            assert!(matches!(failed, Err(CliError::Failure(why)) if why.contains("shut down")));
+        });
+    }
 }

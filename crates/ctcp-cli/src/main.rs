@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod clients_file;
 mod commands;
 mod config_file;
 mod engine;

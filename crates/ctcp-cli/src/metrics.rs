@@ -1,74 +1,122 @@
-//! `--metrics ADDR:PORT`: what the libraries count, for Prometheus.
+//! `--metrics ADDR:PORT`: what the libraries count, for Prometheus, in the text format of OpenMetrics.
+//!
+//! Nothing is kept here: the figures are read when somebody asks for them.
 
-use std::net::SocketAddr;
+mod figures;
+
+use core::convert::Infallible;
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
 use std::time::Duration;
 
-use ctcp_proxy::link::{CtcpConnector, LinkState, ServerLink};
-use metrics::{counter, gauge};
-use metrics_exporter_prometheus::PrometheusBuilder;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus_client::collector::Collector;
+use prometheus_client::registry::Registry;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tracing::{debug, warn};
 
 use crate::error::CliError;
+pub(crate) use figures::{LinkFigures, ServerFigures};
 
-/// Serves metrics at `address`, if there is one. To be called before anything counts.
-pub(crate) fn start(address: Option<SocketAddr>) -> Result<(), CliError> {
-    let Some(address) = address else { return Ok(()) };
-    PrometheusBuilder::new()
-        .with_http_listener(address)
-        .install()
-        .map_err(|error| CliError::failure(format!("cannot serve metrics on {address}: {error}")))
+/// Connections at once; further ones wait. A scraper has one.
+const CONNECTIONS_MAX: usize = 16;
+
+/// A connection without a request is closed after so long.
+const REQUEST_PATIENCE: Duration = Duration::from_secs(30);
+
+/// After a failed accept, as when there are no descriptors left.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+const OPEN_METRICS: HeaderValue =
+    HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+
+/// Where metrics will be served, if at all.
+#[derive(Debug)]
+pub(crate) struct Listener(Option<StdListener>);
+
+/// Takes the port at `address`, if there is one, so that one in use is said at once.
+pub(crate) fn start(address: Option<SocketAddr>) -> Result<Listener, CliError> {
+    let Some(address) = address else { return Ok(Listener(None)) };
+    let listener = StdListener::bind(address)
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+        .map_err(|error| CliError::failure(format!("cannot serve metrics on {address}: {error}")))?;
+    if !address.ip().is_loopback() {
+        warn!(%address, "metrics can be read by everybody who reaches this address: they name the clients");
+    }
+    Ok(Listener(Some(listener)))
 }
 
-/// How often the figures of the connection are read.
-const INTERVAL: Duration = Duration::from_secs(1);
-
-/// Publishes the figures of the link's connection until the answer is dropped; nothing without an `address`.
-pub(crate) fn publish(address: Option<SocketAddr>, link: &ServerLink<CtcpConnector>) -> JoinSet<()> {
+/// Serves `figures` until the answer is dropped.
+pub(crate) fn publish(listener: Listener, figures: impl Collector) -> Result<JoinSet<()>, CliError> {
     let mut tasks = JoinSet::new();
-    if address.is_none() {
-        return tasks;
-    }
-    let state = link.state();
-    tasks.spawn(async move {
-        loop {
-            tokio::time::sleep(INTERVAL).await;
-            let connection = match &*state.borrow() {
-                LinkState::Connected { connection, .. } => Some(connection.clone()),
-                LinkState::Connecting { .. } => None,
-            };
-            gauge!("ctcp_connected").set(if connection.is_some() { 1.0 } else { 0.0 });
-            if let Some(connection) = connection {
-                let granted = connection.profile().map(|profile| profile.to_string()).unwrap_or_default();
-                gauge!("ctcp_profile_info", "profile" => granted).set(1.0);
-                show(&connection.stats());
+    let Some(listener) = listener.0 else { return Ok(tasks) };
+    let listener = TcpListener::from_std(listener)
+        .map_err(|error| CliError::failure(format!("cannot serve metrics: {error}")))?;
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(figures));
+    tasks.spawn(serve(listener, Arc::new(registry)));
+    Ok(tasks)
+}
+
+async fn serve(listener: TcpListener, registry: Arc<Registry>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut tasks = JoinSet::new();
+    loop {
+        while tasks.try_join_next().is_some() {}
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let registry = registry.clone();
+                tasks.spawn(async move {
+                    answer(stream, &registry).await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                debug!(%error, "no connection for metrics");
+                tokio::time::sleep(ACCEPT_REST).await;
             }
         }
-    });
-    tasks
+    }
 }
 
-fn show(stats: &ctcp::ConnectionStats) {
-    gauge!("ctcp_rtt_seconds").set(stats.rtt.smoothed.as_secs_f64());
-    gauge!("ctcp_rtt_minimum_seconds").set(stats.rtt.minimum.as_secs_f64());
-    gauge!("ctcp_loss_ratio").set(stats.loss);
-    gauge!("ctcp_window_packets").set(stats.window);
-    gauge!("ctcp_in_flight_packets").set(stats.in_flight as f64);
-    gauge!("ctcp_datagram_bytes").set(stats.datagram_size as f64);
-    gauge!("ctcp_symbols_outstanding").set(stats.symbols_outstanding as f64);
-    counter!("ctcp_datagrams_sent_total").absolute(stats.datagrams_sent);
-    counter!("ctcp_datagrams_received_total").absolute(stats.datagrams_received);
-    counter!("ctcp_datagrams_dropped_total").absolute(stats.datagrams_dropped);
-    counter!("ctcp_bytes_sent_total").absolute(stats.bytes_sent);
-    counter!("ctcp_bytes_received_total").absolute(stats.bytes_received);
-    counter!("ctcp_packets_lost_total").absolute(stats.packets_lost);
-    counter!("ctcp_congestion_marks_total").absolute(stats.congestion_marks);
-    counter!("ctcp_spurious_losses_total").absolute(stats.spurious_losses);
-    counter!("ctcp_timeouts_total").absolute(stats.timeouts);
-    counter!("ctcp_symbols_sent_total").absolute(stats.symbols_sent);
-    counter!("ctcp_repairs_sent_total").absolute(stats.repairs_sent);
-    counter!("ctcp_symbols_decoded_total").absolute(stats.symbols_decoded);
-    counter!("ctcp_repairs_received_total").absolute(stats.repairs_received);
-    counter!("ctcp_redundant_received_total").absolute(stats.redundant_received);
-    counter!("ctcp_window_stalls_total").absolute(stats.window_stalls);
-    counter!("ctcp_migrations_total").absolute(stats.migrations);
+async fn answer(stream: TcpStream, registry: &Registry) {
+    let service = service_fn(|request: Request<Incoming>| {
+        let response = respond(request.method(), request.uri().path(), registry);
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(REQUEST_PATIENCE);
+    if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
+        debug!(%error, "a connection for metrics failed");
+    }
+}
+
+fn respond(method: &Method, path: &str, registry: &Registry) -> Response<String> {
+    let mut text = String::new();
+    let status = match (method, path) {
+        (&(Method::GET | Method::HEAD), "/metrics") => {
+            match prometheus_client::encoding::text::encode(&mut text, registry) {
+                Ok(()) => StatusCode::OK,
+                Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            }
+        }
+        (&(Method::GET | Method::HEAD), _) => StatusCode::NOT_FOUND,
+        _ => StatusCode::METHOD_NOT_ALLOWED,
+    };
+    let mut response = Response::new(text);
+    *response.status_mut() = status;
+    if status == StatusCode::OK {
+        response.headers_mut().insert(CONTENT_TYPE, OPEN_METRICS);
+    } else {
+        *response.body_mut() = format!("{status}: metrics are at /metrics\n");
+    }
+    response
 }

@@ -18,7 +18,9 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The limits of a connection with this profile.
 pub(crate) fn transport(profile: Profile) -> TransportConfig {
-    TransportConfig { profile, handshake_timeout: HANDSHAKE_TIMEOUT, ..TransportConfig::default() }
+    let mut transport = TransportConfig::default();
+    transport.profile(profile).handshake_timeout(HANDSHAKE_TIMEOUT);
+    transport
 }
 
 /// The address under which others on this machine reach a socket bound to `listen`.
@@ -43,7 +45,11 @@ pub(crate) fn link(
     let secret_key = key_file::read_or_make(&remote.key, Role::Client)?;
     let own_key = secret_key.public_key();
     let bind = remote.path.map(|address| SocketAddr::new(address, 0));
-    let config = ClientConfig { bind, transport: transport(profile), ..ClientConfig::new(secret_key) };
+    let mut config = ClientConfig::new(secret_key);
+    config.transport(transport(profile));
+    if let Some(address) = bind {
+        config.bind(address);
+    }
     let endpoint = Endpoint::client(config).map_err(|error| match remote.path {
         Some(address) => CliError::failure(format!("cannot send from {address}: {error}")),
         None => CliError::failure(format!("cannot open a UDP socket: {error}")),

@@ -145,6 +145,17 @@ pub enum ClientPolicy {
     Any,
 }
 
+impl ClientPolicy {
+    /// Whether a client with this key may connect.
+    #[must_use]
+    pub fn accepts(&self, key: &PublicKey) -> bool {
+        match self {
+            Self::Listed(keys) => keys.contains(key),
+            Self::Any => true,
+        }
+    }
+}
+
 /// An endpoint: our key, and what we accept.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
@@ -158,7 +169,8 @@ pub struct EndpointConfig {
     pub pin_profile: bool,
     /// Connections at most; beyond it clients are refused.
     pub connections: usize,
-    /// Connections of one client's key at most, half-open ones apart.
+    /// Connections of one client's key at most. Half-open ones do not count, since anybody may claim a key; a client that
+    /// proves its key on one too many is told so and closed.
     pub connections_per_client: usize,
     /// Bytes of memory that all connections together may take. A client may take an eighth of what is free.
     pub memory: u64,

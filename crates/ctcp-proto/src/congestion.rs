@@ -188,7 +188,7 @@ pub enum Algorithm {
 impl Algorithm {
     /// A controller for a new path with full datagrams of `datagram_size` bytes.
     #[must_use]
-    pub fn controller(self, datagram_size: u64) -> Box<dyn Controller> {
+    pub(crate) fn controller(self, datagram_size: u64) -> Box<dyn Controller> {
         match self {
             Self::Default => Box::new(steady::Steady::new(datagram_size)),
             Self::Ctcp => Box::new(ctcp::Ctcp::new(datagram_size)),

@@ -361,12 +361,17 @@ impl Connection {
     /// Ends the connection: the peer is told `code` (at most 2^62 - 1) and `reason` (cut to what a packet holds).
     /// Streams are lost.
     pub fn close(&mut self, now: Instant, code: u64, reason: &str) {
+        let code = code.min(VARINT_MAX);
+        self.close_for(now, &CloseReason { by_application: true, code, reason: reason.to_owned() });
+    }
+
+    /// Ends the connection as [`crate::Endpoint::poll_close`] asked for: the peer is told the reason, and here it counts
+    /// as [`ConnectionError::ClosedLocally`].
+    pub fn close_for(&mut self, now: Instant, reason: &CloseReason) {
         let now = self.advance(now);
-        let close =
-            CloseReason { by_application: true, code: code.min(VARINT_MAX), reason: reason.to_owned() };
         match &self.state {
             State::Handshaking(_) => self.end(ConnectionError::ClosedLocally),
-            State::Established(_) => self.begin_ending(now, &close, ConnectionError::ClosedLocally),
+            State::Established(_) => self.begin_ending(now, reason, ConnectionError::ClosedLocally),
             State::Ending(_) | State::Over => {}
         }
     }

@@ -19,12 +19,13 @@
 //! Invariant: an answer without state is never longer than the datagram that provoked it. All but cookies are limited in
 //! rate; a cookie answers at least 1200 bytes by some 50, and honest clients need theirs most during a flood.
 
+mod clients;
 mod incoming;
 mod routing;
 
 use core::fmt;
 use core::net::SocketAddr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use ctcp_base::Instant;
 
@@ -33,6 +34,7 @@ use crate::connection::{ClientHandshake, Connection, client_parameters};
 use crate::crypto::random::SecretRng;
 use crate::crypto::reset::{is_reset, write_reset};
 use crate::crypto::{FirstPacketKey, PublicKey, ResetKey};
+use crate::error::CloseReason;
 use crate::event::EndpointEvent;
 use crate::handshake::{Census, CookieJar, HalfOpen, Initiator};
 use crate::id::ConnectionId;
@@ -137,6 +139,10 @@ pub struct Endpoint {
     memory: Memory,
     /// By the peers' keys.
     accounts: BTreeMap<PublicKey, Account>,
+    /// Connections that must go, and what their clients are told.
+    closes: VecDeque<(ConnectionHandle, CloseReason)>,
+    /// The key that was refused last.
+    last_refused: Option<PublicKey>,
     answers: AnswerLimits,
     stats: EndpointStats,
 }
@@ -160,6 +166,8 @@ impl Endpoint {
             half_open_keys: BTreeMap::new(),
             clients: Census::default(),
             accounts: BTreeMap::new(),
+            closes: VecDeque::new(),
+            last_refused: None,
             answers: AnswerLimits::default(),
             stats: EndpointStats::default(),
         }
@@ -239,13 +247,11 @@ impl Endpoint {
         outcome
     }
 
-    /// What [`Connection::poll_endpoint_event`] said.
+    /// What [`Connection::poll_endpoint_event`] said. Drain [`Self::poll_close`] after it.
     pub fn handle_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
         match event {
             EndpointEvent::Confirmed => {
-                if let Some(key) = self.half_open_keys.remove(&handle) {
-                    self.clients.insert(handle, key);
-                }
+                self.on_confirmed(handle);
                 self.no_longer_half_open(handle);
                 self.routes.forget_initial(handle);
             }

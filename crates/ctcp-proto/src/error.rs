@@ -136,6 +136,9 @@ pub enum ConnectionError {
     ClosedByPeer(CloseReason),
     /// We closed.
     ClosedLocally,
+    /// What drives the connections of the endpoint is gone: its task panicked, or its runtime was shut down. The protocol
+    /// never says so itself, its runtime does.
+    EndpointLost,
 }
 
 /// A peer's text. It must not move the cursor of a terminal, forge lines of a log or hide in it, so whatever is no visible
@@ -193,6 +196,9 @@ impl fmt::Display for ConnectionError {
             }
             Self::ClosedByPeer(close) => write!(formatter, "closed by the peer: {}", Escaped(&close.reason)),
             Self::ClosedLocally => formatter.write_str("closed by this side"),
+            Self::EndpointLost => {
+                formatter.write_str("the endpoint on this side is lost: its task has ended")
+            }
         }
     }
 }

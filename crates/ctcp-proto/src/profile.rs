@@ -190,7 +190,7 @@ impl Profile {
 
     /// The bytes of the handshake's profile parameter (PROTOCOL.md section 3.1).
     #[must_use]
-    pub fn to_parameter(self) -> ProfileParameter {
+    pub(crate) fn to_parameter(self) -> ProfileParameter {
         ProfileParameter {
             profile: match self.name {
                 ProfileName::Default => 0,
@@ -235,7 +235,7 @@ impl Profile {
 
     /// The profile of a parameter; `None` for what this version does not have.
     #[must_use]
-    pub fn from_parameter(parameter: &ProfileParameter) -> Option<Self> {
+    pub(crate) fn from_parameter(parameter: &ProfileParameter) -> Option<Self> {
         let ratio = || Ratio::from_millionths(parameter.redundancy_parameter);
         Some(Self {
             name: match parameter.profile {

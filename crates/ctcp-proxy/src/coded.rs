@@ -38,6 +38,11 @@ pub trait CodedConnection: Clone + Send + Sync + 'static {
     /// Where the other end is now, or was last.
     fn remote(&self) -> String;
 
+    /// Its figures, the last ones when it is over.
+    fn stats(&self) -> ctcp::ConnectionStats {
+        ctcp::ConnectionStats::default()
+    }
+
     /// Who is at the other end: stays the same over connections of the same peer.
     fn peer(&self) -> String;
 }
@@ -107,6 +112,10 @@ impl CodedConnection for ctcp::Connection {
 
     fn remote(&self) -> String {
         self.remote_address().to_string()
+    }
+
+    fn stats(&self) -> ctcp::ConnectionStats {
+        Self::stats(self)
     }
 
     fn peer(&self) -> String {

@@ -1,62 +1,40 @@
 //! What the proxies count, for `/metrics`, the live page and tests.
-//!
-//! Every number is kept twice: as a plain atomic that this crate reads back, and through the `metrics` facade under a
-//! name that begins with `ctcp_`. The facade's recorder must be installed before a proxy is made; without one its half
-//! costs nothing.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use metrics::{Counter, Gauge, counter, gauge};
-
 /// A number that only grows.
-#[derive(Debug)]
-pub struct Count {
-    value: AtomicU64,
-    metric: Counter,
-}
+#[derive(Debug, Default)]
+pub struct Count(AtomicU64);
 
 impl Count {
-    fn new(metric: Counter) -> Self {
-        Self { value: AtomicU64::new(0), metric }
-    }
-
     /// Adds.
     pub fn add(&self, amount: u64) {
-        self.value.fetch_add(amount, Relaxed);
-        self.metric.increment(amount);
+        self.0.fetch_add(amount, Relaxed);
     }
 
     /// The number now.
     #[must_use]
     pub fn value(&self) -> u64 {
-        self.value.load(Relaxed)
+        self.0.load(Relaxed)
     }
 }
 
 /// How many there are now.
-#[derive(Debug)]
-pub struct Level {
-    value: AtomicU64,
-    metric: Gauge,
-}
+#[derive(Debug, Default)]
+pub struct Level(AtomicU64);
 
 impl Level {
-    fn new(metric: Gauge) -> Self {
-        Self { value: AtomicU64::new(0), metric }
-    }
-
     /// One more, until the guard is dropped.
     #[must_use]
     pub fn enter(&self) -> Present<'_> {
-        self.value.fetch_add(1, Relaxed);
-        self.metric.increment(1.0);
+        self.0.fetch_add(1, Relaxed);
         Present(self)
     }
 
     /// How many now.
     #[must_use]
     pub fn value(&self) -> u64 {
-        self.value.load(Relaxed)
+        self.0.load(Relaxed)
     }
 }
 
@@ -66,17 +44,18 @@ pub struct Present<'a>(&'a Level);
 
 impl Drop for Present<'_> {
     fn drop(&mut self) {
-        self.0.value.fetch_sub(1, Relaxed);
-        self.0.metric.decrement(1.0);
+        self.0.0.fetch_sub(1, Relaxed);
     }
 }
 
 /// The numbers of one proxy.
 #[derive(Debug)]
 pub struct Counters {
+    /// `client` or `server`: a label of each.
+    pub side: &'static str,
     /// `ctcp_proxy_connections`: coded connections that are up.
     pub connections: Level,
-    /// `ctcp_proxy_connections_total`: coded connections so far; at a client, all but the first are reconnects.
+    /// `ctcp_proxy_connections_opened_total`: coded connections so far; at a client, all but the first are reconnects.
     pub connections_total: Count,
     /// `ctcp_proxy_streams_open`: requests being served.
     pub streams_open: Level,
@@ -100,22 +79,18 @@ impl Counters {
     /// All at zero; `side` (`client` or `server`) is a label of each.
     #[must_use]
     pub fn new(side: &'static str) -> Self {
-        let count = |name: &'static str| Count::new(counter!(name, "side" => side));
-        let level = |name: &'static str| Level::new(gauge!(name, "side" => side));
-        let bytes = |name: &'static str, direction: &'static str| {
-            Count::new(counter!(name, "side" => side, "direction" => direction))
-        };
         Self {
-            connections: level("ctcp_proxy_connections"),
-            connections_total: count("ctcp_proxy_connections_total"),
-            streams_open: level("ctcp_proxy_streams_open"),
-            streams_total: count("ctcp_proxy_streams_total"),
-            streams_failed: count("ctcp_proxy_streams_failed_total"),
-            targets_refused: count("ctcp_proxy_targets_refused_total"),
-            upstream: bytes("ctcp_proxy_bytes_total", "upstream"),
-            downstream: bytes("ctcp_proxy_bytes_total", "downstream"),
-            files_sent: bytes("ctcp_files_bytes_total", "sent"),
-            files_received: bytes("ctcp_files_bytes_total", "received"),
+            side,
+            connections: Level::default(),
+            connections_total: Count::default(),
+            streams_open: Level::default(),
+            streams_total: Count::default(),
+            streams_failed: Count::default(),
+            targets_refused: Count::default(),
+            upstream: Count::default(),
+            downstream: Count::default(),
+            files_sent: Count::default(),
+            files_received: Count::default(),
         }
     }
 }

@@ -35,11 +35,13 @@
 //! What a client that was stopped leaves behind: nothing that looks whole. Connections of applications are reset, and
 //! files are parts. A program that ends should drop the futures first and then call [`ctcp::Endpoint::close`].
 //!
-//! Install a recorder of the `metrics` facade *before* making a proxy: names are in [`counters`].
+//! What is to be known about a proxy that runs: [`counters`], the figures of its connections ([`traffic`]), and at a server
+//! those of each client ([`clients`]).
 #![forbid(unsafe_code)]
 
 pub mod address;
 pub mod client;
+pub mod clients;
 pub mod coded;
 pub mod counters;
 pub mod dial;
@@ -55,6 +57,7 @@ mod shares;
 pub mod socks5;
 pub mod splice;
 pub mod target_policy;
+pub mod traffic;
 
 #[cfg(test)]
 mod memory;

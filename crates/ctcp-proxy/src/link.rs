@@ -5,7 +5,7 @@
 //!            v                                                         |
 //!   Connecting --- resolve the name, try its addresses --- up ---> Connected
 //!     ^    |
-//!     +----+ failed: wait 0, 100 ms, 200 ms .. 2 s
+//!     +----+ failed: wait 0, 100 ms, 200 ms .. 2 s, .. 15 s if the server refused
 //! ```
 //!
 //! The name is resolved for every attempt, so a server that moved is found. The first attempt after a loss is made at
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use ctcp::{ConnectError, ConnectionError};
 use tokio::io::AsyncRead;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::{debug, info, warn};
@@ -33,6 +33,7 @@ use crate::coded::{CodedConnection, CodedStream};
 use crate::counters::Counters;
 use crate::early::Early;
 use crate::request::{HeadError, Reply, ReplyCode, Request};
+use crate::traffic::Traffic;
 
 /// How long the link waits for what.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +46,9 @@ pub struct LinkTimes {
     pub retry_first: Duration,
     /// Longest pause.
     pub retry_longest: Duration,
+    /// Longest pause after the server said no, which it will until somebody changes something there. It ends early, but not
+    /// before [`Self::retry_longest`], when a request comes.
+    pub retry_refused: Duration,
     /// A connection that lived shorter than this is followed by a pause.
     pub young: Duration,
 }
@@ -56,6 +60,7 @@ impl Default for LinkTimes {
             reply: Duration::from_secs(30),
             retry_first: Duration::from_millis(100),
             retry_longest: Duration::from_secs(2),
+            retry_refused: Duration::from_secs(15),
             young: Duration::from_secs(1),
         }
     }
@@ -294,6 +299,8 @@ pub struct ServerLink<K: Connector> {
     state: watch::Receiver<LinkState<K::Connection>>,
     times: LinkTimes,
     counters: Arc<Counters>,
+    traffic: Arc<Traffic>,
+    wanted: Arc<Notify>,
     keeper: AbortHandle,
 }
 
@@ -308,8 +315,10 @@ impl<K: Connector> ServerLink<K> {
     pub fn start(connector: K, times: LinkTimes, counters: Arc<Counters>) -> Self {
         let (publish, state) =
             watch::channel(LinkState::Connecting { failures: 0, last_error: None, is_refused: false });
-        let keeper = tokio::spawn(keep_connected(connector, times, publish, counters.clone())).abort_handle();
-        Self { state, times, counters, keeper }
+        let (traffic, wanted) = <(Arc<Traffic>, Arc<Notify>)>::default();
+        let shared = (counters.clone(), traffic.clone(), wanted.clone());
+        let keeper = tokio::spawn(keep_connected(connector, times, publish, shared)).abort_handle();
+        Self { state, times, counters, traffic, wanted, keeper }
     }
 
     /// How the link is now; `changed` on a clone of the receiver waits for news.
@@ -322,6 +331,12 @@ impl<K: Connector> ServerLink<K> {
     #[must_use]
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
+    }
+
+    /// The figures of its connections, which go on over a lost one.
+    #[must_use]
+    pub fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
     }
 
     /// Waits until there is a connection.
@@ -344,6 +359,7 @@ impl<K: Connector> ServerLink<K> {
         {
             return Ok((connection.clone(), *number));
         }
+        self.wanted.notify_one();
         Err(self.unreachable())
     }
 
@@ -459,13 +475,18 @@ async fn keep_connected<K: Connector>(
     connector: K,
     times: LinkTimes,
     publish: watch::Sender<LinkState<K::Connection>>,
-    counters: Arc<Counters>,
+    (counters, traffic, wanted): (Arc<Counters>, Arc<Traffic>, Arc<Notify>),
 ) {
     let mut failures = 0u32;
     let mut said = None;
     loop {
+        let mut was_refused = false;
         match connector.connect().await {
             Ok(connection) => {
+                let up = {
+                    let connection = connection.clone();
+                    traffic.enter(move || connection.stats())
+                };
                 let since = Instant::now();
                 counters.connections_total.add(1);
                 let present = counters.connections.enter();
@@ -473,7 +494,7 @@ async fn keep_connected<K: Connector>(
                 let number = counters.connections_total.value();
                 publish.send_replace(LinkState::Connected { connection: connection.clone(), number });
                 let why = connection.closed().await;
-                drop(present);
+                drop((present, up));
                 warn!(reason = why, "the connection to the server is lost, connecting again");
                 failures = if since.elapsed() < times.young { failures.saturating_add(1) } else { 0 };
                 said = None;
@@ -485,6 +506,7 @@ async fn keep_connected<K: Connector>(
             }
             Err(ConnectFailure { reason, is_refusal }) => {
                 failures = failures.saturating_add(1);
+                was_refused = is_refusal;
                 // Once for each reason.
                 if said.as_ref() != Some(&reason) {
                     warn!(target: UNCONNECTED, "no connection to the server, trying again until there is one: {reason}");
@@ -500,7 +522,13 @@ async fn keep_connected<K: Connector>(
         }
         if let Some(doublings) = failures.checked_sub(1) {
             let factor = 1u32.checked_shl(doublings).unwrap_or(u32::MAX);
-            sleep(times.retry_first.saturating_mul(factor).min(times.retry_longest)).await;
+            let pause = times.retry_first.saturating_mul(factor);
+            sleep(pause.min(times.retry_longest)).await;
+            if was_refused {
+                // A server that said no is left alone for longer, unless somebody here wants something of it.
+                let rest = pause.min(times.retry_refused).saturating_sub(times.retry_longest);
+                let _ = timeout(rest, wanted.notified()).await;
+            }
         }
     }
 }

@@ -16,9 +16,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tracing::{debug, info, warn};
+use tracing::{Instrument, Span, debug, error_span, info, warn};
 
 use crate::address::TargetAddress;
+use crate::clients::Clients;
 use crate::coded::{CodedConnection, CodedStream, has_left};
 use crate::counters::Counters;
 use crate::dial::{DialError, Dialer};
@@ -79,6 +80,7 @@ pub struct ReverseProxy {
     limits: ServerLimits,
     slots: Shares,
     counters: Arc<Counters>,
+    clients: Clients,
     full: Seldom,
     exhausted: Seldom,
 }
@@ -101,13 +103,20 @@ impl ReverseProxy {
         let slots = Shares::new(limits.streams, limits.streams_per_client);
         let counters = Arc::new(Counters::new("server"));
         let (full, exhausted) = (Seldom::new(WARNING_PAUSE), Seldom::new(WARNING_PAUSE));
-        Arc::new(Self { dialer, files, limits, slots, counters, full, exhausted })
+        let clients = Clients::default();
+        Arc::new(Self { dialer, files, limits, slots, counters, clients, full, exhausted })
     }
 
     /// What it counts.
     #[must_use]
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
+    }
+
+    /// The names and figures of its clients.
+    #[must_use]
+    pub fn clients(&self) -> &Clients {
+        &self.clients
     }
 
     /// Serves the clients of an endpoint until it is closed, or the future is dropped.
@@ -129,11 +138,22 @@ impl ReverseProxy {
 
     /// Serves the streams of one connection until it is over.
     pub async fn serve_connection<C: CodedConnection>(self: &Arc<Self>, connection: C) {
+        let name = self.clients.name(&connection.peer());
+        let up = {
+            let connection = connection.clone();
+            self.clients.traffic(&name).enter(move || connection.stats())
+        };
+        // At the highest level, so that lines of every level have it.
+        self.serve_client(connection).instrument(error_span!("client", name)).await;
+        drop(up);
+    }
+
+    async fn serve_client<C: CodedConnection>(self: &Arc<Self>, connection: C) {
         let peer = connection.peer();
         self.counters.connections_total.add(1);
         let present = self.counters.connections.enter();
         let remote = connection.remote();
-        info!(%remote, %peer, "a client connected");
+        info!(%remote, key = %peer, "a client connected");
         let slots = Arc::new(Semaphore::new(self.limits.streams_per_connection.min(Semaphore::MAX_PERMITS)));
         let mut tasks = JoinSet::new();
         loop {
@@ -142,11 +162,12 @@ impl ReverseProxy {
                     Ok(stream) => {
                         let slot = self.slot(&peer, &slots);
                         let (proxy, connection) = (self.clone(), connection.clone());
-                        tasks.spawn(async move { proxy.serve_stream(stream, &connection, slot).await });
+                        let serve = async move { proxy.serve_stream(stream, &connection, slot).await };
+                        tasks.spawn(serve.instrument(Span::current()));
                     }
                     Err(error) => {
                         let remote = connection.remote(); // it may have moved
-                        info!(%remote, %peer, reason = %error, "a client is gone");
+                        info!(%remote, reason = %error, "a client is gone");
                         break;
                     }
                 },
@@ -169,7 +190,7 @@ impl ReverseProxy {
             (_, Err(Taken::All)) => (self.limits.streams, "the server has too many open streams"),
         };
         if let Some(before) = self.full.is_due() {
-            warn!(peer = client, limit, before, "busy, a request is refused: {text}");
+            warn!(limit, before, "busy, a request is refused: {text}");
         }
         Err(text)
     }

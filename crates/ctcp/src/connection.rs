@@ -161,6 +161,12 @@ impl Connection {
             .await
     }
 
+    /// Why the connection is over; `None` while it is not.
+    #[must_use]
+    pub fn close_reason(&self) -> Option<ConnectionError> {
+        self.0.look(|slot| slot.error.clone())
+    }
+
     /// True when the connection is over.
     #[must_use]
     pub fn is_closed(&self) -> bool {

@@ -12,7 +12,12 @@
 //! Work is bounded everywhere, and between two rounds the runtime gets its chance, so that neither a flood of
 //! datagrams nor one busy connection can starve the others.
 
-use core::task::Waker;
+use core::any::Any;
+use core::future::poll_fn;
+use core::panic::AssertUnwindSafe;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use std::panic::catch_unwind;
 use std::sync::Arc;
 
 use ctcp_base::Instant;
@@ -21,10 +26,10 @@ use crate::entropy;
 use crate::outbox::Outbox;
 use crate::slot::Owner;
 use crate::socket::{ReceiveBatch, Received, Socket, Train};
-use crate::state::{Key, Shared, State};
+use crate::state::{Fault, Key, Shared, State};
 use crate::timer::{Deadline, Timer};
 use ctcp_proto::wire::is_long_header;
-use ctcp_proto::{DatagramOutcome, NetworkPath};
+use ctcp_proto::{DatagramOutcome, NetworkPath, PublicKey};
 
 /// Receive calls in a round: with full batches 1 ms of work at 1 GB/s of decryption.
 const RECEIVES_PER_ROUND: usize = 2;
@@ -66,6 +71,8 @@ pub(crate) struct Driver {
     refusals: Refusals,
     other_versions: Refusals,
     timer: Timer,
+    /// Why it ends, if it should not.
+    fault: Option<Fault>,
 }
 
 /// Says that clients are refused, once in a while: strangers decide how many there are.
@@ -80,7 +87,7 @@ impl Refusals {
         Self { reason, counted: 0, said: None }
     }
 
-    fn look(&mut self, at: Instant, counted: u64, from: NetworkPath) {
+    fn look(&mut self, at: Instant, counted: u64, client: Option<PublicKey>, from: NetworkPath) {
         if core::mem::replace(&mut self.counted, counted) >= counted {
             return;
         }
@@ -90,7 +97,8 @@ impl Refusals {
             None => 0,
         };
         self.said = Some((at, counted));
-        tracing::info!(remote = %from.remote, before, "refused a client {}", self.reason);
+        let client = client.map(tracing::field::display);
+        tracing::info!(remote = %from.remote, client, before, "refused a client {}", self.reason);
     }
 }
 
@@ -109,17 +117,42 @@ impl Driver {
             refusals: Refusals::new("whose public key is not listed"),
             other_versions: Refusals::new("that speaks another version of the protocol"),
             timer: Timer::new(),
+            fault: None,
         }
     }
 
+    /// Drives the endpoint until it is finished. A panic on the way is a fault of ours; it is caught here so that everybody
+    /// who waits for the endpoint learns of it.
     pub(crate) async fn run(mut self) {
+        self.fault = Some(Fault::Shutdown); // unless it comes to another end
+        let outcome = {
+            let mut driving = pin!(self.drive());
+            let poll = |context: &mut Context<'_>| match catch_unwind(AssertUnwindSafe(|| {
+                driving.as_mut().poll(context)
+            })) {
+                Ok(poll) => poll,
+                Err(panic) => Poll::Ready(Err(Fault::Panic(message(&*panic)))),
+            };
+            poll_fn(poll).await
+        };
+        self.fault = outcome.err();
+        match &self.fault {
+            Some(fault) => tracing::error!(?fault, "endpoint lost"),
+            None => tracing::debug!("endpoint ended"),
+        }
+    }
+
+    async fn drive(&mut self) -> Result<(), Fault> {
         loop {
+            if self.shared.is_broken() {
+                return Err(Fault::Panic("a call on one of its handles panicked".to_owned()));
+            }
             self.move_to_new_socket();
             let mut has_more = self.receive();
             has_more |= self.transmit();
             let (deadline, is_finished) = self.look(has_more);
             if is_finished {
-                break;
+                return Ok(());
             }
             if has_more {
                 tokio::task::yield_now().await;
@@ -127,7 +160,6 @@ impl Driver {
                 self.wait(deadline).await;
             }
         }
-        tracing::debug!("endpoint ended");
     }
 
     /// Takes the socket that [`crate::Endpoint::rebind`] left. What is still in the old one counts as lost.
@@ -182,8 +214,8 @@ impl Driver {
                 }
                 let outcome = state.endpoint.handle_datagram(at, network_path, ecn, datagram);
                 let stats = state.endpoint.stats();
-                self.refusals.look(at, stats.refused, network_path);
-                self.other_versions.look(at, stats.other_versions, network_path);
+                self.refusals.look(at, stats.refused, state.endpoint.last_refused(), network_path);
+                self.other_versions.look(at, stats.other_versions, None, network_path);
                 match outcome {
                     DatagramOutcome::Connection(handle) => {
                         let Some(key) = state.key_of(handle) else { continue };
@@ -302,9 +334,15 @@ impl Driver {
     }
 }
 
+/// What a panic said.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
+}
+
 impl Drop for Driver {
     fn drop(&mut self) {
-        let wakers = self.shared.lock().on_driver_end();
+        let wakers = self.shared.lock().on_driver_end(self.fault.take());
         self.shared.incoming.notify_waiters();
         self.shared.idle.notify_waiters();
         for waker in self.wakers.drain(..).chain(wakers) {
@@ -312,3 +350,6 @@ impl Drop for Driver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

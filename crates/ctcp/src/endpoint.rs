@@ -4,7 +4,7 @@ use core::fmt;
 use core::pin::pin;
 use core::time::Duration;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use crate::clock::Clock;
@@ -13,8 +13,8 @@ use crate::driver::Driver;
 use crate::slot::Owner;
 use crate::socket::{self, Counters, Socket, SocketStats};
 use crate::state::{Shared, State};
-use crate::{ClientConfig, ConnectError, Connection, ServerConfig, entropy};
-use ctcp_proto::{ConnectionError, EndpointConfig, EndpointStats, PublicKey, TransportConfig};
+use crate::{ClientConfig, ConnectError, Connection, EndpointLost, ServerConfig, TransportConfig, entropy};
+use ctcp_proto::{ClientPolicy, ConnectionError, EndpointConfig, EndpointStats, PublicKey};
 use tokio::time::timeout;
 
 /// A handshake that was rejected at two looks in a row, so long apart, is given up. Rejections are not authenticated: they
@@ -51,55 +51,59 @@ impl Endpoint {
     /// An endpoint that only connects.
     ///
     /// # Errors
-    /// When the socket cannot be bound, or there is no entropy.
+    /// When the socket cannot be bound, a setting is out of range, or there is no entropy.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and time enabled.
     pub fn client(config: ClientConfig) -> io::Result<Self> {
-        let ClientConfig { secret_key, bind, transport } = config;
-        let endpoint = EndpointConfig { transport: transport.clone(), ..EndpointConfig::client(secret_key) };
-        Self::start(endpoint, bind, transport)
+        Self::start(config.endpoint(), socket::bind(config.bind)?, &config.transport)
     }
 
     /// An endpoint that accepts, and may connect as well.
     ///
     /// # Errors
-    /// When the socket cannot be bound, or there is no entropy.
+    /// When the socket cannot be bound, a setting is out of range, or there is no entropy.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and time enabled.
     pub fn server(config: ServerConfig) -> io::Result<Self> {
-        let ServerConfig {
-            listen,
-            secret_key,
-            clients,
-            transport,
-            pin_profile,
-            connections,
-            connections_per_client,
-        } = config;
-        let endpoint = EndpointConfig {
-            transport: transport.clone(),
-            pin_profile,
-            connections,
-            connections_per_client,
-            ..EndpointConfig::server(secret_key, clients)
-        };
-        Self::start(endpoint, Some(listen), transport)
+        Self::start(config.endpoint(), socket::bind(Some(config.listen))?, &config.transport)
     }
 
-    fn start(
-        config: EndpointConfig,
-        bind: Option<SocketAddr>,
-        transport: TransportConfig,
-    ) -> io::Result<Self> {
-        let socket = socket::bind(bind)?;
+    /// As [`Self::client`], on a socket that the caller has made and bound. The address of `config` is not used. The
+    /// socket is made non-blocking, its buffers are enlarged, and nobody else may receive from it.
+    ///
+    /// # Errors
+    /// When the socket cannot be used, a setting is out of range, or there is no entropy.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and time enabled.
+    pub fn client_on(config: ClientConfig, socket: UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Self::start(config.endpoint(), socket, &config.transport)
+    }
+
+    /// As [`Self::server`], on a socket that the caller has made and bound. The address of `config` is not used. The
+    /// socket is made non-blocking, its buffers are enlarged, and nobody else may receive from it.
+    ///
+    /// # Errors
+    /// When the socket cannot be used, a setting is out of range, or there is no entropy.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and time enabled.
+    pub fn server_on(config: ServerConfig, socket: UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Self::start(config.endpoint(), socket, &config.transport)
+    }
+
+    fn start(config: EndpointConfig, socket: UdpSocket, transport: &TransportConfig) -> io::Result<Self> {
+        transport.check()?;
         let local_address = socket.local_addr()?;
         let counters = Arc::<Counters>::default();
         let socket = Socket::new(socket, Arc::clone(&counters))?;
         let is_server = config.accept.is_some();
         let endpoint = ctcp_proto::Endpoint::new(config, entropy::seed()?);
-        let state = State::new(endpoint, transport, local_address);
+        let state = State::new(endpoint, transport.0.clone(), local_address);
         let shared = Arc::new(Shared::new(state, Clock::new(), counters));
         tokio::spawn(Driver::new(Arc::clone(&shared), socket, is_server).run());
         tracing::debug!(%local_address, is_server, "endpoint started");
@@ -146,6 +150,9 @@ impl Endpoint {
     fn begin_connect(&self, remote: SocketAddr, server_key: PublicKey) -> Result<Connection, ConnectError> {
         let shared = &self.0.shared;
         let mut state = shared.lock();
+        if let Some(lost) = &state.lost {
+            return Err(ConnectError::EndpointLost(lost.clone()));
+        }
         if state.is_closed {
             return Err(ConnectError::EndpointClosed);
         }
@@ -156,14 +163,48 @@ impl Endpoint {
         let transport = state.transport.clone();
         entropy::mix(&mut state.endpoint);
         let (handle, connection) =
-            state.endpoint.connect(now, remote, server_key, transport).map_err(ConnectError::NotStarted)?;
+            state.endpoint.connect(now, remote, server_key, transport).map_err(ConnectError::from)?;
         let (key, signals) = state.insert(handle, connection, remote, Owner::Held);
         drop(state);
         shared.work.notify_one();
         Ok(ConnectionRef::new(Arc::clone(shared), key, signals).into())
     }
 
-    /// The next client that proved its key and passed the policy; `None` once the endpoint is closed. For an
+    /// Replaces the list of clients that may connect. New handshakes are judged by it from now on. Connections of clients
+    /// that are not on it are closed at once: the client is told that its key is no longer listed, and handles here see
+    /// [`ConnectionError::ClosedLocally`]. Connections that we opened stay.
+    ///
+    /// An endpoint that was made to connect only goes on accepting nobody.
+    pub fn set_clients(&self, clients: ClientPolicy) {
+        let shared = &self.0.shared;
+        let mut wakers = Vec::new();
+        {
+            let mut state = shared.lock();
+            let now = state.at(shared.clock.now());
+            state.endpoint.set_clients(clients);
+            state.close_what_must_go(now, &mut wakers);
+        }
+        wakers.into_iter().for_each(core::task::Waker::wake);
+        shared.work.notify_one();
+    }
+
+    /// Waits until the endpoint is lost, which is our own fault or that of its runtime, and says why. An endpoint that was
+    /// closed is not lost: then this waits for ever.
+    ///
+    /// A program should end when that happens: no connection of this endpoint goes on, and none can be made.
+    pub async fn lost(&self) -> EndpointLost {
+        let shared = &self.0.shared;
+        loop {
+            let mut changed = pin!(shared.incoming.notified());
+            changed.as_mut().enable();
+            if let Some(lost) = &shared.lock().lost {
+                return lost.clone();
+            }
+            changed.await;
+        }
+    }
+
+    /// The next client that proved its key and passed the policy; `None` once the endpoint is closed or lost. For an
     /// endpoint that only connects it waits until then. Dropping the future loses no client.
     pub async fn accept(&self) -> Option<Connection> {
         let shared = &self.0.shared;

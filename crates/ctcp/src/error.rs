@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 
 use ctcp_proto::ConnectionError;
 
+use crate::state::Fault;
+
 /// Why [`crate::Endpoint::connect`] gave no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -20,8 +22,12 @@ pub enum ConnectError {
         /// Of the server.
         remote: SocketAddr,
     },
-    /// It could not even be tried.
-    NotStarted(ctcp_proto::ConnectError),
+    /// The endpoint is lost, and with it every connection.
+    EndpointLost(EndpointLost),
+    /// A setting is out of range: which, and its range.
+    InvalidConfig(&'static str),
+    /// The endpoint has as many connections as it may have.
+    TooManyConnections,
     /// The handshake did not come to an end: no answer, wrong key, refused.
     Failed(ConnectionError),
 }
@@ -33,19 +39,69 @@ impl fmt::Display for ConnectError {
             Self::WrongFamily { local, remote } => {
                 write!(formatter, "a socket at {local} cannot send to {remote}")
             }
-            Self::NotStarted(error) => error.fmt(formatter),
+            Self::EndpointLost(error) => error.fmt(formatter),
+            Self::InvalidConfig(what) => write!(formatter, "invalid setting: {what}"),
+            Self::TooManyConnections => {
+                formatter.write_str("the endpoint has as many connections as it may have")
+            }
             Self::Failed(error) => error.fmt(formatter),
         }
     }
 }
 
-impl Error for ConnectError {}
+impl Error for ConnectError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::EndpointLost(error) => Some(error),
+            Self::Failed(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<ctcp_proto::ConnectError> for ConnectError {
+    fn from(error: ctcp_proto::ConnectError) -> Self {
+        match error {
+            ctcp_proto::ConnectError::TooMany => Self::TooManyConnections,
+            ctcp_proto::ConnectError::InvalidConfig(what) => Self::InvalidConfig(what),
+            _ => Self::InvalidConfig("this setting is not supported"),
+        }
+    }
+}
+
+/// Why an endpoint is lost: its task panicked, which is a bug of ours, or its runtime was shut down. Its connections end
+/// with [`ConnectionError::EndpointLost`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointLost(pub(crate) Fault);
+
+impl EndpointLost {
+    /// True when it was a panic, and so a bug.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        matches!(self.0, Fault::Panic(_))
+    }
+}
+
+impl fmt::Display for EndpointLost {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Fault::Panic(message) => write!(
+                formatter,
+                "the task of the endpoint panicked, which is a bug in ctcp; please report it: {message}"
+            ),
+            Fault::Shutdown => formatter.write_str("the runtime of the endpoint was shut down"),
+        }
+    }
+}
+
+impl Error for EndpointLost {}
 
 impl From<ConnectError> for io::Error {
     fn from(error: ConnectError) -> Self {
         let kind = match &error {
-            ConnectError::EndpointClosed => io::ErrorKind::NotConnected,
-            ConnectError::NotStarted(_) | ConnectError::WrongFamily { .. } => io::ErrorKind::InvalidInput,
+            ConnectError::EndpointClosed | ConnectError::EndpointLost(_) => io::ErrorKind::NotConnected,
+            ConnectError::InvalidConfig(_) | ConnectError::WrongFamily { .. } => io::ErrorKind::InvalidInput,
+            ConnectError::TooManyConnections => io::ErrorKind::QuotaExceeded,
             ConnectError::Failed(ConnectionError::HandshakeTimedOut { .. } | ConnectionError::TimedOut) => {
                 io::ErrorKind::TimedOut
             }

@@ -37,6 +37,11 @@
 //! This crate is the only place where the protocol meets a clock, a socket and the entropy of the operating
 //! system; the protocol itself is `ctcp-proto`.
 #![forbid(unsafe_code)]
+#![warn(unnameable_types)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 mod clock;
 mod config;
@@ -54,16 +59,16 @@ mod state;
 mod stream;
 mod timer;
 
-pub use config::{ClientConfig, ServerConfig};
+pub use config::{ClientConfig, ServerConfig, TransportConfig};
 pub use connection::Connection;
 pub use ctcp_proto::{
     ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, KeyError, Profile,
-    ProfileName, PublicKey, Redundancy, RttStats, SecretKey, StreamId, TransportConfig, TransportError,
+    ProfileName, PublicKey, Ratio, Redundancy, Role, RttStats, SecretKey, StreamId, TransportError,
     TransportErrorCode, UnknownName, congestion::Algorithm,
 };
 pub use endpoint::Endpoint;
 pub use entropy::generate_key;
-pub use error::{ConnectError, StreamError, StreamReset, StreamStopped};
+pub use error::{ConnectError, EndpointLost, StreamError, StreamReset, StreamStopped};
 pub use recv_stream::RecvStream;
 pub use send_stream::SendStream;
 pub use socket::SocketStats;

@@ -109,7 +109,7 @@ impl Slot {
     pub(crate) fn on_event(&mut self, event: Event, wakers: &mut Vec<Waker>) {
         match event {
             Event::Connected => {
-                tracing::debug!(remote = %self.remote(), "connected");
+                tracing::debug!(remote = %self.remote(), peer = self.peer(), "connected");
                 self.is_connected = true;
                 self.signals.notify_all();
             }
@@ -142,9 +142,9 @@ impl Slot {
 
     fn on_closed(&mut self, error: ConnectionError, wakers: &mut Vec<Waker>) {
         if self.is_connected {
-            tracing::debug!(remote = %self.remote(), reason = %error, "connection closed");
+            tracing::debug!(remote = %self.remote(), peer = self.peer(), reason = %error, "connection closed");
         } else {
-            tracing::debug!(remote = %self.remote(), reason = %error, "connection failed");
+            tracing::debug!(remote = %self.remote(), peer = self.peer(), reason = %error, "connection failed");
         }
         self.error = Some(error);
         for stream in self.streams.values_mut() {
@@ -153,6 +153,11 @@ impl Slot {
             wakers.extend(stream.settled.take());
         }
         self.signals.notify_all();
+    }
+
+    /// The peer's name in the log.
+    fn peer(&self) -> String {
+        self.connection.peer_key().short()
     }
 
     /// The peer's address, the last one known when the connection is over.

@@ -18,6 +18,7 @@ use ctcp_proto::{
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
+use crate::error::EndpointLost;
 use crate::slot::{Owner, Signals, Slot};
 use crate::socket::Counters;
 use crate::timer::Deadline;
@@ -31,6 +32,15 @@ const BUSY: (u64, &str) = (0, "the server is busy");
 
 /// Our own name of a connection: never reused, unlike the protocol's handles.
 pub(crate) type Key = u64;
+
+/// Why the driver ended although somebody needed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A panic, with its message.
+    Panic(String),
+    /// Its runtime was shut down.
+    Shutdown,
+}
 
 /// What handles and driver of one endpoint share.
 pub(crate) struct Shared {
@@ -51,9 +61,14 @@ impl Shared {
         Self { state: Mutex::new(state), clock, counters, work, incoming, idle }
     }
 
-    /// The state. A panic of somebody who held it does not spread: the driver's end tells everybody.
+    /// The state. A panic of somebody who held it does not spread: the driver ends then, and that tells everybody.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether somebody panicked who held the state, which may be inconsistent since.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.state.is_poisoned()
     }
 }
 
@@ -79,6 +94,8 @@ pub(crate) struct State {
     pub(crate) is_closed: bool,
     /// The driver has ended.
     pub(crate) is_dead: bool,
+    /// Why, if it should not have.
+    pub(crate) lost: Option<EndpointLost>,
     /// The driver is sending what it took from the connections.
     pub(crate) is_sending: bool,
     /// Handles of the endpoint exist.
@@ -102,6 +119,7 @@ impl State {
             backlog: VecDeque::new(),
             is_closed: false,
             is_dead: false,
+            lost: None,
             is_sending: false,
             is_held: true,
             latest: Instant::ZERO,
@@ -227,14 +245,6 @@ impl State {
     /// Carries a connection's events to those who wait for them. Wakers go to `wakers`, to be woken without
     /// the mutex. True: there is a client to accept.
     pub(crate) fn drain_events(&mut self, now: Instant, key: Key, wakers: &mut Vec<Waker>) -> bool {
-        let mut has_come_up = false;
-        while let Some(slot) = self.slots.get_mut(&key)
-            && let Some(event) = slot.connection.poll_event()
-        {
-            has_come_up |= event == Event::Connected;
-            slot.on_event(event, wakers);
-        }
-        let has_client = has_come_up && self.on_client(now, key);
         while let Some(slot) = self.slots.get_mut(&key)
             && let Some(event) = slot.connection.poll_endpoint_event()
         {
@@ -243,10 +253,32 @@ impl State {
             self.endpoint.handle_event(handle, event);
             if is_retired {
                 self.keys.remove(&handle);
-                self.forget_if_unwanted(key);
             }
         }
+        // Before the events: a client that must go does not come up.
+        self.close_what_must_go(now, wakers);
+        let mut has_come_up = false;
+        while let Some(slot) = self.slots.get_mut(&key)
+            && let Some(event) = slot.connection.poll_event()
+        {
+            has_come_up |= event == Event::Connected;
+            slot.on_event(event, wakers);
+        }
+        let has_client = has_come_up && self.on_client(now, key);
+        self.forget_if_unwanted(key);
         has_client
+    }
+
+    /// Closes what the endpoint wants closed: clients that are no longer listed, or one too many of a client.
+    pub(crate) fn close_what_must_go(&mut self, now: Instant, wakers: &mut Vec<Waker>) {
+        while let Some((handle, reason)) = self.endpoint.poll_close() {
+            let Some(key) = self.key_of(handle) else { continue };
+            let Some(slot) = self.slots.get_mut(&key) else { continue };
+            let (remote, client) = (slot.remote(), slot.connection.peer_key().short());
+            tracing::debug!(%remote, client, reason = reason.reason, "closed the connection of a client");
+            slot.connection.close_for(now, &reason);
+            self.on_input(now, key, wakers);
+        }
     }
 
     /// A connection came up. True: it is a client's, and the application may accept it.
@@ -254,6 +286,10 @@ impl State {
         let has_taker = self.is_held && !self.is_closed && self.backlog.len() < BACKLOG_MAX;
         let Some(slot) = self.slots.get_mut(&key) else { return false };
         if slot.owner != Owner::HalfOpen {
+            return false;
+        }
+        if slot.connection.is_closed() {
+            slot.owner = Owner::Abandoned;
             return false;
         }
         if has_taker {
@@ -352,12 +388,13 @@ impl State {
     }
 
     /// The driver ends, for whatever reason: nobody shall wait for it in vain.
-    pub(crate) fn on_driver_end(&mut self) -> Vec<Waker> {
+    pub(crate) fn on_driver_end(&mut self, fault: Option<Fault>) -> Vec<Waker> {
         self.is_dead = true;
         self.is_closed = true;
+        self.lost = fault.map(EndpointLost);
         let mut wakers = Vec::new();
         for slot in self.slots.values_mut() {
-            let error = slot.error.clone().unwrap_or(ConnectionError::ClosedLocally);
+            let error = slot.error.clone().unwrap_or(ConnectionError::EndpointLost);
             slot.on_event(Event::Closed(error), &mut wakers);
         }
         wakers

@@ -12,7 +12,8 @@ use tracing::info;
 
 use crate::args::ClientArgs;
 use crate::error::CliError;
-use crate::{metrics, network, open_files};
+use crate::metrics::{self, LinkFigures};
+use crate::{network, open_files};
 
 /// Where SOCKS5 is served if nothing else is asked for.
 const SOCKS_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
@@ -34,13 +35,13 @@ pub(crate) async fn run(args: &ClientArgs) -> Result<(), CliError> {
     for forward in forwards {
         listeners.push((bind(forward.listen).await?, forward));
     }
-    metrics::start(args.common.metrics)?;
+    let listener = metrics::start(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
-    let _publisher = metrics::publish(args.common.metrics, &link);
+    let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let proxy = ForwardProxy::new(link, limits);
     let mut services = JoinSet::new();
     serve(&mut services, &proxy, socks, http, listeners);
-    super::interrupted().await;
+    super::unless_lost(&endpoint, super::interrupted()).await?;
     info!("interrupted: closing the connection");
     services.shutdown().await;
     drop(proxy);

@@ -5,20 +5,24 @@ use ctcp_proxy::client::{ClientLimits, ForwardProxy};
 
 use crate::args::ConnectArgs;
 use crate::error::CliError;
-use crate::{metrics, network};
+use crate::metrics::{self, LinkFigures};
+use crate::network;
 
 /// Runs until the target has said everything, or a signal ends it.
 pub(crate) async fn run(args: &ConnectArgs) -> Result<(), CliError> {
     let target: TargetAddress =
         args.target.parse().map_err(|error| CliError::usage(format!("{}: {error}", args.target)))?;
-    metrics::start(args.common.metrics)?;
+    let listener = metrics::start(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
-    let _publisher = metrics::publish(args.common.metrics, &link);
+    let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let proxy = ForwardProxy::new(link, ClientLimits::default());
-    let joined = tokio::select! {
-        joined = proxy.connect_pipes(tokio::io::stdin(), tokio::io::stdout(), &target) => Ok(joined),
-        signal = super::interrupted() => Err(CliError::Signal(signal)),
+    let join = async {
+        tokio::select! {
+            joined = proxy.connect_pipes(tokio::io::stdin(), tokio::io::stdout(), &target) => Ok(joined),
+            signal = super::interrupted() => Err(CliError::Signal(signal)),
+        }
     };
+    let joined = super::unless_lost(&endpoint, join).await.flatten();
     drop(proxy);
     super::close(&endpoint).await;
     let spliced = joined?.map_err(|error| CliError::failure(format!("{target}: {error}")))?;

@@ -105,11 +105,8 @@ async fn measure(
     let link = EmulatedLink::start(&link_config(args), args.seed, address)
         .map_err(|error| failed("the emulated link", &error))?;
 
-    let config = ClientConfig {
-        bind: Some(loopback),
-        transport: network::transport(Profile::named(profile)),
-        ..ClientConfig::new(client_key)
-    };
+    let mut config = ClientConfig::new(client_key);
+    config.bind(loopback).transport(network::transport(Profile::named(profile)));
     let client = Endpoint::client(config).map_err(|error| failed("the client", &error))?;
     let at: ServerAddress = link.address().to_string().parse().map_err(|error| failed("the link", &error))?;
     let connector = CtcpConnector::new(client.clone(), at, server_public);

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use crate::args::{GetArgs, PutArgs};
 use crate::error::CliError;
-use crate::{metrics, network};
+use crate::metrics::{self, LinkFigures};
+use crate::network;
 
 /// The contract of `--json`.
 #[derive(Serialize)]
@@ -35,14 +36,14 @@ pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
         Some(file) => file.clone(),
         None => PathBuf::from(last_part(&args.name)?),
     };
-    metrics::start(args.common.metrics)?;
+    let listener = metrics::start(args.common.metrics)?;
     let replaced = destination.exists();
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
-    let _publisher = metrics::publish(args.common.metrics, &link);
+    let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let bar = Bar::new(args.json || args.common.log.quiet);
     let mut on_progress = |progress| bar.show(progress);
     let transfer = files::get(&link, &args.name, &destination, &mut on_progress);
-    let outcome = until_interrupted(&args.name, transfer).await;
+    let outcome = super::unless_lost(&endpoint, until_interrupted(&args.name, transfer)).await.flatten();
     let granted = network::granted(&link);
     drop(link);
     super::close(&endpoint).await;
@@ -59,13 +60,13 @@ pub(crate) async fn put(args: &PutArgs) -> Result<(), CliError> {
         None => last_part(&args.file.to_string_lossy())?.to_owned(),
     };
     check_name(&name)?;
-    metrics::start(args.common.metrics)?;
+    let listener = metrics::start(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
-    let _publisher = metrics::publish(args.common.metrics, &link);
+    let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let bar = Bar::new(args.json || args.common.log.quiet);
     let mut on_progress = |progress| bar.show(progress);
     let transfer = files::put(&link, &args.file, &name, &mut on_progress);
-    let outcome = until_interrupted(&name, transfer).await;
+    let outcome = super::unless_lost(&endpoint, until_interrupted(&name, transfer)).await.flatten();
     let granted = network::granted(&link);
     drop(link);
     super::close(&endpoint).await;

@@ -1,8 +1,6 @@
 //! `ctcp server`: the reverse proxy.
 
-use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 
 use ctcp::{ClientPolicy, Endpoint, PublicKey, ServerConfig};
 use ctcp_proxy::dial::Dialer;
@@ -12,13 +10,17 @@ use ctcp_proxy::target_policy::{Rule, TargetPolicy};
 use tracing::info;
 
 use crate::args::ServerArgs;
+use crate::clients_file::{ClientList, Clients, Hangups};
 use crate::error::CliError;
 use crate::key_file::Role;
-use crate::{key_file, metrics, network, open_files};
+use crate::metrics::{self, ServerFigures};
+use crate::{key_file, network, open_files};
 
 /// Serves until it is interrupted.
 pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
-    let clients = policy(args)?;
+    let clients = clients(args).await?;
+    // Before anybody learns that the server is there.
+    let mut hangups = Hangups::new();
     let limits = ServerLimits::for_open_files(open_files::raise_limit());
     let dialer = Dialer::new(target_policy(args)?);
     let files = match &args.files {
@@ -27,23 +29,29 @@ pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
         })?),
         None => None,
     };
-    metrics::start(args.common.metrics)?;
+    let listener = metrics::start(args.common.metrics)?;
     let secret_key = key_file::read_or_make(&args.key, Role::Server)?;
     let public_key = secret_key.public_key();
-    let config = ServerConfig {
-        transport: network::transport(args.common.profile()),
-        pin_profile: args.pin_profile,
-        ..ServerConfig::new(args.listen, secret_key, clients)
-    };
+    let policy = clients.clients().map_or(ClientPolicy::Any, Clients::policy);
+    let mut config = ServerConfig::new(args.listen, secret_key, policy);
+    config.transport(network::transport(args.common.profile())).pin_profile(args.pin_profile);
     let endpoint = Endpoint::server(config)
         .map_err(|error| CliError::failure(format!("cannot listen on {}: {error}", args.listen)))?;
     let listening = endpoint.local_addr().unwrap_or(args.listen);
     announce(listening, &public_key);
     let proxy = ReverseProxy::new(dialer, files, limits);
-    tokio::select! {
-        () = proxy.serve(&endpoint) => {}
-        _ = super::interrupted() => info!("interrupted: closing connections"),
+    if let Some(clients) = clients.clients() {
+        proxy.clients().set_names(clients.names());
     }
+    let _publisher = metrics::publish(listener, ServerFigures::of(&proxy, &endpoint))?;
+    let serve = async {
+        tokio::select! {
+            () = proxy.serve(&endpoint) => {}
+            () = clients.follow(&mut hangups, &endpoint, &proxy) => {}
+            _ = super::interrupted() => info!("interrupted: closing connections"),
+        }
+    };
+    super::unless_lost(&endpoint, serve).await?;
     super::close(&endpoint).await;
     Ok(())
 }
@@ -64,37 +72,18 @@ fn announce(listening: SocketAddr, public_key: &PublicKey) {
 }
 
 /// Who may connect.
-fn policy(args: &ServerArgs) -> Result<ClientPolicy, CliError> {
+async fn clients(args: &ServerArgs) -> Result<ClientList, CliError> {
     if args.any_client {
-        return Ok(ClientPolicy::Any);
+        return Ok(ClientList::everybody());
     }
-    let mut keys: BTreeSet<PublicKey> = args.client.iter().copied().collect();
-    if let Some(file) = &args.clients {
-        keys.extend(read_clients(file)?);
-    }
-    if keys.is_empty() {
+    let fixed = Clients::unnamed(args.client.iter().copied());
+    let list = ClientList::read(fixed, args.clients.clone()).await?;
+    if list.clients().is_some_and(Clients::is_empty) {
         return Err(CliError::usage(
             "nobody may connect: give the clients' public keys with --client or --clients, or say --any-client",
         ));
     }
-    Ok(ClientPolicy::Listed(keys))
-}
-
-/// A public key on each line; what follows the key is a comment, as is a line that begins with `#`.
-fn read_clients(file: &Path) -> Result<Vec<PublicKey>, CliError> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| CliError::failure(format!("cannot read {}: {error}", file.display())))?;
-    let mut keys = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let Some(word) = line.split_whitespace().next().filter(|word| !word.starts_with('#')) else {
-            continue;
-        };
-        let key = word.parse().map_err(|_| {
-            CliError::usage(format!("{}:{}: `{word}` is no public key", file.display(), number + 1))
-        })?;
-        keys.push(key);
-    }
-    Ok(keys)
+    Ok(list)
 }
 
 fn target_policy(args: &ServerArgs) -> Result<TargetPolicy, CliError> {
@@ -107,20 +96,4 @@ fn target_policy(args: &ServerArgs) -> Result<TargetPolicy, CliError> {
     let (allow, deny) =
         (parse("--allow-target", &args.allow_target)?, parse("--deny-target", &args.deny_target)?);
     TargetPolicy::new(allow, deny).map_err(|error| CliError::usage(error.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_of_clients_may_have_comments_but_no_nonsense() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let file = directory.path().join("clients");
-        let key = key_file::generate().expect("a key").public_key();
-        std::fs::write(&file, format!("# laptops\n\n{key} anna\n  {key}\n")).expect("a file");
-        assert_eq!(read_clients(&file).expect("keys"), [key, key]);
-        std::fs::write(&file, "anna\n").expect("a file");
-        assert!(matches!(read_clients(&file), Err(CliError::Usage(_))));
-    }
 }

@@ -1,13 +1,12 @@
 //! Files that may be open: every proxied connection is one.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::setup::{KEY, Running, Server, ctcp, key};
+use crate::setup::{KEY, Server, ctcp, hello, key, socks, socks_client};
 
 /// What processes here are limited to: 48 proxied connections, and 24 of one client.
 const OPEN_FILES: &str = "64";
@@ -24,37 +23,6 @@ fn limited(directory: &Path, which: &str, words: &[&str]) -> Command {
     command
 }
 
-/// A running `ctcp client`, and where its SOCKS5 port is.
-fn client(command: Command) -> (Running, SocketAddr) {
-    let running = Running::start(command);
-    let line = running.line();
-    let address = line.rsplit('/').next().and_then(|address| address.parse().ok());
-    (running, address.expect("the line to paste has it"))
-}
-
-/// Asks for a connection to a target; the connection to the proxy, and the reply's code.
-fn socks(proxy: SocketAddr, target: SocketAddr) -> (TcpStream, u8) {
-    let SocketAddr::V4(target) = target else { panic!("loopback here is IPv4") };
-    let mut stream = TcpStream::connect(proxy).expect("the proxy is there");
-    let head = [&[5, 1, 0, 5, 1, 0, 1][..], &target.ip().octets(), &target.port().to_be_bytes()].concat();
-    stream.write_all(&head).expect("it is read");
-    let mut reply = [0; 12];
-    stream.read_exact(&mut reply).expect("a reply");
-    (stream, reply[3])
-}
-
-/// A target that says hello and ends.
-fn hello() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    std::thread::spawn(move || {
-        while let Ok((mut stream, _)) = listener.accept() {
-            let _ = stream.write_all(b"hello");
-        }
-    });
-    address
-}
-
 const ALLOW: [&str; 2] = ["--allow-target", "127.0.0.0/8"];
 const SOCKS: [&str; 2] = ["--socks", "127.0.0.1:0"];
 
@@ -65,7 +33,7 @@ fn one_client_cannot_take_all_descriptors_of_a_server_and_one_warning_says_so() 
     let other = key(at, "other.key");
     let words = [&ALLOW[..], &["--client", &other]].concat();
     let server = Server::start_by(at, &words, |at, words| limited(at, "-n", words));
-    let (_greedy, proxy) = client(ctcp(at, &server.remote.words("client", KEY, &SOCKS)));
+    let (_greedy, proxy) = socks_client(ctcp(at, &server.remote.words("client", KEY, &SOCKS)));
     let idle = TcpListener::bind("127.0.0.1:0").expect("a port");
     let target = idle.local_addr().expect("an address");
     let held: Vec<_> = (0..40).map(|_| socks(proxy, target)).collect();
@@ -80,7 +48,11 @@ fn one_client_cannot_take_all_descriptors_of_a_server_and_one_warning_says_so() 
     let said = server.running.end();
     let [warning] = &said[..] else { panic!("{said:?}") };
     assert!(warning.contains("WARN") && warning.contains("this client has too many"), "{warning}");
-    assert!(warning.contains("limit=24") && warning.contains(&key(at, KEY)), "{warning}");
+    assert!(
+        warning.contains("limit=24")
+            && warning.contains(&format!("client{{name=\"{}\"}}", &key(at, KEY)[..8])),
+        "{warning}"
+    );
 }
 
 #[test]
@@ -89,7 +61,7 @@ fn a_client_short_of_descriptors_serves_what_it_can_and_says_once_that_others_wa
     let at = directory.path();
     let server = Server::start(at, &ALLOW);
     let words = server.remote.words("client", KEY, &[&SOCKS[..], &["-q"]].concat());
-    let (running, proxy) = client(limited(at, "-n", &words));
+    let (running, proxy) = socks_client(limited(at, "-n", &words));
     let idle = TcpListener::bind("127.0.0.1:0").expect("a port");
     let target = idle.local_addr().expect("an address");
     let held: Vec<_> = (0..48).map(|_| socks(proxy, target)).collect();
@@ -107,7 +79,7 @@ fn server_and_client_raise_the_limit_of_open_files_to_the_hard_one() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let server = Server::start_by(at, &[], |at, words| limited(at, "-Sn", words));
-    let (client, _) = client(limited(at, "-Sn", &server.remote.words("client", KEY, &SOCKS)));
+    let (client, _) = socks_client(limited(at, "-Sn", &server.remote.words("client", KEY, &SOCKS)));
     for running in [&server.running, &client] {
         let limits = std::fs::read_to_string(format!("/proc/{}/limits", running.id())).expect("limits");
         let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("the line");

@@ -1,8 +1,11 @@
 //! The built command on loopback, as a user meets it.
 
+#[cfg(unix)]
+mod clients;
 #[cfg(target_os = "linux")]
 mod limits;
 mod messages;
+mod metrics;
 mod repro;
 mod setup;
 #[cfg(target_os = "linux")]

@@ -137,7 +137,7 @@ fn the_uncoded_profile_is_demonstrated_once_and_under_its_name() {
 fn a_server_says_once_for_each_connection_who_came_from_where_and_whom_it_refused() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
-    let (listed, _) = (key(at, KEY), key(at, "unlisted.key"));
+    let (listed, unlisted) = (key(at, KEY), key(at, "unlisted.key"));
     let words = ["server", "--listen", "127.0.0.1:0", "--key", "server.key", "--client", &listed];
     let server = Running::start(ctcp(at, &words));
     let line = server.line();
@@ -153,8 +153,11 @@ fn a_server_says_once_for_each_connection_who_came_from_where_and_whom_it_refuse
         refused.contains("refused a client whose public key is not listed remote=127.0.0.1:"),
         "{refused}"
     );
+    assert!(refused.contains(&format!("client={unlisted}")), "{refused}");
+    assert!(came.contains(&format!("key={listed}")), "{came}");
+    let client = format!("client{{name=\"{}\"}}: ", &listed[..8]);
     for line in [came, gone] {
-        assert!(line.contains("remote=127.0.0.1:") && line.contains(&format!("peer={listed}")), "{line}");
+        assert!(line.contains("remote=127.0.0.1:") && line.contains(&client), "{line}");
     }
 }
 

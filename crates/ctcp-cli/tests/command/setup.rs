@@ -1,6 +1,7 @@
 //! A directory, keys, a server and a client, each a process of its own.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -85,7 +86,7 @@ impl Running {
         self.messages.iter().collect()
     }
 
-    #[cfg(target_os = "linux")]
+    #[cfg(unix)]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -120,12 +121,19 @@ impl Server {
         let listed = key(directory, KEY);
         let common = ["server", "-q", "--listen", "127.0.0.1:0", "--key", "server.key", "--client", &listed];
         let running = Running::start(command(directory, &[&common[..], words].concat()));
+        let (running, remote) = Self::announced(running);
+        Self { remote, running }
+    }
+
+    /// A server that was started, and what its line to paste says.
+    pub(crate) fn announced(running: Running) -> (Running, Remote) {
         let line = running.line();
         let after = |option: &str| {
             let mut words = line.split_whitespace().skip_while(|word| *word != option);
             words.nth(1).expect("the line to paste has it").to_owned()
         };
-        Self { remote: Remote { address: after("--server"), key: after("--server-key") }, running }
+        let remote = Remote { address: after("--server"), key: after("--server-key") };
+        (running, remote)
     }
 }
 
@@ -136,4 +144,40 @@ pub(crate) fn key(directory: &Path, file: &str) -> String {
     }
     let key = ctcp(directory, &["pubkey", file]).output().expect("it starts").stdout;
     String::from_utf8(key).expect("base64").trim().to_owned()
+}
+
+/// A running `ctcp client`, and where its SOCKS5 port is.
+pub(crate) fn socks_client(command: Command) -> (Running, SocketAddr) {
+    let running = Running::start(command);
+    let line = running.line();
+    let address = line.rsplit('/').next().and_then(|address| address.parse().ok());
+    (running, address.expect("the line to paste has it"))
+}
+
+/// Asks for a connection to a target; the connection to the proxy, and the reply's code.
+pub(crate) fn socks(proxy: SocketAddr, target: SocketAddr) -> (TcpStream, u8) {
+    let SocketAddr::V4(target) = target else { panic!("loopback here is IPv4") };
+    let mut stream = TcpStream::connect(proxy).expect("the proxy is there");
+    let head = [&[5, 1, 0, 5, 1, 0, 1][..], &target.ip().octets(), &target.port().to_be_bytes()].concat();
+    stream.write_all(&head).expect("it is read");
+    let mut reply = [0; 12];
+    stream.read_exact(&mut reply).expect("a reply");
+    (stream, reply[3])
+}
+
+/// A target that says this and ends, to everybody.
+pub(crate) fn serve(bytes: Vec<u8>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let _ = stream.write_all(&bytes);
+        }
+    });
+    address
+}
+
+/// A target that says hello and ends.
+pub(crate) fn hello() -> SocketAddr {
+    serve(b"hello".to_vec())
 }

@@ -73,6 +73,17 @@ impl fmt::Display for PublicKey {
     }
 }
 
+impl PublicKey {
+    /// The first eight characters of the key in base64: enough to tell the clients of a server apart in logs and metrics,
+    /// and to find the key in a list. It proves nothing, since keys that share them can be made.
+    #[must_use]
+    pub fn short(&self) -> String {
+        let mut text = self.to_string();
+        text.truncate(SHORT_LENGTH);
+        text
+    }
+}
+
 impl fmt::Debug for PublicKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "PublicKey({self})")
@@ -86,6 +97,9 @@ impl FromStr for PublicKey {
         parse(text).map(Self)
     }
 }
+
+/// Characters of [`PublicKey::short`]: 48 bits.
+const SHORT_LENGTH: usize = 8;
 
 /// A text that is not a key: not exactly 32 bytes in canonical base64 with its padding. It repeats nothing of
 /// the text, which may be most of a secret.

@@ -4,8 +4,8 @@ use core::net::{IpAddr, SocketAddr};
 
 use ctcp_base::Instant;
 
+use super::clients::TOO_MANY_OF_CLIENT;
 use super::{ConnectionHandle, DatagramOutcome, DropReason, Endpoint};
-use crate::config::ClientPolicy;
 use crate::connection::{Connection, PendingResponse, Setup, negotiate, server_parameters};
 use crate::crypto::{PacketProtection, PublicKey};
 use crate::handshake::{Admission, HALF_OPEN_LIFETIME, Responder};
@@ -142,13 +142,9 @@ impl Endpoint {
             Ok(parameters) if parameters.connection_id == header.source => parameters,
             Ok(_) | Err(_) => return DatagramOutcome::Dropped(DropReason::Parameters),
         };
-        let is_listed = match &self.config.accept {
-            Some(ClientPolicy::Any) => true,
-            Some(ClientPolicy::Listed(keys)) => keys.contains(&client_key),
-            None => false,
-        };
-        if !is_listed {
+        if !self.config.accept.as_ref().is_some_and(|clients| clients.accepts(&client_key)) {
             self.stats.refused += 1;
+            self.last_refused = Some(client_key);
             return self.refusal(
                 now,
                 header,
@@ -167,13 +163,7 @@ impl Endpoint {
             );
         }
         if self.clients.count(client_key) >= self.config.connections_per_client {
-            return self.refusal(
-                now,
-                header,
-                responder,
-                2,
-                "this client has as many connections as it may have",
-            );
+            return self.refusal(now, header, responder, 2, TOO_MANY_OF_CLIENT);
         }
         if self.account(client_key, Memory::for_client).room() < CONNECTION_MIN {
             let reason = "the server has no memory left for another connection of this client";

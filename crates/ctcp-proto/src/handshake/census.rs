@@ -26,6 +26,11 @@ impl<K: Ord + Clone, T: Ord + Copy> Census<K, T> {
         self.counts.get(&owner).copied().unwrap_or(0)
     }
 
+    /// Every connection and whose it is.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = (&K, &T)> {
+        self.owners.iter()
+    }
+
     /// A connection of `owner`.
     pub(crate) fn insert(&mut self, handle: K, owner: T) {
         self.remove(&handle);

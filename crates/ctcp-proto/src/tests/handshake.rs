@@ -10,7 +10,7 @@ use crate::crypto::FirstPacketKey;
 use crate::wire::{LongPacket, RejectReason, VERSION};
 use crate::{
     ClientPolicy, Connection, ConnectionError, DatagramOutcome, Endpoint, EndpointConfig, Event, NetworkPath,
-    SecretKey, TransportConfig,
+    PublicKey, SecretKey, TransportConfig,
 };
 
 /// A server's half-open connection and the INITIATE that made it.
@@ -64,11 +64,16 @@ fn a_client_has_no_more_connections_than_it_may_have_until_one_of_them_is_over()
     pair.server.endpoint = Endpoint::new(EndpointConfig { connections_per_client: 2, ..config }, [9; 32]);
     let handles: Vec<_> = (0..3).map(|_| pair.connect(TransportConfig::default())).collect();
     pair.run_until(Duration::from_secs(2), |_| false);
-    let connected = |pair: &Pair| {
-        let is_up = |handle: &_| pair.client.connections[handle].is_connected();
-        handles.iter().filter(|handle| is_up(handle)).count()
-    };
-    assert_eq!(connected(&pair), 3, "all at once are half open, and then confirmed");
+    let up: Vec<_> =
+        handles.iter().filter(|handle| pair.client.connections[handle].is_connected()).copied().collect();
+    assert_eq!(up.len(), 2, "all at once are half open, and only so many are confirmed");
+    let closed = pair.client.events.iter().find_map(|(_, event)| match event {
+        Event::Closed(ConnectionError::ClosedByPeer(close)) => Some(close.clone()),
+        _ => None,
+    });
+    let closed = closed.expect("one was closed");
+    assert_eq!(closed.reason, "this client has as many connections as it may have");
+    assert!(!closed.by_application);
     pair.connect(TransportConfig::default());
     pair.run_until(Duration::from_secs(2), |_| false);
     let refused = pair.client.events.iter().find_map(|(_, event)| match event {
@@ -76,7 +81,7 @@ fn a_client_has_no_more_connections_than_it_may_have_until_one_of_them_is_over()
         _ => None,
     });
     assert_eq!(refused.as_deref(), Some("this client has as many connections as it may have"));
-    for handle in &handles[..2] {
+    for handle in &up[..1] {
         let now = pair.now;
         pair.client.connections.get_mut(handle).expect("it is up").close(now, 0, "");
     }
@@ -127,4 +132,40 @@ fn a_first_packet_for_another_server_costs_a_hash_and_is_told_so() {
     let answers = (0..2_000).filter(|_| told().is_some()).count();
     assert!(answers < 500, "{answers} of 2000 answers to garbage within a second");
     assert_eq!(pair.server.endpoint.stats().cookies, 0);
+}
+
+#[test]
+fn a_client_taken_off_the_list_is_told_so_and_one_that_was_added_is_let_in() {
+    let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
+    let (listed, other) = (SecretKey::from_bytes([1; 32]).public_key(), PublicKey([7; 32]));
+    let put_out = pair.connect(TransportConfig::default());
+    assert!(pair.run_until(Duration::from_secs(2), |pair| pair.client.connections[&put_out].is_connected()));
+    pair.run_until(Duration::from_secs(1), |_| false);
+
+    pair.server.endpoint.set_clients(ClientPolicy::Listed([listed, other].into()));
+    assert!(pair.server.endpoint.poll_close().is_none(), "the client is still listed");
+    pair.server.endpoint.set_clients(ClientPolicy::Listed([other].into()));
+    pair.run_until(Duration::from_millis(200), |_| false);
+    let why = pair.client.events.last().map(|(_, event)| event.clone());
+    let Some(Event::Closed(ConnectionError::ClosedByPeer(close))) = why else { panic!("{why:?}") };
+    assert_eq!(close.reason, "this client's public key is no longer on the server's list");
+
+    pair.connect(TransportConfig::default());
+    pair.run_until(Duration::from_secs(2), |_| false);
+    let why = pair.client.events.last().map(|(_, event)| event.clone());
+    assert!(matches!(why, Some(Event::Closed(ConnectionError::Refused { code: 1, .. }))), "{why:?}");
+    assert_eq!(pair.server.endpoint.last_refused(), Some(listed));
+
+    pair.server.endpoint.set_clients(ClientPolicy::Any);
+    let again = pair.connect(TransportConfig::default());
+    assert!(pair.run_until(Duration::from_secs(2), |pair| pair.client.connections[&again].is_connected()));
+}
+
+#[test]
+fn a_half_open_client_that_was_taken_off_the_list_never_comes_up() {
+    let (mut pair, mut connection, ..) = half_open();
+    pair.server.endpoint.set_clients(ClientPolicy::Listed([].into()));
+    let (_, reason) = pair.server.endpoint.poll_close().expect("the half-open one");
+    connection.close_for(pair.now, &reason);
+    assert!(connection.is_closed() && answers(&mut connection, pair.now) == 0);
 }

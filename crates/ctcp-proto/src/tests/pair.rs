@@ -177,6 +177,11 @@ impl Side {
                 self.endpoint.handle_event(handle, event);
             }
         }
+        while let Some((handle, reason)) = self.endpoint.poll_close() {
+            if let Some(connection) = self.connections.get_mut(&handle) {
+                connection.close_for(now, &reason);
+            }
+        }
     }
 
     /// Takes a datagram; returns an answer without state.

@@ -112,6 +112,26 @@ async fn a_refusal_is_said_at_once_and_attempts_go_on_until_the_server_lets_us_i
     link.request(&connect()).await.unwrap();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_is_asked_ever_more_seldom_unless_somebody_wants_something() {
+    let refusal = ConnectFailure { reason: "your key is not on the list".to_owned(), is_refusal: true };
+    let script = Script::new(core::iter::repeat_n(Err(refusal), 100));
+    let begun = Instant::now();
+    let link = link(&script);
+    sleep(Duration::from_secs(60)).await;
+    let times = || -> Vec<u128> {
+        script.asked.lock().unwrap().iter().map(|at| at.duration_since(begun).as_millis()).collect()
+    };
+    let seldom = [0, 100, 300, 700, 1500, 3100, 6300, 12_700, 25_500, 40_500, 55_500];
+    assert_eq!(times(), seldom);
+    // Many requests are one more attempt, and that not before the usual pause.
+    for _ in 0..20 {
+        assert!(link.request(&connect()).await.is_err());
+        sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(times()[seldom.len()..], [60_000]);
+}
+
 #[tokio::test]
 async fn a_request_gets_its_reply_and_a_refusal_its_text() {
     let (near, far) = connection_pair();

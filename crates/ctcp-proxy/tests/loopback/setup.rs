@@ -79,7 +79,8 @@ pub(crate) fn link_to(server: &Server) -> ServerLink<CtcpConnector> {
 
 /// The endpoint to close it by.
 pub(crate) fn link_and_endpoint(server: &Server) -> (ServerLink<CtcpConnector>, Endpoint) {
-    let config = ClientConfig { bind: Some(localhost()), ..ClientConfig::new(ctcp::generate_key().unwrap()) };
+    let mut config = ClientConfig::new(ctcp::generate_key().unwrap());
+    config.bind(localhost());
     let address: ServerAddress = server.address.to_string().parse().unwrap();
     let endpoint = Endpoint::client(config).unwrap();
     let connector = CtcpConnector::new(endpoint.clone(), address, server.key.public_key());

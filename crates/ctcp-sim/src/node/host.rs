@@ -408,6 +408,11 @@ impl Host {
                 is_retired |= event == EndpointEvent::Retired;
                 self.endpoint.handle_event(handle, event);
             }
+            while let Some((handle, reason)) = self.endpoint.poll_close() {
+                if let Some(peer) = self.peers.get_mut(handle) {
+                    peer.connection.close_for(world.now, &reason);
+                }
+            }
         }
         if let Some(peer) = self.peers.get_mut(handle) {
             world.checker.check_limits(&self.name, peer, world.now);

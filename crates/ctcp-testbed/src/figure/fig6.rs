@@ -33,7 +33,7 @@ pub(super) const FIGURE: Figure = Figure {
 
 /// 50 Mbit/s in all.
 const AT_ONCE: usize = 2;
-/// How often a client renews what its metrics say.
+/// How often a client's metrics are read.
 const LOOK_AT_METRICS_EVERY: Duration = Duration::from_secs(1);
 const WINDOW: &str = "ctcp_window_packets ";
 

@@ -4,10 +4,13 @@ use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use ctcp::{CloseReason, ConnectError, ConnectionError, TransportConfig};
+use ctcp::{
+    ClientConfig, ClientPolicy, CloseReason, ConnectError, ConnectionError, Endpoint, ServerConfig,
+    TransportConfig,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::setup::{Pair, client, content, in_time, server};
+use super::setup::{Pair, client, content, in_time, localhost, server};
 
 fn by_peer(code: u64, reason: &str) -> ConnectionError {
     ConnectionError::ClosedByPeer(CloseReason { by_application: true, code, reason: reason.to_owned() })
@@ -109,8 +112,8 @@ async fn clients_that_nobody_accepts_are_let_go_with_the_endpoint() {
 
 #[tokio::test]
 async fn a_peer_that_vanishes_ends_in_a_time_out() {
-    let transport =
-        TransportConfig { idle_timeout: Duration::from_millis(600), ..TransportConfig::default() };
+    let mut transport = TransportConfig::default();
+    transport.idle_timeout(Duration::from_millis(600));
     let (server, server_key) = server(transport.clone());
     let address = server.local_addr().unwrap();
     let (_vanishing, vanished) = tokio::sync::oneshot::channel::<()>();
@@ -128,4 +131,68 @@ async fn a_peer_that_vanishes_ends_in_a_time_out() {
     in_time(connection.closed()).await;
     assert!(client.connect(address, server_key).await.is_err());
     assert_eq!(in_time(accepted.closed()).await, ConnectionError::TimedOut);
+}
+
+#[tokio::test]
+async fn an_endpoint_runs_on_a_socket_that_it_is_given() {
+    let (server_key, client_key) = (ctcp::generate_key().unwrap(), ctcp::generate_key().unwrap());
+    let name = server_key.public_key();
+    let [server_socket, client_socket] = [(); 2].map(|()| UdpSocket::bind(localhost()).unwrap());
+    let (address, from) = (server_socket.local_addr().unwrap(), client_socket.local_addr().unwrap());
+    // The address of the configuration is not used: nobody could bind this one.
+    let elsewhere = "192.0.2.1:1".parse().unwrap();
+    let config = ServerConfig::new(elsewhere, server_key, ClientPolicy::Any);
+    let server = Endpoint::server_on(config, server_socket).unwrap();
+    let client = Endpoint::client_on(ClientConfig::new(client_key), client_socket).unwrap();
+    assert_eq!((server.local_addr().unwrap(), client.local_addr().unwrap()), (address, from));
+    let (connection, accepted) =
+        in_time(async { tokio::join!(client.connect(address, name), server.accept()) }).await;
+    let (connection, accepted) = (connection.unwrap(), accepted.unwrap());
+    assert_eq!(accepted.remote_address(), from);
+
+    assert_eq!((connection.close_reason(), accepted.close_reason()), (None, None));
+    accepted.close(3, "enough");
+    in_time(connection.closed()).await;
+    assert_eq!(connection.close_reason(), Some(by_peer(3, "enough")));
+    assert_eq!(accepted.close_reason(), Some(ConnectionError::ClosedLocally));
+}
+
+#[tokio::test]
+async fn a_setting_out_of_range_is_an_error_and_no_endpoint() {
+    let mut transport = TransportConfig::default();
+    transport.datagram_size_max(100);
+    let mut config = ClientConfig::new(ctcp::generate_key().unwrap());
+    config.bind(localhost()).transport(transport);
+    let error = Endpoint::client(config).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("datagram_size_max"), "{error}");
+}
+
+#[tokio::test]
+async fn a_client_taken_off_the_list_loses_its_connection_and_one_added_gets_in() {
+    let key = ctcp::generate_key().unwrap();
+    let (name, stays, goes) =
+        (key.public_key(), ctcp::generate_key().unwrap(), ctcp::generate_key().unwrap());
+    let listed =
+        |keys: &[&ctcp::SecretKey]| ClientPolicy::Listed(keys.iter().map(|key| key.public_key()).collect());
+    let server = Endpoint::server(ServerConfig::new(localhost(), key, listed(&[&goes]))).unwrap();
+    let address = server.local_addr().unwrap();
+    let endpoint = |key: &ctcp::SecretKey| {
+        let mut config = ClientConfig::new(key.clone());
+        config.bind(localhost());
+        Endpoint::client(config).unwrap()
+    };
+    let (going, staying) = (endpoint(&goes), endpoint(&stays));
+    let gone = in_time(going.connect(address, name)).await.unwrap();
+    let gone_here = in_time(server.accept()).await.unwrap();
+    assert!(in_time(staying.connect(address, name)).await.is_err());
+
+    server.set_clients(listed(&[&stays]));
+    assert_eq!(gone_here.close_reason(), Some(ConnectionError::ClosedLocally));
+    let begun = tokio::time::Instant::now();
+    let ConnectionError::ClosedByPeer(close) = in_time(gone.closed()).await else { panic!("by the server") };
+    assert_eq!(close.reason, "this client's public key is no longer on the server's list");
+    assert!(!close.by_application && begun.elapsed() < Duration::from_secs(1));
+    assert!(in_time(going.connect(address, name)).await.is_err());
+    in_time(staying.connect(address, name)).await.unwrap();
 }

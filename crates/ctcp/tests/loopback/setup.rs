@@ -25,13 +25,16 @@ pub(crate) async fn in_time<F: Future>(future: F) -> F::Output {
 pub(crate) fn server(transport: TransportConfig) -> (Endpoint, PublicKey) {
     let key = ctcp::generate_key().unwrap();
     let public = key.public_key();
-    let config = ServerConfig { transport, ..ServerConfig::new(localhost(), key, ClientPolicy::Any) };
+    let mut config = ServerConfig::new(localhost(), key, ClientPolicy::Any);
+    config.transport(transport);
     (Endpoint::server(config).unwrap(), public)
 }
 
 pub(crate) fn client(transport: TransportConfig) -> Endpoint {
     let key = ctcp::generate_key().unwrap();
-    Endpoint::client(ClientConfig { bind: Some(localhost()), transport, ..ClientConfig::new(key) }).unwrap()
+    let mut config = ClientConfig::new(key);
+    config.bind(localhost()).transport(transport);
+    Endpoint::client(config).unwrap()
 }
 
 /// Two endpoints and the connection between them.

@@ -49,7 +49,9 @@ async fn two_hundred_streams_run_in_parallel_on_many_threads() {
 
 #[tokio::test]
 async fn more_streams_than_the_limit_wait_for_their_turn() {
-    let pair = Pair::with(TransportConfig { streams: 4, ..TransportConfig::default() }).await;
+    let mut transport = TransportConfig::default();
+    transport.streams(4);
+    let pair = Pair::with(transport).await;
     tokio::spawn(echo(pair.accepted.clone()));
     let tasks: Vec<_> = (0..40)
         .map(|seed| {
@@ -75,11 +77,8 @@ async fn both_sides_open_streams() {
 #[tokio::test]
 async fn a_reader_that_stops_makes_the_writer_stop_and_go_on_later() {
     const CREDIT: u64 = 64 << 10;
-    let transport = TransportConfig {
-        stream_credit: CREDIT,
-        connection_credit: 4 * CREDIT,
-        ..TransportConfig::default()
-    };
+    let mut transport = TransportConfig::default();
+    transport.stream_credit(CREDIT, 16 << 20).connection_credit(4 * CREDIT, 64 << 20);
     let pair = Pair::with(transport).await;
     let (mut opened, mut accepted) = pair.stream().await;
     let chunk = content(3, 16 << 10);

@@ -1,0 +1,134 @@
+//! The file of clients (`--clients FILE`): who may connect, and what they are called.
+//!
+//! ```text
+//! # A comment.
+//! NEhKOKEXb1gzO0dmvVzZcGGpgYgx2Mj7nSeuNIF2tGk=  anna's laptop
+//! 5nSeuNIF2tGkNEhKOKEXb1gzO0dmvVzZcGGpgYgx2Mg=                  # no name, only a comment
+//! ```
+//!
+//! A public key on each line and behind it, if it has one, the client's name; the rest behind a `#` is a comment.
+
+mod follow;
+
+use std::collections::BTreeMap;
+
+use ctcp::{ClientPolicy, PublicKey};
+
+pub(crate) use follow::{ClientList, Hangups};
+
+/// Longest name in characters: it is in every line of the log about its client and a label of its metrics.
+const NAME_LENGTH_MAX: usize = 64;
+
+/// Clients by their keys, with their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Clients(BTreeMap<PublicKey, Option<String>>);
+
+impl Clients {
+    /// Clients without names.
+    pub(crate) fn unnamed(keys: impl IntoIterator<Item = PublicKey>) -> Self {
+        Self(keys.into_iter().map(|key| (key, None)).collect())
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// The first line that makes no sense, by its number, and what is wrong with it.
+    pub(crate) fn parse(text: &str) -> Result<Self, (usize, String)> {
+        let mut clients = Self::default();
+        for (number, line) in text.lines().enumerate() {
+            let words = line.split_once('#').map_or(line, |(before, _)| before).trim();
+            if words.is_empty() {
+                continue;
+            }
+            let (word, name) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+            let (key, name) = read_client(word, name.trim()).map_err(|what| (number + 1, what))?;
+            clients.insert(key, name);
+        }
+        Ok(clients)
+    }
+
+    /// With those of another list, whose names count where this one has none.
+    pub(crate) fn with(mut self, others: &Self) -> Self {
+        for (key, name) in &others.0 {
+            self.insert(*key, name.clone());
+        }
+        self
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Lets these clients in and nobody else.
+    pub(crate) fn policy(&self) -> ClientPolicy {
+        ClientPolicy::Listed(self.0.keys().copied().collect())
+    }
+
+    /// The names of those that have one, by their keys in base64.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (String, String)> {
+        self.0.iter().filter_map(|(key, name)| Some((key.to_string(), name.clone()?)))
+    }
+
+    /// What those are called that are here and not in `other`.
+    fn without<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = String> {
+        let missing = self.0.iter().filter(|(key, _)| !other.0.contains_key(*key));
+        missing.map(|(key, name)| name.clone().unwrap_or_else(|| key.short()))
+    }
+
+    /// The first name of a key counts.
+    fn insert(&mut self, key: PublicKey, name: Option<String>) {
+        let present = self.0.entry(key).or_default();
+        *present = present.take().or(name);
+    }
+}
+
+fn read_client(word: &str, name: &str) -> Result<(PublicKey, Option<String>), String> {
+    let key = word.parse().map_err(|_| format!("`{}` is no public key", word.escape_debug()))?;
+    if name.chars().count() > NAME_LENGTH_MAX {
+        return Err(format!("the name of a client has at most {NAME_LENGTH_MAX} characters"));
+    }
+    if name.chars().any(char::is_control) {
+        return Err("the name of a client has no control characters".to_owned());
+    }
+    Ok((key, (!name.is_empty()).then(|| name.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(byte: u8) -> PublicKey {
+        PublicKey([byte; 32])
+    }
+
+    #[test]
+    fn a_line_has_a_key_and_perhaps_a_name_and_a_comment() {
+        let (one, two, three) = (key(1), key(2), key(3));
+        let text =
+            format!("# laptops\n\n{one} anna's laptop  # since May\n  {two}\n{two}\tberta\n{three}# none\n");
+        let clients = Clients::parse(&text).expect("a good file");
+        let names: Vec<_> = clients.names().collect();
+        assert_eq!(
+            names,
+            [(one.to_string(), "anna's laptop".to_owned()), (two.to_string(), "berta".to_owned())]
+        );
+        let ClientPolicy::Listed(keys) = clients.policy() else { panic!("a list") };
+        assert_eq!(keys, [one, two, three].into());
+        assert!(Clients::unnamed([one]).with(&clients).names().any(|(_, name)| name == "anna's laptop"));
+    }
+
+    #[test]
+    fn a_line_that_makes_no_sense_is_named_by_its_number() {
+        let good = key(1);
+        for (line, wanted) in [
+            ("anna", "`anna` is no public key"),
+            ("\u{1b}[2J", "`\\u{1b}[2J` is no public key"),
+            (&format!("{good} {}", "x".repeat(65)), "at most 64 characters"),
+            (&format!("{good} a\u{1b}[2Jb"), "no control characters"),
+        ] {
+            let (number, what) = Clients::parse(&format!("{good}\n\n{line}\n")).expect_err(line);
+            assert_eq!(number, 3);
+            assert!(what.contains(wanted), "{what}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What coded connections send and how they fare, summed over those of one peer.
+//!
+//! A connection counts from its beginning. Here its counts go on when it is over and another takes its place:
+//!
+//! ```text
+//!   total = counts of connections that are over + counts of those that are up
+//! ```
+
+use core::fmt;
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ctcp::ConnectionStats;
+
+/// A count of a connection that only grows.
+#[derive(Clone, Copy, Debug)]
+pub struct Total {
+    /// Its name, without the ending `_total` that formats add.
+    pub name: &'static str,
+    /// What it counts.
+    pub help: &'static str,
+    of: fn(&ConnectionStats) -> u64,
+}
+
+const fn total(name: &'static str, help: &'static str, of: fn(&ConnectionStats) -> u64) -> Total {
+    Total { name, help, of }
+}
+
+/// What is summed.
+pub const TOTALS: [Total; 16] = [
+    total("ctcp_datagrams_sent", "UDP datagrams sent", |stats| stats.datagrams_sent),
+    total("ctcp_datagrams_received", "UDP datagrams received that opened", |stats| stats.datagrams_received),
+    total("ctcp_datagrams_dropped", "UDP datagrams received that did not open or came twice", |stats| {
+        stats.datagrams_dropped
+    }),
+    total("ctcp_bytes_sent", "Bytes of UDP payload sent", |stats| stats.bytes_sent),
+    total("ctcp_bytes_received", "Bytes of UDP payload received that opened", |stats| stats.bytes_received),
+    total("ctcp_packets_lost", "Packets sent that were lost", |stats| stats.packets_lost),
+    total("ctcp_congestion_marks", "Packets sent that the network marked (ECN)", |stats| {
+        stats.congestion_marks
+    }),
+    total("ctcp_spurious_losses", "Packets that arrived after they were declared lost", |stats| {
+        stats.spurious_losses
+    }),
+    total("ctcp_timeouts", "Probe time-outs", |stats| stats.timeouts),
+    total("ctcp_symbols_sent", "New source symbols sent", |stats| stats.symbols_sent),
+    total("ctcp_repairs_sent", "Combinations and repeated symbols sent to repair losses", |stats| {
+        stats.repairs_sent
+    }),
+    total("ctcp_symbols_decoded", "Source symbols decoded", |stats| stats.symbols_decoded),
+    total("ctcp_repairs_received", "Combinations of several symbols received", |stats| {
+        stats.repairs_received
+    }),
+    total("ctcp_redundant_received", "Symbols and combinations received that told nothing new", |stats| {
+        stats.redundant_received
+    }),
+    total("ctcp_window_stalls", "Times that data waited only because the coding window was full", |stats| {
+        stats.window_stalls
+    }),
+    total("ctcp_migrations", "Changes of the peer's address", |stats| stats.migrations),
+];
+
+/// A value for each of [`TOTALS`].
+pub type Totals = [u64; TOTALS.len()];
+
+/// The connections of one peer.
+#[derive(Default)]
+pub struct Traffic(Mutex<State>);
+
+type Stats = Box<dyn Fn() -> ConnectionStats + Send>;
+
+#[derive(Default)]
+struct State {
+    /// Of connections that are over.
+    past: Totals,
+    /// Connections so far, and the key of the next one.
+    connections: u64,
+    up: BTreeMap<u64, Stats>,
+}
+
+/// The connections of a peer in figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct TrafficStats {
+    /// For each of [`TOTALS`], over all connections so far.
+    pub totals: Totals,
+    /// Connections so far.
+    pub connections_total: u64,
+    /// Connections now.
+    pub connections: u64,
+    /// The loss average of what is sent, now: that of the connection where it is worst.
+    pub loss: f64,
+    /// The smoothed round-trip time now: that of the connection where it is longest.
+    pub round_trip: Duration,
+    /// The least round-trip time of the last seconds: that of the connection where it is longest.
+    pub round_trip_minimum: Duration,
+    /// Congestion windows now in packets, added up.
+    pub window: f64,
+    /// Packets in flight now, added up.
+    pub in_flight: u64,
+    /// The largest datagram in bytes that the path carries, now: the least of the connections.
+    pub datagram_size: u64,
+    /// Symbols sent that the peer may still lack, now, added up.
+    pub symbols_outstanding: u64,
+}
+
+/// A connection that is up, until this is dropped. It counts on in the totals.
+pub struct Up {
+    traffic: Arc<Traffic>,
+    key: u64,
+}
+
+impl fmt::Debug for Traffic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        formatter.debug_struct("Traffic").field("connections", &state.connections).finish_non_exhaustive()
+    }
+}
+
+impl Traffic {
+    /// A connection came up; `stats` reads its figures, also when it is over.
+    pub fn enter(self: &Arc<Self>, stats: impl Fn() -> ConnectionStats + Send + 'static) -> Up {
+        let mut state = self.lock();
+        let key = state.connections;
+        state.connections += 1;
+        state.up.insert(key, Box::new(stats));
+        Up { traffic: self.clone(), key }
+    }
+
+    /// The figures now.
+    #[must_use]
+    pub fn stats(&self) -> TrafficStats {
+        let state = self.lock();
+        let up = state.up.len() as u64;
+        let mut sum = TrafficStats {
+            totals: state.past,
+            connections_total: state.connections,
+            connections: up,
+            ..TrafficStats::default()
+        };
+        for stats in state.up.values().map(|read| read()) {
+            add(&mut sum.totals, &counts(&stats));
+            sum.loss = sum.loss.max(stats.loss);
+            sum.round_trip = sum.round_trip.max(stats.rtt.smoothed);
+            sum.round_trip_minimum = sum.round_trip_minimum.max(stats.rtt.minimum);
+            sum.window += stats.window;
+            sum.in_flight += stats.in_flight;
+            sum.datagram_size = match sum.datagram_size {
+                0 => stats.datagram_size,
+                least => least.min(stats.datagram_size),
+            };
+            sum.symbols_outstanding += stats.symbols_outstanding;
+        }
+        sum
+    }
+
+    /// Whether no connection is up.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.lock().up.is_empty()
+    }
+
+    /// Takes over what another, which is idle, has counted.
+    pub(crate) fn absorb(&self, other: &Self) {
+        let (past, connections) = {
+            let other = other.lock();
+            (other.past, other.connections)
+        };
+        let mut state = self.lock();
+        add(&mut state.past, &past);
+        state.connections += connections;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let mut state = self.traffic.lock();
+        let Some(read) = state.up.remove(&self.key) else { return };
+        add(&mut state.past, &counts(&read()));
+        drop(state);
+        // Perhaps the last handle of the connection, whose end is none of our lock's business.
+        drop(read);
+    }
+}
+
+fn counts(stats: &ConnectionStats) -> Totals {
+    TOTALS.map(|total| (total.of)(stats))
+}
+
+fn add(sum: &mut Totals, other: &Totals) {
+    for (sum, value) in sum.iter_mut().zip(other) {
+        *sum = sum.saturating_add(*value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(bytes: u64, loss: f64) -> impl Fn() -> ConnectionStats {
+        move || {
+            let mut stats = ConnectionStats::default();
+            (stats.bytes_sent, stats.loss, stats.window) = (bytes, loss, 10.0);
+            stats
+        }
+    }
+
+    fn bytes_sent(traffic: &Traffic) -> u64 {
+        let index = TOTALS.iter().position(|total| total.name == "ctcp_bytes_sent").unwrap();
+        traffic.stats().totals[index]
+    }
+
+    #[test]
+    fn totals_go_on_when_a_connection_is_over_and_the_rest_is_of_those_that_are_up() {
+        let traffic = Arc::new(Traffic::default());
+        let first = traffic.enter(sent(100, 0.1));
+        let second = traffic.enter(sent(10, 0.3));
+        assert_eq!((bytes_sent(&traffic), traffic.stats().loss, traffic.stats().window), (110, 0.3, 20.0));
+        drop(second);
+        assert_eq!((bytes_sent(&traffic), traffic.stats().loss, traffic.stats().window), (110, 0.1, 10.0));
+        drop(first);
+        let _third = traffic.enter(sent(5, 0.0));
+        assert_eq!(bytes_sent(&traffic), 115);
+        assert_eq!((traffic.stats().connections, traffic.stats().connections_total), (1, 3));
+    }
+}
