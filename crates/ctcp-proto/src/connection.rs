@@ -24,7 +24,7 @@
 mod acknowledged;
 mod close;
 mod contents;
-#[cfg(test)]
+#[cfg(any(test, feature = "forge"))]
 mod forge;
 mod handshaking;
 mod migration;

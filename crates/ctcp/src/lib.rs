@@ -53,6 +53,7 @@ mod socket;
 mod state;
 mod stream;
 mod timer;
+mod turns;
 
 pub use config::{ClientConfig, ServerConfig};
 pub use connection::Connection;

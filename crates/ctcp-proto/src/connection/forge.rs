@@ -6,8 +6,12 @@ use super::{Connection, Contents, State};
 use crate::wire::Frame;
 
 impl Connection {
-    /// A packet with these frames, sealed and numbered as the next one.
-    pub(crate) fn forge(&mut self, now: Instant, frames: &[Frame<'_>]) -> Vec<u8> {
+    /// A packet with these frames, sealed and numbered as the next one. Only with the feature `forge`, which is for tests.
+    ///
+    /// # Panics
+    /// When the connection is not up.
+    #[doc(hidden)]
+    pub fn forge(&mut self, now: Instant, frames: &[Frame<'_>]) -> Vec<u8> {
         let State::Established(established) = &mut self.state else { panic!("not connected") };
         let mut builder = established.open_builder(Vec::new(), 1_200);
         for frame in frames {
