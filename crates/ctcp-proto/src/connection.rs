@@ -210,6 +210,7 @@ impl Established {
             protection,
             path: Path::new(now, network, profile, negotiated.datagram_size_max)
                 .with_window_max(config.congestion_window_max)
+                .with_unpaced_classic(config.unpaced_classic)
                 .with_controller(config.controller.clone()),
             migration: Migration::default(),
             sender: CodedSender::new(code, symbol_size, window, negotiated.peer_window)
@@ -520,6 +521,13 @@ impl Connection {
             State::Established(established) => Some(established.negotiated.profile),
             _ => None,
         }
+    }
+
+    /// What this client asked for, if the server granted something else.
+    #[must_use]
+    pub fn declined_profile(&self) -> Option<Profile> {
+        let granted = self.profile().filter(|_| self.role == Role::Client)?;
+        Some(self.config.profile).filter(|&asked| asked != granted)
     }
 
     fn streams(&mut self) -> Option<&mut Streams> {

@@ -7,4 +7,5 @@ mod hostile;
 mod marks;
 mod memory;
 mod pair;
+mod profiles;
 mod smaller_mtu;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use ctcp_proto::{ClientPolicy, EndpointConfig, SecretKey, TransportConfig};
+use ctcp_proto::{ClientPolicy, EndpointConfig, Grant, SecretKey, TransportConfig};
 
 /// An endpoint that only connects.
 #[derive(Clone, Debug)]
@@ -35,8 +35,8 @@ pub struct ServerConfig {
     pub clients: ClientPolicy,
     /// Limits and time-outs of the connections we accept.
     pub transport: TransportConfig,
-    /// True when clients may not choose the profile.
-    pub pin_profile: bool,
+    /// The profiles clients may choose besides the server's own.
+    pub grant: Grant,
     /// Connections at most; beyond it clients are refused.
     pub connections: usize,
     /// Connections of one client's key at most.
@@ -44,7 +44,7 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// Usual limits; clients choose the profile.
+    /// Usual limits; clients choose among the profiles for general use.
     #[must_use]
     pub fn new(listen: SocketAddr, secret_key: SecretKey, clients: ClientPolicy) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl ServerConfig {
             secret_key,
             clients,
             transport: TransportConfig::default(),
-            pin_profile: false,
+            grant: Grant::default(),
             connections: EndpointConfig::CONNECTIONS,
             connections_per_client: EndpointConfig::CONNECTIONS_PER_CLIENT,
         }

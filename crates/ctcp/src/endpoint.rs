@@ -74,13 +74,13 @@ impl Endpoint {
             secret_key,
             clients,
             transport,
-            pin_profile,
+            grant,
             connections,
             connections_per_client,
         } = config;
         let endpoint = EndpointConfig {
             transport: transport.clone(),
-            pin_profile,
+            grant,
             connections,
             connections_per_client,
             ..EndpointConfig::server(secret_key, clients)

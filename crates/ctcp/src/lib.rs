@@ -58,9 +58,9 @@ mod turns;
 pub use config::{ClientConfig, ServerConfig};
 pub use connection::Connection;
 pub use ctcp_proto::{
-    ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, KeyError, Profile,
-    ProfileName, PublicKey, Redundancy, RttStats, SecretKey, StreamId, TransportConfig, TransportError,
-    TransportErrorCode, UnknownName, congestion::Algorithm,
+    ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, Grant, KeyError,
+    Profile, ProfileName, PublicKey, Redundancy, RttStats, SecretKey, StreamId, TransportConfig,
+    TransportError, TransportErrorCode, UnknownName, congestion::Algorithm,
 };
 pub use endpoint::Endpoint;
 pub use entropy::generate_key;

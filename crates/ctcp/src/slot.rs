@@ -116,6 +116,11 @@ impl Slot {
         match event {
             Event::Connected => {
                 tracing::debug!(remote = %self.remote(), "connected");
+                if let Some((asked, granted)) =
+                    self.connection.declined_profile().zip(self.connection.profile())
+                {
+                    tracing::warn!(%asked, %granted, "the server does not grant the profile and uses its own");
+                }
                 self.is_connected = true;
                 self.signals.notify_all();
             }

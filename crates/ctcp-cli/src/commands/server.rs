@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-use ctcp::{ClientPolicy, Endpoint, PublicKey, ServerConfig};
+use ctcp::{ClientPolicy, Endpoint, Grant, PublicKey, ServerConfig};
 use ctcp_proxy::dial::Dialer;
 use ctcp_proxy::files::FileService;
 use ctcp_proxy::server::{ReverseProxy, ServerLimits};
@@ -32,7 +32,7 @@ pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
     let public_key = secret_key.public_key();
     let config = ServerConfig {
         transport: network::transport(args.common.profile()),
-        pin_profile: args.pin_profile,
+        grant: grant(args),
         ..ServerConfig::new(args.listen, secret_key, clients)
     };
     let endpoint = Endpoint::server(config)
@@ -61,6 +61,11 @@ fn announce(listening: SocketAddr, public_key: &PublicKey) {
         "ctcp client --server {host}:{} --server-key {public_key} --key client.key --socks 127.0.0.1:1080",
         listening.port()
     );
+}
+
+/// Which profiles clients may choose.
+fn grant(args: &ServerArgs) -> Grant {
+    if args.pin_profile { Grant::nothing() } else { Grant::of(args.grant.iter().copied()) }
 }
 
 /// Who may connect.
