@@ -82,6 +82,7 @@ fn rows_of_overlapping_ranges_make_no_arrival_dearer_than_rows_of_a_block() {
 fn without_the_bound_on_what_hangs_together_an_arrival_costs_a_hundred_times_as_much() {
     let mut measured = Measured::new(DecoderConfig { component_max: WINDOW as usize, ..CONFIG });
     measured.chain();
+    println!("{} bytes", measured.most);
     assert!(measured.most > 768 * 1_000, "{} bytes for an arrival", measured.most);
 }
 

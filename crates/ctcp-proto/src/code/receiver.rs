@@ -115,7 +115,6 @@ impl CodedReceiver {
         frame: &Frame<'_>,
         streams: &mut Streams,
     ) -> Result<bool, TransportError> {
-        self.report = None;
         if self.symbolic.is_some() {
             let &Frame::Coded { first, length, .. } = frame else {
                 return Err(fault(DecodeError::OutsideWindow));
@@ -123,6 +122,7 @@ impl CodedReceiver {
             let combination = SymbolicCombination::of_source(first + u64::from(length));
             return self.handle_symbolic(combination, streams);
         }
+        let known_end = self.decoder.known_end();
         let (arrival, floor) = match *frame {
             Frame::Source { index, floor, symbol } => (self.decoder.handle_source(index, symbol), floor),
             Frame::Coded { first, length, density, key, floor, payload } => {
@@ -141,8 +141,10 @@ impl CodedReceiver {
             Frame::Segment { .. } => return self.handle_segment(frame, streams),
             _ => return Ok(false),
         };
-        if arrival.map_err(fault)? != Arrival::Innovative {
-            self.counts.redundant += 1;
+        let is_innovative = arrival.map_err(fault)? == Arrival::Innovative;
+        self.counts.redundant += u64::from(!is_innovative);
+        if is_innovative || self.decoder.known_end() > known_end {
+            self.report = None;
         }
         let before = self.counts.decoded;
         while let Some((_, content)) = self.decoder.poll_decoded() {

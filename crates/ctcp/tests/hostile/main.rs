@@ -8,6 +8,7 @@
 )]
 
 mod attacker;
+mod costs;
 
 use core::time::Duration;
 use std::net::SocketAddr;
