@@ -98,12 +98,6 @@ impl CodedReceiver {
         self.decoder.memory() as u64
     }
 
-    /// Bytes that decoding has read so far.
-    #[cfg(test)]
-    pub(crate) fn work(&self) -> u64 {
-        self.decoder.work()
-    }
-
     pub(crate) fn counts(&self) -> ReceiverCounts {
         self.counts
     }

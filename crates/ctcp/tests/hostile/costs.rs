@@ -83,9 +83,12 @@ impl Pair {
     }
 }
 
+/// Fewer streams than a client may open at first.
+const STREAMS: u64 = 64;
+
 /// Asks for nothing but credit, of as many streams as a packet names.
 fn credits(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
-    let id = |index: u64| ctcp_proto::StreamId(4 * ((number * 97 + index * 13) % 4_000));
+    let id = |index: u64| ctcp_proto::StreamId(4 * ((number * 97 + index * 13) % STREAMS));
     let frames: Vec<_> =
         (0..100).map(|index| Frame::MaxStreamData { id: id(index), credit: 1 << 40 }).collect();
     send(&frames);
@@ -95,7 +98,7 @@ fn credits(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
 fn crumbs(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     let mut content = vec![0, 0];
     for index in 0..200 {
-        let id = 4 * ((number * 97 + index * 13) % 4_000);
+        let id = 4 * ((number * 97 + index * 13) % STREAMS);
         content.extend([0b0000_1110, 0x40 | (id >> 8) as u8, id as u8]);
         // Every second byte of the stream: nothing can ever be read.
         let offset = 1 + 2 * number;
