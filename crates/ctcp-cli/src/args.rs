@@ -141,6 +141,10 @@ pub(crate) struct ServerArgs {
     /// Let clients store files there with `ctcp put`
     #[arg(long, requires = "files")]
     pub(crate) files_write: bool,
+    /// Profile that clients may choose besides this server's own; may be repeated. Those of papers are for networks that nobody
+    /// else uses
+    #[arg(long, value_name = "NAME", default_values = ["default", "ctcp", "tcp"])]
+    pub(crate) grant: Vec<ProfileName>,
     /// Use this server's profile even if a client asks for another
     #[arg(long)]
     pub(crate) pin_profile: bool,

@@ -21,6 +21,7 @@
 //!
 //! Requirement: C6, N1
 
+mod components;
 mod intervals;
 mod rows;
 mod solve;
@@ -34,6 +35,7 @@ use crate::slots::SlotPool;
 use crate::symbol_range::SymbolRange;
 use alloc::vec;
 use alloc::vec::Vec;
+use components::Component;
 use core::fmt;
 use rows::Rows;
 use solve::Solver;
@@ -50,17 +52,21 @@ pub struct DecoderConfig {
     /// together.
     pub window: usize,
     /// Equations that wait for others at most; more are not taken, even those that would solve what waits. It bounds memory and work:
-    /// each has up to `window` coefficients, and a row of the basis that is as long, rounded up to a power of two; an arrival at a window
-    /// of 1024 such equations takes tens of milliseconds. When there are fewer than symbols in the window, the last quarter is kept for those
+    /// each has up to `window` coefficients, and a row of the basis that is as long, rounded up to a power of two. When there are fewer than symbols in the window, the last quarter is kept for those
     /// over the oldest undecoded symbol. A sender of nothing but combinations needs as many as its window has symbols.
     pub equations_max: usize,
+    /// Symbols that combinations may link at most: those whose ranges overlap, or are joined by the ranges of others. A combination that
+    /// would link more is not taken. It bounds the work of an arrival: elimination reads at most its square in bytes, and the arrival with
+    /// which everything falls into place its square times the size of a symbol. A sender that codes block by block needs no more
+    /// than a block has symbols; a sliding window needs all.
+    pub component_max: usize,
 }
 
 impl DecoderConfig {
-    /// As many equations as the window has symbols, which is enough for any of them.
+    /// As many equations as the window has symbols, linked in any way, which is enough for any sender.
     #[must_use]
     pub const fn new(symbol_size_max: usize, window: usize) -> Self {
-        Self { symbol_size_max, window, equations_max: window }
+        Self { symbol_size_max, window, equations_max: window, component_max: window }
     }
 }
 
@@ -74,7 +80,8 @@ pub enum Arrival {
     /// It refers to symbols whose contents were released: the sender no longer combines them, so
     /// this was late. Nothing of it was kept.
     TooOld,
-    /// It was new, but [`DecoderConfig::equations_max`] others wait already. Nothing of it was kept.
+    /// [`DecoderConfig::equations_max`] others wait already, or it links more symbols than
+    /// [`DecoderConfig::component_max`]. Nothing of it was kept.
     NoRoom,
 }
 
@@ -146,12 +153,16 @@ impl Decoder {
         self.window.extend_to(index + 1);
         let mut slot = self.pool.take();
         slot.write(contents);
-        if let Some(row) = self.window.set_known(index, slot) {
-            self.rows.release_pivot(row, &mut self.window);
-        } else {
-            self.rows.clear_column(index);
+        let component = self.rows.component_of(index, &self.window);
+        match (self.window.set_known(index, slot), component) {
+            (Some(row), Some(component)) => self.rows.release_pivot(row, component, &mut self.window),
+            (_, Some(component)) => self.rows.clear_column(index, component),
+            (_, None) => self.rows.forget_column(index),
         }
-        self.finish_arrival();
+        if let Some(component) = component {
+            self.solve(component);
+        }
+        self.release();
         Ok(Arrival::Innovative)
     }
 
@@ -177,15 +188,19 @@ impl Decoder {
         }
         self.window.extend_to(range.end());
         let arrival = self.eliminate(range, coefficients, payload);
-        self.finish_arrival();
+        self.release();
         Ok(arrival)
     }
 
     /// Reduces a combination by the basis and keeps what is left of it, if anything is.
     fn eliminate(&mut self, range: SymbolRange, coefficients: &[u8], payload: &[u8]) -> Arrival {
         let first = range.first().max(self.window.oldest_undecoded());
+        let component = self.rows.linked(first, range.end(), &self.window);
+        if component.length() > self.config.component_max as u64 {
+            return Arrival::NoRoom;
+        }
         let skip = (first - range.first()) as usize;
-        let Some(lead) = self.rows.reduce(first, &coefficients[skip..], &self.window) else {
+        let Some(lead) = self.rows.reduce(first, &coefficients[skip..], component, &self.window) else {
             return Arrival::Redundant;
         };
         if self.rows.len() >= self.room_for(range) {
@@ -193,7 +208,8 @@ impl Decoder {
         }
         let mut slot = self.pool.take();
         slot.write(payload);
-        self.rows.insert(lead, (range.first(), coefficients, slot), &mut self.window);
+        self.rows.insert(lead, (range.first(), coefficients, slot), component, &mut self.window);
+        self.solve(component);
         Arrival::Innovative
     }
 
@@ -205,9 +221,8 @@ impl Decoder {
         if is_for_oldest || most >= self.config.window { most } else { most - most / 4 }
     }
 
-    fn finish_arrival(&mut self) {
-        self.solver.solve(&mut self.rows, &mut self.window, &mut self.pool);
-        self.release();
+    fn solve(&mut self, component: Component) {
+        self.solver.solve(component, &mut self.rows, &mut self.window, &mut self.pool);
     }
 
     /// The next symbol that has become known: its index and its contents, zero padded to
@@ -327,6 +342,12 @@ impl Decoder {
     #[must_use]
     pub fn equations(&self) -> usize {
         self.rows.len()
+    }
+
+    /// Bytes that elimination and solution have read so far: what the arrivals have cost, whatever the processor.
+    #[must_use]
+    pub fn work(&self) -> u64 {
+        self.rows.work() + self.solver.work()
     }
 
     /// What was agreed on.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::code::SymbolicChannel;
 use crate::congestion::ControllerFactory;
 use crate::crypto::{PublicKey, SecretKey, Suite};
+use crate::grant::Grant;
 use crate::memory::STREAM_COST;
 use crate::profile::{Code, Profile};
 
@@ -36,6 +37,10 @@ pub struct TransportConfig {
     /// With EOT and PB: the source estimates N_lp itself, one more a round trip behind each new symbol and one less for each acknowledged
     /// (EOT/PB section V), instead of reading it from the acknowledgements.
     pub estimates_lost: bool,
+    /// For laboratories: what this side sends with a classical TCP (the profiles `tcp-nc*`, the code `classic`, the congestion control `vegas`)
+    /// leaves as in the papers, held by nothing but the window of symbols: combinations beyond one a symbol are outside of it, and
+    /// nothing is paced. It floods a network that others use. Without, every packet counts against the window, and all are paced.
+    pub unpaced_classic: bool,
     /// Stream bytes the peer may have sent that the application has not read, over all streams.
     pub connection_credit: u64,
     /// It grows to this while the application reads fast, or leaves much unread.
@@ -73,6 +78,7 @@ impl Default for TransportConfig {
             blocks: 64,
             congestion_window_max: 65_536,
             estimates_lost: false,
+            unpaced_classic: false,
             connection_credit: 16 << 20,
             connection_credit_max: 1 << 30,
             stream_credit: 1 << 20,
@@ -165,8 +171,8 @@ pub struct EndpointConfig {
     pub accept: Option<ClientPolicy>,
     /// For accepted connections.
     pub transport: TransportConfig,
-    /// True when clients may not choose the profile.
-    pub pin_profile: bool,
+    /// The profiles clients may choose besides the server's own.
+    pub grant: Grant,
     /// Connections at most; beyond it clients are refused.
     pub connections: usize,
     /// Connections of one client's key at most. Half-open ones do not count, since anybody may claim a key; a client that
@@ -193,7 +199,7 @@ impl EndpointConfig {
             secret_key,
             accept: None,
             transport: TransportConfig::default(),
-            pin_profile: false,
+            grant: Grant::default(),
             connections: Self::CONNECTIONS,
             connections_per_client: Self::CONNECTIONS_PER_CLIENT,
             memory: Self::MEMORY,

@@ -229,7 +229,7 @@ fn packets_in(rate: f64, time: Duration, datagram: u64) -> f64 {
 }
 
 /// A pacing rate in bytes a second: `gain` times `window` packets of `datagram` bytes a round trip.
-fn pacing_rate(gain: f64, window: f64, datagram: u64, rtt: Duration) -> f64 {
+pub(crate) fn pacing_rate(gain: f64, window: f64, datagram: u64, rtt: Duration) -> f64 {
     gain * window * datagram as f64 / rtt.as_secs_f64().max(1e-6)
 }
 

@@ -24,10 +24,11 @@
 mod acknowledged;
 mod close;
 mod contents;
-#[cfg(test)]
+#[cfg(any(test, feature = "forge"))]
 mod forge;
 mod handshaking;
 mod keys;
+mod lease;
 mod migration;
 mod negotiation;
 mod receive;
@@ -60,7 +61,7 @@ use crate::stream::{
 };
 use crate::wire::{Parameters, VARINT_MAX};
 
-use crate::memory::{CONNECTION_COST, Lease};
+use crate::memory::Lease;
 use close::{Ending, Remains};
 pub(crate) use contents::Contents;
 pub(crate) use handshaking::ClientHandshake;
@@ -218,6 +219,7 @@ impl Established {
             key_age: KeyAge::new(now),
             path: Path::new(now, network, profile, negotiated.datagram_size_max)
                 .with_window_max(config.congestion_window_max)
+                .with_unpaced_classic(config.unpaced_classic)
                 .with_controller(config.controller.clone()),
             migration: Migration::default(),
             resets: Resets::new(reset_key),
@@ -240,11 +242,6 @@ impl Established {
             rng,
             negotiated,
         }
-    }
-
-    /// Memory taken and promised to the peer, in bytes.
-    fn memory(&self) -> u64 {
-        self.streams.memory() + self.sender.memory() + self.receiver.memory()
     }
 
     /// The handshake was a round trip too: without it a loss among the first packets would cost the time-out of a path of
@@ -284,26 +281,6 @@ impl Connection {
             endpoint_events: VecDeque::new(),
             remains: None,
             lease: None,
-        }
-    }
-
-    /// Its part of the endpoint's memory, which it gives back when it is dropped.
-    pub(crate) fn with_lease(self, lease: Lease) -> Self {
-        Self { lease: Some(lease), ..self }
-    }
-
-    /// Puts the books of the endpoint's memory right, and learns how much more it may take.
-    fn settle(&mut self) {
-        let Some(lease) = &mut self.lease else { return };
-        let taken = match (&self.state, &self.remains) {
-            (State::Established(established), _) => established.memory(),
-            (_, Some(remains)) => remains.streams.memory(),
-            _ => 0,
-        };
-        lease.update(CONNECTION_COST + taken);
-        if let State::Established(established) = &mut self.state {
-            established.room = lease.room();
-            established.streams.set_room(established.room);
         }
     }
 
@@ -534,6 +511,13 @@ impl Connection {
         }
     }
 
+    /// What this client asked for, if the server granted something else.
+    #[must_use]
+    pub fn declined_profile(&self) -> Option<Profile> {
+        let granted = self.profile().filter(|_| self.role == Role::Client)?;
+        Some(self.config.profile).filter(|&asked| asked != granted)
+    }
+
     fn streams(&mut self) -> Option<&mut Streams> {
         match &mut self.state {
             State::Established(established) => Some(&mut established.streams),
@@ -546,15 +530,6 @@ impl Connection {
         match &mut self.state {
             State::Established(established) => Some(&mut established.streams),
             _ => self.remains.as_mut().map(|remains| &mut remains.streams),
-        }
-    }
-
-    /// Bytes that wait for a reader.
-    #[cfg(test)]
-    pub(crate) fn received_bytes_held(&self) -> usize {
-        match &self.state {
-            State::Established(established) => established.streams.received_bytes_held(),
-            _ => 0,
         }
     }
 

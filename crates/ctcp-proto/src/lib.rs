@@ -17,6 +17,7 @@ mod error;
 mod event;
 #[doc(hidden)]
 pub mod fuzzing;
+mod grant;
 pub mod handshake;
 mod id;
 mod memory;
@@ -39,6 +40,7 @@ pub use endpoint::{
 };
 pub use error::{CloseReason, ConnectionError, TransportError, TransportErrorCode};
 pub use event::{EndpointEvent, Event};
+pub use grant::Grant;
 pub use id::{ConnectionId, Direction, PacketNumber, PathId, Role, StreamId, SymbolIndex};
 pub use network::{Ecn, NetworkPath, Transmit};
 pub use profile::{Code, Profile, ProfileName, Ratio, Redundancy, UnknownName};

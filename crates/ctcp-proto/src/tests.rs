@@ -8,6 +8,7 @@ mod keys;
 mod marks;
 mod memory;
 mod pair;
+mod profiles;
 mod randomness;
 mod resets;
 mod smaller_mtu;

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
 
-use ctcp_proto::{ClientPolicy, EndpointConfig, Profile, SecretKey};
+use ctcp_proto::{ClientPolicy, EndpointConfig, Grant, Profile, SecretKey};
 
 /// Limits and time-outs of connections. Each side has its own; what must agree is negotiated in the handshake.
 ///
@@ -44,7 +44,7 @@ impl TransportConfig {
         self
     }
 
-    /// Streams the peer may have open at once; 4096 unless it is set.
+    /// Streams the peer may have open at once; 256 unless it is set.
     pub fn streams(&mut self, streams: u64) -> &mut Self {
         self.0.streams = streams;
         self
@@ -57,7 +57,7 @@ impl TransportConfig {
         self
     }
 
-    /// The same over all streams of a connection: 16 MiB and 64 MiB unless it is set.
+    /// The same over all streams of a connection: 16 MiB and 1 GiB unless it is set, within the memory of the endpoint.
     pub fn connection_credit(&mut self, first: u64, most: u64) -> &mut Self {
         (self.0.connection_credit, self.0.connection_credit_max) = (first, most.max(first));
         self
@@ -138,7 +138,7 @@ pub struct ServerConfig {
 
 impl ServerConfig {
     /// Listens at an address with our private key, whose public half clients must know; lets `clients` in, has the usual
-    /// limits and lets clients choose the profile. `[::]` takes IPv4 clients too, where the system can.
+    /// limits and lets clients choose among the profiles for general use. `[::]` takes IPv4 clients too, where the system can.
     #[must_use]
     pub fn new(listen: SocketAddr, secret_key: SecretKey, clients: ClientPolicy) -> Self {
         let endpoint = EndpointConfig::server(secret_key, clients);
@@ -151,9 +151,16 @@ impl ServerConfig {
         self
     }
 
-    /// Whether this side's profile is used whatever a client asks for.
-    pub fn pin_profile(&mut self, pin: bool) -> &mut Self {
-        self.endpoint.pin_profile = pin;
+    /// The profiles that clients may choose besides the server's own; those for general use unless it is set.
+    pub fn grant(&mut self, grant: Grant) -> &mut Self {
+        self.endpoint.grant = grant;
+        self
+    }
+
+    /// Bytes of memory that all connections together may take; 1 GiB unless it is set. A client may take an eighth of what is
+    /// free. Beyond it clients are refused, and those that are connected get smaller windows.
+    pub fn memory(&mut self, bytes: u64) -> &mut Self {
+        self.endpoint.memory = bytes;
         self
     }
 

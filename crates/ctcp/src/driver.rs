@@ -4,32 +4,36 @@
 //! ```text
 //!        datagram | deadline | work          (wait for any)
 //!                     |
-//!          receive -> time-outs -> turns     (a turn: one connection, a bounded number of datagrams)
+//!          receive -> time-outs -> turns     (a turn: one peer, a bounded time, a bounded number of datagrams)
 //!                                  |    |
 //!                                socket wakers
 //! ```
 //!
 //! Work is bounded everywhere, and between two rounds the runtime gets its chance, so that neither a flood of
-//! datagrams nor one busy connection can starve the others.
+//! datagrams nor one busy connection can starve the others. Peers share the time evenly (`turns.rs`): the datagrams of one that is
+//! ahead of others wait, and are dropped unopened when too many do.
 
 use core::any::Any;
 use core::future::poll_fn;
 use core::panic::AssertUnwindSafe;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
+use core::time::Duration;
 use std::panic::catch_unwind;
 use std::sync::Arc;
 
 use ctcp_base::Instant;
 
+use crate::clock::Clock;
 use crate::entropy;
 use crate::outbox::Outbox;
 use crate::slot::Owner;
 use crate::socket::{ReceiveBatch, Received, Socket, Train};
 use crate::state::{Fault, Key, Shared, State};
 use crate::timer::{Deadline, Timer};
+use crate::turns::{PeerId, TURN, Waiting};
 use ctcp_proto::wire::is_long_header;
-use ctcp_proto::{DatagramOutcome, NetworkPath, PublicKey};
+use ctcp_proto::{DatagramOutcome, Ecn, NetworkPath, PublicKey};
 
 /// Receive calls in a round: with full batches 1 ms of work at 1 GB/s of decryption.
 const RECEIVES_PER_ROUND: usize = 2;
@@ -41,6 +45,10 @@ const TURNS_PER_ROUND: usize = 4;
 /// Datagrams of one connection in a turn: what fits one full train of segmentation offload.
 const DATAGRAMS_PER_TURN: usize = 44;
 
+/// The time in which what was received is handled without waiting for turns, even if nobody else has work: so long others
+/// may have to wait for the mutex.
+const RECEIVE_TIME: Duration = Duration::from_millis(2);
+
 /// Answers to strangers wait in the outbox only up to this many bytes; beyond it they are dropped. A full
 /// socket must not let a flood of first packets fill the memory.
 const ANSWERS_SIZE_MAX: usize = 256 << 10;
@@ -49,10 +57,10 @@ const ANSWERS_SIZE_MAX: usize = 256 << 10;
 const RECEIVE_ERRORS_IN_A_ROW: u32 = 16;
 
 /// How long that rest is.
-const RECEIVE_REST: core::time::Duration = core::time::Duration::from_millis(100);
+const RECEIVE_REST: Duration = Duration::from_millis(100);
 
 /// At most one line in so long about clients that were refused.
-const REFUSALS_PAUSE: core::time::Duration = core::time::Duration::from_secs(1);
+const REFUSALS_PAUSE: Duration = Duration::from_secs(1);
 
 /// Runs an endpoint until nobody needs it.
 pub(crate) struct Driver {
@@ -199,8 +207,10 @@ impl Driver {
     }
 
     fn handle_batch(&mut self) {
-        let reading = self.shared.clock.reading();
-        let state = &mut *self.shared.lock();
+        let shared = Arc::clone(&self.shared);
+        let reading = shared.clock.reading();
+        let state = &mut *shared.lock();
+        let mut booking = Booking::begin(&shared.clock);
         let mut is_mixed = false;
         for received in self.batch.iter_mut() {
             let at = state.at(reading.received_at(received.stamp));
@@ -219,10 +229,8 @@ impl Driver {
                 match outcome {
                     DatagramOutcome::Connection(handle) => {
                         let Some(key) = state.key_of(handle) else { continue };
-                        if let Some(slot) = state.slot(key) {
-                            slot.connection.handle_datagram(at, network_path, ecn, datagram);
-                        }
-                        state.on_input(at, key, &mut self.wakers);
+                        let arrival = Arrival { at, network_path, ecn, datagram };
+                        handle_or_keep(state, &mut booking, key, arrival, &mut self.wakers);
                     }
                     DatagramOutcome::Incoming(incoming) if state.is_held && !state.is_closed => {
                         // None: the limit of connections is reached.
@@ -242,50 +250,79 @@ impl Driver {
                 }
             }
         }
+        booking.end(state);
     }
 
-    /// Hands time to those whose deadline has come and gives connections their turn. True: some want another.
+    /// Hands time to those whose deadline has come and gives peers their turn. True: some want another.
     fn transmit(&mut self) -> bool {
         let shared = Arc::clone(&self.shared);
         shared.lock().handle_timeouts(shared.clock.now(), &mut self.wakers);
         self.wake();
         if !self.outbox.flush(&mut self.socket) {
-            return false;
+            return self.only_receive(&shared);
         }
+        let mut last = None;
         for _ in 0..TURNS_PER_ROUND {
-            if !self.take_turn(&shared) {
+            last = self.take_turn(&shared, last);
+            if last.is_none() {
                 return false;
             }
             // Without the mutex: system calls, and tasks that would want it at once.
             let is_flushed = self.outbox.flush(&mut self.socket);
             self.wake();
             if !is_flushed {
-                return false;
+                return self.only_receive(&shared);
             }
         }
+        if let Some((peer, begun)) = last {
+            let time = shared.clock.now() - begun;
+            shared.lock().turns.charge(peer, time);
+        }
         true
+    }
+
+    /// The socket takes nothing more: what arrived is handled all the same. True: more of that waits.
+    fn only_receive(&mut self, shared: &Shared) -> bool {
+        let state = &mut *shared.lock();
+        let Some(peer) = state.turns.begin_turn_with_datagrams() else { return false };
+        let mut booking = Booking::begin(&shared.clock);
+        handle_kept(state, &mut booking, peer, &mut self.wakers);
+        state.turns.charge(peer, booking.elapsed());
+        state.turns.end_turn(peer);
+        state.turns.has_datagrams()
     }
 
     fn wake(&mut self) {
         self.wakers.drain(..).for_each(Waker::wake);
     }
 
-    /// Drains one connection, up to a limit. False: none wants it.
-    fn take_turn(&mut self, shared: &Shared) -> bool {
+    /// Handles what waits of the peer that has used least, and drains one of its connections, both up to a limit. `last`: whose
+    /// turn before is not charged yet, and when it began. `None`: nobody has work.
+    fn take_turn(&mut self, shared: &Shared, last: Option<(PeerId, Instant)>) -> Option<(PeerId, Instant)> {
+        let flushed = shared.clock.now();
         let state = &mut *shared.lock();
+        if let Some((peer, begun)) = last {
+            state.turns.charge(peer, flushed - begun);
+        }
+        let peer = state.turns.begin_turn()?;
+        let begun = shared.clock.now();
+        let mut booking = Booking::begin(&shared.clock);
+        handle_kept(state, &mut booking, peer, &mut self.wakers);
         let now = state.at(shared.clock.now());
-        let Some(key) = state.take_ready() else { return false };
-        state.is_sending = true;
-        let is_drained = self.collect_datagrams(state, now, key);
-        if state.drain_events(now, key, &mut self.wakers) {
-            shared.incoming.notify_waiters();
+        if let Some(key) = state.take_ready(peer) {
+            state.is_sending = true;
+            let is_drained = self.collect_datagrams(state, now, key);
+            if state.drain_events(now, key, &mut self.wakers) {
+                shared.incoming.notify_waiters();
+            }
+            if is_drained {
+                state.update_deadline(key);
+            } else {
+                state.mark_ready(key);
+            }
         }
-        if is_drained {
-            state.update_deadline(key);
-        } else {
-            state.mark_ready(key);
-        }
-        true
+        state.turns.end_turn(peer);
+        Some((peer, begun))
     }
 
     /// True: the connection has nothing more to send.
@@ -310,7 +347,7 @@ impl Driver {
     /// When to wake up, and whether to end.
     fn look(&mut self, has_more: bool) -> (Option<Deadline>, bool) {
         let state = &mut *self.shared.lock();
-        if !has_more && !state.has_ready() && self.outbox.is_empty() {
+        if !has_more && !state.turns.has_work() && self.outbox.is_empty() {
             state.is_sending = false;
             self.shared.idle.notify_waiters();
         }
@@ -338,6 +375,96 @@ impl Driver {
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
+}
+
+/// A datagram of a connection.
+struct Arrival<'a> {
+    at: Instant,
+    network_path: NetworkPath,
+    ecn: Option<Ecn>,
+    datagram: &'a mut [u8],
+}
+
+/// Charges peers for the time between one datagram and the next.
+struct Booking<'a> {
+    clock: &'a Clock,
+    begun: Instant,
+    /// Whose datagrams are being handled, and since when.
+    current: Option<(PeerId, Instant)>,
+    latest: Instant,
+}
+
+impl<'a> Booking<'a> {
+    fn begin(clock: &'a Clock) -> Self {
+        let begun = clock.now();
+        Self { clock, begun, current: None, latest: begun }
+    }
+
+    /// What the peer has used that is not charged yet.
+    fn unbooked(&self, peer: PeerId) -> Duration {
+        let current = self.current.filter(|(current, _)| *current == peer);
+        current.map_or(Duration::ZERO, |(_, since)| self.latest - since)
+    }
+
+    /// Since the beginning.
+    fn elapsed(&self) -> Duration {
+        self.latest - self.begun
+    }
+
+    /// A datagram of the peer was handled.
+    fn on_handled(&mut self, state: &mut State, peer: PeerId) {
+        if let Some((current, since)) = self.current.filter(|(current, _)| *current != peer) {
+            state.turns.charge(current, self.latest - since);
+            self.current = None;
+        }
+        self.current.get_or_insert((peer, self.latest));
+        self.latest = self.clock.now();
+    }
+
+    fn end(self, state: &mut State) {
+        if let Some((current, since)) = self.current {
+            state.turns.charge(current, self.latest - since);
+        }
+    }
+}
+
+/// Hands a datagram to its connection, or keeps it for its peer's turn.
+fn handle_or_keep(
+    state: &mut State,
+    booking: &mut Booking<'_>,
+    key: Key,
+    arrival: Arrival<'_>,
+    wakers: &mut Vec<Waker>,
+) {
+    let Some(peer) = state.slot(key).map(|slot| slot.peer) else { return };
+    if booking.elapsed() < RECEIVE_TIME && state.turns.may_go_first(peer, booking.unbooked(peer)) {
+        handle(state, key, arrival, wakers);
+        booking.on_handled(state, peer);
+        return;
+    }
+    let Arrival { at, network_path, ecn, datagram } = arrival;
+    state
+        .turns
+        .push_datagram(peer, Waiting { connection: key, at, network_path, ecn, bytes: datagram.to_vec() });
+}
+
+/// Handles datagrams of a peer that waited, for the time of a turn.
+fn handle_kept(state: &mut State, booking: &mut Booking<'_>, peer: PeerId, wakers: &mut Vec<Waker>) {
+    while booking.elapsed() < TURN
+        && let Some(mut waiting) = state.turns.pop_datagram(peer)
+    {
+        let Waiting { connection, at, network_path, ecn, .. } = waiting;
+        handle(state, connection, Arrival { at, network_path, ecn, datagram: &mut waiting.bytes }, wakers);
+        booking.latest = booking.clock.now();
+    }
+}
+
+fn handle(state: &mut State, key: Key, arrival: Arrival<'_>, wakers: &mut Vec<Waker>) {
+    let Arrival { at, network_path, ecn, datagram } = arrival;
+    if let Some(slot) = state.slot(key) {
+        slot.connection.handle_datagram(at, network_path, ecn, datagram);
+    }
+    state.on_input(at, key, wakers);
 }
 
 impl Drop for Driver {

@@ -58,12 +58,13 @@ mod socket;
 mod state;
 mod stream;
 mod timer;
+mod turns;
 
 pub use config::{ClientConfig, ServerConfig, TransportConfig};
 pub use connection::Connection;
 pub use ctcp_proto::{
-    ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, KeyError, Profile,
-    ProfileName, PublicKey, Ratio, Redundancy, Role, RttStats, SecretKey, StreamId, TransportError,
+    ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, Grant, KeyError,
+    Profile, ProfileName, PublicKey, Ratio, Redundancy, Role, RttStats, SecretKey, StreamId, TransportError,
     TransportErrorCode, UnknownName, congestion::Algorithm,
 };
 pub use endpoint::Endpoint;

@@ -14,6 +14,8 @@ use ctcp_base::Instant;
 use ctcp_proto::{Connection, ConnectionError, ConnectionHandle, Event, StreamId};
 use tokio::sync::Notify;
 
+use crate::turns::PeerId;
+
 /// What asynchronous calls on a connection wait for. Each event wakes all waiters, who look again.
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
@@ -73,7 +75,9 @@ pub(crate) struct Slot {
     /// Where the peer was last.
     remote: SocketAddr,
     pub(crate) is_retired: bool,
-    /// It stands in [`State::ready`].
+    /// To whom its costs are charged.
+    pub(crate) peer: PeerId,
+    /// It waits for a turn of its peer.
     pub(crate) is_ready: bool,
     pub(crate) deadline: Option<Instant>,
 }
@@ -84,9 +88,11 @@ impl Slot {
         connection: Connection,
         remote: SocketAddr,
         owner: Owner,
+        peer: PeerId,
     ) -> Self {
         Self {
             connection,
+            peer,
             handle,
             signals: Arc::default(),
             streams: BTreeMap::new(),
@@ -110,6 +116,11 @@ impl Slot {
         match event {
             Event::Connected => {
                 tracing::debug!(remote = %self.remote(), peer = self.peer(), "connected");
+                if let Some((asked, granted)) =
+                    self.connection.declined_profile().zip(self.connection.profile())
+                {
+                    tracing::warn!(%asked, %granted, "the server does not grant the profile and uses its own");
+                }
                 self.is_connected = true;
                 self.signals.notify_all();
             }

@@ -22,6 +22,7 @@ use crate::error::EndpointLost;
 use crate::slot::{Owner, Signals, Slot};
 use crate::socket::Counters;
 use crate::timer::Deadline;
+use crate::turns::{PeerId, Turns};
 
 /// Connections that are up and that the application has not accepted yet. Beyond it clients are told that the
 /// server is busy: an application that does not accept must not collect connections.
@@ -87,8 +88,8 @@ pub(crate) struct State {
     deadlines: BTreeSet<(Instant, Key)>,
     /// Those of them of connections whose packets wait for the pacer, and to which a millisecond matters.
     punctual: BTreeSet<(Instant, Key)>,
-    /// Connections whose outputs want draining, in turn.
-    ready: VecDeque<Key>,
+    /// What there is to do, peer by peer.
+    pub(crate) turns: Turns,
     backlog: VecDeque<Key>,
     /// The application closed the endpoint.
     pub(crate) is_closed: bool,
@@ -115,7 +116,7 @@ impl State {
             next_key: 0,
             deadlines: BTreeSet::new(),
             punctual: BTreeSet::new(),
-            ready: VecDeque::new(),
+            turns: Turns::default(),
             backlog: VecDeque::new(),
             is_closed: false,
             is_dead: false,
@@ -151,7 +152,8 @@ impl State {
     ) -> (Key, Arc<Signals>) {
         let key = self.next_key;
         self.next_key += 1;
-        let slot = Slot::new(handle, connection, remote, owner);
+        let peer = self.turns.open(connection.peer_key());
+        let slot = Slot::new(handle, connection, remote, owner, peer);
         let signals = Arc::clone(&slot.signals);
         self.slots.insert(key, slot);
         self.keys.insert(handle, key);
@@ -161,25 +163,19 @@ impl State {
 
     /// The outputs of a connection want draining. True: nobody had said so before.
     pub(crate) fn mark_ready(&mut self, key: Key) -> bool {
-        let slot = self.slots.get_mut(&key).filter(|slot| !slot.is_ready);
-        let is_new = slot.map(|slot| slot.is_ready = true).is_some();
-        if is_new {
-            self.ready.push_back(key);
-        }
-        is_new
+        let Some(slot) = self.slots.get_mut(&key).filter(|slot| !slot.is_ready) else { return false };
+        slot.is_ready = true;
+        self.turns.push_ready(slot.peer, key);
+        true
     }
 
-    /// The next connection whose turn it is.
-    pub(crate) fn take_ready(&mut self) -> Option<Key> {
-        let key = self.ready.pop_front()?;
+    /// The next connection of a peer whose turn it is.
+    pub(crate) fn take_ready(&mut self, peer: PeerId) -> Option<Key> {
+        let key = self.turns.pop_ready(peer)?;
         if let Some(slot) = self.slots.get_mut(&key) {
             slot.is_ready = false;
         }
         Some(key)
-    }
-
-    pub(crate) fn has_ready(&self) -> bool {
-        !self.ready.is_empty()
     }
 
     /// When something must be done without any input.
@@ -324,11 +320,12 @@ impl State {
 
     fn forget_if_unwanted(&mut self, key: Key) {
         if self.slots.get(&key).is_some_and(Slot::is_unwanted) {
-            let deadline = self.slots.remove(&key).and_then(|slot| slot.deadline);
-            if let Some(deadline) = deadline {
+            let Some(slot) = self.slots.remove(&key) else { return };
+            if let Some(deadline) = slot.deadline {
                 self.deadlines.remove(&(deadline, key));
                 self.punctual.remove(&(deadline, key));
             }
+            self.turns.close(slot.peer);
         }
     }
 
@@ -361,7 +358,7 @@ impl State {
 
     /// True when nothing waits to be sent.
     pub(crate) fn is_idle(&self) -> bool {
-        self.is_dead || !(self.is_sending || self.has_ready())
+        self.is_dead || !(self.is_sending || self.turns.has_work())
     }
 
     /// The last handle of the endpoint is gone: nobody can accept what waits.

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use ctcp::{ClientPolicy, Endpoint, PublicKey, ServerConfig};
+use ctcp::{ClientPolicy, Endpoint, Grant, PublicKey, ServerConfig};
 use ctcp_proxy::dial::Dialer;
 use ctcp_proxy::files::FileService;
 use ctcp_proxy::server::{ReverseProxy, ServerLimits};
@@ -34,7 +34,7 @@ pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
     let public_key = secret_key.public_key();
     let policy = clients.clients().map_or(ClientPolicy::Any, Clients::policy);
     let mut config = ServerConfig::new(args.listen, secret_key, policy);
-    config.transport(network::transport(args.common.profile())).pin_profile(args.pin_profile);
+    config.transport(network::transport(args.common.profile())).grant(grant(args));
     let endpoint = Endpoint::server(config)
         .map_err(|error| CliError::failure(format!("cannot listen on {}: {error}", args.listen)))?;
     let listening = endpoint.local_addr().unwrap_or(args.listen);
@@ -69,6 +69,11 @@ fn announce(listening: SocketAddr, public_key: &PublicKey) {
         "ctcp client --server {host}:{} --server-key {public_key} --key client.key --socks 127.0.0.1:1080",
         listening.port()
     );
+}
+
+/// Which profiles clients may choose.
+fn grant(args: &ServerArgs) -> Grant {
+    if args.pin_profile { Grant::nothing() } else { Grant::of(args.grant.iter().copied()) }
 }
 
 /// Who may connect.

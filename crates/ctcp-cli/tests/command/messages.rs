@@ -195,3 +195,33 @@ fn a_connect_that_a_signal_ended_says_so_by_its_exit_code() {
         assert_eq!(child.wait().expect("it ends").code(), Some(code), "{signal}");
     }
 }
+
+#[test]
+fn a_profile_that_is_not_granted_becomes_the_servers_own_and_the_client_says_so() {
+    let directory = TempDir::new().expect("a directory");
+    let at = directory.path();
+    std::fs::create_dir(at.join("shared")).expect("a directory");
+    std::fs::write(at.join("shared/file"), "x").expect("a file");
+    let asked = ["--profile", "tcp-nc", "--redundancy", "fixed=64"];
+    let get = |server: &Server, more: &[&str]| {
+        let words = [&["file", "-o", "copy"], more].concat();
+        let output = ctcp(at, &server.remote.words("get", KEY, &words)).output().expect("it starts");
+        let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+        assert_eq!(output.status.code(), Some(0), "{said:?}");
+        std::fs::remove_file(at.join("copy")).expect("it is there");
+        said.concat()
+    };
+    let server = Server::start(at, &["--files", "shared"]);
+    let said = get(&server, &asked);
+    assert!(said.contains("does not grant") && said.contains("tcp-nc redundancy=fixed=64"), "{said}");
+    assert!(said.contains("profile default)"), "{said}");
+    assert!(!get(&server, &["--profile", "ctcp"]).contains("does not grant"));
+    let server = Server::start(at, &["--files", "shared", "--grant", "tcp-nc", "--grant", "sparse"]);
+    let said = get(&server, &asked);
+    assert!(
+        !said.contains("does not grant") && said.contains("profile tcp-nc redundancy=fixed=64)"),
+        "{said}"
+    );
+    let said = get(&server, &["--profile", "ctcp"]);
+    assert!(said.contains("does not grant") && said.contains("profile default)"), "{said}");
+}

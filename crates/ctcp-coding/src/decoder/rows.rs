@@ -16,12 +16,14 @@
 //! Which pivot's column an equation has, means nothing else. A new pivot is an exchange of a free symbol for an equation in
 //! one column, which is a step of Gauss-Jordan elimination in place.
 
+use super::components::{Component, Components};
 use super::tableau::Tableau;
 use super::window::{State, Window};
 use crate::gf256::{self, Engine, element};
 use crate::slots::Slot;
 use crate::symbol_range::SymbolRange;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// Rows that enter one kernel call.
 const BATCH: usize = 64;
@@ -43,8 +45,9 @@ pub(super) struct Rows {
     tableau: Tableau,
     /// Leading symbol of each row.
     pivots: Vec<u64>,
-    /// A column for each row, most often of a free symbol that the row contains: saves looking for one.
-    witnesses: Vec<u32>,
+    /// For each row the index after its last free symbol: exact between arrivals, during one an upper bound.
+    ends: Vec<u64>,
+    components: Components,
     /// All ones in the columns of free symbols, zero in the others.
     free: Vec<u8>,
     /// In the columns of pivots.
@@ -54,6 +57,10 @@ pub(super) struct Rows {
     oldest_reference: Option<u64>,
     /// Scratch: how often a row is added to each.
     factors: Vec<u8>,
+    /// Scratch: the rows of the component at hand.
+    members: Vec<u32>,
+    /// Bytes of coefficients read so far in whole-row operations.
+    work: u64,
     /// Coefficients' memory of equations that have gone.
     spare: Vec<Vec<u8>>,
 }
@@ -78,9 +85,19 @@ impl Rows {
         self.pivots[id as usize]
     }
 
-    /// Index after the last symbol that has a column.
-    pub(super) fn end(&self) -> u64 {
-        self.end
+    /// The component of a symbol, without what is known already.
+    pub(super) fn component_of(&self, index: u64, window: &Window) -> Option<Component> {
+        self.components.of(index, window.oldest_undecoded())
+    }
+
+    /// The component that a combination of the symbols `[first, end)` would make.
+    pub(super) fn linked(&self, first: u64, end: u64, window: &Window) -> Component {
+        self.components.linked(first, end, window.oldest_undecoded())
+    }
+
+    /// Bytes of coefficients read so far: what elimination costs.
+    pub(super) fn work(&self) -> u64 {
+        self.work
     }
 
     /// The row's elements at the columns of the symbols `[first, end)`, all of which have one: one or two runs.
@@ -101,8 +118,7 @@ impl Rows {
 
     /// Index after the last unknown symbol of a row.
     pub(super) fn end_of(&self, id: u32) -> u64 {
-        let pivot = self.pivot(id);
-        self.last_free(id as usize).unwrap_or(pivot) + 1
+        self.ends[id as usize]
     }
 
     /// From the pivot, with coefficient 1, to the last symbol involved.
@@ -113,11 +129,11 @@ impl Rows {
         coefficients
     }
 
-    /// The last free symbol of a row.
+    /// The last free symbol of a row, below the bound that is known.
     fn last_free(&self, row: usize) -> Option<u64> {
-        let first = self.pivots[row];
+        let (first, end) = (self.pivots[row], self.ends[row]);
         let row = self.tableau.row(row);
-        let [near, far] = self.tableau.columns(first, self.end);
+        let [near, far] = self.tableau.columns(first, end);
         let far_first = first + near.len() as u64;
         let last =
             last_common(&row[far.clone()], &self.free[far]).map(|position| far_first + position as u64);
@@ -126,29 +142,44 @@ impl Rows {
         })
     }
 
-    /// Replaces `solved` by the numbers of the rows without free symbols.
-    pub(super) fn collect_solved(&mut self, solved: &mut Vec<u32>) {
+    /// Replaces `solved` by the numbers of the rows of `component` without free symbols.
+    pub(super) fn collect_solved(&mut self, component: Component, solved: &mut Vec<u32>) {
         solved.clear();
-        for id in 0..self.pivots.len() {
-            let witness = self.witnesses[id] as usize;
-            if self.tableau.row(id)[witness] & self.free[witness] != 0 {
+        self.collect_members(component);
+        for position in 0..self.members.len() {
+            let id = self.members[position];
+            let (pivot, end) = (self.pivots[id as usize], self.ends[id as usize]);
+            let last = self.tableau.column(end - 1);
+            if self.tableau.row(id as usize)[last] & self.free[last] != 0 {
                 continue;
             }
-            // The last one is the one that stays longest, since symbols mostly become seen in order.
-            match self.last_free(id) {
-                Some(index) => self.witnesses[id] = self.tableau.column(index) as u32,
-                None => solved.push(id as u32),
+            self.work += end - pivot;
+            match self.last_free(id as usize) {
+                Some(last) => self.ends[id as usize] = last + 1,
+                None => solved.push(id),
             }
         }
     }
 
+    fn collect_members(&mut self, component: Component) {
+        self.members.clear();
+        let led = (0..).zip(&self.pivots).filter(|&(_, &pivot)| component.contains(pivot));
+        self.members.extend(led.map(|(id, _)| id));
+    }
+
     /// Reduces a combination of unknown and known symbols from `first` on, the oldest undecoded one or later, by the basis.
-    /// Returns the first symbol of what is left of it, if anything is; then [`Rows::insert`] may follow.
-    pub(super) fn reduce(&mut self, first: u64, coefficients: &[u8], window: &Window) -> Option<u64> {
+    /// Returns the first symbol of what is left of it, if anything is; then [`Rows::insert`] may follow. It belongs to `component`.
+    pub(super) fn reduce(
+        &mut self,
+        first: u64,
+        coefficients: &[u8],
+        component: Component,
+        window: &Window,
+    ) -> Option<u64> {
         let end = first + coefficients.len() as u64;
         self.reach(end, window);
         let tableau = &mut self.tableau;
-        let columns = tableau.columns(first, end);
+        let (columns, lines) = (tableau.columns(first, end), tableau.lines(component.first, component.end));
         let (rows, _, row) = tableau.split(self.pivots.len());
         row.fill(0);
         let mut rest = coefficients;
@@ -158,31 +189,26 @@ impl Rows {
             elements.zip(head).for_each(|((element, free), coefficient)| *element = coefficient & free);
             rest = tail;
         }
-        let engine = Engine::current();
-        let (mut sources, mut factors, mut count) = ([&[][..]; BATCH], [0; BATCH], 0);
+        let mut batch = Batch::new();
         for (source, &pivot) in rows.chunks_exact(row.len()).zip(&self.pivots) {
             let position = pivot.wrapping_sub(first);
             let factor = usize::try_from(position).ok().and_then(|position| coefficients.get(position));
             if let Some(&factor) = factor
                 && factor != 0
             {
-                (sources[count], factors[count]) = (source, factor);
-                count += 1;
-                if count == BATCH {
-                    engine.combine_add(row, &factors, &sources);
-                    count = 0;
-                }
+                self.work += component.length();
+                batch.push(source, factor, row, &lines);
             }
         }
-        engine.combine_add(row, &factors[..count], &sources[..count]);
-        self.first_free(self.pivots.len() + 1, first)
+        batch.flush(row, &lines);
+        self.first_free(self.pivots.len() + 1, first..component.end)
     }
 
-    /// The first free symbol from `first` on that a row of the tableau contains.
-    fn first_free(&self, row: usize, first: u64) -> Option<u64> {
+    /// The first free symbol of those that a row of the tableau contains.
+    fn first_free(&self, row: usize, symbols: Range<u64>) -> Option<u64> {
         let row = self.tableau.row(row);
-        let mut start = first;
-        for columns in self.tableau.columns(first, self.end) {
+        let mut start = symbols.start;
+        for columns in self.tableau.columns(symbols.start, symbols.end) {
             let length = columns.len() as u64;
             if let Some(position) = first_common(&row[columns.clone()], &self.free[columns]) {
                 return Some(start + position as u64);
@@ -243,6 +269,7 @@ impl Rows {
         &mut self,
         lead: u64,
         (first, coefficients, payload): (u64, &[u8], Slot),
+        component: Component,
         window: &mut Window,
     ) {
         let column = self.tableau.column(lead);
@@ -253,11 +280,17 @@ impl Rows {
         // symbol's column takes the symbol out of them.
         reduced[column] ^= 1;
         Engine::current().combine(row, &[inverse], &[reduced]);
-        self.collect_factors(column);
-        self.add_to_rows(count);
-        self.tableau.split(count).1[column] = inverse;
         self.pivots.push(lead);
-        self.witnesses.push(0);
+        self.ends.push(component.end);
+        let end = self.last_free(count).map_or(lead + 1, |last| last + 1);
+        self.pivots.pop();
+        self.collect_members(component);
+        self.collect_factors(column);
+        self.add_to_rows(component, end);
+        self.tableau.split(count).1[column] = inverse;
+        self.components.add_row(component);
+        self.pivots.push(lead);
+        self.ends[count] = end;
         self.free[column] = 0;
         let equation = &mut self.equations[column];
         equation.first = first;
@@ -268,23 +301,34 @@ impl Rows {
         window.set_seen(lead, count as u32);
     }
 
+    /// What the members have in a column; all others have nothing there.
     fn collect_factors(&mut self, column: usize) {
         self.factors.clear();
-        self.factors.extend(self.tableau.elements(column, self.pivots.len()));
+        self.factors.resize(self.pivots.len(), 0);
+        for &id in &self.members {
+            self.factors[id as usize] = self.tableau.row(id as usize)[column];
+        }
     }
 
-    /// Adds the first scratch row to all rows as often as `factors` say.
-    fn add_to_rows(&mut self, count: usize) {
+    /// Adds the first scratch row, of a component and without free symbols from `end` on, to all rows as often as `factors` say.
+    fn add_to_rows(&mut self, component: Component, end: u64) {
+        let count = self.pivots.len();
+        let lines = self.tableau.lines(component.first, component.end);
         let (rows, row, _) = self.tableau.split(count);
         let engine = Engine::current();
-        let changing = self.factors.iter().filter(|&&factor| factor != 0).count();
-        if changing * SPREAD_SHARE >= count {
+        let width = row.len();
+        let members = || self.members.iter().map(|&id| id as usize).filter(|&id| self.factors[id] != 0);
+        let changing = members().count();
+        self.work += changing as u64 * component.length();
+        members().for_each(|id| self.ends[id] = self.ends[id].max(end));
+        if changing * SPREAD_SHARE >= count && lines[0].len() == width {
             engine.spread(rows, &self.factors, row);
             return;
         }
-        for (target, &factor) in rows.chunks_exact_mut(row.len()).zip(&self.factors) {
-            if factor != 0 {
-                engine.combine_add(target, &[factor], &[row]);
+        for id in members() {
+            let target = &mut rows[id * width..][..width];
+            for line in lines.iter().filter(|line| !line.is_empty()) {
+                engine.combine_add(&mut target[line.clone()], &[self.factors[id]], &[&row[line.clone()]]);
             }
         }
     }
@@ -292,8 +336,9 @@ impl Rows {
     /// Takes a row out of the basis; the last row gets its number.
     pub(super) fn remove(&mut self, id: u32, window: &mut Window) {
         let (row, last) = (id as usize, self.pivots.len() - 1);
+        self.components.remove_row(self.pivots[row]);
         self.pivots.swap_remove(row);
-        self.witnesses.swap_remove(row);
+        self.ends.swap_remove(row);
         if row < last {
             let (rows, moved, _) = self.tableau.split(last);
             let width = moved.len();
@@ -303,51 +348,59 @@ impl Rows {
     }
 
     /// The symbol that leads row `id` has become known: what is left of the row finds another pivot.
-    pub(super) fn release_pivot(&mut self, id: u32, window: &mut Window) {
+    pub(super) fn release_pivot(&mut self, id: u32, component: Component, window: &mut Window) {
         let count = self.pivots.len();
         let pivot = self.pivots[id as usize];
         let old = self.tableau.column(pivot);
         // A row of one symbol would have made it known before, so something is left.
-        let lead = self.first_free(id as usize, pivot).expect("an unsolved row contains a free symbol");
+        let end = self.end_of(id);
+        let lead = self.first_free(id as usize, pivot..end).expect("an unsolved row contains a free symbol");
         let column = self.tableau.column(lead);
         let (rows, scaled, _) = self.tableau.split(count);
         let width = scaled.len();
         let row = &rows[id as usize * width..][..width];
         let inverse = element::inverse(row[column]).expect("the lead is not zero");
         Engine::current().combine(scaled, &[inverse], &[row]);
+        self.collect_members(component);
         self.collect_factors(column);
         self.factors[id as usize] = 0;
-        self.add_to_rows(count);
+        self.add_to_rows(component, end);
         let (rows, scaled, _) = self.tableau.split(count);
         rows[id as usize * width..][..width].copy_from_slice(scaled);
         // The equation in the old pivot's column moves with the pivot.
-        self.tableau.move_column(old, column, count);
+        self.tableau.move_column(old, column, &self.members);
         self.equations.swap(old, column);
         self.free[column] = 0;
         self.pivots[id as usize] = lead;
         window.set_seen(lead, id);
     }
 
-    /// A symbol that leads no row has become known.
-    pub(super) fn clear_column(&mut self, index: u64) {
-        if self.is_empty() || index >= self.end {
-            return;
-        }
+    /// A symbol of `component` that leads no row has become known.
+    pub(super) fn clear_column(&mut self, index: u64, component: Component) {
+        self.collect_members(component);
         let column = self.tableau.column(index);
         self.free[column] = 0;
-        self.tableau.clear_column(column, self.pivots.len());
+        self.tableau.clear_column(column, &self.members);
     }
 
-    /// Whether the equations in the rows `ids` are those in the columns of their pivots, and in no other row.
+    /// A symbol that no row contains has become known.
+    pub(super) fn forget_column(&mut self, index: u64) {
+        if index < self.end && !self.is_empty() {
+            self.free[self.tableau.column(index)] = 0;
+        }
+    }
+
+    /// Whether the equations in the rows `ids`, all of `component`, are those in the columns of their pivots, and in no other row.
     ///
-    /// Then they can go together with the rows. All are as many as rows, because the rows are independent.
-    pub(super) fn are_apart(&self, ids: &[u32]) -> bool {
-        if ids.len() == self.pivots.len() {
+    /// Then they can go together with the rows. If they are all rows of the component, they are, because rows are independent.
+    pub(super) fn are_apart(&mut self, ids: &[u32], component: Component) -> bool {
+        self.collect_members(component);
+        if ids.len() == self.members.len() {
             return true;
         }
         let columns = || ids.iter().map(|&id| self.tableau.column(self.pivot(id)));
-        let others = |id: &u32| !ids.contains(id);
-        (0..self.pivots.len() as u32).filter(others).all(|id| {
+        let mut others = self.members.iter().filter(|id| !ids.contains(id));
+        others.all(|&id| {
             let (row, own) = (self.tableau.row(id as usize), self.tableau.column(self.pivot(id)));
             columns().all(|column| row[column] == 0)
                 && ids.iter().all(|&solved| self.tableau.row(solved as usize)[own] == 0)
@@ -356,22 +409,25 @@ impl Rows {
 
     /// Takes one of the equations in row `id`, whose one symbol is now known and therefore free to be added anywhere, out of all
     /// other rows, and drops it. Returns its payload. The row is of no use any more and must be removed.
-    pub(super) fn drop_one_equation(&mut self, id: u32) -> Slot {
+    pub(super) fn drop_one_equation(&mut self, id: u32, component: Component) -> Slot {
         let count = self.pivots.len();
         let own = self.tableau.column(self.pivot(id));
+        let lines = self.tableau.lines(component.first, component.end);
         let (rows, scaled, _) = self.tableau.split(count);
         let width = scaled.len();
         let row = &mut rows[id as usize * width..][..width];
-        let column = if row[own] == 0 { row.iter().position(|&element| element != 0) } else { Some(own) };
+        let mut columns = lines.into_iter().flatten();
+        let column = if row[own] == 0 { columns.find(|&column| row[column] != 0) } else { Some(own) };
         let column = column.expect("rows are independent");
         let inverse = element::inverse(row[column]).expect("the row contains the equation");
         Engine::current().combine(scaled, &[inverse], &[row]);
         row.fill(0);
+        self.collect_members(component);
         self.collect_factors(column);
-        self.add_to_rows(count);
+        self.add_to_rows(component, component.first);
         let payload = self.drop_equation(column);
         if column != own {
-            self.tableau.move_column(own, column, count);
+            self.tableau.move_column(own, column, &self.members);
             self.equations.swap(own, column);
         }
         payload
@@ -428,6 +484,7 @@ impl Rows {
 
     pub(super) fn shrink(&mut self) {
         self.spare = Vec::new();
+        self.components.shrink();
         if self.is_empty() {
             *self = Self::default();
         }
@@ -447,9 +504,51 @@ fn first_common(row: &[u8], mask: &[u8]) -> Option<usize> {
     None
 }
 
-/// The last position where both have a bit in common.
+/// The last position where both, of equal length, have a bit in common.
 fn last_common(row: &[u8], mask: &[u8]) -> Option<usize> {
-    row.iter().zip(mask).rposition(|(a, b)| a & b != 0)
+    const CHUNK: usize = 64;
+    let mut end = row.len();
+    for (row, mask) in row.rchunks(CHUNK).zip(mask.rchunks(CHUNK)) {
+        end -= row.len();
+        if row.iter().zip(mask).fold(0, |bits, (a, b)| bits | (a & b)) != 0 {
+            let position = row.iter().zip(mask).rposition(|(a, b)| a & b != 0);
+            return position.map(|position| end + position);
+        }
+    }
+    None
+}
+
+/// Rows on their way into one kernel call a run of columns.
+struct Batch<'a> {
+    sources: [&'a [u8]; BATCH],
+    factors: [u8; BATCH],
+    count: usize,
+}
+
+impl<'a> Batch<'a> {
+    fn new() -> Self {
+        Self { sources: [&[]; BATCH], factors: [0; BATCH], count: 0 }
+    }
+
+    /// Adds `factor * source` to the columns `lines` of `row`, now or later.
+    fn push(&mut self, source: &'a [u8], factor: u8, row: &mut [u8], lines: &[Range<usize>]) {
+        (self.sources[self.count], self.factors[self.count]) = (source, factor);
+        self.count += 1;
+        if self.count == BATCH {
+            self.flush(row, lines);
+        }
+    }
+
+    fn flush(&mut self, row: &mut [u8], lines: &[Range<usize>]) {
+        let count = core::mem::take(&mut self.count);
+        for line in lines.iter().filter(|line| !line.is_empty()) {
+            let mut sources = [&[][..]; BATCH];
+            for (part, source) in sources.iter_mut().zip(&self.sources[..count]) {
+                *part = &source[line.clone()];
+            }
+            Engine::current().combine_add(&mut row[line.clone()], &self.factors[..count], &sources[..count]);
+        }
+    }
 }
 
 /// Adds `vector` to an echelon form of (lead position, vector) unless it depends on it.

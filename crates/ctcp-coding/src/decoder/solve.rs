@@ -11,6 +11,7 @@
 //! together. An equation has the column of an unknown symbol, and known symbols have theirs: so a row of the basis, with the inner
 //! sums added, is the row of coefficients of the outer sum.
 
+use super::components::Component;
 use super::rows::Rows;
 use super::window::{State, Window};
 use crate::gf256::Engine;
@@ -36,31 +37,32 @@ pub(super) struct Solver {
     terms: Vec<u64>,
     /// What is computed.
     slots: Vec<Slot>,
+    /// Bytes read so far.
+    work: u64,
 }
 
 impl Solver {
-    /// Makes the symbols of all solved rows known and takes those rows out of the basis.
-    #[inline]
-    pub(super) fn solve(&mut self, rows: &mut Rows, window: &mut Window, pool: &mut SlotPool) {
-        if !rows.is_empty() {
-            self.solve_rows(rows, window, pool);
-        }
-    }
-
-    fn solve_rows(&mut self, rows: &mut Rows, window: &mut Window, pool: &mut SlotPool) {
-        rows.collect_solved(&mut self.solved);
+    /// Makes the symbols of all solved rows of a component known and takes those rows out of the basis.
+    pub(super) fn solve(
+        &mut self,
+        component: Component,
+        rows: &mut Rows,
+        window: &mut Window,
+        pool: &mut SlotPool,
+    ) {
+        rows.collect_solved(component, &mut self.solved);
         if self.solved.is_empty() {
             return;
         }
         self.solved.sort_unstable_by_key(|&id| rows.pivot(id));
-        self.find_used(rows, window);
+        self.find_used(rows, component);
         let span = self.add_up(rows, window);
         self.find_terms(span, window);
         self.compute(rows, window, pool);
         for (slot, &id) in self.slots.drain(..).zip(&self.solved) {
             window.set_known(rows.pivot(id), slot);
         }
-        self.drop_equations(rows, pool);
+        self.drop_equations(component, rows, pool);
         // Descending, so that no number still to come changes.
         self.solved.sort_unstable_by(|a, b| b.cmp(a));
         for &id in &self.solved {
@@ -69,8 +71,13 @@ impl Solver {
         rows.update_oldest_reference();
     }
 
-    fn find_used(&mut self, rows: &Rows, window: &Window) {
-        let (first, end) = (window.oldest_undecoded(), rows.end());
+    /// Bytes read so far to compute contents, and coefficients for them.
+    pub(super) fn work(&self) -> u64 {
+        self.work
+    }
+
+    fn find_used(&mut self, rows: &Rows, component: Component) {
+        let (first, end) = (component.first, component.end);
         self.any.clear();
         self.any.resize((end - first) as usize, 0);
         for &id in &self.solved {
@@ -97,6 +104,7 @@ impl Solver {
         let width = (span.end - span.start) as usize;
         self.weights.clear();
         self.weights.resize(self.solved.len() * width, 0);
+        self.work += (self.solved.len() * self.used.len() * width) as u64;
         for (weights, &id) in self.weights.chunks_exact_mut(width).zip(&self.solved) {
             let mut rest = &mut weights[(oldest - span.start) as usize..=(newest - span.start) as usize];
             for elements in rows.elements(id, oldest, newest + 1) {
@@ -188,6 +196,7 @@ impl Solver {
         };
         let used = self.terms.iter().map(|&index| contents(index).used()).max();
         let length = round_up_to_line(used.unwrap_or(0));
+        self.work += (self.solved.len() * self.terms.len() * length) as u64;
         self.slots.extend(self.solved.iter().map(|_| pool.take()));
         let width = self.terms.len();
         for (number, terms) in self.terms.chunks(BATCH).enumerate() {
@@ -213,13 +222,13 @@ impl Solver {
     ///
     /// If no other row contains an equation of theirs, those are as many as the solved rows, because the basis is
     /// independent. Otherwise each solved row frees one, after taking it out of all other rows.
-    fn drop_equations(&mut self, rows: &mut Rows, pool: &mut SlotPool) {
-        let are_apart = rows.are_apart(&self.solved);
+    fn drop_equations(&mut self, component: Component, rows: &mut Rows, pool: &mut SlotPool) {
+        let are_apart = rows.are_apart(&self.solved, component);
         for &id in &self.solved {
             pool.give_back(if are_apart {
                 rows.drop_equation_at(rows.pivot(id))
             } else {
-                rows.drop_one_equation(id)
+                rows.drop_one_equation(id, component)
             });
         }
     }

@@ -46,6 +46,14 @@ impl Tableau {
         [start..start + unwrapped, 0..length - unwrapped]
     }
 
+    /// The same in whole cache lines. Two runs never overlap; where they would, the first is all columns.
+    pub(super) fn lines(&self, first: u64, end: u64) -> [Range<usize>; 2] {
+        let [near, far] = self.columns(first, end);
+        let near = near.start / LINE * LINE..near.end.next_multiple_of(LINE);
+        let far = far.start..far.end.next_multiple_of(LINE);
+        if far.end > near.start { [0..self.width, 0..0] } else { [near, far] }
+    }
+
     #[inline]
     pub(super) fn row(&self, row: usize) -> &[u8] {
         &self.storage[self.start + row * self.width..][..self.width]
@@ -65,22 +73,17 @@ impl Tableau {
         (rows, first, second)
     }
 
-    /// The elements of a column in the first `count` rows.
-    pub(super) fn elements(&self, column: usize, count: usize) -> impl Iterator<Item = u8> {
-        let rows = &self.storage[self.start..][..count * self.width];
-        rows.get(column..).unwrap_or(&[]).iter().step_by(self.width.max(1)).copied()
-    }
-
-    /// Writes zeros into a column of the first `count` rows.
-    pub(super) fn clear_column(&mut self, column: usize, count: usize) {
-        for row in self.storage[self.start..][..count * self.width].chunks_exact_mut(self.width) {
-            row[column] = 0;
+    /// Writes zeros into a column of some rows.
+    pub(super) fn clear_column(&mut self, column: usize, rows: &[u32]) {
+        for &row in rows {
+            self.row_mut(row as usize)[column] = 0;
         }
     }
 
-    /// Column `from` of the first `count` rows takes the place of column `to` and leaves zeros.
-    pub(super) fn move_column(&mut self, from: usize, to: usize, count: usize) {
-        for row in self.storage[self.start..][..count * self.width].chunks_exact_mut(self.width) {
+    /// Column `from` of some rows takes the place of column `to` and leaves zeros.
+    pub(super) fn move_column(&mut self, from: usize, to: usize, rows: &[u32]) {
+        for &row in rows {
+            let row = self.row_mut(row as usize);
             row[to] = core::mem::take(&mut row[from]);
         }
     }
@@ -102,9 +105,12 @@ impl Tableau {
         let start = Some(storage.as_ptr().align_offset(LINE)).filter(|&start| start < LINE).unwrap_or(0);
         let mut grown = Self { storage, start, width };
         for row in 0..count {
-            for index in live.clone() {
-                let column = grown.column(index);
-                grown.row_mut(row)[column] = self.row(row)[self.column(index)];
+            let mut first = live.start;
+            for old in self.columns(live.start, live.end) {
+                // The new width is a multiple of the old one, so that what is together stays so.
+                let new = grown.column(first);
+                grown.row_mut(row)[new..][..old.len()].copy_from_slice(&self.row(row)[old.clone()]);
+                first += old.len() as u64;
             }
         }
         *self = grown;

@@ -27,6 +27,8 @@ pub(crate) struct CodedReceiver {
     incomplete: Incomplete,
     coefficients: Vec<u8>,
     counts: ReceiverCounts,
+    /// What the last acknowledgement said, while nothing has arrived since that could change it.
+    report: Option<DecoderReport>,
     symbolic: Option<Symbolic>,
 }
 
@@ -51,7 +53,7 @@ pub(crate) struct ReceiverCounts {
 }
 
 /// What an acknowledgement says of the decoder.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct DecoderReport {
     pub(crate) oldest_undecoded: SymbolIndex,
     pub(crate) oldest_unseen: SymbolIndex,
@@ -62,16 +64,21 @@ pub(crate) struct DecoderReport {
 
 impl CodedReceiver {
     /// `symbol_size_max` in bytes, `window` in symbols: together they bound the memory. No combination may be of more than
-    /// `length_max` symbols. Of the window code, any may have to wait for all others.
+    /// `length_max` symbols. Of the window code, any may have to wait for all others; with every other code, blocks are apart, and
+    /// no block is longer than that.
     pub(crate) fn new(code: Code, symbol_size_max: usize, window: usize, length_max: u16) -> Self {
-        let equations_max = if code == Code::Window { window } else { EQUATIONS_MAX.min(window) };
+        let (equations_max, component_max) = match code {
+            Code::Window => (window, window),
+            _ => (EQUATIONS_MAX.min(window), usize::from(length_max)),
+        };
         Self {
-            decoder: Decoder::new(DecoderConfig { symbol_size_max, window, equations_max }),
+            decoder: Decoder::new(DecoderConfig { symbol_size_max, window, equations_max, component_max }),
             symbol_size_max,
             length_max,
             incomplete: Incomplete::default(),
             coefficients: Vec::new(),
             counts: ReceiverCounts::default(),
+            report: None,
             symbolic: None,
         }
     }
@@ -109,6 +116,7 @@ impl CodedReceiver {
             let combination = SymbolicCombination::of_source(first + u64::from(length));
             return self.handle_symbolic(combination, streams);
         }
+        let known_end = self.decoder.known_end();
         let (arrival, floor) = match *frame {
             Frame::Source { index, floor, symbol } => (self.decoder.handle_source(index, symbol), floor),
             Frame::Coded { first, length, density, key, floor, payload } => {
@@ -127,8 +135,10 @@ impl CodedReceiver {
             Frame::Segment { .. } => return self.handle_segment(frame, streams),
             _ => return Ok(false),
         };
-        if arrival.map_err(fault)? != Arrival::Innovative {
-            self.counts.redundant += 1;
+        let is_innovative = arrival.map_err(fault)? == Arrival::Innovative;
+        self.counts.redundant += u64::from(!is_innovative);
+        if is_innovative || self.decoder.known_end() > known_end {
+            self.report = None;
         }
         let before = self.counts.decoded;
         while let Some((_, content)) = self.decoder.poll_decoded() {
@@ -153,6 +163,7 @@ impl CodedReceiver {
         combination: SymbolicCombination,
         streams: &mut Streams,
     ) -> Result<bool, TransportError> {
+        self.report = None;
         let Some(symbolic) = &mut self.symbolic else { return Ok(false) };
         self.counts.repairs += 1;
         if !symbolic.decoder.handle(combination) {
@@ -198,8 +209,14 @@ impl CodedReceiver {
         Ok(())
     }
 
-    /// What to acknowledge, with at most `limit` intervals.
-    pub(crate) fn report(&self, limit: usize) -> DecoderReport {
+    /// What to acknowledge, with at most `limit` intervals, the same number each time. Only the first question after an
+    /// arrival costs anything: a peer that keeps asking for acknowledgements hears the same again.
+    pub(crate) fn report(&mut self, limit: usize) -> DecoderReport {
+        let report = self.report.take().unwrap_or_else(|| self.new_report(limit));
+        self.report.insert(report).clone()
+    }
+
+    fn new_report(&self, limit: usize) -> DecoderReport {
         if let Some(Symbolic { decoder, .. }) = &self.symbolic {
             return DecoderReport {
                 oldest_undecoded: decoder.oldest_undecoded,

@@ -7,13 +7,18 @@ use crate::wire::Frame;
 
 impl Connection {
     /// The phases of the keys for sending and receiving.
+    #[cfg(test)]
     pub(crate) fn key_phases(&self) -> (u64, u64) {
         let State::Established(established) = &self.state else { panic!("not connected") };
         established.protection.phases()
     }
 
-    /// A packet with these frames, sealed and numbered as the next one.
-    pub(crate) fn forge(&mut self, now: Instant, frames: &[Frame<'_>]) -> Vec<u8> {
+    /// A packet with these frames, sealed and numbered as the next one. Only with the feature `forge`, which is for tests.
+    ///
+    /// # Panics
+    /// When the connection is not up.
+    #[doc(hidden)]
+    pub fn forge(&mut self, now: Instant, frames: &[Frame<'_>]) -> Vec<u8> {
         let State::Established(established) = &mut self.state else { panic!("not connected") };
         let mut builder = established.open_builder(Vec::new(), 1_200);
         for frame in frames {

@@ -6,6 +6,7 @@ use crate::ack::receiver::MAX_ACK_DELAY;
 use crate::code::CodeLimits;
 use crate::config::TransportConfig;
 use crate::crypto::{ResetToken, Suite};
+use crate::grant::Grant;
 use crate::id::{ConnectionId, Role};
 use crate::profile::{Code, Profile};
 use crate::stream::{Streams, StreamsConfig};
@@ -71,18 +72,17 @@ fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> P
 }
 
 /// What a server answers to `client`: its own limits, the suite it chose and the profile it grants. A profile it does not
-/// have, or may not grant (`pin_profile`), is replaced by its own.
+/// have, or does not `grant`, is replaced by its own.
 pub(crate) fn server_parameters(
     config: &TransportConfig,
-    pin_profile: bool,
+    grant: &Grant,
     id: ConnectionId,
     token: ResetToken,
     client: &Parameters,
 ) -> Result<Parameters, Mismatch> {
     let offered = client.aead_suites.iter().filter_map(|&number| Suite::from_number(number));
     let suite = offered.into_iter().find(|suite| config.suites.contains(suite)).ok_or(Mismatch::Suite)?;
-    let asked = Profile::from_parameter(&client.profile).filter(|_| !pin_profile);
-    let profile = asked.unwrap_or(config.profile);
+    let profile = grant.answer(Profile::from_parameter(&client.profile), config.profile);
     Ok(Parameters {
         reset_token: Some(token.0),
         aead_suites: vec![suite.number()],

@@ -102,6 +102,10 @@ impl Established {
             && classic.deadline().is_some_and(|deadline| deadline <= now)
         {
             classic.on_timeout(now);
+            if !self.config.unpaced_classic {
+                // What is unanswered for so long is as good as lost, repair included: the window is free for what is sent again.
+                self.path.sent.give_up_flight(self.path.sent.next_number());
+            }
             self.counts.timeouts += 1;
             self.tell_controller();
         }

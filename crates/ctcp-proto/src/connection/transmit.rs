@@ -228,8 +228,8 @@ impl Established {
 
     /// What coded data to send now: what is useful, as far as congestion control and pacing allow.
     fn choose(&mut self, now: Instant, situation: &Situation) -> Option<Choice> {
-        if self.sender.classic().is_some() {
-            // Its window is of symbols, and nothing is paced.
+        if self.sender.classic().is_some() && self.config.unpaced_classic {
+            // Its window is of symbols.
             return self.sender.choose(situation);
         }
         if self.timers.probes_owed > 0 {

@@ -59,8 +59,7 @@ impl Endpoint {
         let token = self.reset_key.token(incoming.network_path.remote, &local);
         let account = self.account(incoming.client_key, Memory::for_client);
         let config = self.config.transport.within(account.first_promise());
-        let own =
-            server_parameters(&config, self.config.pin_profile, local, token, &incoming.parameters).ok()?;
+        let own = server_parameters(&config, &self.config.grant, local, token, &incoming.parameters).ok()?;
         let negotiated = negotiate(&own, &incoming.parameters, &own).ok()?;
         let mut bytes = Vec::new();
         own.write(&mut bytes);

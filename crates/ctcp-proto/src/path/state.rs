@@ -7,7 +7,7 @@ use ctcp_base::Instant;
 use super::ecn::EcnState;
 use super::mtu::{BASE, MtuDiscovery};
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
-use crate::congestion::{Acked, Controller, ControllerFactory, Lost, Sent, TimedOut};
+use crate::congestion::{self, Acked, Controller, ControllerFactory, Lost, Sent, TimedOut};
 use crate::connection::Contents;
 use crate::crypto::ReplayWindow;
 use crate::crypto::random::SecretRng;
@@ -31,6 +31,9 @@ const HASTY_PROBES: u32 = 2;
 
 /// Within so many packets the first number is left out, in the middle of slow start, where a lie would pay most.
 const SKIP_FIRST: u64 = 128;
+
+/// How fast packets leave at most where congestion control has no rate of its own: slow start doubles in a round trip.
+const WINDOWS_A_ROUND_TRIP: f64 = 2.0;
 
 /// The least distance of numbers left out, and by how much it varies: a gap costs each ACK two bytes until it is old.
 const SKIP_MIN: u64 = 256;
@@ -76,6 +79,8 @@ pub(crate) struct Path {
     datagram_ceiling: u64,
     window_max: f64,
     factory: Option<ControllerFactory>,
+    /// A controller that has no rate of its own is not paced.
+    unpaced_classic: bool,
 }
 
 impl Path {
@@ -112,12 +117,18 @@ impl Path {
             datagram_ceiling,
             window_max: f64::INFINITY,
             factory: None,
+            unpaced_classic: false,
         }
     }
 
     /// With at most so many packets under way, whatever congestion control allows.
     pub(crate) fn with_window_max(self, packets: u32) -> Self {
         Self { window_max: f64::from(packets), ..self }
+    }
+
+    /// As [`crate::TransportConfig::unpaced_classic`] says.
+    pub(crate) fn with_unpaced_classic(self, unpaced_classic: bool) -> Self {
+        Self { unpaced_classic, ..self }
     }
 
     /// With a controller from outside, if there is one.
@@ -217,7 +228,7 @@ impl Path {
         }
         // The first window is spread over the round trip that the handshake measured.
         if !self.pacer.has_rate() && self.rtt.has_sample() {
-            self.pacer.set_rate(now, self.controller.pacing_rate());
+            self.pacer.set_rate(now, self.pacing_rate());
         }
     }
 
@@ -348,7 +359,18 @@ impl Path {
     /// An ACK was processed: window, rate and datagram size may be others.
     pub(crate) fn finish_ack(&mut self, now: Instant) {
         self.delivery.finish_ack(now, self.rtt.minimum(now));
-        self.pacer.set_rate(now, self.controller.pacing_rate());
+        self.pacer.set_rate(now, self.pacing_rate());
+    }
+
+    /// The controller's, or what spreads its window over half a round trip, if it has none: what follows a classical TCP to the letter
+    /// relies on the clock of its acknowledgements, which says nothing of repairs.
+    fn pacing_rate(&self) -> Option<f64> {
+        let rate = self.controller.pacing_rate();
+        if rate.is_some() || self.unpaced_classic || !self.rtt.has_sample() {
+            return rate;
+        }
+        let window = self.controller.window().min(self.window_max);
+        Some(congestion::pacing_rate(WINDOWS_A_ROUND_TRIP, window, self.mtu.current(), self.rtt.smoothed()))
     }
 
     /// Another datagram size was found to pass.

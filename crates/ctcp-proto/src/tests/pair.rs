@@ -8,7 +8,7 @@ use ctcp_base::{Instant, Prng};
 use ctcp_netem::{Link, LinkConfig, Packet};
 
 use crate::{
-    ClientPolicy, Connection, ConnectionHandle, DatagramOutcome, Ecn, Endpoint, EndpointConfig, Event,
+    ClientPolicy, Connection, ConnectionHandle, DatagramOutcome, Ecn, Endpoint, EndpointConfig, Event, Grant,
     NetworkPath, SecretKey, TransportConfig,
 };
 
@@ -61,12 +61,16 @@ impl Packet for Datagram {}
 
 impl Pair {
     pub(super) fn new(link: LinkConfig, transport: TransportConfig, seed: u64) -> Self {
+        Self::granting(Grant::default(), link, transport, seed)
+    }
+
+    pub(super) fn granting(grant: Grant, link: LinkConfig, transport: TransportConfig, seed: u64) -> Self {
         let client_key = SecretKey::from_bytes([1; 32]);
         let server_key = SecretKey::from_bytes([2; 32]);
         let public = server_key.public_key();
         let listed = [client_key.public_key()].into_iter().collect();
         let mut server = EndpointConfig::server(server_key, ClientPolicy::Listed(listed));
-        server.transport = transport;
+        (server.transport, server.grant) = (transport, grant);
         let prng = Prng::new(seed);
         let side = |config, byte, address: &str| Side {
             endpoint: Endpoint::new(config, [byte; 32]),

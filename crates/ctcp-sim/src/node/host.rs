@@ -11,7 +11,7 @@ use ctcp_base::{Instant, Prng};
 use ctcp_netem::MAX_HELD_PACKETS;
 use ctcp_proto::{
     ConnectError, ConnectionHandle, ConnectionStats, DatagramOutcome, Ecn, Endpoint, EndpointConfig,
-    EndpointEvent, NetworkPath, PublicKey, Role, TimerKind, TransportConfig,
+    EndpointEvent, Grant, NetworkPath, PublicKey, Role, TimerKind, TransportConfig,
 };
 
 pub use peers::Peer;
@@ -109,11 +109,17 @@ pub(crate) struct World<'a> {
 /// again and again.
 const SPARE_MAX: usize = MAX_HELD_PACKETS;
 
+/// Here clients may ask for anything, and the papers' sources send to the letter.
+fn for_laboratories(config: EndpointConfig) -> EndpointConfig {
+    let transport = TransportConfig { unpaced_classic: true, ..config.transport };
+    EndpointConfig { transport, grant: Grant::everything(), ..config }
+}
+
 impl Host {
     pub(crate) fn new(config: HostConfig, seed: [u8; 32]) -> Self {
         Self {
             key: config.endpoint.secret_key.public_key(),
-            endpoint: Endpoint::new(config.endpoint, seed),
+            endpoint: Endpoint::new(for_laboratories(config.endpoint), seed),
             name: config.name,
             address: config.address,
             others: Vec::new(),
@@ -224,7 +230,7 @@ impl Host {
 
     /// Forgets every connection and begins anew with the same key, as a restarted process does.
     pub(crate) fn restart(&mut self, config: EndpointConfig, seed: [u8; 32]) {
-        self.endpoint = Endpoint::new(config, seed);
+        self.endpoint = Endpoint::new(for_laboratories(config), seed);
         self.retired.extend(self.peers.take().map(|peer| peer.application));
         self.agenda.clear();
     }
@@ -237,6 +243,7 @@ impl Host {
         script: Option<Arc<Script>>,
         world: &mut World<'_>,
     ) -> Result<ConnectionName, ConnectError> {
+        let transport = TransportConfig { unpaced_classic: true, ..transport };
         let (handle, connection) = self.endpoint.connect(world.now, remote, key, transport)?;
         let name = world.ledger.on_attempt(self.key, self.address);
         if let Some(script) = &script {

@@ -1,0 +1,107 @@
+//! What a client can make a server do to the network by asking for a profile.
+
+use core::time::Duration;
+
+use ctcp_base::Rate;
+use ctcp_netem::{LinkConfig, QueueLimit};
+
+use super::pair::Pair;
+use crate::{Grant, Profile, ProfileName, Ratio, ReadOutcome, Redundancy, StreamId, TransportConfig};
+
+/// How long the download goes on.
+const TIME: Duration = Duration::from_secs(5);
+
+/// The rate of the link.
+const MEGABITS: u64 = 25;
+
+/// What the server did.
+#[derive(Debug)]
+struct Outcome {
+    granted: Profile,
+    is_told: bool,
+    /// Into the link.
+    megabits_per_second: f64,
+    sent_per_useful_byte: f64,
+}
+
+/// A client that asks for `asked` downloads for a while.
+fn download(asked: Profile, grant: Grant, server: TransportConfig) -> Outcome {
+    let link = LinkConfig {
+        rate: Rate::from_megabits_per_second(MEGABITS),
+        delay: Duration::from_millis(10),
+        queue: QueueLimit::Packets(42),
+        overhead: 28,
+        ..LinkConfig::default()
+    };
+    let mut pair = Pair::granting(grant, link, server, 1);
+    let begun = pair.now;
+    pair.connect(TransportConfig { profile: asked, ..TransportConfig::default() });
+    let (mut useful, mut stream, mut serving): (u64, Option<StreamId>, Option<StreamId>) = (0, None, None);
+    let mut scratch = vec![0; 65_536];
+    pair.run_until(TIME, |pair| {
+        let client = pair.client_connection();
+        if stream.is_none() && client.is_connected() {
+            let id = client.open().expect("a stream");
+            client.write(id, b"GET").expect("room");
+            stream = Some(id);
+        }
+        while let Some(ReadOutcome::Data(count)) = stream.and_then(|id| client.read(id, &mut scratch).ok()) {
+            useful += count as u64;
+        }
+        if let Some(server) = pair.server_connection() {
+            serving = serving.or_else(|| server.accept());
+            while serving.is_some_and(|id| server.write(id, &[7; 16_384]).is_ok()) {}
+        }
+        false
+    });
+    let (seconds, client) = ((pair.now - begun).as_secs_f64(), pair.client_connection());
+    let (granted, is_told) = (client.profile().expect("it is up"), client.declined_profile() == Some(asked));
+    let stats = pair.server_connection().expect("it is up").stats();
+    let bytes = stats.bytes_sent + 28 * stats.datagrams_sent;
+    Outcome {
+        granted,
+        is_told,
+        megabits_per_second: bytes as f64 * 8e-6 / seconds,
+        sent_per_useful_byte: bytes as f64 / useful.max(1) as f64,
+    }
+}
+
+fn with_ratio(name: ProfileName, ratio: f64) -> Profile {
+    Profile { redundancy: Redundancy::Fixed(Ratio::new(ratio).expect("in range")), ..Profile::named(name) }
+}
+
+#[test]
+fn a_client_that_asks_for_sixty_four_packets_a_symbol_gets_the_servers_own_profile_and_is_told() {
+    let asked = with_ratio(ProfileName::TcpNc, 64.0);
+    let outcome = download(asked, Grant::default(), TransportConfig::default());
+    println!("{outcome:?}");
+    assert!(outcome.is_told && outcome.granted == Profile::default(), "{outcome:?}");
+    assert!(outcome.megabits_per_second < MEGABITS as f64 * 1.1, "{outcome:?}");
+    assert!(outcome.sent_per_useful_byte < 1.25, "{outcome:?}");
+}
+
+#[test]
+fn a_server_that_grants_everything_still_sends_no_more_than_the_link_carries() {
+    for name in [ProfileName::TcpNc, ProfileName::TcpNcEot, ProfileName::TcpNcPb, ProfileName::Sparse] {
+        for ratio in [1.5, 64.0] {
+            let asked = with_ratio(name, ratio);
+            let outcome = download(asked, Grant::everything(), TransportConfig::default());
+            println!("{outcome:?}");
+            assert!(!outcome.is_told && outcome.granted == asked, "{outcome:?}");
+            // The thesis's control ignores loss, and takes its window for what the path bears.
+            let most = if name == ProfileName::Sparse { 2.0 } else { 1.1 };
+            assert!(outcome.megabits_per_second < MEGABITS as f64 * most, "{outcome:?}");
+        }
+    }
+}
+
+/// What the papers' source is: it must stay so where it is asked for, and nowhere else.
+#[test]
+fn only_in_a_laboratory_does_a_classical_source_flood_the_link() {
+    let asked = with_ratio(ProfileName::TcpNc, 64.0);
+    let laboratory = TransportConfig { unpaced_classic: true, ..TransportConfig::default() };
+    let outcome = download(asked, Grant::everything(), laboratory);
+    println!("{outcome:?}");
+    assert!(outcome.megabits_per_second > 10.0 * MEGABITS as f64, "{outcome:?}");
+    assert!(outcome.sent_per_useful_byte > 20.0, "{outcome:?}");
+}
