@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use ctcp_base::Escaped;
+
 /// Codes of CLOSE by the transport (PROTOCOL.md section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -145,7 +147,7 @@ impl fmt::Display for ConnectionError {
             Self::HandshakeTimedOut { rejected: true } => formatter
                 .write_str("the server could not open the first message: its public key is probably another"),
             Self::Busy => formatter.write_str("the server is busy: too many handshakes at once"),
-            Self::Refused { reason, .. } => write!(formatter, "the server refused: {reason}"),
+            Self::Refused { reason, .. } => write!(formatter, "the server refused: {}", Escaped(reason)),
             Self::VersionMismatch => formatter.write_str("the server speaks another version of the protocol"),
             Self::HandshakeFailed => formatter.write_str("the handshake failed"),
             Self::TimedOut => formatter.write_str("the connection timed out"),
@@ -154,7 +156,7 @@ impl fmt::Display for ConnectionError {
             Self::ClosedByPeer(close) if close.reason.is_empty() => {
                 write!(formatter, "closed by the peer with code {}", close.code)
             }
-            Self::ClosedByPeer(close) => write!(formatter, "closed by the peer: {}", close.reason),
+            Self::ClosedByPeer(close) => write!(formatter, "closed by the peer: {}", Escaped(&close.reason)),
             Self::ClosedLocally => formatter.write_str("closed by this side"),
         }
     }
@@ -162,3 +164,22 @@ impl fmt::Display for ConnectionError {
 
 impl core::error::Error for TransportError {}
 impl core::error::Error for ConnectionError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peers_words_are_escaped_before_anybody_can_print_them() {
+        let reason = "bye\n\x1b[2J\u{202e}WARN".to_owned();
+        let close = CloseReason { by_application: true, code: 0, reason: reason.clone() };
+        assert_eq!(
+            ConnectionError::ClosedByPeer(close).to_string(),
+            "closed by the peer: bye\\n\\u{1b}[2J\\u{202e}WARN"
+        );
+        assert_eq!(
+            ConnectionError::Refused { code: 2, reason }.to_string(),
+            "the server refused: bye\\n\\u{1b}[2J\\u{202e}WARN"
+        );
+    }
+}

@@ -66,6 +66,9 @@ pub trait Connector: Send + Sync + 'static {
     /// What it makes.
     type Connection: CodedConnection;
 
+    /// Where the server is, as its users write it.
+    fn server(&self) -> String;
+
     /// One attempt.
     fn connect(&self) -> impl Future<Output = Result<Self::Connection, ConnectFailure>> + Send;
 }
@@ -184,6 +187,10 @@ const FULL: u8 = 2;
 impl Connector for CtcpConnector {
     type Connection = ctcp::Connection;
 
+    fn server(&self) -> String {
+        self.server.to_string()
+    }
+
     async fn connect(&self) -> Result<ctcp::Connection, ConnectFailure> {
         let resolved = timeout(self.attempt, self.server.resolve()).await;
         let addresses = resolved
@@ -291,6 +298,7 @@ pub struct Opened<C: CodedConnection> {
 
 /// The connection to the server. Dropped, it is closed.
 pub struct ServerLink<K: Connector> {
+    server: String,
     state: watch::Receiver<LinkState<K::Connection>>,
     times: LinkTimes,
     counters: Arc<Counters>,
@@ -308,8 +316,15 @@ impl<K: Connector> ServerLink<K> {
     pub fn start(connector: K, times: LinkTimes, counters: Arc<Counters>) -> Self {
         let (publish, state) =
             watch::channel(LinkState::Connecting { failures: 0, last_error: None, is_refused: false });
+        let server = connector.server();
         let keeper = tokio::spawn(keep_connected(connector, times, publish, counters.clone())).abort_handle();
-        Self { state, times, counters, keeper }
+        Self { server, state, times, counters, keeper }
+    }
+
+    /// Where the server is, as its users write it.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
     }
 
     /// How the link is now; `changed` on a clone of the receiver waits for news.
