@@ -398,6 +398,10 @@ impl<K: Connector> http_proxy::Proxy for ForwardProxy<K> {
         Self::connect(self, target).await
     }
 
+    fn on_failed(&self, target: &TargetAddress, reason: &str) {
+        self.failures.note(&target.to_string(), reason);
+    }
+
     fn status(&self) -> LocalStatus {
         let counters = self.link.counters();
         let numbers = vec![

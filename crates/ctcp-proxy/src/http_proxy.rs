@@ -14,6 +14,7 @@
 //! Requirement: C7
 
 use core::convert::Infallible;
+use core::error::Error;
 use core::future::poll_fn;
 use core::pin::Pin;
 use core::time::Duration;
@@ -23,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
-use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue, TRANSFER_ENCODING};
+use hyper::header::{CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -71,6 +72,9 @@ pub trait Proxy: Sync {
         &self,
         target: &TargetAddress,
     ) -> impl Future<Output = Result<Opened<Self::Connection>, LinkError>> + Send;
+
+    /// A target that was reached did not answer; why, in a sentence.
+    fn on_failed(&self, target: &TargetAddress, reason: &str);
 
     /// What the status page says now.
     fn status(&self) -> LocalStatus;
@@ -210,12 +214,12 @@ impl<P: Proxy> Conversation<'_, P> {
                     let again = unanswered
                         .unsent
                         .or(again.map(|head| Request::from_parts(head, RequestBody::empty())));
-                    request = again.ok_or_else(|| unanswered_page(&target, &unanswered.error))?;
+                    request = again.ok_or_else(|| self.unanswered(&target, &unanswered.error))?;
                 }
             }
         }
         let Opened { stream, .. } = self.proxy.connect(&target).await.map_err(|error| unreached(&error))?;
-        let failed = |error: &hyper::Error| unanswered_page(&target, error);
+        let failed = |error: &hyper::Error| self.unanswered(&target, error);
         let mut upstream =
             Upstream::new(target.clone(), stream, self.proxy.counters().clone(), self.course.clone())
                 .await
@@ -227,6 +231,17 @@ impl<P: Proxy> Conversation<'_, P> {
     async fn take_kept(&self, target: &TargetAddress) -> Option<Upstream> {
         let mut kept = lock(&self.kept).take().filter(|kept| kept.target == *target)?;
         kept.is_ready().await.then_some(kept)
+    }
+
+    /// What an application is told when its target did not answer.
+    fn unanswered(&self, target: &TargetAddress, error: &hyper::Error) -> Page {
+        let reason = match error.source() {
+            _ if error.is_parse() => format!("{target} answered with something that is no HTTP response"),
+            Some(source) => format!("the connection to {target} was cut before it had answered: {source}"),
+            None => format!("{target} closed the connection before it had answered"),
+        };
+        self.proxy.on_failed(target, &reason);
+        Page::failure(StatusCode::BAD_GATEWAY, reason).and_close()
     }
 
     /// A target's response as the application gets it.
@@ -271,18 +286,6 @@ fn unreached(error: &LinkError) -> Page {
         error => status_of(error.code()),
     };
     Page::failure(status, error)
-}
-
-/// And when the target did not answer on it.
-fn unanswered_page(target: &TargetAddress, error: &hyper::Error) -> Page {
-    let what = if error.is_parse() {
-        "answered with something that is no HTTP response"
-    } else {
-        "closed the connection before it had answered"
-    };
-    let mut page = Page::failure(StatusCode::BAD_GATEWAY, format_args!("{target} {what}"));
-    page.headers.insert(CONNECTION, HeaderValue::from_static("close"));
-    page
 }
 
 /// The status that says the same as a reply of the server.

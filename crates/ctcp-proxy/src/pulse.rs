@@ -1,7 +1,7 @@
 //! How the connection to the server does, from one second to the next: its rates, and since when it is silent.
 //!
-//! A quiet connection is not a silent one. Silence begins when something that wants an answer was sent, and ends with
-//! whatever arrives. Without a connection the server is silent from when it was lost, or from the first attempt.
+//! A quiet connection is not a silent one. Silence begins with the look before something that wants an answer was sent,
+//! and ends with whatever arrives. Without a connection the server is silent from when it was lost, or from the first attempt.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -38,18 +38,19 @@ pub(crate) struct Pulse {
 impl Pulse {
     /// Takes another look in.
     pub(crate) fn on_look(&mut self, look: Look) {
-        let before = self.looks.back().and_then(|before| before.connection);
-        match (before, look.connection) {
+        let before = self.looks.back();
+        let since = before.map_or(look.at, |before| before.at);
+        match (before.and_then(|before| before.connection), look.connection) {
             (Some((old, before)), Some((new, now))) if old == new => {
                 if now.received != before.received {
                     self.silent_since = None;
                 } else if now.sent != before.sent && now.in_flight > 0 {
-                    self.silent_since.get_or_insert(look.at);
+                    self.silent_since.get_or_insert(since);
                 }
             }
             (_, Some(_)) => self.silent_since = None,
             (_, None) => {
-                self.silent_since.get_or_insert(look.at);
+                self.silent_since.get_or_insert(since);
             }
         }
         self.looks.push_back(look);
@@ -98,7 +99,7 @@ mod tests {
         look(&mut pulse, path(7, 5, 1), 0).await;
         look(&mut pulse, path(8, 5, 0), 0).await; // what expired is not answered either
         look(&mut pulse, path(8, 5, 0), 0).await;
-        assert_eq!(pulse.silent(), Some(Duration::from_secs(2)));
+        assert_eq!(pulse.silent(), Some(Duration::from_secs(3)));
         look(&mut pulse, path(8, 6, 0), 0).await;
         assert_eq!(pulse.silent(), None);
     }
@@ -110,7 +111,7 @@ mod tests {
         look(&mut pulse, path(6, 5, 1), 0).await;
         look(&mut pulse, None, 0).await;
         look(&mut pulse, None, 0).await;
-        assert_eq!(pulse.silent(), Some(Duration::from_secs(2)));
+        assert_eq!(pulse.silent(), Some(Duration::from_secs(3)));
         look(&mut pulse, path(1, 1, 0).map(|(_, path)| (2, path)), 0).await;
         assert_eq!(pulse.silent(), None);
     }

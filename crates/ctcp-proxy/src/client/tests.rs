@@ -285,7 +285,7 @@ async fn a_refused_target_is_on_the_status_page_with_the_servers_reason() {
     let page = http(setup.http, "GET http://10.1.2.3/ HTTP/1.1\r\n\r\n").await;
     assert!(page.starts_with("HTTP/1.1 403 ") && page.contains(refusal), "{page}");
     let page = http(setup.http, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
-    assert!(page.contains("<td>10.1.2.3:80</td>") && page.contains(refusal), "{page}");
+    assert!(page.contains(">10.1.2.3:80</td>") && page.contains(refusal), "{page}");
     assert!(page.contains(" (2 times)</td>"), "{page}");
     let failed = setup.proxy.failures.last();
     assert_eq!((failed.len(), failed[0].times), (1, 2));

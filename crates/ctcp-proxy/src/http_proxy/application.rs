@@ -29,8 +29,8 @@ use crate::splice::SpliceEnd;
 /// How the conversation on one connection goes.
 #[derive(Debug)]
 pub(super) struct Course {
-    /// A request is being answered.
-    busy: watch::Sender<bool>,
+    /// Counts beginnings and ends of answers: odd while a request is being answered.
+    turns: watch::Sender<u64>,
     state: Mutex<State>,
 }
 
@@ -52,7 +52,7 @@ struct State {
 
 impl Course {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { busy: watch::Sender::new(false), state: Mutex::default() })
+        Arc::new(Self { turns: watch::Sender::new(0), state: Mutex::default() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -62,7 +62,7 @@ impl Course {
     /// From now until the guard is dropped a request is being answered.
     pub(super) fn begin(self: &Arc<Self>) -> Answering {
         self.state().has_ended = false; // it is come upon again, behind what was sent before it
-        self.busy.send_replace(true);
+        self.turns.send_modify(|turns| *turns += 1);
         Answering(self.clone())
     }
 
@@ -110,7 +110,7 @@ impl Course {
     fn hides_end(&self, reader: &Waker) -> bool {
         let mut state = self.state();
         // Under the lock, so that whoever ends the answer meanwhile finds the waker.
-        if !*self.busy.borrow() {
+        if !is_busy(*self.turns.borrow()) {
             return false;
         }
         state.has_ended = true;
@@ -123,13 +123,23 @@ impl Course {
 
     /// Waits until no request was being answered for a while: `first` before the first one, `later` after another.
     pub(super) async fn idle(&self, first: Duration, later: Duration) {
-        let mut busy = self.busy.subscribe();
+        let mut turns = self.turns.subscribe();
         let mut patience = first;
-        while timeout(patience, busy.wait_for(|is_busy| *is_busy)).await.is_ok() {
-            let _ = busy.wait_for(|is_busy| !*is_busy).await;
+        loop {
+            let is_busy = is_busy(*turns.borrow_and_update());
+            // An answer may begin and end between two looks: any change is one.
+            if is_busy {
+                let _ = turns.changed().await;
+            } else if timeout(patience, turns.changed()).await.is_err() {
+                return;
+            }
             patience = later;
         }
     }
+}
+
+fn is_busy(turns: u64) -> bool {
+    turns % 2 == 1
 }
 
 /// A request is being answered until this is dropped.
@@ -138,7 +148,7 @@ pub(super) struct Answering(Arc<Course>);
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        self.0.busy.send_replace(false);
+        self.0.turns.send_modify(|turns| *turns += 1);
         let mut state = self.0.state();
         state.watchers.clear();
         if let Some(reader) = state.reader.take() {
@@ -171,9 +181,9 @@ impl<S: SpliceEnd> Application<S> {
         let is_armed = self.course.is_armed();
         if is_armed != self.is_armed {
             if is_armed {
-                self.inner.arm()
+                self.inner.arm();
             } else {
-                self.inner.disarm()
+                self.inner.disarm();
             }
             self.is_armed = is_armed;
         }

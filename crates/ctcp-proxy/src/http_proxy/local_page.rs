@@ -15,6 +15,7 @@ use hyper::{Method, Request, StatusCode, Version};
 use super::page::Page;
 use crate::address::{Host, split_port};
 use crate::coded::PathHealth;
+use crate::failures::time_of_day;
 
 /// What the pages say.
 #[derive(Clone, Debug, Default)]
@@ -85,7 +86,7 @@ pub(super) fn answer<B>(
             let text = pac(&host, local, status().socks5);
             Page::new(StatusCode::OK, "application/x-ns-proxy-autoconfig", text)
         }
-        "/" => Page::new(StatusCode::OK, "text/html; charset=utf-8", html(&status(), SystemTime::now())),
+        "/" => Page::new(StatusCode::OK, "text/html; charset=utf-8", html(&status(), time_of_day())),
         _ => Page::failure(StatusCode::NOT_FOUND, "there are / and /proxy.pac"),
     }
 }
@@ -202,7 +203,7 @@ const STYLE: &str = "<style>\
     .wait{background:#d902;border-color:#d99000}\
     table{border-collapse:collapse;width:100%}td,th{padding:.25rem .5rem;border-bottom:1px solid #8884;\
     text-align:left;vertical-align:top;overflow-wrap:anywhere}\
-    .value{text-align:right;font-variant-numeric:tabular-nums}.time{white-space:nowrap}\
+    .value{text-align:right;font-variant-numeric:tabular-nums}.time{white-space:nowrap}.what{min-width:9rem}\
     .small{font-size:.85rem;opacity:.8}</style>";
 
 /// The state in a sentence, and how good it is.
@@ -231,7 +232,7 @@ fn failures(failed: &[Failed], now: SystemTime) -> String {
         let times = if *times > 1 { format!(" ({times} times)") } else { String::new() };
         let _ = writeln!(
             table,
-            "<tr><td class=\"time\">{}, {} ago</td><td>{}</td><td>{}{times}</td></tr>",
+            "<tr><td class=\"time\">{}, {} ago</td><td class=\"what\">{}</td><td>{}{times}</td></tr>",
             clock(*last),
             span(ago),
             escape(target),

@@ -3,7 +3,10 @@
 use core::fmt;
 
 use ctcp_base::Escaped;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
+    HeaderValue, X_CONTENT_TYPE_OPTIONS,
+};
 use hyper::{Response, StatusCode};
 
 use super::application::Answering;
@@ -13,7 +16,7 @@ use super::body::ResponseBody;
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
+    pub(super) headers: Vec<(HeaderName, &'static str)>,
     pub(super) text: String,
 }
 
@@ -26,14 +29,15 @@ impl PartialEq for Page {
 impl Page {
     /// A page that no cache keeps, no script runs in and no other page frames.
     pub(super) fn new(status: StatusCode, content_type: &'static str, text: String) -> Self {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
-        headers.insert(
-            "content-security-policy",
-            HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
-        );
+        let headers = vec![
+            (CONTENT_TYPE, content_type),
+            (CACHE_CONTROL, "no-store"),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (
+                CONTENT_SECURITY_POLICY,
+                "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+            ),
+        ];
         Self { status, headers, text }
     }
 
@@ -45,24 +49,25 @@ impl Page {
 
     /// The same, behind which the connection ends.
     pub(super) fn and_close(mut self) -> Self {
-        self.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        self.headers.push((CONNECTION, "close"));
         self
     }
 
     /// Says which methods there are.
     pub(super) fn allowing(mut self, methods: &'static str) -> Self {
-        self.headers.insert(ALLOW, HeaderValue::from_static(methods));
+        self.headers.push((ALLOW, methods));
         self
     }
 
     /// The answer; without its body for HEAD.
     pub(super) fn into_response(self, is_head: bool, answering: Answering) -> Response<ResponseBody> {
-        let Self { status, mut headers, text } = self;
-        headers.insert(CONTENT_LENGTH, HeaderValue::from(text.len()));
+        let Self { status, headers, text } = self;
+        let length = HeaderValue::from(text.len());
         let text = if is_head { String::new() } else { text };
         let mut response = Response::new(ResponseBody::page(text, answering));
         *response.status_mut() = status;
-        *response.headers_mut() = headers;
+        let fields = headers.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value)));
+        response.headers_mut().extend(fields.chain([(CONTENT_LENGTH, length)]));
         response
     }
 }

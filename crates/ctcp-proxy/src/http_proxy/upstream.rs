@@ -91,7 +91,7 @@ impl Upstream {
     ) -> Result<Response<Incoming>, Box<Unanswered>> {
         let waiting = Waiting(Some(&self.is_cut));
         let answer = self.sender.try_send_request(request).await;
-        waiting.is_over();
+        waiting.end();
         answer.map_err(|mut failed| {
             let unsent = failed.take_message();
             Box::new(Unanswered { error: failed.into_error(), unsent })
@@ -108,7 +108,7 @@ impl Upstream {
 struct Waiting<'a>(Option<&'a AtomicBool>);
 
 impl Waiting<'_> {
-    fn is_over(mut self) {
+    fn end(mut self) {
         self.0 = None;
     }
 }

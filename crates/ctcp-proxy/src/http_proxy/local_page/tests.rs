@@ -51,10 +51,8 @@ fn there_are_two_pages_and_two_methods() {
     assert_eq!(get("/?x", Some("localhost")).status, StatusCode::OK);
     let post = Request::post("/").header(HOST, "localhost").body(()).unwrap();
     let page = answer(&post, LOCAL.parse().unwrap(), LocalStatus::default);
-    assert_eq!(
-        (page.status, page.headers["allow"].as_bytes()),
-        (StatusCode::METHOD_NOT_ALLOWED, &b"GET, HEAD"[..])
-    );
+    assert_eq!(page.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert!(page.headers.contains(&(hyper::header::ALLOW, "GET, HEAD")));
 }
 
 #[test]
@@ -99,7 +97,7 @@ fn the_status_page_says_how_the_server_is() {
         (down, &["No answer for 7 s. Not connected: 192.0.2.1:4433: no &lt;answer&gt;. Trying again."]),
         (ServerStatus::default(), &["Connecting to the server."]),
     ] {
-        let page = html(&LocalStatus { server, ..LocalStatus::default() }, SystemTime::now());
+        let page = html(&LocalStatus { server, ..LocalStatus::default() }, UNIX_EPOCH);
         for text in has {
             assert!(page.contains(text), "{text} in {page}");
         }
@@ -117,7 +115,10 @@ fn errors_have_their_time_and_cannot_write_html() {
         times: 3,
     }];
     let page = html(&LocalStatus { failed, ..LocalStatus::default() }, now);
-    assert!(page.contains("<td class=\"time\">01:45:59, 41 s ago</td><td>h:80</td>"), "{page}");
+    assert!(
+        page.contains("<td class=\"time\">01:45:59, 41 s ago</td><td class=\"what\">h:80</td>"),
+        "{page}"
+    );
     let reason = "&lt;script&gt;alert(&#39;&quot;&amp;&#39;)&lt;/script&gt;\\u{202e}\\u{1b} (3 times)</td>";
     assert!(page.contains(reason), "{page}");
     assert_eq!(
