@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
-use hyper::header::{CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -261,6 +261,10 @@ impl<P: Proxy> Conversation<'_, P> {
             head.headers.remove(CONTENT_LENGTH); // two framings: hyper went by the first
         }
         asked::strip_hop_fields(&mut head.headers);
+        if self.course.is_held() {
+            // Whether the body follows all the same, only the application knows.
+            head.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         head.version = Version::HTTP_11;
         let body = ResponseBody::passing(incoming, self.course.clone(), upstream.is_cut(), answering);
         *lock(&self.kept) = Some(upstream);

@@ -42,6 +42,8 @@ struct State {
     is_armed: bool,
     /// A request's body is on its way.
     is_sending: bool,
+    /// A request's body waits for a go-ahead.
+    is_held: bool,
     /// A request's body was cut off.
     is_broken: bool,
     /// Who reads the connection, and was not told of its end.
@@ -95,6 +97,15 @@ impl Course {
     /// A request's body is on its way from now on, or no more.
     pub(super) fn send(&self, is_sending: bool) {
         self.state().is_sending = is_sending;
+    }
+
+    /// A request's body waits for a go-ahead from now on, or no more.
+    pub(super) fn hold(&self, is_held: bool) {
+        self.state().is_held = is_held;
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.state().is_held
     }
 
     /// A request's body was cut off: nothing that goes to a target behind it may look whole.

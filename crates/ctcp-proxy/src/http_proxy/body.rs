@@ -28,6 +28,7 @@ struct Sending {
 impl Drop for Sending {
     fn drop(&mut self) {
         self.course.send(false);
+        self.course.hold(false);
     }
 }
 
@@ -50,6 +51,7 @@ impl RequestBody {
             return Self(None);
         }
         course.send(true);
+        course.hold(go_ahead.is_some());
         Self(Some(Sending { incoming, course, go_ahead }))
     }
 
@@ -71,6 +73,7 @@ impl Body for RequestBody {
         if let Some(go_ahead) = &mut sending.go_ahead {
             core::task::ready!(go_ahead.as_mut().poll(context));
             sending.go_ahead = None;
+            sending.course.hold(false);
         }
         // Asked before: hyper comes upon the end only when it has handed over everything before it.
         let has_ended = sending.course.poll_ended(context).is_ready();

@@ -171,7 +171,11 @@ async fn a_body_that_waits_for_a_go_ahead_waits_for_the_targets() {
     let (_, mut target) = targets.recv().await.unwrap();
     head(&mut target).await;
     say(&mut target, "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n").await;
-    assert!(head(&mut application).await.starts_with("HTTP/1.1 417 "), "and gets no body");
+    let head = head(&mut application).await;
+    assert!(head.starts_with("HTTP/1.1 417 ") && head.contains("connection: close\r\n"), "{head}");
+    // What comes now may be the body or not, so nothing is taken for a request.
+    say(&mut application, "GET http://h/ HTTP/1.1\r\n\r\n").await;
+    assert!(targets.recv().await.is_none(), "the conversation is over");
 }
 
 #[tokio::test]
