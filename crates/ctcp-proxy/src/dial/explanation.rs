@@ -48,7 +48,7 @@ fn plural(special: Special) -> Option<&'static str> {
     })
 }
 
-/// An error of the system without its number.
+/// An error of the system without its number, and without what is said already.
 fn words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "nothing listens on that port (connection refused)".to_owned(),
@@ -57,7 +57,8 @@ fn words(error: &io::Error) -> String {
         io::ErrorKind::NetworkUnreachable => "there is no way to that network from there".to_owned(),
         _ => {
             let text = error.to_string();
-            text.split(" (os error").next().unwrap_or_default().to_owned()
+            let text = text.split(" (os error").next().unwrap_or_default();
+            text.trim_start_matches("failed to lookup address information: ").to_owned()
         }
     }
 }
@@ -91,7 +92,9 @@ mod tests {
                 "the server could not resolve the name example.com: its resolver did not answer in time",
             ),
             (
-                DialError::Unresolved(io::Error::other("no such name (os error 2)")),
+                DialError::Unresolved(io::Error::other(
+                    "failed to lookup address information: no such name (os error 2)",
+                )),
                 "example.com:80",
                 "the server could not resolve the name example.com: no such name",
             ),
