@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use ctcp_base::Escaped;
+
 use crate::wire::VERSION;
 
 /// Codes of CLOSE by the transport (PROTOCOL.md section 7).
@@ -139,19 +141,6 @@ pub enum ConnectionError {
     /// What drives the connections of the endpoint is gone: its task panicked, or its runtime was shut down. The protocol
     /// never says so itself, its runtime does.
     EndpointLost,
-}
-
-/// A peer's text. It must not move the cursor of a terminal, forge lines of a log or hide in it, so whatever is no visible
-/// character or space is escaped.
-struct Escaped<'a>(&'a str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.chars().try_for_each(|character| match character {
-            '\'' | '"' => write!(formatter, "{character}"),
-            other => write!(formatter, "{}", other.escape_debug()),
-        })
-    }
 }
 
 /// A version as people name it: the number behind "CT", or all of it in hexadecimal.

@@ -17,22 +17,23 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::address::{TargetAddress, UNSPECIFIED};
 use crate::coded::CodedConnection;
+use crate::counters::Counters;
 use crate::early::Early;
-use crate::http_proxy::{
-    self, Framing, HttpError, HttpRequest, LocalPage, LocalStatus, RequestBody, ResponseHead,
-};
+use crate::failures::Failures;
+use crate::http_proxy::{self, LocalStatus, Served, ServerStatus};
 use crate::link::{Connector, LinkError, LinkState, Opened, ServerLink};
+use crate::pulse::{self, Look, Pulse};
 use crate::request::{ReplyCode, Request};
 use crate::seldom::{Seldom, WARNING_PAUSE};
 use crate::socks5::{self, Socks5Error};
@@ -103,6 +104,8 @@ pub struct ForwardProxy<K: Connector> {
     full: Seldom,
     failing: Seldom,
     socks5: OnceLock<SocketAddr>,
+    failures: Failures,
+    pulse: Mutex<Pulse>,
 }
 
 /// What a listener's connections speak.
@@ -118,7 +121,8 @@ impl<K: Connector> ForwardProxy<K> {
     pub fn new(link: ServerLink<K>, limits: ClientLimits) -> Arc<Self> {
         let slots = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
         let (full, failing) = (Seldom::new(WARNING_PAUSE), Seldom::new(WARNING_PAUSE));
-        Arc::new(Self { link, limits, slots, full, failing, socks5: OnceLock::new() })
+        let (socks5, failures, pulse) = (OnceLock::new(), Failures::default(), Mutex::default());
+        Arc::new(Self { link, limits, slots, full, failing, socks5, failures, pulse })
     }
 
     /// The link to the server.
@@ -137,7 +141,10 @@ impl<K: Connector> ForwardProxy<K> {
 
     /// Serves the HTTP proxy, its PAC file and its status page until the future is dropped.
     pub async fn serve_http(self: &Arc<Self>, listener: TcpListener) {
-        self.serve(listener, Service::Http).await;
+        tokio::select! {
+            () = self.serve(listener, Service::Http) => {}
+            () = self.watch_link() => {}
+        }
     }
 
     /// Serves a fixed forward until the future is dropped.
@@ -200,8 +207,7 @@ impl<K: Connector> ForwardProxy<K> {
             Ok(Err(Socks5Error::Stream(error))) => return Err(error),
             Ok(Err(error)) => {
                 if matches!(error, Socks5Error::Version(first) if first.is_ascii_uppercase()) {
-                    let text = "this is the SOCKS5 port; the HTTP proxy is another one";
-                    http_proxy::write_failure(&mut application, (400, "Bad Request"), text).await?;
+                    application.write_all(NOT_HTTP).await?;
                 }
                 close_gently(application).await;
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
@@ -222,65 +228,14 @@ impl<K: Connector> ForwardProxy<K> {
         Ok(())
     }
 
-    async fn handle_http(&self, mut application: TcpStream) -> io::Result<()> {
-        let request = match timeout(self.limits.handshake, http_proxy::read_request(&mut application)).await {
-            Ok(Ok(request)) => request,
-            Ok(Err(HttpError::Stream(error))) => return Err(error),
-            Ok(Err(HttpError::Status(status, text))) => {
-                http_proxy::write_failure(&mut application, status, &text).await?;
-                close_gently(application).await;
-                return Ok(());
-            }
-            Err(_) => return Err(too_slow()),
-        };
-        match request {
-            HttpRequest::Local(page) => self.handle_local(application, &page).await,
-            HttpRequest::Tunnel { target, early } => self.handle_tunnel(application, &target, early).await,
-            HttpRequest::Plain { target, early, framing } => {
-                self.handle_plain(application, &target, early, framing).await
-            }
-        }
-    }
-
-    async fn handle_tunnel(
-        &self,
-        mut application: TcpStream,
-        target: &TargetAddress,
-        early: Vec<u8>,
-    ) -> io::Result<()> {
-        match self.connect(target).await {
-            Ok(opened) => {
-                http_proxy::write_connected(&mut application).await?;
-                self.carry(application, opened, SpliceOptions { early, ..SpliceOptions::default() }).await;
-                Ok(())
-            }
-            Err(error) => refuse_http(application, &error).await,
-        }
-    }
-
-    async fn handle_plain(
-        &self,
-        application: TcpStream,
-        target: &TargetAddress,
-        early: Vec<u8>,
-        framing: Framing,
-    ) -> io::Result<()> {
-        let Opened { stream, connection, .. } = match self.connect(target).await {
-            Ok(opened) => opened,
-            Err(error) => return refuse_http(application, &error).await,
-        };
-        let mut body = RequestBody::new(application, framing);
-        let mut response = ResponseHead::new(stream);
-        let options = SpliceOptions { early, is_over_with_b: true, ..SpliceOptions::default() };
-        self.join(&mut body, &mut response, options, connection.closed()).await;
-        Ok(())
-    }
-
-    async fn handle_local(&self, mut application: TcpStream, page: &LocalPage) -> io::Result<()> {
+    async fn handle_http(&self, application: TcpStream) -> io::Result<()> {
         let local = application.local_addr()?;
-        let (status, kind, body) = page.answer(local, &self.status());
-        http_proxy::write_page(&mut application, status, kind, &body, page.with_body()).await?;
-        close_gently(application).await;
+        match http_proxy::serve(application, local, self, self.limits.handshake).await? {
+            Served::Done(application) => close_gently(application).await,
+            Served::Tunnel { application, early, opened } => {
+                self.carry(application, opened, SpliceOptions { early, ..SpliceOptions::default() }).await;
+            }
+        }
         Ok(())
     }
 
@@ -296,9 +251,8 @@ impl<K: Connector> ForwardProxy<K> {
                 let options = SpliceOptions { early, is_a_done, ..SpliceOptions::default() };
                 self.carry(application, opened, options).await;
             }
-            Err(LinkError::Left(_)) => {}
-            // It is reset: the application has no other way to learn of it.
-            Err(error) => warn!(%target, %error, "a forward failed"),
+            // It is reset: the application has no other way to learn of it than the log.
+            Err(error) => self.note(&target, &error),
         }
         Ok(())
     }
@@ -330,7 +284,20 @@ impl<K: Connector> ForwardProxy<K> {
 
     async fn connect(&self, target: &TargetAddress) -> Result<Opened<K::Connection>, LinkError> {
         let mut nobody = tokio::io::empty();
-        self.connect_early(target, &mut Early::new(&mut nobody, &self.link.counters().upstream)).await
+        let mut early = Early::new(&mut nobody, &self.link.counters().upstream);
+        let opened = self.connect_early(target, &mut early).await;
+        if let Err(error) = &opened {
+            self.note(target, error);
+        }
+        opened
+    }
+
+    /// Says and remembers why a target was not reached. That there is no server the link has said, and once.
+    fn note(&self, target: &TargetAddress, error: &LinkError) {
+        match error {
+            LinkError::Left(_) | LinkError::Unreachable(_) | LinkError::NotAdmitted(_) => {}
+            error => self.failures.note(&target.to_string(), &error.to_string()),
+        }
     }
 
     async fn connect_early<R: AsyncRead + Unpin>(
@@ -372,37 +339,95 @@ impl<K: Connector> ForwardProxy<K> {
         spliced
     }
 
-    /// For the status page.
-    fn status(&self) -> LocalStatus {
-        let link = match &*self.link.state().borrow() {
-            LinkState::Connected { .. } => "Connected to the server.".to_owned(),
-            LinkState::Connecting { last_error: None, .. } => "Connecting to the server.".to_owned(),
-            LinkState::Connecting { last_error: Some(error), .. } => {
-                format!("Not connected: {error}. Trying again.")
-            }
+    fn pulse(&self) -> MutexGuard<'_, Pulse> {
+        self.pulse.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the link again and again, for the status page.
+    async fn watch_link(&self) {
+        let mut last_error = None;
+        loop {
+            let connection = match &*self.link.state().borrow() {
+                LinkState::Connected { connection, number } => {
+                    last_error = None;
+                    Some((*number, connection.clone()))
+                }
+                LinkState::Connecting { last_error: error, .. } => {
+                    if let Some(error) = error.as_ref().filter(|error| last_error.as_ref() != Some(*error)) {
+                        self.failures.note_server(error);
+                        last_error = Some(error.clone());
+                    }
+                    None
+                }
+            };
+            let connection = connection.map(|(number, connection)| (number, connection.health()));
+            let counters = self.link.counters();
+            let (downstream, upstream) = (counters.downstream.value(), counters.upstream.value());
+            self.pulse().on_look(Look { at: Instant::now(), connection, downstream, upstream });
+            sleep(pulse::INTERVAL).await;
+        }
+    }
+
+    fn server_status(&self) -> ServerStatus {
+        let (connection, last_error) = match &*self.link.state().borrow() {
+            LinkState::Connected { connection, .. } => (Some(connection.clone()), None),
+            LinkState::Connecting { last_error, .. } => (None, last_error.clone()),
         };
+        let mut address = self.link.server().to_owned();
+        if let Some(remote) = connection.as_ref().map(CodedConnection::remote).filter(|at| *at != address) {
+            address = format!("{address} (now at {remote})");
+        }
+        let pulse = self.pulse();
+        let (downstream, upstream) = pulse.rates();
+        ServerStatus {
+            address,
+            is_connected: connection.is_some(),
+            last_error,
+            silent: pulse.silent(),
+            path: connection.map(|connection| connection.health()),
+            downstream,
+            upstream,
+        }
+    }
+}
+
+impl<K: Connector> http_proxy::Proxy for ForwardProxy<K> {
+    type Connection = K::Connection;
+
+    async fn connect(&self, target: &TargetAddress) -> Result<Opened<K::Connection>, LinkError> {
+        Self::connect(self, target).await
+    }
+
+    fn on_failed(&self, target: &TargetAddress, reason: &str) {
+        self.failures.note(&target.to_string(), reason);
+    }
+
+    fn status(&self) -> LocalStatus {
         let counters = self.link.counters();
         let numbers = vec![
             ("connections being carried", counters.streams_open.value()),
             ("connections so far", counters.streams_total.value()),
             ("of these failed", counters.streams_failed.value()),
-            ("bytes to targets", counters.upstream.value()),
             ("bytes from targets", counters.downstream.value()),
+            ("bytes to targets", counters.upstream.value()),
             ("connections to the server so far", counters.connections_total.value()),
         ];
-        LocalStatus { link, socks5: self.socks5.get().copied(), numbers }
+        LocalStatus {
+            server: self.server_status(),
+            socks5: self.socks5.get().copied(),
+            numbers,
+            failed: self.failures.last(),
+        }
+    }
+
+    fn counters(&self) -> &Arc<Counters> {
+        self.link.counters()
     }
 }
 
-async fn refuse_http(mut application: TcpStream, error: &LinkError) -> io::Result<()> {
-    let status = match error {
-        LinkError::Unreachable(_) | LinkError::NotAdmitted(_) => http_proxy::UNAVAILABLE,
-        error => http_proxy::status_of(error.code()),
-    };
-    http_proxy::write_failure(&mut application, status, &error.to_string()).await?;
-    close_gently(application).await;
-    Ok(())
-}
+/// What a program that speaks HTTP to the SOCKS5 port is told.
+const NOT_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n\
+    ctcp: this is the SOCKS5 port; the HTTP proxy is another one\n";
 
 /// Closes after an answer: our end first, then the rest of what the application sends is dropped, so that the kernel
 /// does not throw the answer away with a reset.

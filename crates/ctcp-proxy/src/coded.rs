@@ -4,6 +4,7 @@
 //! tested with pipes in memory, where a connection is lost when the test says so.
 
 use core::task::{Context, Poll};
+use core::time::Duration;
 use std::io;
 
 use crate::request::stream_code;
@@ -43,8 +44,26 @@ pub trait CodedConnection: Clone + Send + Sync + 'static {
         ctcp::ConnectionStats::default()
     }
 
+    /// How the path does, as far as this side knows.
+    fn health(&self) -> PathHealth;
+
     /// Who is at the other end: stays the same over connections of the same peer.
     fn peer(&self) -> String;
+}
+
+/// What one side of a connection knows of its path.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PathHealth {
+    /// The smoothed round-trip time.
+    pub rtt: Duration,
+    /// The share of what this side sends that is lost, 0 to 1.
+    pub loss: f64,
+    /// Packets of this side that are in flight: they want an answer.
+    pub in_flight: u64,
+    /// Datagrams sent so far.
+    pub sent: u64,
+    /// Datagrams received so far.
+    pub received: u64,
 }
 
 /// The code with which the peer reset a stream, if that is what the error says.
@@ -116,6 +135,17 @@ impl CodedConnection for ctcp::Connection {
 
     fn stats(&self) -> ctcp::ConnectionStats {
         Self::stats(self)
+    }
+
+    fn health(&self) -> PathHealth {
+        let stats = Self::stats(self);
+        PathHealth {
+            rtt: stats.rtt.smoothed,
+            loss: stats.loss,
+            in_flight: stats.in_flight,
+            sent: stats.datagrams_sent,
+            received: stats.datagrams_received,
+        }
     }
 
     fn peer(&self) -> String {

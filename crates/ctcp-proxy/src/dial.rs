@@ -26,6 +26,8 @@ use crate::request::ReplyCode;
 use crate::shares::Shares;
 use crate::target_policy::{Refusal, TargetPolicy};
 
+mod explanation;
+
 /// Addresses of a name that are tried at most. The rest would be tried after anybody stopped waiting.
 pub const ADDRESSES_MAX: usize = 16;
 

@@ -1,219 +1,304 @@
-//! The server side of an HTTP/1.1 proxy (RFC 9110, RFC 9112).
+//! The HTTP/1.1 proxy (RFC 9110, RFC 9112), over hyper.
 //!
 //! ```text
 //!  CONNECT host:443 HTTP/1.1            a tunnel, as browsers and curl use for https
-//!  GET http://host/path HTTP/1.1        one plain request, rewritten and sent on (`http_proxy=` of curl and wget)
+//!  GET http://host/path HTTP/1.1        a plain request, rewritten and sent on (`http_proxy=` of curl, wget and apt)
 //!  GET /proxy.pac HTTP/1.1              a request to the proxy itself
 //! ```
 //!
-//! A plain request is the only one of its connection: `Connection: close` goes to both sides, the request's body ends
-//! where its framing says, and whatever an application sends behind it is dropped instead of reaching a server it was
-//! not meant for. Bodies are streamed in both directions; heads are bounded by [`HEAD_BYTES_MAX`].
+//! A connection of an application carries any number of plain requests, to one target or to several; the stream to the
+//! last target is kept for the next request. hyper parses and frames both sides anew, so nothing that an application
+//! sends behind a request reaches a server it was not meant for. Bodies are streamed in both directions, and whoever
+//! reads slowly slows down whoever writes; heads are bounded by [`HEAD_BYTES_MAX`].
 //!
 //! Requirement: C7
 
-use core::fmt;
+use core::convert::Infallible;
+use core::error::Error;
+use core::future::poll_fn;
+use core::pin::Pin;
+use core::time::Duration;
 use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use hyper::body::Incoming;
+use hyper::ext::ReasonPhrase;
+use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue, TRANSFER_ENCODING};
+use hyper::http::request::Parts;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode, Version};
+use hyper_util::rt::TokioIo;
+use tokio::sync::Notify;
 
-use crate::address::{AddressError, TargetAddress};
+use crate::address::TargetAddress;
+use crate::coded::CodedConnection;
+use crate::counters::Counters;
+use crate::link::{LinkError, Opened};
 use crate::request::ReplyCode;
+use crate::splice::SpliceEnd;
 
-mod framing;
-mod head;
+mod application;
+mod asked;
+mod body;
 mod local_page;
-mod request_body;
-mod response_head;
+mod page;
+mod upstream;
 
-pub use framing::Framing;
-pub use local_page::{LocalPage, LocalStatus};
-pub use request_body::RequestBody;
-pub use response_head::ResponseHead;
+pub use local_page::{Failed, LocalStatus, ServerStatus};
 
-use head::Head;
+use application::{Answering, Application, Course};
+use asked::Asked;
+use body::{RequestBody, ResponseBody};
+use page::Page;
+use upstream::Upstream;
 
-/// Longest head of a request or response in bytes. Browsers and servers stop at 8 to 64 KiB.
+/// Longest head of a request or response in bytes, and most that a direction of a connection buffers. Browsers and
+/// servers stop at 8 to 64 KiB.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// What an application asks of the proxy.
-#[derive(Debug, PartialEq, Eq)]
-pub enum HttpRequest {
-    /// A tunnel to a target.
+/// A connection without a request is closed after this. Browsers keep theirs for one to five minutes, and ask again on
+/// another one when they find it closed.
+const IDLE_TIME: Duration = Duration::from_secs(60);
+
+/// What the proxy needs of whoever runs it.
+pub trait Proxy: Sync {
+    /// The connection that carries streams.
+    type Connection: CodedConnection;
+
+    /// Opens a stream to a target.
+    fn connect(
+        &self,
+        target: &TargetAddress,
+    ) -> impl Future<Output = Result<Opened<Self::Connection>, LinkError>> + Send;
+
+    /// A target that was reached did not answer; why, in a sentence.
+    fn on_failed(&self, target: &TargetAddress, reason: &str);
+
+    /// What the status page says now.
+    fn status(&self) -> LocalStatus;
+
+    /// Where bytes are counted.
+    fn counters(&self) -> &Arc<Counters>;
+}
+
+/// How a conversation ended.
+pub enum Served<S, C: CodedConnection> {
+    /// Everything was answered; the connection is to be closed.
+    Done(S),
+    /// The application asked for a tunnel and was told that it is there.
     Tunnel {
-        /// Where to.
-        target: TargetAddress,
-        /// Bytes that came with the head and belong into the tunnel.
+        /// The connection.
+        application: S,
+        /// What it said behind its request, and belongs into the tunnel.
         early: Vec<u8>,
+        /// The stream to the target.
+        opened: Opened<C>,
     },
-    /// One plain request.
-    Plain {
-        /// Where to.
-        target: TargetAddress,
-        /// The rewritten head and the first bytes of the body.
-        early: Vec<u8>,
-        /// How much of the body is still to come.
-        framing: Framing,
-    },
-    /// A page of the proxy itself.
-    Local(LocalPage),
 }
 
-/// Why there is no request: a status and a sentence, or a connection that ended.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum HttpError {
-    /// The application's connection failed or ended.
-    Stream(io::Error),
-    /// Something that is answered with this status and text.
-    Status(Status, String),
-}
-
-/// A status code of RFC 9110 section 15 with its phrase.
-pub type Status = (u16, &'static str);
-
-pub(crate) const OK: Status = (200, "OK");
-const BAD_REQUEST: Status = (400, "Bad Request");
-const FORBIDDEN: Status = (403, "Forbidden");
-const NOT_FOUND: Status = (404, "Not Found");
-const METHOD_NOT_ALLOWED: Status = (405, "Method Not Allowed");
-const HEAD_TOO_LARGE: Status = (431, "Request Header Fields Too Large");
-const NOT_IMPLEMENTED: Status = (501, "Not Implemented");
-const BAD_GATEWAY: Status = (502, "Bad Gateway");
-pub(crate) const UNAVAILABLE: Status = (503, "Service Unavailable");
-const GATEWAY_TIMEOUT: Status = (504, "Gateway Timeout");
-const VERSION_NOT_SUPPORTED: Status = (505, "HTTP Version Not Supported");
-
-impl fmt::Display for HttpError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stream(error) => write!(formatter, "the application's connection ended: {error}"),
-            Self::Status((code, phrase), text) => write!(formatter, "{code} {phrase}: {text}"),
-        }
-    }
-}
-
-impl core::error::Error for HttpError {}
-
-impl From<io::Error> for HttpError {
-    fn from(error: io::Error) -> Self {
-        Self::Stream(error)
-    }
-}
-
-impl From<AddressError> for HttpError {
-    fn from(error: AddressError) -> Self {
-        bad_request(error.to_string())
-    }
-}
-
-fn bad_request(text: impl Into<String>) -> HttpError {
-    HttpError::Status(BAD_REQUEST, text.into())
-}
-
-/// Reads one head and says what it asks.
+/// Serves one connection of an application, which reached us at `local`. The first request must come within `patience`.
 ///
 /// # Errors
-/// See [`HttpError`]; answering it is the caller's: [`write_failure`].
-pub async fn read_request<R: AsyncRead + Unpin>(reader: &mut R) -> Result<HttpRequest, HttpError> {
-    let (head, rest) = read_head(reader).await?;
-    Head::parse(&head)?.into_request(rest)
+/// When the connection failed, an answer was cut off (it is reset then), or nothing was asked in time.
+pub async fn serve<S, P>(
+    application: S,
+    local: SocketAddr,
+    proxy: &P,
+    patience: Duration,
+) -> io::Result<Served<S, P::Connection>>
+where
+    S: SpliceEnd,
+    P: Proxy,
+{
+    let course = Course::new();
+    let conversation =
+        Conversation { proxy, local, course: &course, kept: Mutex::default(), tunnel: Mutex::new(None) };
+    let service = service_fn(|request| -> Pin<Box<dyn Future<Output = _> + Send + '_>> {
+        let answering = conversation.course.begin(); // now, not when the future is first polled
+        Box::pin(async { Ok::<_, Infallible>(conversation.answer(request, answering).await) })
+    });
+    let mut connection = http1::Builder::new()
+        .auto_date_header(false)
+        .preserve_header_case(true)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(Application::new(application, course.clone())), service);
+    let outcome = tokio::select! {
+        outcome = poll_fn(|context| connection.poll_without_shutdown(context)) => outcome,
+        () = course.idle(patience, IDLE_TIME) => Ok(()),
+    };
+    let parts = connection.into_parts();
+    let application = parts.io.into_inner().into_inner();
+    let tunnel = lock(&conversation.tunnel).take();
+    match (outcome, application) {
+        // Something that is no request was answered as such.
+        (Err(error), Some(application)) if error.is_parse() => {
+            tracing::debug!(%error, "an application sent something that is no HTTP request");
+            Ok(Served::Done(application))
+        }
+        (Err(error), _) => Err(io::Error::other(error)),
+        (Ok(()), None) => Err(io::ErrorKind::ConnectionAborted.into()),
+        (Ok(()), Some(application)) => Ok(match tunnel {
+            Some(opened) => Served::Tunnel { application, early: parts.read_buf.to_vec(), opened },
+            None => Served::Done(application),
+        }),
+    }
 }
 
-/// The head up to and with its empty line, and the bytes behind it that were read with it.
-async fn read_head<R: AsyncRead + Unpin>(reader: &mut R) -> Result<(Vec<u8>, Vec<u8>), HttpError> {
-    let mut bytes = Vec::with_capacity(1024);
-    let mut searched = 0;
-    loop {
-        if reader.read_buf(&mut bytes).await? == 0 {
-            return Err(HttpError::Stream(io::ErrorKind::UnexpectedEof.into()));
+/// What the requests of one connection share.
+struct Conversation<'a, P: Proxy> {
+    proxy: &'a P,
+    local: SocketAddr,
+    course: &'a Arc<Course>,
+    /// The stream to the target of the last plain request.
+    kept: Mutex<Option<Upstream>>,
+    /// A tunnel that was granted: it begins when the answer is written.
+    tunnel: Mutex<Option<Opened<P::Connection>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<P: Proxy> Conversation<'_, P> {
+    async fn answer(&self, request: Request<Incoming>, answering: Answering) -> Response<ResponseBody> {
+        let is_head = request.method() == hyper::Method::HEAD;
+        let answer = match Asked::of(request.method(), request.uri()) {
+            Ok(Asked::Local) => Err(local_page::answer(&request, self.local, || self.proxy.status())),
+            Ok(Asked::Tunnel(target)) => self.open_tunnel(&target).await,
+            Ok(Asked::Plain(target)) => match self.forward(request, target).await {
+                Ok((response, upstream)) => return self.pass(response, upstream, answering),
+                Err(page) => Err(page),
+            },
+            Err(page) => Err(page),
+        };
+        match answer {
+            Ok(head) => head.map(|()| ResponseBody::page("", answering)),
+            Err(page) => page.into_response(is_head, answering),
         }
-        // Empty lines before a request are ignored (RFC 9112 section 2.2).
-        while bytes.starts_with(b"\r\n") {
-            bytes.drain(..2);
-            searched = 0;
+    }
+
+    async fn open_tunnel(&self, target: &TargetAddress) -> Result<Response<()>, Page> {
+        // What the application said in the belief that there is a tunnel is no request.
+        let opened = self.proxy.connect(target).await.map_err(|error| unreached(&error).and_close())?;
+        *lock(&self.tunnel) = Some(opened);
+        let mut head = Response::new(());
+        head.extensions_mut().insert(ReasonPhrase::from_static(b"Connection established"));
+        Ok(head)
+    }
+
+    /// Sends a request to its target, over the stream that is kept if it leads there.
+    async fn forward(
+        &self,
+        request: Request<Incoming>,
+        target: TargetAddress,
+    ) -> Result<(Response<Incoming>, Upstream), Page> {
+        let (mut head, incoming) = request.into_parts();
+        asked::rewrite(&mut head);
+        let go_ahead = head.headers.get(EXPECT).map(|_| Arc::new(Notify::new()));
+        let body = RequestBody::new(incoming, self.course.clone(), go_ahead.clone());
+        let again = repeatable(&head, &body);
+        let mut request = Request::from_parts(head, body);
+        if let Some(go_ahead) = go_ahead {
+            hyper::ext::on_informational(&mut request, move |response| {
+                if response.status() == StatusCode::CONTINUE {
+                    go_ahead.notify_one();
+                }
+            });
         }
-        if let Some(end) = head_end(&bytes, searched) {
-            if end > HEAD_BYTES_MAX {
-                break;
+        if let Some(mut upstream) = self.take_kept(&target).await {
+            match upstream.ask(request).await {
+                Ok(response) => return Ok((response, upstream)),
+                Err(unanswered) => {
+                    let again = unanswered
+                        .unsent
+                        .or(again.map(|head| Request::from_parts(head, RequestBody::empty())));
+                    request = again.ok_or_else(|| self.unanswered(&target, &unanswered.error))?;
+                }
             }
-            let rest = bytes.split_off(end);
-            return Ok((bytes, rest));
         }
-        if bytes.len() > HEAD_BYTES_MAX {
-            break;
-        }
-        // A TLS hello or a binary protocol would otherwise be waited upon until the time-out.
-        if bytes.first().is_some_and(|first| !first.is_ascii_graphic()) && !bytes.starts_with(b"\r") {
-            return Err(bad_request("this is an HTTP proxy, and what came is not HTTP"));
-        }
-        searched = bytes.len().saturating_sub(3);
+        let Opened { stream, .. } = self.proxy.connect(&target).await.map_err(|error| unreached(&error))?;
+        let failed = |error: &hyper::Error| self.unanswered(&target, error);
+        let mut upstream =
+            Upstream::new(target.clone(), stream, self.proxy.counters().clone(), self.course.clone())
+                .await
+                .map_err(|error| failed(&error))?;
+        let response = upstream.ask(request).await.map_err(|unanswered| failed(&unanswered.error))?;
+        Ok((response, upstream))
     }
-    Err(HttpError::Status(
-        HEAD_TOO_LARGE,
-        format!("the head of the request has more than {HEAD_BYTES_MAX} bytes"),
-    ))
-}
 
-/// The index behind the empty line, searched from `from` on.
-fn head_end(bytes: &[u8], from: usize) -> Option<usize> {
-    let found = bytes.get(from..)?.windows(4).position(|window| window == b"\r\n\r\n")?;
-    Some(from + found + 4)
-}
-
-/// Tells the application that its tunnel is there.
-///
-/// # Errors
-/// When the application's connection fails.
-pub async fn write_connected<W: AsyncWrite + Unpin>(writer: &mut W) -> io::Result<()> {
-    writer.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
-    writer.flush().await
-}
-
-/// Answers with a status and a sentence in plain text, and that the connection ends.
-///
-/// # Errors
-/// When the application's connection fails.
-pub async fn write_failure<W: AsyncWrite + Unpin>(
-    writer: &mut W,
-    status: Status,
-    text: &str,
-) -> io::Result<()> {
-    let body = format!("ctcp: {text}\n");
-    write_page(writer, status, "text/plain; charset=utf-8", &body, true).await
-}
-
-/// Answers with a page; without its body when `with_body` is false (HEAD).
-///
-/// # Errors
-/// When the application's connection fails.
-pub async fn write_page<W: AsyncWrite + Unpin>(
-    writer: &mut W,
-    (code, phrase): Status,
-    content_type: &str,
-    body: &str,
-    with_body: bool,
-) -> io::Result<()> {
-    let length = body.len();
-    let mut page = format!(
-        "HTTP/1.1 {code} {phrase}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\
-         Cache-Control: no-store\r\nConnection: close\r\n\r\n"
-    );
-    if with_body {
-        page.push_str(body);
+    async fn take_kept(&self, target: &TargetAddress) -> Option<Upstream> {
+        let mut kept = lock(&self.kept).take().filter(|kept| kept.target == *target)?;
+        kept.is_ready().await.then_some(kept)
     }
-    writer.write_all(page.as_bytes()).await?;
-    writer.flush().await
+
+    /// What an application is told when its target did not answer.
+    fn unanswered(&self, target: &TargetAddress, error: &hyper::Error) -> Page {
+        let reason = match error.source() {
+            _ if error.is_parse() => format!("{target} answered with something that is no HTTP response"),
+            Some(source) => format!("the connection to {target} was cut before it had answered: {source}"),
+            None => format!("{target} closed the connection before it had answered"),
+        };
+        self.proxy.on_failed(target, &reason);
+        Page::failure(StatusCode::BAD_GATEWAY, reason).and_close()
+    }
+
+    /// A target's response as the application gets it.
+    fn pass(
+        &self,
+        response: Response<Incoming>,
+        upstream: Upstream,
+        answering: Answering,
+    ) -> Response<ResponseBody> {
+        let (mut head, incoming) = response.into_parts();
+        if head.status.is_informational() || has_other_coding(&head.headers) {
+            let text =
+                "the target answered with something that this proxy did not ask for and does not pass on";
+            return Page::failure(StatusCode::BAD_GATEWAY, text).and_close().into_response(false, answering);
+        }
+        if head.headers.contains_key(TRANSFER_ENCODING) {
+            head.headers.remove(CONTENT_LENGTH); // two framings: hyper went by the first
+        }
+        asked::strip_hop_fields(&mut head.headers);
+        if self.course.is_held() {
+            // Whether the body follows all the same, only the application knows.
+            head.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        head.version = Version::HTTP_11;
+        let body = ResponseBody::passing(incoming, self.course.clone(), upstream.is_cut(), answering);
+        *lock(&self.kept) = Some(upstream);
+        Response::from_parts(head, body)
+    }
+}
+
+/// Whether a body is coded by something else than `chunked`, which hyper has decoded.
+fn has_other_coding(headers: &hyper::HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    codings.any(|coding| !coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"))
+}
+
+/// The head of a request without a body that may be sent twice.
+fn repeatable(head: &Parts, body: &RequestBody) -> Option<Parts> {
+    (asked::is_repeatable(&head.method) && hyper::body::Body::is_end_stream(body)).then(|| head.clone())
+}
+
+/// What an application is told when there is no stream to its target.
+fn unreached(error: &LinkError) -> Page {
+    let status = match error {
+        LinkError::Unreachable(_) | LinkError::NotAdmitted(_) => StatusCode::SERVICE_UNAVAILABLE,
+        error => status_of(error.code()),
+    };
+    Page::failure(status, error)
 }
 
 /// The status that says the same as a reply of the server.
-#[must_use]
-pub fn status_of(code: ReplyCode) -> Status {
+fn status_of(code: ReplyCode) -> StatusCode {
     match code {
-        ReplyCode::NotAllowed => FORBIDDEN,
-        ReplyCode::TimedOut => GATEWAY_TIMEOUT,
-        ReplyCode::TooManyStreams => UNAVAILABLE,
-        _ => BAD_GATEWAY,
+        ReplyCode::NotAllowed => StatusCode::FORBIDDEN,
+        ReplyCode::TimedOut => StatusCode::GATEWAY_TIMEOUT,
+        ReplyCode::TooManyStreams => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::BAD_GATEWAY,
     }
 }
 

@@ -71,6 +71,9 @@ pub trait Connector: Send + Sync + 'static {
     /// What it makes.
     type Connection: CodedConnection;
 
+    /// Where the server is, as its users write it.
+    fn server(&self) -> String;
+
     /// One attempt.
     fn connect(&self) -> impl Future<Output = Result<Self::Connection, ConnectFailure>> + Send;
 }
@@ -189,6 +192,10 @@ const FULL: u8 = 2;
 impl Connector for CtcpConnector {
     type Connection = ctcp::Connection;
 
+    fn server(&self) -> String {
+        self.server.to_string()
+    }
+
     async fn connect(&self) -> Result<ctcp::Connection, ConnectFailure> {
         let resolved = timeout(self.attempt, self.server.resolve()).await;
         let addresses = resolved
@@ -296,6 +303,7 @@ pub struct Opened<C: CodedConnection> {
 
 /// The connection to the server. Dropped, it is closed.
 pub struct ServerLink<K: Connector> {
+    server: String,
     state: watch::Receiver<LinkState<K::Connection>>,
     times: LinkTimes,
     counters: Arc<Counters>,
@@ -315,10 +323,17 @@ impl<K: Connector> ServerLink<K> {
     pub fn start(connector: K, times: LinkTimes, counters: Arc<Counters>) -> Self {
         let (publish, state) =
             watch::channel(LinkState::Connecting { failures: 0, last_error: None, is_refused: false });
+        let server = connector.server();
         let (traffic, wanted) = <(Arc<Traffic>, Arc<Notify>)>::default();
         let shared = (counters.clone(), traffic.clone(), wanted.clone());
         let keeper = tokio::spawn(keep_connected(connector, times, publish, shared)).abort_handle();
-        Self { state, times, counters, traffic, wanted, keeper }
+        Self { server, state, times, counters, traffic, wanted, keeper }
+    }
+
+    /// Where the server is, as its users write it.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
     }
 
     /// How the link is now; `changed` on a clone of the receiver waits for news.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{mpsc, watch};
 
-use crate::coded::{CodedConnection, CodedStream};
+use crate::coded::{CodedConnection, CodedStream, PathHealth};
 use crate::link::{ConnectFailure, Connector};
 use crate::request::stream_code;
 use crate::server::ReverseProxy;
@@ -254,6 +254,10 @@ impl CodedConnection for Connection {
         "memory".to_owned()
     }
 
+    fn health(&self) -> PathHealth {
+        PathHealth { rtt: core::time::Duration::from_millis(25), loss: 0.02, ..PathHealth::default() }
+    }
+
     fn peer(&self) -> String {
         self.peer.clone()
     }
@@ -288,6 +292,10 @@ impl InMemory {
 
 impl Connector for InMemory {
     type Connection = Connection;
+
+    fn server(&self) -> String {
+        "server.example:4433".to_owned()
+    }
 
     async fn connect(&self) -> Result<Connection, ConnectFailure> {
         let (near, far) = connection_pair_of(&self.client);

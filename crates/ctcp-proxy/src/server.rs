@@ -258,7 +258,7 @@ impl ReverseProxy {
                 {
                     warn!(%error, before, "out of descriptors or memory, a request is refused: raise `ulimit -n`");
                 }
-                self.refuse(&mut stream, error.reply_code(), &error.to_string()).await;
+                self.refuse(&mut stream, error.reply_code(), &error.explain(target)).await;
                 return;
             }
         };

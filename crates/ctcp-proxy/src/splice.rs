@@ -101,8 +101,8 @@ pub struct SpliceOptions {
     pub early: Vec<u8>,
     /// The first end has ended behind them. Not every reader says so twice: a terminal does not.
     pub is_a_done: bool,
-    /// The splice is over when the second end said everything, although the first could still speak: one HTTP
-    /// response, or a terminal whose other side is gone. The second end is left then ([`SpliceEnd::leave`]).
+    /// The splice is over when the second end said everything, although the first could still speak: a terminal whose
+    /// other side is gone. The second end is left then ([`SpliceEnd::leave`]).
     pub is_over_with_b: bool,
 }
 

@@ -65,7 +65,7 @@ fn serve(
     if let Some((listener, address)) = http {
         let address = network::reachable(address);
         println!("export http_proxy=http://{address} https_proxy=http://{address}");
-        println!("PAC file for browsers: http://{address}/proxy.pac");
+        println!("PAC file for browsers: http://{address}/proxy.pac, status page: http://{address}/");
         let proxy = Arc::clone(proxy);
         services.spawn(async move { proxy.serve_http(listener).await });
     }

@@ -92,10 +92,11 @@ async fn socks5(proxy: SocketAddr, target: SocketAddr) -> (TcpStream, u8) {
     (stream, reply[3])
 }
 
-/// Sends a request to the HTTP proxy and reads everything it answers.
+/// Sends a request to the HTTP proxy and nothing behind it, and reads everything it answers.
 async fn http(proxy: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(proxy).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
+    stream.shutdown().await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer
@@ -191,15 +192,26 @@ async fn connect_tunnels_carry_what_came_with_the_request() {
 }
 
 #[tokio::test]
-async fn a_plain_request_is_rewritten_and_its_response_closes() {
+async fn a_plain_request_is_rewritten_and_its_connection_kept() {
     let setup = setup(&["127.0.0.0/8"]).await;
     let (target, got) =
         respond("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nhi").await;
     let request =
         format!("GET http://{target}/x HTTP/1.1\r\nHost: h\r\nProxy-Connection: keep-alive\r\n\r\n");
-    let answer = timeout(Duration::from_secs(5), http(setup.http, &request)).await.unwrap();
-    assert_eq!(answer, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi");
-    assert_eq!(got.await.unwrap(), format!("GET /x HTTP/1.1\r\nHost: {target}\r\nConnection: close\r\n\r\n"));
+    let mut stream = TcpStream::connect(setup.http).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 40];
+    timeout(Duration::from_secs(5), stream.read_exact(&mut answer)).await.unwrap().unwrap();
+    assert_eq!(answer, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
+    assert_eq!(got.await.unwrap(), format!("GET /x HTTP/1.1\r\nHost: {target}\r\n\r\n"));
+
+    let (target, got) = respond("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nagain").await;
+    stream.write_all(format!("GET http://{target}/ HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes()).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.ends_with("\r\n\r\nagain"), "{answer}");
+    got.await.unwrap();
 }
 
 /// Waits until the server is done with everything, and answers how much failed.
@@ -216,7 +228,7 @@ async fn what_ends_with_its_response_has_failed_on_neither_side() {
     let setup = setup(&["127.0.0.0/8"]).await;
     let (target, _got) = respond("HTTP/1.1 200 OK\r\n\r\nhello").await;
     let answer = http(setup.http, &format!("GET http://{target}/ HTTP/1.1\r\nHost: h\r\n\r\n")).await;
-    assert!(answer.ends_with("hello"), "{answer}");
+    assert!(answer.contains("5\r\nhello\r\n0\r\n\r\n"), "{answer}");
     assert_eq!(failed_at_server(&setup).await, 0);
 
     let (target, _got) = respond("bye").await;
@@ -255,10 +267,28 @@ async fn the_http_port_serves_its_own_pages() {
     let setup = setup(&[]).await;
     setup.proxy.link().connected(Duration::from_secs(1)).await.unwrap();
     let pac = http(setup.http, "GET /proxy.pac HTTP/1.1\r\nHost: 127.0.0.1:8118\r\n\r\n").await;
-    assert!(pac.contains(&format!("PROXY 127.0.0.1:8118; SOCKS5 {}", setup.socks5)), "{pac}");
-    let page = http(setup.http, "GET / HTTP/1.1\r\n\r\n").await;
-    assert!(page.contains("Connected to the server."), "{page}");
-    assert!(http(setup.http, "HEAD / HTTP/1.1\r\n\r\n").await.ends_with("\r\n\r\n"));
+    assert!(pac.contains(&format!("SOCKS5 {}; PROXY 127.0.0.1:8118", setup.socks5)), "{pac}");
+    let page = http(setup.http, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    for text in ["Connected to the server.", "server.example:4433", "25.0 ms", "2.0 %"] {
+        assert!(page.contains(text), "{page}");
+    }
+    assert!(http(setup.http, "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.ends_with("\r\n\r\n"));
+    let page = http(setup.http, "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n").await;
+    assert!(page.starts_with("HTTP/1.1 421 ") && !page.contains("server.example"), "{page}");
+}
+
+#[tokio::test]
+async fn a_refused_target_is_on_the_status_page_with_the_servers_reason() {
+    let setup = setup(&[]).await;
+    assert_eq!(socks5(setup.socks5, "10.1.2.3:80".parse().unwrap()).await.1, 2);
+    let refusal = "the server refuses private addresses: 10.1.2.3";
+    let page = http(setup.http, "GET http://10.1.2.3/ HTTP/1.1\r\n\r\n").await;
+    assert!(page.starts_with("HTTP/1.1 403 ") && page.contains(refusal), "{page}");
+    let page = http(setup.http, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    assert!(page.contains(">10.1.2.3:80</td>") && page.contains(refusal), "{page}");
+    assert!(page.contains(" (2 times)</td>"), "{page}");
+    let failed = setup.proxy.failures.last();
+    assert_eq!((failed.len(), failed[0].times), (1, 2));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ctcp_base::Escaped;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
@@ -143,14 +144,14 @@ impl FileService {
             Ok(_) => {
                 let _ = stream.shutdown().await;
                 info!(
-                    name = get.name,
+                    name = %Escaped(&get.name),
                     size = accepted.identity.size,
                     start = accepted.start,
                     "a file was sent"
                 );
             }
             Err(error) => {
-                debug!(name = get.name, %error, "a file was not sent");
+                debug!(name = %Escaped(&get.name), %error, "a file was not sent");
                 stream.reset(match error {
                     FileError::Changed => stream_code::FILE_CHANGED,
                     FileError::StoodStill => stream_code::GAVE_WAY,
@@ -204,7 +205,7 @@ impl FileService {
         drop((claim, turn));
         match received {
             Ok(_) => {
-                info!(name = put.name, size = put.identity.size, start, "a file was stored");
+                info!(name = %Escaped(&put.name), size = put.identity.size, start, "a file was stored");
                 if Reply::done().write(&mut stream).await.is_ok() {
                     let _ = stream.shutdown().await;
                 }
@@ -280,7 +281,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 async fn refuse<S: CodedStream>(stream: &mut S, name: &str, error: &FileError) {
-    debug!(name, %error, "a file request is refused");
+    debug!(name = %Escaped(name), %error, "a file request is refused");
     if Reply::failure(error.reply_code(), &error.to_string()).write(stream).await.is_ok() {
         let _ = stream.shutdown().await;
     }

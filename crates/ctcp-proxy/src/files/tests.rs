@@ -129,6 +129,10 @@ struct Scripted(Connection);
 impl Connector for Scripted {
     type Connection = Connection;
 
+    fn server(&self) -> String {
+        "script".to_owned()
+    }
+
     async fn connect(&self) -> Result<Connection, ConnectFailure> {
         Ok(self.0.clone())
     }

@@ -1,96 +1,286 @@
 //! Pages of the proxy itself: `/proxy.pac` for browsers and systems that configure themselves, and a status page.
+//!
+//! Every page in a browser can make it ask here, and a page whose name was made to resolve to this machine (DNS rebinding)
+//! could read the answer. So the pages are given only to who asks for this machine by a name that nobody else can own.
 
-use std::net::SocketAddr;
+use core::fmt::Write;
+use core::time::Duration;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{METHOD_NOT_ALLOWED, NOT_FOUND, OK, Status};
+use ctcp_base::Escaped;
+use hyper::header::HOST;
+use hyper::{Method, Request, StatusCode, Version};
 
-/// A request for a page of the proxy itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LocalPage {
-    /// Whether the method is one of GET and HEAD.
-    is_get: bool,
-    /// HEAD: the same without the body.
-    is_head: bool,
-    path: String,
-    /// How the application calls the proxy, if that is fit to be repeated.
-    host: Option<String>,
-}
+use super::page::Page;
+use crate::address::{Host, split_port};
+use crate::coded::PathHealth;
+use crate::failures::time_of_day;
 
-/// What the status page says.
+/// What the pages say.
 #[derive(Clone, Debug, Default)]
 pub struct LocalStatus {
-    /// A sentence on the connection to the server.
-    pub link: String,
+    /// The connection to the server.
+    pub server: ServerStatus,
     /// Where SOCKS5 is served, if it is.
     pub socks5: Option<SocketAddr>,
     /// Names and numbers.
     pub numbers: Vec<(&'static str, u64)>,
+    /// What failed lately, the latest first.
+    pub failed: Vec<Failed>,
 }
 
-impl LocalPage {
-    pub(super) fn new(method: &str, path: &str, host: Option<&str>) -> Self {
-        // The Host field is repeated inside JavaScript: only what an authority can be made of.
-        let is_authority = |host: &&str| {
-            !host.is_empty()
-                && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte))
-        };
-        Self {
-            is_get: matches!(method, "GET" | "HEAD"),
-            is_head: method == "HEAD",
-            path: path.split('?').next().unwrap_or_default().to_owned(),
-            host: host.filter(is_authority).map(str::to_owned),
-        }
-    }
+/// How the connection to the server is.
+#[derive(Clone, Debug, Default)]
+pub struct ServerStatus {
+    /// The server as it was given, and where it is now, if that says more.
+    pub address: String,
+    /// Whether there is a connection.
+    pub is_connected: bool,
+    /// Why there is none, if that is known.
+    pub last_error: Option<String>,
+    /// The server was asked something and has been silent for so long since.
+    pub silent: Option<Duration>,
+    /// The path, as far as it was measured.
+    pub path: Option<PathHealth>,
+    /// Bits a second from targets, over the last seconds.
+    pub downstream: f64,
+    /// Bits a second to targets.
+    pub upstream: f64,
+}
 
-    /// Whether the answer carries its body.
-    #[must_use]
-    pub fn with_body(&self) -> bool {
-        !self.is_head
-    }
+/// Something that failed, once or several times with the same reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// What was to be reached.
+    pub target: String,
+    /// Why it was not, in a sentence.
+    pub reason: String,
+    /// When it failed last.
+    pub last: SystemTime,
+    /// How often it failed.
+    pub times: u64,
+}
 
-    /// The answer: status, content type, body. `local` is the address at which the application reached the proxy.
-    #[must_use]
-    pub fn answer(&self, local: SocketAddr, status: &LocalStatus) -> (Status, &'static str, String) {
-        if !self.is_get {
-            return (METHOD_NOT_ALLOWED, "text/plain", "ctcp: only GET and HEAD here\n".to_owned());
-        }
-        match self.path.as_str() {
-            "/proxy.pac" | "/wpad.dat" => (OK, "application/x-ns-proxy-autoconfig", self.pac(local, status)),
-            "/" => (OK, "text/html; charset=utf-8", page(status)),
-            _ => (NOT_FOUND, "text/plain", "ctcp: there are / and /proxy.pac\n".to_owned()),
-        }
-    }
+/// A shorter silence is not worth a word: a lost packet takes a second at times.
+const SILENCE_WORTH_SAYING: Duration = Duration::from_secs(2);
 
-    /// Everything through the proxy but the machine itself: other names mean what the server sees.
-    fn pac(&self, local: SocketAddr, status: &LocalStatus) -> String {
-        let host = self.host.clone().unwrap_or_else(|| local.to_string());
-        let socks5 = status.socks5.map_or_else(String::new, |address| format!("; SOCKS5 {address}"));
-        format!(
-            "function FindProxyForURL(url, host) {{\n  \
-               if (host == \"localhost\" || host == \"::1\" || host == \"[::1]\" || shExpMatch(host, \"127.*\")) \
-                 return \"DIRECT\";\n  \
-               return \"PROXY {host}{socks5}\";\n\
-             }}\n"
-        )
+/// Seconds until a browser asks for the page again.
+const REFRESH: u64 = 2;
+
+/// Answers a request for a page of the proxy, which was reached at `local`.
+pub(super) fn answer<B>(
+    request: &Request<B>,
+    local: SocketAddr,
+    status: impl FnOnce() -> LocalStatus,
+) -> Page {
+    let host = match own_host(request, local) {
+        Ok(host) => host,
+        Err(page) => return page,
+    };
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Page::failure(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD here").allowing("GET, HEAD");
+    }
+    match request.uri().path() {
+        "/proxy.pac" | "/wpad.dat" => {
+            let text = pac(&host, local, status().socks5);
+            Page::new(StatusCode::OK, "application/x-ns-proxy-autoconfig", text)
+        }
+        "/" => Page::new(StatusCode::OK, "text/html; charset=utf-8", html(&status(), time_of_day())),
+        _ => Page::failure(StatusCode::NOT_FOUND, "there are / and /proxy.pac"),
     }
 }
 
-fn page(status: &LocalStatus) -> String {
-    let rows: String = status
-        .numbers
-        .iter()
-        .map(|(name, number)| format!("<tr><td>{}</td><td>{number}</td></tr>", escape(name)))
-        .collect();
-    format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>ctcp proxy</title>\
-         <style>body{{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:40rem}}\
-         td:last-child{{text-align:right;font-variant-numeric:tabular-nums;padding-left:2rem}}</style>\
-         <h1>ctcp proxy</h1><p>{}</p><table>{rows}</table>\
-         <p><a href=\"/proxy.pac\">proxy.pac</a> configures browsers.</p></html>\n",
-        escape(&status.link)
-    )
+/// What the application calls this proxy: an address of this machine, or a name of loopback.
+fn own_host<B>(request: &Request<B>, local: SocketAddr) -> Result<String, Page> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let (host, further) = (hosts.next(), hosts.next());
+    match host {
+        // No browser leaves it out.
+        None if request.version() == Version::HTTP_10 => Ok(local.to_string()),
+        None => Err(Page::failure(StatusCode::BAD_REQUEST, "the request has no Host (RFC 9112 section 3.2)")),
+        Some(_) if further.is_some() => {
+            Err(Page::failure(StatusCode::BAD_REQUEST, "the request has more than one Host"))
+        }
+        Some(host) => {
+            let host = host.to_str().ok().filter(|host| is_own(host, local));
+            host.map(str::to_owned).ok_or_else(|| {
+                let text = format!("the pages of this proxy are at http://{local}/ and under no other name");
+                Page::failure(StatusCode::MISDIRECTED_REQUEST, text)
+            })
+        }
+    }
 }
 
+fn is_own(host: &str, local: SocketAddr) -> bool {
+    let Ok((host, _)) = split_port(host) else { return false };
+    match Host::parse(host) {
+        Ok(Host::Address(ip)) => {
+            ip.to_canonical().is_loopback() || ip.to_canonical() == local.ip().to_canonical()
+        }
+        // Names below `localhost` resolve to loopback and nothing else (RFC 6761 section 6.3).
+        Ok(Host::Name(name)) => {
+            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        Err(_) => false,
+    }
+}
+
+/// Everything through the proxy but what is near: other names and addresses mean what the server sees. Names are not
+/// resolved here, neither for the decision nor by SOCKS5, which therefore comes first.
+fn pac(host: &str, local: SocketAddr, socks5: Option<SocketAddr>) -> String {
+    let socks5 = socks5.and_then(|address| seen_from(local.ip(), address));
+    let socks5 = socks5.map_or_else(String::new, |address| format!("SOCKS5 {address}; "));
+    format!("{PAC_START}  return \"{socks5}PROXY {host}\";\n}}\n")
+}
+
+const PAC_START: &str = r#"function FindProxyForURL(url, host) {
+  var name = host.toLowerCase().replace(/^\[|\]$|\.$/g, "");
+  if (name.indexOf(":") >= 0) {
+    // IPv6: loopback, unique local, link-local.
+    if (/^(::1?$|f[cd][0-9a-f]{2}:|fe[89ab][0-9a-f]:)/.test(name)) return "DIRECT";
+  } else if (name.indexOf(".") < 0 || /\.(localhost|local)$/.test(name)) {
+    return "DIRECT";
+  } else if (/^(0|10|127|169\.254|192\.168|172\.(1[6-9]|2\d|3[01])|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\.[\d.]+$/.test(name)) {
+    // This machine, private networks (RFC 1918), link-local, a carrier's own (RFC 6598).
+    return "DIRECT";
+  }
+"#;
+
+/// The address of a port of ours as somebody sees it who reached us at `local`, if they do.
+fn seen_from(local: IpAddr, address: SocketAddr) -> Option<SocketAddr> {
+    let (local, ip) = (local.to_canonical(), address.ip());
+    if ip.is_unspecified() {
+        return Some(SocketAddr::new(local, address.port()));
+    }
+    (ip == local || (ip.is_loopback() && local.is_loopback())).then_some(address)
+}
+
+fn html(status: &LocalStatus, now: SystemTime) -> String {
+    let LocalStatus { server, socks5, numbers, failed } = status;
+    let mut page = format!(
+        "{HTML_START}<meta http-equiv=\"refresh\" content=\"{REFRESH}\">{STYLE}<h1>ctcp proxy</h1>\n"
+    );
+    let (class, headline) = headline(server);
+    let _ = writeln!(page, "<p class=\"state {class}\">{}</p>", escape(&headline));
+    let mut rows = vec![("server", server.address.clone())];
+    if let Some(path) = &server.path {
+        rows.push(("round trip", format!("{:.1} ms", path.rtt.as_secs_f64() * 1e3)));
+        rows.push(("loss on the way to the server", format!("{:.1} %", path.loss * 100.0)));
+    }
+    rows.push(("rate from targets", rate(server.downstream)));
+    rows.push(("rate to targets", rate(server.upstream)));
+    rows.extend(numbers.iter().map(|(name, number)| (*name, number.to_string())));
+    if let Some(address) = socks5 {
+        rows.push(("SOCKS5", address.to_string()));
+    }
+    page.push_str("<table>\n");
+    for (name, value) in rows {
+        let _ =
+            writeln!(page, "<tr><td>{}</td><td class=\"value\">{}</td></tr>", escape(name), escape(&value));
+    }
+    page.push_str("</table>\n<h2>Last errors</h2>\n");
+    page.push_str(&failures(failed, now));
+    let _ = writeln!(
+        page,
+        "<p class=\"small\">As of {} UTC, again every {REFRESH} s. <a href=\"/proxy.pac\">proxy.pac</a> configures \
+         browsers.</p></html>",
+        clock(now)
+    );
+    page
+}
+
+const HTML_START: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>ctcp proxy</title>\
+     <meta name=\"viewport\" content=\"width=device-width\">";
+
+const STYLE: &str = "<style>\
+    :root{color-scheme:light dark}\
+    body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:48rem;padding:0 1rem}\
+    h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}\
+    .state{padding:.7rem 1rem;border-radius:.4rem;border-left:.4rem solid;overflow-wrap:anywhere}\
+    .good{background:#2a92;border-color:#2a9d50}.bad{background:#d332;border-color:#d33030}\
+    .wait{background:#d902;border-color:#d99000}\
+    table{border-collapse:collapse;width:100%}td,th{padding:.25rem .5rem;border-bottom:1px solid #8884;\
+    text-align:left;vertical-align:top;overflow-wrap:anywhere}\
+    .value{text-align:right;font-variant-numeric:tabular-nums}.time{white-space:nowrap}.what{min-width:9rem}\
+    .small{font-size:.85rem;opacity:.8}</style>";
+
+/// The state in a sentence, and how good it is.
+fn headline(server: &ServerStatus) -> (&'static str, String) {
+    let silent = server.silent.filter(|silent| *silent >= SILENCE_WORTH_SAYING);
+    let silence = silent.map(|silent| format!("No answer for {} s", silent.as_secs()));
+    match (server.is_connected, silence, &server.last_error) {
+        (true, None, _) => ("good", "Connected to the server.".to_owned()),
+        (true, Some(silence), _) => ("bad", format!("{silence}: the server is silent.")),
+        (false, silence, Some(error)) => {
+            let silence = silence.map_or_else(String::new, |silence| format!("{silence}. "));
+            ("bad", format!("{silence}Not connected: {error}. Trying again."))
+        }
+        (false, Some(silence), None) => ("bad", format!("{silence}. Connecting to the server.")),
+        (false, None, None) => ("wait", "Connecting to the server.".to_owned()),
+    }
+}
+
+fn failures(failed: &[Failed], now: SystemTime) -> String {
+    if failed.is_empty() {
+        return "<p>None.</p>\n".to_owned();
+    }
+    let mut table = "<table>\n<tr><th>when (UTC)</th><th>what</th><th>why</th></tr>\n".to_owned();
+    for Failed { target, reason, last, times } in failed {
+        let ago = now.duration_since(*last).unwrap_or_default().as_secs();
+        let times = if *times > 1 { format!(" ({times} times)") } else { String::new() };
+        let _ = writeln!(
+            table,
+            "<tr><td class=\"time\">{}, {} ago</td><td class=\"what\">{}</td><td>{}{times}</td></tr>",
+            clock(*last),
+            span(ago),
+            escape(target),
+            escape(reason)
+        );
+    }
+    table.push_str("</table>\n");
+    table
+}
+
+/// Seconds in the largest unit that fits.
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3600),
+    }
+}
+
+/// The time of day in UTC.
+fn clock(time: SystemTime) -> String {
+    let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
+}
+
+fn rate(bits: f64) -> String {
+    match bits {
+        ..1e3 => format!("{bits:.0} bit/s"),
+        ..1e6 => format!("{:.1} kbit/s", bits / 1e3),
+        _ => format!("{:.1} Mbit/s", bits / 1e6),
+    }
+}
+
+/// Any text as text of a page.
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    let mut escaped = String::with_capacity(text.len());
+    for character in Escaped(text).to_string().chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
 }
+
+#[cfg(test)]
+mod tests;

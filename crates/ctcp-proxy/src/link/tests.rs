@@ -20,6 +20,10 @@ impl Script {
 impl Connector for Script {
     type Connection = Connection;
 
+    fn server(&self) -> String {
+        "script".to_owned()
+    }
+
     async fn connect(&self) -> Result<Connection, ConnectFailure> {
         self.asked.lock().unwrap().push(Instant::now());
         let outcome = self.outcomes.lock().unwrap().pop_front();

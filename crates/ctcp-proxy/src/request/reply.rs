@@ -4,6 +4,7 @@ use core::fmt;
 use std::io;
 use std::net::SocketAddr;
 
+use ctcp_base::Escaped;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::{BODY_BYTES_MAX, Body, HeadError, frame, put_address, read_frame};
@@ -155,13 +156,12 @@ impl Reply {
         self.code == ReplyCode::Succeeded
     }
 
-    /// The text of a failure, fit to be shown: one line, no control characters.
+    /// The text of a failure, fit to be shown: one line, [`Escaped`].
     #[must_use]
     pub fn text(&self) -> String {
         let body = self.body.get(..TEXT_BYTES_MAX).unwrap_or(&self.body);
         let text = String::from_utf8_lossy(body);
-        let shown: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        if shown.is_empty() { format!("{:?}", self.code) } else { shown }
+        if text.is_empty() { format!("{:?}", self.code) } else { Escaped(&text).to_string() }
     }
 
     /// The bound address of a successful CONNECT.

@@ -74,7 +74,7 @@ fn texts_are_cut_at_a_character_and_shown_without_control_characters() {
     let reply = Reply::failure(ReplyCode::GeneralFailure, &"ä".repeat(400));
     assert_eq!(reply.text(), "ä".repeat(256));
     let reply = Reply::failure(ReplyCode::GeneralFailure, "one\r\n\x1b[31mtwo");
-    assert_eq!(reply.text(), "one   [31mtwo");
+    assert_eq!(reply.text(), "one\\r\\n\\u{1b}[31mtwo");
 }
 
 proptest! {

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::setup::{Client, Server, content, in_time, link_and_endpoint, localhost, source};
+use crate::setup::{Client, Server, content, echo_by_length, in_time, link_and_endpoint, localhost, source};
 
 async fn download(stream: &mut TcpStream, size: u32) {
     stream.write_u32(size).await.unwrap();
@@ -171,4 +171,36 @@ async fn a_connect_that_ends_with_its_target_and_closes_has_failed_on_neither_si
         .await;
         assert_eq!(counters.streams_failed.value(), 0);
     }
+}
+
+#[tokio::test]
+async fn plain_requests_with_bodies_both_ways_share_a_connection_and_leave_nothing_open() {
+    let server = Server::start(ctcp::generate_key().unwrap(), localhost(), None).await;
+    let (client, targets) = (Client::start(&server).await, [echo_by_length().await, echo_by_length().await]);
+    in_time(async {
+        let stream = TcpStream::connect(client.http).await.unwrap();
+        let (mut reader, mut writer) = stream.into_split();
+        for (number, size) in [0, 1, 100_000, 3_000_000, 7].into_iter().enumerate() {
+            let (body, target) = (content(size), targets[number / 3]);
+            let head =
+                format!("POST http://{target}/ HTTP/1.1\r\nHost: {target}\r\nContent-Length: {size}\r\n\r\n");
+            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n");
+            let mut got = vec![0; answer.len() + size];
+            let write = async {
+                writer.write_all(head.as_bytes()).await.unwrap();
+                writer.write_all(&body).await.unwrap();
+            };
+            let (_, read) = tokio::join!(write, reader.read_exact(&mut got));
+            read.unwrap();
+            assert!(got.starts_with(answer.as_bytes()) && got.ends_with(&body));
+        }
+        drop((reader, writer));
+        let counters = server.proxy.counters();
+        while counters.streams_open.value() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // Two targets, and one stream to each.
+        assert_eq!((counters.streams_total.value(), counters.streams_failed.value()), (2, 0));
+    })
+    .await;
 }

@@ -88,10 +88,11 @@ pub(crate) fn link_and_endpoint(server: &Server) -> (ServerLink<CtcpConnector>, 
     (ServerLink::start(connector, LinkTimes::default(), counters), endpoint)
 }
 
-/// A forward proxy that serves SOCKS5.
+/// A forward proxy that serves SOCKS5 and HTTP.
 pub(crate) struct Client {
     pub(crate) socks5: SocketAddr,
-    task: JoinHandle<()>,
+    pub(crate) http: SocketAddr,
+    tasks: [JoinHandle<()>; 2],
 }
 
 impl Client {
@@ -99,8 +100,14 @@ impl Client {
         let proxy = ForwardProxy::new(link_to(server), ClientLimits::default());
         let listener = listen(localhost()).unwrap();
         let socks5 = listener.local_addr().unwrap();
-        let task = tokio::spawn(async move { proxy.serve_socks5(listener).await });
-        Self { socks5, task }
+        let http_listener = listen(localhost()).unwrap();
+        let http = http_listener.local_addr().unwrap();
+        let http_proxy = proxy.clone();
+        let tasks = [
+            tokio::spawn(async move { proxy.serve_socks5(listener).await }),
+            tokio::spawn(async move { http_proxy.serve_http(http_listener).await }),
+        ];
+        Self { socks5, http, tasks }
     }
 
     /// A connection to the target through the proxy, and the code of the SOCKS5 reply.
@@ -118,7 +125,9 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.task.abort();
+        for task in &self.tasks {
+            task.abort();
+        }
     }
 }
 
@@ -143,4 +152,31 @@ pub(crate) async fn source() -> SocketAddr {
 /// Bytes that show where they belong.
 pub(crate) fn content(size: usize) -> Vec<u8> {
     (0..size).map(|i| ((i ^ size).wrapping_mul(2_654_435_761) >> 9) as u8).collect()
+}
+
+/// A web server that answers each request with the request's body, and keeps its connections.
+pub(crate) async fn echo_by_length() -> SocketAddr {
+    let listener = listen(localhost()).unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(answer_by_length(stream));
+        }
+    });
+    address
+}
+
+async fn answer_by_length(mut stream: TcpStream) -> std::io::Result<()> {
+    loop {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await?);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
+        let mut body = vec![0; length.parse().unwrap()];
+        stream.read_exact(&mut body).await?;
+        stream.write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n").as_bytes()).await?;
+        stream.write_all(&body).await?;
+    }
 }

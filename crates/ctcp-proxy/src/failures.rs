@@ -1,0 +1,170 @@
+//! What was asked for and not reached: said in the log, and remembered for the status page.
+//!
+//! A program that tries again and again fills neither: the same failure of the same target is one entry with a count, and
+//! one line a minute. A program that tries ever new targets is cut off after [`LINES_MAX`] lines a minute.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use ctcp_base::Escaped;
+use tokio::time::Instant;
+use tracing::warn;
+
+use crate::http_proxy::Failed;
+
+/// Failures that are remembered.
+pub(crate) const FAILURES_MAX: usize = 50;
+
+/// Lines in the log at most within a [`PAUSE`].
+const LINES_MAX: u32 = 20;
+
+/// The same failure is said once in this time.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// The time of day.
+#[expect(clippy::disallowed_methods, reason = "for people to read; nothing is measured by it")]
+pub(crate) fn time_of_day() -> SystemTime {
+    SystemTime::now()
+}
+
+/// The last failures.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The latest first.
+    entries: VecDeque<Entry>,
+    /// Since when `lines` counts.
+    since: Option<Instant>,
+    lines: u32,
+}
+
+#[derive(Debug)]
+struct Entry {
+    failed: Failed,
+    /// When the log said it last; `None` when it did not.
+    said: Option<Instant>,
+    left_out: u64,
+}
+
+/// What becomes of a line of the log.
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    /// It is written, after it was left out so often.
+    Said(u64),
+    /// It is left out.
+    LeftOut,
+    /// It is left out, and that this is so for all of them now has to be said.
+    TooMany,
+}
+
+impl Failures {
+    /// Remembers a failure, and says it if it is time.
+    pub(crate) fn note(&self, target: &str, reason: &str) {
+        match self.remember(target, reason, time_of_day()) {
+            Line::Said(before) => {
+                warn!(target = %Escaped(target), before, "{}", Escaped(reason));
+            }
+
+            Line::TooMany => warn!("many targets fail; the rest of this minute is only on the status page"),
+            Line::LeftOut => {}
+        }
+    }
+
+    /// Remembers a failure of the connection to the server, which the log says elsewhere.
+    pub(crate) fn note_server(&self, reason: &str) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.entry("the server", reason, time_of_day());
+    }
+
+    /// The last ones, the latest first.
+    pub(crate) fn last(&self) -> Vec<Failed> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.entries.iter().map(|entry| entry.failed.clone()).collect()
+    }
+
+    fn remember(&self, target: &str, reason: &str, now: SystemTime) -> Line {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.since.is_none_or(|since| since.elapsed() >= PAUSE) {
+            state.since = Some(Instant::now());
+            state.lines = 0;
+        }
+        let lines = state.lines;
+        let entry = state.entry(target, reason, now);
+        if entry.said.is_some_and(|said| said.elapsed() < PAUSE) || lines > LINES_MAX {
+            entry.left_out += 1;
+            return Line::LeftOut;
+        }
+        if lines == LINES_MAX {
+            entry.left_out += 1;
+            state.lines += 1;
+            return Line::TooMany;
+        }
+        entry.said = Some(Instant::now());
+        let before = core::mem::take(&mut entry.left_out);
+        state.lines += 1;
+        Line::Said(before)
+    }
+}
+
+impl State {
+    /// The entry of a failure, first among all and counted once more.
+    fn entry(&mut self, target: &str, reason: &str, now: SystemTime) -> &mut Entry {
+        let is_same = |entry: &Entry| entry.failed.target == target && entry.failed.reason == reason;
+        let known = self.entries.iter().position(is_same).and_then(|index| self.entries.remove(index));
+        let mut entry = known.unwrap_or_else(|| Entry {
+            failed: Failed { target: target.to_owned(), reason: reason.to_owned(), last: now, times: 0 },
+            said: None,
+            left_out: 0,
+        });
+        entry.failed.last = now;
+        entry.failed.times += 1;
+        self.entries.truncate(FAILURES_MAX - 1);
+        self.entries.push_front(entry);
+        &mut self.entries[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_same_failure_is_one_entry_and_one_line_a_minute() {
+        let failures = Failures::default();
+        let now = SystemTime::UNIX_EPOCH;
+        assert_eq!(failures.remember("10.1.2.3:80", "no", now), Line::Said(0));
+        for _ in 0..99 {
+            assert_eq!(failures.remember("10.1.2.3:80", "no", now), Line::LeftOut);
+        }
+        assert_eq!(failures.remember("10.1.2.3:80", "another reason", now), Line::Said(0));
+        tokio::time::advance(PAUSE).await;
+        assert_eq!(failures.remember("10.1.2.3:80", "no", now), Line::Said(99));
+        let last: Vec<_> = failures.last().into_iter().map(|failed| (failed.reason, failed.times)).collect();
+        assert_eq!(last, [("no".to_owned(), 101), ("another reason".to_owned(), 1)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn ever_new_targets_fill_neither_the_log_nor_the_memory() {
+        let failures = Failures::default();
+        let now = SystemTime::UNIX_EPOCH;
+        let mut said = 0;
+        let mut too_many = 0;
+        for number in 0..10_000 {
+            match failures.remember(&format!("target-{number}:80"), "no", now) {
+                Line::Said(_) => said += 1,
+                Line::TooMany => too_many += 1,
+                Line::LeftOut => {}
+            }
+        }
+        assert_eq!((said, too_many, failures.last().len()), (LINES_MAX, 1, FAILURES_MAX));
+        assert_eq!(failures.last()[0].target, "target-9999:80");
+        tokio::time::advance(PAUSE).await;
+        assert_eq!(failures.remember("x:1", "no", now), Line::Said(0));
+    }
+}

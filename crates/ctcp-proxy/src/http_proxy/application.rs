@@ -1,0 +1,239 @@
+//! An application's connection as hyper uses it, and what the two know of each other.
+//!
+//! ```text
+//!  hyper <--reads, writes--> Application <--> the connection
+//!    |                            |
+//!    +--- bodies, requests --> Course: is a request being answered? has the application ended? arm?
+//! ```
+//!
+//! Two things a server of HTTP does not do by itself, and a proxy should:
+//!
+//! - An application may end its half after a request and still wants the answer (`nc`, pipes). hyper takes that end for
+//!   a connection that is gone. So the end is kept from it while a request is being answered; a body that is cut off by
+//!   it learns of it through [`Course::poll_ended`].
+//! - An answer that is cut off must not look whole. A connection is armed ([`SpliceEnd::arm`]) while an answer passes, so
+//!   that it is reset whatever happens to this process, and disarmed behind the answer's end.
+
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker, ready};
+use core::time::Duration;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::splice::SpliceEnd;
+
+/// How the conversation on one connection goes.
+#[derive(Debug)]
+pub(super) struct Course {
+    /// Counts beginnings and ends of answers: odd while a request is being answered.
+    turns: watch::Sender<u64>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The application's end was seen while a request was being answered.
+    has_ended: bool,
+    /// An answer is passing.
+    is_armed: bool,
+    /// A request's body is on its way.
+    is_sending: bool,
+    /// A request's body waits for a go-ahead.
+    is_held: bool,
+    /// A request's body was cut off.
+    is_broken: bool,
+    /// Who reads the connection, and was not told of its end.
+    reader: Option<Waker>,
+    /// Who wants to know of the end.
+    watchers: Vec<Waker>,
+}
+
+impl Course {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { turns: watch::Sender::new(0), state: Mutex::default() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now until the guard is dropped a request is being answered.
+    pub(super) fn begin(self: &Arc<Self>) -> Answering {
+        self.state().has_ended = false; // it is come upon again, behind what was sent before it
+        self.turns.send_modify(|turns| *turns += 1);
+        Answering(self.clone())
+    }
+
+    /// From now on the connection must be reset when it is dropped (`true`), or no more.
+    pub(super) fn arm(&self, is_armed: bool) {
+        self.state().is_armed = is_armed;
+    }
+
+    fn is_armed(&self) -> bool {
+        self.state().is_armed
+    }
+
+    /// Ready when the application ended its half while it was being answered.
+    pub(super) fn poll_ended(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        if state.has_ended {
+            return Poll::Ready(());
+        }
+        if !state.watchers.iter().any(|watcher| watcher.will_wake(context.waker())) {
+            state.watchers.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// The same, for who would not take a body that is cut off for a whole one: pending while a body is on its way.
+    pub(super) fn poll_left(&self, context: &Context<'_>) -> Poll<()> {
+        if self.state().is_sending { Poll::Pending } else { self.poll_ended(context) }
+    }
+
+    /// A request's body is on its way from now on, or no more.
+    pub(super) fn send(&self, is_sending: bool) {
+        self.state().is_sending = is_sending;
+    }
+
+    /// A request's body waits for a go-ahead from now on, or no more.
+    pub(super) fn hold(&self, is_held: bool) {
+        self.state().is_held = is_held;
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.state().is_held
+    }
+
+    /// A request's body was cut off: nothing that goes to a target behind it may look whole.
+    pub(super) fn break_off(&self) {
+        self.state().is_broken = true;
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.state().is_broken
+    }
+
+    /// Whether the end that `reader` came upon stays hidden from it.
+    fn hides_end(&self, reader: &Waker) -> bool {
+        let mut state = self.state();
+        // Under the lock, so that whoever ends the answer meanwhile finds the waker.
+        if !is_busy(*self.turns.borrow()) {
+            return false;
+        }
+        state.has_ended = true;
+        state.reader = Some(reader.clone());
+        for watcher in state.watchers.drain(..) {
+            watcher.wake();
+        }
+        true
+    }
+
+    /// Waits until no request was being answered for a while: `first` before the first one, `later` after another.
+    pub(super) async fn idle(&self, first: Duration, later: Duration) {
+        let mut turns = self.turns.subscribe();
+        let mut patience = first;
+        loop {
+            let is_busy = is_busy(*turns.borrow_and_update());
+            // An answer may begin and end between two looks: any change is one.
+            if is_busy {
+                let _ = turns.changed().await;
+            } else if timeout(patience, turns.changed()).await.is_err() {
+                return;
+            }
+            patience = later;
+        }
+    }
+}
+
+fn is_busy(turns: u64) -> bool {
+    turns % 2 == 1
+}
+
+/// A request is being answered until this is dropped.
+#[derive(Debug)]
+pub(super) struct Answering(Arc<Course>);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.turns.send_modify(|turns| *turns += 1);
+        let mut state = self.0.state();
+        state.watchers.clear();
+        if let Some(reader) = state.reader.take() {
+            reader.wake();
+        }
+    }
+}
+
+/// The connection of an application.
+#[derive(Debug)]
+pub(super) struct Application<S> {
+    inner: S,
+    course: Arc<Course>,
+    is_armed: bool,
+}
+
+impl<S: SpliceEnd> Application<S> {
+    pub(super) fn new(inner: S, course: Arc<Course>) -> Self {
+        Self { inner, course, is_armed: false }
+    }
+
+    /// The connection again; `None` when an answer was cut off and it was reset.
+    pub(super) fn into_inner(mut self) -> Option<S> {
+        self.follow();
+        (!self.is_armed).then_some(self.inner)
+    }
+
+    /// Arms or disarms the connection as the course wants it.
+    fn follow(&mut self) {
+        let is_armed = self.course.is_armed();
+        if is_armed != self.is_armed {
+            if is_armed {
+                self.inner.arm();
+            } else {
+                self.inner.disarm();
+            }
+            self.is_armed = is_armed;
+        }
+    }
+}
+
+impl<S: SpliceEnd> AsyncRead for Application<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
+        let is_end = buffer.filled().len() == before && buffer.remaining() > 0;
+        if is_end && self.course.hides_end(context.waker()) {
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: SpliceEnd> AsyncWrite for Application<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.follow();
+        Pin::new(&mut self.inner).poll_write(context, data)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.follow();
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.follow();
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,181 @@
+//! Bodies on their way: of requests to targets, and of answers to applications.
+
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use super::application::{Answering, Course};
+
+type BoxError = Box<dyn core::error::Error + Send + Sync>;
+
+/// The body of a request. Its first poll makes hyper answer an application's `Expect: 100-continue`, so that poll waits
+/// until the target has said so itself.
+pub(super) struct RequestBody(Option<Sending>);
+
+struct Sending {
+    incoming: Incoming,
+    course: Arc<Course>,
+    go_ahead: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.course.send(false);
+        self.course.hold(false);
+    }
+}
+
+/// A target that is silent about `Expect: 100-continue` may never have heard of it: the body follows after this, as
+/// RFC 9110 section 10.1.1 wants of whoever waits. curl waits as long.
+const CONTINUE_PATIENCE: Duration = Duration::from_secs(1);
+
+impl RequestBody {
+    /// The body that comes in; with `go_ahead`, only after that was notified, or was not for a while.
+    pub(super) fn new(incoming: Incoming, course: Arc<Course>, go_ahead: Option<Arc<Notify>>) -> Self {
+        let go_ahead = go_ahead.map(|notify| -> Pin<Box<dyn Future<Output = ()> + Send>> {
+            Box::pin(async move {
+                tokio::select! {
+                    () = notify.notified() => {}
+                    () = sleep(CONTINUE_PATIENCE) => {}
+                }
+            })
+        });
+        if incoming.is_end_stream() {
+            return Self(None);
+        }
+        course.send(true);
+        course.hold(go_ahead.is_some());
+        Self(Some(Sending { incoming, course, go_ahead }))
+    }
+
+    /// No body.
+    pub(super) fn empty() -> Self {
+        Self(None)
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let Some(sending) = &mut self.0 else { return Poll::Ready(None) };
+        if let Some(go_ahead) = &mut sending.go_ahead {
+            core::task::ready!(go_ahead.as_mut().poll(context));
+            sending.go_ahead = None;
+            sending.course.hold(false);
+        }
+        // Asked before: hyper comes upon the end only when it has handed over everything before it.
+        let has_ended = sending.course.poll_ended(context).is_ready();
+        match Pin::new(&mut sending.incoming).poll_frame(context) {
+            Poll::Pending if has_ended => {
+                sending.course.break_off();
+                Poll::Ready(Some(Err(Box::new(io::Error::from(io::ErrorKind::UnexpectedEof)))))
+            }
+            polled => polled.map_err(|error| {
+                sending.course.break_off();
+                error.into()
+            }),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.as_ref().is_none_or(|sending| sending.incoming.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.as_ref().map_or(SizeHint::with_exact(0), |sending| sending.incoming.size_hint())
+    }
+}
+
+/// The body of an answer: a page of ours, or what a target says.
+pub(super) struct ResponseBody {
+    content: Content,
+    _answering: Answering,
+}
+
+enum Content {
+    Page(Bytes),
+    Passing(Passing),
+}
+
+impl ResponseBody {
+    /// A page.
+    pub(super) fn page(text: impl Into<Bytes>, answering: Answering) -> Self {
+        Self { content: Content::Page(text.into()), _answering: answering }
+    }
+
+    /// What a target says; `is_cut` is set when it is dropped before its end.
+    pub(super) fn passing(
+        incoming: Incoming,
+        course: Arc<Course>,
+        is_cut: Arc<AtomicBool>,
+        answering: Answering,
+    ) -> Self {
+        course.arm(true);
+        let passing = Passing { incoming, is_done: false, course, is_cut };
+        Self { content: Content::Passing(passing), _answering: answering }
+    }
+}
+
+/// A target's body, which arms the application's connection while it passes.
+struct Passing {
+    incoming: Incoming,
+    is_done: bool,
+    course: Arc<Course>,
+    is_cut: Arc<AtomicBool>,
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        if self.is_done || self.incoming.is_end_stream() {
+            self.course.arm(false);
+        } else {
+            self.is_cut.store(true, Relaxed);
+        }
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match &mut self.content {
+            Content::Page(text) if text.is_empty() => Poll::Ready(None),
+            Content::Page(text) => Poll::Ready(Some(Ok(Frame::data(core::mem::take(text))))),
+            Content::Passing(passing) => {
+                let polled = Pin::new(&mut passing.incoming).poll_frame(context);
+                passing.is_done |= matches!(polled, Poll::Ready(None));
+                polled.map_err(Into::into)
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.content {
+            Content::Page(text) => text.is_empty(),
+            Content::Passing(passing) => passing.incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::Page(text) => SizeHint::with_exact(text.len() as u64),
+            Content::Passing(passing) => passing.incoming.size_hint(),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Answers of the proxy itself.
+
+use core::fmt;
+
+use ctcp_base::Escaped;
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
+    HeaderValue, X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::{Response, StatusCode};
+
+use super::application::Answering;
+use super::body::ResponseBody;
+
+/// A status, fields and a text.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) status: StatusCode,
+    pub(super) headers: Vec<(HeaderName, &'static str)>,
+    pub(super) text: String,
+}
+
+impl PartialEq for Page {
+    fn eq(&self, other: &Self) -> bool {
+        (self.status, &self.text) == (other.status, &other.text)
+    }
+}
+
+impl Page {
+    /// A page that no cache keeps, no script runs in and no other page frames.
+    pub(super) fn new(status: StatusCode, content_type: &'static str, text: String) -> Self {
+        let headers = vec![
+            (CONTENT_TYPE, content_type),
+            (CACHE_CONTROL, "no-store"),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (
+                CONTENT_SECURITY_POLICY,
+                "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+            ),
+        ];
+        Self { status, headers, text }
+    }
+
+    /// A failure with its reason in a sentence.
+    pub(super) fn failure(status: StatusCode, reason: impl fmt::Display) -> Self {
+        let text = format!("ctcp: {}\n", Escaped(&reason.to_string()));
+        Self::new(status, "text/plain; charset=utf-8", text)
+    }
+
+    /// The same, behind which the connection ends.
+    pub(super) fn and_close(mut self) -> Self {
+        self.headers.push((CONNECTION, "close"));
+        self
+    }
+
+    /// Says which methods there are.
+    pub(super) fn allowing(mut self, methods: &'static str) -> Self {
+        self.headers.push((ALLOW, methods));
+        self
+    }
+
+    /// The answer; without its body for HEAD.
+    pub(super) fn into_response(self, is_head: bool, answering: Answering) -> Response<ResponseBody> {
+        let Self { status, headers, text } = self;
+        let length = HeaderValue::from(text.len());
+        let text = if is_head { String::new() } else { text };
+        let mut response = Response::new(ResponseBody::page(text, answering));
+        *response.status_mut() = status;
+        let fields = headers.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value)));
+        response.headers_mut().extend(fields.chain([(CONTENT_LENGTH, length)]));
+        response
+    }
+}
