@@ -141,6 +141,7 @@ impl DialError {
     pub fn is_exhausted(&self) -> bool {
         match self {
             Self::Unresolved(error) | Self::Connect(error) => is_exhausted(error),
+            Self::Refused(Refusal::Unchecked(code)) => is_exhausted(&io::Error::from_raw_os_error(*code)),
             Self::Refused(_) => false,
         }
     }
@@ -149,6 +150,7 @@ impl DialError {
     #[must_use]
     pub fn reply_code(&self) -> ReplyCode {
         match self {
+            Self::Refused(Refusal::Unchecked(_)) => ReplyCode::GeneralFailure,
             Self::Refused(_) => ReplyCode::NotAllowed,
             Self::Unresolved(error) if error.kind() == io::ErrorKind::TimedOut => ReplyCode::TimedOut,
             Self::Unresolved(_) => ReplyCode::HostUnreachable,
