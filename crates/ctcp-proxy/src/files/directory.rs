@@ -9,10 +9,16 @@ use std::path::Path;
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use cap_std::fs::{Dir, File, Metadata, OpenOptions, ReadDir};
 
+use super::leftovers::Leftover;
+use super::name::SIDECAR;
+use super::part::Destination;
 use super::{FileError, FileName};
 use crate::request::FileIdentity;
+
+/// Entries that a walk for parts looks at: a tree of that size takes seconds. Parts beyond are never removed by us.
+const WALK_ENTRIES_MAX: usize = 1_000_000;
 
 /// A directory whose files are served.
 #[derive(Debug)]
@@ -54,6 +60,49 @@ impl ServedDirectory {
         let file = open_regular(&directory, leaf, OpenOptions::new().read(true))?;
         let identity = identity(&file.metadata()?);
         Ok((file.into_std(), identity))
+    }
+}
+
+impl ServedDirectory {
+    /// The parts of interrupted uploads anywhere below, as their sidecars tell.
+    pub(super) fn parts(&self) -> Vec<(FileName, Leftover)> {
+        let mut found = Vec::new();
+        let mut entries_left = WALK_ENTRIES_MAX;
+        let mut directories = vec![String::new()];
+        while let Some(prefix) = directories.pop() {
+            let Ok(entries) = self.entries(&prefix) else { continue };
+            for entry in entries.flatten() {
+                let Some(left) = entries_left.checked_sub(1) else { return found };
+                entries_left = left;
+                let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string()) else {
+                    continue;
+                };
+                let path = format!("{prefix}{name}");
+                if kind.is_dir() {
+                    directories.push(format!("{path}/"));
+                } else if let Some(name) = path.strip_suffix(SIDECAR).filter(|_| kind.is_file()) {
+                    found.extend(self.leftover(name));
+                }
+            }
+        }
+        found
+    }
+
+    /// The entries of a directory below, whose name is empty or ends in `/`.
+    fn entries(&self, prefix: &str) -> Result<ReadDir, FileError> {
+        if prefix.is_empty() {
+            return Ok(self.0.entries()?);
+        }
+        // The parent of anything in it.
+        let inside: FileName = format!("{prefix}x").parse()?;
+        Ok(self.parent(&inside)?.0.entries()?)
+    }
+
+    fn leftover(&self, name: &str) -> Option<(FileName, Leftover)> {
+        let name: FileName = name.parse().ok()?;
+        let (parent, leaf) = self.parent(&name).ok()?;
+        let part = Destination::new(parent, leaf).ok()?.leftover()?;
+        Some((name, part))
     }
 }
 

@@ -150,6 +150,9 @@ impl fmt::Display for TransferError {
                 let path = path.display();
                 write!(formatter, "{path}: the disk is full; what arrived is kept in {path}{PART}")
             }
+            Self::Local(path, FileError::PrefixDiffers) => {
+                write!(formatter, "{}{PART} is not the beginning of the file at the server", path.display())
+            }
             Self::Local(path, error) => write!(formatter, "{}: {error}", path.display()),
             Self::Refused(reply) if reply.code == ReplyCode::Busy => {
                 write!(formatter, "the server is busy: {reply}")

@@ -42,7 +42,7 @@ struct Attempt<'a, K: Connector> {
 }
 
 impl<K: Connector> Attempt<'_, K> {
-    /// `resumed` is what the first attempt found, `done` how far this one comes.
+    /// `resumed` is what the first attempt found, if none started over; `done` is how far this one comes.
     async fn run(
         &self,
         resumed: &mut Option<u64>,
@@ -67,7 +67,7 @@ impl<K: Connector> Attempt<'_, K> {
         }
         let part = if start == 0 { self.begin(part, accepted).await? } else { part };
 
-        resumed.get_or_insert(start);
+        *resumed = Some(resumed.map_or(start, |before| before.min(start)));
         *done = start;
         on_progress(Progress { done: *done, total: remote.size });
         let mut on_received = |count: u64| {
