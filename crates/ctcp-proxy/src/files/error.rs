@@ -138,6 +138,10 @@ pub enum TransferError {
     RemoteChanged,
     /// The content does not match its checksum.
     HashDiffers,
+    /// What was fetched could not be written to where it should go on.
+    Output(io::Error),
+    /// What went on into a pipe is not the file, or its beginning; why.
+    WroteOther(Box<TransferError>),
     /// Nothing more arrived in so many attempts; why the last one failed.
     GaveUp(u32, Box<TransferError>),
 }
@@ -163,6 +167,10 @@ impl fmt::Display for TransferError {
             Self::BadReply(error) => write!(formatter, "the server's answer makes no sense: {error}"),
             Self::RemoteChanged => formatter.write_str("the file at the server changed while it was read"),
             Self::HashDiffers => formatter.write_str("the content does not match its checksum"),
+            Self::Output(error) => write!(formatter, "cannot write to standard output: {error}"),
+            Self::WroteOther(why) => {
+                write!(formatter, "what was written is not the file and must not be used: {why}")
+            }
             Self::GaveUp(attempts, last) => write!(formatter, "gave up after {attempts} attempts: {last}"),
         }
     }

@@ -105,6 +105,11 @@ impl Attempts {
     }
 }
 
+/// Whether what arrived is of no use.
+pub(super) fn starts_over(error: &TransferError) -> bool {
+    kind(error) == Kind::Differs
+}
+
 fn kind(error: &TransferError) -> Kind {
     match error {
         TransferError::Interrupted(_)
