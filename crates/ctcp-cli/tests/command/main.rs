@@ -1,5 +1,6 @@
 //! The built command on loopback, as a user meets it.
 
+mod first_hour;
 #[cfg(target_os = "linux")]
 mod limits;
 mod messages;
