@@ -135,3 +135,17 @@ fn nanoseconds(time: std::time::SystemTime) -> i64 {
         }
     }
 }
+
+/// Bytes that can still be written where a file is; `None` where the system does not say.
+#[cfg(unix)]
+pub(super) fn free_bytes(file: &std::fs::File) -> Option<u64> {
+    let space = rustix::fs::fstatvfs(file).ok()?;
+    // Some file systems in user space know nothing of blocks.
+    (space.f_blocks > 0).then(|| space.f_bavail.saturating_mul(space.f_frsize))
+}
+
+/// See above.
+#[cfg(not(unix))]
+pub(super) fn free_bytes(_: &std::fs::File) -> Option<u64> {
+    None
+}

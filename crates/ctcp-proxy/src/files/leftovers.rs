@@ -7,20 +7,22 @@
 //!                                                                 or an upload finds the disk full: the oldest goes
 //! ```
 //!
-//! An upload that itself finds the disk full keeps nothing, see [`super::part::Part::write_all`]. Parts of an earlier run of
+//! An upload that is larger than what is free and what leftovers hold is refused before it begins, see [`Upload::fits`]. One
+//! that itself finds the disk full keeps nothing, see [`super::part::Part::write_all`]. Parts of an earlier run of
 //! the server are found by one walk through the directory, before the first upload.
 //!
 //! Invariant: a part is removed only under its lock, so never while it is written.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use tracing::info;
 
 use super::FileName;
-use super::directory::ServedDirectory;
+use super::directory::{ServedDirectory, free_bytes};
 use super::part::Destination;
 
 /// How much is kept of interrupted uploads. Where a limit is passed, the oldest part goes first.
@@ -141,6 +143,12 @@ impl Leftovers {
 }
 
 impl Upload {
+    /// Whether so many bytes more can be written to the file, when all leftovers are gone.
+    pub(super) fn fits(&self, file: &File, bytes: u64) -> bool {
+        let held = self.leftovers.parts().values().fold(0u64, |sum, part| sum.saturating_add(part.bytes));
+        free_bytes(file).is_none_or(|free| bytes <= free.saturating_add(held))
+    }
+
     /// See [`Leftovers::make_room`].
     pub(super) fn make_room(&self) -> bool {
         self.leftovers.make_room()

@@ -235,6 +235,11 @@ impl Part {
         Self { upload: Some(upload), hash, ..self }
     }
 
+    /// Whether so many bytes more have room; see [`Upload::fits`].
+    pub(super) fn has_room_for(&self, bytes: u64) -> bool {
+        self.upload.as_ref().is_none_or(|upload| upload.fits(&self.file, bytes))
+    }
+
     /// Empties the part and describes the content that will come, as [`Part::begin`]. At a server, where the disk is full,
     /// parts of others make room; if that is not enough, nothing is left behind.
     pub(super) fn begin_upload(mut self, identity: FileIdentity) -> Result<Self, FileError> {

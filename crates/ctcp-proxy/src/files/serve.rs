@@ -259,6 +259,12 @@ impl FileService {
                     opened => break opened?.of_upload(upload, &states),
                 }
             };
+            // What is there is gone on with, or makes room.
+            let missing = identity.size.saturating_sub(part.have().map_or(0, |(bytes, _)| bytes));
+            if !part.has_room_for(missing) {
+                part.abandon_if_empty();
+                return Err(FileError::NoSpace);
+            }
             if part.have().is_some_and(|(_, of)| of == identity) {
                 return Ok(part);
             }

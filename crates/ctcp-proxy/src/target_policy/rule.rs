@@ -44,56 +44,37 @@ enum Matcher {
 }
 
 /// Why a text is no rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
     /// Nothing there.
+    #[error("the rule is empty")]
     Empty,
     /// The port is no number of 1 to 65535.
+    #[error("{0:?} is no port of 1 to 65535")]
     Port(String),
     /// The prefix is no number, or longer than the address.
+    #[error("{0:?} is no prefix length (0-32 for IPv4, 0-128 for IPv6)")]
     Prefix(String),
     /// Bits behind the prefix are set; the network that was probably meant.
+    #[error("address bits behind the prefix are set: write {0} or leave the prefix out")]
     HostBits(String),
     /// Neither a network nor a name.
+    #[error(
+        "{0:?} is neither CIDR[:PORT] (10.0.0.0/8:443), [V6CIDR]:PORT ([2001:db8::/32]:443), *.name[:PORT] \
+         (*.example.com:443) nor `public`"
+    )]
     Neither(String),
     /// A name without a dot and without a port: more likely a slip than a host, and as the only rule it would deny
     /// everything else.
+    #[error(
+        "is {0:?} a host? Then write it with its domain or a port ({0}:443); all names below it are *.{0}"
+    )]
     OneWord(String),
     /// More than [`super::RULES_MAX`] rules.
+    #[error("more than {max} rules", max = super::RULES_MAX)]
     TooMany,
 }
-
-impl fmt::Display for RuleError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => formatter.write_str("the rule is empty"),
-            Self::Port(port) => write!(formatter, "{port:?} is no port of 1 to 65535"),
-            Self::Prefix(prefix) => {
-                write!(formatter, "{prefix:?} is no prefix length (0-32 for IPv4, 0-128 for IPv6)")
-            }
-            Self::HostBits(network) => {
-                write!(
-                    formatter,
-                    "address bits behind the prefix are set: write {network} or leave the prefix out"
-                )
-            }
-            Self::Neither(text) => write!(
-                formatter,
-                "{text:?} is neither CIDR[:PORT] (10.0.0.0/8:443), [V6CIDR]:PORT ([2001:db8::/32]:443), \
-                 *.name[:PORT] (*.example.com:443) nor `public`"
-            ),
-            Self::OneWord(name) => write!(
-                formatter,
-                "is {name:?} a host? Then write it with its domain or a port ({name}:443); all names below it are \
-                 *.{name}"
-            ),
-            Self::TooMany => write!(formatter, "more than {} rules", super::RULES_MAX),
-        }
-    }
-}
-
-impl core::error::Error for RuleError {}
 
 impl Rule {
     /// Whether it is about this address (in this very form) and port.

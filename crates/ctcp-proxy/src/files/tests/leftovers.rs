@@ -1,7 +1,5 @@
 //! What interrupted and failed uploads leave at a server.
 
-use std::time::SystemTime;
-
 use super::super::leftovers::Leftovers;
 use super::directory::ServedDirectory;
 use super::*;
@@ -80,7 +78,8 @@ async fn parts_that_nobody_went_on_with_are_removed_also_those_of_an_earlier_run
     let setup = setup(true);
     fs::create_dir_all(setup.remote("deep/er")).unwrap();
     let identity = FileIdentity { size: 1000, modified: 1 };
-    let ago = |days: u64| SystemTime::now() - Duration::from_secs(days * 24 * 3600);
+    let now = fs::metadata(setup.remote("deep")).unwrap().modified().unwrap();
+    let ago = |days: u64| now - Duration::from_secs(days * 24 * 3600);
     for (name, since) in [("old", ago(8)), ("deep/er/old", ago(8)), ("deep/young", ago(6))] {
         let path = setup.remote(name);
         resume::leave_part(&path, &content(400), name, identity);
@@ -95,6 +94,17 @@ async fn parts_that_nobody_went_on_with_are_removed_also_those_of_an_earlier_run
     assert_eq!(names(setup.remote.path()), ["deep", "mine.part", "mine.part.json", "new"]);
     assert_eq!(names(&setup.remote("deep")), ["er", "young.part", "young.part.json"]);
     assert!(names(&setup.remote("deep/er")).is_empty());
+}
+
+#[test]
+fn an_upload_that_cannot_fit_takes_no_space_from_others() {
+    let served = TempDir::new().unwrap();
+    let directory = Arc::new(ServedDirectory::open(served.path()).unwrap());
+    let leftovers = Arc::new(Leftovers::new(directory, PartLimits::default()));
+    let upload = leftovers.begin(&"file".parse().unwrap());
+    let part = Destination::ambient(&served.path().join("file")).unwrap().open_part("file").unwrap();
+    let part = part.of_upload(upload, &Arc::default());
+    assert!(part.has_room_for(0) && !part.has_room_for(u64::MAX));
 }
 
 // Linux has a device that is always full.
