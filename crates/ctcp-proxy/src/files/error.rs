@@ -163,3 +163,26 @@ impl From<LinkError> for TransferError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::error::Error;
+
+    use super::*;
+
+    #[test]
+    fn what_failed_first_is_found_behind_what_is_said() {
+        let reset = || io::Error::from(io::ErrorKind::ConnectionReset);
+        let local = TransferError::Local("file".into(), FileError::Interrupted(reset()));
+        let error = TransferError::GaveUp(5, Box::new(local));
+        assert!(
+            error.to_string().starts_with("gave up after 5 attempts: file: the transfer was interrupted: ")
+        );
+        let mut first: &dyn Error = &error;
+        while let Some(source) = first.source() {
+            first = source;
+        }
+        let first = first.downcast_ref::<io::Error>();
+        assert_eq!(first.map(io::Error::kind), Some(io::ErrorKind::ConnectionReset));
+    }
+}
