@@ -14,10 +14,10 @@
 
 use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
-use std::io::ErrorKind;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -31,6 +31,10 @@ const TIMES_MAX: i64 = 9;
 /// Names the file where the command line does not.
 const VARIABLE: &str = "CTCP_CONFIG";
 
+/// What somebody may not know who left out an option that is needed.
+const WHERE_ELSE: &str =
+    "options can also be in a file (see --config) or in the environment (CTCP_SERVER for --server)";
+
 /// Long options that say something about the command line itself.
 const NEVER_IN_A_FILE: [&str; 3] = ["config", "help", "version"];
 
@@ -41,6 +45,8 @@ pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 #[derive(Debug)]
 pub(crate) struct Words {
     pub(crate) words: Vec<OsString>,
+    /// Whether the command takes options from a file.
+    takes_file: bool,
     origins: Vec<Origin>,
 }
 
@@ -59,11 +65,11 @@ pub(crate) fn with_config(words: Vec<OsString>, environment: Environment<'_>) ->
     let commands = Cli::command();
     let command = words.get(1).and_then(|name| commands.find_subcommand(name));
     let Some(command) = command.filter(|it| has_option(it, "config") && !asks_for_help(&words)) else {
-        return Ok(Words { words, origins: Vec::new() });
+        return Ok(Words { words, takes_file: false, origins: Vec::new() });
     };
     let mut origins = of_environment(command, &words, environment);
     let Some(file) = ConfigFile::find(command, &words, environment)? else {
-        return Ok(Words { words, origins });
+        return Ok(Words { words, takes_file: true, origins });
     };
     let table = DeTable::parse(&file.text).map_err(|error| {
         let place = file.place(error.span().map_or(0, |span| span.start));
@@ -94,12 +100,15 @@ pub(crate) fn with_config(words: Vec<OsString>, environment: Environment<'_>) ->
         file.append(&mut extended, &mut origins, &option, value)?;
     }
     extended.extend(words.into_iter().skip(2));
-    Ok(Words { words: extended, origins })
+    Ok(Words { words: extended, takes_file: true, origins })
 }
 
 impl Words {
     /// What the parser found, with the place if it is about an option that is not from the command line.
-    pub(crate) fn explain(&self, error: clap::Error) -> CliError {
+    pub(crate) fn explain(&self, mut error: clap::Error) -> CliError {
+        if self.takes_file && error.kind() == ErrorKind::MissingRequiredArgument {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![WHERE_ELSE.into()]));
+        }
         let context = |kind| match error.get(kind) {
             Some(ContextValue::String(text)) => Some(text.as_str()),
             _ => None,
@@ -164,7 +173,7 @@ impl ConfigFile {
         let Some(path) = named.or_else(usual) else { return Ok(None) };
         match std::fs::read_to_string(&path) {
             Ok(text) => Ok(Some(Self { path, text })),
-            Err(error) if error.kind() == ErrorKind::NotFound && !is_named => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => Ok(None),
             Err(error) => Err(CliError::failure(format!("cannot read {}: {error}", path.display()))),
         }
     }

@@ -79,6 +79,7 @@ fn each_mistake_has_its_message_and_its_exit_code() {
             2,
             "invalid value 'foo' for '--allow-target <RULE>': is \"foo\" a host? Then write it with its domain or a port (foo:443)",
         ),
+        (vec!["get", "x"], 2, "tip: options can also be in a file (see --config) or in the environment"),
         (port_alone, 2, "ADDR:PORT is wanted, as 0.0.0.0:4433"),
     ] {
         let (found, said) = run(at, &words);

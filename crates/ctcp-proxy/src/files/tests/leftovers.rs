@@ -1,5 +1,6 @@
 //! What interrupted and failed uploads leave at a server.
 
+use super::super::beginnings::Beginning;
 use super::super::leftovers::Leftovers;
 use super::directory::ServedDirectory;
 use super::*;
@@ -94,6 +95,26 @@ async fn parts_that_nobody_went_on_with_are_removed_also_those_of_an_earlier_run
     assert_eq!(names(setup.remote.path()), ["deep", "mine.part", "mine.part.json", "new"]);
     assert_eq!(names(&setup.remote("deep")), ["er", "young.part", "young.part.json"]);
     assert!(names(&setup.remote("deep/er")).is_empty());
+}
+
+#[tokio::test]
+async fn an_upload_that_goes_on_need_not_be_hashed_again() {
+    let served = TempDir::new().unwrap();
+    let directory = Arc::new(ServedDirectory::open(served.path()).unwrap());
+    let leftovers = Arc::new(Leftovers::new(directory, PartLimits::default()));
+    let identity = FileIdentity { size: 1000, modified: 1 };
+    let states = Arc::default();
+    let open = || {
+        let upload = leftovers.begin(&"file".parse().unwrap());
+        let part = Destination::ambient(&served.path().join("file")).unwrap().open_part("file").unwrap();
+        part.of_upload(upload, &states)
+    };
+    let part = open().begin_upload(identity).unwrap();
+    receive(&mut &content(400)[..], part, 0, 1000, &mut |_| {}).await.expect_err("interrupted");
+    let part = open();
+    assert_eq!((part.have(), part.left()), (Some((400, identity)), 0));
+    let rest = [&sha256(&content(400))[..], &content(1000)[400..], &sha256(&content(1000))].concat();
+    assert_eq!(receive(&mut &rest[..], part, 400, 1000, &mut |_| {}).await.unwrap(), sha256(&content(1000)));
 }
 
 #[test]
