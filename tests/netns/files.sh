@@ -66,6 +66,16 @@ stored() {
     put "$scratch/local/up" "$1" && cmp "$scratch/local/up" "$scratch/served/$1"
 }
 
+# put_too_large NAME: said to be too large, and nothing is left of it or taken from others
+put_too_large() {
+    ends_with 1 'the disk is full' put "$scratch/served/ten" "$1" && [ "$(ls "$directory")" = "$(printf 'old.part\nold.part.json')" ]
+}
+
+# stored_instead NAME: where an interrupted upload holds the space
+stored_instead() {
+    stored "$1" && [ "$(ls "$directory")" = "$(basename "$1")" ]
+}
+
 check 'get' got ten "$scratch/whole"
 check 'get from a directory' got dir/small "$scratch/small"
 check 'get killed at half and resumed' resumed
@@ -80,6 +90,14 @@ stop "$server_pid"
 start_server --files "$scratch/served" --files-write
 check 'put' stored up
 check 'put into a directory' stored dir/up
+if mount_tmpfs served/crowded size=5m; then
+    stop "$server_pid"
+    head -c 3000000 /dev/zero >"$directory/old.part"
+    echo '{"version":1,"name":"crowded/old","identity":{"size":4000000,"modified":1}}' >"$directory/old.part.json"
+    start_server --files "$scratch/served" --files-write
+    check 'put onto a disk that is too small' put_too_large crowded/ten
+    check 'put onto a disk that an interrupted one holds' stored_instead crowded/up
+fi
 for name in ../new "$scratch/new" dir/../../new; do
     check "put '${name/$scratch/...}' is refused" put_refused 2 "$name"
 done

@@ -62,6 +62,7 @@ network() {
     [ "$(id -u)" -eq 0 ] || skip 'network namespaces need root'
     need ip tc
     scratch=$(mktemp -d)
+    export XDG_CONFIG_HOME=$scratch/config # no options of whoever runs this
     chmod 755 "$scratch"
     trap clean_up EXIT
     trap 'exit 1' INT TERM HUP

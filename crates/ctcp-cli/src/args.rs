@@ -7,6 +7,10 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ctcp::{Algorithm, Code, Profile, ProfileName, PublicKey, Redundancy};
 use ctcp_base::{Probability, Rate, parse_bytes, parse_duration};
+use ctcp_proxy::address::TargetAddress;
+use ctcp_proxy::forward::Forward;
+use ctcp_proxy::link::ServerAddress;
+use ctcp_proxy::target_policy::Rule;
 
 /// An address to listen on. Says what is wanted when it is none.
 fn listen_address(text: &str) -> Result<SocketAddr, String> {
@@ -30,7 +34,7 @@ fn seed(text: &str) -> Result<u64, String> {
 
 /// Network Coded TCP: fast connections over links that lose packets.
 #[derive(Debug, Parser)]
-#[command(name = "ctcp", version, max_term_width = 100)]
+#[command(name = "ctcp", version = env!("CTCP_VERSION"), max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -113,30 +117,31 @@ pub(crate) struct PubkeyArgs {
 )]
 pub(crate) struct ServerArgs {
     /// Address and UDP port to listen on
-    #[arg(long, value_name = "ADDR:PORT", value_parser = server_address)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = server_address, env = "CTCP_LISTEN", hide_env_values = true)]
     pub(crate) listen: SocketAddr,
     /// Private key file; made if it does not exist
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "CTCP_KEY", hide_env_values = true)]
     pub(crate) key: PathBuf,
     /// Public key of a client that may connect; may be repeated
     #[arg(long = "client", value_name = "PUBKEY")]
     pub(crate) client: Vec<PublicKey>,
     /// File with a client on each line: its public key and, if it has one, its name; `#` begins a comment. Changes of the
     /// file take effect while the server runs, at once after SIGHUP
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "CTCP_CLIENTS", hide_env_values = true)]
     pub(crate) clients: Option<PathBuf>,
     /// Let everybody in who knows the server's public key
     #[arg(long, conflicts_with_all = ["client", "clients"])]
     pub(crate) any_client: bool,
-    /// Allow these targets: CIDR[:PORT], [V6CIDR]:PORT, *.name[:PORT] for all below a name, or a host as host.name[:PORT];
-    /// any such rule denies the rest
+    /// Allow these targets: `public` for the internet as usual, CIDR[:PORT], [V6CIDR]:PORT, *.name[:PORT] for all below a
+    /// name, or a host as host.name[:PORT]; may be repeated. Any such rule denies the rest. Loopback, private and other special
+    /// addresses need a rule for their range or a part of it, the server's own one for exactly that address
     #[arg(long, value_name = "RULE")]
-    pub(crate) allow_target: Vec<String>,
+    pub(crate) allow_target: Vec<Rule>,
     /// Deny these targets, even if they are allowed
     #[arg(long, value_name = "RULE")]
-    pub(crate) deny_target: Vec<String>,
-    /// Serve the files of this directory to `ctcp get`
-    #[arg(long, value_name = "DIR")]
+    pub(crate) deny_target: Vec<Rule>,
+    /// Serve the files of this directory to `ctcp get`; made if it does not exist
+    #[arg(long, value_name = "DIR", env = "CTCP_FILES", hide_env_values = true)]
     pub(crate) files: Option<PathBuf>,
     /// Let clients store files there with `ctcp put`
     #[arg(long, requires = "files")]
@@ -156,16 +161,16 @@ pub(crate) struct ServerArgs {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RemoteArgs {
     /// Address or name and UDP port of the server
-    #[arg(long, value_name = "HOST:PORT")]
-    pub(crate) server: String,
+    #[arg(long, value_name = "HOST:PORT", env = "CTCP_SERVER", hide_env_values = true)]
+    pub(crate) server: ServerAddress,
     /// Public key of the server
-    #[arg(long, value_name = "PUBKEY")]
+    #[arg(long, value_name = "PUBKEY", env = "CTCP_SERVER_KEY", hide_env_values = true)]
     pub(crate) server_key: PublicKey,
     /// Private key file; made if it does not exist
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "CTCP_KEY", hide_env_values = true)]
     pub(crate) key: PathBuf,
     /// Send from this local IP address (default: as the system routes)
-    #[arg(long, value_name = "LOCAL_ADDR")]
+    #[arg(long, value_name = "LOCAL_ADDR", env = "CTCP_PATH", hide_env_values = true)]
     pub(crate) path: Option<std::net::IpAddr>,
 }
 
@@ -177,14 +182,14 @@ pub(crate) struct ClientArgs {
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
     /// Serve SOCKS5 here (default 127.0.0.1:1080 if nothing else is asked for)
-    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address, env = "CTCP_SOCKS", hide_env_values = true)]
     pub(crate) socks: Option<SocketAddr>,
     /// Serve HTTP proxying and a PAC file here
-    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address, env = "CTCP_HTTP", hide_env_values = true)]
     pub(crate) http: Option<SocketAddr>,
     /// Forward a local address to a fixed target, as 127.0.0.1:8080=10.0.0.5:80; may be repeated
     #[arg(long, value_name = "LISTEN=TARGET")]
-    pub(crate) forward: Vec<String>,
+    pub(crate) forward: Vec<Forward>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -198,7 +203,7 @@ pub(crate) struct ConnectArgs {
     pub(crate) remote: RemoteArgs,
     /// Where to connect, as the server sees it
     #[arg(value_name = "TARGET:PORT")]
-    pub(crate) target: String,
+    pub(crate) target: TargetAddress,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -212,7 +217,8 @@ pub(crate) struct GetArgs {
     pub(crate) remote: RemoteArgs,
     /// Name of the file on the server
     pub(crate) name: String,
-    /// Where to write it (default: the last part of the name, in this directory); a file that is there is replaced
+    /// Where to write it, `-` for standard output (default: the last part of the name, in this directory); a file that is
+    /// there is replaced
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -244,7 +250,13 @@ pub(crate) struct PutArgs {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CommonArgs {
     /// Scheme to ask for: default, ctcp, tcp, tcp-nc, tcp-nc-eot, tcp-nc-pb or sparse
-    #[arg(long, value_name = "NAME", default_value = "default")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "default",
+        env = "CTCP_PROFILE",
+        hide_env_values = true
+    )]
     pub(crate) profile: ProfileName,
     /// Which packets are combined, instead of the profile's choice: block, sparse, window or plain
     #[arg(long, value_name = "NAME")]
@@ -257,10 +269,11 @@ pub(crate) struct CommonArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) redundancy: Option<Redundancy>,
     /// Serve Prometheus metrics here, at /metrics
-    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address, env = "CTCP_METRICS", hide_env_values = true)]
     pub(crate) metrics: Option<SocketAddr>,
-    /// Read options from this TOML file; those of the command line win
-    #[arg(long, value_name = "FILE")]
+    /// Read options from this TOML file, under their long names; the environment and the command line win (default for the
+    /// commands of a client: ~/.config/ctcp/client.toml, or below XDG_CONFIG_HOME, if it exists)
+    #[arg(long, value_name = "FILE", env = "CTCP_CONFIG", hide_env_values = true)]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
@@ -289,7 +302,7 @@ pub(crate) struct LogArgs {
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// How log lines look
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_enum, default_value = "text", env = "CTCP_LOG_FORMAT", hide_env_values = true)]
     pub(crate) log_format: LogFormat,
 }
 

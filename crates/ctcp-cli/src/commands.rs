@@ -21,6 +21,8 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// Numbers of signals, the same on every Unix.
 const SIGINT: u8 = 2;
 #[cfg(unix)]
+const SIGHUP: u8 = 1;
+#[cfg(unix)]
 const SIGTERM: u8 = 15;
 
 /// Waits for an interrupt or, on Unix, for a request to terminate; answers the signal's number.
@@ -52,6 +54,21 @@ async fn unless_lost<T>(endpoint: &ctcp::Endpoint, work: impl Future<Output = T>
         },
         lost = endpoint.lost() => failed(lost),
     }
+}
+
+/// The same, or the end of the terminal or of the program that this one works for: ssh ends its ProxyCommand by it.
+async fn interrupted_or_hung_up() -> u8 {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut hang_up) = signal(SignalKind::hangup()) {
+            return tokio::select! {
+                _ = hang_up.recv() => SIGHUP,
+                number = interrupted() => number,
+            };
+        }
+    }
+    interrupted().await
 }
 
 /// Tells the peers of an endpoint, as far as they can be told quickly.

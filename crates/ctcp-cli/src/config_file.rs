@@ -1,14 +1,26 @@
-//! `--config FILE`: a TOML file with the names of the long options. What is on the command line wins.
+//! Options from a TOML file, under the names of the long options, and from the environment.
 //!
-//! The file is turned into words that stand in front of the others' place on the command line, so that one parser checks
-//! both and every message speaks of the same options.
+//! ```text
+//!  --config FILE, else CTCP_CONFIG, else for the commands of a client ~/.config/ctcp/client.toml if it exists
+//!     |
+//!     v  option of this command            --> a word in front of those of the command line, unless the command line
+//!                                              or the environment has the option
+//!        option of another command          -> ignored: one file serves all commands
+//!        option of none, or a wrong value   -> FILE:LINE:COLUMN: what is wrong
+//! ```
+//!
+//! Because the file becomes words, one parser checks everything, and every message speaks of the same options. A relative
+//! path in the file belongs to the file's folder.
 
-use std::ffi::OsString;
+use std::any::TypeId;
+use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, ArgAction, CommandFactory};
-use toml::Value;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, Command, CommandFactory};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use crate::args::Cli;
 use crate::error::CliError;
@@ -16,61 +28,97 @@ use crate::error::CliError;
 /// Most times a flag can be said in a file: more than any flag counts.
 const TIMES_MAX: i64 = 9;
 
-/// The words to be parsed, and which of them came from a file.
+/// Names the file where the command line does not.
+const VARIABLE: &str = "CTCP_CONFIG";
+
+/// What somebody may not know who left out an option that is needed.
+const WHERE_ELSE: &str =
+    "options can also be in a file (see --config) or in the environment (CTCP_SERVER for --server)";
+
+/// Long options that say something about the command line itself.
+const NEVER_IN_A_FILE: [&str; 3] = ["config", "help", "version"];
+
+/// The environment, by name.
+pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// The words to be parsed, and where those come from that the command line does not have.
 #[derive(Debug)]
 pub(crate) struct Words {
     pub(crate) words: Vec<OsString>,
-    source: Option<Source>,
+    /// Whether the command takes options from a file.
+    takes_file: bool,
+    origins: Vec<Origin>,
 }
 
-/// A file and the options it gave, as `--name`.
+/// An option with its value and where that is.
 #[derive(Debug)]
-struct Source {
-    file: PathBuf,
-    options: Vec<String>,
+struct Origin {
+    /// As `--name`.
+    option: String,
+    /// `None` for whatever value it has.
+    value: Option<String>,
+    place: String,
 }
 
-/// The words of the command line with those of the `--config` file, if there is one, behind the command's name.
-pub(crate) fn with_config(words: Vec<OsString>) -> Result<Words, CliError> {
-    let Some(file) = config_of(&words) else { return Ok(Words { words, source: None }) };
-    let text = std::fs::read_to_string(&file)
-        .map_err(|error| CliError::failure(format!("cannot read {}: {error}", file.display())))?;
-    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-        let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
-        CliError::usage(format!("{}:{line}: {}", file.display(), error.message()))
+/// The words of the command line with those of the file, if there is one, behind the command's name.
+pub(crate) fn with_config(words: Vec<OsString>, environment: Environment<'_>) -> Result<Words, CliError> {
+    let commands = Cli::command();
+    let command = words.get(1).and_then(|name| commands.find_subcommand(name));
+    let Some(command) = command.filter(|it| has_option(it, "config") && !asks_for_help(&words)) else {
+        return Ok(Words { words, takes_file: false, origins: Vec::new() });
+    };
+    let mut origins = of_environment(command, &words, environment);
+    let Some(file) = ConfigFile::find(command, &words, environment)? else {
+        return Ok(Words { words, takes_file: true, origins });
+    };
+    let table = DeTable::parse(&file.text).map_err(|error| {
+        let place = file.place(error.span().map_or(0, |span| span.start));
+        CliError::usage(format!("{place}: {}", error.message()))
     })?;
-    let command = Cli::command();
-    let command = words.get(1).and_then(|name| command.find_subcommand(name));
     let mut extended: Vec<OsString> = words.iter().take(2).cloned().collect();
-    let mut options = Vec::new();
-    for (name, value) in &table {
-        let option = format!("--{name}");
-        let argument = command.and_then(|it| it.get_arguments().find(|it| it.get_long() == Some(name)));
-        if is_given(&words, &option, argument) {
+    for (key, value) in table.get_ref() {
+        let name: &str = key.get_ref();
+        let place = file.place(key.span().start);
+        if NEVER_IN_A_FILE.contains(&name) {
+            return Err(CliError::usage(format!("{place}: `{name}` belongs on the command line")));
+        }
+        let argument = command.get_arguments().find(|it| it.get_long() == Some(name));
+        if argument.is_none()
+            && commands.get_subcommands().any(|other| has_option(other, "config") && has_option(other, name))
+        {
             continue;
         }
-        append(&mut extended, &option, argument, value)
-            .map_err(|wanted| CliError::usage(format!("{}: `{name}` must be {wanted}", file.display())))?;
-        options.push(option);
+        let option = Named { option: format!("--{name}"), argument };
+        if is_given(&words, &option) || argument.and_then(Arg::get_env).is_some_and(|it| has(environment, it))
+        {
+            continue;
+        }
+        if argument.is_none() {
+            // The parser knows what may have been meant.
+            origins.push(Origin { option: option.option.clone(), value: None, place });
+        }
+        file.append(&mut extended, &mut origins, &option, value)?;
     }
     extended.extend(words.into_iter().skip(2));
-    Ok(Words { words: extended, source: Some(Source { file, options }) })
+    Ok(Words { words: extended, takes_file: true, origins })
 }
 
 impl Words {
-    /// What the parser found, with the file's name if it is about one of the file's options.
-    pub(crate) fn explain(&self, error: clap::Error) -> CliError {
-        let Some(Source { file, options }) = &self.source else { return CliError::Arguments(error) };
-        let is_of_file = match error.get(ContextKind::InvalidArg) {
-            Some(ContextValue::String(argument)) => {
-                let name = argument.split([' ', '=']).next().unwrap_or_default();
-                options.iter().any(|option| option == name)
-            }
-            _ => false,
-        };
-        if !is_of_file {
-            return CliError::Arguments(error);
+    /// What the parser found, with the place if it is about an option that is not from the command line.
+    pub(crate) fn explain(&self, mut error: clap::Error) -> CliError {
+        if self.takes_file && error.kind() == ErrorKind::MissingRequiredArgument {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![WHERE_ELSE.into()]));
         }
+        let context = |kind| match error.get(kind) {
+            Some(ContextValue::String(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        let argument = context(ContextKind::InvalidArg).unwrap_or_default();
+        let name = argument.split([' ', '=']).next().unwrap_or_default();
+        let value = context(ContextKind::InvalidValue);
+        let mut origins = self.origins.iter().filter(|origin| origin.option == name);
+        let origin = origins.find(|it| it.value.is_none() || value.is_none() || it.value.as_deref() == value);
+        let Some(Origin { place, .. }) = origin else { return CliError::Arguments(error) };
         let text = error.to_string();
         let text = text.split("\n\nUsage").next().unwrap_or_default();
         let text = text.split("\n\nFor more").next().unwrap_or_default();
@@ -78,12 +126,167 @@ impl Words {
         let is_about_files = |line: &&str| !line.is_empty() && !line.starts_with("tip: to pass ");
         let parts: Vec<&str> = text.lines().map(str::trim).filter(is_about_files).collect();
         let text = parts.join("; ");
-        CliError::usage(format!("{}: {}", file.display(), text.strip_prefix("error: ").unwrap_or(&text)))
+        CliError::usage(format!("{place}: {}", text.strip_prefix("error: ").unwrap_or(&text)))
     }
 }
 
+/// An option of the file, as this command knows it.
+struct Named<'a> {
+    /// As `--name`.
+    option: String,
+    argument: Option<&'a Arg>,
+}
+
+impl Named<'_> {
+    fn is_flag(&self) -> bool {
+        let action = self.argument.map(Arg::get_action);
+        matches!(action, Some(ArgAction::Count | ArgAction::SetTrue))
+    }
+
+    fn counts(&self) -> bool {
+        matches!(self.argument.map(Arg::get_action), Some(ArgAction::Count))
+    }
+
+    fn is_path(&self) -> bool {
+        self.argument.is_some_and(|it| it.get_value_parser().type_id() == TypeId::of::<PathBuf>())
+    }
+}
+
+/// A file of options.
+struct ConfigFile {
+    path: PathBuf,
+    text: String,
+}
+
+impl ConfigFile {
+    /// The file that this command reads, if any.
+    fn find(
+        command: &Command,
+        words: &[OsString],
+        environment: Environment<'_>,
+    ) -> Result<Option<Self>, CliError> {
+        let named =
+            config_of(words).or_else(|| environment(VARIABLE).filter(|it| !it.is_empty()).map(PathBuf::from));
+        // A server is none of several commands that share anything.
+        let usual = || has_option(command, "server").then(|| client_file(environment)).flatten();
+        let is_named = named.is_some();
+        let Some(path) = named.or_else(usual) else { return Ok(None) };
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(Self { path, text })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => Ok(None),
+            Err(error) => Err(CliError::failure(format!("cannot read {}: {error}", path.display()))),
+        }
+    }
+
+    /// `FILE:LINE:COLUMN` of a byte.
+    fn place(&self, at: usize) -> String {
+        let before = self.text.get(..at).unwrap_or(&self.text);
+        let line = 1 + before.matches('\n').count();
+        let column = 1 + before.rsplit('\n').next().map_or(0, |line| line.chars().count());
+        format!("{}:{line}:{column}", self.path.display())
+    }
+
+    /// Appends the option's words and says where they come from.
+    fn append(
+        &self,
+        words: &mut Vec<OsString>,
+        origins: &mut Vec<Origin>,
+        option: &Named<'_>,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<(), CliError> {
+        let place = self.place(value.span().start);
+        let wrong = |wanted: &str| {
+            let name = option.option.trim_start_matches('-');
+            CliError::usage(format!("{place}: `{name}` must be {wanted}"))
+        };
+        let flag = option.option.clone();
+        let times = match value.get_ref() {
+            DeValue::Boolean(is_on) if option.argument.is_none() || option.is_flag() => i64::from(*is_on),
+            DeValue::Integer(times) if option.counts() => {
+                let times = times.as_str().parse().ok().filter(|times| (0..=TIMES_MAX).contains(times));
+                times.ok_or_else(|| wrong("true, false or how many times it is said (0 to 9)"))?
+            }
+            _ if option.counts() => return Err(wrong("true, false or how many times it is said (0 to 9)")),
+            _ if option.is_flag() => return Err(wrong("true or false")),
+            DeValue::Array(values) => {
+                return values.iter().try_for_each(|value| self.append(words, origins, option, value));
+            }
+            value => {
+                let value = plain(value).ok_or_else(|| wrong("a string, a number or a list of them"))?;
+                let value = if option.is_path() { self.beside(value) } else { value.into() };
+                origins.push(Origin { option: flag, value: value.to_str().map(str::to_owned), place });
+                let mut word = OsString::from(format!("{}=", option.option));
+                word.push(value);
+                words.push(word);
+                return Ok(());
+            }
+        };
+        origins.push(Origin { option: flag.clone(), value: None, place });
+        words.extend((0..times).map(|_| OsString::from(&flag)));
+        Ok(())
+    }
+
+    /// A path as the file means it: beside the file, or with `~/` below the home folder.
+    fn beside(&self, path: &str) -> OsString {
+        let home = path.strip_prefix("~/").and_then(|rest| std::env::home_dir().map(|home| home.join(rest)));
+        let folder = self.path.parent().unwrap_or_else(|| Path::new(""));
+        home.unwrap_or_else(|| folder.join(path)).into_os_string()
+    }
+}
+
+/// One value as it would be written on the command line.
+fn plain<'a>(value: &'a DeValue<'_>) -> Option<&'a str> {
+    match value {
+        DeValue::String(text) => Some(text),
+        DeValue::Integer(number) => Some(number.as_str()),
+        DeValue::Float(number) => Some(number.as_str()),
+        DeValue::Array(_) | DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Table(_) => None,
+    }
+}
+
+/// The file that the commands of a client share.
+fn client_file(environment: Environment<'_>) -> Option<PathBuf> {
+    let folder = |name: &str| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = if cfg!(windows) {
+        folder("APPDATA")
+    } else {
+        folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config")))
+    };
+    folder.map(|folder| folder.join("ctcp").join("client.toml"))
+}
+
+/// Options that the environment gives, for messages about them.
+fn of_environment(command: &Command, words: &[OsString], environment: Environment<'_>) -> Vec<Origin> {
+    let origin = |argument: &Arg| {
+        let (name, variable) = (argument.get_long()?, argument.get_env()?);
+        let option = Named { option: format!("--{name}"), argument: Some(argument) };
+        let is_used = has(environment, variable) && !is_given(words, &option);
+        let place = variable.to_string_lossy().into_owned();
+        is_used.then_some(Origin { option: option.option, value: None, place })
+    };
+    command.get_arguments().filter_map(origin).collect()
+}
+
+fn has(environment: Environment<'_>, variable: &OsStr) -> bool {
+    variable.to_str().is_some_and(|name| environment(name).is_some())
+}
+
+fn has_option(command: &Command, name: &str) -> bool {
+    command.get_arguments().any(|argument| argument.get_long() == Some(name))
+}
+
+/// Who asks how it is used is told, however wrong the file is.
+fn asks_for_help(words: &[OsString]) -> bool {
+    options(words).any(|word| word == "--help" || word == "-h")
+}
+
+/// The words before `--`, as far as they are text.
+fn options(words: &[OsString]) -> impl Iterator<Item = &str> {
+    words.iter().filter_map(|word| word.to_str()).take_while(|&word| word != "--")
+}
+
 fn config_of(words: &[OsString]) -> Option<PathBuf> {
-    let mut words = words.iter().map_while(|word| word.to_str()).take_while(|&word| word != "--");
+    let mut words = options(words);
     while let Some(word) = words.next() {
         if word == "--config" {
             return words.next().map(PathBuf::from);
@@ -96,11 +299,12 @@ fn config_of(words: &[OsString]) -> Option<PathBuf> {
 }
 
 /// Whether the command line has the option, in its long or short form.
-fn is_given(words: &[OsString], option: &str, argument: Option<&Arg>) -> bool {
+fn is_given(words: &[OsString], Named { option, argument }: &Named<'_>) -> bool {
     let short = argument.and_then(Arg::get_short);
-    let is_flag = argument.is_some_and(is_flag);
-    words.iter().filter_map(|word| word.to_str()).any(|word| {
-        let is_long = word == option || word.strip_prefix(option).is_some_and(|rest| rest.starts_with('='));
+    let is_flag = argument.is_some_and(|it| matches!(it.get_action(), ArgAction::Count | ArgAction::SetTrue));
+    options(words).any(|word| {
+        let is_long =
+            word == option || word.strip_prefix(option.as_str()).is_some_and(|rest| rest.starts_with('='));
         let cluster = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         let is_short = short.zip(cluster).is_some_and(|(short, cluster)| {
             cluster.starts_with(short)
@@ -110,139 +314,5 @@ fn is_given(words: &[OsString], option: &str, argument: Option<&Arg>) -> bool {
     })
 }
 
-fn is_flag(argument: &Arg) -> bool {
-    matches!(argument.get_action(), ArgAction::Count | ArgAction::SetTrue)
-}
-
-/// Appends the option's words; the error says what its value must be.
-fn append(
-    words: &mut Vec<OsString>,
-    option: &str,
-    argument: Option<&Arg>,
-    value: &Value,
-) -> Result<(), &'static str> {
-    let counts = argument.is_some_and(|argument| matches!(argument.get_action(), ArgAction::Count));
-    let times = match value {
-        Value::Boolean(is_on) if argument.is_none_or(is_flag) => i64::from(*is_on),
-        Value::Integer(times) if counts && (0..=TIMES_MAX).contains(times) => *times,
-        _ if counts => return Err("true, false or how many times it is said (0 to 9)"),
-        _ if argument.is_some_and(is_flag) => return Err("true or false"),
-        Value::Array(values) => {
-            return values.iter().try_for_each(|value| append(words, option, argument, value));
-        }
-        _ => {
-            words.push(format!("{option}={}", plain(value)?).into());
-            return Ok(());
-        }
-    };
-    words.extend((0..times).map(|_| option.into()));
-    Ok(())
-}
-
-/// One value as it would stand on the command line.
-fn plain(value: &Value) -> Result<String, &'static str> {
-    match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Integer(number) => Ok(number.to_string()),
-        Value::Float(number) => Ok(number.to_string()),
-        Value::Array(_) | Value::Boolean(_) | Value::Datetime(_) | Value::Table(_) => {
-            Err("a string, a number or a list of them")
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn extended(toml: &str, words: &[&str]) -> Result<Vec<String>, CliError> {
-        let directory = tempfile::tempdir().expect("a directory");
-        let file = directory.path().join("ctcp.toml");
-        std::fs::write(&file, toml).expect("a file");
-        let config = format!("--config={}", file.display());
-        let words = words.iter().map(OsString::from).chain([OsString::from(&config)]).collect();
-        Ok(with_config(words)?
-            .words
-            .into_iter()
-            .filter_map(|word| word.into_string().ok())
-            .filter(|word| *word != config)
-            .collect())
-    }
-
-    #[test]
-    fn the_file_gives_options_and_the_command_line_wins() {
-        let toml = "socks = '127.0.0.1:1'\nforward = ['a=b', 'c=d']\nquiet = true\nverbose = false";
-        let words = extended(toml, &["ctcp", "client", "--socks", "127.0.0.1:2"]).expect("valid");
-        assert_eq!(
-            words,
-            ["ctcp", "client", "--forward=a=b", "--forward=c=d", "--quiet", "--socks", "127.0.0.1:2"]
-        );
-    }
-
-    #[test]
-    fn what_is_no_option_value_is_refused() {
-        assert!(matches!(extended("[socks]\na = 1", &["ctcp", "client"]), Err(CliError::Usage(_))));
-        assert!(matches!(extended("socks = ", &["ctcp", "client"]), Err(CliError::Usage(_))));
-    }
-
-    #[test]
-    fn a_flag_is_said_as_often_as_the_file_says_and_the_short_form_on_the_command_line_wins() {
-        assert_eq!(
-            extended("verbose = 2", &["ctcp", "client"]).expect("valid"),
-            ["ctcp", "client", "--verbose", "--verbose"]
-        );
-        assert_eq!(
-            extended("verbose = true", &["ctcp", "get"]).expect("valid"),
-            ["ctcp", "get", "--verbose"]
-        );
-        for word in ["-v", "-vv", "-qv", "--verbose"] {
-            let words = ["ctcp", "client", word];
-            assert_eq!(extended("verbose = 2", &words).expect("valid"), words);
-        }
-        let words = ["ctcp", "get", "-oresult"];
-        assert_eq!(extended("output = 'other'", &words).expect("valid"), words);
-    }
-
-    #[test]
-    fn a_value_of_the_wrong_kind_is_refused_with_what_it_must_be() {
-        for (toml, wanted) in [
-            ("verbose = 'much'", "`verbose` must be true, false or how many times"),
-            ("verbose = -1", "`verbose` must be true, false or how many times"),
-            ("quiet = 1", "`quiet` must be true or false"),
-            ("socks = true", "`socks` must be a string"),
-            ("forward = ['a=b', true]", "`forward` must be a string"),
-        ] {
-            let Err(CliError::Usage(said)) = extended(toml, &["ctcp", "client"]) else { panic!("{toml}") };
-            assert!(said.contains(wanted) && said.contains("ctcp.toml: "), "{said}");
-        }
-        let Err(CliError::Usage(said)) = extended("quiet = true\nsocks = ", &["ctcp", "client"]) else {
-            panic!("no TOML")
-        };
-        assert!(said.contains("ctcp.toml:2: "), "{said}");
-    }
-
-    #[test]
-    fn what_is_wrong_with_an_option_of_the_file_names_the_file_and_nothing_else_does() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let file = directory.path().join("ctcp.toml");
-        let explained = |toml: &str, words: &[&str]| {
-            std::fs::write(&file, toml).expect("a file");
-            let config = format!("--config={}", file.display());
-            let words = ["ctcp", "client"].iter().chain(words).map(OsString::from);
-            let words = with_config(words.chain([config.into()]).collect()).expect("TOML");
-            let error = <Cli as clap::Parser>::try_parse_from(&words.words).expect_err("wrong");
-            words.explain(error)
-        };
-        for (toml, wanted) in [
-            ("nonsense = 'a:1'", "unexpected argument '--nonsense' found"),
-            ("sockz = 'a:1'", "unexpected argument '--sockz'"),
-            ("socks = '1080'", "invalid value '1080' for '--socks"),
-        ] {
-            let CliError::Usage(said) = explained(toml, &[]) else { panic!("{toml}") };
-            assert!(said.starts_with(&format!("{}: {wanted}", file.display())), "{said}");
-            assert!(!said.contains('\n') && !said.contains("-- --"), "{said}");
-        }
-        assert!(matches!(explained("socks = '127.0.0.1:1'", &["--htpp=a"]), CliError::Arguments(_)));
-        assert!(matches!(explained("socks = '127.0.0.1:1'", &[]), CliError::Arguments(_)));
-    }
-}
+mod tests;

@@ -24,9 +24,36 @@ pub(crate) fn read(file: &Path) -> Result<SecretKey, CliError> {
     }
     let text = std::fs::read_to_string(file)
         .map_err(|error| CliError::failure(format!("cannot read the key {name}: {error}")))?;
-    text.trim().parse().map_err(|_| {
+    let key = text.trim().parse().map_err(|_| {
         CliError::failure(format!("{name} holds no private key: make one with `ctcp keygen --out FILE`"))
-    })
+    })?;
+    check_mode(file, &metadata)?;
+    Ok(key)
+}
+
+/// Refuses a key that others than its owner can read, as ssh does: they may have it already. A key that its group can read
+/// is one that somebody gave to a service, as containers and service managers do; that is only said.
+#[cfg(unix)]
+fn check_mode(file: &Path, metadata: &std::fs::Metadata) -> Result<(), CliError> {
+    use std::os::unix::fs::MetadataExt;
+    let (name, mode) = (file.display(), metadata.mode() & 0o777);
+    let advice =
+        format!("make it private with `chmod 600 {name}`, and make a new key if others use this machine");
+    if mode & 0o007 != 0 {
+        return Err(CliError::failure(format!(
+            "everybody can read or change the key {name} (mode {mode:03o}): {advice}"
+        )));
+    }
+    if mode & 0o070 != 0 {
+        warn!("the group of the key {name} can read or change it (mode {mode:03o}): {advice}");
+    }
+    Ok(())
+}
+
+/// There are no modes here.
+#[cfg(not(unix))]
+fn check_mode(_: &Path, _: &std::fs::Metadata) -> Result<(), CliError> {
+    Ok(())
 }
 
 /// Whose key it is.
@@ -98,6 +125,28 @@ mod tests {
         {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(std::fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_that_everybody_can_read_is_refused_with_what_to_do() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("a.key");
+        make(&file).expect("a key");
+        for (mode, is_read) in [(0o600, true), (0o400, true), (0o640, true), (0o644, false), (0o606, false)] {
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).expect("it is ours");
+            match read(&file) {
+                Ok(_) => assert!(is_read, "{mode:o}"),
+                Err(CliError::Failure(said)) => {
+                    assert!(
+                        !is_read && said.contains("chmod 600") && said.contains(&format!("{mode:o}")),
+                        "{said}"
+                    );
+                }
+                Err(other) => panic!("{other:?}"),
+            }
         }
     }
 

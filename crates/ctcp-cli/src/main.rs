@@ -29,22 +29,38 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), CliError> {
-    let words = config_file::with_config(std::env::args_os().collect())?;
+    let words = config_file::with_config(std::env::args_os().collect(), &|name| std::env::var_os(name))?;
     let cli = Cli::try_parse_from(&words.words).map_err(|error| words.explain(error))?;
     engine::force_from_environment()?;
     match cli.command {
         Command::Keygen(args) => commands::keygen::run(&args),
         Command::Pubkey(args) => commands::keygen::show(&args),
         Command::Demo(args) => on_runtime(&args.log, Kind::Tool, commands::demo::run(&args)),
-        Command::Server(args) => on_runtime(&args.common.log, Kind::Service, commands::server::run(&args)),
-        Command::Client(args) => on_runtime(&args.common.log, Kind::Service, commands::client::run(&args)),
-        Command::Connect(args) => on_runtime(&args.common.log, Kind::Tool, commands::connect::run(&args)),
-        Command::Get(args) => on_runtime(&args.common.log, Kind::Tool, commands::files::get(&args)),
+        Command::Server(args) => with_common(&args.common, Kind::Service, commands::server::run(&args)),
+        Command::Client(args) => with_common(&args.common, Kind::Service, commands::client::run(&args)),
+        Command::Connect(args) => with_common(&args.common, Kind::Tool, commands::connect::run(&args)),
+        Command::Get(args) => with_common(&args.common, Kind::Tool, commands::files::get(&args)),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Repro(args) => commands::repro::run(&args),
         Command::Testbed(args) => commands::testbed::run(&args),
-        Command::Put(args) => on_runtime(&args.common.log, Kind::Tool, commands::files::put(&args)),
+        Command::Put(args) => with_common(&args.common, Kind::Tool, commands::files::put(&args)),
     }
+}
+
+/// What server, client, connect, get and put have in common.
+fn with_common(
+    common: &args::CommonArgs,
+    kind: Kind,
+    command: impl Future<Output = Result<(), CliError>>,
+) -> Result<(), CliError> {
+    on_runtime(&common.log, kind, async {
+        if let Some(address) = common.metrics.filter(|address| !address.ip().is_loopback()) {
+            tracing::warn!(
+                "--metrics {address} is not a loopback address: everybody who can reach it can read the metrics"
+            );
+        }
+        command.await
+    })
 }
 
 fn on_runtime(

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ctcp::{ClientConfig, Endpoint, Profile, TransportConfig};
 use ctcp_proxy::counters::Counters;
-use ctcp_proxy::link::{CtcpConnector, LinkState, LinkTimes, ServerAddress, ServerLink};
+use ctcp_proxy::link::{CtcpConnector, LinkState, LinkTimes, ServerLink};
 
 use crate::args::RemoteArgs;
 use crate::error::CliError;
@@ -38,10 +38,6 @@ pub(crate) fn link(
     remote: &RemoteArgs,
     profile: Profile,
 ) -> Result<(Endpoint, ServerLink<CtcpConnector>), CliError> {
-    let server: ServerAddress = remote
-        .server
-        .parse()
-        .map_err(|error| CliError::usage(format!("--server {}: {error}", remote.server)))?;
     let secret_key = key_file::read_or_make(&remote.key, Role::Client)?;
     let own_key = secret_key.public_key();
     let bind = remote.path.map(|address| SocketAddr::new(address, 0));
@@ -54,7 +50,8 @@ pub(crate) fn link(
         Some(address) => CliError::failure(format!("cannot send from {address}: {error}")),
         None => CliError::failure(format!("cannot open a UDP socket: {error}")),
     })?;
-    let connector = CtcpConnector::new(endpoint.clone(), server, remote.server_key).with_own_key(own_key);
+    let connector =
+        CtcpConnector::new(endpoint.clone(), remote.server.clone(), remote.server_key).with_own_key(own_key);
     let counters = Arc::new(Counters::new("client"));
     Ok((endpoint, ServerLink::start(connector, LinkTimes::default(), counters)))
 }

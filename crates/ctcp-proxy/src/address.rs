@@ -29,42 +29,28 @@ pub struct TargetAddress {
 }
 
 /// Why a text is no target.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
     /// Nothing where the host should be.
+    #[error("there is no host name or address")]
     EmptyHost,
     /// More than [`NAME_BYTES_MAX`] bytes.
+    #[error("the host name has more than {NAME_BYTES_MAX} bytes")]
     NameTooLong,
     /// A character that no host name has.
+    #[error("a host name cannot contain {0:?} (names beyond ASCII need xn-- form)")]
     NameCharacter(char),
     /// No `:PORT` at the end.
+    #[error("the port is missing: write HOST:PORT")]
     MissingPort,
     /// The port is no number of 1 to 65535.
+    #[error("{0:?} is no port of 1 to 65535")]
     Port(String),
     /// An IPv6 address with a port needs brackets.
+    #[error("write an IPv6 address with a port as [ADDRESS]:PORT")]
     Brackets,
 }
-
-impl fmt::Display for AddressError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::EmptyHost => formatter.write_str("there is no host name or address"),
-            Self::NameTooLong => write!(formatter, "the host name has more than {NAME_BYTES_MAX} bytes"),
-            Self::NameCharacter(character) => {
-                write!(
-                    formatter,
-                    "a host name cannot contain {character:?} (names beyond ASCII need xn-- form)"
-                )
-            }
-            Self::MissingPort => formatter.write_str("the port is missing: write HOST:PORT"),
-            Self::Port(port) => write!(formatter, "{port:?} is no port of 1 to 65535"),
-            Self::Brackets => formatter.write_str("write an IPv6 address with a port as [ADDRESS]:PORT"),
-        }
-    }
-}
-
-impl core::error::Error for AddressError {}
 
 impl Host {
     /// A host from a text without a port: an address (IPv6 with or without brackets) or a name.

@@ -114,28 +114,19 @@ impl Resolve for SystemResolver {
 }
 
 /// Why a target was not reached.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DialError {
     /// The name has no address, or the resolver failed.
-    Unresolved(io::Error),
+    #[error("the server could not resolve the name: {0}")]
+    Unresolved(#[source] io::Error),
     /// Nothing the name or address stands for may be connected to.
+    #[error("{0}")]
     Refused(Refusal),
     /// The last address that was tried failed.
-    Connect(io::Error),
+    #[error("the server could not connect: {0}")]
+    Connect(#[source] io::Error),
 }
-
-impl fmt::Display for DialError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unresolved(error) => write!(formatter, "the server could not resolve the name: {error}"),
-            Self::Refused(refusal) => refusal.fmt(formatter),
-            Self::Connect(error) => write!(formatter, "the server could not connect: {error}"),
-        }
-    }
-}
-
-impl core::error::Error for DialError {}
 
 impl DialError {
     /// Whether the server itself had no descriptor or memory for it.
@@ -143,6 +134,7 @@ impl DialError {
     pub fn is_exhausted(&self) -> bool {
         match self {
             Self::Unresolved(error) | Self::Connect(error) => is_exhausted(error),
+            Self::Refused(Refusal::Unchecked(code)) => is_exhausted(&io::Error::from_raw_os_error(*code)),
             Self::Refused(_) => false,
         }
     }
@@ -151,6 +143,7 @@ impl DialError {
     #[must_use]
     pub fn reply_code(&self) -> ReplyCode {
         match self {
+            Self::Refused(Refusal::Unchecked(_)) => ReplyCode::GeneralFailure,
             Self::Refused(_) => ReplyCode::NotAllowed,
             Self::Unresolved(error) if error.kind() == io::ErrorKind::TimedOut => ReplyCode::TimedOut,
             Self::Unresolved(_) => ReplyCode::HostUnreachable,

@@ -18,21 +18,27 @@
 //!
 //! Requirement: U4, U5, U9
 
+mod beginnings;
 mod directory;
 mod error;
 mod fetch;
+mod leftovers;
 mod name;
 mod part;
+mod pour;
 mod push;
 mod receive;
 mod retry;
+mod running_hash;
 mod send;
 mod serve;
 mod turns;
 
 pub use error::{FileError, TransferError};
 pub use fetch::get;
+pub use leftovers::PartLimits;
 pub use name::{COMPONENT_BYTES_MAX, FileName, NAME_BYTES_MAX, NameError};
+pub use pour::get_to;
 pub use push::put;
 pub use retry::{BUSY_PATIENCE, FRUITLESS_ATTEMPTS_MAX};
 pub use serve::{FileService, UPLOAD_BYTES_MAX, UploadTimes};
@@ -97,13 +103,6 @@ pub struct Transferred {
     pub resumed: u64,
     /// SHA-256 of the file.
     pub hash: Hash,
-}
-
-/// The hash of everything a context was fed, which may be fed further.
-fn hash_of(context: &ring::digest::Context) -> Hash {
-    let mut hash = Hash::default();
-    hash.copy_from_slice(context.clone().finish().as_ref());
-    hash
 }
 
 #[cfg(test)]

@@ -16,35 +16,19 @@ pub struct Forward {
 }
 
 /// Why a text is no forward.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForwardError {
     /// There is no `=`.
+    #[error("write a forward as LISTEN=TARGET, like 127.0.0.1:8080=example.com:80")]
     NoTarget,
     /// The left side is neither `ADDRESS:PORT` nor `PORT`.
+    #[error("{0:?} is no address to listen on: write ADDRESS:PORT, or PORT for 127.0.0.1")]
     Listen(String),
     /// The right side is no target.
-    Target(AddressError),
+    #[error(transparent)]
+    Target(#[from] AddressError),
 }
-
-impl fmt::Display for ForwardError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoTarget => {
-                formatter.write_str("write a forward as LISTEN=TARGET, like 127.0.0.1:8080=example.com:80")
-            }
-            Self::Listen(text) => {
-                write!(
-                    formatter,
-                    "{text:?} is no address to listen on: write ADDRESS:PORT, or PORT for 127.0.0.1"
-                )
-            }
-            Self::Target(error) => error.fmt(formatter),
-        }
-    }
-}
-
-impl core::error::Error for ForwardError {}
 
 impl FromStr for Forward {
     type Err = ForwardError;

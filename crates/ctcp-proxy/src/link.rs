@@ -243,40 +243,31 @@ pub enum LinkState<C> {
 }
 
 /// Why a request got no stream or no success.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
     /// There is no connection to the server; the last reason.
+    #[error("the ctcp server is not reachable: {0}")]
     Unreachable(String),
     /// The server does not let us in, and will not until somebody changes something; why.
+    #[error("no connection to the ctcp server: {0}")]
     NotAdmitted(String),
     /// The connection was lost before the server answered.
-    Lost(io::Error),
+    #[error("the connection to the ctcp server was lost: {0}")]
+    Lost(#[source] io::Error),
     /// The server answered with something that is no answer.
-    BadReply(HeadError),
+    #[error("the ctcp server's answer makes no sense: {0}")]
+    BadReply(#[source] HeadError),
     /// The server did not answer in time.
+    #[error("the ctcp server did not answer in time")]
     Silent,
     /// The application failed before the server answered.
-    Left(io::Error),
+    #[error("the application is gone: {0}")]
+    Left(#[source] io::Error),
     /// The server refused: code and text.
+    #[error("{0}")]
     Refused(Reply),
 }
-
-impl fmt::Display for LinkError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreachable(why) => write!(formatter, "the ctcp server is not reachable: {why}"),
-            Self::NotAdmitted(why) => write!(formatter, "no connection to the ctcp server: {why}"),
-            Self::Lost(error) => write!(formatter, "the connection to the ctcp server was lost: {error}"),
-            Self::BadReply(error) => write!(formatter, "the ctcp server's answer makes no sense: {error}"),
-            Self::Silent => formatter.write_str("the ctcp server did not answer in time"),
-            Self::Left(error) => write!(formatter, "the application is gone: {error}"),
-            Self::Refused(reply) => reply.fmt(formatter),
-        }
-    }
-}
-
-impl core::error::Error for LinkError {}
 
 impl LinkError {
     /// The code that says the same.

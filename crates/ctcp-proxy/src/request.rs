@@ -13,7 +13,6 @@
 //!
 //! Requirement: C7
 
-use core::fmt;
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -64,50 +63,27 @@ pub enum Request {
 }
 
 /// Why a head could not be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeadError {
     /// The stream failed or ended inside the head.
-    Stream(io::Error),
+    #[error("the stream ended inside the head: {0}")]
+    Stream(#[from] io::Error),
     /// Another version than [`VERSION`].
+    #[error("version {0} of proxy streams is not spoken here, {VERSION} is")]
     Version(u8),
     /// A kind of request we do not know.
+    #[error("unknown kind of request {0}")]
     Kind(u8),
     /// A length beyond [`BODY_BYTES_MAX`].
+    #[error("a head of {0} bytes, at most {BODY_BYTES_MAX}")]
     TooLong(usize),
     /// A body that does not hold what its kind says.
-    Body(BodyError),
+    #[error(transparent)]
+    Body(#[from] BodyError),
     /// A target that is none.
-    Target(AddressError),
-}
-
-impl fmt::Display for HeadError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stream(error) => write!(formatter, "the stream ended inside the head: {error}"),
-            Self::Version(version) => {
-                write!(formatter, "version {version} of proxy streams is not spoken here, {VERSION} is")
-            }
-            Self::Kind(kind) => write!(formatter, "unknown kind of request {kind}"),
-            Self::TooLong(length) => write!(formatter, "a head of {length} bytes, at most {BODY_BYTES_MAX}"),
-            Self::Body(error) => error.fmt(formatter),
-            Self::Target(error) => error.fmt(formatter),
-        }
-    }
-}
-
-impl core::error::Error for HeadError {}
-
-impl From<io::Error> for HeadError {
-    fn from(error: io::Error) -> Self {
-        Self::Stream(error)
-    }
-}
-
-impl From<BodyError> for HeadError {
-    fn from(error: BodyError) -> Self {
-        Self::Body(error)
-    }
+    #[error(transparent)]
+    Target(#[from] AddressError),
 }
 
 impl HeadError {

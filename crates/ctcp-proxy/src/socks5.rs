@@ -32,11 +32,11 @@ const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
 /// Why there is no request.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Socks5Error {
     /// The application's connection failed or ended.
-    Stream(io::Error),
+    Stream(#[from] io::Error),
     /// Not SOCKS5: the first byte. 4 is SOCKS4; a capital letter is most likely HTTP.
     Version(u8),
     /// The application wants to authenticate, and nothing else.
@@ -46,7 +46,7 @@ pub enum Socks5Error {
     /// A kind of address that is none. It was answered.
     AddressType(u8),
     /// A target that is none. It was answered.
-    Target(AddressError),
+    Target(#[source] AddressError),
 }
 
 impl fmt::Display for Socks5Error {
@@ -67,14 +67,6 @@ impl fmt::Display for Socks5Error {
             Self::AddressType(kind) => write!(formatter, "the address type {kind} is not supported"),
             Self::Target(error) => error.fmt(formatter),
         }
-    }
-}
-
-impl core::error::Error for Socks5Error {}
-
-impl From<io::Error> for Socks5Error {
-    fn from(error: io::Error) -> Self {
-        Self::Stream(error)
     }
 }
 

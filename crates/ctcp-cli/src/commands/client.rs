@@ -20,20 +20,15 @@ const SOCKS_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr:
 
 /// Serves until it is interrupted.
 pub(crate) async fn run(args: &ClientArgs) -> Result<(), CliError> {
-    let forwards = args
-        .forward
-        .iter()
-        .map(|text| text.parse().map_err(|error| CliError::usage(format!("--forward {text}: {error}"))))
-        .collect::<Result<Vec<Forward>, CliError>>()?;
     let limits = ClientLimits::for_open_files(open_files::raise_limit());
-    let nothing_asked = args.socks.is_none() && args.http.is_none() && forwards.is_empty();
+    let nothing_asked = args.socks.is_none() && args.http.is_none() && args.forward.is_empty();
     let socks = args.socks.or(nothing_asked.then_some(SOCKS_DEFAULT));
     // All listeners before the first packet: a port in use is said at once.
     let socks = bind_optional(socks).await?;
     let http = bind_optional(args.http).await?;
     let mut listeners = Vec::new();
-    for forward in forwards {
-        listeners.push((bind(forward.listen).await?, forward));
+    for forward in &args.forward {
+        listeners.push((bind(forward.listen).await?, forward.clone()));
     }
     let listener = metrics::start(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;

@@ -1,6 +1,5 @@
 //! `ctcp connect`: standard input and output joined to a target.
 
-use ctcp_proxy::address::TargetAddress;
 use ctcp_proxy::client::{ClientLimits, ForwardProxy};
 
 use crate::args::ConnectArgs;
@@ -10,16 +9,15 @@ use crate::network;
 
 /// Runs until the target has said everything, or a signal ends it.
 pub(crate) async fn run(args: &ConnectArgs) -> Result<(), CliError> {
-    let target: TargetAddress =
-        args.target.parse().map_err(|error| CliError::usage(format!("{}: {error}", args.target)))?;
+    let target = &args.target;
     let listener = metrics::start(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let proxy = ForwardProxy::new(link, ClientLimits::default());
     let join = async {
         tokio::select! {
-            joined = proxy.connect_pipes(tokio::io::stdin(), tokio::io::stdout(), &target) => Ok(joined),
-            signal = super::interrupted() => Err(CliError::Signal(signal)),
+            joined = proxy.connect_pipes(tokio::io::stdin(), tokio::io::stdout(), target) => Ok(joined),
+            signal = super::interrupted_or_hung_up() => Err(CliError::Signal(signal)),
         }
     };
     let joined = super::unless_lost(&endpoint, join).await.flatten();

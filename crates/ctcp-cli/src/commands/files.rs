@@ -28,9 +28,15 @@ struct Json<'a> {
     verified: bool,
 }
 
+/// What `--output` calls standard output.
+const STANDARD_OUTPUT: &str = "-";
+
 /// Fetches a file.
 pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
     check_name(&args.name)?;
+    if args.output.as_deref() == Some(Path::new(STANDARD_OUTPUT)) {
+        return get_to_standard_output(args).await;
+    }
     let destination = match &args.output {
         Some(file) if file.is_dir() => file.join(last_part(&args.name)?),
         Some(file) => file.clone(),
@@ -50,6 +56,34 @@ pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
     let (transferred, elapsed) = bar.finish(outcome)?;
     Report { name: &args.name, file: &destination, profile: &granted, replaced, elapsed }
         .print(args.json, &transferred);
+    Ok(())
+}
+
+/// Fetches a file into a pipe; what is said about it goes to standard error.
+async fn get_to_standard_output(args: &GetArgs) -> Result<(), CliError> {
+    if args.json {
+        return Err(CliError::usage("--json and `-o -` both want standard output: leave one out"));
+    }
+    let listener = metrics::start(args.common.metrics)?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
+    let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
+    let bar = Bar::new(args.common.log.quiet);
+    let mut on_progress = |progress| bar.show(progress);
+    let mut output = tokio::io::stdout();
+    let transfer = files::get_to(&link, &args.name, &mut output, &mut on_progress);
+    let outcome = super::unless_lost(&endpoint, until_interrupted(&args.name, transfer)).await.flatten();
+    let profile = network::granted(&link);
+    drop(link);
+    super::close(&endpoint).await;
+    let (transferred, elapsed) = bar.finish(outcome).map_err(|error| match error {
+        CliError::Failure(text) => CliError::Failure(format!("{text} (standard output has no whole file)")),
+        other => other,
+    })?;
+    if !args.common.log.quiet {
+        let file = Path::new(STANDARD_OUTPUT);
+        let report = Report { name: &args.name, file, profile: &profile, replaced: false, elapsed };
+        report.print_aside(&transferred);
+    }
     Ok(())
 }
 
@@ -129,6 +163,11 @@ impl Report<'_> {
         } else if let Ok(text) = serde_json::to_string(&self.json(transferred)) {
             println!("{text}");
         }
+    }
+
+    #[expect(clippy::print_stderr, reason = "standard output is the file's")]
+    fn print_aside(&self, transferred: &Transferred) {
+        eprintln!("{}", self.line(transferred));
     }
 
     fn line(&self, transferred: &Transferred) -> String {

@@ -51,6 +51,21 @@ impl Folder {
         renamed
     }
 
+    /// Says where the results are, beside them; with `--json` on standard error.
+    #[expect(
+        clippy::print_stdout,
+        clippy::print_stderr,
+        reason = "where the results are is part of the result"
+    )]
+    pub(in crate::commands) fn say(&self, is_json: bool) {
+        let said = format!("The files are in {}", self.path.display());
+        if is_json {
+            eprintln!("{said}");
+        } else {
+            println!("{said}");
+        }
+    }
+
     /// Hidden, and of this process alone.
     fn temporary(&self, name: &str) -> PathBuf {
         self.path.join(format!(".{name}.{}.part", std::process::id()))

@@ -76,7 +76,7 @@ struct RunArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     threads: Option<String>,
     /// Folder for ID.json, ID.csv and ID.svg, or for the shard; made if it does not exist
-    #[arg(long, value_name = "DIR", default_value = "repro")]
+    #[arg(long, value_name = "DIR", default_value = "results/repro")]
     out: PathBuf,
 }
 
@@ -86,7 +86,7 @@ struct MergeArgs {
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
     /// Folder for ID.json, ID.csv and ID.svg; made if it does not exist
-    #[arg(long, value_name = "DIR", default_value = "repro")]
+    #[arg(long, value_name = "DIR", default_value = "results/repro")]
     out: PathBuf,
 }
 
@@ -133,6 +133,7 @@ fn compute(request: &Request, out: &Path) -> Result<(), CliError> {
         let outcome = plan.outcome(values).expect("what its own cells gave, all of it");
         failed += show(experiment, &outcome, &request.settings, seconds, &folder)?;
     }
+    folder.say(false);
     judge(failed)
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct TestbedArgs {
     #[arg(long, value_name = "P,Q", value_delimiter = ',')]
     losses: Vec<String>,
     /// Folder for ID.json, ID.csv and ID.svg (of `compare`: .md instead); made if it does not exist
-    #[arg(long, value_name = "DIR", default_value = "testbed")]
+    #[arg(long, value_name = "DIR", default_value = "results/testbed")]
     out: PathBuf,
     /// Print one JSON object instead of tables
     #[arg(long)]

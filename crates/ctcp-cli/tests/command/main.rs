@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 mod clients;
+mod first_hour;
 #[cfg(target_os = "linux")]
 mod limits;
 mod messages;

@@ -73,12 +73,13 @@ fn each_mistake_has_its_message_and_its_exit_code() {
         (files.words("get", "nowhere/a.key", &["x"]), 1, "cannot write the key nowhere/a.key"),
         (files.words("connect", KEY, &["127.0.0.1"]), 2, "the port is missing"),
         (files.words("connect", KEY, &["127.0.0.1:1"]), 1, "--allow-target"),
-        (files.words("client", KEY, &["--config", "wrong.toml"]), 2, "wrong.toml: unexpected argument"),
+        (files.words("client", KEY, &["--config", "wrong.toml"]), 2, "wrong.toml:1:1: unexpected argument"),
         (
             word_alone,
             2,
-            "--allow-target foo: is \"foo\" a host? Then write it with its domain or a port (foo:443)",
+            "invalid value 'foo' for '--allow-target <RULE>': is \"foo\" a host? Then write it with its domain or a port (foo:443)",
         ),
+        (vec!["get", "x"], 2, "tip: options can also be in a file (see --config) or in the environment"),
         (port_alone, 2, "ADDR:PORT is wanted, as 0.0.0.0:4433"),
     ] {
         let (found, said) = run(at, &words);

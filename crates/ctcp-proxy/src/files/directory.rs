@@ -9,10 +9,16 @@ use std::path::Path;
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use cap_std::fs::{Dir, File, Metadata, OpenOptions, ReadDir};
 
+use super::leftovers::Leftover;
+use super::name::SIDECAR;
+use super::part::Destination;
 use super::{FileError, FileName};
 use crate::request::FileIdentity;
+
+/// Entries that a walk for parts looks at: a tree of that size takes seconds. Parts beyond are never removed by us.
+const WALK_ENTRIES_MAX: usize = 1_000_000;
 
 /// A directory whose files are served.
 #[derive(Debug)]
@@ -57,6 +63,49 @@ impl ServedDirectory {
     }
 }
 
+impl ServedDirectory {
+    /// The parts of interrupted uploads anywhere below, as their sidecars tell.
+    pub(super) fn parts(&self) -> Vec<(FileName, Leftover)> {
+        let mut found = Vec::new();
+        let mut entries_left = WALK_ENTRIES_MAX;
+        let mut directories = vec![String::new()];
+        while let Some(prefix) = directories.pop() {
+            let Ok(entries) = self.entries(&prefix) else { continue };
+            for entry in entries.flatten() {
+                let Some(left) = entries_left.checked_sub(1) else { return found };
+                entries_left = left;
+                let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string()) else {
+                    continue;
+                };
+                let path = format!("{prefix}{name}");
+                if kind.is_dir() {
+                    directories.push(format!("{path}/"));
+                } else if let Some(name) = path.strip_suffix(SIDECAR).filter(|_| kind.is_file()) {
+                    found.extend(self.leftover(name));
+                }
+            }
+        }
+        found
+    }
+
+    /// The entries of a directory below, whose name is empty or ends in `/`.
+    fn entries(&self, prefix: &str) -> Result<ReadDir, FileError> {
+        if prefix.is_empty() {
+            return Ok(self.0.entries()?);
+        }
+        // The parent of anything in it.
+        let inside: FileName = format!("{prefix}x").parse()?;
+        Ok(self.parent(&inside)?.0.entries()?)
+    }
+
+    fn leftover(&self, name: &str) -> Option<(FileName, Leftover)> {
+        let name: FileName = name.parse().ok()?;
+        let (parent, leaf) = self.parent(&name).ok()?;
+        let part = Destination::new(parent, leaf).ok()?.leftover()?;
+        Some((name, part))
+    }
+}
+
 /// Opens a regular file in a directory, not through a link, and without waiting for the other end of a pipe.
 pub(super) fn open_regular(directory: &Dir, leaf: &str, options: &OpenOptions) -> Result<File, FileError> {
     let mut options = options.clone();
@@ -85,4 +134,18 @@ fn nanoseconds(time: std::time::SystemTime) -> i64 {
             i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |nanoseconds| -nanoseconds)
         }
     }
+}
+
+/// Bytes that can still be written where a file is; `None` where the system does not say.
+#[cfg(unix)]
+pub(super) fn free_bytes(file: &std::fs::File) -> Option<u64> {
+    let space = rustix::fs::fstatvfs(file).ok()?;
+    // Some file systems in user space know nothing of blocks.
+    (space.f_blocks > 0).then(|| space.f_bavail.saturating_mul(space.f_frsize))
+}
+
+/// See above.
+#[cfg(not(unix))]
+pub(super) fn free_bytes(_: &std::fs::File) -> Option<u64> {
+    None
 }

@@ -1,8 +1,7 @@
 //! What can go wrong with a file, here or at the other side.
 
-use core::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::NameError;
 use super::name::PART;
@@ -10,79 +9,60 @@ use crate::link::LinkError;
 use crate::request::{HeadError, Reply, ReplyCode};
 
 /// Why a file cannot be read or written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
     /// The name is none.
-    Name(NameError),
+    #[error(transparent)]
+    Name(#[from] NameError),
     /// A component of the name is a link.
+    #[error("the name goes through a symbolic link")]
     Link,
     /// The file, or a directory on the way, does not exist.
+    #[error("there is no such file or directory")]
     NotFound,
     /// A directory or something else that is no regular file.
+    #[error("it is no regular file")]
     NotAFile,
     /// The directory is served read-only.
+    #[error("it takes no files (it was started without --files-write)")]
     TakesNone,
     /// The file system is read-only.
+    #[error("it cannot be written: it is read-only")]
     ReadOnly,
     /// The disk is full, or a quota is used up.
+    #[error("the disk is full")]
     NoSpace,
     /// The system denies access.
+    #[error("permission denied")]
     PermissionDenied,
     /// Another transfer writes this file.
+    #[error("another transfer is writing this file")]
     Busy,
     /// As many transfers as may go on at once do.
+    #[error("too many transfers go on at once")]
     TooManyTransfers,
     /// It stood still while others waited, and gave way.
+    #[error("the transfer stood still and gave way to others that waited")]
     StoodStill,
     /// More than the limit.
+    #[error("it has more than {0} bytes")]
     TooLarge(u64),
     /// The part that is there is not the beginning of what the other side has.
+    #[error("the part that is there belongs to another content")]
     PrefixDiffers,
     /// The whole file arrived and its hash is another: it was changed on the way, or on one of the disks.
+    #[error("the content does not match its checksum")]
     HashDiffers,
     /// The file changed while it was read.
+    #[error("the file changed while it was read")]
     Changed,
     /// The transfer was interrupted: the stream failed.
-    Interrupted(io::Error),
+    #[error("the transfer was interrupted: {0}")]
+    Interrupted(#[source] io::Error),
     /// Something else.
+    #[error(transparent)]
     Io(io::Error),
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(error) => error.fmt(formatter),
-            Self::Link => formatter.write_str("the name goes through a symbolic link"),
-            Self::NotFound => formatter.write_str("there is no such file or directory"),
-            Self::NotAFile => formatter.write_str("it is no regular file"),
-            Self::TakesNone => {
-                formatter.write_str("it takes no files (it was started without --files-write)")
-            }
-            Self::ReadOnly => formatter.write_str("it cannot be written: it is read-only"),
-            Self::NoSpace => formatter.write_str("the disk is full"),
-            Self::PermissionDenied => formatter.write_str("permission denied"),
-            Self::Busy => formatter.write_str("another transfer is writing this file"),
-            Self::TooManyTransfers => formatter.write_str("too many transfers go on at once"),
-            Self::StoodStill => {
-                formatter.write_str("the transfer stood still and gave way to others that waited")
-            }
-            Self::TooLarge(limit) => write!(formatter, "it has more than {limit} bytes"),
-            Self::PrefixDiffers => formatter.write_str("the part that is there belongs to another content"),
-            Self::HashDiffers => formatter.write_str("the content does not match its checksum"),
-            Self::Changed => formatter.write_str("the file changed while it was read"),
-            Self::Interrupted(error) => write!(formatter, "the transfer was interrupted: {error}"),
-            Self::Io(error) => error.fmt(formatter),
-        }
-    }
-}
-
-impl core::error::Error for FileError {}
-
-impl From<NameError> for FileError {
-    fn from(error: NameError) -> Self {
-        Self::Name(error)
-    }
 }
 
 impl From<io::Error> for FileError {
@@ -119,57 +99,59 @@ impl FileError {
 }
 
 /// Why a `get` or `put` failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
     /// The name at the server is none.
-    Name(NameError),
+    #[error(transparent)]
+    Name(#[from] NameError),
     /// The local file.
-    Local(PathBuf, FileError),
+    #[error("{}", of_local(.0, .1))]
+    Local(PathBuf, #[source] FileError),
     /// The server refused, with its code and text.
+    #[error("{}", of_refusal(.0))]
     Refused(Reply),
     /// The server is not reachable.
+    #[error(transparent)]
     Link(LinkError),
     /// The stream failed in the middle.
-    Interrupted(io::Error),
+    #[error("the transfer was interrupted: {0}")]
+    Interrupted(#[source] io::Error),
     /// The server's answer makes no sense.
-    BadReply(HeadError),
+    #[error("the server's answer makes no sense: {0}")]
+    BadReply(#[source] HeadError),
     /// The file at the server changed while it was read.
+    #[error("the file at the server changed while it was read")]
     RemoteChanged,
     /// The content does not match its checksum.
+    #[error("the content does not match its checksum")]
     HashDiffers,
+    /// What was fetched could not be written to where it should go on.
+    #[error("cannot write to standard output: {0}")]
+    Output(#[source] io::Error),
+    /// What went on into a pipe is not the file, or its beginning; why.
+    #[error("what was written is not the file and must not be used: {0}")]
+    WroteOther(#[source] Box<TransferError>),
     /// Nothing more arrived in so many attempts; why the last one failed.
-    GaveUp(u32, Box<TransferError>),
+    #[error("gave up after {0} attempts: {1}")]
+    GaveUp(u32, #[source] Box<TransferError>),
 }
 
-impl fmt::Display for TransferError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(error) => error.fmt(formatter),
-            Self::Local(path, FileError::NoSpace) => {
-                let path = path.display();
-                write!(formatter, "{path}: the disk is full; what arrived is kept in {path}{PART}")
-            }
-            Self::Local(path, error) => write!(formatter, "{}: {error}", path.display()),
-            Self::Refused(reply) if reply.code == ReplyCode::Busy => {
-                write!(formatter, "the server is busy: {reply}")
-            }
-            Self::Refused(reply) => write!(formatter, "the server refused: {reply}"),
-            Self::Link(error) => error.fmt(formatter),
-            Self::Interrupted(error) => write!(formatter, "the transfer was interrupted: {error}"),
-            Self::BadReply(error) => write!(formatter, "the server's answer makes no sense: {error}"),
-            Self::RemoteChanged => formatter.write_str("the file at the server changed while it was read"),
-            Self::HashDiffers => formatter.write_str("the content does not match its checksum"),
-            Self::GaveUp(attempts, last) => write!(formatter, "gave up after {attempts} attempts: {last}"),
-        }
+/// What is said of a local file.
+fn of_local(path: &Path, error: &FileError) -> String {
+    let path = path.display();
+    match error {
+        FileError::NoSpace => format!("{path}: the disk is full; what arrived is kept in {path}{PART}"),
+        FileError::PrefixDiffers => format!("{path}{PART} is not the beginning of the file at the server"),
+        error => format!("{path}: {error}"),
     }
 }
 
-impl core::error::Error for TransferError {}
-
-impl From<NameError> for TransferError {
-    fn from(error: NameError) -> Self {
-        Self::Name(error)
+/// What is said of a server's refusal.
+fn of_refusal(reply: &Reply) -> String {
+    match reply.code {
+        ReplyCode::Busy => format!("the server is busy: {reply}"),
+        _ => format!("the server refused: {reply}"),
     }
 }
 
@@ -179,5 +161,28 @@ impl From<LinkError> for TransferError {
             LinkError::Refused(reply) => Self::Refused(reply),
             other => Self::Link(other),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::error::Error;
+
+    use super::*;
+
+    #[test]
+    fn what_failed_first_is_found_behind_what_is_said() {
+        let reset = || io::Error::from(io::ErrorKind::ConnectionReset);
+        let local = TransferError::Local("file".into(), FileError::Interrupted(reset()));
+        let error = TransferError::GaveUp(5, Box::new(local));
+        assert!(
+            error.to_string().starts_with("gave up after 5 attempts: file: the transfer was interrupted: ")
+        );
+        let mut first: &dyn Error = &error;
+        while let Some(source) = first.source() {
+            first = source;
+        }
+        let first = first.downcast_ref::<io::Error>();
+        assert_eq!(first.map(io::Error::kind), Some(io::ErrorKind::ConnectionReset));
     }
 }

@@ -42,7 +42,7 @@ struct Attempt<'a, K: Connector> {
 }
 
 impl<K: Connector> Attempt<'_, K> {
-    /// `resumed` is what the first attempt found, `done` how far this one comes.
+    /// `resumed` is what the first attempt found, if none started over; `done` is how far this one comes.
     async fn run(
         &self,
         resumed: &mut Option<u64>,
@@ -67,7 +67,7 @@ impl<K: Connector> Attempt<'_, K> {
         }
         let part = if start == 0 { self.begin(part, accepted).await? } else { part };
 
-        resumed.get_or_insert(start);
+        *resumed = Some(resumed.map_or(start, |before| before.min(start)));
         *done = start;
         on_progress(Progress { done: *done, total: remote.size });
         let mut on_received = |count: u64| {
@@ -100,20 +100,22 @@ impl<K: Connector> Attempt<'_, K> {
 
     fn judge(&self, error: FileError) -> TransferError {
         match error {
-            FileError::Interrupted(error) => match reset_code(&error) {
-                Some(stream_code::FILE_CHANGED) => TransferError::RemoteChanged,
-                Some(stream_code::FILE_UNREADABLE) => TransferError::Refused(Reply::failure(
-                    ReplyCode::FileFailure,
-                    "the file could not be read to its end",
-                )),
-                Some(stream_code::GAVE_WAY) => TransferError::Refused(Reply::failure(
-                    ReplyCode::Busy,
-                    &FileError::StoodStill.to_string(),
-                )),
-                _ => TransferError::Interrupted(error),
-            },
+            FileError::Interrupted(error) => judge_stream(error),
             FileError::HashDiffers => TransferError::HashDiffers,
             other => TransferError::Local(self.destination.to_owned(), other),
         }
+    }
+}
+
+/// Why the server's stream failed.
+pub(super) fn judge_stream(error: io::Error) -> TransferError {
+    let refused = |code, text: &str| TransferError::Refused(Reply::failure(code, text));
+    match reset_code(&error) {
+        Some(stream_code::FILE_CHANGED) => TransferError::RemoteChanged,
+        Some(stream_code::FILE_UNREADABLE) => {
+            refused(ReplyCode::FileFailure, "the file could not be read to its end")
+        }
+        Some(stream_code::GAVE_WAY) => refused(ReplyCode::Busy, &FileError::StoodStill.to_string()),
+        _ => TransferError::Interrupted(error),
     }
 }

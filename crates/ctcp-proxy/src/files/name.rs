@@ -23,44 +23,30 @@ pub(super) const SIDECAR: &str = ".part.json";
 pub struct FileName(String);
 
 /// Why a text is no name of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
     /// Empty.
+    #[error("the file name is empty")]
     Empty,
     /// Beyond [`NAME_BYTES_MAX`], or a component beyond [`COMPONENT_BYTES_MAX`].
+    #[error(
+        "the file name is too long: at most {NAME_BYTES_MAX} bytes, {COMPONENT_BYTES_MAX} between slashes"
+    )]
     TooLong,
     /// It begins with `/` or a drive.
+    #[error("the file name is absolute: names are relative to the served directory")]
     Absolute,
     /// A component is empty, `.` or `..`.
+    #[error("the file name has an empty component, \".\" or \"..\"")]
     Component,
     /// A character that is none of a name: NUL, another control character, a backslash.
+    #[error("the file name has the character {0:?}")]
     Character(char),
     /// It ends like a file that is not complete (`.part`, `.part.json`).
+    #[error("names that end in .part or .part.json belong to unfinished transfers")]
     Reserved,
 }
-
-impl fmt::Display for NameError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => formatter.write_str("the file name is empty"),
-            Self::TooLong => write!(
-                formatter,
-                "the file name is too long: at most {NAME_BYTES_MAX} bytes, {COMPONENT_BYTES_MAX} between slashes"
-            ),
-            Self::Absolute => {
-                formatter.write_str("the file name is absolute: names are relative to the served directory")
-            }
-            Self::Component => formatter.write_str("the file name has an empty component, \".\" or \"..\""),
-            Self::Character(character) => write!(formatter, "the file name has the character {character:?}"),
-            Self::Reserved => {
-                formatter.write_str("names that end in .part or .part.json belong to unfinished transfers")
-            }
-        }
-    }
-}
-
-impl core::error::Error for NameError {}
 
 impl FromStr for FileName {
     type Err = NameError;

@@ -11,20 +11,26 @@
 //!
 //! Invariant: the final name changes only in `commit`, and only to a file whose every byte was hashed as it was
 //! written. A lock on the part keeps a second transfer out; it ends with the process, so nothing is left to clean up.
+//!
+//! A server's part knows its [`Upload`], so that it does not stay for ever, nor at all when the disk is full. A client's
+//! stays until it is completed or its user removes it.
 
 use std::fs::TryLockError;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use cap_fs_ext::MetadataExt;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
-use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 
+use super::beginnings::Beginning;
 use super::directory::open_regular;
+use super::leftovers::{Leftover, Upload};
 use super::name::{PART, SIDECAR};
-use super::{CHUNK_BYTES, FileError};
+use super::running_hash::{RunningHash, States};
+use super::{FileError, Hash};
 use crate::request::FileIdentity;
 
 /// Largest sidecar that is read: a name and two numbers.
@@ -56,6 +62,9 @@ pub(super) struct Part {
     name: String,
     /// What is there: so many bytes of this content.
     have: Option<(u64, FileIdentity)>,
+    hash: RunningHash,
+    /// At a server. Behind the file, whose lock must be gone when this is dropped.
+    upload: Option<Upload>,
 }
 
 impl Destination {
@@ -74,7 +83,7 @@ impl Destination {
             Ok(metadata) if metadata.is_symlink() => return Err(FileError::Link),
             Ok(metadata) if !metadata.is_file() => return Err(FileError::NotAFile),
             Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),
         }
         Ok(Self { directory, leaf: leaf.to_owned() })
@@ -112,7 +121,39 @@ impl Destination {
         let length = file.metadata()?.len();
         let described = self.read_sidecar().filter(|sidecar| sidecar.name == name);
         let have = described.map(|sidecar| (length.min(sidecar.identity.size), sidecar.identity));
-        Ok(Part { file, destination: self, name: name.to_owned(), have })
+        Ok(Part {
+            file,
+            destination: self,
+            name: name.to_owned(),
+            have,
+            hash: RunningHash::new(),
+            upload: None,
+        })
+    }
+
+    /// What an interrupted upload left here, if it did: a part with its sidecar.
+    pub(super) fn leftover(&self) -> Option<Leftover> {
+        self.read_sidecar()?;
+        let metadata = self.directory.symlink_metadata(self.part()).ok().filter(|it| it.is_file())?;
+        Some(Leftover { bytes: metadata.len(), since: metadata.modified().ok()?.into_std() })
+    }
+
+    /// Removes the part and its sidecar, unless somebody writes it; whether it did.
+    pub(super) fn remove_part(&self) -> bool {
+        let mut options = OpenOptions::new();
+        let Ok(file) = open_regular(&self.directory, &self.part(), options.write(true)) else { return false };
+        let file = file.into_std();
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => false,
+            Ok(()) | Err(TryLockError::Error(_)) => self.unlink(),
+        }
+    }
+
+    /// Removes the names of the part and its sidecar; whether the part had one.
+    fn unlink(&self) -> bool {
+        let is_removed = self.directory.remove_file(self.part()).is_ok();
+        let _ = self.directory.remove_file(self.sidecar());
+        is_removed
     }
 
     /// `None` when there is none, or it cannot be understood: then the transfer starts over.
@@ -122,6 +163,17 @@ impl Destination {
         file.into_std().take(SIDECAR_BYTES_MAX).read_to_end(&mut bytes).ok()?;
         let sidecar: Sidecar = serde_json::from_slice(&bytes).ok()?;
         (sidecar.version == SIDECAR_VERSION).then_some(sidecar)
+    }
+}
+
+impl Beginning for Part {
+    fn left(&self) -> u64 {
+        self.have.map_or(0, |(bytes, _)| bytes.saturating_sub(self.hash.position()))
+    }
+
+    fn hash_some(&mut self, most: u64) -> Result<(), FileError> {
+        let end = self.hash.position().saturating_add(most.min(self.left()));
+        self.hash.read_up_to(&mut self.file, end)
     }
 }
 
@@ -144,46 +196,106 @@ impl Part {
         file.write_all(&json)?;
         file.sync_all()?;
         self.have = Some((0, identity));
+        self.hash = self.hash.restart();
         Ok(())
     }
 
     /// Goes on behind the first `start` bytes: reads and hashes them, and drops what is behind them.
-    pub(super) fn resume(&mut self, start: u64) -> Result<Context, FileError> {
-        let mut context = Context::new(&SHA256);
-        self.file.set_len(start)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        let mut buffer = vec![0; CHUNK_BYTES];
-        let mut left = start;
-        while left > 0 {
-            let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-            let count = self.file.read(buffer.get_mut(..wanted).unwrap_or_default())?;
-            if count == 0 {
-                return Err(FileError::PrefixDiffers);
-            }
-            context.update(buffer.get(..count).unwrap_or_default());
-            left = left.saturating_sub(count as u64);
+    pub(super) fn resume(&mut self, start: u64) -> Result<(), FileError> {
+        if self.file.metadata()?.len() != start {
+            self.file.set_len(start)?;
         }
-        Ok(context)
+        match self.hash.read_up_to(&mut self.file, start) {
+            Err(FileError::Changed) => Err(FileError::PrefixDiffers),
+            other => other,
+        }
     }
 
-    /// Forgets what is there, after it proved to be wrong.
-    pub(super) fn discard(&mut self) {
-        let _ = self.file.set_len(0);
-        let _ = self.destination.directory.remove_file(self.destination.sidecar());
-        self.have = None;
+    /// Hashes what follows in the transfer.
+    pub(super) fn update_hash(&mut self, data: &[u8]) {
+        self.hash.update(data);
+    }
+
+    /// The hash of what is there.
+    pub(super) fn hash(&self) -> Hash {
+        self.hash.hash()
+    }
+
+    /// Keeps the state of the hash for an upload that goes on from here.
+    pub(super) fn keep_hash(&self) {
+        self.hash.keep(&self.file);
+    }
+
+    /// Makes it a server's part, which is cleaned up after the upload, and whose hash need not be computed twice.
+    pub(super) fn of_upload(self, upload: Upload, states: &Arc<States>) -> Self {
+        let hash = match self.have() {
+            Some((bytes, _)) => RunningHash::of(&self.file, bytes, states),
+            None => RunningHash::of_none(states),
+        };
+        Self { upload: Some(upload), hash, ..self }
+    }
+
+    /// Whether so many bytes more have room; see [`Upload::fits`].
+    pub(super) fn has_room_for(&self, bytes: u64) -> bool {
+        self.upload.as_ref().is_none_or(|upload| upload.fits(&self.file, bytes))
+    }
+
+    /// Empties the part and describes the content that will come, as [`Part::begin`]. At a server, where the disk is full,
+    /// parts of others make room; if that is not enough, nothing is left behind.
+    pub(super) fn begin_upload(mut self, identity: FileIdentity) -> Result<Self, FileError> {
+        loop {
+            match self.begin(identity) {
+                Ok(()) => return Ok(self),
+                Err(FileError::NoSpace) if self.make_room() => {}
+                Err(error) => {
+                    self.discard();
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Writes all. At a server, where the disk is full, parts of interrupted uploads make room.
+    pub(super) fn write_all(&mut self, mut data: &[u8]) -> Result<(), FileError> {
+        while !data.is_empty() {
+            match self.file.write(data) {
+                Ok(0) => return Err(FileError::Io(io::ErrorKind::WriteZero.into())),
+                Ok(count) => data = data.get(count..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => match FileError::from(error) {
+                    FileError::NoSpace if self.make_room() => {}
+                    error => return Err(error),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn make_room(&self) -> bool {
+        self.upload.as_ref().is_some_and(Upload::make_room)
+    }
+
+    /// Whether the space is a server's, which is needed for others when an upload cannot go on.
+    pub(super) fn is_servers(&self) -> bool {
+        self.upload.is_some()
+    }
+
+    /// Removes what is there, after it proved to be wrong, or for its space.
+    pub(super) fn discard(self) {
+        let _ = self.file.set_len(0); // where it cannot be removed
+        self.destination.unlink();
     }
 
     /// Removes a part that never held anything, after the other side refused.
     pub(super) fn abandon_if_empty(self) {
         if self.file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
-            let _ = self.destination.directory.remove_file(self.destination.part());
-            let _ = self.destination.directory.remove_file(self.destination.sidecar());
+            self.destination.unlink();
         }
     }
 
     /// Gives the verified file its name. The data is on the disk before the name points to it.
     pub(super) fn commit(self) -> Result<(), FileError> {
-        let Self { file, destination, .. } = self;
+        let Self { file, destination, upload: _upload, .. } = self;
         file.sync_all()?;
         let Destination { directory, leaf } = &destination;
         // An open file cannot be renamed on Windows; elsewhere the lock is held until the part is no more.

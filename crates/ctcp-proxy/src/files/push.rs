@@ -50,6 +50,7 @@ struct Attempt<'a, K: Connector> {
 }
 
 impl<K: Connector> Attempt<'_, K> {
+    /// As at `get`.
     async fn run(
         &self,
         resumed: &mut Option<u64>,
@@ -64,6 +65,7 @@ impl<K: Connector> Attempt<'_, K> {
         if start > identity.size {
             return Err(bad_reply("it has more than there is"));
         }
+        *resumed = Some(resumed.map_or(start, |before| before.min(start)));
         *done = start;
         on_progress(Progress { done: *done, total: identity.size });
         let mut on_sent = |count: u64| {
@@ -71,10 +73,9 @@ impl<K: Connector> Attempt<'_, K> {
             self.link.counters().files_sent.add(count);
             on_progress(Progress { done: *done, total: identity.size });
         };
-        let source = Source { file, identity, start };
+        let source = Source::new(file, identity, start);
         let hash = self.exchange(opened.stream, source, &mut on_sent).await?;
-        let resumed = *resumed.get_or_insert(start);
-        Ok(Transferred { size: identity.size, resumed, hash })
+        Ok(Transferred { size: identity.size, resumed: resumed.unwrap_or(0), hash })
     }
 
     /// Sends everything and waits for the verdict, which may come early when the server cannot go on.

@@ -6,14 +6,13 @@
 //! Requirement: U4, U9
 
 use core::mem;
-use std::io::{self, Write};
+use std::io;
 
-use ring::digest::{Context, SHA256};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 
 use super::part::Part;
-use super::{CHUNK_BYTES, FileError, Hash, QUEUE_CHUNKS, hash_of, patience, patiently};
+use super::{CHUNK_BYTES, FileError, Hash, QUEUE_CHUNKS, patience, patiently};
 
 enum Piece {
     /// SHA-256 of what lies before the start.
@@ -80,21 +79,28 @@ async fn read_pieces<R: AsyncRead + Unpin>(
 
 /// `None` when the pieces ended before the last one: the part stays for another attempt.
 fn write(mut part: Part, start: u64, mut pieces: mpsc::Receiver<Piece>) -> Result<Option<Hash>, FileError> {
-    let mut context = if start > 0 { part.resume(start)? } else { Context::new(&SHA256) };
+    if start > 0 {
+        part.resume(start)?;
+    }
     while let Some(piece) = pieces.blocking_recv() {
         match piece {
             Piece::PrefixHash(hash) => {
-                if hash != hash_of(&context) {
+                if hash != part.hash() {
                     part.discard();
                     return Err(FileError::PrefixDiffers);
                 }
             }
             Piece::Data(data) => {
-                part.file.write_all(&data)?;
-                context.update(&data);
+                if let Err(error) = part.write_all(&data) {
+                    if part.is_servers() && matches!(error, FileError::NoSpace) {
+                        part.discard();
+                    }
+                    return Err(error);
+                }
+                part.update_hash(&data);
             }
             Piece::WholeHash(hash) => {
-                if hash != hash_of(&context) {
+                if hash != part.hash() {
                     part.discard();
                     return Err(FileError::HashDiffers);
                 }
@@ -103,5 +109,6 @@ fn write(mut part: Part, start: u64, mut pieces: mpsc::Receiver<Piece>) -> Resul
             }
         }
     }
+    part.keep_hash();
     Ok(None)
 }

@@ -60,7 +60,8 @@ impl Attempts {
         if done > self.best {
             self.busy_since = None;
         }
-        match kind(&error) {
+        let kind = kind(&error);
+        match kind {
             Kind::Busy => return self.on_busy(error, done).await,
             // A server that was never reached: most likely a wrong address or key. The link has waited already.
             Kind::Interrupted if is_first && matches!(error, TransferError::Link(_)) => return Err(error),
@@ -77,7 +78,11 @@ impl Attempts {
         if self.fruitless >= FRUITLESS_ATTEMPTS_MAX || self.restarts >= RESTARTS_MAX {
             return Err(TransferError::GaveUp(self.total, Box::new(error)));
         }
-        tracing::info!(%error, "trying again");
+        if kind == Kind::Differs {
+            tracing::warn!("{error}; starting over");
+        } else {
+            tracing::info!(%error, "trying again");
+        }
         sleep(PAUSE * 2u32.pow(self.fruitless)).await;
         Ok(())
     }
@@ -98,6 +103,11 @@ impl Attempts {
         sleep(BUSY_PAUSE).await;
         Ok(())
     }
+}
+
+/// Whether what arrived is of no use.
+pub(super) fn starts_over(error: &TransferError) -> bool {
+    kind(error) == Kind::Differs
 }
 
 fn kind(error: &TransferError) -> Kind {

@@ -7,21 +7,50 @@
 
 use core::time::Duration;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::sync::Arc;
 
-use ring::digest::{Context, SHA256};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
+use super::beginnings::{Beginning, SLICE};
 use super::directory::identity_of;
-use super::{CHUNK_BYTES, FileError, Hash, QUEUE_CHUNKS, hash_of, patience, patiently};
+use super::running_hash::{RunningHash, States};
+use super::{CHUNK_BYTES, FileError, Hash, QUEUE_CHUNKS, patience, patiently};
 use crate::request::FileIdentity;
 
 /// A file to be sent from `start` on.
+#[derive(Debug)]
 pub(super) struct Source {
-    pub(super) file: File,
+    file: File,
     pub(super) identity: FileIdentity,
     pub(super) start: u64,
+    /// Of what was read.
+    hash: RunningHash,
+}
+
+impl Source {
+    /// From `start` on, which is at most the size.
+    pub(super) fn new(file: File, identity: FileIdentity, start: u64) -> Self {
+        Self { file, identity, start, hash: RunningHash::new() }
+    }
+
+    /// The same, where states of its hash are kept.
+    pub(super) fn with_states(mut self, states: &Arc<States>) -> Self {
+        self.hash = RunningHash::of(&self.file, self.start, states);
+        self
+    }
+}
+
+impl Beginning for Source {
+    fn left(&self) -> u64 {
+        self.start.saturating_sub(self.hash.position())
+    }
+
+    fn hash_some(&mut self, most: u64) -> Result<(), FileError> {
+        let end = self.start.min(self.hash.position().saturating_add(most));
+        self.hash.read_up_to(&mut self.file, end)
+    }
 }
 
 enum Piece {
@@ -81,38 +110,29 @@ fn read(source: Source, queue: &Queue) {
     }
 }
 
-fn read_pieces(source: Source, queue: &Queue) -> Result<(), FileError> {
-    let Source { mut file, identity, start } = source;
-    let mut context = Context::new(&SHA256);
-    let mut position = 0u64;
-    let mut buffer = vec![0; CHUNK_BYTES];
-    while position < identity.size {
-        if position == start && start > 0 && !give(queue, Piece::Hash(hash_of(&context))) {
+fn read_pieces(mut source: Source, queue: &Queue) -> Result<(), FileError> {
+    while source.left() > 0 {
+        source.hash_some(SLICE)?;
+        if queue.is_closed() {
             return Ok(());
         }
-        let end = if position < start { start } else { identity.size };
-        let wanted = usize::try_from(end - position).unwrap_or(usize::MAX).min(buffer.len());
-        let count = file.read(buffer.get_mut(..wanted).unwrap_or_default())?;
-        if count == 0 {
-            return Err(FileError::Changed);
-        }
-        let data = buffer.get(..count).unwrap_or_default();
-        context.update(data);
-        let is_wanted =
-            if position >= start { give(queue, Piece::Data(data.to_vec())) } else { !queue.is_closed() };
-        if !is_wanted {
-            return Ok(());
-        }
-        position = position.saturating_add(count as u64);
     }
-    // Everything was there before: its hash is still compared as the beginning's.
-    if start > 0 && start == identity.size && !give(queue, Piece::Hash(hash_of(&context))) {
+    let Source { mut file, identity, start, mut hash } = source;
+    hash.read_up_to(&mut file, start)?; // goes there
+    if start > 0 && !give(queue, Piece::Hash(hash.hash())) {
         return Ok(());
+    }
+    let mut buffer = vec![0; CHUNK_BYTES];
+    while hash.position() < identity.size {
+        let data = hash.read(&mut file, identity.size, &mut buffer)?.to_vec();
+        if !give(queue, Piece::Data(data)) {
+            return Ok(());
+        }
     }
     if identity_of(&file)? != identity {
         return Err(FileError::Changed);
     }
-    give(queue, Piece::Hash(hash_of(&context)));
+    give(queue, Piece::Hash(hash.hash()));
     Ok(())
 }
 

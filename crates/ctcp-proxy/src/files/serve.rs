@@ -1,5 +1,6 @@
 //! The server's side of `get` and `put`.
 
+use core::future::poll_fn;
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +13,9 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info};
 
+use super::beginnings::Beginnings;
 use super::directory::ServedDirectory;
+use super::leftovers::{Leftovers, PartLimits};
 use super::part::{Destination, Part};
 use super::receive::receive;
 use super::send::{Source, send};
@@ -48,6 +51,8 @@ pub struct FileService {
     directory: Arc<ServedDirectory>,
     is_writable: bool,
     times: UploadTimes,
+    leftovers: Arc<Leftovers>,
+    beginnings: Beginnings,
     turns: Turns,
     uploads: Mutex<BTreeMap<FileName, Arc<Upload>>>,
 }
@@ -83,10 +88,13 @@ impl FileService {
     /// # Errors
     /// When the directory cannot be opened.
     pub fn open(path: &Path, is_writable: bool) -> io::Result<Self> {
+        let directory = Arc::new(ServedDirectory::open(path)?);
         Ok(Self {
-            directory: Arc::new(ServedDirectory::open(path)?),
+            leftovers: Arc::new(Leftovers::new(directory.clone(), PartLimits::default())),
+            directory,
             is_writable,
             times: UploadTimes::default(),
+            beginnings: Beginnings::default(),
             turns: Turns::new(TransferLimits::default()),
             uploads: Mutex::default(),
         })
@@ -96,6 +104,13 @@ impl FileService {
     #[must_use]
     pub fn with_times(mut self, times: UploadTimes) -> Self {
         self.times = times;
+        self
+    }
+
+    /// The same with other limits for what interrupted uploads leave.
+    #[must_use]
+    pub fn with_part_limits(mut self, limits: PartLimits) -> Self {
+        self.leftovers = Arc::new(Leftovers::new(self.directory.clone(), limits));
         self
     }
 
@@ -126,7 +141,6 @@ impl FileService {
             Ok(source) => source,
             Err(error) => return refuse(&mut stream, &get.name, &error).await,
         };
-        turn.resumes_at(source.start);
         let accepted = GetAccepted { identity: source.identity, start: source.start };
         if accepted.reply().write(&mut stream).await.is_err() {
             return;
@@ -135,9 +149,17 @@ impl FileService {
             counters.files_sent.add(count);
             turn.on_moved();
         };
-        let sent = tokio::select! {
-            sent = send(&mut stream, source, &mut on_sent) => sent,
+        let begun = tokio::select! {
+            begun = self.beginnings.hash(client, source) => begun,
+            () = poll_fn(|context| stream.poll_broken(context)) => return,
             () = turn.must_give_way() => Err(FileError::StoodStill),
+        };
+        let sent = match begun {
+            Err(error) => Err(error),
+            Ok(source) => tokio::select! {
+                sent = send(&mut stream, source, &mut on_sent) => sent,
+                () = turn.must_give_way() => Err(FileError::StoodStill),
+            },
         };
         drop(turn);
         match sent {
@@ -167,7 +189,8 @@ impl FileService {
         let directory = self.directory.clone();
         let (file, identity) = blocking(move || directory.open_file(&name)).await?;
         let is_same = identity == get.identity && get.have <= identity.size;
-        Ok(Source { file, identity, start: if is_same { get.have } else { 0 } })
+        let start = if is_same { get.have } else { 0 };
+        Ok(Source::new(file, identity, start).with_states(&self.beginnings.states))
     }
 
     /// `client` says whose share the transfer counts for.
@@ -190,15 +213,18 @@ impl FileService {
         if (PutAccepted { start }).reply().write(&mut stream).await.is_err() {
             return;
         }
-        turn.resumes_at(start);
         let upload = claim.upload.clone();
         let mut on_received = |count| {
             counters.files_received.add(count);
             turn.on_moved();
             *upload.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         };
+        let receiving = async {
+            let part = self.beginnings.hash(client, part).await?;
+            receive(&mut stream, part, start, put.identity.size, &mut on_received).await
+        };
         let received = tokio::select! {
-            received = receive(&mut stream, part, start, put.identity.size, &mut on_received) => received,
+            received = receiving => received,
             () = claim.upload.give_way.notified() => Err(FileError::Busy),
             () = turn.must_give_way() => Err(FileError::StoodStill),
         };
@@ -223,14 +249,27 @@ impl FileService {
             return Err(FileError::TooLarge(UPLOAD_BYTES_MAX));
         }
         let claim = self.claim(name.clone()).await?;
-        let (directory, identity) = (self.directory.clone(), put.identity);
+        let (directory, leftovers) = (self.directory.clone(), self.leftovers.clone());
+        let (states, identity) = (self.beginnings.states.clone(), put.identity);
         let part = blocking(move || {
             let (parent, leaf) = directory.parent(&name)?;
-            let mut part = Destination::new(parent, leaf)?.open_part(name.as_str())?;
-            if part.have().is_none_or(|(_, of)| of != identity) {
-                part.begin(identity)?;
+            let upload = leftovers.begin(&name);
+            let part = loop {
+                match Destination::new(parent.try_clone()?, leaf)?.open_part(name.as_str()) {
+                    Err(FileError::NoSpace) if upload.make_room() => {}
+                    opened => break opened?.of_upload(upload, &states),
+                }
+            };
+            // What is there is gone on with, or makes room.
+            let missing = identity.size.saturating_sub(part.have().map_or(0, |(bytes, _)| bytes));
+            if !part.has_room_for(missing) {
+                part.abandon_if_empty();
+                return Err(FileError::NoSpace);
             }
-            Ok(part)
+            if part.have().is_some_and(|(_, of)| of == identity) {
+                return Ok(part);
+            }
+            part.begin_upload(identity)
         })
         .await?;
         Ok((claim, part))
@@ -273,7 +312,7 @@ impl FileService {
 }
 
 /// File systems may take their time: not on the threads of the runtime.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
 ) -> Result<T, FileError> {
     let done = tokio::task::spawn_blocking(work).await;

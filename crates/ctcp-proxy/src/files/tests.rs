@@ -28,6 +28,7 @@ use crate::server::{ReverseProxy, ServerLimits};
 use crate::target_policy::TargetPolicy;
 
 mod get;
+mod leftovers;
 mod put;
 mod refusals;
 mod resume;

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use super::{FileError, time_to_hash};
+use super::FileError;
 use crate::shares::{Place, Shares};
 
 /// Transfers at once: each holds a thread of the blocking pool and a megabyte of queue.
@@ -73,7 +73,7 @@ struct Running {
 #[derive(Debug)]
 struct Transfer {
     client: String,
-    /// When something moved last; in the future while both sides still hash what was there before.
+    /// When a byte of the file moved last.
     moved: Instant,
     give_way: Arc<Notify>,
     is_asked: bool,
@@ -161,19 +161,10 @@ impl Turns {
 }
 
 impl Turn<'_> {
-    /// Both sides first hash `start` bytes that are there already; nothing moves meanwhile.
-    pub(super) fn resumes_at(&self, start: u64) {
-        self.set_moved(Instant::now() + time_to_hash(start));
-    }
-
-    /// Something moved.
+    /// A byte of the file moved. Hashing what was there before moves none, and shields nobody.
     pub(super) fn on_moved(&self) {
-        self.set_moved(Instant::now());
-    }
-
-    fn set_moved(&self, at: Instant) {
         if let Some(transfer) = self.turns.running().transfers.get_mut(&self.number) {
-            transfer.moved = transfer.moved.max(at);
+            transfer.moved = Instant::now();
         }
     }
 

@@ -1,6 +1,5 @@
 //! Fields of a head's body: big-endian numbers, counted bytes, targets.
 
-use core::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use super::HeadError;
@@ -12,31 +11,22 @@ const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
 /// A body that does not hold what its kind says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BodyError {
     /// It ends inside a field.
+    #[error("the body ends inside a field")]
     Short,
     /// Bytes are left behind the last field.
+    #[error("bytes are left behind the last field")]
     Long,
     /// A kind of address that is none.
+    #[error("unknown kind of address {0}")]
     AddressKind(u8),
     /// A text that is not UTF-8.
+    #[error("a text is not UTF-8")]
     Text,
 }
-
-impl fmt::Display for BodyError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Short => formatter.write_str("the body ends inside a field"),
-            Self::Long => formatter.write_str("bytes are left behind the last field"),
-            Self::AddressKind(kind) => write!(formatter, "unknown kind of address {kind}"),
-            Self::Text => formatter.write_str("a text is not UTF-8"),
-        }
-    }
-}
-
-impl core::error::Error for BodyError {}
 
 /// Takes fields off the front of a body.
 pub(super) struct Body<'a>(&'a [u8]);

@@ -5,25 +5,45 @@
 //! foreign addresses (`ip_nonlocal_bind`), the test says nothing; then the kernel is asked which source address it
 //! would use towards the address: towards itself it is the address itself.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 /// An address no machine has (RFC 5737): binding to it works only where binding proves nothing.
 const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 254));
 
 /// Whether this machine has the address. Two system calls, no packet.
-#[must_use]
-pub fn is_own_address(address: IpAddr) -> bool {
-    let can_bind = UdpSocket::bind((address, 0)).is_ok();
-    can_bind && (UdpSocket::bind((NOBODY, 0)).is_err() || is_its_own_source(address))
+///
+/// # Errors
+/// When the system did not answer, for example because no descriptor is left. The address may then be an own one.
+pub fn is_own_address(address: IpAddr) -> io::Result<bool> {
+    Ok(can_bind(address)? && (!can_bind(NOBODY)? || is_its_own_source(address)?))
 }
 
-fn is_its_own_source(address: IpAddr) -> bool {
+fn can_bind(address: IpAddr) -> io::Result<bool> {
+    match UdpSocket::bind((address, 0)) {
+        Ok(_) => Ok(true),
+        Err(error) if says_no(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the system answered that the address is not this machine's. Anything else, as a lack of descriptors or memory,
+/// is no answer.
+fn says_no(error: &io::Error) -> bool {
+    // An IPv6 link-local address without its interface is no address to bind to (EINVAL). Without IPv6 in the
+    // system, there is no such address here (EAFNOSUPPORT and WSAEAFNOSUPPORT, which have no kind).
+    matches!(error.kind(), io::ErrorKind::AddrNotAvailable | io::ErrorKind::InvalidInput)
+        || error.raw_os_error().is_some_and(|code| NO_SUCH_FAMILY.contains(&code))
+}
+
+/// `EAFNOSUPPORT` of Linux, of macOS and the BSDs, and of Windows.
+const NO_SUCH_FAMILY: [i32; 3] = [97, 47, 10047];
+
+fn is_its_own_source(address: IpAddr) -> io::Result<bool> {
     let any: SocketAddr = if address.is_ipv4() { ([0; 4], 0).into() } else { ([0u16; 8], 0).into() };
-    let source = UdpSocket::bind(any).and_then(|socket| {
-        socket.connect((address, 9))?;
-        socket.local_addr()
-    });
-    source.is_ok_and(|source| source.ip() == address)
+    let socket = UdpSocket::bind(any)?;
+    // Without a way to it, it is not this machine's.
+    Ok(socket.connect((address, 9)).is_ok() && socket.local_addr()?.ip() == address)
 }
 
 #[cfg(test)]
@@ -32,9 +52,18 @@ mod tests {
 
     #[test]
     fn loopback_is_ours_and_documentation_addresses_are_not() {
-        assert!(is_own_address(Ipv4Addr::LOCALHOST.into()));
-        assert!(is_its_own_source(Ipv4Addr::LOCALHOST.into()));
-        assert!(!is_own_address(Ipv4Addr::new(198, 51, 100, 7).into()));
-        assert!(!is_its_own_source(Ipv4Addr::new(198, 51, 100, 7).into()));
+        for (address, is_own) in [(Ipv4Addr::LOCALHOST, true), (Ipv4Addr::new(198, 51, 100, 7), false)] {
+            assert_eq!(is_own_address(address.into()).unwrap(), is_own);
+            assert_eq!(is_its_own_source(address.into()).unwrap(), is_own);
+        }
+    }
+
+    #[test]
+    fn addresses_of_all_kinds_have_an_answer() {
+        for address in
+            ["fe80::1", "2606:2800::1", "::1", "224.0.0.1", "255.255.255.255", "0.0.0.0", "ff02::1"]
+        {
+            is_own_address(address.parse().unwrap()).unwrap_or_else(|error| panic!("{address}: {error}"));
+        }
     }
 }

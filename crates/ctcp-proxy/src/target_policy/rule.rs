@@ -4,7 +4,10 @@
 //!  10.0.0.0/8          10.1.2.3:22         0.0.0.0/0:443
 //!  2001:db8::/32       [2001:db8::/32]:443 [::1]:8080
 //!  *.example.com       *.example.com:443   example.com
+//!  public              public:443
 //! ```
+//!
+//! `public` is every address that is not special: what a server without rules connects to.
 //!
 //! `*.example.com` matches every name below `example.com` and not `example.com` itself. A name without a dot, other than
 //! `localhost`, needs a port (`database:5432`).
@@ -13,8 +16,13 @@ use core::fmt;
 use core::str::FromStr;
 use std::net::IpAddr;
 
-use super::special::canonical;
+use ipnet::IpNet;
+
+use super::special::{canonical, special};
 use crate::address::{Host, NAME_BYTES_MAX, parse_port};
+
+/// The word for all addresses that are not special.
+const PUBLIC: &str = "public";
 
 /// A rule of `--allow-target` or `--deny-target`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,10 +33,10 @@ pub struct Rule {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Matcher {
-    Network {
-        base: IpAddr,
-        prefix: u8,
-    },
+    /// Every address in this network.
+    Network(IpNet),
+    /// Every address that is not special.
+    Public,
     /// Exactly this name, in lower case.
     Name(String),
     /// Every name below this one, in lower case.
@@ -36,65 +44,56 @@ enum Matcher {
 }
 
 /// Why a text is no rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
     /// Nothing there.
+    #[error("the rule is empty")]
     Empty,
     /// The port is no number of 1 to 65535.
+    #[error("{0:?} is no port of 1 to 65535")]
     Port(String),
     /// The prefix is no number, or longer than the address.
+    #[error("{0:?} is no prefix length (0-32 for IPv4, 0-128 for IPv6)")]
     Prefix(String),
     /// Bits behind the prefix are set; the network that was probably meant.
+    #[error("address bits behind the prefix are set: write {0} or leave the prefix out")]
     HostBits(String),
     /// Neither a network nor a name.
+    #[error(
+        "{0:?} is neither CIDR[:PORT] (10.0.0.0/8:443), [V6CIDR]:PORT ([2001:db8::/32]:443), *.name[:PORT] \
+         (*.example.com:443) nor `public`"
+    )]
     Neither(String),
     /// A name without a dot and without a port: more likely a slip than a host, and as the only rule it would deny
     /// everything else.
+    #[error(
+        "is {0:?} a host? Then write it with its domain or a port ({0}:443); all names below it are *.{0}"
+    )]
     OneWord(String),
     /// More than [`super::RULES_MAX`] rules.
+    #[error("more than {max} rules", max = super::RULES_MAX)]
     TooMany,
 }
-
-impl fmt::Display for RuleError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => formatter.write_str("the rule is empty"),
-            Self::Port(port) => write!(formatter, "{port:?} is no port of 1 to 65535"),
-            Self::Prefix(prefix) => {
-                write!(formatter, "{prefix:?} is no prefix length (0-32 for IPv4, 0-128 for IPv6)")
-            }
-            Self::HostBits(network) => {
-                write!(
-                    formatter,
-                    "address bits behind the prefix are set: write {network} or leave the prefix out"
-                )
-            }
-            Self::Neither(text) => write!(
-                formatter,
-                "{text:?} is neither CIDR[:PORT] (10.0.0.0/8:443), [V6CIDR]:PORT ([2001:db8::/32]:443) nor \
-                 *.name[:PORT] (*.example.com:443)"
-            ),
-            Self::OneWord(name) => write!(
-                formatter,
-                "is {name:?} a host? Then write it with its domain or a port ({name}:443); all names below it are \
-                 *.{name}"
-            ),
-            Self::TooMany => write!(formatter, "more than {} rules", super::RULES_MAX),
-        }
-    }
-}
-
-impl core::error::Error for RuleError {}
 
 impl Rule {
     /// Whether it is about this address (in this very form) and port.
     #[must_use]
     pub fn matches_address(&self, address: IpAddr, port: u16) -> bool {
-        match self.matcher {
-            Matcher::Network { base, prefix } => self.has_port(port) && mask(address, prefix) == Some(base),
-            Matcher::Name(_) | Matcher::Below(_) => false,
-        }
+        self.has_port(port)
+            && match &self.matcher {
+                Matcher::Network(network) => network.contains(&address),
+                Matcher::Public => special(address).is_none(),
+                Matcher::Name(_) | Matcher::Below(_) => false,
+            }
+    }
+
+    /// Whether it opens a special address: it matches, and is about nothing outside `range`. A network that is wider
+    /// holds special addresses by accident.
+    #[must_use]
+    pub(super) fn opens(&self, address: IpAddr, port: u16, range: &IpNet) -> bool {
+        matches!(&self.matcher, Matcher::Network(network) if range.contains(network))
+            && self.matches_address(address, port)
     }
 
     /// Whether it is about this name and port. A dot at the end of the name means nothing (RFC 1034 section 3.1).
@@ -104,7 +103,7 @@ impl Rule {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         self.has_port(port)
             && match &self.matcher {
-                Matcher::Network { .. } => false,
+                Matcher::Network(_) | Matcher::Public => false,
                 Matcher::Name(own) => name == *own,
                 Matcher::Below(parent) => name
                     .strip_suffix(parent.as_str())
@@ -114,26 +113,6 @@ impl Rule {
 
     fn has_port(&self, port: u16) -> bool {
         self.port.is_none_or(|own| own == port)
-    }
-}
-
-/// The address with the bits behind the prefix cleared; `None` when it has fewer bits than the prefix (then its
-/// family differs from the rule's, or the rule is wrong).
-fn mask(address: IpAddr, prefix: u8) -> Option<IpAddr> {
-    let cleared = |bits: u32| bits.checked_sub(u32::from(prefix));
-    match address {
-        IpAddr::V4(ip) => {
-            let shift = cleared(32)?;
-            Some(IpAddr::from(
-                (ip.to_bits().checked_shr(shift).unwrap_or(0).checked_shl(shift).unwrap_or(0)).to_be_bytes(),
-            ))
-        }
-        IpAddr::V6(ip) => {
-            let shift = cleared(128)?;
-            Some(IpAddr::from(
-                (ip.to_bits().checked_shr(shift).unwrap_or(0).checked_shl(shift).unwrap_or(0)).to_be_bytes(),
-            ))
-        }
     }
 }
 
@@ -151,7 +130,8 @@ impl FromStr for Rule {
             None => None,
         };
         let matcher = match network(what)? {
-            Some(network) => network,
+            Some(network) => Matcher::Network(network),
+            None if what == PUBLIC => Matcher::Public,
             None => name(what).ok_or_else(|| RuleError::Neither(text.to_owned()))?,
         };
         let is_one_word = |name: &str| !name.contains('.') && name != "localhost";
@@ -183,34 +163,31 @@ fn split(text: &str) -> Result<(&str, Option<&str>), RuleError> {
 }
 
 /// A network; `None` when the text does not begin with an address.
-fn network(text: &str) -> Result<Option<Matcher>, RuleError> {
+fn network(text: &str) -> Result<Option<IpNet>, RuleError> {
     let (address, prefix) = match text.split_once('/') {
         Some((address, prefix)) => (address, Some(prefix)),
         None => (text, None),
     };
     let Ok(address) = address.parse::<IpAddr>() else { return Ok(None) };
-    let bits = if address.is_ipv4() { 32 } else { 128 };
-    let prefix = match prefix {
-        None => bits,
-        Some(digits) => {
-            let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-            let prefix = digits.parse::<u8>().ok().filter(|prefix| is_number && *prefix <= bits);
-            prefix.ok_or_else(|| RuleError::Prefix(digits.to_owned()))?
-        }
+    let network = match prefix {
+        None => IpNet::from(address),
+        Some(digits) => text.parse().map_err(|_| RuleError::Prefix(digits.to_owned()))?,
     };
-    match mask(address, prefix) {
-        Some(base) if base == address => Ok(Some(plain(base, prefix))),
-        Some(base) => Err(RuleError::HostBits(format!("{base}/{prefix}"))),
-        None => Ok(None),
+    if network != network.trunc() {
+        return Err(RuleError::HostBits(network.trunc().to_string()));
     }
+    Ok(Some(plain(network)))
 }
 
 /// A network of IPv4 addresses in IPv6 form is that IPv4 network, so that it matches however the address comes.
-fn plain(base: IpAddr, prefix: u8) -> Matcher {
-    match (canonical(base), prefix.checked_sub(96)) {
-        (IpAddr::V4(ip), Some(prefix)) if base.is_ipv6() => Matcher::Network { base: ip.into(), prefix },
-        _ => Matcher::Network { base, prefix },
-    }
+fn plain(network: IpNet) -> IpNet {
+    let plain = match (canonical(network.addr()), network.prefix_len().checked_sub(96)) {
+        (address @ IpAddr::V4(_), Some(prefix)) if network.addr().is_ipv6() => {
+            IpNet::new(address, prefix).ok()
+        }
+        _ => None,
+    };
+    plain.unwrap_or(network)
 }
 
 fn name(text: &str) -> Option<Matcher> {
@@ -231,10 +208,9 @@ fn name(text: &str) -> Option<Matcher> {
 impl fmt::Display for Rule {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.matcher, self.port) {
-            (Matcher::Network { base: base @ IpAddr::V6(_), prefix }, Some(_)) => {
-                write!(formatter, "[{base}/{prefix}]")?;
-            }
-            (Matcher::Network { base, prefix }, _) => write!(formatter, "{base}/{prefix}")?,
+            (Matcher::Network(network @ IpNet::V6(_)), Some(_)) => write!(formatter, "[{network}]")?,
+            (Matcher::Network(network), _) => write!(formatter, "{network}")?,
+            (Matcher::Public, _) => formatter.write_str(PUBLIC)?,
             (Matcher::Name(name), _) => formatter.write_str(name)?,
             (Matcher::Below(parent), _) => write!(formatter, "*.{parent}")?,
         }

@@ -1,10 +1,14 @@
 //! Addresses that are not simply hosts of the internet, and IPv4 addresses hidden in IPv6.
 //!
-//! After the special-purpose registries (RFC 6890 and its updates). What is outside IPv6's global unicast block is
-//! special without being named, so a block that is handed out tomorrow for some inner purpose is closed today.
+//! A table in the manner of a routing table: the longest prefix that holds an address says what the address is. It follows
+//! the special-purpose registries (RFC 6890 and its updates). What is outside IPv6's global unicast block is special
+//! without being named, so a block that is handed out tomorrow for some inner purpose is closed today.
 
 use core::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::LazyLock;
+
+use ipnet::IpNet;
 
 /// Why an address needs an explicit rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +18,10 @@ pub enum Special {
     Unspecified,
     /// `127.0.0.0/8`, `::1`.
     Loopback,
-    /// `169.254.0.0/16`, `fe80::/10`; cloud metadata services live here.
+    /// `169.254.0.0/16`, `fe80::/10`.
     LinkLocal,
+    /// Where a cloud gives its machines their secrets and settings: `169.254.169.254`, `168.63.129.16` (Azure) and others.
+    Metadata,
     /// RFC 1918, `fc00::/7`, `fec0::/10`.
     Private,
     /// `100.64.0.0/10`: between a carrier and its customers (RFC 6598).
@@ -38,6 +44,7 @@ impl fmt::Display for Special {
             Self::Unspecified => "an unspecified address",
             Self::Loopback => "a loopback address",
             Self::LinkLocal => "a link-local address",
+            Self::Metadata => "a cloud's metadata address",
             Self::Private => "a private address",
             Self::CarrierNat => "a shared carrier address",
             Self::Multicast => "a multicast address",
@@ -49,42 +56,62 @@ impl fmt::Display for Special {
     }
 }
 
-pub(super) fn special(address: IpAddr) -> Option<Special> {
-    match address {
-        IpAddr::V4(ip) => special_v4(ip),
-        IpAddr::V6(ip) => special_v6(ip),
-    }
-}
+/// Ranges and what their addresses are; `None` takes a range out of a wider one.
+const RANGES: &[(&str, Option<Special>)] = &[
+    ("0.0.0.0/8", Some(Special::Unspecified)),
+    ("127.0.0.0/8", Some(Special::Loopback)),
+    ("169.254.0.0/16", Some(Special::LinkLocal)),
+    ("169.254.169.254/32", Some(Special::Metadata)), // AWS, Azure, Google, OpenStack, Oracle and others
+    ("169.254.170.2/32", Some(Special::Metadata)),   // credentials of AWS containers
+    ("169.254.170.23/32", Some(Special::Metadata)),  // credentials of AWS EKS pods
+    ("168.63.129.16/32", Some(Special::Metadata)),   // Azure's wire server, beside public addresses
+    ("100.100.100.200/32", Some(Special::Metadata)), // Alibaba
+    ("10.0.0.0/8", Some(Special::Private)),
+    ("172.16.0.0/12", Some(Special::Private)),
+    ("192.168.0.0/16", Some(Special::Private)),
+    ("100.64.0.0/10", Some(Special::CarrierNat)),
+    ("192.0.2.0/24", Some(Special::Documentation)),
+    ("198.51.100.0/24", Some(Special::Documentation)),
+    ("203.0.113.0/24", Some(Special::Documentation)),
+    ("192.0.0.0/24", Some(Special::Reserved)),
+    ("192.88.99.0/24", Some(Special::Reserved)),
+    ("198.18.0.0/15", Some(Special::Reserved)),
+    ("224.0.0.0/4", Some(Special::Multicast)),
+    ("240.0.0.0/4", Some(Special::Reserved)),
+    ("255.255.255.255/32", Some(Special::Broadcast)),
+    // All of IPv6 but 2000::/3.
+    ("::/3", Some(Special::Reserved)),
+    ("4000::/2", Some(Special::Reserved)),
+    ("8000::/1", Some(Special::Reserved)),
+    ("::/128", Some(Special::Unspecified)),
+    ("::1/128", Some(Special::Loopback)),
+    ("64:ff9b:1::/48", Some(Special::Reserved)), // a network's own NAT64 (RFC 8215)
+    ("2001::/23", Some(Special::Reserved)),      // protocol assignments (RFC 2928)
+    ("2001::/32", None),                         // Teredo is looked at by what it embeds
+    ("2001:db8::/32", Some(Special::Documentation)),
+    ("3fff::/20", Some(Special::Documentation)),
+    ("fc00::/7", Some(Special::Private)),
+    ("fd00:ec2::254/128", Some(Special::Metadata)), // AWS
+    ("fd00:ec2::23/128", Some(Special::Metadata)),  // credentials of AWS EKS pods
+    ("fd20:ce::254/128", Some(Special::Metadata)),  // Google
+    ("fe80::/10", Some(Special::LinkLocal)),
+    ("fe80::a9fe:a9fe/128", Some(Special::Metadata)), // OpenStack
+    ("fec0::/10", Some(Special::Private)),
+    ("ff00::/8", Some(Special::Multicast)),
+];
 
-fn special_v4(ip: Ipv4Addr) -> Option<Special> {
-    match ip.octets() {
-        [0, ..] => Some(Special::Unspecified),
-        [127, ..] => Some(Special::Loopback),
-        [169, 254, ..] => Some(Special::LinkLocal),
-        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Some(Special::Private),
-        [100, 64..=127, ..] => Some(Special::CarrierNat),
-        [224..=239, ..] => Some(Special::Multicast),
-        [255, 255, 255, 255] => Some(Special::Broadcast),
-        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => Some(Special::Documentation),
-        [192, 0, 0, _] | [192, 88, 99, _] | [198, 18..=19, ..] | [240..=255, ..] => Some(Special::Reserved),
-        _ => None,
-    }
-}
+/// [`RANGES`], longest prefix first, so that the first match counts.
+static TABLE: LazyLock<Vec<(IpNet, Option<Special>)>> = LazyLock::new(|| {
+    let parse = |(range, special): &(&str, _)| (range.parse::<IpNet>().expect("a constant"), *special);
+    let mut table: Vec<_> = RANGES.iter().map(parse).collect();
+    table.sort_by_key(|(range, _)| core::cmp::Reverse(range.prefix_len()));
+    table
+});
 
-fn special_v6(ip: Ipv6Addr) -> Option<Special> {
-    let segments = ip.segments();
-    match segments {
-        [0, 0, 0, 0, 0, 0, 0, 0] => Some(Special::Unspecified),
-        [0, 0, 0, 0, 0, 0, 0, 1] => Some(Special::Loopback),
-        [0xfe80..=0xfebf, ..] => Some(Special::LinkLocal),
-        [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Some(Special::Private),
-        [0xff00..=0xffff, ..] => Some(Special::Multicast),
-        [0x2001, 0x0db8, ..] | [0x3fff, 0..=0x0fff, ..] => Some(Special::Documentation),
-        // Teredo is looked at by what it embeds; the rest of 2001::/23 is no host (RFC 2928).
-        [0x2001, 1..=0x01ff, ..] => Some(Special::Reserved),
-        [0x2000..=0x3fff, ..] => None,
-        _ => Some(Special::Reserved),
-    }
+/// What is special about an address, and the range that makes it so.
+pub(super) fn special(address: IpAddr) -> Option<(IpNet, Special)> {
+    let (range, special) = TABLE.iter().find(|(range, _)| range.contains(&address))?;
+    special.map(|special| (*range, special))
 }
 
 /// The address of the same host in its plain form: IPv4-mapped (RFC 4291), IPv4-compatible, and the well-known NAT64
@@ -101,7 +128,7 @@ pub(super) fn canonical(address: IpAddr) -> IpAddr {
 }
 
 /// IPv4 addresses through which a packet to this IPv6 address would travel: 6to4 (RFC 3056), Teredo's server and
-/// client (RFC 4380), ISATAP (RFC 5214).
+/// client (RFC 4380), ISATAP (RFC 5214), and a network's own NAT64 with a prefix of 96 bits (RFC 8215).
 pub(super) fn embedded(address: IpAddr) -> [Option<IpAddr>; 2] {
     let IpAddr::V6(ip) = address else { return [None, None] };
     match ip.segments() {
@@ -109,6 +136,7 @@ pub(super) fn embedded(address: IpAddr) -> [Option<IpAddr>; 2] {
         [0x2001, 0, server_high, server_low, _, _, client_high, client_low] => {
             [Some(v4(server_high, server_low).into()), Some(v4(!client_high, !client_low).into())]
         }
+        [0x64, 0xff9b, 1, _, _, _, high, low] => [Some(v4(high, low).into()), None],
         [_, _, _, _, 0 | 0x0200, 0x5efe, high, low] => [Some(v4(high, low).into()), None],
         _ => [None, None],
     }

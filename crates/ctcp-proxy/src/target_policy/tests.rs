@@ -8,7 +8,7 @@ fn rules(texts: &[&str]) -> Vec<Rule> {
 
 fn policy(allow: &[&str], deny: &[&str]) -> TargetPolicy {
     let own: IpAddr = "198.41.0.4".parse().unwrap();
-    TargetPolicy::new(rules(allow), rules(deny)).unwrap().with_own_addresses(move |ip| ip == own)
+    TargetPolicy::new(rules(allow), rules(deny)).unwrap().with_own_addresses(move |ip| Ok(ip == own))
 }
 
 fn check(policy: &TargetPolicy, address: &str, port: u16) -> Result<(), Refusal> {
@@ -32,8 +32,15 @@ fn without_rules_the_internet_is_open_and_special_addresses_are_closed() {
         ("127.0.0.1", Some(S::Loopback)),
         ("127.255.255.254", Some(S::Loopback)),
         ("::1", Some(S::Loopback)),
-        ("169.254.169.254", Some(S::LinkLocal)),
+        ("169.254.1.1", Some(S::LinkLocal)),
         ("fe80::1", Some(S::LinkLocal)),
+        ("169.254.169.254", Some(S::Metadata)),
+        ("168.63.129.16", Some(S::Metadata)),
+        ("168.63.129.15", None),
+        ("168.63.129.17", None),
+        ("100.100.100.200", Some(S::Metadata)),
+        ("fd00:ec2::254", Some(S::Metadata)),
+        ("fe80::a9fe:a9fe", Some(S::Metadata)),
         ("febf::1", Some(S::LinkLocal)),
         ("10.0.0.1", Some(S::Private)),
         ("172.16.0.1", Some(S::Private)),
@@ -76,7 +83,9 @@ fn ipv4_hidden_in_ipv6_is_found() {
     for (address, special) in [
         ("::ffff:127.0.0.1", Some(S::Loopback)),
         ("::ffff:10.1.2.3", Some(S::Private)),
-        ("::ffff:169.254.169.254", Some(S::LinkLocal)),
+        ("::ffff:169.254.169.254", Some(S::Metadata)),
+        ("::ffff:168.63.129.16", Some(S::Metadata)),
+        ("64:ff9b::168.63.129.16", Some(S::Metadata)),
         ("::ffff:198.41.0.4", Some(S::Own)),
         ("::ffff:93.184.216.34", None),
         ("::127.0.0.1", Some(S::Loopback)),
@@ -120,11 +129,94 @@ fn an_explicit_allow_opens_a_special_address_in_every_form_and_closes_the_rest()
 }
 
 #[test]
-fn a_rule_for_everything_opens_special_addresses_too_because_it_names_them() {
-    let policy = policy(&["0.0.0.0/0", "::/0"], &[]);
-    for address in ["127.0.0.1", "::1", "10.0.0.1", "fe80::1", "198.41.0.4", "93.184.216.34", "2606::1"] {
-        assert_eq!(check(&policy, address, 1), Ok(()), "{address}");
+fn a_network_that_is_wider_than_a_special_range_does_not_open_it() {
+    let own = "198.41.0.4";
+    for (rule, closed, open) in [
+        (
+            "0.0.0.0/0",
+            &["127.0.0.1", "10.0.0.1", "169.254.169.254", "168.63.129.16", own][..],
+            "93.184.216.34",
+        ),
+        ("0.0.0.0/1", &["127.0.0.1", "10.0.0.1", "0.0.0.0", "::ffff:127.0.0.1"], "93.184.216.34"),
+        ("128.0.0.0/1", &["169.254.1.1", "192.168.1.1", "168.63.129.16", own], "193.0.0.1"),
+        ("168.63.0.0/16", &["168.63.129.16"], "168.63.129.17"),
+        ("198.41.0.0/24", &[own], "198.41.0.5"),
+        ("100.64.0.0/10", &["100.100.100.200"], "100.64.0.1"),
+        ("169.254.0.0/16", &["169.254.169.254", "::ffff:169.254.169.254"], "169.254.1.1"),
+        ("fc00::/7", &["fd00:ec2::254"], "fd00::1"),
+        ("::/0", &["::1", "::", "fe80::1", "fd00::1", "64:ff9b:1::7f00:1", "::ffff:127.0.0.1"], "2606::1"),
+        ("::/3", &["::1", "::", "::7f00:1", "64:ff9b:1::7f00:1", "64:ff9b::7f00:1"], "1::1"),
+        ("64:ff9b:1::/48", &["64:ff9b:1::7f00:1", "64:ff9b:1::a9fe:a9fe"], "64:ff9b:1::5db8:d822"),
+        ("8000::/1", &["fe80::1", "fd00::1", "ff02::1"], "9000::1"),
+        ("::ffff:0:0/96", &["127.0.0.1", "::ffff:10.0.0.1", own], "::ffff:93.184.216.34"),
+        (
+            "64:ff9b::/96",
+            &["127.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b::169.254.169.254"],
+            "64:ff9b::93.184.216.34",
+        ),
+        ("2002::/16", &["2002:7f00:1::1", "2002:c629:4::"], "2002:5db8:d822::1"),
+    ] {
+        let policy = policy(&[rule], &[]);
+        for address in closed {
+            let judged = check(&policy, address, 1);
+            assert!(matches!(judged, Err(Refusal::Special(_))), "{rule} opens {address}: {judged:?}");
+        }
+        assert_eq!(check(&policy, open, 1), Ok(()), "{rule} does not open {open}");
     }
+}
+
+#[test]
+fn a_rule_inside_a_special_range_opens_what_it_names() {
+    for (rule, address) in [
+        ("127.0.0.0/8", "127.9.9.9"),
+        ("127.0.0.1", "::ffff:127.0.0.1"),
+        ("::1", "::1"),
+        ("10.0.0.0/8", "10.1.2.3"),
+        ("169.254.169.254", "169.254.169.254"),
+        ("168.63.129.16/32", "168.63.129.16"),
+        ("198.41.0.4", "198.41.0.4"),
+        ("fe80::/10", "fe80::1"),
+        ("fd12::/16", "fd12::1"),
+    ] {
+        assert_eq!(check(&policy(&[rule], &[]), address, 22), Ok(()), "{rule}");
+    }
+}
+
+#[test]
+fn public_is_the_internet_as_usual_and_other_rules_add_to_it() {
+    let additions = policy(&["public", "10.0.0.0/8:22", "127.0.0.1:22"], &["93.184.216.0/24"]);
+    for (address, port, judged) in [
+        ("8.8.8.8", 443, Ok(())),
+        ("2606:2800::1", 443, Ok(())),
+        ("::ffff:8.8.8.8", 443, Ok(())),
+        ("10.1.2.3", 22, Ok(())),
+        ("127.0.0.1", 22, Ok(())),
+        ("10.1.2.3", 80, Err(Refusal::Special(Special::Private))),
+        ("127.0.0.1", 80, Err(Refusal::Special(Special::Loopback))),
+        ("192.168.1.1", 22, Err(Refusal::Special(Special::Private))),
+        ("198.41.0.4", 22, Err(Refusal::Special(Special::Own))),
+        ("168.63.129.16", 80, Err(Refusal::Special(Special::Metadata))),
+        ("93.184.216.34", 80, Err(Refusal::Denied("93.184.216.0/24".parse().unwrap()))),
+    ] {
+        assert_eq!(check(&additions, address, port), judged, "{address}:{port}");
+    }
+    let web = policy(&["public:443"], &[]);
+    assert_eq!(check(&web, "8.8.8.8", 443), Ok(()));
+    assert_eq!(check(&web, "8.8.8.8", 80), Err(Refusal::NotListed));
+    let inside = policy(&["10.0.0.0/8"], &["public"]);
+    assert_eq!(check(&inside, "10.0.0.1", 80), Ok(()));
+    assert!(matches!(check(&inside, "8.8.8.8", 80), Err(Refusal::Denied(_))));
+}
+
+#[test]
+fn an_address_that_may_be_the_servers_own_is_refused_until_that_is_known() {
+    let emfile = 24;
+    let policy = TargetPolicy::new(rules(&["public", "10.0.0.0/8", "10.0.0.7"]), Vec::new()).unwrap();
+    let policy = policy.with_own_addresses(move |_| Err(io::Error::from_raw_os_error(emfile)));
+    for address in ["93.184.216.34", "10.0.0.1", "2606:2800::1"] {
+        assert_eq!(check(&policy, address, 80), Err(Refusal::Unchecked(emfile)), "{address}");
+    }
+    assert_eq!(check(&policy, "10.0.0.7", 80), Ok(()), "its rule says so, whoever has it");
 }
 
 #[test]
@@ -196,6 +288,8 @@ fn rules_are_read_and_written() {
         ("localhost", "localhost"),
         ("database:5432", "database:5432"),
         ("*.internal", "*.internal"),
+        ("public", "public"),
+        (" public:443 ", "public:443"),
     ] {
         let rule: Rule = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(rule.to_string(), written);

@@ -67,14 +67,14 @@ impl Peer for Ctcp {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
         // Addresses of our own are private, which a server reaches only for those who were allowed to.
         let server_line = format!(
-            "server -q --listen {listen} --key {} --client {client_key} --allow-target {}/32 --profile {}",
+            "server -q --config /dev/null --listen {listen} --key {} --client {client_key} --allow-target {}/32 --profile {}",
             key("server.key"),
             network.server_address(),
             self.profile
         );
         let metrics = self.has_metrics.then(|| SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port()));
         let mut client_line = format!(
-            "client -q --server {listen} --server-key {server_key} --key {} --forward {entry}={target} \
+            "client -q --config /dev/null --server {listen} --server-key {server_key} --key {} --forward {entry}={target} \
              --socks {socks} --profile {}",
             key("client.key"),
             self.profile

@@ -35,6 +35,7 @@ pub(super) fn run(folders: &[PathBuf], out: &Path) -> Result<(), CliError> {
     for Merged { experiment, settings, wall_s, outcome } in merged {
         failed += show(experiment, &outcome, &settings, wall_s, &folder)?;
     }
+    folder.say(false);
     judge(failed)
 }
 

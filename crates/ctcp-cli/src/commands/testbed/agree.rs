@@ -37,6 +37,7 @@ pub(super) fn run(folders: &[String], out: &Path, is_json: bool) -> Result<(), C
     } else {
         print!("{text}");
     }
+    folder.say(is_json);
     Ok(())
 }
 

@@ -82,6 +82,7 @@ fn compare(request: &Request, stop: &Stop) -> Result<(), CliError> {
     } else {
         println!("{}", comparison.markdown(&testbed.record()));
     }
+    folder.say(request.is_json);
     Ok(())
 }
 

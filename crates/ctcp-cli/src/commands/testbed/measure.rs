@@ -130,6 +130,7 @@ fn measure_all(request: &Request, stop: &Stop) -> Result<(), CliError> {
     if request.is_json {
         println!("{}", json!({ "results": results }));
     }
+    folder.say(request.is_json);
     judge(failed)
 }
 

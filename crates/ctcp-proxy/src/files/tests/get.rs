@@ -113,7 +113,7 @@ async fn a_content_that_does_not_match_its_hash_never_gets_the_name() {
     let TransferError::GaveUp(3, last) = error else { panic!("{error}") };
     assert!(matches!(*last, TransferError::HashDiffers));
     assert!(!got.exists());
-    assert_eq!(fs::metadata(local.path().join("got.part")).unwrap().len(), 0);
+    assert!(names(local.path()).is_empty());
 }
 
 #[tokio::test]
@@ -125,4 +125,55 @@ async fn one_transfer_at_a_time_writes_a_part() {
     assert!(matches!(error, TransferError::Local(_, FileError::Busy)), "{error}");
     drop(part);
     setup.get("file").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_get_into_a_pipe_goes_on_where_the_connection_was_lost() {
+    let setup = setup(false);
+    let whole = content(500_000);
+    fs::write(setup.remote("file"), &whole).unwrap();
+    let mut losses = vec![400_000, 100_000];
+    let mut lose = |progress: Progress| {
+        if losses.last().is_some_and(|at| progress.done >= *at) {
+            losses.pop();
+            setup.connector.lose();
+        }
+    };
+    let mut pipe = Vec::new();
+    let got = get_to(&setup.link, "file", &mut pipe, &mut lose).await.unwrap();
+    assert_eq!(got, Transferred { size: 500_000, resumed: 0, hash: sha256(&whole) });
+    assert!(pipe == whole && losses.is_empty());
+    assert!(setup.sent_by_server() < 600_000 + 2 * (CHUNK_BYTES * QUEUE_CHUNKS) as u64);
+}
+
+#[tokio::test]
+async fn a_get_into_a_pipe_says_that_what_went_out_is_not_the_file() {
+    let setup = setup(false);
+    let path = setup.remote("file");
+    fs::write(&path, content(4 * CHUNK_BYTES * QUEUE_CHUNKS)).unwrap();
+    let mut is_changed = false;
+    let mut change = |progress: Progress| {
+        if progress.done > 0 && !is_changed {
+            fs::write(&path, content(100)).unwrap();
+            is_changed = true;
+        }
+    };
+    let outcome = get_to(&setup.link, "file", &mut tokio::io::sink(), &mut change).await;
+    let error = outcome.expect_err("it changed");
+    assert!(matches!(error, TransferError::WroteOther(_)), "{error}");
+
+    let (link, server) = scripted();
+    let serve = async {
+        let mut stream = server.accept().await.unwrap();
+        Request::read(&mut stream).await.unwrap();
+        let identity = FileIdentity { size: 10, modified: 1 };
+        GetAccepted { identity, start: 0 }.reply().write(&mut stream).await.unwrap();
+        stream.write_all(b"0123456789").await.unwrap();
+        stream.write_all(&sha256(b"0123456780")).await.unwrap();
+        stream.shutdown().await.unwrap();
+        stream
+    };
+    let (mut sink, mut quiet) = (tokio::io::sink(), |_: Progress| {});
+    let (outcome, _stream) = tokio::join!(get_to(&link, "file", &mut sink, &mut quiet), serve);
+    assert!(matches!(outcome, Err(TransferError::WroteOther(_))));
 }

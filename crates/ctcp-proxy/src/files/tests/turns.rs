@@ -107,19 +107,19 @@ async fn a_put_that_stands_still_gives_way_and_goes_on_later() {
     assert_eq!((put.resumed, put.hash), (400, sha256(&content(1000))));
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_hashes_the_beginning_is_not_taken_for_silent() {
-    let turns = super::super::turns::Turns::new(limits(1, 1));
-    let turn = turns.take("one").await.unwrap();
-    turn.resumes_at(20 * HASH_RATE_MIN);
-    let begun = Instant::now();
-    while turns.take("two").await.is_err() {
-        if timeout(Duration::ZERO, turn.must_give_way()).await.is_ok() {
-            break;
-        }
-    }
-    let elapsed = begun.elapsed();
-    assert!((25..28).contains(&elapsed.as_secs()), "{elapsed:?}");
+// In real time, as the one above.
+#[tokio::test]
+async fn a_get_that_hashes_what_was_there_before_gives_way_like_others() {
+    let limits = TransferLimits { silence: Duration::from_millis(10), ..limits(1, 1) };
+    let setup = served(limits);
+    let large = fs::File::create(setup.remote("large")).unwrap();
+    large.set_len(4 << 30).unwrap();
+    let identity = identity_at(&setup.remote("large"));
+    let request = Request::Get(GetRequest { name: "large".into(), have: identity.size, identity });
+    let other = setup.link_of("other");
+    let _hashing = other.request(&request).await.unwrap().stream;
+    let got = timeout(Duration::from_secs(20), setup.get("file")).await.expect("it gives way");
+    assert_eq!(got.unwrap().hash, sha256(&content(SIZE)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,8 +127,7 @@ async fn a_transfer_in_which_nothing_moves_is_interrupted_so_that_others_have_th
     let local = TempDir::new().unwrap();
     let path = local.path().join("source");
     fs::write(&path, content(CHUNK_BYTES)).unwrap();
-    let source =
-        send::Source { file: fs::File::open(&path).unwrap(), identity: identity_at(&path), start: 0 };
+    let source = send::Source::new(fs::File::open(&path).unwrap(), identity_at(&path), 0);
     let (mut near, _far) = tokio::io::duplex(1000);
     let begun = Instant::now();
     let error = send::send(&mut near, source, &mut |_| {}).await.expect_err("nobody reads");
