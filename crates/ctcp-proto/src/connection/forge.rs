@@ -12,6 +12,12 @@ impl Connection {
         established.protection.phases()
     }
 
+    /// Whether it answered a share of new keys.
+    pub(crate) fn has_answered_key_share(&self) -> bool {
+        let State::Established(established) = &self.state else { panic!("not connected") };
+        established.keys.has_answered()
+    }
+
     /// A packet with these frames, sealed and numbered as the next one.
     pub(crate) fn forge(&mut self, now: Instant, frames: &[Frame<'_>]) -> Vec<u8> {
         let State::Established(established) = &mut self.state else { panic!("not connected") };
