@@ -65,7 +65,7 @@ use crate::memory::Lease;
 use close::{Ending, Remains};
 pub(crate) use contents::Contents;
 pub(crate) use handshaking::ClientHandshake;
-use keys::KeyAge;
+use keys::Keys;
 use migration::Migration;
 pub(crate) use negotiation::{Negotiated, client_parameters, negotiate, server_parameters};
 use receive::Received;
@@ -119,7 +119,7 @@ pub(crate) struct Established {
     remote_id: ConnectionId,
     negotiated: Negotiated,
     protection: PacketProtection,
-    key_age: KeyAge,
+    keys: Keys,
     path: Path,
     migration: Migration,
     resets: Resets,
@@ -216,7 +216,7 @@ impl Established {
             local_id: own.connection_id,
             remote_id: peer.connection_id,
             protection,
-            key_age: KeyAge::new(now),
+            keys: Keys::new(now),
             path: Path::new(now, network, profile, negotiated.datagram_size_max)
                 .with_window_max(config.congestion_window_max)
                 .with_unpaced_classic(config.unpaced_classic)
@@ -383,6 +383,20 @@ impl Connection {
     /// What the endpoint must know, see [`crate::Endpoint::handle_event`].
     pub fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {
         self.endpoint_events.pop_front()
+    }
+
+    /// Whether the next datagram may hold a share of new keys, so that [`Self::mix_entropy`] should be called before it
+    /// is asked for.
+    #[must_use]
+    pub fn wants_entropy(&self) -> bool {
+        matches!(&self.state, State::Established(established) if established.keys.wants_entropy())
+    }
+
+    /// Mixes entropy of the system into what the connection draws from.
+    pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
+        if let State::Established(established) = &mut self.state {
+            established.rng.mix(entropy);
+        }
     }
 
     /// When [`Self::handle_timeout`] wants to be called, and why.

@@ -4,6 +4,7 @@
 //! the Noise handshake lives in [`crate::handshake`].
 
 pub mod derive;
+pub mod exchange;
 pub mod first_packet;
 pub mod keys;
 pub mod protection;

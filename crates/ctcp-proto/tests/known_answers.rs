@@ -243,6 +243,11 @@ fn control_frames_are_as_on_the_page() {
             "15 000102030405060708090a0b0c0d0e0f",
             Frame::ResetToken(core::array::from_fn(|i| i as u8)),
         ),
+        (
+            "KEY_SHARE",
+            "16 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+            Frame::KeyShare(core::array::from_fn(|index| index as u8)),
+        ),
         ("PATH_RESPONSE", "19 0102030405060708", Frame::PathResponse(data)),
         ("FLOW_CONTROL_ERROR", "1c 04 00", close(false, 4, "")),
         ("code 300, \"bye\"", "1d 412c 03 627965", close(true, 300, "bye")),

@@ -337,6 +337,7 @@ fn sample_frames(samples: &mut Vec<Vec<u8>>) {
         Frame::PathChallenge([1; 8]),
         Frame::PathResponse([2; 8]),
         Frame::ResetToken([3; 16]),
+        Frame::KeyShare([4; 32]),
         Frame::Close { by_application: true, code: 300, reason: "grüße" },
         Frame::Source { index: 1_000, floor: 990, symbol: &[7; 50] },
         Frame::Coded { first: 997, length: 4, density: 15, key: 7, floor: 990, payload: &[8; 50] },

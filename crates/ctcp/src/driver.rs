@@ -330,6 +330,9 @@ impl Driver {
         let Some(slot) = state.slot(key) else { return true };
         let train_length_max = self.socket.train_length_max();
         for _ in 0..DATAGRAMS_PER_TURN {
+            if slot.connection.wants_entropy() {
+                entropy::mix_into(&mut slot.connection);
+            }
             let Some(transmit) = slot.connection.poll_transmit(now, &mut self.datagram) else { return true };
             let Some(datagram) = self.datagram.get(..transmit.size) else { continue };
             tracing::trace!(remote = %transmit.destination, size = transmit.size, "sent");

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use ctcp_proto::{Endpoint, SecretKey};
+use ctcp_proto::{Connection, Endpoint, SecretKey};
 
 /// 32 bytes from the operating system.
 ///
@@ -20,6 +20,14 @@ pub(crate) fn seed() -> io::Result<[u8; 32]> {
 pub(crate) fn mix(endpoint: &mut Endpoint) {
     match seed() {
         Ok(entropy) => endpoint.mix_entropy(&entropy),
+        Err(error) => tracing::debug!(%error, "no randomness to mix in"),
+    }
+}
+
+/// The same for a connection, which makes shares of new keys now and then.
+pub(crate) fn mix_into(connection: &mut Connection) {
+    match seed() {
+        Ok(entropy) => connection.mix_entropy(&entropy),
         Err(error) => tracing::debug!(%error, "no randomness to mix in"),
     }
 }

@@ -102,6 +102,9 @@ impl Established {
         if contents.reset_token {
             self.resets.tell();
         }
+        if contents.key_share {
+            self.keys.on_share_lost();
+        }
         if let Some(size) = contents.mtu_probe {
             self.path.on_mtu_probe_lost(now, lost.packet.number, size);
             return;

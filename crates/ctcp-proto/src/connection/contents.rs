@@ -14,6 +14,8 @@ pub(crate) struct Contents {
     pub(crate) largest_acked: Option<u64>,
     /// It told the client its reset token.
     pub(crate) reset_token: bool,
+    /// It held a share of new keys.
+    pub(crate) key_share: bool,
     /// The size it probed the path for.
     pub(crate) mtu_probe: Option<u64>,
 }

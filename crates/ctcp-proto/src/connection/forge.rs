@@ -13,6 +13,13 @@ impl Connection {
         established.protection.phases()
     }
 
+    /// Whether it answered a share of new keys.
+    #[cfg(test)]
+    pub(crate) fn has_answered_key_share(&self) -> bool {
+        let State::Established(established) = &self.state else { panic!("not connected") };
+        established.keys.has_answered()
+    }
+
     /// A packet with these frames, sealed and numbered as the next one. Only with the feature `forge`, which is for tests.
     ///
     /// # Panics

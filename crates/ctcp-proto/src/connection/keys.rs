@@ -1,45 +1,210 @@
-//! How long keys live. Each key follows from the one before by a one-way function, so a key that is gone cannot be had from
-//! those that came after it: whoever steals the keys of a connection reads nothing of what was sent more than
-//! [`LIFETIME`] and [`LATE`] before. What is sent afterwards he can read, until the next handshake.
+//! How long keys live, and where new ones come from (PROTOCOL.md section 2.2).
+//!
+//! ```text
+//!  client  Idle -- key is old --> Wanted -- KEY_SHARE --> Offered -- KEY_SHARE arrives, mixed in --> Agreed -- update --> Idle
+//!  server  Idle -- KEY_SHARE arrives --> Asked -- mixed in, KEY_SHARE --> Answered -- the client's update arrives --> Idle
+//! ```
+//!
+//! Each key follows from the one before by a one-way function, and every [`LIFETIME`] a new secret is mixed in, to which both
+//! sides contribute. So whoever steals the keys of a connection reads nothing of what was sent before the last update
+//! but one, and, if he only listens, nothing of what is sent after the next.
+//!
+//! Invariant: a new secret is mixed in by both sides before the same phase. Hence a client that offered starts no update
+//! before it has the answer, and a server that answered starts none before it sees the client's.
 
 use core::time::Duration;
 
 use ctcp_base::Instant;
 
-use super::Established;
+use super::contents::Contents;
+use super::{Established, TransportError};
+use crate::crypto::exchange::{KeyShare, SHARE_LENGTH};
+use crate::error::TransportErrorCode;
+use crate::id::Role;
+use crate::wire::{DatagramBuilder, Frame};
 
 /// How long a key seals at most while packets flow: the time after which WireGuard renews its keys.
 const LIFETIME: Duration = Duration::from_secs(120);
 
+/// How long a server waits for its client to renew them; then it takes the next key without a new secret.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// A server computes no answer sooner after the last: an exchange costs it 0.1 ms.
+const EARLIEST: Duration = Duration::from_secs(60);
+
 /// For so long packets under the previous key may be late; then it is wiped. No path holds packets back for longer.
 const LATE: Duration = Duration::from_secs(10);
 
-/// When the keys last changed.
+/// Where an exchange of shares is.
 #[derive(Debug)]
-pub(super) struct KeyAge {
+enum Exchange {
+    Idle,
+    Wanted,
+    Offered {
+        share: KeyShare,
+        is_due: bool,
+    },
+    Agreed,
+    Asked {
+        offer: [u8; SHARE_LENGTH],
+    },
+    Answered {
+        public: [u8; SHARE_LENGTH],
+        is_due: bool,
+        /// The phase whose arrival says that the client has it.
+        phase: u64,
+    },
+}
+
+/// The ages of keys, and the exchange for the next ones.
+#[derive(Debug)]
+pub(super) struct Keys {
     /// The phases of sending and receiving.
     phases: (u64, u64),
     since: Instant,
+    /// When a new secret was last agreed on.
+    exchanged: Instant,
+    exchange: Exchange,
+    /// The client's last offer that was answered: it may come again.
+    answered: Option<[u8; SHARE_LENGTH]>,
 }
 
-impl KeyAge {
+impl Keys {
     pub(super) fn new(now: Instant) -> Self {
-        Self { phases: (0, 0), since: now }
+        Self { phases: (0, 0), since: now, exchanged: now, exchange: Exchange::Idle, answered: None }
+    }
+
+    /// Whether a KEY_SHARE is to be sent. A secret is mixed in only while both directions are in the same phase.
+    fn is_due(&self, now: Instant, phases: (u64, u64)) -> bool {
+        match self.exchange {
+            Exchange::Wanted => phases.0 == phases.1,
+            Exchange::Asked { .. } => phases.0 == phases.1 && now - self.exchanged >= EARLIEST,
+            Exchange::Offered { is_due, .. } | Exchange::Answered { is_due, .. } => is_due,
+            Exchange::Idle | Exchange::Agreed => false,
+        }
+    }
+
+    /// Whether the next KEY_SHARE will need entropy.
+    pub(super) fn wants_entropy(&self) -> bool {
+        matches!(self.exchange, Exchange::Wanted | Exchange::Asked { .. })
+    }
+
+    #[cfg(test)]
+    pub(super) fn has_answered(&self) -> bool {
+        self.answered.is_some()
+    }
+
+    /// A packet with our KEY_SHARE was lost.
+    pub(super) fn on_share_lost(&mut self) {
+        match &mut self.exchange {
+            Exchange::Offered { is_due, .. } | Exchange::Answered { is_due, .. } => *is_due = true,
+            Exchange::Idle | Exchange::Wanted | Exchange::Agreed | Exchange::Asked { .. } => {}
+        }
     }
 }
 
 impl Established {
-    /// Takes the next key when the present one is old and the peer can follow, and forgets the previous one. It has no
-    /// timer: keys that seal and open nothing grow no older by it, and a connection without packets is soon over.
+    /// Sees to the age of keys, whenever a packet comes or goes. It has no timer: keys that seal and open nothing grow no
+    /// older by it, and a connection without packets is soon over.
     pub(super) fn renew_keys(&mut self, now: Instant) {
-        if now - self.key_age.since >= LIFETIME {
-            self.protection.initiate_key_update();
+        match self.keys.exchange {
+            Exchange::Agreed => {
+                self.protection.hold_updates(false);
+                if self.protection.initiate_key_update() {
+                    self.keys.exchanged = now;
+                    self.keys.exchange = Exchange::Idle;
+                } else {
+                    self.protection.hold_updates(true);
+                }
+            }
+            Exchange::Answered { phase, .. } if self.protection.phases().1 >= phase => {
+                self.protection.hold_updates(false);
+                self.keys.exchange = Exchange::Idle;
+            }
+            Exchange::Idle if self.role == Role::Client && now - self.keys.exchanged >= LIFETIME => {
+                self.keys.exchange = Exchange::Wanted;
+            }
+            Exchange::Idle if self.role == Role::Server && now - self.keys.since >= PATIENCE => {
+                self.protection.initiate_key_update();
+            }
+            _ => {}
         }
         let phases = self.protection.phases();
-        if phases != self.key_age.phases {
-            self.key_age = KeyAge { phases, since: now };
-        } else if now - self.key_age.since >= LATE {
+        if phases != self.keys.phases {
+            (self.keys.phases, self.keys.since) = (phases, now);
+        } else if now - self.keys.since >= LATE {
             self.protection.forget_previous_key();
         }
     }
+
+    pub(super) fn is_key_share_due(&self, now: Instant) -> bool {
+        self.keys.is_due(now, self.protection.phases())
+    }
+
+    /// Writes a KEY_SHARE if one is due and fits.
+    pub(super) fn write_key_share(
+        &mut self,
+        now: Instant,
+        builder: &mut DatagramBuilder,
+        contents: &mut Contents,
+    ) {
+        if !self.is_key_share_due(now) || builder.remaining() < 1 + SHARE_LENGTH {
+            return;
+        }
+        let public = match &mut self.keys.exchange {
+            Exchange::Wanted => {
+                let share = KeyShare::new(self.rng.bytes());
+                let public = share.public();
+                self.protection.hold_updates(true);
+                self.keys.exchange = Exchange::Offered { share, is_due: false };
+                public
+            }
+            Exchange::Offered { share, is_due } => {
+                *is_due = false;
+                share.public()
+            }
+            Exchange::Asked { offer } => {
+                let (offer, share) = (*offer, KeyShare::new(self.rng.bytes()));
+                let Some(shared) = share.agree(&offer) else { return };
+                let public = share.public();
+                self.protection.mix_into_next(&shared);
+                self.protection.hold_updates(true);
+                let phase = self.protection.phases().1 + 1;
+                self.keys.exchanged = now;
+                self.keys.answered = Some(offer);
+                self.keys.exchange = Exchange::Answered { public, is_due: false, phase };
+                public
+            }
+            Exchange::Answered { public, is_due, .. } => {
+                *is_due = false;
+                *public
+            }
+            Exchange::Idle | Exchange::Agreed => return,
+        };
+        builder.write(&Frame::KeyShare(public));
+        contents.key_share = true;
+    }
+
+    pub(super) fn on_key_share(&mut self, public: [u8; SHARE_LENGTH]) -> Result<(), TransportError> {
+        match (&self.keys.exchange, self.role) {
+            (Exchange::Idle, Role::Server) if self.keys.answered != Some(public) => {
+                // One that leads to nothing secret is found out before anything depends on it.
+                KeyShare::new([1; SHARE_LENGTH]).agree(&public).ok_or(BAD_SHARE)?;
+                self.keys.exchange = Exchange::Asked { offer: public };
+            }
+            (Exchange::Offered { share, .. }, Role::Client) => {
+                let shared = share.agree(&public).ok_or(BAD_SHARE)?;
+                self.protection.mix_into_next(&shared);
+                self.keys.exchange = Exchange::Agreed;
+                // The server waits for a packet under the new key.
+                self.ping = true;
+            }
+            // It comes again: the loss of ours, if that is why, is noticed as that of any packet.
+            _ => {}
+        }
+        Ok(())
+    }
 }
+
+const BAD_SHARE: TransportError =
+    TransportError::new(TransportErrorCode::ProtocolViolation, "a key share that leads to no secret");

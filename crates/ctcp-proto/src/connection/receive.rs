@@ -151,6 +151,7 @@ impl Established {
                     self.streams.on_reset_stream(id, code, final_size)?;
                 }
                 Frame::StopSending { id, code } => self.streams.on_stop_sending(id, code)?,
+                Frame::KeyShare(public) => self.on_key_share(public)?,
                 Frame::ResetToken(token) => self.on_reset_token(token)?,
                 Frame::PathChallenge(data) => self.on_path_challenge(network_path, data),
                 Frame::PathResponse(data) => self.on_path_response(now, data),

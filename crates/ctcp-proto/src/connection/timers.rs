@@ -158,6 +158,9 @@ impl Established {
             if packet.contents.reset_token {
                 self.resets.tell();
             }
+            if packet.contents.key_share {
+                self.keys.on_share_lost();
+            }
         }
     }
 

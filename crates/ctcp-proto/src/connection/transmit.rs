@@ -174,6 +174,7 @@ impl Established {
         // A side that sends only acknowledgements must hear of one before its key may be replaced.
         let must_ping = self.ping
             || self.resets.is_due()
+            || self.is_key_share_due(now)
             || (self.timers.probes_owed > 0 && choice.is_none())
             || (ack_is_due && self.protection.needs_acknowledgement());
         self.fetch_control(now);
@@ -187,6 +188,7 @@ impl Established {
             self.write_ack(now, &mut builder, &mut contents);
         }
         self.write_reset_token(&mut builder, &mut contents);
+        self.write_key_share(now, &mut builder, &mut contents);
         self.write_control(now, &mut builder, &mut contents);
         if let Some(choice) = choice {
             let size = symbol_size_for_datagram(datagram_size, &self.remote_id, self.sender.overhead());

@@ -137,6 +137,8 @@ pub struct PacketProtection {
     receive_header: HeaderProtection,
     send: SendPhases,
     receive: ReceivePhases,
+    /// The next key must wait for a secret that is being agreed on.
+    is_held: bool,
     failures: u64,
 }
 
@@ -162,6 +164,7 @@ impl PacketProtection {
             receive_header: HeaderProtection::new(suite, &receive_secret),
             send: SendPhases::new(suite, send_secret),
             receive: ReceivePhases::new(suite, receive_secret),
+            is_held: false,
             failures: 0,
         }
     }
@@ -255,7 +258,7 @@ impl PacketProtection {
     /// Takes the next sending key; false, and nothing changes, as long as the peer might not follow: no packet
     /// of the current phase was acknowledged, or it still seals with the previous one.
     pub fn initiate_key_update(&mut self) -> bool {
-        let is_allowed = self.send.is_acked() && self.send.number() == self.receive.number();
+        let is_allowed = !self.is_held && self.send.is_acked() && self.send.number() == self.receive.number();
         if is_allowed {
             self.send.advance();
         }
@@ -285,6 +288,18 @@ impl PacketProtection {
     #[must_use]
     pub const fn phases(&self) -> (u64, u64) {
         (self.send.number(), self.receive.number())
+    }
+
+    /// Whether we start no update now. The peer's are followed all the same.
+    pub fn hold_updates(&mut self, is_held: bool) {
+        self.is_held = is_held;
+    }
+
+    /// Mixes a secret that the peer has, too, into the keys of the next phase in both directions. The peer must do so
+    /// before the same phase.
+    pub fn mix_into_next(&mut self, shared: &[u8; 32]) {
+        self.send.mix_into_next(shared);
+        self.receive.mix_into_next(shared);
     }
 
     /// Wipes the key of the previous phase: packets under it that are still on their way are lost.

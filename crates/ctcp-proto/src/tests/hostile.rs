@@ -123,3 +123,22 @@ fn a_client_that_acknowledges_what_it_has_not_got_is_found_out_soon() {
     assert_eq!(fault, Some(TransportErrorCode::ProtocolViolation));
     assert!(hostile.server().stats().datagrams_sent < 400);
 }
+
+#[test]
+fn a_key_share_without_a_secret_ends_the_connection() {
+    let mut hostile = Hostile::new();
+    hostile.say(&[Frame::KeyShare([0; 32])]);
+    assert!(hostile.server().is_closed());
+}
+
+#[test]
+fn key_shares_cost_a_server_one_answer_a_minute() {
+    let mut hostile = Hostile::new();
+    for share in 1..=100 {
+        hostile.say(&[Frame::KeyShare([share; 32])]);
+        hostile.wait(Duration::from_millis(100));
+    }
+    assert!(!hostile.server().is_closed());
+    assert!(!hostile.server().has_answered_key_share());
+    assert_eq!(hostile.server().key_phases(), (0, 0));
+}

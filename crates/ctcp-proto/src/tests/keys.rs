@@ -2,16 +2,21 @@
 
 use core::time::Duration;
 
-use ctcp_netem::LinkConfig;
+use ctcp_base::Probability;
+use ctcp_netem::{LinkConfig, LossModel};
 
 use super::pair::Pair;
 use crate::{ReadOutcome, TransportConfig};
 
-/// A connection that lives for so long while the client says a little every `pause`; the phases at its ends.
 fn phases_after(time: Duration, pause: Duration) -> [(u64, u64); 2] {
-    let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
+    phases_on(LinkConfig::default(), time, pause)
+}
+
+/// A connection that lives for so long while the client says a little every `pause`; the phases at its ends.
+fn phases_on(link: LinkConfig, time: Duration, pause: Duration) -> [(u64, u64); 2] {
+    let mut pair = Pair::new(link, TransportConfig::default(), 1);
     pair.connect(TransportConfig::default());
-    assert!(pair.run_until(Duration::from_secs(1), |pair| pair.client_connection().is_connected()));
+    assert!(pair.run_until(Duration::from_secs(5), |pair| pair.client_connection().is_connected()));
     let end = pair.now + time;
     let id = pair.client_connection().open().expect("a stream");
     let (mut said, mut heard) = (0, 0);
@@ -27,6 +32,8 @@ fn phases_after(time: Duration, pause: Duration) -> [(u64, u64); 2] {
         }
     }
     assert_eq!(heard, said);
+    let is_exchanged = pair.server_connection().expect("it is up").has_answered_key_share();
+    assert_eq!(is_exchanged, time > Duration::from_secs(120));
     let server = pair.server_connection().expect("it is up").key_phases();
     [pair.client_connection().key_phases(), server]
 }
@@ -42,4 +49,14 @@ fn keys_are_renewed_every_two_minutes_on_both_sides() {
 fn an_almost_idle_connection_renews_its_keys_as_well() {
     let [client, server] = phases_after(Duration::from_secs(600), Duration::from_secs(25));
     assert!(client == server && (3..=5).contains(&client.0), "{client:?} {server:?}");
+}
+
+#[test]
+fn keys_are_agreed_on_anew_where_packets_get_lost() {
+    for loss in [0.1, 0.3] {
+        let loss = LossModel::Bernoulli(Probability::new(loss).expect("a share"));
+        let link = LinkConfig { delay: Duration::from_millis(50), loss, ..LinkConfig::default() };
+        let [client, server] = phases_on(link, Duration::from_secs(1_250), Duration::from_secs(1));
+        assert!(client == server && (9..=10).contains(&client.0), "{client:?} {server:?}");
+    }
 }

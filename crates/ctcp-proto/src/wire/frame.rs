@@ -30,6 +30,7 @@ pub(crate) mod kind {
     pub(crate) const RESET_STREAM: u8 = 0x13;
     pub(crate) const STOP_SENDING: u8 = 0x14;
     pub(crate) const RESET_TOKEN: u8 = 0x15;
+    pub(crate) const KEY_SHARE: u8 = 0x16;
     pub(crate) const PATH_CHALLENGE: u8 = 0x18;
     pub(crate) const PATH_RESPONSE: u8 = 0x19;
     pub(crate) const CLOSE_TRANSPORT: u8 = 0x1c;
@@ -128,6 +129,8 @@ pub enum Frame<'a> {
     },
     /// The server's stateless reset for the address that the client has now.
     ResetToken([u8; 16]),
+    /// A public share of the sender for the keys after the next update.
+    KeyShare([u8; 32]),
     /// To be sent back on the same path.
     PathChallenge([u8; 8]),
     /// What was challenged.
@@ -165,6 +168,7 @@ impl<'a> Frame<'a> {
             kind @ kind::SOURCE..=kind::SEGMENT => combination::parse(kind, reader),
             kind @ kind::MAX_DATA..=kind::STOP_SENDING => control::parse(kind, reader),
             kind::RESET_TOKEN => reader.array().map(Self::ResetToken),
+            kind::KEY_SHARE => reader.array().map(Self::KeyShare),
             kind::PATH_CHALLENGE => reader.array().map(Self::PathChallenge),
             kind::PATH_RESPONSE => reader.array().map(Self::PathResponse),
             kind @ (kind::CLOSE_TRANSPORT | kind::CLOSE_APPLICATION) => close::parse(kind, reader),
@@ -193,6 +197,7 @@ impl<'a> Frame<'a> {
             | Self::ResetStream { .. }
             | Self::StopSending { .. } => control::write(self, out),
             Self::ResetToken(token) => path::write(kind::RESET_TOKEN, token, out),
+            Self::KeyShare(public) => path::write(kind::KEY_SHARE, public, out),
             Self::PathChallenge(data) => path::write(kind::PATH_CHALLENGE, data, out),
             Self::PathResponse(data) => path::write(kind::PATH_RESPONSE, data, out),
             Self::Close { by_application, code, reason } => close::write(*by_application, *code, reason, out),
@@ -215,6 +220,7 @@ impl<'a> Frame<'a> {
             | Self::ResetStream { .. }
             | Self::StopSending { .. } => control::length(self),
             Self::ResetToken(token) => 1 + token.len(),
+            Self::KeyShare(public) => 1 + public.len(),
             Self::PathChallenge(data) | Self::PathResponse(data) => 1 + data.len(),
             Self::Close { code, reason, .. } => close::length(*code, reason),
         }

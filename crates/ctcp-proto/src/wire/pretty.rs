@@ -40,6 +40,7 @@ impl fmt::Display for Frame<'_> {
                 write!(formatter, "RESET_STREAM {id} code {code} final size {final_size}")
             }
             Self::StopSending { id, code } => write!(formatter, "STOP_SENDING {id} code {code}"),
+            Self::KeyShare(_) => formatter.write_str("KEY_SHARE"),
             // A secret.
             Self::ResetToken(_) => formatter.write_str("RESET_TOKEN"),
             Self::PathChallenge(data) => {

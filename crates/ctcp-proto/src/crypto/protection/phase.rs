@@ -27,11 +27,24 @@ struct Chain {
 }
 
 impl Chain {
+    /// The key of the current secret.
+    fn key(&self) -> PacketKey {
+        PacketKey::new(self.suite, &self.secret)
+    }
+
+    fn advance(&mut self) {
+        *self.secret = expand(&self.secret, &[b"ctcp ku"]);
+    }
+
     /// The key of the current secret; the chain moves to the next one.
     fn next_key(&mut self) -> PacketKey {
-        let key = PacketKey::new(self.suite, &self.secret);
-        *self.secret = expand(&self.secret, &[b"ctcp ku"]);
+        let key = self.key();
+        self.advance();
         key
+    }
+
+    fn mix(&mut self, shared: &[u8; 32]) {
+        *self.secret = expand(&self.secret, &[b"ctcp share", shared]);
     }
 }
 
@@ -80,6 +93,11 @@ impl SendPhases {
     /// Whether the peer acknowledged a packet of this phase.
     pub(super) const fn is_acked(&self) -> bool {
         self.is_acked
+    }
+
+    /// Mixes a secret into the next key.
+    pub(super) fn mix_into_next(&mut self, shared: &[u8; 32]) {
+        self.chain.mix(shared);
     }
 
     pub(super) fn advance(&mut self) {
@@ -142,6 +160,7 @@ pub(super) struct OpenedWith {
 /// The receiving side. The next key is made in advance, so that the time to open a packet does not tell the
 /// phase (RFC 9001 section 9.5).
 pub(super) struct ReceivePhases {
+    /// Holds the secret of the next phase.
     chain: Chain,
     previous: Option<PacketKey>,
     current: PacketKey,
@@ -155,13 +174,20 @@ pub(super) struct ReceivePhases {
 impl ReceivePhases {
     pub(super) fn new(suite: Suite, secret: [u8; 32]) -> Self {
         let mut chain = Chain { suite, secret: Zeroizing::new(secret) };
-        let (current, next) = (chain.next_key(), chain.next_key());
+        let current = chain.next_key();
+        let next = chain.key();
         Self { chain, previous: None, current, next, number: 0, firsts: Vec::new(), scratch: Vec::new() }
     }
 
     /// The phase, from 0.
     pub(super) const fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Mixes a secret into the next key.
+    pub(super) fn mix_into_next(&mut self, shared: &[u8; 32]) {
+        self.chain.mix(shared);
+        self.next = self.chain.key();
     }
 
     pub(super) fn forget_previous(&mut self) {
@@ -211,7 +237,8 @@ impl ReceivePhases {
     }
 
     fn on_next(&mut self, path: PathId, number: PacketNumber) -> OpenedWith {
-        let current = core::mem::replace(&mut self.next, self.chain.next_key());
+        self.chain.advance();
+        let current = core::mem::replace(&mut self.next, self.chain.key());
         self.previous = Some(core::mem::replace(&mut self.current, current));
         self.number += 1;
         self.on_current(path, number);

@@ -1,4 +1,4 @@
-//! PADDING, RESET_TOKEN, PATH_CHALLENGE and PATH_RESPONSE: what a path needs to be measured, validated and left.
+//! PADDING, RESET_TOKEN, KEY_SHARE, PATH_CHALLENGE and PATH_RESPONSE: what a path needs to be measured, validated and left.
 
 use crate::wire::frame::kind;
 use crate::wire::varint::Reader;

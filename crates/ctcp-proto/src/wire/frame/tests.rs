@@ -135,6 +135,7 @@ fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = 
         }),
         (id(), any_varint()).prop_map(|(id, code)| Frame::StopSending { id, code }),
         any::<[u8; 16]>().prop_map(Frame::ResetToken),
+        any::<[u8; 32]>().prop_map(Frame::KeyShare),
         any::<[u8; 8]>().prop_map(Frame::PathChallenge),
         any::<[u8; 8]>().prop_map(Frame::PathResponse),
         (any::<bool>(), any_varint()).prop_map(move |(by_application, code)| Frame::Close {
@@ -241,6 +242,7 @@ fn only_padding_acknowledgements_and_closes_ask_for_nothing() {
         Frame::ResetStream { id: StreamId(0), code: 0, final_size: 0 },
         Frame::StopSending { id: StreamId(0), code: 0 },
         Frame::ResetToken([0; 16]),
+        Frame::KeyShare([0; 32]),
         Frame::PathChallenge([0; 8]),
         Frame::PathResponse([0; 8]),
     ];
@@ -249,7 +251,7 @@ fn only_padding_acknowledgements_and_closes_ask_for_nothing() {
 
 #[test]
 fn types_without_a_meaning_are_errors() {
-    let known = [0..=9, 0x10..=0x15, 0x18..=0x19, 0x1c..=0x1d];
+    let known = [0..=9, 0x10..=0x16, 0x18..=0x19, 0x1c..=0x1d];
     for kind in 0..=u8::MAX {
         let bytes = [kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let is_unknown = frames(&bytes).next() == Some(Err(Malformed::new("frame of unknown type")));

@@ -80,6 +80,40 @@ fn a_key_that_was_forgotten_opens_nothing_and_the_others_do() {
 }
 
 #[test]
+fn whoever_had_all_keys_but_not_the_new_secret_opens_nothing_after_the_next_update() {
+    for suite in Suite::ALL {
+        let mut sides = Sides::new(suite);
+        let (_, mut thief) = pair_with_limits(suite, KeyLimits::of(suite));
+        sides.round_trip(0);
+        let before = sides.send(0, 0);
+        assert!(open_after(&mut thief, &before.datagram, None).is_ok());
+        sides.sides.iter_mut().for_each(|side| side.mix_into_next(&[7; 32]));
+        // What is sent before the update is under the old keys, in both directions.
+        sides.round_trip(1);
+        assert!(sides.sides[0].initiate_key_update());
+        let after = sides.send(0, 0);
+        let stolen = open_after(&mut thief, &after.datagram, Some(before.number));
+        assert_eq!(stolen.map(|_| ()), Err(OpenError::NotAuthentic));
+        assert!(sides.deliver(&after).unwrap().key_phase_changed);
+        sides.round_trip(1);
+        assert_eq!(sides.phases(), [(1, 1); 2]);
+    }
+}
+
+#[test]
+fn updates_that_are_held_wait_and_those_of_the_peer_are_followed() {
+    let mut sides = Sides::new(Suite::ALL[0]);
+    sides.round_trip(0);
+    sides.sides[0].hold_updates(true);
+    assert!(!sides.sides[0].initiate_key_update());
+    assert!(sides.sides[1].initiate_key_update());
+    sides.round_trip(1);
+    assert_eq!(sides.phases(), [(1, 1); 2]);
+    sides.sides[0].hold_updates(false);
+    assert!(sides.sides[0].initiate_key_update());
+}
+
+#[test]
 fn an_update_of_either_side_moves_both() {
     for suite in Suite::ALL {
         for initiator in [0, 1] {
