@@ -150,6 +150,9 @@ pub(crate) struct ServerArgs {
     /// else uses
     #[arg(long, value_name = "NAME", default_values = ["default", "ctcp", "tcp"])]
     pub(crate) grant: Vec<ProfileName>,
+    /// Memory that the connections of all clients together may take; a client may take an eighth of what is free
+    #[arg(long, value_name = "SIZE", default_value = "1gib", value_parser = parse_bytes)]
+    pub(crate) memory: u64,
     /// Use this server's profile even if a client asks for another
     #[arg(long)]
     pub(crate) pin_profile: bool,

@@ -31,7 +31,7 @@ pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
     let public_key = secret_key.public_key();
     let policy = clients.clients().map_or(ClientPolicy::Any, Clients::policy);
     let mut config = ServerConfig::new(args.listen, secret_key, policy);
-    config.transport(network::transport(args.common.profile())).grant(grant(args));
+    config.transport(network::transport(args.common.profile())).grant(grant(args)).memory(args.memory);
     let endpoint = Endpoint::server(config)
         .map_err(|error| CliError::failure(format!("cannot listen on {}: {error}", args.listen)))?;
     let listening = endpoint.local_addr().unwrap_or(args.listen);

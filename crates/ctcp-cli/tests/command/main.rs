@@ -5,6 +5,8 @@ mod clients;
 mod first_hour;
 #[cfg(target_os = "linux")]
 mod limits;
+#[cfg(target_os = "linux")]
+mod memory;
 mod messages;
 mod metrics;
 mod repro;

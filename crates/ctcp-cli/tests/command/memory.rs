@@ -1,0 +1,154 @@
+//! What a server holds for clients whose readers stop, and that it gives it back.
+//!
+//! `CTCP_MEMORY_SCALE=KEYS,CONNECTIONS,STREAMS` makes it larger: connections of each key, streams of each connection.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::time::{Duration, Instant};
+
+use ctcp::{ClientConfig, Connection, Endpoint, PublicKey};
+use ctcp_proxy::request::{Reply, Request};
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
+
+use crate::setup::{KEY, Remote, Server, ctcp, hello};
+
+/// What the server is told to hold for its clients.
+const BUDGET: u64 = 64 << 20;
+
+/// The program itself, and what its allocator keeps.
+const PROGRAM: u64 = 48 << 20;
+
+/// A target that sends without end to everybody who connects.
+fn endless() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        let mut open: Vec<std::net::TcpStream> = Vec::new();
+        listener.set_nonblocking(true).expect("it can");
+        let data = vec![7; 16 << 10];
+        loop {
+            while let Ok((stream, _)) = listener.accept() {
+                stream.set_nonblocking(true).expect("it can");
+                open.push(stream);
+            }
+            open.retain_mut(|stream| {
+                !matches!(stream.write(&data), Err(error) if error.kind() != std::io::ErrorKind::WouldBlock)
+            });
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    address
+}
+
+/// Resident memory of a process, in bytes.
+fn resident(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("Linux says it");
+    line.split_whitespace().nth(1).and_then(|kilobytes| kilobytes.parse::<u64>().ok()).expect("a number") << 10
+}
+
+fn scale() -> [usize; 3] {
+    let text = std::env::var("CTCP_MEMORY_SCALE").unwrap_or_else(|_| "4,25,20".to_owned());
+    let numbers: Vec<usize> = text.split(',').map(|number| number.parse().expect("numbers")).collect();
+    numbers.try_into().expect("three numbers")
+}
+
+/// Streams to the target of whose bytes nothing is ever read; how many the server accepted.
+async fn stop_readers(connection: &Connection, target: SocketAddr, count: usize) -> usize {
+    let mut accepted = 0;
+    for _ in 0..count {
+        let opened = tokio::time::timeout(Duration::from_secs(1), connection.open()).await;
+        let Ok(Ok(mut stream)) = opened else { break };
+        let request = Request::Connect(target.to_string().parse().expect("a target"));
+        if request.write(&mut stream).await.is_err() {
+            break;
+        }
+        tokio::spawn(async move {
+            let _ = Reply::read(&mut stream).await;
+            let mut first = [0; 1];
+            let _ = stream.read(&mut first).await;
+            core::future::pending::<()>().await;
+        });
+        accepted += 1;
+    }
+    accepted
+}
+
+/// Clients with keys of their own; the connections that the server took, and how many streams they have.
+async fn crowd(remote: &Remote, target: SocketAddr) -> (Vec<Endpoint>, Vec<Connection>, usize) {
+    let [keys, connections, streams] = scale();
+    let address: SocketAddr = remote.address.parse().expect("an address");
+    let key: PublicKey = remote.key.parse().expect("a key");
+    let (mut endpoints, mut open, mut readers) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..keys {
+        let mut config = ClientConfig::new(ctcp::generate_key().expect("entropy"));
+        config.bind("127.0.0.1:0".parse().expect("an address"));
+        let endpoint = Endpoint::client(config).expect("a socket");
+        for _ in 0..connections {
+            match endpoint.connect(address, key).await {
+                Ok(connection) => {
+                    readers += stop_readers(&connection, target, streams).await;
+                    open.push(connection);
+                }
+                Err(error) => {
+                    let text = error.to_string();
+                    assert!(text.contains("memory") || text.contains("connections"), "{text}");
+                    break;
+                }
+            }
+        }
+        endpoints.push(endpoint);
+    }
+    (endpoints, open, readers)
+}
+
+#[test]
+fn a_server_stays_within_its_memory_and_gives_it_back() {
+    let directory = TempDir::new().expect("a directory");
+    let at = directory.path();
+    let budget = BUDGET.to_string();
+    let words = ["server", "-q", "--listen", "127.0.0.1:0", "--key", "server.key", "--any-client"];
+    let more = ["--memory", &budget, "--allow-target", "127.0.0.0/8"];
+    let running = crate::setup::Running::start(ctcp(at, &[&words[..], &more].concat()));
+    let (running, remote) = Server::announced(running);
+    let target = endless();
+    let before = resident(running.id());
+
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let (endpoints, open, readers) = runtime.block_on(crowd(&remote, target));
+    std::thread::sleep(Duration::from_secs(3));
+    let full = resident(running.id());
+    println!(
+        "{} connections with {readers} stopped readers: {} MB before, {} MB with them",
+        open.len(),
+        before >> 20,
+        full >> 20
+    );
+    assert!(open.len() >= 4, "{} connections", open.len());
+    assert!(full <= BUDGET + PROGRAM, "{full} bytes");
+
+    // Somebody else is served meanwhile.
+    let web = hello().to_string();
+    let begun = Instant::now();
+    let output = ctcp(at, &remote.words("connect", KEY, &[&web])).output().expect("it starts");
+    assert_eq!(output.stdout, b"hello", "{}", String::from_utf8_lossy(&output.stderr));
+    println!("a newcomer is served in {:?}", begun.elapsed());
+
+    runtime.block_on(async {
+        for endpoint in &endpoints {
+            endpoint.close(0, "").await;
+        }
+    });
+    drop((open, endpoints));
+    drop(runtime);
+    let deadline = Instant::now() + Duration::from_secs(40);
+    let mut after = resident(running.id());
+    while after > before + (24 << 20) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(500));
+        after = resident(running.id());
+    }
+    println!("{} MB behind them", after >> 20);
+    assert!(after <= before + (24 << 20), "{after} bytes are kept of {full}");
+}
