@@ -52,7 +52,7 @@ pub struct DecoderConfig {
     /// together.
     pub window: usize,
     /// Equations that wait for others at most; more are not taken, even those that would solve what waits. It bounds memory and work:
-    /// each has up to `window` coefficients, and a row of the basis that is as long, rounded up to a power of two. When there are fewer than symbols in the window, the last quarter is kept for those
+    /// each has up to `window` coefficients, and a row of the basis as long as the longest component, rounded up to a power of two. When there are fewer than symbols in the window, the last quarter is kept for those
     /// over the oldest undecoded symbol. A sender of nothing but combinations needs as many as its window has symbols.
     pub equations_max: usize,
     /// Symbols that combinations may link at most: those whose ranges overlap, or are joined by the ranges of others. A combination that
@@ -104,9 +104,6 @@ pub enum DecodeError {
     /// It refers to symbols at or beyond [`Decoder::limit`], or spans more than the window.
     OutsideWindow,
 }
-
-/// What an equation takes beside its payload: coefficients and a row of the basis, for a block.
-const ROW_COST: usize = 1024;
 
 /// Recovers source symbols from any mix of them and their combinations.
 #[derive(Debug)]
@@ -268,10 +265,10 @@ impl Decoder {
         }
     }
 
-    /// Bytes of memory that symbols and equations take, and what was freed for the next ones; coefficients are estimated.
+    /// Bytes of memory that symbols and equations take, and what was freed for the next ones.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.pool.memory() + self.rows.len() * ROW_COST
+        self.pool.memory() + self.rows.memory()
     }
 
     /// Gives memory of past peaks back. For a connection that has become idle.

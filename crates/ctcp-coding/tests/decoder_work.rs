@@ -101,6 +101,24 @@ fn the_arrival_that_solves_a_block_costs_no_more_than_the_block_squared() {
 }
 
 #[test]
+fn rows_take_no_more_memory_than_their_blocks_however_far_apart_those_are() {
+    let mut measured = Measured::new(CONFIG);
+    for block in [0, 8, 16, 31] {
+        (0..BLOCK - 1).for_each(|key| {
+            measured.combine(block * BLOCK, key, &[]);
+        });
+    }
+    // All of the first block, and three quarters of the others: the last quarter is for the oldest symbol.
+    let equations = measured.decoder.equations() as u64;
+    assert!(equations >= 768, "{equations}");
+    let (payloads, coefficients) = (equations * (STRIDE + 64), equations * BLOCK);
+    // A row for each, and half as many in reserve; the places of all equations.
+    let bound = payloads + coefficients + equations * BLOCK * 3 / 2 + WINDOW * 48;
+    let memory = measured.decoder.memory() as u64;
+    assert!(memory <= bound + (16 << 10), "{memory} bytes, the bound is {bound}");
+}
+
+#[test]
 fn what_links_too_many_symbols_is_not_taken_and_blocks_that_are_apart_are() {
     let mut measured = Measured::new(CONFIG);
     assert_eq!(measured.combine(BLOCK, 0, &[]), Arrival::Innovative);

@@ -79,7 +79,7 @@ pub(crate) struct Driver {
     refusals: Refusals,
     other_versions: Refusals,
     timer: Timer,
-    /// Why it ends, if it should not.
+    /// Why it ends, if it should not: with its runtime, perhaps before it began, unless it comes to another end.
     fault: Option<Fault>,
 }
 
@@ -125,14 +125,13 @@ impl Driver {
             refusals: Refusals::new("whose public key is not listed"),
             other_versions: Refusals::new("that speaks another version of the protocol"),
             timer: Timer::new(),
-            fault: None,
+            fault: Some(Fault::Shutdown),
         }
     }
 
     /// Drives the endpoint until it is finished. A panic on the way is a fault of ours; it is caught here so that everybody
     /// who waits for the endpoint learns of it.
     pub(crate) async fn run(mut self) {
-        self.fault = Some(Fault::Shutdown); // unless it comes to another end
         let outcome = {
             let mut driving = pin!(self.drive());
             let poll = |context: &mut Context<'_>| match catch_unwind(AssertUnwindSafe(|| {

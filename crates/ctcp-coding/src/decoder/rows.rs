@@ -3,7 +3,7 @@
 //! A row says what its leading symbol, the pivot, is: a sum of *free* symbols (unknown, leading no row) and of stored equations,
 //! those combinations as they arrived. In a row-reduced basis the columns of pivots hold nothing of interest: one in the own
 //! row, zero in all others. There are as many equations as pivots, so each equation takes the column of a pivot, and a row is
-//! not longer than the window:
+//! not longer than its component:
 //!
 //! ```text
 //!   symbol                    4   5   6   7   8   9
@@ -48,11 +48,11 @@ pub(super) struct Rows {
     /// For each row the index after its last free symbol: exact between arrivals, during one an upper bound.
     ends: Vec<u64>,
     components: Components,
-    /// All ones in the columns of free symbols, zero in the others.
+    /// All ones for free symbols, zero for the others, in a ring over the window.
     free: Vec<u8>,
-    /// In the columns of pivots.
+    /// Those in the columns of pivots, in the same ring.
     equations: Vec<Equation>,
-    /// Index after the last symbol that has a column. Columns are up to date while there are rows.
+    /// Index after the last symbol in the ring, which is up to date while there are rows.
     end: u64,
     oldest_reference: Option<u64>,
     /// Scratch: how often a row is added to each.
@@ -63,6 +63,8 @@ pub(super) struct Rows {
     work: u64,
     /// Coefficients' memory of equations that have gone.
     spare: Vec<Vec<u8>>,
+    /// Bytes of memory for coefficients, in use or not.
+    coefficients: usize,
 }
 
 impl Equation {
@@ -113,7 +115,27 @@ impl Rows {
 
     /// The equation in the column of a pivot.
     pub(super) fn equation(&self, index: u64) -> &Equation {
-        &self.equations[self.tableau.column(index)]
+        &self.equations[self.place(index)]
+    }
+
+    /// The place of a symbol in the ring over the window.
+    fn place(&self, index: u64) -> usize {
+        index as usize & self.free.len().wrapping_sub(1)
+    }
+
+    /// The columns of the symbols `[first, end)` of a component, in one or two runs, each with its places in the ring.
+    fn runs(&self, first: u64, end: u64) -> [(Range<usize>, Range<usize>); 2] {
+        let [near, far] = self.tableau.columns(first, end);
+        // A run ends where a row does, and the ring is as long as a number of rows.
+        let (start, next) = (self.place(first), self.place(first + near.len() as u64));
+        let places = [start..start + near.len(), next..next + far.len()];
+        let [near_places, far_places] = places;
+        [(near, near_places), (far, far_places)]
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        self.tableau.memory() + self.coefficients + self.equations.capacity() * size_of::<Equation>()
     }
 
     /// Index after the last unknown symbol of a row.
@@ -133,12 +155,11 @@ impl Rows {
     fn last_free(&self, row: usize) -> Option<u64> {
         let (first, end) = (self.pivots[row], self.ends[row]);
         let row = self.tableau.row(row);
-        let [near, far] = self.tableau.columns(first, end);
+        let [(near, near_places), (far, far_places)] = self.runs(first, end);
         let far_first = first + near.len() as u64;
-        let last =
-            last_common(&row[far.clone()], &self.free[far]).map(|position| far_first + position as u64);
+        let last = last_common(&row[far], &self.free[far_places]).map(|position| far_first + position as u64);
         last.or_else(|| {
-            last_common(&row[near.clone()], &self.free[near]).map(|position| first + position as u64)
+            last_common(&row[near], &self.free[near_places]).map(|position| first + position as u64)
         })
     }
 
@@ -149,8 +170,8 @@ impl Rows {
         for position in 0..self.members.len() {
             let id = self.members[position];
             let (pivot, end) = (self.pivots[id as usize], self.ends[id as usize]);
-            let last = self.tableau.column(end - 1);
-            if self.tableau.row(id as usize)[last] & self.free[last] != 0 {
+            let last = self.element(id, end - 1);
+            if last & self.free[self.place(end - 1)] != 0 {
                 continue;
             }
             self.work += end - pivot;
@@ -177,15 +198,14 @@ impl Rows {
         window: &Window,
     ) -> Option<u64> {
         let end = first + coefficients.len() as u64;
-        self.reach(end, window);
-        let tableau = &mut self.tableau;
-        let (columns, lines) = (tableau.columns(first, end), tableau.lines(component.first, component.end));
-        let (rows, _, row) = tableau.split(self.pivots.len());
+        self.reach(end, component, window);
+        let (runs, lines) = (self.runs(first, end), self.tableau.lines(component.first, component.end));
+        let (rows, _, row) = self.tableau.split(self.pivots.len());
         row.fill(0);
         let mut rest = coefficients;
-        for columns in columns {
+        for (columns, places) in runs {
             let (head, tail) = rest.split_at(columns.len());
-            let elements = row[columns.clone()].iter_mut().zip(&self.free[columns]);
+            let elements = row[columns].iter_mut().zip(&self.free[places]);
             elements.zip(head).for_each(|((element, free), coefficient)| *element = coefficient & free);
             rest = tail;
         }
@@ -208,9 +228,9 @@ impl Rows {
     fn first_free(&self, row: usize, symbols: Range<u64>) -> Option<u64> {
         let row = self.tableau.row(row);
         let mut start = symbols.start;
-        for columns in self.tableau.columns(symbols.start, symbols.end) {
+        for (columns, places) in self.runs(symbols.start, symbols.end) {
             let length = columns.len() as u64;
-            if let Some(position) = first_common(&row[columns.clone()], &self.free[columns]) {
+            if let Some(position) = first_common(&row[columns], &self.free[places]) {
                 return Some(start + position as u64);
             }
             start += length;
@@ -218,49 +238,54 @@ impl Rows {
         None
     }
 
-    /// Gives all symbols up to `end` columns, and makes room for one more row.
-    fn reach(&mut self, end: u64, window: &Window) {
+    /// Gives all symbols up to `end` places, and makes room for one more row, which `component` is to hold.
+    fn reach(&mut self, end: u64, component: Component, window: &Window) {
         let first = window.oldest_undecoded();
+        let span = component.length() as usize;
         if self.is_empty() {
             self.end = first;
-            self.tableau.set_width((end - first) as usize);
+            self.tableau.set_width(span);
             self.free.clear();
         }
+        let (components, pivots) = (&self.components, &self.pivots);
+        self.tableau.reserve(pivots.len(), span, |row| {
+            components.of(pivots[row], first).map_or(0..0, |component| component.first..component.end)
+        });
         let old_end = self.end.max(first);
         self.end = old_end.max(end);
-        let old_width = self.free.len();
-        self.tableau.reserve(self.len(), (self.end - first) as usize, first..old_end);
-        let width = self.tableau.width();
-        if old_width == width {
+        let old_length = self.free.len();
+        let length = (self.end - first).next_power_of_two() as usize;
+        if old_length >= length.max(self.tableau.width()) {
             self.mark_free(old_end, window);
             return;
         }
         self.free.clear();
-        self.free.resize(width, 0);
+        self.free.resize(length.max(self.tableau.width()), 0);
         self.mark_free(first, window);
         if !self.is_empty() {
-            // Columns have moved.
-            self.spread_equations(old_width);
+            self.spread_equations(old_length);
         }
-        self.equations.resize_with(width, Equation::default);
+        self.equations.resize_with(self.free.len(), Equation::default);
     }
 
     /// Marks the free ones of the symbols from `first` to the end.
     fn mark_free(&mut self, first: u64, window: &Window) {
         for (index, state) in window.states(first, self.end) {
             if matches!(state, State::Unknown) {
-                self.free[self.tableau.column(index)] = 0xFF;
+                let place = self.place(index);
+                self.free[place] = 0xFF;
             }
         }
     }
 
-    /// Brings the equations from the columns of a tableau of `old_width` to those of the present one.
-    fn spread_equations(&mut self, old_width: usize) {
-        self.equations.resize_with(self.tableau.width(), Equation::default);
-        // The new width is a multiple of the old one, so a column stays or moves up to where none was.
+    /// Brings the equations from the places of a ring of `old_length` to those of the present one.
+    fn spread_equations(&mut self, old_length: usize) {
+        self.equations.resize_with(self.free.len(), Equation::default);
+        // The new length is a multiple of the old one, so an equation stays or moves up to where none was.
         for &pivot in &self.pivots {
-            let old = pivot as usize & (old_width - 1);
-            self.equations.swap(old, self.tableau.column(pivot));
+            let old = pivot as usize & (old_length - 1);
+            let new = pivot as usize & (self.free.len() - 1);
+            self.equations.swap(old, new);
         }
     }
 
@@ -291,11 +316,14 @@ impl Rows {
         self.components.add_row(component);
         self.pivots.push(lead);
         self.ends[count] = end;
-        self.free[column] = 0;
-        let equation = &mut self.equations[column];
+        let place = self.place(lead);
+        self.free[place] = 0;
+        let equation = &mut self.equations[place];
         equation.first = first;
         equation.coefficients = self.spare.pop().unwrap_or_default();
+        self.coefficients -= equation.coefficients.capacity();
         equation.coefficients.extend_from_slice(coefficients);
+        self.coefficients += equation.coefficients.capacity();
         equation.payload = payload;
         self.oldest_reference = Some(self.oldest_reference.map_or(first, |oldest| oldest.min(first)));
         window.set_seen(lead, count as u32);
@@ -369,8 +397,9 @@ impl Rows {
         rows[id as usize * width..][..width].copy_from_slice(scaled);
         // The equation in the old pivot's column moves with the pivot.
         self.tableau.move_column(old, column, &self.members);
-        self.equations.swap(old, column);
-        self.free[column] = 0;
+        let places = (self.place(pivot), self.place(lead));
+        self.equations.swap(places.0, places.1);
+        self.free[places.1] = 0;
         self.pivots[id as usize] = lead;
         window.set_seen(lead, id);
     }
@@ -378,15 +407,15 @@ impl Rows {
     /// A symbol of `component` that leads no row has become known.
     pub(super) fn clear_column(&mut self, index: u64, component: Component) {
         self.collect_members(component);
-        let column = self.tableau.column(index);
-        self.free[column] = 0;
-        self.tableau.clear_column(column, &self.members);
+        self.forget_column(index);
+        self.tableau.clear_column(self.tableau.column(index), &self.members);
     }
 
     /// A symbol that no row contains has become known.
     pub(super) fn forget_column(&mut self, index: u64) {
         if index < self.end && !self.is_empty() {
-            self.free[self.tableau.column(index)] = 0;
+            let place = self.place(index);
+            self.free[place] = 0;
         }
     }
 
@@ -425,21 +454,21 @@ impl Rows {
         self.collect_members(component);
         self.collect_factors(column);
         self.add_to_rows(component, component.first);
-        let payload = self.drop_equation(column);
+        let behind = column.wrapping_sub(self.tableau.column(component.first)) & (width - 1);
+        let index = component.first + behind as u64;
+        let payload = self.drop_equation_at(index);
         if column != own {
             self.tableau.move_column(own, column, &self.members);
-            self.equations.swap(own, column);
+            let places = (self.place(self.pivot(id)), self.place(index));
+            self.equations.swap(places.0, places.1);
         }
         payload
     }
 
     /// Drops the equation in the column of a pivot whose row is about to go. No row needs it any more.
     pub(super) fn drop_equation_at(&mut self, pivot: u64) -> Slot {
-        self.drop_equation(self.tableau.column(pivot))
-    }
-
-    fn drop_equation(&mut self, column: usize) -> Slot {
-        let equation = &mut self.equations[column];
+        let place = self.place(pivot);
+        let equation = &mut self.equations[place];
         let mut coefficients = core::mem::take(&mut equation.coefficients);
         coefficients.clear();
         self.spare.push(coefficients);
@@ -469,20 +498,24 @@ impl Rows {
             }
             rank += 1;
             if range.end() < self.end && self.end_of(id) > range.end() {
-                reduce_into(&mut beyond, self.free_elements(id, range.end()));
+                let mut elements = self.free_elements(id, range.end());
+                elements.resize((self.end - range.end()) as usize, 0);
+                reduce_into(&mut beyond, elements);
             }
         }
         rank - beyond.len()
     }
 
-    /// How often the symbols from `first` on enter a row, zero for those that are not free.
+    /// How often the symbols from `first` to the row's end enter it, zero for those that are not free.
     fn free_elements(&self, id: u32, first: u64) -> Vec<u8> {
         let row = self.tableau.row(id as usize);
-        let columns = self.tableau.columns(first, self.end).into_iter().flatten();
-        columns.map(|column| row[column] & self.free[column]).collect()
+        let runs = self.runs(first, self.end_of(id)).into_iter();
+        let pairs = runs.flat_map(|(columns, places)| row[columns].iter().zip(&self.free[places]));
+        pairs.map(|(element, free)| element & free).collect()
     }
 
     pub(super) fn shrink(&mut self) {
+        self.coefficients -= self.spare.iter().map(Vec::capacity).sum::<usize>();
         self.spare = Vec::new();
         self.components.shrink();
         if self.is_empty() {

@@ -46,6 +46,11 @@ impl Tableau {
         [start..start + unwrapped, 0..length - unwrapped]
     }
 
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        self.storage.capacity()
+    }
+
     /// The same in whole cache lines. Two runs never overlap; where they would, the first is all columns.
     pub(super) fn lines(&self, first: u64, end: u64) -> [Range<usize>; 2] {
         let [near, far] = self.columns(first, end);
@@ -93,8 +98,9 @@ impl Tableau {
         self.width = span.next_power_of_two().max(LINE);
     }
 
-    /// Makes room for one row more than the first `count`, and for `span` symbols; the symbols `live` keep what they hold.
-    pub(super) fn reserve(&mut self, count: usize, span: usize, live: Range<u64>) {
+    /// Makes room for one row more than the first `count`, and for `span` symbols in each; the symbols that `live` says of a row keep
+    /// what they hold there.
+    pub(super) fn reserve(&mut self, count: usize, span: usize, live: impl Fn(usize) -> Range<u64>) {
         let width = self.width.max(span.next_power_of_two()).max(LINE);
         let needed = (count + 1 + SCRATCH_ROWS) * width;
         if width == self.width && self.storage.len() >= needed + LINE - 1 {
@@ -105,8 +111,8 @@ impl Tableau {
         let start = Some(storage.as_ptr().align_offset(LINE)).filter(|&start| start < LINE).unwrap_or(0);
         let mut grown = Self { storage, start, width };
         for row in 0..count {
-            let mut first = live.start;
-            for old in self.columns(live.start, live.end) {
+            let Range { start: mut first, end } = live(row);
+            for old in self.columns(first, end) {
                 // The new width is a multiple of the old one, so that what is together stays so.
                 let new = grown.column(first);
                 grown.row_mut(row)[new..][..old.len()].copy_from_slice(&self.row(row)[old.clone()]);

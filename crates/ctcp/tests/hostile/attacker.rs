@@ -24,6 +24,9 @@ pub(crate) type Attack = fn(u64, &mut dyn FnMut(&[Frame<'_>]));
 /// Combinations that make long rows; the last one puts the window's end far behind them.
 const ROWS: u64 = 768;
 
+/// Symbols that any server lets a client be ahead of what is decoded.
+const WINDOW: u64 = 2_048;
+
 fn coded(first: u64, length: u16, key: u64, payload: &[u8]) -> Frame<'_> {
     Frame::Coded { first, length, density: 15, key: key as u16, floor: 0, payload }
 }
@@ -32,7 +35,7 @@ fn coded(first: u64, length: u16, key: u64, payload: &[u8]) -> Frame<'_> {
 fn chain(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) -> bool {
     match number {
         0..ROWS => send(&[coded(number, 256, number, &[])]),
-        ROWS => send(&[coded(8192 - 256, 256, number, &[])]),
+        ROWS => send(&[coded(WINDOW - 256, 256, number, &[])]),
         _ => return false,
     }
     true

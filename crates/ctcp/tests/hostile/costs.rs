@@ -69,7 +69,7 @@ impl Pair {
     #[expect(clippy::disallowed_methods, reason = "a measurement has a clock")]
     fn cost(&mut self, frames: &[Frame<'_>]) -> Duration {
         // Slowly enough that every packet is acknowledged.
-        self.now = self.now + Duration::from_millis(6);
+        self.now += Duration::from_millis(6);
         let mut datagram = self.client.forge(self.now, frames);
         let mut buffer = Vec::new();
         let begun = std::time::Instant::now();
