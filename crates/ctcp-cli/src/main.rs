@@ -1,10 +1,7 @@
 //! The `ctcp` command: thin commands over the libraries.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
-/// The system's allocator keeps what many connections freed for as long as the program runs; this one gives it back within a second.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
+mod allocator;
 mod args;
 mod clients_file;
 mod commands;

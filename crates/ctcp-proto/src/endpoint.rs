@@ -117,6 +117,8 @@ pub struct EndpointStats {
     pub other_versions: u64,
     /// Half-open handshakes now.
     pub half_open: usize,
+    /// Bytes of memory that all connections take, with what they promised their peers to take.
+    pub memory: u64,
 }
 
 /// One socket's worth of connections.
@@ -280,7 +282,7 @@ impl Endpoint {
     /// The endpoint in figures.
     #[must_use]
     pub fn stats(&self) -> EndpointStats {
-        EndpointStats { half_open: self.half_open.len(), ..self.stats }
+        EndpointStats { half_open: self.half_open.len(), memory: self.memory.used(), ..self.stats }
     }
 
     /// What the connections of a peer may take.
@@ -292,12 +294,6 @@ impl Endpoint {
         let account = open(&self.memory);
         self.accounts.insert(key, account.clone());
         account
-    }
-
-    /// Bytes of memory that all connections take, with what they promised their peers to take.
-    #[must_use]
-    pub fn memory(&self) -> u64 {
-        self.memory.used()
     }
 
     /// How many connections it has.

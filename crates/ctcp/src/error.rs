@@ -28,6 +28,8 @@ pub enum ConnectError {
     InvalidConfig(&'static str),
     /// The endpoint has as many connections as it may have.
     TooManyConnections,
+    /// The endpoint's connections take all of its memory, or promised their peers to.
+    OutOfMemory,
     /// The handshake did not come to an end: no answer, wrong key, refused.
     Failed(ConnectionError),
 }
@@ -44,6 +46,7 @@ impl fmt::Display for ConnectError {
             Self::TooManyConnections => {
                 formatter.write_str("the endpoint has as many connections as it may have")
             }
+            Self::OutOfMemory => formatter.write_str("the endpoint's connections take all of its memory"),
             Self::Failed(error) => error.fmt(formatter),
         }
     }
@@ -64,6 +67,7 @@ impl From<ctcp_proto::ConnectError> for ConnectError {
         match error {
             ctcp_proto::ConnectError::TooMany => Self::TooManyConnections,
             ctcp_proto::ConnectError::InvalidConfig(what) => Self::InvalidConfig(what),
+            ctcp_proto::ConnectError::Memory => Self::OutOfMemory,
             _ => Self::InvalidConfig("this setting is not supported"),
         }
     }
@@ -101,7 +105,7 @@ impl From<ConnectError> for io::Error {
         let kind = match &error {
             ConnectError::EndpointClosed | ConnectError::EndpointLost(_) => io::ErrorKind::NotConnected,
             ConnectError::InvalidConfig(_) | ConnectError::WrongFamily { .. } => io::ErrorKind::InvalidInput,
-            ConnectError::TooManyConnections => io::ErrorKind::QuotaExceeded,
+            ConnectError::TooManyConnections | ConnectError::OutOfMemory => io::ErrorKind::QuotaExceeded,
             ConnectError::Failed(ConnectionError::HandshakeTimedOut { .. } | ConnectionError::TimedOut) => {
                 io::ErrorKind::TimedOut
             }

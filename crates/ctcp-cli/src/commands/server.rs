@@ -15,7 +15,7 @@ use crate::clients_file::{ClientList, Clients, Hangups};
 use crate::error::CliError;
 use crate::key_file::Role;
 use crate::metrics::{self, ServerFigures};
-use crate::{key_file, network, open_files};
+use crate::{allocator, key_file, network, open_files};
 
 /// Serves until it is interrupted.
 pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
@@ -45,6 +45,7 @@ pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
         tokio::select! {
             () = proxy.serve(&endpoint) => {}
             () = clients.follow(&mut hangups, &endpoint, &proxy) => {}
+            () = allocator::give_back(&endpoint) => {}
             _ = super::interrupted() => info!("interrupted: closing connections"),
         }
     };

@@ -71,7 +71,8 @@ fn a_client_short_of_descriptors_serves_what_it_can_and_says_once_that_others_wa
     let waiting = std::thread::spawn(move || socks(proxy, target).1);
     drop((idle, held));
     assert_eq!(waiting.join().expect("it is served"), REFUSED_BY_THE_TARGET);
-    assert_eq!(running.end(), [""; 0]);
+    let said = running.end();
+    assert!(matches!(&said[..], [line] if line.contains("nothing listens on that port")), "{said:?}");
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn clients_that_fill_their_part_of_the_memory_are_refused_and_the_next_one_is_se
             let connection = pair.client.connections.get_mut(&handle).expect("it is up");
             write_everything(connection);
             pair.run_until(Duration::from_millis(300), |_| false);
-            let memory = pair.server.endpoint.memory();
+            let memory = pair.server.endpoint.stats().memory;
             assert!(memory <= BUDGET, "{memory} bytes in the books");
             assert!(held(&pair) <= memory, "{} bytes held, {memory} in the books", held(&pair));
         }
