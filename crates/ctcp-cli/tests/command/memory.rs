@@ -110,6 +110,7 @@ async fn crowd(remote: &Remote, target: SocketAddr) -> (Vec<Endpoint>, Vec<Conne
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a process is waited for")]
 fn a_server_stays_within_its_memory_and_gives_it_back() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
