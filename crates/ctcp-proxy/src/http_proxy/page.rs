@@ -41,10 +41,11 @@ impl Page {
         Self { status, headers, text }
     }
 
-    /// A failure with its reason in a sentence.
+    /// A failure with its reason in a sentence. The connection ends behind a request that makes no sense: the next one would make none either.
     pub(super) fn failure(status: StatusCode, reason: impl fmt::Display) -> Self {
         let text = format!("ctcp: {}\n", Escaped(&reason.to_string()));
-        Self::new(status, "text/plain; charset=utf-8", text)
+        let page = Self::new(status, "text/plain; charset=utf-8", text);
+        if status == StatusCode::BAD_REQUEST { page.and_close() } else { page }
     }
 
     /// The same, behind which the connection ends.
