@@ -56,6 +56,9 @@ async fn unless_lost<T>(endpoint: &ctcp::Endpoint, work: impl Future<Output = T>
     }
 }
 
+/// What a server reads of a client that ends in order.
+const FINISHED: &str = "the client has finished";
+
 /// The same, or the end of the terminal or of the program that this one works for: ssh ends its ProxyCommand by it.
 async fn interrupted_or_hung_up() -> u8 {
     #[cfg(unix)]
@@ -72,9 +75,9 @@ async fn interrupted_or_hung_up() -> u8 {
 }
 
 /// Tells the peers of an endpoint, as far as they can be told quickly.
-async fn close(endpoint: &ctcp::Endpoint) {
+async fn close(endpoint: &ctcp::Endpoint, why: &str) {
     // A peer that is gone needs no farewell.
-    let _ = tokio::time::timeout(FAREWELL, endpoint.close(0, "")).await;
+    let _ = tokio::time::timeout(FAREWELL, endpoint.close(0, why)).await;
 }
 
 #[cfg(test)]

@@ -53,6 +53,18 @@ pub(crate) fn start(address: Option<SocketAddr>) -> Result<Listener, CliError> {
     Ok(Listener(Some(listener)))
 }
 
+/// The same for a command that runs beside others with the same options: a port in use is theirs.
+pub(crate) fn start_if_free(address: Option<SocketAddr>) -> Result<Listener, CliError> {
+    let is_taken = |address: SocketAddr| {
+        StdListener::bind(address).is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse)
+    };
+    if address.is_some_and(is_taken) {
+        debug!(?address, "another program serves metrics there");
+        return Ok(Listener(None));
+    }
+    start(address)
+}
+
 /// Serves `figures` until the answer is dropped.
 pub(crate) fn publish(listener: Listener, figures: impl Collector) -> Result<JoinSet<()>, CliError> {
     let mut tasks = JoinSet::new();

@@ -180,6 +180,9 @@ impl fmt::Display for ConnectionError {
             Self::Reset => formatter
                 .write_str("the peer does not know this connection any more: it was probably restarted"),
             Self::PeerFault(error) => write!(formatter, "the peer broke the protocol: {error}"),
+            Self::ClosedByPeer(close) if close.reason.is_empty() && close.code == 0 => {
+                formatter.write_str("closed by the peer")
+            }
             Self::ClosedByPeer(close) if close.reason.is_empty() => {
                 write!(formatter, "closed by the peer with code {}", close.code)
             }

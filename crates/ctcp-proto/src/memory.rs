@@ -23,10 +23,13 @@ pub(crate) const CONNECTION_COST: u64 = 48 * 1024;
 pub(crate) const STREAM_COST: u64 = 24 * 1024;
 
 /// The least that must be free for a new one: it promises its client something.
-pub(crate) const CONNECTION_MIN: u64 = 256 << 10;
+pub(crate) const CONNECTION_MIN: u64 = 384 << 10;
 
 /// A client may have one part in so many of what is free.
 const PARTS: u64 = 8;
+
+/// A connection promises one part in so many of what its client may still have, from the beginning.
+const FIRST_PARTS: u64 = 128;
 
 /// The books are put right when they are off by this, so that not every packet writes to what all share.
 const STEP: u64 = 16 * 1024;
@@ -42,6 +45,8 @@ struct Budget {
 pub(crate) struct Account {
     budget: Arc<Budget>,
     used: Arc<AtomicU64>,
+    /// Connections that have a lease of it.
+    leases: Arc<AtomicU64>,
     /// It may have one part in so many of what is free; zero: all.
     parts: u64,
 }
@@ -58,7 +63,7 @@ impl Memory {
 
     /// An account for another client.
     pub(crate) fn for_client(&self) -> Account {
-        Account { budget: self.0.clone(), used: Arc::default(), parts: PARTS }
+        Account { budget: self.0.clone(), used: Arc::default(), leases: Arc::default(), parts: PARTS }
     }
 
     /// An account for a server that we connect to.
@@ -80,19 +85,20 @@ impl Account {
         free.saturating_sub(self.used.load(Ordering::Relaxed).saturating_mul(self.parts)) / (self.parts + 1)
     }
 
-    /// What another connection may promise its peer from the beginning: a sixteenth for the first one, and less for each that there is, so
-    /// that hundreds of idle ones leave most of it.
+    /// What another connection may promise its peer from the beginning, of credit and of streams each: a small part, which grows with use, and
+    /// less for each connection that its client has, so that thousands of idle ones leave room.
     pub(crate) fn first_promise(&self) -> u64 {
-        self.room() / 16 / (Arc::strong_count(&self.used) as u64).max(1)
+        self.room() / FIRST_PARTS / (1 + self.leases.load(Ordering::Relaxed))
     }
 
     /// No connection has a lease of it.
     pub(crate) fn is_unused(&self) -> bool {
-        Arc::strong_count(&self.used) == 1
+        self.leases.load(Ordering::Relaxed) == 0
     }
 
     /// A lease of `bytes` for a connection.
     pub(crate) fn lease(&self, bytes: u64) -> Lease {
+        self.leases.fetch_add(1, Ordering::Relaxed);
         let mut lease = Lease { account: self.clone(), bytes: 0 };
         lease.set(bytes);
         lease
@@ -139,6 +145,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.set(0);
+        self.account.leases.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

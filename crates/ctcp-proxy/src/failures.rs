@@ -71,7 +71,7 @@ impl Failures {
                 warn!(target = %Escaped(target), before, "{}", Escaped(reason));
             }
 
-            Line::TooMany => warn!("many targets fail; the rest of this minute is only on the status page"),
+            Line::TooMany => warn!("many targets fail: the rest of this minute is not logged"),
             Line::LeftOut => {}
         }
     }

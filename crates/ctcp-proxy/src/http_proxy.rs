@@ -164,15 +164,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl<P: Proxy> Conversation<'_, P> {
     async fn answer(&self, request: Request<Incoming>, answering: Answering) -> Response<ResponseBody> {
         let is_head = request.method() == hyper::Method::HEAD;
-        let answer = match Asked::of(request.method(), request.uri()) {
-            Ok(Asked::Local) => Err(local_page::answer(&request, self.local, || self.proxy.status())),
-            Ok(Asked::Tunnel(target)) => self.open_tunnel(&target).await,
-            Ok(Asked::Plain(target)) => match self.forward(request, target).await {
-                Ok((response, upstream)) => return self.pass(response, upstream, answering),
+        let answer =
+            match asked::check_framing(&request).and_then(|()| Asked::of(request.method(), request.uri())) {
+                Ok(Asked::Local) => Err(local_page::answer(&request, self.local, || self.proxy.status())),
+                Ok(Asked::Tunnel(target)) => self.open_tunnel(&target).await,
+                Ok(Asked::Plain(target)) => match self.forward(request, target).await {
+                    Ok((response, upstream)) => return self.pass(response, upstream, answering),
+                    Err(page) => Err(page),
+                },
                 Err(page) => Err(page),
-            },
-            Err(page) => Err(page),
-        };
+            };
         match answer {
             Ok(head) => head.map(|()| ResponseBody::page("", answering)),
             Err(page) => page.into_response(is_head, answering),

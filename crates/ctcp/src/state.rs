@@ -267,12 +267,17 @@ impl State {
 
     /// Closes what the endpoint wants closed: clients that are no longer listed, or one too many of a client.
     pub(crate) fn close_what_must_go(&mut self, now: Instant, wakers: &mut Vec<Waker>) {
+        // All of them first: what a close leads to comes here again, and must not do so once for each of thousands.
+        let mut closed = Vec::new();
         while let Some((handle, reason)) = self.endpoint.poll_close() {
             let Some(key) = self.key_of(handle) else { continue };
             let Some(slot) = self.slots.get_mut(&key) else { continue };
             let (remote, client) = (slot.remote(), slot.connection.peer_key().short());
             tracing::debug!(%remote, client, reason = reason.reason, "closed the connection of a client");
             slot.connection.close_for(now, &reason);
+            closed.push(key);
+        }
+        for key in closed {
             self.on_input(now, key, wakers);
         }
     }

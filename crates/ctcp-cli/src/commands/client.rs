@@ -8,7 +8,7 @@ use ctcp_proxy::forward::Forward;
 use ctcp_proxy::link::CtcpConnector;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::args::ClientArgs;
 use crate::error::CliError;
@@ -30,17 +30,25 @@ pub(crate) async fn run(args: &ClientArgs) -> Result<(), CliError> {
     for forward in &args.forward {
         listeners.push((bind(forward.listen).await?, forward.clone()));
     }
+    for (name, (_, address)) in [("SOCKS", &socks), ("HTTP", &http)]
+        .into_iter()
+        .filter_map(|(name, port)| port.as_ref().map(|port| (name, port)))
+    {
+        if !address.ip().is_loopback() {
+            warn!(%address, "everybody who reaches this address can use the {name} proxy: it has no password");
+        }
+    }
     let listener = metrics::start(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let proxy = ForwardProxy::new(link, limits);
     let mut services = JoinSet::new();
     serve(&mut services, &proxy, socks, http, listeners);
-    super::unless_lost(&endpoint, super::interrupted()).await?;
+    super::unless_lost(&endpoint, super::interrupted_or_hung_up()).await?;
     info!("interrupted: closing the connection");
     services.shutdown().await;
     drop(proxy);
-    super::close(&endpoint).await;
+    super::close(&endpoint, super::FINISHED).await;
     Ok(())
 }
 

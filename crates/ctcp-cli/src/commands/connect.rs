@@ -10,7 +10,7 @@ use crate::network;
 /// Runs until the target has said everything, or a signal ends it.
 pub(crate) async fn run(args: &ConnectArgs) -> Result<(), CliError> {
     let target = &args.target;
-    let listener = metrics::start(args.common.metrics)?;
+    let listener = metrics::start_if_free(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let proxy = ForwardProxy::new(link, ClientLimits::default());
@@ -22,7 +22,7 @@ pub(crate) async fn run(args: &ConnectArgs) -> Result<(), CliError> {
     };
     let joined = super::unless_lost(&endpoint, join).await.flatten();
     drop(proxy);
-    super::close(&endpoint).await;
+    super::close(&endpoint, super::FINISHED).await;
     let spliced = joined?.map_err(|error| CliError::failure(format!("{target}: {error}")))?;
     match spliced.failure {
         None => Ok(()),

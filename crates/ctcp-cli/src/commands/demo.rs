@@ -123,8 +123,8 @@ async fn measure(
     let downloaded = web::download(socks, web, limit, |bytes| bar.set_position(bytes)).await;
     bar.finish_and_clear();
     tasks.shutdown().await;
-    super::close(&client).await;
-    super::close(&server).await;
+    super::close(&client, super::FINISHED).await;
+    super::close(&server, super::FINISHED).await;
     drop(link);
     downloaded.map_err(|error| failed("the download", &error))
 }

@@ -42,7 +42,7 @@ pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
         Some(file) => file.clone(),
         None => PathBuf::from(last_part(&args.name)?),
     };
-    let listener = metrics::start(args.common.metrics)?;
+    let listener = metrics::start_if_free(args.common.metrics)?;
     let replaced = destination.exists();
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
@@ -52,7 +52,7 @@ pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
     let outcome = super::unless_lost(&endpoint, until_interrupted(&args.name, transfer)).await.flatten();
     let granted = network::granted(&link);
     drop(link);
-    super::close(&endpoint).await;
+    super::close(&endpoint, super::FINISHED).await;
     let (transferred, elapsed) = bar.finish(outcome)?;
     Report { name: &args.name, file: &destination, profile: &granted, replaced, elapsed }
         .print(args.json, &transferred);
@@ -64,7 +64,7 @@ async fn get_to_standard_output(args: &GetArgs) -> Result<(), CliError> {
     if args.json {
         return Err(CliError::usage("--json and `-o -` both want standard output: leave one out"));
     }
-    let listener = metrics::start(args.common.metrics)?;
+    let listener = metrics::start_if_free(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let bar = Bar::new(args.common.log.quiet);
@@ -74,7 +74,7 @@ async fn get_to_standard_output(args: &GetArgs) -> Result<(), CliError> {
     let outcome = super::unless_lost(&endpoint, until_interrupted(&args.name, transfer)).await.flatten();
     let profile = network::granted(&link);
     drop(link);
-    super::close(&endpoint).await;
+    super::close(&endpoint, super::FINISHED).await;
     let (transferred, elapsed) = bar.finish(outcome).map_err(|error| match error {
         CliError::Failure(text) => CliError::Failure(format!("{text} (standard output has no whole file)")),
         other => other,
@@ -94,7 +94,7 @@ pub(crate) async fn put(args: &PutArgs) -> Result<(), CliError> {
         None => last_part(&args.file.to_string_lossy())?.to_owned(),
     };
     check_name(&name)?;
-    let listener = metrics::start(args.common.metrics)?;
+    let listener = metrics::start_if_free(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let bar = Bar::new(args.json || args.common.log.quiet);
@@ -103,7 +103,7 @@ pub(crate) async fn put(args: &PutArgs) -> Result<(), CliError> {
     let outcome = super::unless_lost(&endpoint, until_interrupted(&name, transfer)).await.flatten();
     let granted = network::granted(&link);
     drop(link);
-    super::close(&endpoint).await;
+    super::close(&endpoint, super::FINISHED).await;
     let (transferred, elapsed) = bar.finish(outcome)?;
     let report = Report { name: &name, file: &args.file, profile: &granted, replaced: false, elapsed };
     report.print(args.json, &transferred);

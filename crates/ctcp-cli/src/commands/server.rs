@@ -50,7 +50,7 @@ pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
         }
     };
     super::unless_lost(&endpoint, serve).await?;
-    super::close(&endpoint).await;
+    super::close(&endpoint, "the server was stopped").await;
     Ok(())
 }
 

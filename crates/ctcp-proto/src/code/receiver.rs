@@ -18,6 +18,9 @@ use crate::wire::Frame;
 /// harm makes us hold 1 MB of coefficients and rows with blocks of 256 symbols and a window of 8192.
 const EQUATIONS_MAX: usize = 1024;
 
+/// Symbols that are kept behind the oldest undecoded one even without memory: a connection goes on, slowly.
+const SYMBOLS_MIN: u64 = 64;
+
 /// Degrees of freedom received, and the symbols that follow from them.
 #[derive(Debug)]
 pub(crate) struct CodedReceiver {
@@ -30,6 +33,8 @@ pub(crate) struct CodedReceiver {
     /// What the last acknowledgement said, while nothing has arrived since that could change it.
     report: Option<DecoderReport>,
     symbolic: Option<Symbolic>,
+    /// Memory that may still be taken, in bytes.
+    room: u64,
 }
 
 /// In a simulation whose combinations have no contents.
@@ -80,7 +85,20 @@ impl CodedReceiver {
             counts: ReceiverCounts::default(),
             report: None,
             symbolic: None,
+            room: u64::MAX,
         }
+    }
+
+    /// Memory that may still be taken, in bytes. Without any, what is far behind the oldest undecoded symbol is not kept: the peer
+    /// reads in the report what is missing, and repairs it later.
+    pub(crate) fn set_room(&mut self, room: u64) {
+        self.room = room;
+    }
+
+    /// There is no memory for what reaches to the symbol before `end`.
+    fn is_too_far(&self, end: SymbolIndex) -> bool {
+        self.room < self.symbol_size_max as u64
+            && end > self.decoder.oldest_undecoded().saturating_add(SYMBOLS_MIN)
     }
 
     /// With contents from beside the network, if they are to come from there.
@@ -115,6 +133,15 @@ impl CodedReceiver {
             };
             let combination = SymbolicCombination::of_source(first + u64::from(length));
             return self.handle_symbolic(combination, streams);
+        }
+        let end = match *frame {
+            Frame::Source { index, .. } => index.saturating_add(1),
+            Frame::Coded { first, length, .. } => first.saturating_add(u64::from(length)),
+            Frame::Recoded { first, coefficients, .. } => first.saturating_add(coefficients.len() as u64),
+            _ => 0,
+        };
+        if self.is_too_far(end) {
+            return Ok(false);
         }
         let known_end = self.decoder.known_end();
         let (arrival, floor) = match *frame {

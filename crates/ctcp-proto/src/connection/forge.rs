@@ -13,6 +13,13 @@ impl Connection {
         established.protection.phases()
     }
 
+    /// Symbols that it stores behind the oldest undecoded one.
+    #[cfg(test)]
+    pub(crate) fn own_window(&self) -> u64 {
+        let State::Established(established) = &self.state else { panic!("not connected") };
+        established.negotiated.window
+    }
+
     /// Whether it answered a share of new keys.
     #[cfg(test)]
     pub(crate) fn has_answered_key_share(&self) -> bool {

@@ -13,6 +13,8 @@ impl Connection {
     pub(super) fn settle(&mut self) {
         let Some(lease) = &mut self.lease else { return };
         let taken = match (&self.state, &self.remains) {
+            // What a stranger may have sent from any address books nothing but its state.
+            (State::Established(established), _) if !established.is_confirmed => 0,
             (State::Established(established), _) => established.memory(),
             (_, Some(remains)) => remains.streams.memory(),
             _ => 0,
@@ -21,6 +23,7 @@ impl Connection {
         if let State::Established(established) = &mut self.state {
             established.room = lease.room();
             established.streams.set_room(established.room);
+            established.receiver.set_room(established.room);
         }
     }
 

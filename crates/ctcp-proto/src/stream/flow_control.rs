@@ -226,11 +226,13 @@ impl StreamAllowance {
         self.concurrent
     }
 
-    /// Twice as many may be open when half of them are.
-    pub(crate) fn widen(&mut self) {
-        if self.opened - self.closed > self.concurrent / 2 {
-            self.concurrent = (2 * self.concurrent).min(self.ceiling);
+    /// Twice as many may be open when half of them are. Returns whether that changed anything.
+    pub(crate) fn widen(&mut self) -> bool {
+        if self.opened - self.closed <= self.concurrent / 2 || self.concurrent >= self.ceiling {
+            return false;
         }
+        self.concurrent = (2 * self.concurrent).min(self.ceiling);
+        true
     }
 
     /// The peer names its stream number `index`, and by that opens all below it that are new. Returns the range

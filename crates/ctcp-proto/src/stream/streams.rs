@@ -192,9 +192,21 @@ impl Streams {
         }
     }
 
-    /// Memory that may still be promised or taken, in bytes.
+    /// Memory that may still be promised or taken, in bytes. What could not be promised before is promised now: a peer without credit sends
+    /// nothing that would remind us.
     pub fn set_room(&mut self, room: u64) {
         self.room = room;
+        self.promise_more();
+    }
+
+    /// Widens what the peer uses up, as far as there is room.
+    fn promise_more(&mut self) {
+        let ceiling = self.data_ceiling();
+        self.is_credit_untold |= self.receive_credit.widen_for_unread(ceiling);
+        let allowance = &mut self.peer.allowance;
+        if self.room >= allowance.concurrent() * STREAM_COST && allowance.widen() {
+            self.peer.is_limit_untold |= allowance.is_announcement_due();
+        }
     }
 
     /// Memory taken and promised, in bytes: what the peer may make us hold of what was announced, what waits to be sent, and the streams

@@ -6,9 +6,10 @@ use ctcp_netem::LinkConfig;
 
 use super::pair::Pair;
 use crate::connection::Connection;
+use crate::wire::Frame;
 use crate::{
-    ClientPolicy, ConnectionError, ConnectionHandle, Endpoint, EndpointConfig, Event, ReadOutcome, SecretKey,
-    StreamId, TransportConfig,
+    ClientPolicy, ConnectionError, ConnectionHandle, DatagramOutcome, Endpoint, EndpointConfig, Event,
+    NetworkPath, ReadOutcome, SecretKey, StreamId, TransportConfig,
 };
 
 const MIB: u64 = 1 << 20;
@@ -97,4 +98,65 @@ fn clients_that_fill_their_part_of_the_memory_are_refused_and_the_next_one_is_se
         read == 500_000
     });
     assert!(done, "{read} bytes of the new client's were read");
+}
+
+/// Symbols behind one that never comes fill the decoder without a byte of credit.
+#[test]
+fn symbols_that_wait_for_others_stay_within_the_memory() {
+    let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
+    server(&mut pair);
+    let mut clients = Vec::new();
+    for key in 0..KEYS {
+        become_client(&mut pair, key);
+        for _ in 0..CONNECTIONS_PER_KEY {
+            let handle = pair.connect(TransportConfig::default());
+            pair.run_until(Duration::from_secs(1), |pair| {
+                is_refused(pair, handle) || pair.client.connections[&handle].is_connected()
+            });
+            if is_refused(&pair, handle) {
+                continue;
+            }
+            pair.run_until(Duration::from_millis(5), |_| false);
+            let newest = *pair.server.connections.keys().next_back().expect("its connection");
+            clients.push((newest, pair.client.connections.remove(&handle).expect("it is up")));
+        }
+    }
+    assert!(clients.len() >= usize::from(KEYS), "{} connections", clients.len());
+    let (now, path) = (pair.now, NetworkPath { local: None, remote: pair.client.address });
+    for (handle, client) in &mut clients {
+        let connection = pair.server.connections.get_mut(handle).expect("it is up");
+        for index in 1..connection.own_window() {
+            let mut datagram = client.forge(now, &[Frame::Source { index, floor: 0, symbol: &[0; 1_100] }]);
+            connection.handle_datagram(now, path, None, &mut datagram);
+        }
+        assert!(connection.is_connected());
+    }
+    let memory = pair.server.endpoint.stats().memory;
+    assert!(memory <= BUDGET, "{memory} bytes of {BUDGET}");
+}
+
+/// First packets can come from any address.
+#[test]
+fn half_open_connections_take_little_memory() {
+    let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
+    server(&mut pair);
+    let mut half_open = Vec::new();
+    for key in 0..100_u8 {
+        become_client(&mut pair, key);
+        pair.connect(TransportConfig::default());
+        let (now, path) = (pair.now, NetworkPath { local: None, remote: pair.client.address });
+        let mut initiate = Vec::new();
+        pair.client_connection().poll_transmit(now, &mut initiate).expect("an INITIATE");
+        let outcome = pair.server.endpoint.handle_datagram(now, path, None, &initiate);
+        let DatagramOutcome::Incoming(incoming) = outcome else { break };
+        let Some((_, mut connection)) = pair.server.endpoint.accept(now, *incoming) else { break };
+        while connection.poll_transmit(now, &mut initiate).is_some() {}
+        half_open.push(connection);
+    }
+    let memory = pair.server.endpoint.stats().memory;
+    assert!(
+        half_open.len() > 30 && memory < half_open.len() as u64 * 64 * 1024,
+        "{memory} for {}",
+        half_open.len()
+    );
 }

@@ -14,6 +14,11 @@ impl DialError {
     pub fn explain(&self, target: &TargetAddress) -> String {
         let host = &target.host;
         match self {
+            Self::Refused(Refusal::Special(Special::Own)) => {
+                format!(
+                    "the server refuses its own address {host} (an --allow-target for exactly this address can open it)"
+                )
+            }
             Self::Refused(Refusal::Special(special)) => match plural(*special) {
                 Some(kind) => {
                     format!("the server refuses {kind}: {host} (an --allow-target at the server can open it)")
@@ -43,7 +48,6 @@ fn plural(special: Special) -> Option<&'static str> {
         Special::Private => "private addresses",
         Special::CarrierNat => "addresses of a carrier's own network",
         Special::Multicast => "multicast addresses",
-        Special::Own => "its own addresses",
         _ => return None,
     })
 }

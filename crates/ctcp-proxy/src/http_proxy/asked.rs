@@ -5,7 +5,7 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::http::uri::PathAndQuery;
-use hyper::{Method, StatusCode, Uri, Version};
+use hyper::{Method, Request, StatusCode, Uri, Version};
 
 use super::page::Page;
 use crate::address::{AddressError, TargetAddress};
@@ -62,6 +62,28 @@ impl Asked {
             }
             (None, None) => Ok(Self::Local),
             (None, Some(_)) => Err(Page::failure(StatusCode::BAD_REQUEST, "the request has no absolute URL")),
+        }
+    }
+}
+
+/// Refuses what would be read otherwise than it was meant: a tunnel's first bytes as the body of its CONNECT (RFC 9110 section 9.3.6), and a coding
+/// that nobody here undoes (RFC 9112 section 6.1).
+pub(super) fn check_framing<B>(request: &Request<B>) -> Result<(), Page> {
+    let headers = request.headers();
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let is_chunked = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+    if request.method() == Method::CONNECT {
+        let has_length =
+            headers.get(CONTENT_LENGTH).is_some_and(|length| length.as_bytes().trim_ascii() != b"0");
+        if has_length || headers.contains_key(TRANSFER_ENCODING) {
+            return Err(Page::failure(StatusCode::BAD_REQUEST, "CONNECT has no body"));
+        }
+    }
+    match codings.all(is_chunked) {
+        true => Ok(()),
+        false => {
+            Err(Page::failure(StatusCode::NOT_IMPLEMENTED, "a body may be chunked and nothing else")
+                .and_close())
         }
     }
 }

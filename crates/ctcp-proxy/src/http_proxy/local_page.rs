@@ -113,7 +113,10 @@ fn own_host<B>(request: &Request<B>, local: SocketAddr) -> Result<String, Page> 
 }
 
 fn is_own(host: &str, local: SocketAddr) -> bool {
-    let Ok((host, _)) = split_port(host) else { return false };
+    let Ok((host, port)) = split_port(host) else { return false };
+    if port.is_some_and(|port| port.parse::<u16>().is_err()) {
+        return false;
+    }
     match Host::parse(host) {
         Ok(Host::Address(ip)) => {
             ip.to_canonical().is_loopback() || ip.to_canonical() == local.ip().to_canonical()

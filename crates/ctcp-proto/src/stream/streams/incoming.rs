@@ -3,7 +3,6 @@
 use super::{Streams, event_flag};
 use crate::error::{TransportError, TransportErrorCode};
 use crate::id::{StreamId, SymbolIndex};
-use crate::memory::STREAM_COST;
 use crate::stream::control::Control;
 use crate::stream::flow_control::STREAMS_MAX;
 use crate::stream::send::ResetCause;
@@ -31,8 +30,7 @@ impl Streams {
         }
         let Some(stream) = self.streams.get_mut(&id) else { return Ok(()) };
         let is_news = stream.receive.on_data(&mut self.pool, &mut self.receive_credit, offset, data, fin)?;
-        let ceiling = self.data_ceiling();
-        self.is_credit_untold |= self.receive_credit.widen_for_unread(ceiling);
+        self.promise_more();
         self.after_receiving(id, is_news);
         Ok(())
     }
@@ -51,10 +49,7 @@ impl Streams {
             self.insert(StreamId::new(initiator, index));
             self.peer.is_opened_news |= core::mem::take(&mut self.peer.acceptor_waits);
         }
-        if self.room >= self.peer.allowance.concurrent() * STREAM_COST {
-            self.peer.allowance.widen();
-            self.peer.is_limit_untold |= self.peer.allowance.is_announcement_due();
-        }
+        self.promise_more();
         Ok(self.streams.contains_key(&id))
     }
 

@@ -411,3 +411,21 @@ fn an_idle_stream_is_small() {
     let bytes = size_of::<Stream>();
     assert!(bytes <= 300, "{bytes} bytes");
 }
+
+#[test]
+fn credit_that_no_memory_allowed_is_announced_when_there_is_some() {
+    let config = StreamsConfig { max_data_ceiling: 1 << 20, ..StreamsConfig::fixed(8_000, 4_000, 4) };
+    let (mut client, mut server) = pair(config);
+    server.set_room(0);
+    for first in [0, 10] {
+        let id = client.open().unwrap();
+        client.write(id, &[1; 4_000]).unwrap();
+        symbols(&mut client, first).iter().for_each(|symbol| server.on_symbol_decoded(symbol).unwrap());
+    }
+    let third = client.open().unwrap();
+    client.write(third, b"GET /").unwrap();
+    assert!(client.is_blocked_by_credit(), "two unread streams hold all");
+    assert_eq!(controls(&mut server), []);
+    server.set_room(1 << 20);
+    assert_eq!(controls(&mut server), [Control::MaxStreams(8), Control::MaxData(16_000)][1..]);
+}
