@@ -99,14 +99,11 @@ impl TransportConfig {
     pub(crate) fn within(&self, promise: u64) -> Self {
         const CREDIT_MIN: u64 = 64 << 10;
         const STREAMS_MIN: u64 = 4;
-        const SYMBOLS_MIN: u64 = 256;
         let connection_credit = self.connection_credit.min(promise.max(CREDIT_MIN));
-        let symbols = (promise.saturating_mul(2) / u64::from(self.symbol_size_max)).max(SYMBOLS_MIN);
         Self {
             connection_credit,
             stream_credit: self.stream_credit.min(connection_credit),
             streams: self.streams.min((promise / STREAM_COST).max(STREAMS_MIN)),
-            symbol_window: self.symbol_window.min(u32::try_from(symbols).unwrap_or(u32::MAX)),
             ..self.clone()
         }
     }

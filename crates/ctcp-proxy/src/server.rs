@@ -35,7 +35,7 @@ const NO_FILES: &str = "it serves no files (it was started without --files)";
 /// Requests being served at once: each has two buffers of the kernel besides its descriptor.
 pub const STREAMS_MAX: usize = 65_536;
 
-/// Requests of one client being served at once: twice what one connection may have, and an eighth of all.
+/// Requests of one client being served at once: an eighth of all.
 pub const STREAMS_PER_CLIENT_MAX: usize = 8192;
 
 /// Descriptors beside those of the requests: sockets and files of [`crate::dial::LOOKUPS_MAX`] lookups, second files of
@@ -58,7 +58,7 @@ pub struct ServerLimits {
 impl Default for ServerLimits {
     fn default() -> Self {
         let (streams, streams_per_client) = (STREAMS_MAX, STREAMS_PER_CLIENT_MAX);
-        Self { streams_per_connection: 4096, streams, streams_per_client, head: Duration::from_secs(30) }
+        Self { streams_per_connection: 1024, streams, streams_per_client, head: Duration::from_secs(30) }
     }
 }
 

@@ -6,7 +6,7 @@
 //! and no order or size in which a peer sends them costs more than an eighth on top of the pages touched.
 
 /// Bytes in a page. Small enough that thousands of streams holding one byte each stay within the same order
-/// as the connection's window (4096 streams: 9 MiB), large enough that a symbol touches two pages at most.
+/// as the connection's window (1024 streams: 2.3 MiB), large enough that a symbol touches two pages at most.
 pub(super) const PAGE_SIZE: usize = 2048;
 
 /// Pages kept for reuse. A symbol touches two, its reader returns them: a few are enough to keep the
