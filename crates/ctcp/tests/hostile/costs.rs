@@ -84,7 +84,7 @@ impl Pair {
 }
 
 /// Fewer streams than a client may open at first.
-const STREAMS: u64 = 64;
+const STREAMS: u64 = 32;
 
 /// Asks for nothing but credit, of as many streams as a packet names.
 fn credits(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
