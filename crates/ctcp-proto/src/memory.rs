@@ -1,4 +1,4 @@
-//! One budget of memory for all connections of an endpoint, and nobody's for the taking.
+//! One budget of memory for all connections of an endpoint, of which no client may take more than its share.
 //!
 //! ```text
 //!   budget  |##### client a #####|## b ##|# c #|. . . . . . . . free . . . . . . . .|

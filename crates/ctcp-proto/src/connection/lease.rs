@@ -9,7 +9,7 @@ impl Connection {
         Self { lease: Some(lease), ..self }
     }
 
-    /// Puts the books of the endpoint's memory right, and learns how much more it may take.
+    /// Updates what the endpoint accounts for this connection, and learns how much more it may take.
     pub(super) fn settle(&mut self) {
         let Some(lease) = &mut self.lease else { return };
         let taken = match (&self.state, &self.remains) {
