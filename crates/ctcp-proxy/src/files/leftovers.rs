@@ -19,6 +19,7 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
+use ctcp_base::Escaped;
 use tracing::info;
 
 use super::FileName;
@@ -131,7 +132,7 @@ impl Leftovers {
         self.parts().remove(name);
         let is_removed = self.destination(name).is_some_and(|destination| destination.remove_part());
         if is_removed {
-            info!(name = %name.as_str().escape_debug(), reason, "the part of an interrupted upload is removed");
+            info!(name = %Escaped(name.as_str()), reason, "the part of an interrupted upload is removed");
         }
         is_removed
     }
