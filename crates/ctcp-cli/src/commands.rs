@@ -18,6 +18,9 @@ use crate::error::CliError;
 /// How long a closing endpoint may take to tell its peers.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// What a server reads of a client that ends in order.
+const FINISHED: &str = "the client has finished";
+
 /// Numbers of signals, the same on every Unix.
 const SIGINT: u8 = 2;
 #[cfg(unix)]
@@ -44,21 +47,6 @@ async fn interrupted() -> u8 {
     SIGINT
 }
 
-/// What comes of `work`; or, when the endpoint is lost meanwhile, that as the reason of failure.
-async fn unless_lost<T>(endpoint: &ctcp::Endpoint, work: impl Future<Output = T>) -> Result<T, CliError> {
-    let failed = |lost: ctcp::EndpointLost| Err(CliError::failure(lost.to_string()));
-    tokio::select! {
-        outcome = work => match tokio::time::timeout(Duration::ZERO, endpoint.lost()).await {
-            Ok(lost) => failed(lost),
-            Err(_) => Ok(outcome),
-        },
-        lost = endpoint.lost() => failed(lost),
-    }
-}
-
-/// What a server reads of a client that ends in order.
-const FINISHED: &str = "the client has finished";
-
 /// The same, or the end of the terminal or of the program that this one works for: ssh ends its ProxyCommand by it.
 async fn interrupted_or_hung_up() -> u8 {
     #[cfg(unix)]
@@ -72,6 +60,18 @@ async fn interrupted_or_hung_up() -> u8 {
         }
     }
     interrupted().await
+}
+
+/// What comes of `work`; or, when the endpoint is lost meanwhile, that as the reason of failure.
+async fn unless_lost<T>(endpoint: &ctcp::Endpoint, work: impl Future<Output = T>) -> Result<T, CliError> {
+    let failed = |lost: ctcp::EndpointLost| Err(CliError::failure(lost.to_string()));
+    tokio::select! {
+        outcome = work => match tokio::time::timeout(Duration::ZERO, endpoint.lost()).await {
+            Ok(lost) => failed(lost),
+            Err(_) => Ok(outcome),
+        },
+        lost = endpoint.lost() => failed(lost),
+    }
 }
 
 /// Tells the peers of an endpoint, as far as they can be told quickly.

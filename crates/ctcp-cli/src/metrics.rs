@@ -5,6 +5,7 @@
 mod figures;
 
 use core::convert::Infallible;
+use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use prometheus_client::registry::Registry;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tracing::{debug, warn};
+use tracing::debug;
 
 use crate::error::CliError;
 pub(crate) use figures::{LinkFigures, ServerFigures};
@@ -44,25 +45,29 @@ pub(crate) struct Listener(Option<StdListener>);
 /// Takes the port at `address`, if there is one, so that one in use is said at once.
 pub(crate) fn start(address: Option<SocketAddr>) -> Result<Listener, CliError> {
     let Some(address) = address else { return Ok(Listener(None)) };
-    let listener = StdListener::bind(address)
-        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-        .map_err(|error| CliError::failure(format!("cannot serve metrics on {address}: {error}")))?;
-    if !address.ip().is_loopback() {
-        warn!(%address, "metrics can be read by everybody who reaches this address: they name the clients");
-    }
-    Ok(Listener(Some(listener)))
+    listen(address).map_err(|error| cannot_serve(address, &error))
 }
 
 /// The same for a command that runs beside others with the same options: a port in use is theirs.
 pub(crate) fn start_if_free(address: Option<SocketAddr>) -> Result<Listener, CliError> {
-    let is_taken = |address: SocketAddr| {
-        StdListener::bind(address).is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse)
-    };
-    if address.is_some_and(is_taken) {
-        debug!(?address, "another program serves metrics there");
-        return Ok(Listener(None));
+    let Some(address) = address else { return Ok(Listener(None)) };
+    match listen(address) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            debug!(%address, "another program serves metrics there");
+            Ok(Listener(None))
+        }
+        listener => listener.map_err(|error| cannot_serve(address, &error)),
     }
-    start(address)
+}
+
+fn listen(address: SocketAddr) -> io::Result<Listener> {
+    let listener = StdListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    Ok(Listener(Some(listener)))
+}
+
+fn cannot_serve(address: SocketAddr, error: &io::Error) -> CliError {
+    CliError::failure(format!("cannot serve metrics on {address}: {error}"))
 }
 
 /// Serves `figures` until the answer is dropped.

@@ -141,8 +141,6 @@ pub(crate) struct Established {
     repeats: Repeats,
     counts: Counts,
     timers: Timers,
-    /// Memory that may still be taken, in bytes.
-    room: u64,
     /// For what the peer must not guess.
     rng: SecretRng,
 }
@@ -238,7 +236,6 @@ impl Established {
             repeats: Repeats::default(),
             counts: Counts::default(),
             timers: Timers::new(now),
-            room: u64::MAX,
             rng,
             negotiated,
         }
@@ -385,11 +382,11 @@ impl Connection {
         self.endpoint_events.pop_front()
     }
 
-    /// Whether the next datagram may hold a share of new keys, so that [`Self::mix_entropy`] should be called before it
+    /// Whether the next datagram, if it leaves at `now`, may hold a share of new keys, so that [`Self::mix_entropy`] should be called before it
     /// is asked for.
     #[must_use]
-    pub fn wants_entropy(&self) -> bool {
-        matches!(&self.state, State::Established(established) if established.keys.wants_entropy())
+    pub fn wants_entropy(&self, now: Instant) -> bool {
+        matches!(&self.state, State::Established(established) if established.wants_entropy(now))
     }
 
     /// Mixes entropy of the system into what the connection draws from.

@@ -25,6 +25,9 @@ pub(crate) const STREAM_COST: u64 = 24 * 1024;
 /// The least that must be free for a new one: it promises its client something.
 pub(crate) const CONNECTION_MIN: u64 = 384 << 10;
 
+/// Symbols that may be in flight in each direction even without memory: a connection goes on, slowly.
+pub(crate) const SYMBOLS_MIN: u64 = 64;
+
 /// A client may have one part in so many of what is free.
 const PARTS: u64 = 8;
 

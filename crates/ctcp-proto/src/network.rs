@@ -2,6 +2,18 @@
 
 use core::net::{IpAddr, SocketAddr};
 
+/// Address and port in the one form that MACs cover: of fixed length, and a client of a dual-stack socket is one client.
+pub(crate) fn address_bytes(address: SocketAddr) -> [u8; 18] {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    };
+    let mut bytes = [0; 18];
+    bytes[..16].copy_from_slice(&ip.octets());
+    bytes[16..].copy_from_slice(&address.port().to_be_bytes());
+    bytes
+}
+
 /// Explicit congestion notification: the two bits of the IP header (RFC 3168).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {

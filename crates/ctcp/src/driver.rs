@@ -219,7 +219,7 @@ impl Driver {
                 tracing::trace!(remote = %network_path.remote, size = datagram.len(), "received");
                 // A first packet may ask for keys: those of each batch have entropy of their own.
                 if is_long_header(datagram) && !core::mem::replace(&mut is_mixed, true) {
-                    entropy::mix(&mut state.endpoint);
+                    entropy::mix(|fresh| state.endpoint.mix_entropy(fresh));
                 }
                 let outcome = state.endpoint.handle_datagram(at, network_path, ecn, datagram);
                 let stats = state.endpoint.stats();
@@ -329,8 +329,8 @@ impl Driver {
         let Some(slot) = state.slot(key) else { return true };
         let train_length_max = self.socket.train_length_max();
         for _ in 0..DATAGRAMS_PER_TURN {
-            if slot.connection.wants_entropy() {
-                entropy::mix_into(&mut slot.connection);
+            if slot.connection.wants_entropy(now) {
+                entropy::mix(|fresh| slot.connection.mix_entropy(fresh));
             }
             let Some(transmit) = slot.connection.poll_transmit(now, &mut self.datagram) else { return true };
             let Some(datagram) = self.datagram.get(..transmit.size) else { continue };

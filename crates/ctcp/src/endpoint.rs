@@ -161,7 +161,7 @@ impl Endpoint {
         }
         let now = state.at(shared.clock.now());
         let transport = state.transport.clone();
-        entropy::mix(&mut state.endpoint);
+        entropy::mix(|fresh| state.endpoint.mix_entropy(fresh));
         let (handle, connection) =
             state.endpoint.connect(now, remote, server_key, transport).map_err(ConnectError::from)?;
         let (key, signals) = state.insert(handle, connection, remote, Owner::Held);

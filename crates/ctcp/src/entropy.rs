@@ -3,7 +3,7 @@
 
 use std::io;
 
-use ctcp_proto::{Connection, Endpoint, SecretKey};
+use ctcp_proto::SecretKey;
 
 /// 32 bytes from the operating system.
 ///
@@ -15,19 +15,11 @@ pub(crate) fn seed() -> io::Result<[u8; 32]> {
     Ok(seed)
 }
 
-/// Mixes fresh randomness into what an endpoint draws from. Without any the endpoint goes on with what it has: its
-/// generator gives away nothing of its seed.
-pub(crate) fn mix(endpoint: &mut Endpoint) {
+/// Hands fresh randomness to `mix`, which mixes it into what an endpoint or a connection draws from. Without any they go on with what they
+/// have: their generators give away nothing of their seeds.
+pub(crate) fn mix(mix: impl FnOnce(&[u8; 32])) {
     match seed() {
-        Ok(entropy) => endpoint.mix_entropy(&entropy),
-        Err(error) => tracing::debug!(%error, "no randomness to mix in"),
-    }
-}
-
-/// The same for a connection, which makes shares of new keys now and then.
-pub(crate) fn mix_into(connection: &mut Connection) {
-    match seed() {
-        Ok(entropy) => connection.mix_entropy(&entropy),
+        Ok(entropy) => mix(&entropy),
         Err(error) => tracing::debug!(%error, "no randomness to mix in"),
     }
 }

@@ -30,14 +30,6 @@ pub(crate) async fn run(args: &ClientArgs) -> Result<(), CliError> {
     for forward in &args.forward {
         listeners.push((bind(forward.listen).await?, forward.clone()));
     }
-    for (name, (_, address)) in [("SOCKS", &socks), ("HTTP", &http)]
-        .into_iter()
-        .filter_map(|(name, port)| port.as_ref().map(|port| (name, port)))
-    {
-        if !address.ip().is_loopback() {
-            warn!(%address, "everybody who reaches this address can use the {name} proxy: it has no password");
-        }
-    }
     let listener = metrics::start(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
@@ -52,6 +44,12 @@ pub(crate) async fn run(args: &ClientArgs) -> Result<(), CliError> {
     Ok(())
 }
 
+fn warn_if_open(name: &str, address: SocketAddr) {
+    if !address.ip().is_loopback() {
+        warn!(%address, "everybody who reaches this address can use the {name} proxy: it has no password");
+    }
+}
+
 #[expect(clippy::print_stdout, reason = "the lines to paste are the result")]
 fn serve(
     services: &mut JoinSet<()>,
@@ -61,11 +59,13 @@ fn serve(
     forwards: Vec<((TcpListener, SocketAddr), Forward)>,
 ) {
     if let Some((listener, address)) = socks {
+        warn_if_open("SOCKS", address);
         println!("export ALL_PROXY=socks5h://{}", network::reachable(address));
         let proxy = Arc::clone(proxy);
         services.spawn(async move { proxy.serve_socks5(listener).await });
     }
     if let Some((listener, address)) = http {
+        warn_if_open("HTTP", address);
         let address = network::reachable(address);
         println!("export http_proxy=http://{address} https_proxy=http://{address}");
         println!("PAC file for browsers: http://{address}/proxy.pac, status page: http://{address}/");

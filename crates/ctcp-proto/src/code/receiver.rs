@@ -9,6 +9,7 @@ use super::segments::{Contradiction, Identity, Incomplete};
 use super::symbolic::{SymbolicChannel, SymbolicCombination, SymbolicDecoder};
 use crate::error::{TransportError, TransportErrorCode};
 use crate::id::{Role, SymbolIndex};
+use crate::memory::SYMBOLS_MIN;
 use crate::profile::Code;
 use crate::stream::Streams;
 use crate::wire::Frame;
@@ -17,9 +18,6 @@ use crate::wire::Frame;
 /// enough: most repairs were refused (0.37 of the link, 1.5 repairs a symbol; with 1024, 0.56 and 0.42). A peer that means
 /// harm makes us hold 1 MB of coefficients and rows with blocks of 256 symbols and a window of 8192.
 const EQUATIONS_MAX: usize = 1024;
-
-/// Symbols that are kept behind the oldest undecoded one even without memory: a connection goes on, slowly.
-const SYMBOLS_MIN: u64 = 64;
 
 /// Degrees of freedom received, and the symbols that follow from them.
 #[derive(Debug)]
@@ -33,8 +31,6 @@ pub(crate) struct CodedReceiver {
     /// What the last acknowledgement said, while nothing has arrived since that could change it.
     report: Option<DecoderReport>,
     symbolic: Option<Symbolic>,
-    /// Memory that may still be taken, in bytes.
-    room: u64,
 }
 
 /// In a simulation whose combinations have no contents.
@@ -85,19 +81,13 @@ impl CodedReceiver {
             counts: ReceiverCounts::default(),
             report: None,
             symbolic: None,
-            room: u64::MAX,
         }
     }
 
-    /// Memory that may still be taken, in bytes. Without any, what is far behind the oldest undecoded symbol is not kept: the peer
-    /// reads in the report what is missing, and repairs it later.
-    pub(crate) fn set_room(&mut self, room: u64) {
-        self.room = room;
-    }
-
-    /// There is no memory for what reaches to the symbol before `end`.
-    fn is_too_far(&self, end: SymbolIndex) -> bool {
-        self.room < self.symbol_size_max as u64
+    /// There is no memory, of which `room` bytes are left, for what reaches to the symbol before `end`. It is not kept: the peer reads in the
+    /// report what is missing, and repairs it later.
+    fn is_too_far(&self, end: SymbolIndex, room: u64) -> bool {
+        room < self.symbol_size_max as u64
             && end > self.decoder.oldest_undecoded().saturating_add(SYMBOLS_MIN)
     }
 
@@ -140,7 +130,7 @@ impl CodedReceiver {
             Frame::Recoded { first, coefficients, .. } => first.saturating_add(coefficients.len() as u64),
             _ => 0,
         };
-        if self.is_too_far(end) {
+        if self.is_too_far(end, streams.room()) {
             return Ok(false);
         }
         let known_end = self.decoder.known_end();

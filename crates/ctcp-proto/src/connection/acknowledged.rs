@@ -96,15 +96,7 @@ impl Established {
 
     fn on_packet_lost(&mut self, now: Instant, lost: LostPacket<Contents>) {
         let contents = &lost.packet.contents;
-        for control in &contents.control {
-            self.streams.on_control_lost(control);
-        }
-        if contents.reset_token {
-            self.resets.tell();
-        }
-        if contents.key_share {
-            self.keys.on_share_lost();
-        }
+        contents.tell_again(&mut self.streams, &mut self.resets, &mut self.keys);
         if let Some(size) = contents.mtu_probe {
             self.path.on_mtu_probe_lost(now, lost.packet.number, size);
             return;

@@ -1,7 +1,9 @@
 //! What a sent packet held, remembered until its fate is known and then handed back to whom it concerns.
 
+use super::keys::Keys;
+use super::resets::Resets;
 use crate::code::Carried;
-use crate::stream::Control;
+use crate::stream::{Control, Streams};
 
 /// The contents of a sent packet. Coded data is never sent again as such, so a combination is only a range.
 #[derive(Clone, Debug, Default)]
@@ -18,4 +20,17 @@ pub(crate) struct Contents {
     pub(crate) key_share: bool,
     /// The size it probed the path for.
     pub(crate) mtu_probe: Option<u64>,
+}
+
+impl Contents {
+    /// Has said again what it said and is still true: it was lost, or will not be waited for.
+    pub(super) fn tell_again(&self, streams: &mut Streams, resets: &mut Resets, keys: &mut Keys) {
+        self.control.iter().for_each(|control| streams.on_control_lost(control));
+        if self.reset_token {
+            resets.tell();
+        }
+        if self.key_share {
+            keys.on_share_lost();
+        }
+    }
 }

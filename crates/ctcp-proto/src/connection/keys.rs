@@ -84,11 +84,6 @@ impl Keys {
         }
     }
 
-    /// Whether the next KEY_SHARE will need entropy.
-    pub(super) fn wants_entropy(&self) -> bool {
-        matches!(self.exchange, Exchange::Wanted | Exchange::Asked { .. })
-    }
-
     #[cfg(test)]
     pub(super) fn has_answered(&self) -> bool {
         self.answered.is_some()
@@ -139,6 +134,11 @@ impl Established {
 
     pub(super) fn is_key_share_due(&self, now: Instant) -> bool {
         self.keys.is_due(now, self.protection.phases())
+    }
+
+    /// Whether a KEY_SHARE is due for which a key must be drawn.
+    pub(super) fn wants_entropy(&self, now: Instant) -> bool {
+        matches!(self.keys.exchange, Exchange::Wanted | Exchange::Asked { .. }) && self.is_key_share_due(now)
     }
 
     /// Writes a KEY_SHARE if one is due and fits.

@@ -21,9 +21,7 @@ impl Connection {
         };
         lease.update(CONNECTION_COST + taken);
         if let State::Established(established) = &mut self.state {
-            established.room = lease.room();
-            established.streams.set_room(established.room);
-            established.receiver.set_room(established.room);
+            established.streams.set_room(lease.room());
         }
     }
 

@@ -154,13 +154,7 @@ impl Established {
     /// What is under way may be lost, and the peer may be waiting for it: the probe says it again.
     fn tell_control_again(&mut self) {
         for packet in self.path.sent.outstanding() {
-            packet.contents.control.iter().for_each(|control| self.streams.on_control_lost(control));
-            if packet.contents.reset_token {
-                self.resets.tell();
-            }
-            if packet.contents.key_share {
-                self.keys.on_share_lost();
-            }
+            packet.contents.tell_again(&mut self.streams, &mut self.resets, &mut self.keys);
         }
     }
 

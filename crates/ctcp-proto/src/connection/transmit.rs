@@ -7,6 +7,7 @@ use super::{Established, TransportError};
 use crate::code::{Choice, Situation};
 use crate::crypto::SealHeader;
 use crate::error::TransportErrorCode;
+use crate::memory::SYMBOLS_MIN;
 use crate::network::{Ecn, Transmit};
 use crate::recovery::sent::SentPacket;
 use crate::stream::{Control, Pace};
@@ -20,9 +21,6 @@ const INTERVALS_MAX: usize = 32;
 
 /// Room that the longest control frame needs.
 const CONTROL_SIZE_MAX: usize = 32;
-
-/// Symbols that may be on their way when the endpoint's memory is used up.
-const SYMBOLS_MIN: u64 = 64;
 
 impl Established {
     pub(super) fn poll_transmit(
@@ -223,7 +221,8 @@ impl Established {
             loss: self.path.loss_average.value(),
             dispersion: self.path.loss_average.dispersion(),
             has_data: self.streams.has_data_to_send(),
-            has_room: self.sender.has_room() && (self.room > 0 || self.sender.outstanding() < SYMBOLS_MIN),
+            has_room: self.sender.has_room()
+                && (self.streams.room() > 0 || self.sender.outstanding() < SYMBOLS_MIN),
             window: self.path.controller.window(),
         }
     }

@@ -11,7 +11,7 @@
 //! ```
 
 use core::fmt;
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 
 use ring::hmac;
 use zeroize::Zeroizing;
@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 use super::derive::{expand, is_equal};
 use super::keys::SecretKey;
 use crate::id::ConnectionId;
+use crate::network::address_bytes;
 
 /// The shortest datagram that can be a reset: what looks like the shortest sealed packet.
 pub const RESET_MIN: usize = 21;
@@ -68,13 +69,8 @@ impl ResetKey {
     /// The token of a connection id that this server chose, for a client at this address.
     #[must_use]
     pub fn token(&self, client: SocketAddr, id: &ConnectionId) -> ResetToken {
-        let address = match client.ip() {
-            IpAddr::V4(address) => address.to_ipv6_mapped(),
-            IpAddr::V6(address) => address,
-        };
         let mut context = hmac::Context::with_key(&self.0);
-        context.update(&address.octets());
-        context.update(&client.port().to_be_bytes());
+        context.update(&address_bytes(client));
         context.update(id.as_bytes());
         let tag = context.sign();
         let mut token = ResetToken([0; ResetToken::LENGTH]);

@@ -13,6 +13,7 @@ use ring::hmac;
 
 use crate::crypto::derive::is_equal;
 use crate::id::ConnectionId;
+use crate::network::address_bytes;
 
 /// How long a token is good: it covers the client's slowest repetition of INITIATE (1 s) many times, and a stolen one
 /// is soon worthless.
@@ -57,13 +58,7 @@ impl CookieJar {
     fn tag(&self, made: Instant, address: SocketAddr, client_id: &ConnectionId) -> [u8; TAG_LENGTH] {
         let mut context = hmac::Context::with_key(&self.0);
         context.update(&made.as_nanos().to_be_bytes());
-        // One form for both families, so that the fields have fixed lengths and a dual-stack socket sees one client.
-        let address_bytes = match address.ip() {
-            core::net::IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
-            core::net::IpAddr::V6(address) => address.octets(),
-        };
-        context.update(&address_bytes);
-        context.update(&address.port().to_be_bytes());
+        context.update(&address_bytes(address));
         context.update(client_id.as_bytes());
         let full = context.sign();
         let mut tag = [0; TAG_LENGTH];

@@ -199,6 +199,12 @@ impl Streams {
         self.promise_more();
     }
 
+    /// Memory that may still be promised or taken, in bytes.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        self.room
+    }
+
     /// Widens what the peer uses up, as far as there is room.
     fn promise_more(&mut self) {
         let ceiling = self.data_ceiling();

@@ -32,6 +32,15 @@ fn is_refused(pair: &Pair, handle: ConnectionHandle) -> bool {
     pair.client.events.iter().any(|(of, event)| *of == handle && told(event))
 }
 
+/// Another connection of the client; none if the server has no memory for it.
+fn connect(pair: &mut Pair) -> Option<ConnectionHandle> {
+    let handle = pair.connect(TransportConfig::default());
+    pair.run_until(Duration::from_secs(1), |pair| {
+        is_refused(pair, handle) || pair.client.connections[&handle].is_connected()
+    });
+    (!is_refused(pair, handle)).then_some(handle)
+}
+
 /// A server with little memory, and no application that reads.
 fn server(pair: &mut Pair) {
     let config = EndpointConfig::server(SecretKey::from_bytes([2; 32]), ClientPolicy::Any);
@@ -59,14 +68,10 @@ fn clients_that_fill_their_part_of_the_memory_are_refused_and_the_next_one_is_se
     for key in 0..KEYS {
         become_client(&mut pair, key);
         for _ in 0..CONNECTIONS_PER_KEY {
-            let handle = pair.connect(TransportConfig::default());
-            pair.run_until(Duration::from_secs(1), |pair| {
-                is_refused(pair, handle) || pair.client.connections[&handle].is_connected()
-            });
-            if is_refused(&pair, handle) {
+            let Some(handle) = connect(&mut pair) else {
                 refused += 1;
                 continue;
-            }
+            };
             up += 1;
             let connection = pair.client.connections.get_mut(&handle).expect("it is up");
             write_everything(connection);
@@ -109,13 +114,7 @@ fn symbols_that_wait_for_others_stay_within_the_memory() {
     for key in 0..KEYS {
         become_client(&mut pair, key);
         for _ in 0..CONNECTIONS_PER_KEY {
-            let handle = pair.connect(TransportConfig::default());
-            pair.run_until(Duration::from_secs(1), |pair| {
-                is_refused(pair, handle) || pair.client.connections[&handle].is_connected()
-            });
-            if is_refused(&pair, handle) {
-                continue;
-            }
+            let Some(handle) = connect(&mut pair) else { continue };
             pair.run_until(Duration::from_millis(5), |_| false);
             let newest = *pair.server.connections.keys().next_back().expect("its connection");
             clients.push((newest, pair.client.connections.remove(&handle).expect("it is up")));
