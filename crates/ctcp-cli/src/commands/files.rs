@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use ctcp::Catalogue;
 use ctcp_proxy::files::{self, FileName, Progress, TransferError, Transferred};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -32,10 +34,10 @@ struct Json<'a> {
 const STANDARD_OUTPUT: &str = "-";
 
 /// Fetches a file.
-pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
+pub(crate) async fn get(args: &GetArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     check_name(&args.name)?;
     if args.output.as_deref() == Some(Path::new(STANDARD_OUTPUT)) {
-        return get_to_standard_output(args).await;
+        return get_to_standard_output(args, catalogue).await;
     }
     let destination = match &args.output {
         Some(file) if file.is_dir() => file.join(last_part(&args.name)?),
@@ -44,7 +46,7 @@ pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
     };
     let listener = metrics::start_if_free(args.common.metrics)?;
     let replaced = destination.exists();
-    let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile(catalogue)?, catalogue)?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let bar = Bar::new(args.json || args.common.log.quiet);
     let mut on_progress = |progress| bar.show(progress);
@@ -60,12 +62,12 @@ pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
 }
 
 /// Fetches a file into a pipe; what is said about it goes to standard error.
-async fn get_to_standard_output(args: &GetArgs) -> Result<(), CliError> {
+async fn get_to_standard_output(args: &GetArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     if args.json {
         return Err(CliError::usage("--json and `-o -` both want standard output: leave one out"));
     }
     let listener = metrics::start_if_free(args.common.metrics)?;
-    let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile(catalogue)?, catalogue)?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let bar = Bar::new(args.common.log.quiet);
     let mut on_progress = |progress| bar.show(progress);
@@ -88,14 +90,14 @@ async fn get_to_standard_output(args: &GetArgs) -> Result<(), CliError> {
 }
 
 /// Stores a file.
-pub(crate) async fn put(args: &PutArgs) -> Result<(), CliError> {
+pub(crate) async fn put(args: &PutArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     let name = match &args.name {
         Some(name) => name.clone(),
         None => last_part(&args.file.to_string_lossy())?.to_owned(),
     };
     check_name(&name)?;
     let listener = metrics::start_if_free(args.common.metrics)?;
-    let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile(catalogue)?, catalogue)?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let bar = Bar::new(args.json || args.common.log.quiet);
     let mut on_progress = |progress| bar.show(progress);
