@@ -7,8 +7,8 @@
 //!  stdin/stdout ------------+
 //! ```
 //!
-//! A connection that is lost takes its streams with it: applications get a reset at once (never an end that looks
-//! regular), and new ones wait for the link to come back (see [`crate::link`]).
+//! A connection that is lost takes its streams with it: applications get what had arrived, and then a reset (never an end
+//! that looks regular). New ones wait for the link to come back (see [`crate::link`]).
 //!
 //! Requirement: C7
 

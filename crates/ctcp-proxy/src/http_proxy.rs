@@ -129,7 +129,7 @@ where
         () = course.idle(patience, IDLE_TIME) => Ok(()),
     };
     let parts = connection.into_parts();
-    let application = parts.io.into_inner().into_inner();
+    let application = parts.io.into_inner().into_inner().await;
     let tunnel = lock(&conversation.tunnel).take();
     match (outcome, application) {
         // Something that is no request was answered as such.

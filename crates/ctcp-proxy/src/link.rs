@@ -11,8 +11,8 @@
 //! The name is resolved for every attempt, so a server that moved is found. The first attempt after a loss is made at
 //! once, unless the lost connection was so young that this would turn in circles. While there is no connection, new
 //! requests wait for [`LinkTimes::wait`] and then fail with the last reason, or at once when the server was there and said
-//! no; attempts go on, since somebody may let us in. Requests that were being served fail at
-//! once, because their streams are gone with the connection.
+//! no; attempts go on, since somebody may let us in. Requests that were being served fail,
+//! behind what had arrived, because their streams are gone with the connection.
 
 use core::fmt;
 use core::net::SocketAddr;

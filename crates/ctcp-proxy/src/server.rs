@@ -28,6 +28,7 @@ use crate::request::{Reply, ReplyCode, Request};
 use crate::seldom::{Seldom, WARNING_PAUSE};
 use crate::shares::{Place, Shares, Taken};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, splice};
+use crate::traffic::Up;
 
 /// What a request for a file is told where none are served.
 const NO_FILES: &str = "it serves no files (it was started without --files)";
@@ -144,11 +145,10 @@ impl ReverseProxy {
             self.clients.traffic(&name).enter(move || connection.stats())
         };
         // At the highest level, so that lines of every level have it.
-        self.serve_client(connection).instrument(error_span!("client", name)).await;
-        drop(up);
+        self.serve_client(connection, up).instrument(error_span!("client", name)).await;
     }
 
-    async fn serve_client<C: CodedConnection>(self: &Arc<Self>, connection: C) {
+    async fn serve_client<C: CodedConnection>(self: &Arc<Self>, connection: C, up: Up) {
         let peer = connection.peer();
         self.counters.connections_total.add(1);
         let present = self.counters.connections.enter();
@@ -174,8 +174,8 @@ impl ReverseProxy {
                 Some(_) = tasks.join_next() => {}
             }
         }
-        drop(present);
-        // Streams notice by themselves that their connection is over and reset their targets.
+        drop((present, up));
+        // Streams notice that their connection is over, hand over what had arrived, and reset their targets.
         while tasks.join_next().await.is_some() {}
     }
 
