@@ -80,7 +80,7 @@ impl ClientList {
             if self.look(is_asked).await
                 && let Some(clients) = self.clients()
             {
-                proxy.clients().set_names(clients.names());
+                clients.name_in(endpoint, proxy);
                 endpoint.set_clients(clients.policy());
             }
         }

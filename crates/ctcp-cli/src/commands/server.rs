@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
     announce(listening, &public_key);
     let proxy = ReverseProxy::new(dialer, files, limits);
     if let Some(clients) = clients.clients() {
-        proxy.clients().set_names(clients.names());
+        clients.name_in(&endpoint, &proxy);
     }
     let _publisher = metrics::publish(listener, ServerFigures::of(&proxy, &endpoint))?;
     let serve = async {

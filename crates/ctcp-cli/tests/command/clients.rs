@@ -54,7 +54,7 @@ fn a_key_added_to_the_file_is_let_in_and_one_removed_is_put_out_within_a_second(
     let (code, said) = connect(at, &remote, KEY, &target);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("not on the server's list") && said.contains(&anna), "{said}");
-    running.messages_until(&format!("client={anna}"));
+    running.messages_until(&format!("key={anna}"));
 
     add(at, &format!("{anna} anna's laptop # since May"));
     running.messages_until("a client was added to the list client=\"anna's laptop\"");
