@@ -168,8 +168,8 @@ impl<K: Connector> ForwardProxy<K> {
                         });
                     }
                     Err(error) => {
-                        if let Some(before) = self.failing.is_due() {
-                            warn!(%error, before, "cannot accept connections for the moment");
+                        if let Some(suppressed) = self.failing.is_due() {
+                            warn!(%error, suppressed, "cannot accept connections at the moment");
                         }
                         sleep(ACCEPT_PAUSE).await;
                     }
@@ -184,9 +184,9 @@ impl<K: Connector> ForwardProxy<K> {
         if let Ok(slot) = self.slots.clone().try_acquire_owned() {
             return Some(slot);
         }
-        if let Some(before) = self.full.is_due() {
+        if let Some(suppressed) = self.full.is_due() {
             let limit = self.limits.connections;
-            warn!(limit, before, "as many connections as may be are open, further ones wait");
+            warn!(limit, suppressed, "the limit of open connections is reached, further ones wait");
         }
         self.slots.clone().acquire_owned().await.ok()
     }
@@ -311,6 +311,7 @@ impl<K: Connector> ForwardProxy<K> {
         if let Err(error) = &opened {
             // An application that goes away has not failed.
             counters.streams_failed.add(u64::from(!matches!(error, LinkError::Left(_))));
+            counters.targets_refused.add(u64::from(error.code() == ReplyCode::NotAllowed));
             debug!(%target, %error, "not connected");
         }
         opened

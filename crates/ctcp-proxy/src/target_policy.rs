@@ -80,19 +80,6 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl Refusal {
-    /// A short word for metrics.
-    #[must_use]
-    pub fn label(&self) -> &'static str {
-        match self {
-            Self::Denied(_) => "denied",
-            Self::Special(_) => "special",
-            Self::NotListed => "not_listed",
-            Self::Unchecked(_) => "unchecked",
-        }
-    }
-}
-
 impl fmt::Debug for TargetPolicy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("TargetPolicy").field("allow", &self.allow).field("deny", &self.deny).finish()
