@@ -32,7 +32,7 @@ use crate::counters::Counters;
 use crate::early::Early;
 use crate::failures::Failures;
 use crate::http_proxy::{self, LocalStatus, Served, ServerStatus};
-use crate::link::{Connector, LinkError, LinkState, Opened, ServerLink};
+use crate::link::{Connector, FailureKind, LinkError, LinkState, Opened, ServerLink};
 use crate::pulse::{self, Look, Pulse};
 use crate::request::{ReplyCode, Request};
 use crate::seldom::{Seldom, WARNING_PAUSE};
@@ -370,9 +370,11 @@ impl<K: Connector> ForwardProxy<K> {
     }
 
     fn server_status(&self) -> ServerStatus {
-        let (connection, last_error) = match &*self.link.state().borrow() {
-            LinkState::Connected { connection, .. } => (Some(connection.clone()), None),
-            LinkState::Connecting { last_error, .. } => (None, last_error.clone()),
+        let (connection, last_error, has_answered) = match &*self.link.state().borrow() {
+            LinkState::Connected { connection, .. } => (Some(connection.clone()), None, false),
+            LinkState::Connecting { last_error, kind, .. } => {
+                (None, last_error.clone(), *kind != FailureKind::NoAnswer)
+            }
         };
         let mut address = self.link.server().to_owned();
         if let Some(remote) = connection.as_ref().map(CodedConnection::remote).filter(|at| *at != address) {
@@ -384,6 +386,7 @@ impl<K: Connector> ForwardProxy<K> {
             address,
             is_connected: connection.is_some(),
             last_error,
+            has_answered,
             silent: pulse.silent(),
             path: connection.map(|connection| connection.health()),
             downstream,
@@ -409,14 +412,14 @@ impl<K: Connector> http_proxy::Proxy for ForwardProxy<K> {
             ("connections being carried", counters.streams_open.value()),
             ("connections so far", counters.streams_total.value()),
             ("of these failed", counters.streams_failed.value()),
-            ("bytes from targets", counters.downstream.value()),
-            ("bytes to targets", counters.upstream.value()),
             ("connections to the server so far", counters.connections_total.value()),
         ];
         LocalStatus {
             server: self.server_status(),
             socks5: self.socks5.get().copied(),
             numbers,
+            from_targets: counters.downstream.value(),
+            to_targets: counters.upstream.value(),
             failed: self.failures.last(),
         }
     }
@@ -441,7 +444,7 @@ async fn close_gently(mut application: TcpStream) {
 }
 
 fn too_slow() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "the application did not say what it wants")
+    io::Error::new(io::ErrorKind::TimedOut, "the application sent no request in time")
 }
 
 /// A reader and a writer as one end: stdin and stdout. There is nothing to reset.
