@@ -90,7 +90,7 @@ impl Clients {
 }
 
 fn read_client(word: &str, name: &str) -> Result<(PublicKey, Option<String>), String> {
-    let key = word.parse().map_err(|_| format!("`{}` is no public key", word.escape_debug()))?;
+    let key = word.parse().map_err(|_| format!("`{}` is not a public key", word.escape_debug()))?;
     if name.chars().count() > NAME_LENGTH_MAX {
         return Err(format!("the name of a client has at most {NAME_LENGTH_MAX} characters"));
     }
@@ -125,8 +125,8 @@ mod tests {
     fn a_line_that_makes_no_sense_is_named_by_its_number() {
         let good = key(1);
         for (line, wanted) in [
-            ("anna", "`anna` is no public key"),
-            ("\u{1b}[2J", "`\\u{1b}[2J` is no public key"),
+            ("anna", "`anna` is not a public key"),
+            ("\u{1b}[2J", "`\\u{1b}[2J` is not a public key"),
             (&format!("{good} {}", "x".repeat(65)), "at most 64 characters"),
             (&format!("{good} a\u{1b}[2Jb"), "no control characters"),
         ] {
