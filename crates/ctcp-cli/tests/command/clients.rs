@@ -105,7 +105,7 @@ fn a_hangup_reads_the_file_again_and_a_wrong_line_is_said_and_changes_nothing() 
 
     fs::write(at.join(FILE), "anna\n").expect("a file");
     hang_up();
-    running.messages_until("clients:1: `anna` is no public key; the clients stay as they are");
+    running.messages_until("clients:1: `anna` is not a public key; the clients stay as they are");
     assert_eq!(connect(at, &remote, STAYS, &target).0, Some(0));
 
     fs::write(at.join(FILE), format!("{} anna\n", key(at, KEY))).expect("a file");
