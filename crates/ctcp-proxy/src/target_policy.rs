@@ -6,7 +6,7 @@
 //! 1. A deny rule that matches the name, the address, or an IPv4 address inside it refuses.
 //! 2. A [`Special`] address (loopback, link-local, private, the server's own, ...) is refused unless an allow rule for
 //!    *addresses of that range alone* matches it: `127.0.0.1` and `127.0.0.0/8` open loopback, `0.0.0.0/0` does not, and
-//!    an own address needs a rule for exactly that one. A rule for a name never opens one: whoever owns the name
+//!    an own address needs a rule for exactly that one. A rule for a name never opens one: anyone who owns the name
 //!    chooses its address.
 //! 3. With any allow rule at all, what none of them matches is refused. The rule `public` allows what is not special.
 //!

@@ -34,7 +34,7 @@ impl Drop for Sending {
 }
 
 /// A target that is silent about `Expect: 100-continue` may never have heard of it: the body follows after this, as
-/// RFC 9110 section 10.1.1 wants of whoever waits. curl waits as long.
+/// RFC 9110 section 10.1.1 wants of anyone who waits. curl waits as long.
 const CONTINUE_PATIENCE: Duration = Duration::from_secs(1);
 
 impl RequestBody {
