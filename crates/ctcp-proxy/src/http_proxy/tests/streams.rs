@@ -54,6 +54,24 @@ async fn what_arrived_of_a_response_before_the_connection_was_lost_reaches_a_slo
     served.await.unwrap().map(|_| ()).unwrap_err();
 }
 
+/// What hyper has not written yet when the response fails.
+#[tokio::test]
+async fn a_response_that_fails_is_written_as_far_as_it_came() {
+    let Setup { mut application, mut targets, .. } = setup();
+    say(&mut application, "GET http://h/ HTTP/1.1\r\n\r\n").await;
+    let (_, mut target) = targets.recv().await.unwrap();
+    head(&mut target).await;
+    say(&mut target, "HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n").await;
+    say(&mut target, &"x".repeat(5 * memory::PIPE_BYTES)).await;
+    target.lose();
+    sleep(Duration::from_millis(50)).await;
+    head(&mut application).await;
+    let mut read = Vec::new();
+    application.read_to_end(&mut read).await.expect_err("no clean end");
+    // The reset may overtake what is in the last pipe.
+    assert!(read.len() >= 4 * memory::PIPE_BYTES, "{}", read.len());
+}
+
 #[tokio::test]
 async fn a_target_learns_that_the_application_has_left() {
     let Setup { application, mut targets, .. } = setup();
