@@ -12,10 +12,10 @@ pub(crate) use run::run;
 /// A design by its name on the command line.
 fn transport(design: &str) -> io::Result<ctcp_proto::TransportConfig> {
     let (profile, congestion) = design.split_once('/').unwrap_or((design, ""));
-    let name: ctcp_proto::ProfileName = profile.parse().map_err(io::Error::other)?;
-    let mut profile = ctcp_proto::Profile::named(name);
+    let catalogue = ctcp_baselines::catalogue();
+    let mut profile = catalogue.profile(profile).map_err(io::Error::other)?;
     if !congestion.is_empty() {
-        profile.congestion = congestion.parse().map_err(io::Error::other)?;
+        profile.congestion = catalogue.control(congestion).map_err(io::Error::other)?;
     }
     Ok(ctcp_proto::TransportConfig {
         profile,

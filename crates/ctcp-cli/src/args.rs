@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ctcp::{Algorithm, Code, Profile, ProfileName, PublicKey, Redundancy};
+use ctcp::{Catalogue, Grant, Profile, PublicKey, UnknownName};
 use ctcp_base::{Probability, Rate, parse_bytes, parse_duration};
 use ctcp_proxy::address::TargetAddress;
 use ctcp_proxy::forward::Forward;
 use ctcp_proxy::link::ServerAddress;
 use ctcp_proxy::target_policy::Rule;
+
+use crate::error::CliError;
 
 /// An address to listen on. Says what is wanted when it is none.
 fn listen_address(text: &str) -> Result<SocketAddr, String> {
@@ -60,12 +62,6 @@ pub(crate) enum Command {
     Get(GetArgs),
     /// Store a file in a server's --files directory
     Put(PutArgs),
-    /// Measure how fast coding is on this machine
-    Bench(crate::commands::bench::BenchArgs),
-    /// Reproduce figures and tables of the papers in the simulator
-    Repro(crate::commands::repro::ReproArgs),
-    /// Measure the papers' figures on real sockets, alongside other transports (Linux, root)
-    Testbed(crate::commands::testbed::TestbedArgs),
 }
 
 /// Example: ctcp demo --loss 0.2
@@ -86,7 +82,7 @@ pub(crate) struct DemoArgs {
     pub(crate) size: u64,
     /// Scheme to compare with the uncoded one
     #[arg(long, default_value = "default")]
-    pub(crate) profile: ProfileName,
+    pub(crate) profile: String,
     /// Seed of the link's losses
     #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
@@ -148,10 +144,9 @@ pub(crate) struct ServerArgs {
     /// Let clients store files there with `ctcp put`
     #[arg(long, requires = "files")]
     pub(crate) files_write: bool,
-    /// Profile that clients may choose besides this server's own; may be repeated. The papers' profiles are for networks
-    /// without other traffic
+    /// Profile that clients may choose besides this server's own; may be repeated
     #[arg(long, value_name = "NAME", default_values = ["default", "ctcp", "tcp"])]
-    pub(crate) grant: Vec<ProfileName>,
+    pub(crate) grant: Vec<String>,
     /// Memory that the connections of all clients together may take; a client may take an eighth of what is free
     #[arg(long, value_name = "SIZE", default_value = "1gib", value_parser = parse_bytes)]
     pub(crate) memory: u64,
@@ -254,7 +249,7 @@ pub(crate) struct PutArgs {
 /// What server, client, connect, get and put have in common.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CommonArgs {
-    /// Scheme to ask for: default, ctcp, tcp, tcp-nc, tcp-nc-eot, tcp-nc-pb or sparse
+    /// Scheme to ask for: default, ctcp or tcp
     #[arg(
         long,
         value_name = "NAME",
@@ -262,17 +257,17 @@ pub(crate) struct CommonArgs {
         env = "CTCP_PROFILE",
         hide_env_values = true
     )]
-    pub(crate) profile: ProfileName,
-    /// Which packets are combined, instead of the profile's choice: block, sparse, window or plain
+    pub(crate) profile: String,
+    /// Which packets are combined, instead of the profile's choice: block or plain
     #[arg(long, value_name = "NAME")]
-    pub(crate) code: Option<Code>,
-    /// Congestion control instead of the profile's: default, ctcp, ctcp-constant-alpha, thesis, vegas, reno or cubic
+    pub(crate) code: Option<String>,
+    /// Congestion control instead of the profile's: default, ctcp, reno or cubic
     #[arg(long, value_name = "NAME")]
-    pub(crate) congestion: Option<Algorithm>,
-    /// How much is sent ahead, instead of the profile's choice: feedback, from-loss, fixed=R, end-of-transmission or
-    /// pseudo-block
+    pub(crate) congestion: Option<String>,
+    /// How much is sent ahead, instead of the profile's choice: feedback, from-loss, algorithm-3
+    /// or fixed=R
     #[arg(long, value_name = "NAME")]
-    pub(crate) redundancy: Option<Redundancy>,
+    pub(crate) redundancy: Option<String>,
     /// Serve Prometheus metrics here, at /metrics
     #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address, env = "CTCP_METRICS", hide_env_values = true)]
     pub(crate) metrics: Option<SocketAddr>,
@@ -286,14 +281,45 @@ pub(crate) struct CommonArgs {
 
 impl CommonArgs {
     /// The profile asked for, part by part.
-    pub(crate) fn profile(&self) -> Profile {
-        let named = Profile::named(self.profile);
-        Profile {
-            code: self.code.unwrap_or(named.code),
-            congestion: self.congestion.unwrap_or(named.congestion),
-            redundancy: self.redundancy.unwrap_or(named.redundancy),
+    pub(crate) fn profile(&self, catalogue: &Catalogue) -> Result<Profile, CliError> {
+        let named = profile(catalogue, &self.profile)?;
+        let part = |option: &str, error: UnknownName| CliError::usage(format!("{option}: {error}"));
+        let chosen = Profile {
+            code: match &self.code {
+                Some(name) => catalogue.code(name).map_err(|error| part("--code", error))?,
+                None => named.code,
+            },
+            congestion: match &self.congestion {
+                Some(name) => catalogue.control(name).map_err(|error| part("--congestion", error))?,
+                None => named.congestion,
+            },
+            redundancy: match &self.redundancy {
+                Some(text) => catalogue.redundancy(text).map_err(|error| part("--redundancy", error))?,
+                None => named.redundancy,
+            },
             ..named
+        };
+        chosen.check().map_err(|misfit| CliError::usage(misfit.to_string()))?;
+        Ok(chosen)
+    }
+}
+
+/// The profile called `name`.
+pub(crate) fn profile(catalogue: &Catalogue, name: &str) -> Result<Profile, CliError> {
+    catalogue.profile(name).map_err(|error| CliError::usage(format!("--profile: {error}")))
+}
+
+impl ServerArgs {
+    /// Which profiles clients may choose.
+    pub(crate) fn grant(&self, catalogue: &Catalogue) -> Result<Grant, CliError> {
+        if self.pin_profile {
+            return Ok(Grant::nothing());
         }
+        let named = |name: &String| match catalogue.profile(name) {
+            Ok(profile) => Ok(profile.name),
+            Err(error) => Err(CliError::usage(format!("--grant: {error}"))),
+        };
+        Ok(Grant::of(self.grant.iter().map(named).collect::<Result<Vec<_>, _>>()?))
     }
 }
 

@@ -1,15 +1,11 @@
 //! One command a file.
 
-pub(crate) mod bench;
 pub(crate) mod client;
 pub(crate) mod connect;
 pub(crate) mod demo;
 pub(crate) mod files;
-mod folder;
 pub(crate) mod keygen;
-pub(crate) mod repro;
 pub(crate) mod server;
-pub(crate) mod testbed;
 
 use std::time::Duration;
 
@@ -29,7 +25,7 @@ const SIGHUP: u8 = 1;
 const SIGTERM: u8 = 15;
 
 /// Waits for an interrupt or, on Unix, for a request to terminate; answers the signal's number.
-async fn interrupted() -> u8 {
+pub async fn interrupted() -> u8 {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -10,7 +10,10 @@ use crate::error::CliError;
 const VARIABLE: &str = "CTCP_ENGINE";
 
 /// Forces the engine that the environment names, if it names one.
-pub(crate) fn force_from_environment() -> Result<(), CliError> {
+///
+/// # Errors
+/// When this processor has no such engine.
+pub fn force_from_environment() -> Result<(), CliError> {
     match std::env::var(VARIABLE) {
         Ok(name) if !name.is_empty() => named(&name).map(Engine::force).map_err(|error| match error {
             CliError::Usage(message) => CliError::usage(format!("{VARIABLE}: {message}")),
@@ -20,8 +23,11 @@ pub(crate) fn force_from_environment() -> Result<(), CliError> {
     }
 }
 
-/// The engine called `name`, or an error that lists those there are.
-pub(crate) fn named(name: &str) -> Result<Engine, CliError> {
+/// The engine called `name`.
+///
+/// # Errors
+/// Which there are, when there is none of that name.
+pub fn named(name: &str) -> Result<Engine, CliError> {
     Engine::named(name).ok_or_else(|| {
         let known: Vec<_> = Engine::available().map(Engine::name).collect();
         CliError::usage(format!("this processor has no engine {name}; it has {}", known.join(", ")))

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 /// Why a command did not do what it was asked to.
 #[derive(Debug)]
-pub(crate) enum CliError {
+pub enum CliError {
     /// What clap found, `--help` and `--version` included.
     Arguments(clap::Error),
     /// Options that make no sense together or hold no valid value.
@@ -17,17 +17,22 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    /// Options that make no sense.
+    #[must_use]
+    pub fn usage(message: impl Into<String>) -> Self {
         Self::Usage(message.into())
     }
 
-    pub(crate) fn failure(message: impl Into<String>) -> Self {
+    /// It was tried and failed.
+    #[must_use]
+    pub fn failure(message: impl Into<String>) -> Self {
         Self::Failure(message.into())
     }
 
-    /// Says it and answers the exit code.
+    /// Says it in the name of `program` and answers the exit code.
     #[expect(clippy::print_stderr, reason = "the one place where commands report errors")]
-    pub(crate) fn report(self) -> ExitCode {
+    #[must_use]
+    pub fn report(self, program: &str) -> ExitCode {
         match self {
             Self::Arguments(error) => {
                 let code = if error.use_stderr() { 2 } else { 0 };
@@ -36,13 +41,13 @@ impl CliError {
                 ExitCode::from(code)
             }
             Self::Usage(message) => {
-                eprintln!("ctcp: {message}");
+                eprintln!("{program}: {message}");
                 ExitCode::from(2)
             }
             // As shells do for a process that a signal ended.
             Self::Signal(number) => ExitCode::from(128 + number),
             Self::Failure(message) => {
-                eprintln!("ctcp: {message}");
+                eprintln!("{program}: {message}");
                 ExitCode::from(1)
             }
         }

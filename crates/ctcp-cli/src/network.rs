@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ctcp::{ClientConfig, Endpoint, Profile, TransportConfig};
+use ctcp::{Catalogue, ClientConfig, Endpoint, Profile, TransportConfig};
 use ctcp_proxy::counters::Counters;
 use ctcp_proxy::link::{CtcpConnector, LinkState, LinkTimes, ServerLink};
 
@@ -17,9 +17,9 @@ use crate::key_file;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The limits of a connection with this profile.
-pub(crate) fn transport(profile: Profile) -> TransportConfig {
+pub(crate) fn transport(profile: Profile, catalogue: &Arc<Catalogue>) -> TransportConfig {
     let mut transport = TransportConfig::default();
-    transport.profile(profile).handshake_timeout(HANDSHAKE_TIMEOUT);
+    transport.profile(profile).catalogue(catalogue.clone()).handshake_timeout(HANDSHAKE_TIMEOUT);
     transport
 }
 
@@ -37,12 +37,13 @@ pub(crate) fn reachable(listen: SocketAddr) -> SocketAddr {
 pub(crate) fn link(
     remote: &RemoteArgs,
     profile: Profile,
+    catalogue: &Arc<Catalogue>,
 ) -> Result<(Endpoint, ServerLink<CtcpConnector>), CliError> {
     let secret_key = key_file::read_of_client(&remote.key)?;
     let own_key = secret_key.public_key();
     let bind = remote.path.map(|address| SocketAddr::new(address, 0));
     let mut config = ClientConfig::new(secret_key);
-    config.transport(transport(profile));
+    config.transport(transport(profile, catalogue));
     if let Some(address) = bind {
         config.bind(address);
     }

@@ -1,36 +1,33 @@
-//! Which combination the next packet carries: the sender half of a coding scheme.
+//! Which combination the next packet carries: the sender half of a coding scheme, and what both halves share.
 //!
-//! The receiver needs no counterpart: it decodes any mix of ranges and reports degrees of freedom, so a scheme
-//! is only this small policy. It holds no payload and does no arithmetic on it.
+//! A [`Scheme`] needs no counterpart at the receiver, which decodes any mix of ranges and reports degrees of freedom. So it is only a small
+//! policy: it holds no payload and does no arithmetic on it. A new one is a type of its own and a [`Code`] that says how to make it.
 
 mod block;
 mod blocks;
-mod classic;
 mod plain;
+mod plug;
 mod receiver;
 mod segments;
 mod sender;
-mod sparse;
-mod symbolic;
+
+use core::fmt;
 
 use ctcp_base::Instant;
 
+use crate::congestion::{Acked, Controller, Lost, Sent as SentSymbol, TimedOut};
 use crate::id::SymbolIndex;
-use crate::profile::{Code, Profile};
+use crate::redundancy::Redundancy;
 use crate::wire::MissingInterval;
-use block::BlockCode;
-pub(crate) use classic::Classic;
-use plain::PlainCode;
+pub use blocks::{Block, Blocks};
+pub use plug::{Coding, SymbolDecoder, SymbolEncoder};
 pub(crate) use receiver::CodedReceiver;
 pub(crate) use segments::Part;
 pub(crate) use sender::CodedSender;
-use sparse::SparseBlockCode;
-pub(crate) use symbolic::SymbolicCombination;
-pub use symbolic::{SymbolicChannel, SymbolicRecoder};
 
 /// What the next packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub enum Choice {
     /// A symbol that has not been sent yet: the caller fills it from the streams and sends it uncoded.
     NewSymbol,
     /// A symbol sent before, uncoded again.
@@ -48,11 +45,11 @@ pub(crate) enum Choice {
 
 /// What a sent packet carried, remembered until its fate is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub struct Sent {
     /// First symbol of the combination.
-    pub(crate) first: SymbolIndex,
+    pub first: SymbolIndex,
     /// Number of symbols, 1 for an uncoded one.
-    pub(crate) length: u16,
+    pub length: u16,
 }
 
 /// The combination, or the piece of one, that a packet carried.
@@ -64,166 +61,244 @@ pub(crate) struct Carried {
 
 /// What the sender knows when it may send a packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Situation {
-    pub(crate) now: Instant,
+pub struct Situation {
+    /// The time.
+    pub now: Instant,
     /// The loss average `p` of the path.
-    pub(crate) loss: f64,
-    /// By how much losses scatter more than single ones ([`crate::recovery::bursts`]).
-    pub(crate) dispersion: f64,
+    pub loss: f64,
+    /// By how much losses scatter more than single ones (see `recovery/bursts.rs`).
+    pub dispersion: f64,
     /// The streams have bytes that may be sent.
-    pub(crate) has_data: bool,
+    pub has_data: bool,
     /// The coding window takes another symbol.
-    pub(crate) has_room: bool,
+    pub has_room: bool,
     /// The congestion window in packets, about one bandwidth-delay product: the size of new blocks.
-    pub(crate) window: f64,
+    pub window: f64,
 }
 
-#[cfg(test)]
 impl Situation {
-    /// A long transfer over a path without losses.
-    pub(crate) const BULK: Self =
+    /// A long transfer over a path without losses: for tests of schemes.
+    #[doc(hidden)]
+    pub const BULK: Self =
         Self { now: Instant::ZERO, loss: 0.0, dispersion: 1.0, has_data: true, has_room: true, window: 32.0 };
 }
 
 /// What an acknowledgement said about the receiver's decoder.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Feedback<'a> {
+pub struct Feedback<'a> {
     /// Oldest symbol the receiver cannot decode.
-    pub(crate) oldest_undecoded: SymbolIndex,
+    pub oldest_undecoded: SymbolIndex,
     /// Oldest symbol it has not seen (TCP/NC definition 1).
-    pub(crate) oldest_unseen: SymbolIndex,
+    pub oldest_unseen: SymbolIndex,
     /// Groups of unknown symbols, ascending.
-    pub(crate) intervals: &'a [MissingInterval],
+    pub intervals: &'a [MissingInterval],
     /// One past the last symbol the receiver heard of.
-    pub(crate) known_end: SymbolIndex,
+    pub known_end: SymbolIndex,
     /// The intervals are complete below this.
-    pub(crate) reported_end: SymbolIndex,
+    pub reported_end: SymbolIndex,
 }
 
 /// Limits of the scheme, from the handshake.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CodeLimits {
+pub struct CodeLimits {
     /// `blksize`: most symbols in a block.
-    pub(crate) block_size: u16,
+    pub block_size: u16,
     /// `numblks`: most blocks in flight.
-    pub(crate) blocks: u16,
+    pub blocks: u16,
 }
 
-/// What a classical source is told beside its profile.
+/// What a scheme is made from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SourceConfig {
-    /// Most symbols under way.
-    pub(crate) window_max: u32,
-    /// N_lp is its own estimate.
-    pub(crate) estimates_lost: bool,
+pub struct Setup {
+    /// How much is sent ahead.
+    pub redundancy: Redundancy,
+    /// Limits of both sides.
+    pub limits: CodeLimits,
+    /// Most packets, or symbols, in flight, whatever congestion control allows.
+    pub window_max: u32,
 }
 
-/// The sender half of a coding scheme.
-#[derive(Debug)]
-pub(crate) enum SendCode {
-    /// CTCP's block code.
-    Block(BlockCode),
-    /// The thesis's sparse code.
-    Sparse(SparseBlockCode),
-    /// No coding.
-    Plain(PlainCode),
-    /// TCP to the letter, with TCP/NC's coding layer or without.
-    Classic(Box<Classic>),
+/// What a congestion window counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowOf {
+    /// Packets. What becomes of each is what congestion control hears of.
+    Packets,
+    /// Symbols that were not acknowledged as seen, by a window and a timer of the scheme's own: classical TCP, TCP/NC. Congestion control
+    /// hears of [`Signal`]s only.
+    Symbols,
 }
 
-impl SendCode {
-    pub(crate) fn new(profile: Profile, limits: CodeLimits, source: SourceConfig) -> Self {
-        match profile.code {
-            _ if profile.is_classic() => {
-                Self::Classic(Box::new(Classic::new(profile, limits.block_size, source)))
-            }
-            Code::Block => {
-                Self::Block(BlockCode::new(profile.redundancy, limits, profile.is_to_the_letter()))
-            }
-            Code::Sparse => Self::Sparse(SparseBlockCode::new(profile.redundancy, limits)),
-            Code::Plain | Code::Window | Code::Classic => Self::Plain(PlainCode::default()),
-        }
+/// How a scheme is made, and what the rest of the transport must know of it.
+pub struct CodeSpec {
+    /// On the wire (PROTOCOL.md section 3.1).
+    pub number: u8,
+    /// On the command line.
+    pub name: &'static str,
+    /// Makes the sender half for a new connection.
+    pub make: fn(&Setup) -> Box<dyn Scheme>,
+    /// Names of the rules of redundancy that it can follow.
+    pub redundancies: &'static [&'static str],
+    /// What the congestion window counts.
+    pub window: WindowOf,
+    /// Combinations may span all that is in flight, so that a receiver has to keep as many as it keeps symbols, and memory for their
+    /// coefficients grows with the square.
+    pub spans_window: bool,
+    /// It wants to be told of packets older than 1.5 RTT before their fate is known.
+    pub expires: bool,
+}
+
+/// Which range of source symbols the next combination spans.
+#[derive(Clone, Copy)]
+pub struct Code(&'static CodeSpec);
+
+impl Code {
+    /// Systematic block code (CTCP).
+    pub const BLOCK: Self = Self(&block::SPEC);
+
+    /// No coding: lost symbols are sent again as they were.
+    pub const PLAIN: Self = Self(&plain::SPEC);
+
+    /// A code of a laboratory.
+    #[must_use]
+    pub const fn new(spec: &'static CodeSpec) -> Self {
+        Self(spec)
     }
 
-    /// What to send now, `None` when nothing would be useful. [`Self::on_sent`] follows if it is sent.
-    pub(crate) fn choose(&mut self, situation: &Situation) -> Option<Choice> {
+    /// The name as a person writes it.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// What the congestion window counts.
+    #[must_use]
+    pub const fn window(&self) -> WindowOf {
+        self.0.window
+    }
+
+    /// Whether combinations may span all that is in flight.
+    #[must_use]
+    pub const fn spans_window(&self) -> bool {
+        self.0.spans_window
+    }
+
+    pub(crate) fn number(self) -> u8 {
+        self.0.number
+    }
+
+    pub(crate) fn make(self, setup: &Setup) -> Box<dyn Scheme> {
+        (self.0.make)(setup)
+    }
+
+    pub(crate) fn expires(self) -> bool {
+        self.0.expires
+    }
+
+    pub(crate) fn redundancies(self) -> &'static [&'static str] {
+        self.0.redundancies
+    }
+
+    pub(crate) fn takes(self, redundancy: &Redundancy) -> bool {
+        self.redundancies().contains(&redundancy.as_str())
+    }
+}
+
+impl PartialEq for Code {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.number == other.0.number
+    }
+}
+
+impl Eq for Code {}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Code({self})")
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// What becomes of a symbol, for the congestion control of a scheme whose window is of symbols.
+#[derive(Clone, Copy, Debug)]
+pub enum Signal {
+    /// It was sent.
+    Sent(SentSymbol),
+    /// It was acknowledged as seen.
+    Acked(Acked),
+    /// It was lost.
+    Lost(Lost),
+    /// The scheme's timer went off.
+    TimedOut(TimedOut),
+}
+
+impl Signal {
+    /// Tells the controller.
+    pub fn tell(&self, controller: &mut dyn Controller) {
         match self {
-            Self::Classic(code) => code.choose(situation),
-            Self::Block(code) => code.choose(situation),
-            Self::Sparse(code) => code.choose(situation),
-            Self::Plain(code) => code.choose(situation),
+            Self::Sent(sent) => controller.on_sent(sent),
+            Self::Acked(acked) => controller.on_ack(acked),
+            Self::Lost(lost) => controller.on_loss(lost),
+            Self::TimedOut(timed_out) => controller.on_timeout(timed_out),
         }
     }
+}
+
+/// The sender half of a coding scheme: it decides what the next packet carries.
+///
+/// The methods with a body are for schemes whose window is of symbols ([`WindowOf::Symbols`]), which have a timer of their own.
+pub trait Scheme: fmt::Debug + Send {
+    /// What to send now, `None` when nothing would be useful. [`Self::on_sent`] follows if it is sent.
+    fn choose(&mut self, situation: &Situation) -> Option<Choice>;
 
     /// What to send when the path has been silent for a probe time-out: the most useful packet, even though
     /// enough should be in flight.
-    pub(crate) fn choose_probe(&mut self) -> Option<Choice> {
-        match self {
-            Self::Block(code) => code.choose_probe(),
-            Self::Sparse(code) => code.choose_probe(),
-            Self::Plain(code) => code.choose_probe(),
-            Self::Classic(_) => None,
-        }
-    }
+    fn choose_probe(&mut self) -> Option<Choice>;
 
     /// The packet of `choice` was sent, or the first of several; a new symbol got `index`.
-    pub(crate) fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent {
-        match self {
-            Self::Classic(code) => code.on_sent(choice, index, situation),
-            Self::Block(code) => code.on_sent(choice, index, situation),
-            Self::Sparse(code) => code.on_sent(choice, index),
-            Self::Plain(code) => code.on_sent(choice, index),
-        }
-    }
+    fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent;
 
-    /// A packet arrived.
-    pub(crate) fn on_acked(&mut self, sent: &Sent) {
-        match self {
-            Self::Block(code) => code.on_resolved(sent),
-            Self::Sparse(code) => code.on_resolved(sent),
-            Self::Plain(code) => code.on_acked(sent),
-            Self::Classic(_) => {}
-        }
-    }
+    /// A packet arrived that had not expired.
+    fn on_acked(&mut self, sent: &Sent);
 
-    /// A packet was lost; `was_expired` if [`Self::on_expired`] had taken it out of the count before.
-    pub(crate) fn on_lost(&mut self, sent: &Sent, was_expired: bool) {
-        match self {
-            Self::Block(_) | Self::Sparse(_) if was_expired => {}
-            Self::Classic(_) => {}
-            Self::Block(code) => code.on_resolved(sent),
-            Self::Sparse(code) => code.on_resolved(sent),
-            Self::Plain(code) => code.on_lost(sent),
-        }
-    }
+    /// A packet was lost; `was_expired` if [`Self::on_expired`] came before.
+    fn on_lost(&mut self, sent: &Sent, was_expired: bool);
 
     /// A packet is so old (1.5 RTT) that it is no longer counted in flight, though its fate is unknown.
     /// [`Self::on_acked`] does not follow for it.
-    pub(crate) fn on_expired(&mut self, sent: &Sent) {
-        match self {
-            Self::Block(code) => code.on_resolved(sent),
-            Self::Sparse(code) => code.on_resolved(sent),
-            Self::Plain(_) | Self::Classic(_) => {}
-        }
-    }
+    fn on_expired(&mut self, sent: &Sent);
 
     /// The receiver told what it misses.
-    pub(crate) fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>) {
-        match self {
-            Self::Classic(code) => code.on_feedback(now, feedback),
-            Self::Block(code) => code.on_feedback(feedback),
-            Self::Sparse(code) => code.on_feedback(feedback),
-            Self::Plain(code) => code.on_feedback(feedback),
-        }
+    fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>);
+
+    /// The symbol just sent was the last one, for now: the application has written no more.
+    fn on_end(&mut self) {}
+
+    /// Whether a new symbol travels uncoded first.
+    fn sends_symbols(&self) -> bool {
+        true
     }
 
-    /// The classical source, if it is one: it has a timer of its own.
-    pub(crate) fn classic(&self) -> Option<&Classic> {
-        if let Self::Classic(code) = self { Some(code) } else { None }
+    /// When its own timer goes off; `None` while nothing is in flight.
+    fn next_timeout(&self) -> Option<Instant> {
+        None
     }
 
-    /// The classical source, if it is one.
-    pub(crate) fn classic_mut(&mut self) -> Option<&mut Classic> {
-        if let Self::Classic(code) = self { Some(code) } else { None }
+    /// Its timer went off.
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    /// What congestion control has to be told next.
+    fn poll_signal(&mut self) -> Option<Signal> {
+        None
+    }
+
+    /// Packets leave whenever it chooses one, neither paced nor held by the congestion window: the sources of papers, in a simulation. It
+    /// floods a network that others use.
+    fn is_unpaced(&self) -> bool {
+        false
     }
 }

@@ -2,19 +2,23 @@
 
 use core::time::Duration;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use crate::code::SymbolicChannel;
+use crate::catalogue::Catalogue;
+use crate::code::Coding;
 use crate::congestion::ControllerFactory;
 use crate::crypto::{PublicKey, SecretKey, Suite};
 use crate::grant::Grant;
 use crate::memory::STREAM_COST;
-use crate::profile::{Code, Profile};
+use crate::profile::Profile;
 
 /// Limits and time-outs of a connection. Both sides have their own; what must agree is negotiated.
 #[derive(Clone, Debug)]
 pub struct TransportConfig {
     /// Scheme to ask for (client) or to use when the client does not ask (server).
     pub profile: Profile,
+    /// What the peer may ask for, and what is made of it.
+    pub catalogue: Arc<Catalogue>,
     /// Congestion control of what this side sends, if not the profile's.
     pub controller: Option<ControllerFactory>,
     /// Largest source symbol in bytes. The memory of a window is this times [`Self::symbol_window`].
@@ -24,23 +28,14 @@ pub struct TransportConfig {
     /// The same for a peer that combines by the window code, whose combinations may all wait for one another: as many are stored,
     /// and the memory for their coefficients grows with the square.
     pub coding_window: u32,
-    /// For simulations of the window code: every combination is innovative and none has a payload. Both sides have clones of one
-    /// channel; a connection that has it cannot talk to one that has not.
-    pub symbolic: Option<SymbolicChannel>,
+    /// Keeps and combines symbols instead of our encoder and decoder: for simulations. Both sides must have the like.
+    pub coding: Option<Arc<dyn Coding>>,
     /// `blksize`: most symbols in a block.
     pub block_size: u16,
     /// `numblks`: most blocks in flight.
     pub blocks: u16,
-    /// Most packets that congestion control lets be under way; of symbols, in the profiles `tcp-nc*` and with Vegas, where it
-    /// stands for TCP's receive window.
+    /// Most packets, or symbols where the window is of symbols, that congestion control lets be in flight.
     pub congestion_window_max: u32,
-    /// With EOT and PB: the source estimates N_lp itself, one more a round trip behind each new symbol and one less for each acknowledged
-    /// (EOT/PB section V), instead of reading it from the acknowledgements.
-    pub estimates_lost: bool,
-    /// For laboratories: what this side sends with a classical TCP (the profiles `tcp-nc*`, the code `classic`, the congestion control `vegas`)
-    /// leaves as in the papers, held by nothing but the window of symbols: combinations beyond one a symbol are outside of it, and
-    /// nothing is paced. It floods a network that others use. Without, every packet counts against the window, and all are paced.
-    pub unpaced_classic: bool,
     /// Stream bytes the peer may have sent that the application has not read, over all streams.
     pub connection_credit: u64,
     /// It grows to this while the application reads fast, or leaves much unread.
@@ -69,16 +64,15 @@ impl Default for TransportConfig {
     fn default() -> Self {
         Self {
             profile: Profile::default(),
+            catalogue: Arc::default(),
             controller: None,
             symbol_size_max: 1440,
             symbol_window: 8192,
             coding_window: 1024,
-            symbolic: None,
+            coding: None,
             block_size: 256,
             blocks: 64,
             congestion_window_max: 65_536,
-            estimates_lost: false,
-            unpaced_classic: false,
             connection_credit: 16 << 20,
             connection_credit_max: 1 << 30,
             stream_credit: 1 << 20,
@@ -117,13 +111,10 @@ impl TransportConfig {
             ((256..=16_384).contains(&self.symbol_size_max), "symbol_size_max is 256 to 16384 bytes"),
             ((16..=65_536).contains(&self.symbol_window), "symbol_window is 16 to 65536 symbols"),
             (
-                (16..=16_384).contains(&self.coding_window) || self.symbolic.is_some(),
+                (16..=16_384).contains(&self.coding_window) || self.coding.is_some(),
                 "coding_window is 16 to 16384 symbols",
             ),
-            (
-                self.symbolic.is_none() || self.profile.code == Code::Window,
-                "symbolic coding is for the window code",
-            ),
+            (self.profile.check().is_ok(), "the parts of the profile do not fit together"),
             ((1..=4095).contains(&self.block_size), "block_size is 1 to 4095 symbols"),
             (self.congestion_window_max >= 2, "congestion_window_max is at least 2 packets"),
             (self.blocks >= 1, "blocks is at least 1"),

@@ -11,13 +11,15 @@
 //!  on_timeout  the retransmission time-out of the path passed
 //! ```
 
-use core::fmt::Debug;
+use core::fmt::{self, Debug};
 use core::time::Duration;
 use std::sync::Arc;
 
 use ctcp_base::Instant;
 
-pub use crate::recovery::rtt::RttView;
+pub use crate::recovery::rtt::{INITIAL_RTT, RttEstimator, RttView};
+pub use ctcp::Ctcp;
+pub use round::Round;
 
 mod ctcp;
 mod cubic;
@@ -26,23 +28,20 @@ mod model;
 mod reno;
 mod round;
 mod steady;
-mod thesis;
-mod vegas;
 
 use crate::PacketNumber;
 
 /// The smallest window any controller keeps: two packets, so that an acknowledgement comes without delay.
-pub(crate) const WINDOW_MIN: f64 = 2.0;
+pub const WINDOW_MIN: f64 = 2.0;
 
 /// The largest: 2^16 packets are 7 Gbit/s at 100 ms. It keeps a controller that measures nonsense finite.
-pub(crate) const WINDOW_MAX: f64 = 65_536.0;
+pub const WINDOW_MAX: f64 = 65_536.0;
 
 /// What a congestion mark leaves of a window at most (RFC 8511 section 3, which has the same queues in mind: short ones).
 pub(crate) const BACK_OFF_MARK: f64 = 0.8;
 
 /// A packet left.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct Sent {
     /// When.
     pub now: Instant,
@@ -60,7 +59,6 @@ pub struct Sent {
 
 /// A packet was acknowledged for the first time, and it had not been declared lost.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct Acked {
     /// When the ACK arrived.
     pub now: Instant,
@@ -90,7 +88,6 @@ pub struct Acked {
 
 /// A packet was declared lost.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct Lost {
     /// When.
     pub now: Instant,
@@ -112,7 +109,6 @@ pub struct Lost {
 
 /// Nothing was heard for the retransmission time-out.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct TimedOut {
     /// When.
     pub now: Instant,
@@ -165,39 +161,128 @@ pub trait Controller: Debug + Send {
     fn name(&self) -> &'static str;
 }
 
-/// The algorithms, by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Algorithm {
-    /// Ours: the paper's back-off made robust against noise, fast and with a small queue (`steady`).
-    #[default]
-    Default,
-    /// Algorithm 2 of the CTCP paper, which grows less beside a queue.
-    Ctcp,
-    /// The same with the same growth always, as Eqs. 4 to 6 have it.
-    CtcpConstantAlpha,
-    /// TCP Vegas, for classical TCP and TCP/NC.
-    Vegas,
-    /// The thesis's, which compares a round trip with the smoothed one and ignores loss.
-    Thesis,
-    /// What standard TCP does (RFC 5681, RFC 6582), counted in packets.
-    Reno,
-    /// What most kernels run (RFC 9438).
-    Cubic,
+/// How a congestion control is made, and what the rest of the transport must know of it. A new one is a constant of this type and its place in
+/// a [`Catalogue`](crate::Catalogue).
+pub struct AlgorithmSpec {
+    /// On the wire (PROTOCOL.md section 3.1).
+    pub number: u8,
+    /// On the command line.
+    pub name: &'static str,
+    /// Makes a controller for a new path with full datagrams of so many bytes.
+    pub make: fn(u64) -> Box<dyn Controller>,
+    /// It takes a congestion mark for congestion.
+    pub answers_to_marks: bool,
+    /// Packets should leave when the pacer says and not a millisecond later: it answers to the queue of a burst as to any other.
+    pub is_punctual: bool,
+    /// It works on a window of symbols only ([`crate::scheme::WindowOf`]).
+    pub needs_symbols: bool,
 }
 
+/// A congestion control algorithm.
+#[derive(Clone, Copy)]
+pub struct Algorithm(&'static AlgorithmSpec);
+
 impl Algorithm {
+    /// Ours: the paper's back-off made robust against noise, fast and with a small queue (`steady`).
+    pub const DEFAULT: Self = Self(&AlgorithmSpec {
+        number: 0,
+        name: "default",
+        make: |datagram_size| Box::new(steady::Steady::new(datagram_size)),
+        answers_to_marks: true,
+        is_punctual: false,
+        needs_symbols: false,
+    });
+
+    /// Algorithm 2 of the CTCP paper, which grows less beside a queue.
+    pub const CTCP: Self = Self(&AlgorithmSpec {
+        number: 1,
+        name: "ctcp",
+        make: |datagram_size| Box::new(Ctcp::new(datagram_size)),
+        answers_to_marks: true,
+        is_punctual: true,
+        needs_symbols: false,
+    });
+
+    /// What standard TCP does (RFC 5681, RFC 6582), counted in packets.
+    pub const RENO: Self = Self(&AlgorithmSpec {
+        number: 4,
+        name: "reno",
+        make: |datagram_size| Box::new(reno::Reno::new(datagram_size)),
+        answers_to_marks: true,
+        is_punctual: false,
+        needs_symbols: false,
+    });
+
+    /// What most kernels run (RFC 9438).
+    pub const CUBIC: Self = Self(&AlgorithmSpec {
+        number: 5,
+        name: "cubic",
+        make: |datagram_size| Box::new(cubic::Cubic::new(datagram_size)),
+        answers_to_marks: true,
+        is_punctual: false,
+        needs_symbols: false,
+    });
+
+    /// One of a laboratory.
+    #[must_use]
+    pub const fn new(spec: &'static AlgorithmSpec) -> Self {
+        Self(spec)
+    }
+
+    /// The name as a person writes it.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        self.0.name
+    }
+
     /// A controller for a new path with full datagrams of `datagram_size` bytes.
     #[must_use]
-    pub(crate) fn controller(self, datagram_size: u64) -> Box<dyn Controller> {
-        match self {
-            Self::Default => Box::new(steady::Steady::new(datagram_size)),
-            Self::Ctcp => Box::new(ctcp::Ctcp::new(datagram_size)),
-            Self::CtcpConstantAlpha => Box::new(ctcp::Ctcp::with_constant_alpha(datagram_size)),
-            Self::Vegas => Box::new(vegas::Vegas::new()),
-            Self::Thesis => Box::new(thesis::Thesis::new(datagram_size)),
-            Self::Reno => Box::new(reno::Reno::new(datagram_size)),
-            Self::Cubic => Box::new(cubic::Cubic::new(datagram_size)),
-        }
+    pub fn controller(self, datagram_size: u64) -> Box<dyn Controller> {
+        (self.0.make)(datagram_size)
+    }
+
+    /// Packets should leave when the pacer says and not a millisecond later.
+    #[must_use]
+    pub fn is_punctual(self) -> bool {
+        self.0.is_punctual
+    }
+
+    pub(crate) fn number(self) -> u8 {
+        self.0.number
+    }
+
+    pub(crate) fn answers_to_marks(self) -> bool {
+        self.0.answers_to_marks
+    }
+
+    pub(crate) fn needs_symbols(self) -> bool {
+        self.0.needs_symbols
+    }
+}
+
+impl Default for Algorithm {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl PartialEq for Algorithm {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.number == other.0.number
+    }
+}
+
+impl Eq for Algorithm {}
+
+impl Debug for Algorithm {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Algorithm({self})")
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
     }
 }
 
@@ -218,7 +303,7 @@ impl ControllerFactory {
 }
 
 impl Debug for ControllerFactory {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("ControllerFactory")
     }
 }
@@ -229,7 +314,8 @@ fn packets_in(rate: f64, time: Duration, datagram: u64) -> f64 {
 }
 
 /// A pacing rate in bytes a second: `gain` times `window` packets of `datagram` bytes a round trip.
-pub(crate) fn pacing_rate(gain: f64, window: f64, datagram: u64, rtt: Duration) -> f64 {
+#[must_use]
+pub fn pacing_rate(gain: f64, window: f64, datagram: u64, rtt: Duration) -> f64 {
     gain * window * datagram as f64 / rtt.as_secs_f64().max(1e-6)
 }
 

@@ -35,6 +35,7 @@ mod receive;
 mod repeats;
 mod resets;
 mod stats;
+mod streams;
 mod timers;
 mod transmit;
 
@@ -45,20 +46,19 @@ use std::collections::VecDeque;
 
 use ctcp_base::Instant;
 
-use crate::code::{CodedReceiver, CodedSender, SendCode, SourceConfig};
+use crate::code::{CodedReceiver, CodedSender};
 use crate::config::TransportConfig;
 use crate::crypto::random::SecretRng;
 use crate::crypto::{PacketProtection, PublicKey, ResetKey};
 use crate::error::{CloseReason, ConnectionError, TransportError};
 use crate::event::{EndpointEvent, Event};
-use crate::id::{ConnectionId, PacketNumber, Role, StreamId};
+use crate::id::{ConnectionId, PacketNumber, Role};
 use crate::network::{Ecn, NetworkPath, Transmit};
 use crate::path::Path;
 use crate::profile::Profile;
 use crate::recovery::rtt::INITIAL_RTT;
-use crate::stream::{
-    Control, OpenError, ReadError, ReadOutcome, StreamEvent, Streams, UnknownStream, WriteError,
-};
+use crate::scheme;
+use crate::stream::{Control, StreamEvent, Streams};
 use crate::wire::{Parameters, VARINT_MAX};
 
 use crate::memory::Lease;
@@ -202,29 +202,38 @@ impl Established {
         let Setup { role, config, own, peer, negotiated, protection, network, reset_key, rng } = setup;
         let streams = negotiation::streams(role, &config, &own, &peer);
         let profile = negotiated.profile;
-        let code = SendCode::new(
-            profile,
-            negotiated.code,
-            SourceConfig { window_max: config.congestion_window_max, estimates_lost: config.estimates_lost },
-        );
+        let scheme = profile.code.make(&scheme::Setup {
+            redundancy: profile.redundancy,
+            limits: negotiated.code,
+            window_max: config.congestion_window_max,
+        });
         let window = usize::try_from(negotiated.window).unwrap_or(usize::MAX);
-        let symbol_size = negotiated.symbol_size_max;
+        let (symbol_size, length_max) = (negotiated.symbol_size_max, negotiated.code.block_size);
+        let path = Path::new(now, network, profile, negotiated.datagram_size_max)
+            .with_window_max(config.congestion_window_max)
+            .with_unpaced(scheme.is_unpaced() || option_env!("LEAK").is_some())
+            .with_controller(config.controller.clone());
+        let (sender, receiver) = match &config.coding {
+            None => (
+                CodedSender::new(scheme, symbol_size, window, negotiated.peer_window),
+                CodedReceiver::new(profile.code, symbol_size, window, length_max),
+            ),
+            Some(coding) => (
+                CodedSender::with_encoder(scheme, coding.encoder(role), coding.peer_window()),
+                CodedReceiver::with_decoder(coding.decoder(role), symbol_size, length_max),
+            ),
+        };
         Self {
             role,
             local_id: own.connection_id,
             remote_id: peer.connection_id,
             protection,
             keys: Keys::new(now),
-            path: Path::new(now, network, profile, negotiated.datagram_size_max)
-                .with_window_max(config.congestion_window_max)
-                .with_unpaced_classic(config.unpaced_classic)
-                .with_controller(config.controller.clone()),
+            path,
             migration: Migration::default(),
             resets: Resets::new(reset_key),
-            sender: CodedSender::new(code, symbol_size, window, negotiated.peer_window)
-                .with_symbolic(config.symbolic.as_ref().map(|channel| (channel.clone(), role))),
-            receiver: CodedReceiver::new(profile.code, symbol_size, window, negotiated.code.block_size)
-                .with_symbolic(config.symbolic.as_ref().map(|channel| (channel.clone(), role.peer()))),
+            sender,
+            receiver,
             config,
             streams,
             response: None,
@@ -310,6 +319,19 @@ impl Connection {
             }
             State::Ending(ending) => ending.handle_datagram(now),
             State::Over => {}
+        }
+        self.settle();
+    }
+
+    /// A decoder from outside ([`crate::scheme::Coding`]) has combinations that came by other means than a packet, as from a relay of a
+    /// simulation: it is asked for them, and what they decode is handed on.
+    pub fn on_decoder_news(&mut self, now: Instant) {
+        let now = self.advance(now);
+        if let State::Established(established) = &mut self.state {
+            match established.handle_decoder_news(now) {
+                Ok(()) => self.drain_established(),
+                Err(fault) => self.on_fault(now, fault),
+            }
         }
         self.settle();
     }
@@ -413,64 +435,6 @@ impl Connection {
         matches!(&self.state, State::Established(established) if established.timers.pacing.is_some())
     }
 
-    /// Opens a bidirectional stream. The peer learns of it with its first byte.
-    ///
-    /// # Errors
-    /// When the peer allows no more now ([`Event::StreamsAvailable`] follows), as none before [`Event::Connected`].
-    pub fn open(&mut self) -> Result<StreamId, OpenError> {
-        self.streams().ok_or(OpenError::LimitReached)?.open()
-    }
-
-    /// The next stream that the peer opened, also when the connection is over.
-    pub fn accept(&mut self) -> Option<StreamId> {
-        self.streams_to_read()?.accept()
-    }
-
-    /// Takes bytes to send on a stream and answers how many it took, at least one.
-    ///
-    /// # Errors
-    /// [`WriteError::Blocked`] while the buffer is full ([`Event::Writable`] follows); others when the stream takes
-    /// no more.
-    pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
-        let result = self.streams().ok_or(WriteError::UnknownStream)?.write(id, data);
-        self.settle();
-        result
-    }
-
-    /// Reads bytes in order. What arrived before the connection was over can still be read.
-    ///
-    /// # Errors
-    /// When the peer reset the stream, or there is no such stream.
-    pub fn read(&mut self, id: StreamId, buffer: &mut [u8]) -> Result<ReadOutcome, ReadError> {
-        let result = self.streams_to_read().ok_or(ReadError::UnknownStream)?.read(id, buffer);
-        self.settle();
-        result
-    }
-
-    /// Says that nothing more will be written to the stream.
-    ///
-    /// # Errors
-    /// When the stream cannot be finished any more.
-    pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
-        self.streams().ok_or(WriteError::UnknownStream)?.finish(id)
-    }
-
-    /// Abandons what was not sent yet; the peer's reader gets an error with `code`.
-    ///
-    /// # Errors
-    /// When there is no such stream.
-    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
-        self.streams().ok_or(UnknownStream)?.reset(id, code)
-    }
-
-    /// Says that we read no more of the stream; the peer's writer gets an error with `code`.
-    ///
-    /// # Errors
-    /// When there is no such stream.
-    pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
-        self.streams().ok_or(UnknownStream)?.stop(id, code)
-    }
-
     /// Which side we are.
     #[must_use]
     pub fn role(&self) -> Role {
@@ -527,21 +491,6 @@ impl Connection {
     pub fn declined_profile(&self) -> Option<Profile> {
         let granted = self.profile().filter(|_| self.role == Role::Client)?;
         Some(self.config.profile).filter(|&asked| asked != granted)
-    }
-
-    fn streams(&mut self) -> Option<&mut Streams> {
-        match &mut self.state {
-            State::Established(established) => Some(&mut established.streams),
-            _ => None,
-        }
-    }
-
-    /// The same, or what is left of them.
-    fn streams_to_read(&mut self) -> Option<&mut Streams> {
-        match &mut self.state {
-            State::Established(established) => Some(&mut established.streams),
-            _ => self.remains.as_mut().map(|remains| &mut remains.streams),
-        }
     }
 
     /// As if datagrams of the present size passed no more.

@@ -1,10 +1,15 @@
 //! Which profiles clients may choose. A profile holds for both directions, so a client that asks for one decides how the server sends.
 
+use crate::code::Code;
 use crate::congestion::Algorithm;
-use crate::profile::{Code, Profile, ProfileName, Redundancy};
+use crate::profile::{Profile, ProfileName};
+use crate::redundancy::TakesRatio;
 
 /// Most combinations for a symbol that a client may ask for: enough where half of all packets get lost.
 const RATIO_MAX: f64 = 2.0;
+
+/// The profiles for general use.
+const GENERAL: [ProfileName; 3] = [ProfileName::DEFAULT, ProfileName::CTCP, ProfileName::TCP];
 
 /// The profiles a server grants besides its own, by name.
 ///
@@ -17,7 +22,7 @@ pub struct Grant(Vec<ProfileName>);
 impl Default for Grant {
     /// The profiles for general use.
     fn default() -> Self {
-        Self(vec![ProfileName::Default, ProfileName::Ctcp, ProfileName::Tcp])
+        Self(GENERAL.to_vec())
     }
 }
 
@@ -34,12 +39,6 @@ impl Grant {
         Self(Vec::new())
     }
 
-    /// All profiles that there are: for laboratories.
-    #[must_use]
-    pub fn everything() -> Self {
-        Self::of(ProfileName::ALL.iter().copied())
-    }
-
     /// What a server whose own profile is `own` answers to a client that asked for `asked`: that, or its own. `None` is what this
     /// version does not know.
     pub(crate) fn answer(&self, asked: Option<Profile>, own: Profile) -> Profile {
@@ -47,68 +46,61 @@ impl Grant {
     }
 
     fn allows(&self, asked: &Profile) -> bool {
-        let is_for_general_use = match asked.name {
-            ProfileName::Default | ProfileName::Ctcp | ProfileName::Tcp => true,
-            ProfileName::TcpNc | ProfileName::TcpNcEot | ProfileName::TcpNcPb | ProfileName::Sparse => false,
-        };
-        self.0.contains(&asked.name) && (!is_for_general_use || is_fair(asked))
+        self.0.contains(&asked.name) && (!GENERAL.contains(&asked.name) || is_fair(asked))
     }
 }
 
 /// Whether a profile does others no more harm than any transfer does, part by part: its name is only a label.
 fn is_fair(profile: &Profile) -> bool {
-    let has_fair_code = match profile.code {
-        Code::Block | Code::Plain => true,
-        Code::Sparse | Code::Window | Code::Classic => false,
+    let fair_controls = [Algorithm::DEFAULT, Algorithm::CTCP, Algorithm::RENO, Algorithm::CUBIC];
+    let has_fair_redundancy = match profile.redundancy.rule().takes_ratio {
+        TakesRatio::Never => true,
+        TakesRatio::Always => profile.redundancy.ratio().is_some_and(|ratio| ratio <= RATIO_MAX),
+        TakesRatio::Optional => false,
     };
-    let has_fair_congestion = match profile.congestion {
-        Algorithm::Default | Algorithm::Ctcp | Algorithm::Reno | Algorithm::Cubic => true,
-        Algorithm::CtcpConstantAlpha | Algorithm::Vegas | Algorithm::Thesis => false,
-    };
-    let has_fair_redundancy = match profile.redundancy {
-        Redundancy::Feedback | Redundancy::FromLoss => true,
-        Redundancy::Fixed(ratio) => ratio.value().is_none_or(|ratio| ratio <= RATIO_MAX),
-        Redundancy::EndOfTransmission(_) | Redundancy::PseudoBlock(_) => false,
-    };
-    has_fair_code && has_fair_congestion && has_fair_redundancy
+    [Code::BLOCK, Code::PLAIN].contains(&profile.code)
+        && fair_controls.contains(&profile.congestion)
+        && has_fair_redundancy
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Ratio;
-
-    fn named(name: ProfileName) -> Profile {
-        Profile::named(name)
-    }
+    use crate::congestion::AlgorithmSpec;
+    use crate::redundancy::{Ratio, Redundancy};
 
     #[test]
-    fn the_profiles_for_general_use_are_granted_and_the_others_become_the_servers_own() {
-        let own = Profile { congestion: Algorithm::Cubic, ..Profile::default() };
-        let granted = |name| Grant::default().answer(Some(named(name)), own);
-        for &name in ProfileName::ALL {
-            let is_granted = matches!(name, ProfileName::Default | ProfileName::Ctcp | ProfileName::Tcp);
-            assert_eq!(granted(name), if is_granted { named(name) } else { own }, "{name}");
-            assert_eq!(Grant::everything().answer(Some(named(name)), own), named(name));
-            assert_eq!(Grant::of([name]).answer(Some(named(name)), own), named(name));
-            assert_eq!(Grant::nothing().answer(Some(named(name)), own), own);
+    fn what_is_not_granted_becomes_the_servers_own() {
+        let own = Profile { congestion: Algorithm::CUBIC, ..Profile::default() };
+        for asked in [Profile::DEFAULT, Profile::CTCP, Profile::TCP] {
+            assert_eq!(Grant::default().answer(Some(asked), own), asked, "{asked}");
+            assert_eq!(Grant::of([asked.name]).answer(Some(asked), own), asked);
+            assert_eq!(Grant::nothing().answer(Some(asked), own), own);
         }
-        assert_eq!(Grant::everything().answer(None, own), own);
+        assert_eq!(Grant::of([ProfileName::TCP]).answer(Some(Profile::CTCP), own), own);
+        assert_eq!(Grant::default().answer(None, own), own);
+        let stranger = Profile { name: ProfileName::new(77, "stranger"), ..Profile::DEFAULT };
+        assert_eq!(Grant::default().answer(Some(stranger), own), own);
+        assert_eq!(Grant::of([stranger.name]).answer(Some(stranger), own), stranger);
     }
 
     #[test]
     fn a_harmless_name_covers_no_other_parts() {
-        let ratio = |ratio| Redundancy::Fixed(Ratio::new(ratio).expect("in range"));
+        static RECKLESS: AlgorithmSpec = AlgorithmSpec {
+            number: 77,
+            name: "reckless",
+            make: |size| Algorithm::RENO.controller(size),
+            answers_to_marks: false,
+            is_punctual: false,
+            needs_symbols: false,
+        };
+        let ratio = |ratio| Redundancy::fixed(Ratio::new(ratio).expect("in range"));
         let base = Profile::default();
         let table = [
-            (Profile { congestion: Algorithm::Reno, ..base }, true),
+            (Profile { congestion: Algorithm::RENO, ..base }, true),
             (Profile { redundancy: ratio(2.0), ..base }, true),
             (Profile { redundancy: ratio(2.1), ..base }, false),
-            (Profile { redundancy: Redundancy::PseudoBlock(Ratio::FROM_LOSS), ..base }, false),
-            (Profile { code: Code::Window, ..base }, false),
-            (Profile { code: Code::Classic, ..named(ProfileName::Tcp) }, false),
-            (Profile { congestion: Algorithm::Vegas, ..named(ProfileName::Tcp) }, false),
-            (Profile { congestion: Algorithm::Thesis, ..base }, false),
+            (Profile { congestion: Algorithm::new(&RECKLESS), ..base }, false),
         ];
         for (asked, is_granted) in table {
             assert_eq!(Grant::default().allows(&asked), is_granted, "{asked}");

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod ack;
+mod catalogue;
 mod code;
 mod config;
 pub mod congestion;
@@ -31,7 +32,8 @@ mod stream;
 mod tests;
 pub mod wire;
 
-pub use code::{SymbolicChannel, SymbolicRecoder};
+pub use catalogue::Catalogue;
+pub use code::Code;
 pub use config::{ClientPolicy, EndpointConfig, TransportConfig};
 pub use connection::{Connection, ConnectionStats, RttStats, TimerKind};
 pub use crypto::{KeyError, PublicKey, SecretKey, Suite};
@@ -44,5 +46,15 @@ pub use event::{EndpointEvent, Event};
 pub use grant::Grant;
 pub use id::{ConnectionId, Direction, PacketNumber, PathId, Role, StreamId, SymbolIndex};
 pub use network::{Ecn, NetworkPath, Transmit};
-pub use profile::{Code, Profile, ProfileName, Ratio, Redundancy, UnknownName};
+pub use profile::{AckRule, ExpiryRule, LossRule, Misfit, Profile, ProfileName, Rules, UnknownName};
+pub use redundancy::{Ratio, Redundancy, RepairRule};
 pub use stream::{OpenError, ReadError, ReadOutcome, UnknownStream, WriteError};
+
+/// For new coding schemes: what they are told, and what they answer.
+pub mod scheme {
+    pub use crate::code::{
+        Block, Blocks, Choice, Code, CodeLimits, CodeSpec, Coding, Feedback, Scheme, Sent, Setup, Signal,
+        Situation, SymbolDecoder, SymbolEncoder, WindowOf,
+    };
+    pub use crate::redundancy::{Need, RepairRule, TakesRatio, whole_packets};
+}

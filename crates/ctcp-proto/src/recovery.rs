@@ -15,7 +15,6 @@ pub(crate) mod bursts;
 pub(crate) mod delivery_rate;
 pub(crate) mod loss;
 pub(crate) mod pacer;
-pub(crate) mod rto;
 pub(crate) mod rtt;
 pub(crate) mod sent;
 pub(crate) mod sliding;

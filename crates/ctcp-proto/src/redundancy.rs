@@ -1,142 +1,257 @@
-//! How many combinations are sent ahead of feedback: pure functions over what is in flight, what the receiver
-//! still misses, and the loss average `p`.
-//!
-//! Repair is sent inside the congestion window and is counted by congestion control like any packet, so it
-//! never hides loss (RFC 9265).
+//! How many combinations are sent beyond the source symbols, and when: a rule, and for some rules a factor R.
 
-use ctcp_coding::CombinationCredit;
+mod ahead;
 
-/// Most packets for which [`success`] sums the distribution exactly. Beyond it a group is so large that its
-/// mean decides.
-const EXACT_MAX: u32 = 256;
+use core::fmt;
+use core::str::FromStr;
 
-/// The share of losses beyond which the estimate says more about the estimator than about the path. It keeps
-/// the answer of a dead path from being "send everything you have".
-const LOSS_MAX: f64 = 0.9;
+pub use ahead::whole_packets;
 
-/// True when another packet is expected to be useful: CTCP Algorithm 3, `(1-p) onfly < blksize - currdof`.
-///
-/// Read with whole packets: the next one must be expected to fit, `(1-p)(onfly + 1) <= missing`. So a block of N
-/// gets `floor(N / (1-p)) - N` packets ahead, which is the n of the paper's Eq. 7; the strict reading would send at
-/// least one repair for every block even on a link without loss.
-///
-/// Requirement: C5
-pub(crate) fn is_short_on_average(in_flight: u32, missing: u32, loss: f64) -> bool {
-    let arrive = 1.0 - loss.clamp(0.0, LOSS_MAX);
-    arrive * (f64::from(in_flight) + 1.0) <= f64::from(missing)
-}
+use crate::profile::UnknownName;
 
-/// R = 1/(1-p): as many packets for a degree of freedom as the loss takes, of which no more than [`LOSS_MAX`] is believed.
-pub(crate) fn ratio_for(loss: f64) -> f64 {
-    CombinationCredit::ratio_for(loss.clamp(0.0, LOSS_MAX))
-}
+/// The redundancy factor R: packets sent for each new symbol, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ratio(u32);
 
-/// R packets for each of `missing` degrees of freedom, in whole packets: none ahead of fewer than 1/(R-1).
-pub(crate) fn whole_packets(missing: u32, ratio: f64) -> u32 {
-    // What is a whole number but for the last bit is one.
-    (ratio * f64::from(missing) + 1e-6) as u32
-}
+impl Ratio {
+    /// 1/(1-p) of the measured loss p.
+    pub const FROM_LOSS: Self = Self(0);
 
-/// True when another packet is almost surely useful: the same with one standard deviation of luck taken off.
-///
-/// A block of N that gets its mean loss ahead wastes `0.4 sqrt(N p / (1-p))` packets on average, 3 % of the link at
-/// N = 50 and 20 % loss; one deviation less wastes a fifth of that. What bad luck takes beyond it is repaired
-/// by feedback, which delays bytes of that block by a round trip but costs the link nothing.
-/// Where losses come in bursts the number of them scatters more, by `dispersion`.
-pub(crate) fn is_short_for_sure(in_flight: u32, missing: u32, loss: f64, dispersion: f64) -> bool {
-    let loss = loss.clamp(0.0, LOSS_MAX);
-    let sent = f64::from(in_flight) + 1.0;
-    (1.0 - loss) * sent + (sent * loss * (1.0 - loss) * dispersion).sqrt() <= f64::from(missing)
-}
+    /// A tenth more than is missing: the thesis's x = 10 % "to account for the coding loss rate" (section 3.3.3).
+    pub const TENTH_MORE: Self = Self(1_100_000);
 
-/// True when the packets in flight reach the receiver's `missing` degrees of freedom with a chance below `target`.
-///
-/// It is asked at the end of what the application wrote, when nothing else is left to send: there a loss costs a
-/// whole round trip, and a few packets ahead cost nobody anything.
-pub(crate) fn is_short_of_success(in_flight: u32, missing: u32, loss: f64, target: f64) -> bool {
-    missing > 0 && (in_flight < missing || success(in_flight, missing, loss) < target)
-}
+    /// Most packets for a symbol.
+    pub const MAX: f64 = 64.0;
 
-/// The chance that at least `wanted` of `sent` packets arrive, each lost independently with probability `loss`:
-/// `P[Binomial(sent, 1-loss) >= wanted]`.
-fn success(sent: u32, wanted: u32, loss: f64) -> f64 {
-    if sent < wanted {
-        return 0.0;
-    }
-    let loss = loss.clamp(0.0, LOSS_MAX);
-    if sent > EXACT_MAX {
-        return if (1.0 - loss) * f64::from(sent) >= f64::from(wanted) { 1.0 } else { 0.0 };
-    }
-    // Sum over the number of losses k = 0 ..= sent - wanted, each term from the one before.
-    let arrive = 1.0 - loss;
-    let mut term = (0..sent).fold(1.0, |product, _| product * arrive);
-    let mut sum = term;
-    for lost in 0..(sent - wanted) {
-        term *= f64::from(sent - lost) / f64::from(lost + 1) * (loss / arrive);
-        sum += term;
-    }
-    sum
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sent_ahead(block: u32, loss: f64) -> u32 {
-        let mut sent = block;
-        while is_short_on_average(sent, block, loss) {
-            sent += 1;
-        }
-        sent - block
+    /// `None` outside 1 to [`Ratio::MAX`].
+    #[must_use]
+    pub fn new(ratio: f64) -> Option<Self> {
+        (1.0..=Self::MAX).contains(&ratio).then_some(Self((ratio * 1e6 + 0.5) as u32))
     }
 
-    // Requirement: C5
-    #[test]
-    fn a_block_gets_the_n_of_equation_7() {
-        for (loss, expected) in [(0.0, 0), (0.01, 0), (0.05, 1), (0.10, 3), (0.20, 8)] {
-            assert_eq!(sent_ahead(32, loss), expected, "at loss {loss}");
-        }
+    /// `None` when it follows the measured loss.
+    #[must_use]
+    pub fn value(self) -> Option<f64> {
+        (self != Self::FROM_LOSS).then(|| f64::from(self.0) / 1e6)
     }
 
-    #[test]
-    fn a_tenth_ahead_is_one_packet_of_ten() {
-        let packets = [0, 1, 9, 10, 19, 30, 128].map(|missing| whole_packets(missing, 1.1));
-        assert_eq!(packets, [0, 1, 9, 11, 20, 33, 140]);
-        assert_eq!(whole_packets(128, ratio_for(0.2)), 160);
-        assert!(whole_packets(u32::MAX, ratio_for(1.0)) > 128 && whole_packets(128, ratio_for(1.0)) <= 1280);
+    pub(crate) fn millionths(self) -> u32 {
+        self.0
     }
 
-    #[test]
-    fn what_is_sent_ahead_for_sure_is_below_the_mean() {
-        for (loss, expected) in [(0.0, 0), (0.05, 0), (0.10, 1), (0.20, 4)] {
-            let mut sent = 32;
-            while is_short_for_sure(sent, 32, loss, 1.0) {
-                sent += 1;
+    pub(crate) fn from_millionths(millionths: u32) -> Option<Self> {
+        if millionths == 0 { Some(Self::FROM_LOSS) } else { Self::new(f64::from(millionths) / 1e6) }
+    }
+}
+
+/// What a block code knows of a block that has as many packets in flight as it lacks, and all its symbols sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Need {
+    /// Packets of the block whose fate is unknown.
+    pub in_flight: u32,
+    /// Degrees of freedom the receiver lacks, packets in flight not counted.
+    pub missing: u32,
+    /// The loss average `p`, in `[0, 1]`.
+    pub loss: f64,
+    /// By how much the number of losses scatters more than that of single ones: 1 where losses are independent.
+    pub dispersion: f64,
+    /// R, where the rule has one that is set.
+    pub ratio: Option<f64>,
+    /// Nothing else is left to send.
+    pub is_tail: bool,
+}
+
+/// Whether a rule has a factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakesRatio {
+    /// No factor.
+    Never,
+    /// With one, or 1/(1-p) of the measured loss without.
+    Optional,
+    /// Always with one.
+    Always,
+}
+
+/// A rule of redundancy. A new one is a constant of this type and its place in a [`Catalogue`](crate::Catalogue).
+#[derive(Debug)]
+pub struct RepairRule {
+    /// On the wire (PROTOCOL.md section 3.1).
+    pub number: u8,
+    /// On the command line.
+    pub name: &'static str,
+    /// Whether it has a factor.
+    pub takes_ratio: TakesRatio,
+    /// For a block code: whether another packet should be sent ahead of feedback.
+    pub is_short: fn(&Need) -> bool,
+    /// For a block code: how many congestion windows a block spans.
+    pub windows_in_block: f64,
+}
+
+/// How many combinations beyond the source symbols are sent, and when.
+#[derive(Clone, Copy)]
+pub struct Redundancy {
+    rule: &'static RepairRule,
+    ratio: Ratio,
+}
+
+impl Redundancy {
+    /// Only what the receiver is known to miss.
+    pub const FEEDBACK: Self = Self::following(&FEEDBACK);
+
+    /// What the measured loss will probably take, sent ahead: our own reading of CTCP's Algorithm 3. It sends a little less ahead in the
+    /// middle of a transfer, which saves goodput, and a little more at its end, which saves a round trip. For a window code, 1/(1-p).
+    pub const FROM_LOSS: Self = Self::following(&FROM_LOSS);
+
+    /// CTCP's Algorithm 3 exactly as it is printed.
+    pub const ALGORITHM_3: Self = Self::following(&ALGORITHM_3);
+
+    /// R packets for each degree of freedom that is missing.
+    #[must_use]
+    pub const fn fixed(ratio: Ratio) -> Self {
+        Self::with_ratio(&FIXED, ratio)
+    }
+
+    /// A rule without a factor, or with one that follows the measured loss.
+    #[must_use]
+    pub const fn following(rule: &'static RepairRule) -> Self {
+        Self::with_ratio(rule, Ratio::FROM_LOSS)
+    }
+
+    /// A rule with its factor.
+    #[must_use]
+    pub const fn with_ratio(rule: &'static RepairRule, ratio: Ratio) -> Self {
+        Self { rule, ratio }
+    }
+
+    /// The rule.
+    #[must_use]
+    pub const fn rule(&self) -> &'static RepairRule {
+        self.rule
+    }
+
+    /// Its name, without the factor.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        self.rule.name
+    }
+
+    /// R, if it is set.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        self.ratio.value()
+    }
+
+    /// R of a code that sends so many packets for each symbol: `from_loss` where it follows the measured loss, 1 where nothing is sent ahead.
+    #[must_use]
+    pub fn ratio_or(&self, from_loss: f64) -> f64 {
+        if *self == Self::FEEDBACK { 1.0 } else { self.ratio().unwrap_or(from_loss) }
+    }
+
+    /// The rule of `rules` with this number on the wire, and its factor in millionths.
+    pub(crate) fn from_numbers(rules: &[&'static RepairRule], number: u8, millionths: u32) -> Option<Self> {
+        let rule = rules.iter().find(|rule| rule.number == number)?;
+        let ratio = match rule.takes_ratio {
+            TakesRatio::Never => Ratio::FROM_LOSS,
+            TakesRatio::Optional => Ratio::from_millionths(millionths)?,
+            TakesRatio::Always => {
+                Ratio::from_millionths(millionths).filter(|ratio| ratio.value().is_some())?
             }
-            assert_eq!(sent - 32, expected, "at loss {loss}");
-        }
+        };
+        Some(Self { rule, ratio })
     }
 
-    #[test]
-    fn a_dead_path_does_not_draw_endless_repair() {
-        assert!(sent_ahead(32, 1.0) <= 32 * 9 + 1);
+    /// Its numbers on the wire.
+    pub(crate) fn to_numbers(self) -> (u8, u32) {
+        (self.rule.number, self.ratio.millionths())
     }
 
-    #[test]
-    fn success_follows_the_binomial_distribution() {
-        assert!((success(2, 1, 0.5) - 0.75).abs() < 1e-12);
-        assert!((success(8, 8, 0.05) - 0.663_420_431_289_062).abs() < 1e-12);
-        assert!((success(3, 0, 0.3) - 1.0).abs() < 1e-12);
-        assert_eq!(success(1, 2, 0.0), 0.0);
-    }
-
-    #[test]
-    fn the_tail_of_a_short_transfer_is_protected_and_a_clean_link_pays_nothing() {
-        assert!(!is_short_of_success(8, 8, 0.0, 0.95));
-        assert!(is_short_of_success(8, 8, 0.05, 0.95));
-        assert!(!is_short_of_success(10, 8, 0.05, 0.95));
-        assert!(!is_short_of_success(1, 1, 0.02, 0.95));
-        assert!(!is_short_of_success(0, 0, 0.5, 0.95));
-        assert!(is_short_of_success(0, 1, 0.0, 0.95));
+    /// `NAME`, or `NAME=R` for a rule with a factor: `fixed=1.25`.
+    pub(crate) fn parse(rules: &[&'static RepairRule], text: &str) -> Result<Self, UnknownName> {
+        let (name, ratio) = match text.split_once('=') {
+            Some((name, ratio)) => (name, Some(ratio)),
+            None => (text, None),
+        };
+        let rule = rules.iter().copied().find(|rule| rule.name == name);
+        let parsed = rule.and_then(|rule| match (rule.takes_ratio, ratio) {
+            (TakesRatio::Never | TakesRatio::Optional, None) => Some(Self::following(rule)),
+            (TakesRatio::Optional | TakesRatio::Always, Some(ratio)) => {
+                Some(Self::with_ratio(rule, Ratio::new(ratio.parse().ok()?)?))
+            }
+            _ => None,
+        });
+        parsed.ok_or_else(|| {
+            let known = rules.iter().map(|rule| match rule.takes_ratio {
+                TakesRatio::Never => rule.name.to_owned(),
+                TakesRatio::Optional => format!("{}[=R]", rule.name),
+                TakesRatio::Always => format!("{}=R", rule.name),
+            });
+            let known = known.collect::<Vec<_>>().join(" ");
+            UnknownName(format!("unknown redundancy: this version has {known}, R from 1 to {}", Ratio::MAX))
+        })
     }
 }
+
+impl PartialEq for Redundancy {
+    fn eq(&self, other: &Self) -> bool {
+        (self.rule.number, self.ratio) == (other.rule.number, other.ratio)
+    }
+}
+
+impl Eq for Redundancy {}
+
+impl fmt::Debug for Redundancy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Redundancy({self})")
+    }
+}
+
+impl fmt::Display for Redundancy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())?;
+        self.ratio().map_or(Ok(()), |ratio| write!(formatter, "={ratio}"))
+    }
+}
+
+impl FromStr for Redundancy {
+    type Err = UnknownName;
+
+    /// One of the rules for general use.
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        Self::parse(&RULES, text)
+    }
+}
+
+/// The rules for general use.
+pub(crate) const RULES: [&RepairRule; 4] = [&FEEDBACK, &FROM_LOSS, &ALGORITHM_3, &FIXED];
+
+static FEEDBACK: RepairRule = RepairRule {
+    number: 0,
+    name: "feedback",
+    takes_ratio: TakesRatio::Never,
+    is_short: |_| false,
+    windows_in_block: 1.0,
+};
+
+static FROM_LOSS: RepairRule = RepairRule {
+    number: 1,
+    name: "from-loss",
+    takes_ratio: TakesRatio::Never,
+    is_short: ahead::is_short_for_sure,
+    windows_in_block: 1.0,
+};
+
+static FIXED: RepairRule = RepairRule {
+    number: 2,
+    name: "fixed",
+    takes_ratio: TakesRatio::Always,
+    is_short: ahead::is_short_of_ratio,
+    windows_in_block: 1.0,
+};
+
+static ALGORITHM_3: RepairRule = RepairRule {
+    number: 6,
+    name: "algorithm-3",
+    takes_ratio: TakesRatio::Never,
+    is_short: ahead::is_short_on_average,
+    windows_in_block: 2.0,
+};

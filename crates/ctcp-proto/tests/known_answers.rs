@@ -40,7 +40,7 @@ fn packets_of_the_handshake_are_as_on_the_page() {
     let cases = [
         (
             "INITIATE",
-            "c0 43540002 08 8394c8f03e515708 08 c1c2c3c4c5c6c7c8 02 aabb 03 010203",
+            "c0 43540003 08 8394c8f03e515708 08 c1c2c3c4c5c6c7c8 02 aabb 03 010203",
             LongPacket::Initiate {
                 header: header(INITIAL_ID, CLIENT_ID),
                 token: &[0xaa, 0xbb],
@@ -49,17 +49,17 @@ fn packets_of_the_handshake_are_as_on_the_page() {
         ),
         (
             "RESPONSE",
-            "d0 43540002 08 c1c2c3c4c5c6c7c8 08 5152535455565758 03 010203",
+            "d0 43540003 08 c1c2c3c4c5c6c7c8 08 5152535455565758 03 010203",
             LongPacket::Response { header: header(CLIENT_ID, SERVER_ID), message: &[1, 2, 3] },
         ),
         (
             "COOKIE",
-            "e0 43540002 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 02 aabb",
+            "e0 43540003 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 02 aabb",
             LongPacket::Cookie { header: answer, token: &[0xaa, 0xbb] },
         ),
         (
             "REJECT, busy",
-            "f0 43540002 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 02",
+            "f0 43540003 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 02",
             LongPacket::Reject { header: answer, reason: RejectReason::Busy },
         ),
     ];
@@ -78,7 +78,7 @@ fn packets_of_the_handshake_are_as_on_the_page() {
 #[test]
 fn the_tag_of_the_first_packet_is_as_on_the_page() {
     let mut datagram =
-        on_page("INITIATE", "c0 43540002 08 8394c8f03e515708 08 c1c2c3c4c5c6c7c8 02 aabb 03 010203");
+        on_page("INITIATE", "c0 43540003 08 8394c8f03e515708 08 c1c2c3c4c5c6c7c8 02 aabb 03 010203");
     datagram.resize(1200, 0);
     FirstPacketKey::new(&SecretKey::from_bytes([2; 32]).public_key()).write_tag(&mut datagram);
     let tag = on_page("then zeros up to 1184 bytes, then the tag", "49576aae888ec08e677bf53f77620a24");
@@ -87,7 +87,7 @@ fn the_tag_of_the_first_packet_is_as_on_the_page() {
 
 #[test]
 fn a_version_negotiation_is_as_on_the_page() {
-    let hexadecimal = "c0 00000000 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 43540002";
+    let hexadecimal = "c0 00000000 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 43540003";
     let mut out = Vec::new();
     VersionNegotiation::write(&mut out, id(CLIENT_ID).as_bytes(), id(INITIAL_ID).as_bytes());
     assert_eq!(out, on_page("Version Negotiation", hexadecimal));

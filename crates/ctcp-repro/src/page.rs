@@ -1,6 +1,6 @@
 //! Results as one page for a browser, with nothing to be loaded from elsewhere.
 //!
-//! It is made of what `ctcp repro`, `ctcp testbed` and `ctcp testbed compare` wrote: each figure's JSON with its picture, and the
+//! It is made of what `ctcp-lab repro`, `ctcp-lab testbed` and `ctcp-lab testbed compare` wrote: each figure's JSON with its picture, and the
 //! comparison's JSON. What an older or newer program left out is left out here too.
 
 use core::fmt::{self, Write};

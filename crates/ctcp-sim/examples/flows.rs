@@ -14,7 +14,7 @@ use core::time::Duration;
 
 use ctcp_base::Rate;
 use ctcp_netem::{LossModel, PathConfig};
-use ctcp_proto::{Profile, ProfileName, TransportConfig};
+use ctcp_proto::TransportConfig;
 use ctcp_sim::Scrutiny;
 use ctcp_sim::application::script::Script;
 use ctcp_sim::network::FlowConfig;
@@ -28,11 +28,11 @@ fn main() {
     let flows: u64 = flows.parse().expect(USAGE);
     let hops: u32 = hops.parse().expect(USAGE);
     let bytes: u64 = bytes.parse().expect(USAGE);
-    let profile: ProfileName = profile.parse().expect(USAGE);
+    let profile = ctcp_baselines::catalogue().profile(profile).expect(USAGE);
     let scrutiny = if scrutiny == "light" { Scrutiny::LIGHT } else { Scrutiny::FULL };
     let rate = Rate::from_bits_per_second(25_000_000 * flows);
     let path = PathConfig::new(rate, Duration::from_millis(20) / hops, LossModel::None);
-    let transport = TransportConfig { profile: Profile::named(profile), ..TransportConfig::default() };
+    let transport = TransportConfig { profile, ..TransportConfig::default() };
     let mut chain = Chain::new(1, &vec![path; hops as usize]);
     for _ in 0..flows {
         chain.flow(FlowConfig::new(Script::bulk(bytes / flows), &transport));

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ctcp_base::Instant;
+use ctcp_baselines::symbolic::SymbolicChannel;
 use ctcp_netem::PathConfig;
 use ctcp_proto::{ConnectionStats, PublicKey, TransportConfig};
 
@@ -27,19 +28,29 @@ pub struct FlowConfig {
     pub start: Duration,
     /// A link between the sender and its router, forward away from the sender; without it the sender is at the router.
     pub access: Option<PathConfig>,
+    /// Its combinations have no coefficients and no payload ([`ctcp_baselines::symbolic`]).
+    pub symbolic: Option<SymbolicChannel>,
 }
 
 impl FlowConfig {
     /// A flow that begins at once.
     #[must_use]
     pub fn new(script: Script, transport: &TransportConfig) -> Self {
-        Self { script, transport: transport.clone(), start: Duration::ZERO, access: None }
+        Self { script, transport: transport.clone(), start: Duration::ZERO, access: None, symbolic: None }
     }
 
     /// The same flow beginning after `start`.
     #[must_use]
     pub fn starting_after(self, start: Duration) -> Self {
         Self { start, ..self }
+    }
+
+    /// The same flow with symbolic coding: for a source of TCP/NC.
+    #[must_use]
+    pub fn symbolic(mut self) -> Self {
+        let channel = SymbolicChannel::default();
+        self.transport.coding = Some(Arc::new(channel.clone()));
+        Self { symbolic: Some(channel), ..self }
     }
 
     /// The same flow behind an access link.

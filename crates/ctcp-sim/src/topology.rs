@@ -8,8 +8,9 @@ mod parallel;
 use core::net::{IpAddr, SocketAddr};
 
 use ctcp_base::Prng;
+use ctcp_baselines::symbolic::SymbolicRecoder;
 use ctcp_netem::PathConfig;
-use ctcp_proto::{SymbolicRecoder, TransportConfig};
+use ctcp_proto::TransportConfig;
 
 use crate::Simulation;
 use crate::link::{Direction, DuplexLink, LinkId};

@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
 use ctcp_netem::{LossModel, PathConfig};
-use ctcp_proto::{Profile, ProfileName, TransportConfig};
+use ctcp_proto::{Profile, TransportConfig};
 use ctcp_sim::Stop;
 use ctcp_sim::application::script::{Script, StreamPlan};
 use ctcp_sim::measure::goodput_share;
@@ -18,15 +18,15 @@ const SIZE: u64 = 10_000_000;
 const RATE: Rate = Rate::from_megabits_per_second(25);
 const RTT: Duration = Duration::from_millis(20);
 
-fn share(profile: ProfileName, loss: f64, seed: u64) -> f64 {
+fn share(profile: Profile, loss: f64, seed: u64) -> f64 {
     share_of(profile, RATE, RTT, loss, SIZE, seed)
 }
 
 /// The share of the link that a download gets, from the first datagram of the handshake to the last byte read.
-fn share_of(profile: ProfileName, rate: Rate, rtt: Duration, loss: f64, size: u64, seed: u64) -> f64 {
+fn share_of(profile: Profile, rate: Rate, rtt: Duration, loss: f64, size: u64, seed: u64) -> f64 {
     let loss_model = LossModel::Bernoulli(Probability::new(loss).expect("a probability"));
     let path = PathConfig::new(rate, rtt, loss_model);
-    let transport = TransportConfig { profile: Profile::named(profile), ..TransportConfig::default() };
+    let transport = TransportConfig { profile, ..TransportConfig::default() };
     let script = Script::of_client(vec![StreamPlan::download(Duration::ZERO, size)]);
     let mut pair = Pair::new(seed, &path, &transport, &script);
     let start = pair.simulation.now();
@@ -48,7 +48,7 @@ fn share_of(profile: ProfileName, rate: Rate, rtt: Duration, loss: f64, size: u6
 fn the_default_profile_fills_the_link_at_any_loss() {
     for (loss, least) in [(0.0, 0.90), (0.05, 0.90), (0.2, 0.85)] {
         for seed in 1..=3 {
-            let share = share(ProfileName::Default, loss, seed);
+            let share = share(Profile::DEFAULT, loss, seed);
             assert!(share >= least, "{share:.3} at loss {loss}, seed {seed}");
         }
     }
@@ -57,8 +57,8 @@ fn the_default_profile_fills_the_link_at_any_loss() {
 #[test]
 fn the_papers_profile_beats_the_uncoded_one_where_packets_are_lost() {
     for loss in [0.0, 0.05, 0.2] {
-        let coded = share(ProfileName::Ctcp, loss, 1);
-        let uncoded = share(ProfileName::Tcp, loss, 1);
+        let coded = share(Profile::CTCP, loss, 1);
+        let uncoded = share(Profile::TCP, loss, 1);
         // Without loss the uncoded one may win: CTCP steers its window by the delay and leaves room in the queue.
         assert!(loss == 0.0 || coded > uncoded, "{coded:.3} against {uncoded:.3} at loss {loss}");
         assert!(coded > 0.5, "{coded:.3} at loss {loss}");
@@ -71,7 +71,7 @@ fn the_papers_profile_beats_the_uncoded_one_where_packets_are_lost() {
 fn one_stream_fills_a_long_path() {
     for (megabits, rtt, size, least) in [(25, 600, 60_000_000, 0.62), (100, 100, 100_000_000, 0.80)] {
         let (rate, rtt) = (Rate::from_megabits_per_second(megabits), Duration::from_millis(rtt));
-        let share = share_of(ProfileName::Default, rate, rtt, 0.01, size, 1);
+        let share = share_of(Profile::DEFAULT, rate, rtt, 0.01, size, 1);
         assert!(share >= least, "{share:.3} at {megabits} Mbit/s and {rtt:?}");
     }
 }
@@ -81,7 +81,7 @@ fn one_stream_fills_a_long_path() {
 #[ignore = "takes a while; docs/testing.md"]
 fn no_seed_of_sixty_is_far_behind() {
     for loss in [0.05, 0.2] {
-        let mut shares: Vec<f64> = (1..=60).map(|seed| share(ProfileName::Default, loss, seed)).collect();
+        let mut shares: Vec<f64> = (1..=60).map(|seed| share(Profile::DEFAULT, loss, seed)).collect();
         shares.sort_by(f64::total_cmp);
         println!("loss {loss}: worst {:.3}, median {:.3}", shares[0], shares[30]);
         assert!(shares[0] > 0.8 && shares[30] > 0.9, "loss {loss}: {shares:?}");

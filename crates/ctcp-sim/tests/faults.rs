@@ -4,8 +4,10 @@ use core::net::SocketAddr;
 use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
+use ctcp_baselines::SPARSE_PROFILE;
 use ctcp_netem::{LossModel, PathConfig, Schedule};
-use ctcp_proto::{ConnectionError, Profile, ProfileName, Redundancy, TransportConfig};
+use ctcp_proto::scheme::WindowOf;
+use ctcp_proto::{ConnectionError, Profile, Redundancy, TransportConfig};
 use ctcp_sim::application::script::{End, FlowPlan, Script, StreamPlan};
 use ctcp_sim::link::Direction;
 use ctcp_sim::topology::Pair;
@@ -21,8 +23,8 @@ fn path() -> PathConfig {
     PathConfig::new(Rate::from_megabits_per_second(25), RTT, LossModel::None)
 }
 
-fn transport(profile: impl Into<Profile>) -> TransportConfig {
-    TransportConfig { profile: profile.into(), ..TransportConfig::default() }
+fn transport(profile: Profile) -> TransportConfig {
+    TransportConfig { profile, ..TransportConfig::default() }
 }
 
 fn download(size: u64) -> Script {
@@ -30,7 +32,7 @@ fn download(size: u64) -> Script {
 }
 
 /// A pair whose client has begun to connect.
-fn connecting(path: &PathConfig, profile: impl Into<Profile>, script: &Script) -> Pair {
+fn connecting(path: &PathConfig, profile: Profile, script: &Script) -> Pair {
     let mut pair = Pair::new(1, path, &transport(profile), script);
     pair.connect().expect("a valid configuration");
     pair
@@ -47,14 +49,19 @@ fn bytes_read(pair: &Pair) -> u64 {
     pair.simulation.ledger().total_read()
 }
 
-/// TCP to the letter: some promises of ours it does not give.
-fn is_classic(profile: ProfileName) -> bool {
-    Profile::named(profile).is_classic()
+/// Classical TCP: some promises of ours it does not give.
+fn is_classic(profile: Profile) -> bool {
+    profile.code.window() == WindowOf::Symbols
+}
+
+/// Every profile of the laboratory.
+fn profiles() -> Vec<Profile> {
+    ctcp_baselines::catalogue().profiles().to_vec()
 }
 
 #[test]
 fn a_blackout_of_ten_seconds_is_survived_and_over_soon_after_the_path_is_back() {
-    for profile in ProfileName::ALL.iter().copied() {
+    for profile in profiles() {
         let mut pair = connecting(&path(), profile, &download(10_000_000));
         let start = pair.simulation.now();
         for direction in [Direction::Forward, Direction::Backward] {
@@ -71,7 +78,7 @@ fn a_blackout_of_ten_seconds_is_survived_and_over_soon_after_the_path_is_back() 
             .run_for(Duration::from_secs(10), |simulation| simulation.ledger().total_read() > before);
         let silence = pair.simulation.now() - back;
         assert_eq!(stop, Stop::Done, "{profile}");
-        assert_completes(&mut pair, Duration::from_secs(60), profile.as_str());
+        assert_completes(&mut pair, Duration::from_secs(60), profile.name.as_str());
         let rest = pair.simulation.now() - back;
         println!(
             "{profile}: the first byte comes {silence:.2?} after the path is back, the last one {rest:.2?}"
@@ -84,18 +91,15 @@ fn a_blackout_of_ten_seconds_is_survived_and_over_soon_after_the_path_is_back() 
 
 #[test]
 fn reordering_alone_causes_almost_no_repair() {
-    for profile in ProfileName::ALL.iter().copied() {
+    for profile in profiles() {
         let mut path = path();
         path.forward = path.forward.with_reorder(probability(0.05), Duration::from_millis(4));
         path.backward = path.backward.with_reorder(probability(0.05), Duration::from_millis(4));
         // The thesis sends a tenth of what is missing ahead, whatever was lost. Here it is not to.
-        let redundancy = match profile {
-            ProfileName::Sparse => Redundancy::Feedback,
-            _ => Profile::named(profile).redundancy,
-        };
-        let asked = Profile { redundancy, ..Profile::named(profile) };
+        let redundancy = if profile == SPARSE_PROFILE { Redundancy::FEEDBACK } else { profile.redundancy };
+        let asked = Profile { redundancy, ..profile };
         let mut pair = connecting(&path, asked, &download(5_000_000));
-        assert_completes(&mut pair, Duration::from_secs(60), profile.as_str());
+        assert_completes(&mut pair, Duration::from_secs(60), profile.name.as_str());
         let stats = pair.simulation.host(pair.server).stats();
         let link = pair.simulation.link(pair.link).way(Direction::Backward).stats();
         // What the queue drops is a true loss.
@@ -116,12 +120,12 @@ fn reordering_alone_causes_almost_no_repair() {
 
 #[test]
 fn duplicated_packets_are_harmless() {
-    for profile in ProfileName::ALL.iter().copied() {
+    for profile in profiles() {
         let mut path = path();
         path.forward = path.forward.with_duplicate(Probability::ONE);
         path.backward = path.backward.with_duplicate(Probability::ONE);
         let mut pair = connecting(&path, profile, &download(1_000_000));
-        assert_completes(&mut pair, Duration::from_secs(20), profile.as_str());
+        assert_completes(&mut pair, Duration::from_secs(20), profile.name.as_str());
         let stats = pair.simulation.host(pair.client).stats();
         println!("{profile}: {} copies dropped of {}", stats.datagrams_dropped, stats.datagrams_received);
         assert!(stats.datagrams_dropped > 500, "{profile}: the link doubles everything: {stats:?}");
@@ -130,19 +134,19 @@ fn duplicated_packets_are_harmless() {
 
 #[test]
 fn damaged_packets_count_as_lost() {
-    for profile in ProfileName::ALL.iter().copied() {
+    for profile in profiles() {
         let mut path = path();
         path.forward = path.forward.with_corrupt(probability(0.1));
         path.backward = path.backward.with_corrupt(probability(0.1));
         let mut pair = connecting(&path, profile, &download(1_000_000));
-        assert_completes(&mut pair, Duration::from_secs(60), profile.as_str());
+        assert_completes(&mut pair, Duration::from_secs(60), profile.name.as_str());
     }
 }
 
 #[test]
 fn a_client_that_moves_goes_on_after_a_path_validation() {
     for (host, port) in [(2, 20_000), (77, 30_000)] {
-        let mut pair = connecting(&path(), ProfileName::Default, &download(10_000_000));
+        let mut pair = connecting(&path(), Profile::DEFAULT, &download(10_000_000));
         pair.simulation.run_for(Duration::from_secs(1), |_| false);
         let address = SocketAddr::from(([192, 0, 2, host], port));
         pair.simulation.set_address(pair.client, address);
@@ -165,7 +169,7 @@ fn a_client_that_moves_goes_on_after_a_path_validation() {
 #[test]
 fn a_client_that_moves_while_it_uploads_is_followed_at_once() {
     let script = Script::of_client(vec![StreamPlan::upload(Duration::ZERO, 5_000_000)]);
-    let mut pair = connecting(&path(), ProfileName::Default, &script);
+    let mut pair = connecting(&path(), Profile::DEFAULT, &script);
     pair.simulation.run_for(Duration::from_secs(1), |_| false);
     pair.simulation.set_address(pair.client, SocketAddr::from(([192, 0, 2, 2], 20_000)));
     let server = pair.server;
@@ -181,7 +185,7 @@ fn a_handshake_that_loses_its_first_packets_comes_up_all_the_same() {
         // The first packets of each way are lost; INITIATE and RESPONSE are repeated.
         path.forward.loss = LossModel::Pattern(vec![true; lost]);
         path.backward.loss = LossModel::Pattern(vec![true; lost / 2]);
-        let mut pair = connecting(&path, ProfileName::Default, &download(10_000));
+        let mut pair = connecting(&path, Profile::DEFAULT, &download(10_000));
         let start = pair.simulation.now();
         assert_completes(&mut pair, Duration::from_secs(10), &format!("{lost} lost"));
         println!(
@@ -194,7 +198,7 @@ fn a_handshake_that_loses_its_first_packets_comes_up_all_the_same() {
 
 #[test]
 fn without_loss_a_small_download_takes_two_round_trips() {
-    let mut pair = connecting(&path(), ProfileName::Default, &download(5_000));
+    let mut pair = connecting(&path(), Profile::DEFAULT, &download(5_000));
     let start = pair.simulation.now();
     let (client, server) = (pair.client, pair.server);
     let stop = pair.simulation.run_for(Duration::from_secs(1), |simulation| {
@@ -231,7 +235,7 @@ fn a_client_learns_within_a_second_that_its_server_was_restarted() {
         in_turn: false,
     }]);
     for (what, script) in [("downloads", download(10_000_000)), ("uploads", upload), ("waits", waiting)] {
-        let mut pair = connecting(&path(), ProfileName::Default, &script);
+        let mut pair = connecting(&path(), Profile::DEFAULT, &script);
         pair.simulation.run_for(Duration::from_secs(1), |_| false);
         let config = Pair::server_config(&pair.transport);
         pair.simulation.restart(pair.server, config);
@@ -258,7 +262,7 @@ fn a_thousand_idle_streams_disturb_nobody() {
     };
     let mut streams = vec![idle; 1_000];
     streams.push(StreamPlan::download(Duration::from_secs(5), 5_000_000));
-    let mut pair = connecting(&path(), ProfileName::Default, &Script::of_client(streams));
+    let mut pair = connecting(&path(), Profile::DEFAULT, &Script::of_client(streams));
     pair.simulation.run_for(Duration::from_secs(4), |_| false);
     assert_eq!(bytes_read(&pair), 20_000, "both sides of every stream spoke");
     let (quiet, events) = (pair.simulation.recorder().datagrams(), pair.simulation.events());
@@ -278,7 +282,7 @@ fn a_reader_that_stops_reading_stops_the_writer_and_nobody_else() {
     slow.response.reading =
         ctcp_sim::application::script::Pace { chunk: 1, pause: Duration::from_secs(3_600) };
     let other = StreamPlan::download(Duration::from_secs(2), 2_000_000);
-    let mut pair = connecting(&path(), ProfileName::Default, &Script::of_client(vec![slow, other]));
+    let mut pair = connecting(&path(), Profile::DEFAULT, &Script::of_client(vec![slow, other]));
     pair.simulation.run_for(Duration::from_secs(5), |_| false);
     let (mut read, mut written) = (Vec::new(), Vec::new());
     for (name, flow) in pair.simulation.ledger().flows() {

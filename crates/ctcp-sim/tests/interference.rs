@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
 use ctcp_netem::{LossModel, LossPlace, PathConfig, QueueLimit, Trace};
-use ctcp_proto::{Profile, ProfileName, TransportConfig};
+use ctcp_proto::{Profile, TransportConfig};
 use ctcp_sim::Simulation;
 use ctcp_sim::application::script::Script;
 use ctcp_sim::link::Direction;
@@ -18,7 +18,7 @@ fn network(path: PathConfig, queue: u64, start: Duration) -> Network {
     let path = path.with_lossless_return();
     let forward = path.forward.with_queue(QueueLimit::Packets(queue)).with_loss_place(LossPlace::BehindQueue);
     let mut dumbbell = Chain::dumbbell(1, &PathConfig { forward, ..path });
-    let profile = Profile::named(ProfileName::Ctcp);
+    let profile = Profile::CTCP;
     let transport = TransportConfig { profile, ..TransportConfig::default() };
     dumbbell.flow(FlowConfig::new(Script::endless(), &transport).starting_after(start));
     dumbbell.build()

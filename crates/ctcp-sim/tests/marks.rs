@@ -9,7 +9,7 @@ use ctcp_base::{Probability, Rate};
 use ctcp_netem::{
     CodelConfig, Discipline, LinkConfig, LinkStats, LossModel, PathConfig, PolicerConfig, QueueLimit,
 };
-use ctcp_proto::{Profile, ProfileName, TransportConfig};
+use ctcp_proto::{Profile, TransportConfig};
 use ctcp_sim::Scrutiny;
 use ctcp_sim::application::script::Script;
 use ctcp_sim::link::Direction;
@@ -32,11 +32,11 @@ fn bottleneck(discipline: Discipline) -> LinkConfig {
         .with_discipline(discipline)
 }
 
-fn network(forward: LinkConfig, profiles: &[ProfileName]) -> Network {
+fn network(forward: LinkConfig, profiles: &[Profile]) -> Network {
     let backward = LinkConfig::default().with_rate(forward.rate).with_delay(RTT / 2);
     let mut chain = Chain::dumbbell(1, &PathConfig { forward, backward });
-    for &name in profiles {
-        let transport = TransportConfig { profile: Profile::named(name), ..TransportConfig::default() };
+    for &profile in profiles {
+        let transport = TransportConfig { profile, ..TransportConfig::default() };
         chain.flow(FlowConfig::new(Script::endless(), &transport));
     }
     let mut network = chain.build();
@@ -61,7 +61,7 @@ struct Outcome {
 }
 
 #[expect(clippy::print_stdout, reason = "figures are for reading, with --nocapture")]
-fn run(what: &str, forward: LinkConfig, profiles: &[ProfileName]) -> Outcome {
+fn run(what: &str, forward: LinkConfig, profiles: &[Profile]) -> Outcome {
     let mut network = network(forward, profiles);
     let flows = 0..profiles.len();
     let rtt_mean = |network: &Network| -> Vec<Duration> {
@@ -111,11 +111,8 @@ fn fq_codel() -> Discipline {
 
 #[test]
 fn a_step_marking_queue_loses_nothing_and_stays_at_its_step() {
-    let outcome = run(
-        "default, step",
-        bottleneck(Discipline::StepMarking { threshold: STEP }),
-        &[ProfileName::Default],
-    );
+    let outcome =
+        run("default, step", bottleneck(Discipline::StepMarking { threshold: STEP }), &[Profile::DEFAULT]);
     assert_eq!((outcome.dropped, &outcome.lost[..]), (0, &[0][..]));
     assert!(outcome.mean_wait <= STEP, "{:?}", outcome.mean_wait);
     assert!(outcome.megabits[0] > 0.85 * MEGABITS as f64, "{:?}", outcome.megabits);
@@ -124,14 +121,14 @@ fn a_step_marking_queue_loses_nothing_and_stays_at_its_step() {
 #[test]
 fn classical_controllers_live_with_a_step_marking_queue() {
     let step = bottleneck(Discipline::StepMarking { threshold: STEP });
-    let outcome = run("tcp, step", step, &[ProfileName::Tcp]);
+    let outcome = run("tcp, step", step, &[Profile::TCP]);
     assert_eq!((outcome.dropped, &outcome.lost[..]), (0, &[0][..]));
     assert!(outcome.marked > 0 && outcome.mean_wait <= STEP, "{:?}", outcome.mean_wait);
 }
 
 #[test]
 fn a_flow_alone_in_fq_codel_loses_nothing_and_waits_no_longer_than_the_target() {
-    let outcome = run("default, fq_codel", bottleneck(fq_codel()), &[ProfileName::Default]);
+    let outcome = run("default, fq_codel", bottleneck(fq_codel()), &[Profile::DEFAULT]);
     assert_eq!((outcome.dropped, &outcome.lost[..]), (0, &[0][..]));
     assert!(outcome.mean_wait <= CodelConfig::default().target, "{:?}", outcome.mean_wait);
     assert!(outcome.megabits[0] > 0.85 * MEGABITS as f64, "{:?}", outcome.megabits);
@@ -139,7 +136,7 @@ fn a_flow_alone_in_fq_codel_loses_nothing_and_waits_no_longer_than_the_target() 
 
 #[test]
 fn beside_reno_in_fq_codel_both_get_their_half_without_loss() {
-    let flows = [ProfileName::Default, ProfileName::Tcp];
+    let flows = [Profile::DEFAULT, Profile::TCP];
     let outcome = run("default and tcp, fq_codel", bottleneck(fq_codel()), &flows);
     assert_eq!((outcome.dropped, &outcome.lost[..]), (0, &[0, 0][..]));
     let half = MEGABITS as f64 / 2.0;
@@ -149,7 +146,7 @@ fn beside_reno_in_fq_codel_both_get_their_half_without_loss() {
 #[test]
 #[ignore = "the controller: 5.03 ms of 5 ms; two Reno flows wait 4.09 ms"]
 fn beside_reno_in_fq_codel_packets_wait_no_longer_than_the_target() {
-    let flows = [ProfileName::Default, ProfileName::Tcp];
+    let flows = [Profile::DEFAULT, Profile::TCP];
     let outcome = run("default and tcp, fq_codel", bottleneck(fq_codel()), &flows);
     assert!(outcome.mean_wait <= CodelConfig::default().target, "{:?}", outcome.mean_wait);
 }
@@ -158,7 +155,7 @@ fn beside_reno_in_fq_codel_packets_wait_no_longer_than_the_target() {
 #[ignore = "the controller: 21.8 and 1.6 Mbit/s"]
 fn beside_reno_a_step_marking_queue_is_shared() {
     let step = bottleneck(Discipline::StepMarking { threshold: STEP });
-    let outcome = run("default and tcp, step", step, &[ProfileName::Default, ProfileName::Tcp]);
+    let outcome = run("default and tcp, step", step, &[Profile::DEFAULT, Profile::TCP]);
     assert_eq!(outcome.dropped, 0);
     let (ours, reno) = (outcome.megabits[0], outcome.megabits[1]);
     assert!(ours < 3.0 * reno && reno < 3.0 * ours, "{ours:.2} {reno:.2}");
@@ -175,7 +172,7 @@ fn share_of_policer(packets: u64, loss: f64) -> f64 {
         .with_loss(loss.clone())
         .with_policer(policer);
     let what = format!("default, policer of {packets} packets, {loss:?}");
-    run(&what, forward, &[ProfileName::Default]).megabits[0] / MEGABITS as f64
+    run(&what, forward, &[Profile::DEFAULT]).megabits[0] / MEGABITS as f64
 }
 
 #[test]

@@ -5,10 +5,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use ctcp_base::{Probability, Rate};
+use ctcp_baselines::TCP_NC;
 use ctcp_netem::{Charge, LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit};
-use ctcp_proto::{
-    ClientPolicy, EndpointConfig, Profile, ProfileName, Ratio, SecretKey, SymbolicChannel, TransportConfig,
-};
+use ctcp_proto::{ClientPolicy, EndpointConfig, Profile, Ratio, SecretKey, TransportConfig};
 use ctcp_sim::application::script::{Script, StreamPlan};
 use ctcp_sim::link::Direction;
 use ctcp_sim::measure::jain;
@@ -19,8 +18,8 @@ use ctcp_sim::{Scrutiny, Simulation, Stop};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn transport(profile: ProfileName) -> TransportConfig {
-    TransportConfig { profile: Profile::named(profile), ..TransportConfig::default() }
+fn transport(profile: Profile) -> TransportConfig {
+    TransportConfig { profile, ..TransportConfig::default() }
 }
 
 fn bernoulli(loss: f64) -> LossModel {
@@ -61,7 +60,7 @@ fn routed(script: &Script) -> Routed {
     let public = server_key.public_key();
     let mut host = |name: &str, address: ([u8; 4], u16), endpoint| {
         let (name, address) = (name.to_owned(), SocketAddr::from(address));
-        topology.host(HostConfig { name, address, endpoint, script: script.clone() })
+        topology.host(HostConfig { name, address, endpoint, script: script.clone(), symbolic: None })
     };
     let client = host("client", CLIENT, EndpointConfig::client(client_key));
     let server = host("server", SERVER, EndpointConfig::server(server_key, ClientPolicy::Any));
@@ -134,7 +133,7 @@ fn several_connections_of_one_host_play_their_own_scripts_over_their_own_sockets
 fn two_equal_flows_share_a_dumbbell_equally() {
     let mut dumbbell = Chain::dumbbell(1, &PathConfig::symmetric(way(10, 10, 17)));
     for _ in 0..2 {
-        dumbbell.flow(FlowConfig::new(Script::endless(), &transport(ProfileName::Tcp)));
+        dumbbell.flow(FlowConfig::new(Script::endless(), &transport(Profile::TCP)));
     }
     let mut network = dumbbell.build();
     assert_eq!(network.run_for(60 * SECOND), Stop::TimeUp, "{:?}", violations(&network.simulation));
@@ -150,7 +149,7 @@ fn a_chain_of_k_hops_with_loss_p_delivers_a_share_of_1_minus_p_to_the_k() {
             let forward = way(20, 2, 100_000).with_loss(bernoulli(loss)).with_loss_place(place);
             let hop = PathConfig { forward, backward: way(20, 2, 100_000) };
             let mut chain = Chain::new(3, &vec![hop; hops]);
-            chain.flow(FlowConfig::new(Script::bulk(3_000_000), &transport(ProfileName::Default)));
+            chain.flow(FlowConfig::new(Script::bulk(3_000_000), &transport(Profile::DEFAULT)));
             let mut network = chain.build();
             assert_eq!(network.run_to_completion(60 * SECOND), Stop::Done);
             let stats =
@@ -169,7 +168,7 @@ fn a_chain_of_k_hops_with_loss_p_delivers_a_share_of_1_minus_p_to_the_k() {
 fn a_link_that_charges_the_papers_sizes_carries_the_papers_packets() {
     let way = way(1, 20, 50).with_charge(Charge::every(1_000));
     let mut chain = Chain::dumbbell(1, &PathConfig::symmetric(way));
-    chain.flow(FlowConfig::new(Script::endless(), &transport(ProfileName::Tcp)));
+    chain.flow(FlowConfig::new(Script::endless(), &transport(Profile::TCP)));
     let mut network = chain.build();
     let delivered = |network: &Network| {
         network.simulation.link(network.hops()[0]).way(Direction::Forward).stats().delivered
@@ -183,7 +182,7 @@ fn a_link_that_charges_the_papers_sizes_carries_the_papers_packets() {
 fn busy_network(seed: u64, scrutiny: Scrutiny) -> Network {
     let lossy = PathConfig::symmetric(way(20, 5, 50).with_loss(bernoulli(0.01)));
     let mut chain = Chain::new(seed, &vec![lossy; 3]);
-    let profiles = [ProfileName::Default, ProfileName::Tcp, ProfileName::Ctcp];
+    let profiles = [Profile::DEFAULT, Profile::TCP, Profile::CTCP];
     for flow in 0..20_u32 {
         let (from, to) = [(0, 3), (1, 2), (3, 1), (2, 3)][flow as usize % 4];
         let config = FlowConfig::new(Script::bulk(300_000), &transport(profiles[flow as usize % 3]))
@@ -227,7 +226,7 @@ fn figures_over_time_add_up_to_those_of_the_end_and_disturb_nothing() {
         let hop = PathConfig::symmetric(way(10, 10, 20).with_loss(bernoulli(0.01)));
         let mut chain = Chain::new(1, &[hop.clone(), hop]);
         for start in [Duration::ZERO, Duration::from_millis(2_050)] {
-            let config = FlowConfig::new(Script::bulk(2_000_000), &transport(ProfileName::Default));
+            let config = FlowConfig::new(Script::bulk(2_000_000), &transport(Profile::DEFAULT));
             chain.flow(config.starting_after(start));
         }
         let mut network = chain.build();
@@ -267,8 +266,7 @@ fn figures_over_time_add_up_to_those_of_the_end_and_disturb_nothing() {
 fn flows_begin_at_their_time_even_when_nothing_else_happens() {
     let mut chain = Chain::dumbbell(1, &PathConfig::symmetric(way(10, 10, 50)));
     let at = |seconds| {
-        FlowConfig::new(Script::bulk(10_000), &transport(ProfileName::Default))
-            .starting_after(seconds * SECOND)
+        FlowConfig::new(Script::bulk(10_000), &transport(Profile::DEFAULT)).starting_after(seconds * SECOND)
     };
     chain.flow(at(300));
     chain.flow(at(100));
@@ -286,9 +284,9 @@ fn flows_begin_at_their_time_even_when_nothing_else_happens() {
 fn requests_follow_one_another_and_a_constant_rate_is_kept() {
     let mut chain = Chain::dumbbell(1, &PathConfig::symmetric(way(10, 10, 50)));
     let requests = Script::requests(10, 100, 1_000, Duration::from_millis(50));
-    let requests = chain.flow(FlowConfig::new(requests, &transport(ProfileName::Default)));
+    let requests = chain.flow(FlowConfig::new(requests, &transport(Profile::DEFAULT)));
     let constant = Script::constant_rate(Rate::from_megabits_per_second(1), 1_000, 10 * SECOND);
-    let constant = chain.flow(FlowConfig::new(constant, &transport(ProfileName::Default)));
+    let constant = chain.flow(FlowConfig::new(constant, &transport(Profile::DEFAULT)));
     let mut network = chain.build();
     // A handshake, and ten times a pause and a round trip: 720 ms and what transmission takes.
     network.run_for(SECOND * 7 / 10);
@@ -306,7 +304,7 @@ fn requests_follow_one_another_and_a_constant_rate_is_kept() {
 fn flows_on_parallel_paths_have_each_its_own() {
     let paths = [(10, 5), (2, 40)].map(|(megabits, delay)| PathConfig::symmetric(way(megabits, delay, 50)));
     let mut parallel = Parallel::new(3, &paths);
-    let transport = transport(ProfileName::Default);
+    let transport = transport(Profile::DEFAULT);
     let flows = [0, 1].map(|path| parallel.flow_over(path, FlowConfig::new(Script::endless(), &transport)));
     let mut network = parallel.build();
     network.run_for(20 * SECOND);
@@ -325,13 +323,12 @@ fn a_node_that_re_encodes_before_the_worst_hop_makes_up_for_it_and_delivers_what
     let run = |recodes: bool| {
         let transport = TransportConfig {
             congestion_window_max: 100,
-            symbolic: Some(SymbolicChannel::default()),
             coding_window: 65_536,
             symbol_window: 65_536,
-            ..transport(ProfileName::TcpNc)
+            ..transport(TCP_NC)
         };
         let mut chain = Chain::new(4, &[lossy(0.0), lossy(0.3)]);
-        chain.flow(FlowConfig::new(Script::bulk(200_000), &transport));
+        chain.flow(FlowConfig::new(Script::bulk(200_000), &transport).symbolic());
         if recodes {
             chain.recode_at(1, 0, Ratio::new(1.5).expect("at least 1"));
         }

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
 use ctcp_netem::{LossModel, PathConfig};
-use ctcp_proto::{Profile, ProfileName, TransportConfig};
+use ctcp_proto::{Profile, TransportConfig};
 use ctcp_sim::Stop;
 use ctcp_sim::application::script::{Script, StreamPlan};
 use ctcp_sim::link::Direction;
@@ -42,7 +42,7 @@ fn path(rough: Rough, rtt: Duration, loss: f64) -> PathConfig {
 }
 
 fn pair(seed: u64, path: &PathConfig, script: &Script) -> Pair {
-    let profile = Profile::named(ProfileName::Default);
+    let profile = Profile::DEFAULT;
     let transport = TransportConfig { profile, ..TransportConfig::default() };
     Pair::new(seed, path, &transport, script)
 }

@@ -85,7 +85,7 @@ impl Figure {
 }
 
 impl Finding {
-    /// The contents of `ID.json`: those of `ctcp repro`, and `testbed` with the machine, the peers and every run.
+    /// The contents of `ID.json`: those of `ctcp-lab repro`, and `testbed` with the machine, the peers and every run.
     ///
     /// # Panics
     /// Never: there are numbers and strings only.

@@ -4,8 +4,9 @@
 use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use ctcp_proto::{ClientPolicy, EndpointConfig, Grant, Profile, SecretKey};
+use ctcp_proto::{Catalogue, ClientPolicy, EndpointConfig, Grant, Profile, SecretKey};
 
 /// Limits and time-outs of connections. Each side has its own; what must agree is negotiated in the handshake.
 ///
@@ -18,9 +19,15 @@ use ctcp_proto::{ClientPolicy, EndpointConfig, Grant, Profile, SecretKey};
 pub struct TransportConfig(pub(crate) ctcp_proto::TransportConfig);
 
 impl TransportConfig {
+    /// Profiles and parts of profiles beyond those for general use: for laboratories.
+    pub fn catalogue(&mut self, catalogue: Arc<Catalogue>) -> &mut Self {
+        self.0.catalogue = catalogue;
+        self
+    }
+
     /// Scheme to ask for (client), or to use when the client does not ask (server). [`Profile::default`] unless it is set.
-    pub fn profile(&mut self, profile: impl Into<Profile>) -> &mut Self {
-        self.0.profile = profile.into();
+    pub fn profile(&mut self, profile: Profile) -> &mut Self {
+        self.0.profile = profile;
         self
     }
 

@@ -64,9 +64,9 @@ mod turns;
 pub use config::{ClientConfig, ServerConfig, TransportConfig};
 pub use connection::Connection;
 pub use ctcp_proto::{
-    ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, Grant, KeyError,
-    Profile, ProfileName, PublicKey, Ratio, Redundancy, Role, RttStats, SecretKey, StreamId, TransportError,
-    TransportErrorCode, UnknownName, congestion::Algorithm,
+    Catalogue, ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, Grant,
+    KeyError, Misfit, Profile, ProfileName, PublicKey, Ratio, Redundancy, Role, RttStats, SecretKey,
+    StreamId, TransportError, TransportErrorCode, UnknownName, congestion::Algorithm,
 };
 pub use endpoint::Endpoint;
 pub use entropy::generate_key;

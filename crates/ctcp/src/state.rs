@@ -223,7 +223,7 @@ impl State {
         let Some(slot) = self.slots.get_mut(&key) else { return };
         let wanted = slot.connection.poll_timeout().map(|(deadline, _)| deadline);
         let is_punctual = slot.connection.is_paced()
-            && slot.connection.profile().is_some_and(|profile| profile.paces_punctually());
+            && slot.connection.profile().is_some_and(|profile| profile.congestion.is_punctual());
         if let Some(old) = slot.deadline {
             self.punctual.remove(&(old, key));
         }

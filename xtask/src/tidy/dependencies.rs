@@ -10,27 +10,30 @@ use crate::source::tree::{TextFile, Tree};
 const RULE: &str = "dependencies";
 
 /// Crates without clock, entropy, threads, files and sockets.
-pub(super) const CORE: [&str; 5] = ["ctcp-base", "ctcp-coding", "ctcp-netem", "ctcp-proto", "ctcp-sim"];
+pub(super) const CORE: [&str; 6] =
+    ["ctcp-base", "ctcp-baselines", "ctcp-coding", "ctcp-netem", "ctcp-proto", "ctcp-sim"];
 
 /// Each crate of the workspace with those below it.
-const BELOW: [(&str, &[&str]); 13] = [
+const BELOW: [(&str, &[&str]); 15] = [
     ("ctcp-base", &[]),
     ("ctcp-coding", &[]),
     ("ctcp-coding-capi", &["ctcp-coding"]),
     ("ctcp-netem", &["ctcp-base"]),
     ("ctcp-proto", &["ctcp-base", "ctcp-coding"]),
-    ("ctcp-sim", &["ctcp-base", "ctcp-coding", "ctcp-netem", "ctcp-proto"]),
-    ("ctcp-repro", &["ctcp-base", "ctcp-coding", "ctcp-netem", "ctcp-proto", "ctcp-sim"]),
+    ("ctcp-baselines", &["ctcp-base", "ctcp-coding", "ctcp-proto"]),
+    ("ctcp-sim", &["ctcp-base", "ctcp-baselines", "ctcp-coding", "ctcp-netem", "ctcp-proto"]),
+    ("ctcp-repro", &["ctcp-base", "ctcp-baselines", "ctcp-coding", "ctcp-netem", "ctcp-proto", "ctcp-sim"]),
     ("ctcp", &["ctcp-base", "ctcp-proto"]),
     ("ctcp-proxy", &["ctcp", "ctcp-base"]),
     ("ctcp-testbed", &["ctcp-base", "ctcp-netem", "ctcp-repro"]),
     ("ctcp-capi", &["ctcp", "ctcp-base"]),
     ("ctcp-python", &["ctcp", "ctcp-base"]),
-    ("xtask", &["ctcp-base", "ctcp-netem", "ctcp-proto", "ctcp-sim"]),
+    ("ctcp-cli", &["ctcp", "ctcp-base", "ctcp-coding", "ctcp-netem", "ctcp-proxy"]),
+    ("xtask", &["ctcp-base", "ctcp-baselines", "ctcp-netem", "ctcp-proto", "ctcp-sim"]),
 ];
 
 /// The one crate on top, which may use all others but the chores.
-const TOP: &str = "ctcp-cli";
+const TOP: &str = "ctcp-lab";
 
 /// What brings sockets, clocks, threads or entropy of the system into a crate.
 const NOT_IN_CORE: [&str; 14] = [

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use ctcp::Catalogue;
 use ctcp_proxy::client::{ClientLimits, ForwardProxy, listen};
 use ctcp_proxy::forward::Forward;
 use ctcp_proxy::link::CtcpConnector;
@@ -19,7 +20,7 @@ use crate::{network, open_files};
 const SOCKS_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
 
 /// Serves until it is interrupted.
-pub(crate) async fn run(args: &ClientArgs) -> Result<(), CliError> {
+pub(crate) async fn run(args: &ClientArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     let limits = ClientLimits::for_open_files(open_files::raise_limit());
     let nothing_asked = args.socks.is_none() && args.http.is_none() && args.forward.is_empty();
     let socks = args.socks.or(nothing_asked.then_some(SOCKS_DEFAULT));
@@ -31,7 +32,7 @@ pub(crate) async fn run(args: &ClientArgs) -> Result<(), CliError> {
         listeners.push((bind(forward.listen).await?, forward.clone()));
     }
     let listener = metrics::start(args.common.metrics)?;
-    let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile(catalogue)?, catalogue)?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let proxy = ForwardProxy::new(link, limits);
     let mut services = JoinSet::new();

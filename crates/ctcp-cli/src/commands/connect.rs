@@ -1,5 +1,8 @@
 //! `ctcp connect`: standard input and output joined to a target.
 
+use std::sync::Arc;
+
+use ctcp::Catalogue;
 use ctcp_proxy::client::{ClientLimits, ForwardProxy};
 
 use crate::args::ConnectArgs;
@@ -8,10 +11,10 @@ use crate::metrics::{self, LinkFigures};
 use crate::network;
 
 /// Runs until the target has said everything, or a signal ends it.
-pub(crate) async fn run(args: &ConnectArgs) -> Result<(), CliError> {
+pub(crate) async fn run(args: &ConnectArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     let target = &args.target;
     let listener = metrics::start_if_free(args.common.metrics)?;
-    let (endpoint, link) = network::link(&args.remote, args.common.profile())?;
+    let (endpoint, link) = network::link(&args.remote, args.common.profile(catalogue)?, catalogue)?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let proxy = ForwardProxy::new(link, ClientLimits::default());
     let join = async {

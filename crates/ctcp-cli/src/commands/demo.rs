@@ -13,9 +13,10 @@ mod web;
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use ctcp::{ClientConfig, ClientPolicy, Endpoint, Profile, ProfileName, ServerConfig};
+use ctcp::{Catalogue, ClientConfig, ClientPolicy, Endpoint, Grant, Profile, ServerConfig};
 use ctcp_netem::{LinkConfig, LossModel, QueueLimit};
 use ctcp_proxy::client::{ClientLimits, ForwardProxy};
 use ctcp_proxy::counters::Counters;
@@ -29,7 +30,7 @@ use tokio::task::JoinSet;
 
 use crate::args::DemoArgs;
 use crate::error::CliError;
-use crate::{key_file, network};
+use crate::{args, key_file, network};
 use link::EmulatedLink;
 use report::Report;
 use web::Download;
@@ -42,12 +43,13 @@ const BASELINE_FACTOR: u32 = 3;
 const BASELINE_MIN: Duration = Duration::from_secs(2);
 
 /// Runs both downloads and prints what came of them.
-pub(crate) async fn run(args: &DemoArgs) -> Result<(), CliError> {
+pub(crate) async fn run(args: &DemoArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     check(args)?;
     let web = web::serve(args.size).await.map_err(|error| failed("the web server", &error))?;
-    let report = Report::new(args);
+    let profile = args::profile(catalogue, &args.profile)?;
+    let report = Report::new(args, profile);
     report.announce();
-    let coded = measure(args, args.profile, web, PATIENCE).await?;
+    let coded = measure(args, catalogue, profile, web, PATIENCE).await?;
     if !coded.is_complete {
         return Err(CliError::failure(format!(
             "only {} of {} bytes arrived within {} s",
@@ -57,12 +59,12 @@ pub(crate) async fn run(args: &DemoArgs) -> Result<(), CliError> {
         )));
     }
     report.first(&coded);
-    if args.profile == ProfileName::Tcp {
+    if profile == Profile::TCP {
         report.finish(&coded, None);
         return Ok(());
     }
     let limit = (coded.elapsed * BASELINE_FACTOR).max(BASELINE_MIN);
-    let uncoded = measure(args, ProfileName::Tcp, web, limit).await?;
+    let uncoded = measure(args, catalogue, Profile::TCP, web, limit).await?;
     report.finish(&coded, Some(&uncoded));
     Ok(())
 }
@@ -80,7 +82,8 @@ fn check(args: &DemoArgs) -> Result<(), CliError> {
 /// One download with `profile` over a fresh link.
 async fn measure(
     args: &DemoArgs,
-    profile: ProfileName,
+    catalogue: &Arc<Catalogue>,
+    profile: Profile,
     web: SocketAddr,
     limit: Duration,
 ) -> Result<Download, CliError> {
@@ -90,7 +93,8 @@ async fn measure(
     let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
     let mut tasks = JoinSet::new();
 
-    let config = ServerConfig::new(loopback, server_key, ClientPolicy::Listed(listed));
+    let mut config = ServerConfig::new(loopback, server_key, ClientPolicy::Listed(listed));
+    config.transport(network::transport(profile, catalogue)).grant(Grant::of([profile.name]));
     let server = Endpoint::server(config).map_err(|error| failed("the server", &error))?;
     let address = server.local_addr().map_err(|error| failed("the server", &error))?;
     let targets = TargetPolicy::new(
@@ -106,11 +110,11 @@ async fn measure(
         .map_err(|error| failed("the emulated link", &error))?;
 
     let mut config = ClientConfig::new(client_key);
-    config.bind(loopback).transport(network::transport(Profile::named(profile)));
+    config.bind(loopback).transport(network::transport(profile, catalogue));
     let client = Endpoint::client(config).map_err(|error| failed("the client", &error))?;
     let at: ServerAddress = link.address().to_string().parse().map_err(|error| failed("the link", &error))?;
     let connector = CtcpConnector::new(client.clone(), at, server_public);
-    let counters = std::sync::Arc::new(Counters::new("client"));
+    let counters = Arc::new(Counters::new("client"));
     let forward = ForwardProxy::new(
         ServerLink::start(connector, LinkTimes::default(), counters),
         ClientLimits::default(),
@@ -141,7 +145,7 @@ fn link_config(args: &DemoArgs) -> LinkConfig {
     }
 }
 
-fn progress_bar(args: &DemoArgs, profile: ProfileName) -> ProgressBar {
+fn progress_bar(args: &DemoArgs, profile: Profile) -> ProgressBar {
     if args.json || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
@@ -151,7 +155,7 @@ fn progress_bar(args: &DemoArgs, profile: ProfileName) -> ProgressBar {
     {
         bar.set_style(style);
     }
-    bar.set_message(profile.as_str());
+    bar.set_message(profile.name.as_str());
     bar
 }
 

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use ctcp::Catalogue;
 use ctcp_proxy::files::{self, FileName, Progress, TransferError, Transferred};
 use ctcp_proxy::link::{CtcpConnector, ServerLink};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -33,10 +35,10 @@ struct Json<'a> {
 const STANDARD_OUTPUT: &str = "-";
 
 /// Fetches a file.
-pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
+pub(crate) async fn get(args: &GetArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     check_name(&args.name)?;
     if args.output.as_deref() == Some(Path::new(STANDARD_OUTPUT)) {
-        return get_to_standard_output(args).await;
+        return get_to_standard_output(args, catalogue).await;
     }
     let destination = match &args.output {
         Some(file) if file.is_dir() => file.join(last_part(&args.name)?),
@@ -48,7 +50,7 @@ pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
     let get = async |link: &Link| {
         files::get(link, &args.name, &destination, &mut |progress| bar.show(progress)).await
     };
-    let done = transfer(&args.remote, &args.common, &args.name, get).await;
+    let done = transfer((&args.remote, &args.common), catalogue, &args.name, get).await;
     let Done { transferred, profile, elapsed } = bar.finish(done)?;
     Report { name: &args.name, file: &destination, profile: &profile, replaced, elapsed }
         .print(args.json, &transferred);
@@ -56,7 +58,7 @@ pub(crate) async fn get(args: &GetArgs) -> Result<(), CliError> {
 }
 
 /// Fetches a file into a pipe; what is said about it goes to standard error.
-async fn get_to_standard_output(args: &GetArgs) -> Result<(), CliError> {
+async fn get_to_standard_output(args: &GetArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     if args.json {
         return Err(CliError::usage("--json and `-o -` both want standard output: leave one out"));
     }
@@ -64,7 +66,7 @@ async fn get_to_standard_output(args: &GetArgs) -> Result<(), CliError> {
     let get = async |link: &Link| {
         files::get_to(link, &args.name, &mut tokio::io::stdout(), &mut |progress| bar.show(progress)).await
     };
-    let done = transfer(&args.remote, &args.common, &args.name, get).await;
+    let done = transfer((&args.remote, &args.common), catalogue, &args.name, get).await;
     let Done { transferred, profile, elapsed } = bar.finish(done).map_err(|error| match error {
         CliError::Failure(text) => {
             CliError::Failure(format!("{text} (the file on standard output is incomplete)"))
@@ -80,7 +82,7 @@ async fn get_to_standard_output(args: &GetArgs) -> Result<(), CliError> {
 }
 
 /// Stores a file.
-pub(crate) async fn put(args: &PutArgs) -> Result<(), CliError> {
+pub(crate) async fn put(args: &PutArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     let name = match &args.name {
         Some(name) => name.clone(),
         None => last_part(&args.file.to_string_lossy())?.to_owned(),
@@ -89,7 +91,7 @@ pub(crate) async fn put(args: &PutArgs) -> Result<(), CliError> {
     let bar = Bar::new(args.json || args.common.log.quiet);
     let put =
         async |link: &Link| files::put(link, &args.file, &name, &mut |progress| bar.show(progress)).await;
-    let done = transfer(&args.remote, &args.common, &name, put).await;
+    let done = transfer((&args.remote, &args.common), catalogue, &name, put).await;
     let Done { transferred, profile, elapsed } = bar.finish(done)?;
     Report { name: &name, file: &args.file, profile: &profile, replaced: false, elapsed }
         .print(args.json, &transferred);
@@ -108,13 +110,13 @@ struct Done {
 
 /// Connects, makes the transfer of the file with this name, and says goodbye, whatever came of it.
 async fn transfer(
-    remote: &RemoteArgs,
-    common: &CommonArgs,
+    (remote, common): (&RemoteArgs, &CommonArgs),
+    catalogue: &Arc<Catalogue>,
     name: &str,
     work: impl AsyncFnOnce(&Link) -> Result<Transferred, TransferError>,
 ) -> Result<Done, CliError> {
     let listener = metrics::start_if_free(common.metrics)?;
-    let (endpoint, link) = network::link(remote, common.profile())?;
+    let (endpoint, link) = network::link(remote, common.profile(catalogue)?, catalogue)?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let outcome = super::unless_lost(&endpoint, until_interrupted(name, work(&link))).await.flatten();
     let profile = network::granted(&link);

@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
+use std::sync::Arc;
 
-use ctcp::{ClientPolicy, Endpoint, Grant, PublicKey, ServerConfig};
+use ctcp::{Catalogue, ClientPolicy, Endpoint, PublicKey, ServerConfig};
 use ctcp_proxy::dial::Dialer;
 use ctcp_proxy::files::FileService;
 use ctcp_proxy::server::{ReverseProxy, ServerLimits};
@@ -20,7 +21,7 @@ use crate::{allocator, key_file, network, open_files};
 const PLACEHOLDER: &str = "SERVER_ADDRESS";
 
 /// Serves until it is interrupted.
-pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
+pub(crate) async fn run(args: &ServerArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     let clients = clients(args).await?;
     // Before anybody learns that the server is there.
     let mut hangups = Hangups::new();
@@ -33,7 +34,9 @@ pub(crate) async fn run(args: &ServerArgs) -> Result<(), CliError> {
     let public_key = secret_key.public_key();
     let policy = clients.clients().map_or(ClientPolicy::Any, Clients::policy);
     let mut config = ServerConfig::new(args.listen, secret_key, policy);
-    config.transport(network::transport(args.common.profile())).grant(grant(args)).memory(args.memory);
+    let profile = args.common.profile(catalogue)?;
+    config.transport(network::transport(profile, catalogue));
+    config.grant(args.grant(catalogue)?).memory(args.memory);
     let endpoint = Endpoint::server(config)
         .map_err(|error| CliError::failure(format!("cannot listen on {}: {error}", args.listen)))?;
     let listening = endpoint.local_addr().unwrap_or(args.listen);
@@ -102,11 +105,6 @@ fn invitation(host: Option<IpAddr>, port: u16, public_key: &PublicKey) -> String
         "ctcp client --server {name}:{port} --server-key {public_key} --key client.key --socks 127.0.0.1:1080 \
          --http 127.0.0.1:8118{advice}"
     )
-}
-
-/// Which profiles clients may choose.
-fn grant(args: &ServerArgs) -> Grant {
-    if args.pin_profile { Grant::nothing() } else { Grant::of(args.grant.iter().copied()) }
 }
 
 /// The address from which this machine would send to the internet; no packet is sent to find it.

@@ -9,7 +9,4 @@ mod limits;
 mod memory;
 mod messages;
 mod metrics;
-mod repro;
 mod setup;
-#[cfg(target_os = "linux")]
-mod testbed;

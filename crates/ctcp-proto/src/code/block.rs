@@ -15,21 +15,23 @@
 //! Requirement: C1, C2, C5, U4
 
 use super::blocks::{Block, Blocks};
-use super::{Choice, CodeLimits, Feedback, Sent, Situation};
+use super::{Choice, CodeLimits, CodeSpec, Feedback, Scheme, Sent, Setup, Situation, WindowOf};
 use crate::id::SymbolIndex;
-use crate::profile::Redundancy;
-use crate::redundancy;
+use crate::redundancy::{Need, Redundancy};
+use ctcp_base::Instant;
 
 /// Fewest symbols a block is opened for: below it, whole packets of redundancy are too coarse.
 const BLOCK_SIZE_MIN: u16 = 16;
 
-/// Windows that a block spans under Algorithm 3 as it is printed, which sends what is needed on average: luck wastes
-/// `0.4 sqrt(N p / (1-p))` packets a block, so that larger blocks waste less (all that is sent in vain at 20 % loss: 2.0 %
-/// instead of 3.6, simulated). Otherwise it is one window, about a bandwidth-delay product.
-const WINDOWS_OF_THE_PRINTED_RULE: f64 = 2.0;
-
-/// Chance with which the end of what the application wrote should arrive without another round trip.
-const TAIL_SUCCESS: f64 = 0.99;
+pub(super) static SPEC: CodeSpec = CodeSpec {
+    number: 0,
+    name: "block",
+    make: |setup| Box::new(BlockCode::new(setup)),
+    redundancies: &["feedback", "from-loss", "algorithm-3", "fixed"],
+    window: WindowOf::Packets,
+    spans_window: false,
+    expires: true,
+};
 
 /// The sender half of the block code. It holds a few numbers a block, at most `numblks` blocks.
 #[derive(Debug)]
@@ -37,8 +39,6 @@ pub(crate) struct BlockCode {
     redundancy: Redundancy,
     /// `blksize`.
     block_size: u16,
-    /// Algorithm 3 as it is printed, instead of what measures better.
-    is_to_the_letter: bool,
     blocks: Blocks<NextKey>,
 }
 
@@ -46,12 +46,14 @@ pub(crate) struct BlockCode {
 type NextKey = u16;
 
 impl BlockCode {
-    pub(super) fn new(redundancy: Redundancy, limits: CodeLimits, is_to_the_letter: bool) -> Self {
-        let CodeLimits { block_size, blocks } = limits;
-        Self { redundancy, block_size, is_to_the_letter, blocks: Blocks::new(blocks) }
+    pub(super) fn new(setup: &Setup) -> Self {
+        let CodeLimits { block_size, blocks } = setup.limits;
+        Self { redundancy: setup.redundancy, block_size, blocks: Blocks::new(blocks) }
     }
+}
 
-    pub(super) fn choose(&mut self, situation: &Situation) -> Option<Choice> {
+impl Scheme for BlockCode {
+    fn choose(&mut self, situation: &Situation) -> Option<Choice> {
         let can_add = situation.has_data && situation.has_room && self.blocks.can_take_symbol();
         let short = self.blocks.iter().find(|block| self.is_short(block, can_add, situation));
         match short {
@@ -60,15 +62,15 @@ impl BlockCode {
         }
     }
 
-    pub(super) fn choose_probe(&mut self) -> Option<Choice> {
+    fn choose_probe(&mut self) -> Option<Choice> {
         self.blocks.iter().find(|block| block.missing > 0).map(|block| self.repair(block))
     }
 
-    pub(super) fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent {
+    fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent {
         let sent = match choice {
             Choice::NewSymbol => {
                 let most = self.block_size.max(1);
-                let windows = if self.is_to_the_letter { WINDOWS_OF_THE_PRINTED_RULE } else { 1.0 };
+                let windows = self.redundancy.rule().windows_in_block;
                 let capacity = ((windows * situation.window) as u16).clamp(BLOCK_SIZE_MIN.min(most), most);
                 self.blocks.add_symbol(index, capacity, 0);
                 Sent { first: index, length: 1 }
@@ -85,15 +87,26 @@ impl BlockCode {
         sent
     }
 
-    /// A packet arrived, was lost, or is too old to be counted.
-    pub(super) fn on_resolved(&mut self, sent: &Sent) {
+    fn on_acked(&mut self, sent: &Sent) {
         self.blocks.on_resolved(sent);
     }
 
-    pub(super) fn on_feedback(&mut self, feedback: &Feedback<'_>) {
-        self.blocks.on_feedback(feedback);
+    fn on_lost(&mut self, sent: &Sent, was_expired: bool) {
+        if !was_expired {
+            self.blocks.on_resolved(sent);
+        }
     }
 
+    fn on_expired(&mut self, sent: &Sent) {
+        self.blocks.on_resolved(sent);
+    }
+
+    fn on_feedback(&mut self, _now: Instant, feedback: &Feedback<'_>) {
+        self.blocks.on_feedback(feedback);
+    }
+}
+
+impl BlockCode {
     /// A combination of what the receiver may still lack of `block`.
     fn repair(&self, block: &Block<NextKey>) -> Choice {
         match self.blocks.undecoded(block) {
@@ -103,20 +116,19 @@ impl BlockCode {
     }
 
     fn is_short(&self, block: &Block<NextKey>, can_add: bool, situation: &Situation) -> bool {
-        let &Situation { loss, dispersion, .. } = situation;
         let known = block.in_flight < block.missing;
-        if known || self.redundancy == Redundancy::Feedback || (!block.is_full() && can_add) {
+        if known || (!block.is_full() && can_add) {
             // A block that is still being filled gets what was lost, but nothing ahead: its own symbols come first.
             return known;
         }
-        match (self.is_to_the_letter, can_add) {
-            (true, _) => redundancy::is_short_on_average(block.in_flight, block.missing, loss),
-            (false, true) => redundancy::is_short_for_sure(block.in_flight, block.missing, loss, dispersion),
-            // Nothing else is left to send: a loss here would cost a round trip, and a packet more costs nobody anything.
-            (false, false) => {
-                redundancy::is_short_of_success(block.in_flight, block.missing, loss, TAIL_SUCCESS)
-            }
-        }
+        (self.redundancy.rule().is_short)(&Need {
+            in_flight: block.in_flight,
+            missing: block.missing,
+            loss: situation.loss,
+            dispersion: situation.dispersion,
+            ratio: self.redundancy.ratio(),
+            is_tail: !can_add,
+        })
     }
 }
 

@@ -1,7 +1,6 @@
 //! The blocks of a transfer as their sender knows them: what each holds, what is under way of it, and what the receiver lacks.
 //!
-//! Which packet goes next is the policy of a code ([`BlockCode`](super::block::BlockCode), [`SparseBlockCode`](super::sparse::SparseBlockCode)). Each
-//! keeps something of its own for the repairs of a block, `R`.
+//! Which packet goes next is the policy of a code. Each keeps something of its own for the repairs of a block, `R`.
 
 use std::collections::VecDeque;
 
@@ -10,7 +9,7 @@ use crate::id::SymbolIndex;
 
 /// Blocks that the receiver cannot decode yet or that are still being filled, ascending and adjacent.
 #[derive(Debug)]
-pub(super) struct Blocks<R> {
+pub struct Blocks<R> {
     blocks: VecDeque<Block<R>>,
     /// `numblks`.
     most: usize,
@@ -18,36 +17,43 @@ pub(super) struct Blocks<R> {
     oldest_undecoded: SymbolIndex,
 }
 
+/// A block.
 #[derive(Debug)]
-pub(super) struct Block<R> {
-    pub(super) first: SymbolIndex,
+pub struct Block<R> {
+    /// Its first symbol.
+    pub first: SymbolIndex,
     /// Symbols it holds.
-    pub(super) length: u16,
+    pub length: u16,
     /// Symbols it is opened for.
     capacity: u16,
     /// Packets of this block whose fate is unknown (the paper's `onfly`).
-    pub(super) in_flight: u32,
+    pub in_flight: u32,
     /// Degrees of freedom the receiver lacks, packets in flight not counted (`blksize - currdof`).
-    pub(super) missing: u32,
-    pub(super) repairs: R,
+    pub missing: u32,
+    /// What the code keeps for its repairs.
+    pub repairs: R,
 }
 
 impl<R> Blocks<R> {
-    pub(super) fn new(most: u16) -> Self {
+    /// None yet, and at most `most` (`numblks`).
+    #[must_use]
+    pub fn new(most: u16) -> Self {
         Self { blocks: VecDeque::new(), most: usize::from(most), oldest_undecoded: 0 }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Block<R>> {
+    /// Ascending.
+    pub fn iter(&self) -> impl Iterator<Item = &Block<R>> {
         self.blocks.iter()
     }
 
     /// Whether another symbol finds a place, in a block that is not full or in a new one.
-    pub(super) fn can_take_symbol(&self) -> bool {
+    #[must_use]
+    pub fn can_take_symbol(&self) -> bool {
         self.blocks.back().is_some_and(|block| !block.is_full()) || self.blocks.len() < self.most
     }
 
     /// Adds a symbol; a block that it opens will have `capacity` symbols.
-    pub(super) fn add_symbol(&mut self, index: SymbolIndex, capacity: u16, repairs: R) {
+    pub fn add_symbol(&mut self, index: SymbolIndex, capacity: u16, repairs: R) {
         if self.blocks.back().is_none_or(Block::is_full) {
             self.blocks.push_back(Block {
                 first: index,
@@ -65,7 +71,7 @@ impl<R> Blocks<R> {
     }
 
     /// A packet left.
-    pub(super) fn on_sent(&mut self, sent: &Sent) {
+    pub fn on_sent(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
             block.in_flight += 1;
         }
@@ -73,13 +79,14 @@ impl<R> Blocks<R> {
 
     /// A packet arrived, was lost, or is too old to be counted. What the receiver gained by it comes with the
     /// acknowledgement's feedback.
-    pub(super) fn on_resolved(&mut self, sent: &Sent) {
+    pub fn on_resolved(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
             block.in_flight = block.in_flight.saturating_sub(1);
         }
     }
 
-    pub(super) fn on_feedback(&mut self, feedback: &Feedback<'_>) {
+    /// The receiver told what it misses.
+    pub fn on_feedback(&mut self, feedback: &Feedback<'_>) {
         let decoded = feedback.oldest_undecoded;
         self.oldest_undecoded = self.oldest_undecoded.max(decoded);
         // A block that is not full stays: block i is full before block i + 1 is opened.
@@ -94,24 +101,29 @@ impl<R> Blocks<R> {
     }
 
     /// The symbols of `block` that the receiver may still lack: the first, and how many.
-    pub(super) fn undecoded(&self, block: &Block<R>) -> (SymbolIndex, u16) {
+    #[must_use]
+    pub fn undecoded(&self, block: &Block<R>) -> (SymbolIndex, u16) {
         let first = block.first.max(self.oldest_undecoded);
         (first, u16::try_from(block.end().saturating_sub(first)).unwrap_or(block.length))
     }
 
-    pub(super) fn block_of(&mut self, symbol: SymbolIndex) -> Option<&mut Block<R>> {
+    /// The block that holds `symbol`.
+    pub fn block_of(&mut self, symbol: SymbolIndex) -> Option<&mut Block<R>> {
         let position = self.blocks.partition_point(|block| block.end() <= symbol);
         self.blocks.get_mut(position).filter(|block| block.first <= symbol)
     }
 }
 
 impl<R> Block<R> {
-    pub(super) fn end(&self) -> SymbolIndex {
+    /// One past its last symbol.
+    #[must_use]
+    pub fn end(&self) -> SymbolIndex {
         self.first + u64::from(self.length)
     }
 
     /// It holds all that it is opened for. Only the last block may not.
-    pub(super) fn is_full(&self) -> bool {
+    #[must_use]
+    pub fn is_full(&self) -> bool {
         self.length >= self.capacity
     }
 

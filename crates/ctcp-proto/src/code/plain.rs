@@ -2,8 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use super::{Choice, Feedback, Sent, Situation};
+use ctcp_base::Instant;
+
+use super::{Choice, CodeSpec, Feedback, Scheme, Sent, Situation, WindowOf};
 use crate::id::SymbolIndex;
+
+pub(super) static SPEC: CodeSpec = CodeSpec {
+    number: 3,
+    name: "plain",
+    make: |_| Box::new(PlainCode::default()),
+    redundancies: &["feedback"],
+    window: WindowOf::Packets,
+    spans_window: false,
+    expires: false,
+};
 
 /// The sender half of plain retransmission.
 ///
@@ -15,19 +27,19 @@ pub(crate) struct PlainCode {
     next: SymbolIndex,
 }
 
-impl PlainCode {
-    pub(super) fn choose(&mut self, situation: &Situation) -> Option<Choice> {
+impl Scheme for PlainCode {
+    fn choose(&mut self, situation: &Situation) -> Option<Choice> {
         match self.lost.first() {
             Some(&index) => Some(Choice::Again(index)),
             None => (situation.has_data && situation.has_room).then_some(Choice::NewSymbol),
         }
     }
 
-    pub(super) fn choose_probe(&mut self) -> Option<Choice> {
+    fn choose_probe(&mut self) -> Option<Choice> {
         (self.oldest_undecoded < self.next).then_some(Choice::Again(self.oldest_undecoded))
     }
 
-    pub(super) fn on_sent(&mut self, choice: Choice, index: SymbolIndex) -> Sent {
+    fn on_sent(&mut self, choice: Choice, index: SymbolIndex, _situation: &Situation) -> Sent {
         match choice {
             Choice::NewSymbol => self.next = index + 1,
             Choice::Again(again) => {
@@ -38,17 +50,19 @@ impl PlainCode {
         Sent { first: index, length: 1 }
     }
 
-    pub(super) fn on_acked(&mut self, sent: &Sent) {
+    fn on_acked(&mut self, sent: &Sent) {
         self.lost.remove(&sent.first);
     }
 
-    pub(super) fn on_lost(&mut self, sent: &Sent) {
+    fn on_lost(&mut self, sent: &Sent, _was_expired: bool) {
         if sent.first >= self.oldest_undecoded {
             self.lost.insert(sent.first);
         }
     }
 
-    pub(super) fn on_feedback(&mut self, feedback: &Feedback<'_>) {
+    fn on_expired(&mut self, _sent: &Sent) {}
+
+    fn on_feedback(&mut self, _now: Instant, feedback: &Feedback<'_>) {
         if feedback.oldest_undecoded > self.oldest_undecoded {
             self.oldest_undecoded = feedback.oldest_undecoded;
             self.lost = self.lost.split_off(&self.oldest_undecoded);
@@ -67,11 +81,11 @@ mod tests {
         let mut code = PlainCode::default();
         for index in 0..3 {
             assert_eq!(code.choose(&BULK), Some(Choice::NewSymbol));
-            code.on_sent(Choice::NewSymbol, index);
+            code.on_sent(Choice::NewSymbol, index, &BULK);
         }
-        code.on_lost(&Sent { first: 1, length: 1 });
+        code.on_lost(&Sent { first: 1, length: 1 }, false);
         assert_eq!(code.choose(&BULK), Some(Choice::Again(1)));
-        code.on_sent(Choice::Again(1), 1);
+        code.on_sent(Choice::Again(1), 1, &BULK);
         assert_eq!(code.choose(&BULK), Some(Choice::NewSymbol));
     }
 
@@ -79,13 +93,13 @@ mod tests {
     fn what_the_receiver_has_is_not_sent_again() {
         let mut code = PlainCode::default();
         for index in 0..3 {
-            code.on_sent(Choice::NewSymbol, index);
+            code.on_sent(Choice::NewSymbol, index, &BULK);
         }
-        code.on_lost(&Sent { first: 0, length: 1 });
+        code.on_lost(&Sent { first: 0, length: 1 }, false);
         let feedback =
             Feedback { oldest_undecoded: 2, oldest_unseen: 2, intervals: &[], known_end: 2, reported_end: 2 };
-        code.on_feedback(&feedback);
-        code.on_lost(&Sent { first: 1, length: 1 });
+        code.on_feedback(Instant::ZERO, &feedback);
+        code.on_lost(&Sent { first: 1, length: 1 }, false);
         assert_eq!(code.choose(&Situation { has_data: false, ..BULK }), None);
         assert_eq!(code.choose_probe(), Some(Choice::Again(2)));
     }

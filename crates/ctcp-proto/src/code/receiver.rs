@@ -3,14 +3,14 @@
 //!
 //! Requirement: C6, U4
 
-use ctcp_coding::{Arrival, DecodeError, Decoder, DecoderConfig, MissingInterval, SymbolRange, coefficients};
+use ctcp_coding::{Arrival, DecodeError, DecoderConfig, MissingInterval, SymbolRange};
 
+use super::Code;
+use super::plug::{RealDecoder, SymbolDecoder};
 use super::segments::{Contradiction, Identity, Incomplete};
-use super::symbolic::{SymbolicChannel, SymbolicCombination, SymbolicDecoder};
 use crate::error::{TransportError, TransportErrorCode};
-use crate::id::{Role, SymbolIndex};
+use crate::id::SymbolIndex;
 use crate::memory::SYMBOLS_MIN;
-use crate::profile::Code;
 use crate::stream::Streams;
 use crate::wire::Frame;
 
@@ -22,24 +22,13 @@ const EQUATIONS_MAX: usize = 1024;
 /// Degrees of freedom received, and the symbols that follow from them.
 #[derive(Debug)]
 pub(crate) struct CodedReceiver {
-    decoder: Decoder,
+    decoder: Box<dyn SymbolDecoder>,
     symbol_size_max: usize,
     length_max: u16,
     incomplete: Incomplete,
-    coefficients: Vec<u8>,
     counts: ReceiverCounts,
     /// What the last acknowledgement said, while nothing has arrived since that could change it.
     report: Option<DecoderReport>,
-    symbolic: Option<Symbolic>,
-}
-
-/// In a simulation whose combinations have no contents.
-#[derive(Debug)]
-struct Symbolic {
-    decoder: SymbolicDecoder,
-    channel: SymbolicChannel,
-    /// The other side.
-    sender: Role,
 }
 
 /// What arrived, for statistics.
@@ -68,19 +57,28 @@ impl CodedReceiver {
     /// `length_max` symbols. Of the window code, any may have to wait for all others; with every other code, blocks are apart, and
     /// no block is longer than that.
     pub(crate) fn new(code: Code, symbol_size_max: usize, window: usize, length_max: u16) -> Self {
-        let (equations_max, component_max) = match code {
-            Code::Window => (window, window),
-            _ => (EQUATIONS_MAX.min(window), usize::from(length_max)),
+        let (equations_max, component_max) = if code.spans_window() {
+            (window, window)
+        } else {
+            (EQUATIONS_MAX.min(window), usize::from(length_max))
         };
+        let config = DecoderConfig { symbol_size_max, window, equations_max, component_max };
+        Self::with_decoder(Box::new(RealDecoder::new(config)), symbol_size_max, length_max)
+    }
+
+    /// The same over a decoder from outside.
+    pub(crate) fn with_decoder(
+        decoder: Box<dyn SymbolDecoder>,
+        symbol_size_max: usize,
+        length_max: u16,
+    ) -> Self {
         Self {
-            decoder: Decoder::new(DecoderConfig { symbol_size_max, window, equations_max, component_max }),
+            decoder,
             symbol_size_max,
             length_max,
             incomplete: Incomplete::default(),
-            coefficients: Vec::new(),
             counts: ReceiverCounts::default(),
             report: None,
-            symbolic: None,
         }
     }
 
@@ -89,16 +87,6 @@ impl CodedReceiver {
     fn is_too_far(&self, end: SymbolIndex, room: u64) -> bool {
         room < self.symbol_size_max as u64
             && end > self.decoder.oldest_undecoded().saturating_add(SYMBOLS_MIN)
-    }
-
-    /// With contents from beside the network, if they are to come from there.
-    pub(crate) fn with_symbolic(self, symbolic: Option<(SymbolicChannel, Role)>) -> Self {
-        let symbolic = symbolic.map(|(channel, sender)| Symbolic {
-            decoder: SymbolicDecoder::default(),
-            channel,
-            sender,
-        });
-        Self { symbolic, ..self }
     }
 
     /// Bytes of memory that symbols and equations take.
@@ -117,13 +105,6 @@ impl CodedReceiver {
         frame: &Frame<'_>,
         streams: &mut Streams,
     ) -> Result<bool, TransportError> {
-        if self.symbolic.is_some() {
-            let &Frame::Coded { first, length, .. } = frame else {
-                return Err(fault(DecodeError::OutsideWindow));
-            };
-            let combination = SymbolicCombination::of_source(first + u64::from(length));
-            return self.handle_symbolic(combination, streams);
-        }
         let end = match *frame {
             Frame::Source { index, .. } => index.saturating_add(1),
             Frame::Coded { first, length, .. } => first.saturating_add(u64::from(length)),
@@ -139,9 +120,7 @@ impl CodedReceiver {
             Frame::Coded { first, length, density, key, floor, payload } => {
                 self.counts.repairs += 1;
                 self.check_length(length)?;
-                self.coefficients.resize(usize::from(length), 0);
-                coefficients::generate(key, density, &mut self.coefficients);
-                (self.decoder.handle_combination(range(first, length)?, &self.coefficients, payload), floor)
+                (self.decoder.handle_keyed(range(first, length)?, density, key, payload), floor)
             }
             Frame::Recoded { first, coefficients, floor, payload } => {
                 self.counts.repairs += 1;
@@ -157,41 +136,31 @@ impl CodedReceiver {
         if is_innovative || self.decoder.known_end() > known_end {
             self.report = None;
         }
+        let is_news = self.deliver(streams)?;
+        // Only after the delivery: what the sender will not combine again need not be kept.
+        self.decoder.release_before(floor);
+        self.incomplete.release_before(self.decoder.oldest_undecoded());
+        Ok(is_news)
+    }
+
+    /// Hands every symbol that became known to the streams. True when some did.
+    fn deliver(&mut self, streams: &mut Streams) -> Result<bool, TransportError> {
         let before = self.counts.decoded;
         while let Some((_, content)) = self.decoder.poll_decoded() {
             self.counts.decoded += 1;
             streams.on_symbol_decoded(content)?;
         }
-        // Only after the delivery: what the sender will not combine again need not be kept.
-        self.decoder.release_before(floor);
-        self.incomplete.release_before(self.decoder.oldest_undecoded());
         Ok(self.counts.decoded > before)
     }
 
-    /// What a simulated node on the way put into a datagram that it made.
-    pub(crate) fn made_by_node(&self, datagram: &[u8]) -> Option<SymbolicCombination> {
-        let Symbolic { channel, sender, .. } = self.symbolic.as_ref()?;
-        channel.made_by_node(*sender, datagram)
-    }
-
-    /// Takes a combination that has no contents, as [`Self::handle`] one that has some.
-    pub(crate) fn handle_symbolic(
-        &mut self,
-        combination: SymbolicCombination,
-        streams: &mut Streams,
-    ) -> Result<bool, TransportError> {
+    /// Takes combinations that came to the decoder by other means than a packet.
+    pub(crate) fn handle_news(&mut self, streams: &mut Streams) -> Result<(), TransportError> {
         self.report = None;
-        let Some(symbolic) = &mut self.symbolic else { return Ok(false) };
-        self.counts.repairs += 1;
-        if !symbolic.decoder.handle(combination) {
-            self.counts.redundant += 1;
+        while let Some(arrival) = self.decoder.take_news() {
+            self.counts.repairs += 1;
+            self.counts.redundant += u64::from(arrival != Arrival::Innovative);
         }
-        let decoded = symbolic.channel.take_before(symbolic.sender, symbolic.decoder.oldest_undecoded);
-        for contents in &decoded {
-            self.counts.decoded += 1;
-            streams.on_symbol_decoded(contents)?;
-        }
-        Ok(!decoded.is_empty())
+        self.deliver(streams).map(|_| ())
     }
 
     /// Takes a piece of a combination, and the combination when it is the last that was missing.
@@ -234,15 +203,6 @@ impl CodedReceiver {
     }
 
     fn new_report(&self, limit: usize) -> DecoderReport {
-        if let Some(Symbolic { decoder, .. }) = &self.symbolic {
-            return DecoderReport {
-                oldest_undecoded: decoder.oldest_undecoded,
-                oldest_unseen: decoder.oldest_unseen,
-                known_end: decoder.known_end,
-                intervals: Vec::new(),
-                reported_end: decoder.oldest_undecoded,
-            };
-        }
         let mut intervals = Vec::new();
         let reported_end = self.decoder.undecodable_intervals(limit, &mut intervals);
         DecoderReport {

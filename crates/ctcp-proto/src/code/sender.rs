@@ -2,11 +2,12 @@
 //! code's choices into frames.
 
 use ctcp_base::Instant;
-use ctcp_coding::{Encoder, SymbolRange, coefficients};
+use ctcp_coding::SymbolRange;
 
+use super::plug::{RealEncoder, SymbolEncoder};
 use super::segments::{Identity, Outgoing, Part};
-use super::{Carried, Choice, Classic, Feedback, SendCode, Situation, SymbolicChannel, SymbolicCombination};
-use crate::id::{Role, SymbolIndex};
+use super::{Carried, Choice, Feedback, Scheme, Situation};
+use crate::id::SymbolIndex;
 use crate::stream::Streams;
 use crate::wire::{DatagramBuilder, Frame, combination_overhead};
 
@@ -16,26 +17,19 @@ const DENSITY: u8 = 15;
 /// Room below which no new symbol is begun in a datagram: a few bytes would cost a whole symbol's overhead.
 const SYMBOL_ROOM_MIN: usize = 256;
 
-/// Symbols a simulated sender may be ahead of what is decoded: more than the longest file has, for a lull of the sliding window
-/// can be most of the file, and what bounds it on real links is memory, which contents beside the network do not take there.
-const SYMBOLIC_WINDOW: u32 = 1 << 26;
-
 /// Source symbols in the window, and which of them to combine next.
 #[derive(Debug)]
 pub(crate) struct CodedSender {
-    code: SendCode,
-    encoder: Encoder,
+    scheme: Box<dyn Scheme>,
+    encoder: Box<dyn SymbolEncoder>,
     /// How many symbols behind its oldest undecoded one the receiver stores.
     peer_window: u64,
     /// Oldest symbol the receiver cannot decode, by its newest acknowledgement.
     peer_undecoded: SymbolIndex,
     /// What is too long for a datagram of the path and leaves in several; it goes before anything else.
     outgoing: Option<Outgoing>,
-    coefficients: Vec<u8>,
     scratch: Vec<u8>,
     counts: SenderCounts,
-    /// Where contents go in a simulation whose combinations have none.
-    symbolic: Option<(SymbolicChannel, Role)>,
 }
 
 /// What was sent, for statistics.
@@ -49,34 +43,36 @@ pub(crate) struct SenderCounts {
 
 impl CodedSender {
     /// `symbol_size_max` in bytes, `window` in symbols: what we keep ourselves; `peer_window`: what the receiver keeps.
-    pub(crate) fn new(code: SendCode, symbol_size_max: usize, window: usize, peer_window: u64) -> Self {
+    pub(crate) fn new(
+        scheme: Box<dyn Scheme>,
+        symbol_size_max: usize,
+        window: usize,
+        peer_window: u64,
+    ) -> Self {
+        Self::with_encoder(scheme, Box::new(RealEncoder::new(symbol_size_max, window)), peer_window)
+    }
+
+    /// The same over an encoder from outside.
+    pub(crate) fn with_encoder(
+        scheme: Box<dyn Scheme>,
+        encoder: Box<dyn SymbolEncoder>,
+        peer_window: u64,
+    ) -> Self {
         Self {
-            code,
-            encoder: Encoder::new(symbol_size_max, window),
+            scheme,
+            encoder,
             peer_window,
             peer_undecoded: 0,
             outgoing: None,
-            coefficients: Vec::new(),
             scratch: Vec::new(),
             counts: SenderCounts::default(),
-            symbolic: None,
         }
     }
 
-    /// With contents beside the network, if they are to go there. The window counts symbols then and holds none.
-    pub(crate) fn with_symbolic(self, symbolic: Option<(SymbolicChannel, Role)>) -> Self {
-        if symbolic.is_none() {
-            return self;
-        }
-        let encoder = Encoder::new(0, SYMBOLIC_WINDOW as usize);
-        Self { symbolic, encoder, peer_window: u64::from(SYMBOLIC_WINDOW), ..self }
-    }
-
-    /// A datagram was sealed: in a simulation nodes on the way may want to know what it carries.
-    pub(crate) fn on_sealed(&self, combination: Option<&Carried>, datagram: &[u8]) {
-        if let (Some((channel, role)), Some(Carried { sent, .. })) = (&self.symbolic, combination) {
-            let end = sent.first + u64::from(sent.length);
-            channel.on_sealed(*role, datagram, SymbolicCombination::of_source(end));
+    /// A datagram was sealed.
+    pub(crate) fn on_sealed(&mut self, combination: Option<&Carried>, datagram: &[u8]) {
+        if let Some(Carried { sent, .. }) = combination {
+            self.encoder.on_sealed(sent, datagram);
         }
     }
 
@@ -96,14 +92,14 @@ impl CodedSender {
         self.encoder.next_index() - self.peer_undecoded
     }
 
-    /// The classical source, if the code is one.
-    pub(crate) fn classic(&self) -> Option<&Classic> {
-        self.code.classic()
+    /// Which packets go, and when.
+    pub(crate) fn scheme(&self) -> &dyn Scheme {
+        &*self.scheme
     }
 
-    /// The classical source, if the code is one.
-    pub(crate) fn classic_mut(&mut self) -> Option<&mut Classic> {
-        self.code.classic_mut()
+    /// Which packets go, and when.
+    pub(crate) fn scheme_mut(&mut self) -> &mut dyn Scheme {
+        &mut *self.scheme
     }
 
     pub(crate) fn counts(&self) -> SenderCounts {
@@ -112,12 +108,12 @@ impl CodedSender {
 
     /// Which combination would be useful now.
     pub(crate) fn choose(&mut self, situation: &Situation) -> Option<Choice> {
-        self.rest().or_else(|| self.code.choose(situation))
+        self.rest().or_else(|| self.scheme.choose(situation))
     }
 
     /// Which combination to probe a silent path with.
     pub(crate) fn choose_probe(&mut self) -> Option<Choice> {
-        self.rest().or_else(|| self.code.choose_probe())
+        self.rest().or_else(|| self.scheme.choose_probe())
     }
 
     fn rest(&self) -> Option<Choice> {
@@ -149,15 +145,13 @@ impl CodedSender {
         let room = builder.remaining().saturating_sub(self.overhead());
         let index = self.take_new(symbol_size.min(room), streams)?;
         self.counts.symbols += 1;
-        let sent = self.code.on_sent(choice, index, situation);
-        if let Some(classic) = self.code.classic_mut() {
-            if !streams.has_data_to_send() {
-                classic.on_end();
-            }
-            if !classic.sends_symbols() {
-                let choice = classic.choose(situation)?;
-                return self.write_repair(choice, builder, situation);
-            }
+        let sent = self.scheme.on_sent(choice, index, situation);
+        if !streams.has_data_to_send() {
+            self.scheme.on_end();
+        }
+        if !self.scheme.sends_symbols() {
+            let choice = self.scheme.choose(situation)?;
+            return self.write_repair(choice, builder, situation);
         }
         builder.write(&Frame::Source { index, floor: self.encoder.first(), symbol: &self.scratch });
         Some(Carried { sent, part: Part::Whole })
@@ -165,27 +159,27 @@ impl CodedSender {
 
     pub(crate) fn on_acked(&mut self, carried: Carried) {
         match carried.part {
-            Part::Whole => self.code.on_acked(&carried.sent),
+            Part::Whole => self.scheme.on_acked(&carried.sent),
             Part::Piece => {}
             // It is on its way no more; whether all of it arrived is for the receiver's report to say.
-            Part::LastPiece => self.code.on_expired(&carried.sent),
+            Part::LastPiece => self.scheme.on_expired(&carried.sent),
         }
     }
 
     pub(crate) fn on_lost(&mut self, carried: Carried, was_expired: bool) {
         // Only the last piece counts as in flight, but each may be what the receiver misses.
-        self.code.on_lost(&carried.sent, was_expired || carried.part == Part::Piece);
+        self.scheme.on_lost(&carried.sent, was_expired || carried.part == Part::Piece);
     }
 
     pub(crate) fn on_expired(&mut self, carried: Carried) {
         if carried.part != Part::Piece {
-            self.code.on_expired(&carried.sent);
+            self.scheme.on_expired(&carried.sent);
         }
     }
 
     /// Takes the receiver's report; symbols it has decoded leave the window.
     pub(crate) fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>) {
-        self.code.on_feedback(now, feedback);
+        self.scheme.on_feedback(now, feedback);
         self.peer_undecoded =
             self.peer_undecoded.max(feedback.oldest_undecoded.min(self.encoder.next_index()));
         self.encoder.release_before(self.peer_undecoded);
@@ -193,7 +187,7 @@ impl CodedSender {
             self.outgoing.as_ref().filter(|outgoing| outgoing.first() < self.peer_undecoded)
         {
             // It begins below the floor now, and no last piece will tell its fate.
-            self.code.on_expired(&outgoing.sent());
+            self.scheme.on_expired(&outgoing.sent());
             self.finish_outgoing();
         }
     }
@@ -209,14 +203,8 @@ impl CodedSender {
         if size < SYMBOL_ROOM_MIN || !streams.fill_symbol(index, size, &mut self.scratch) {
             return None;
         }
-        let contents = if let Some((channel, role)) = &self.symbolic {
-            channel.push(*role, &self.scratch);
-            &[]
-        } else {
-            &self.scratch[..]
-        };
-        let pushed = self.encoder.push(contents);
-        debug_assert_eq!(pushed, Ok(index), "the caller asked has_room");
+        let pushed = self.encoder.push(&self.scratch);
+        debug_assert_eq!(pushed, index, "one after the other");
         Some(index)
     }
 
@@ -240,14 +228,14 @@ impl CodedSender {
         match fit {
             Fit::Now => {
                 self.counts.repairs += 1;
-                let sent = self.code.on_sent(choice, first, situation);
+                let sent = self.scheme.on_sent(choice, first, situation);
                 Some(Carried { sent, part: Part::Whole })
             }
             Fit::Later => None,
             Fit::Never => {
                 self.combine(identity)?;
                 self.counts.repairs += 1;
-                let sent = self.code.on_sent(choice, first, situation);
+                let sent = self.scheme.on_sent(choice, first, situation);
                 let bytes = core::mem::take(&mut self.scratch);
                 self.outgoing = Some(Outgoing::new(choice, identity, floor, sent, bytes));
                 self.write_piece(builder)
@@ -273,14 +261,8 @@ impl CodedSender {
 
     /// Computes a combination into the scratch.
     fn combine(&mut self, identity: Identity) -> Option<()> {
-        if self.symbolic.is_some() {
-            self.scratch.clear();
-            return Some(());
-        }
         let range = SymbolRange::new(identity.first, identity.length)?;
-        self.coefficients.resize(usize::from(identity.length), 0);
-        coefficients::generate(identity.key, identity.density, &mut self.coefficients);
-        self.encoder.combine(range, &self.coefficients, &mut self.scratch).ok()
+        self.encoder.combine(range, identity.density, identity.key, &mut self.scratch).then_some(())
     }
 }
 

@@ -72,7 +72,7 @@ const PACING_GAIN_SLOW_START: f64 = 2.0;
 
 /// Algorithm 2.
 #[derive(Debug)]
-pub(super) struct Ctcp {
+pub struct Ctcp {
     tokens: f64,
     ss_threshold: f64,
     /// Tokens gained in a round trip while a queue stands.
@@ -92,7 +92,8 @@ pub(super) struct Ctcp {
 
 impl Ctcp {
     /// A controller in slow start.
-    pub(super) fn new(datagram: u64) -> Self {
+    #[must_use]
+    pub fn new(datagram: u64) -> Self {
         Self {
             tokens: INITIAL_TOKENS,
             ss_threshold: f64::INFINITY,
@@ -109,7 +110,8 @@ impl Ctcp {
     }
 
     /// The same with one alpha for all times.
-    pub(super) fn with_constant_alpha(datagram: u64) -> Self {
+    #[must_use]
+    pub fn with_constant_alpha(datagram: u64) -> Self {
         Self { alpha_beside_queue: ALPHA, name: "ctcp-constant-alpha", ..Self::new(datagram) }
     }
 

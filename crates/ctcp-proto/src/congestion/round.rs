@@ -5,18 +5,19 @@ use crate::PacketNumber;
 
 /// Says when a round trip is over.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Round {
+pub struct Round {
     ends_behind: Option<PacketNumber>,
 }
 
 impl Round {
     /// Begins a round trip: it ends with the acknowledgement of a packet behind `largest_sent`.
-    pub(super) fn begin(&mut self, largest_sent: PacketNumber) {
+    pub fn begin(&mut self, largest_sent: PacketNumber) {
         self.ends_behind = Some(largest_sent);
     }
 
     /// Whether `number` was sent behind the beginning of this round trip.
-    pub(super) fn is_behind(&self, number: PacketNumber) -> bool {
+    #[must_use]
+    pub fn is_behind(&self, number: PacketNumber) -> bool {
         self.ends_behind.is_none_or(|last| number > last)
     }
 }

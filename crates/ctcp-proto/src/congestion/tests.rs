@@ -13,6 +13,16 @@ mod steady_changes;
 mod steady_shares;
 mod table;
 
+/// Algorithm 2 with the same growth always: what laboratories compare with.
+const CTCP_CONSTANT_ALPHA: Algorithm = Algorithm::new(&AlgorithmSpec {
+    number: 6,
+    name: "ctcp-constant-alpha",
+    make: |datagram_size| Box::new(Ctcp::with_constant_alpha(datagram_size)),
+    answers_to_marks: true,
+    is_punctual: true,
+    needs_symbols: false,
+});
+
 fn secs(seconds: u64) -> Instant {
     Instant::from_secs(seconds)
 }
@@ -73,7 +83,7 @@ fn alone(controller: Box<dyn Controller>, conditions: Conditions, seconds: u64) 
 }
 
 fn default_alone(conditions: Conditions, seconds: u64) -> Outcome {
-    alone(Algorithm::Default.controller(DATAGRAM), conditions, seconds)
+    alone(Algorithm::DEFAULT.controller(DATAGRAM), conditions, seconds)
 }
 
 /// The link of the paper's Fig. 3a: 25 Mbit/s, 20 ms, a queue of one bandwidth-delay product.
@@ -95,16 +105,16 @@ fn the_default_fills_the_papers_link_at_any_loss_and_with_noisy_clocks() {
 
 #[test]
 fn the_paper_keeps_its_promise_at_one_percent_and_tcp_does_not() {
-    let ctcp = alone(Algorithm::Ctcp.controller(DATAGRAM), papers_link(0.01), 20);
+    let ctcp = alone(Algorithm::CTCP.controller(DATAGRAM), papers_link(0.01), 20);
     assert!(ctcp.utilisation > 0.96, "{ctcp:?}");
-    let reno = alone(Algorithm::Reno.controller(DATAGRAM), papers_link(0.01), 20);
+    let reno = alone(Algorithm::RENO.controller(DATAGRAM), papers_link(0.01), 20);
     assert!((0.15..0.35).contains(&reno.utilisation), "{reno:?}");
 }
 
 #[test]
 fn noise_starves_neither_the_papers_rule_nor_the_default() {
     let noisy = Conditions::new(100, 20, 1.0, 0.05).with_noise(1_000);
-    let ctcp = alone(Algorithm::Ctcp.controller(DATAGRAM), noisy, 5);
+    let ctcp = alone(Algorithm::CTCP.controller(DATAGRAM), noisy, 5);
     let default = default_alone(noisy, 5);
     assert!(ctcp.utilisation > 0.85 && default.utilisation > 0.97, "{ctcp:?} {default:?}");
 }
@@ -124,7 +134,7 @@ fn loss_that_is_our_own_overflow_is_not_compensated() {
 #[test]
 fn the_queue_stays_small_for_minutes_and_is_not_taken_for_the_path() {
     let mut model =
-        Model::new(papers_link(0.0), 1).flow(Algorithm::Default.controller(DATAGRAM), Instant::ZERO);
+        Model::new(papers_link(0.0), 1).flow(Algorithm::DEFAULT.controller(DATAGRAM), Instant::ZERO);
     model.run(secs(50));
     model.queueing();
     let measured = model.run(secs(60))[0];
@@ -138,7 +148,7 @@ fn the_same_seed_gives_the_same_run() {
     let run = || {
         let conditions = papers_link(0.05).with_noise(1_000);
         let mut model =
-            Model::new(conditions, 7).flow(Algorithm::Default.controller(DATAGRAM), Instant::ZERO);
+            Model::new(conditions, 7).flow(Algorithm::DEFAULT.controller(DATAGRAM), Instant::ZERO);
         let measured = model.run(secs(2))[0];
         (measured.sent, measured.arrived, model.controller(0).window().to_bits(), model.rtt(0))
     };

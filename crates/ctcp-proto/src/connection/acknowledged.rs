@@ -127,10 +127,9 @@ impl Established {
         }
     }
 
-    /// A classical source tells congestion control what becomes of its symbols.
+    /// A scheme whose window is of symbols tells congestion control what becomes of them.
     pub(super) fn tell_controller(&mut self) {
-        let Some(classic) = self.sender.classic_mut() else { return };
-        while let Some(signal) = classic.poll_signal() {
+        while let Some(signal) = self.sender.scheme_mut().poll_signal() {
             signal.tell(&mut *self.path.controller);
         }
     }

@@ -204,7 +204,8 @@ impl Connection {
             Step::Failed(error) => return self.end(error),
             Step::Complete { server, secrets } => (server, secrets),
         };
-        let Ok(negotiated) = negotiate(&handshake.parameters, &server, &server) else {
+        let Ok(negotiated) = negotiate(&self.config.catalogue, &handshake.parameters, &server, &server)
+        else {
             return self.end(ConnectionError::HandshakeFailed);
         };
         let network = NetworkPath { local: network_path.local, remote: handshake.remote };

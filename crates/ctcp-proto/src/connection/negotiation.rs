@@ -3,12 +3,13 @@
 use core::time::Duration;
 
 use crate::ack::receiver::MAX_ACK_DELAY;
+use crate::catalogue::{Catalogue, to_parameter};
 use crate::code::CodeLimits;
 use crate::config::TransportConfig;
 use crate::crypto::{ResetToken, Suite};
 use crate::grant::Grant;
 use crate::id::{ConnectionId, Role};
-use crate::profile::{Code, Profile};
+use crate::profile::Profile;
 use crate::stream::{Streams, StreamsConfig};
 use crate::wire::Parameters;
 
@@ -49,9 +50,10 @@ pub(crate) fn client_parameters(config: &TransportConfig, id: ConnectionId) -> P
 
 /// What a side with `config` says of itself where it asks for, or grants, `profile`.
 fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> Parameters {
-    let symbol_window = match profile.code {
-        Code::Window => config.symbol_window.min(config.coding_window),
-        Code::Block | Code::Sparse | Code::Plain | Code::Classic => config.symbol_window,
+    let symbol_window = if profile.code.spans_window() {
+        config.symbol_window.min(config.coding_window)
+    } else {
+        config.symbol_window
     };
     Parameters {
         connection_id: id,
@@ -65,7 +67,7 @@ fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> P
         datagram_size_max: usize::from(config.datagram_size_max),
         reset_token: None,
         aead_suites: config.suites.iter().map(|suite| suite.number()).collect(),
-        profile: profile.to_parameter(),
+        profile: to_parameter(&profile),
         block_size: u64::from(config.block_size),
         blocks: u64::from(config.blocks),
     }
@@ -82,7 +84,7 @@ pub(crate) fn server_parameters(
 ) -> Result<Parameters, Mismatch> {
     let offered = client.aead_suites.iter().filter_map(|&number| Suite::from_number(number));
     let suite = offered.into_iter().find(|suite| config.suites.contains(suite)).ok_or(Mismatch::Suite)?;
-    let profile = grant.answer(Profile::from_parameter(&client.profile), config.profile);
+    let profile = grant.answer(config.catalogue.profile_of(&client.profile), config.profile);
     Ok(Parameters {
         reset_token: Some(token.0),
         aead_suites: vec![suite.number()],
@@ -94,6 +96,7 @@ pub(crate) fn server_parameters(
 ///
 /// Requirement: C1
 pub(crate) fn negotiate(
+    catalogue: &Catalogue,
     own: &Parameters,
     peer: &Parameters,
     answer: &Parameters,
@@ -102,7 +105,7 @@ pub(crate) fn negotiate(
     let suite = suite.filter(|suite| own.aead_suites.contains(&suite.number())).ok_or(Mismatch::Suite)?;
     let smaller = |mine: u64, theirs: u64| u16::try_from(mine.min(theirs)).unwrap_or(u16::MAX);
     Ok(Negotiated {
-        profile: Profile::from_parameter(&answer.profile).ok_or(Mismatch::Profile)?,
+        profile: catalogue.profile_of(&answer.profile).ok_or(Mismatch::Profile)?,
         suite,
         symbol_size_max: own.symbol_size_max.min(peer.symbol_size_max),
         window: own.symbol_window,

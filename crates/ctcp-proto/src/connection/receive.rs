@@ -3,7 +3,6 @@
 use ctcp_base::Instant;
 
 use super::{Established, RESPONSE_COPIES, TransportError};
-use crate::code::SymbolicCombination;
 use crate::crypto::OpenError;
 use crate::crypto::reset::is_reset;
 use crate::error::{CloseReason, TransportErrorCode};
@@ -33,9 +32,6 @@ impl Established {
         if datagram.first().is_some_and(|first| first & 0x80 != 0) {
             self.handle_repeated_handshake(network_path, datagram);
             return Ok(Received::Handled);
-        }
-        if let Some(combination) = self.receiver.made_by_node(datagram) {
-            return self.handle_made_by_node(now, combination);
         }
         let replay = &self.path.replay;
         let opened = self.protection.open(datagram, self.local_id.as_bytes().len(), |path| {
@@ -92,18 +88,14 @@ impl Established {
         }
     }
 
-    /// A datagram that no peer sealed but a simulated node on the way made: a combination and nothing else.
-    fn handle_made_by_node(
-        &mut self,
-        now: Instant,
-        combination: SymbolicCombination,
-    ) -> Result<Received, TransportError> {
+    /// The decoder was given combinations by other means than a packet.
+    pub(super) fn handle_decoder_news(&mut self, now: Instant) -> Result<(), TransportError> {
         self.counts.datagrams_received += 1;
         self.timers.on_received(now);
         self.timers.last_activity = now;
-        self.receiver.handle_symbolic(combination, &mut self.streams)?;
+        self.receiver.handle_news(&mut self.streams)?;
         self.path.acks.on_news(now);
-        Ok(Received::Handled)
+        Ok(())
     }
 
     /// The packet is the peer's and new.

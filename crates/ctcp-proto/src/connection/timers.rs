@@ -5,7 +5,6 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::Established;
-use crate::code::Classic;
 use crate::id::Role;
 
 /// How soon a client asks whether a peer that fell silent in the middle of something is still there. A restarted
@@ -98,11 +97,9 @@ impl Established {
         if self.path.retransmission_deadline().is_some_and(|deadline| deadline <= now) {
             self.path.on_retransmission_timeout(now);
         }
-        if let Some(classic) = self.sender.classic_mut()
-            && classic.deadline().is_some_and(|deadline| deadline <= now)
-        {
-            classic.on_timeout(now);
-            if !self.config.unpaced_classic {
+        if self.sender.scheme().next_timeout().is_some_and(|deadline| deadline <= now) {
+            self.sender.scheme_mut().handle_timeout(now);
+            if !self.sender.scheme().is_unpaced() {
                 // What is unanswered for so long is as good as lost, repair included: the window is free for what is sent again.
                 self.path.sent.give_up_flight(self.path.sent.next_number());
             }
@@ -130,7 +127,7 @@ impl Established {
             (path.loss_deadline, TimerKind::Loss),
             (self.probe_deadline(), TimerKind::Probe),
             (path.retransmission_deadline(), TimerKind::Retransmission),
-            (self.sender.classic().and_then(Classic::deadline), TimerKind::Retransmission),
+            (self.sender.scheme().next_timeout(), TimerKind::Retransmission),
             (self.expiry_deadline(), TimerKind::Expiry),
             (self.timers.pacing, TimerKind::Pacing),
             (self.keep_alive_deadline(), TimerKind::KeepAlive),
@@ -145,10 +142,9 @@ impl Established {
             .min()
     }
 
-    /// A classical source has a timer of its own while symbols are under way; without any, frames of control must arrive all the same.
+    /// A scheme that waits for a timer of its own probes by it; otherwise frames of control must arrive all the same.
     fn probe_deadline(&self) -> Option<Instant> {
-        let is_waiting = self.sender.classic().is_some_and(|classic| classic.in_flight() > 0);
-        self.path.probe_deadline().filter(|_| !is_waiting)
+        self.path.probe_deadline().filter(|_| self.sender.scheme().next_timeout().is_none())
     }
 
     /// What is under way may be lost, and the peer may be waiting for it: the probe says it again.

@@ -229,8 +229,7 @@ impl Established {
 
     /// What coded data to send now: what is useful, as far as congestion control and pacing allow.
     fn choose(&mut self, now: Instant, situation: &Situation) -> Option<Choice> {
-        if self.sender.classic().is_some() && self.config.unpaced_classic {
-            // Its window is of symbols.
+        if self.sender.scheme().is_unpaced() {
             return self.sender.choose(situation);
         }
         if self.timers.probes_owed > 0 {

@@ -60,7 +60,8 @@ impl Endpoint {
         let account = self.account(incoming.client_key, Memory::for_client);
         let config = self.config.transport.within(account.first_promise());
         let own = server_parameters(&config, &self.config.grant, local, token, &incoming.parameters).ok()?;
-        let negotiated = negotiate(&own, &incoming.parameters, &own).ok()?;
+        let negotiated =
+            negotiate(&self.config.transport.catalogue, &own, &incoming.parameters, &own).ok()?;
         let mut bytes = Vec::new();
         own.write(&mut bytes);
         let (message, secrets) = incoming.responder.answer(&bytes).ok()?;

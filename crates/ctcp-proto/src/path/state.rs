@@ -13,7 +13,7 @@ use crate::crypto::ReplayWindow;
 use crate::crypto::random::SecretRng;
 use crate::id::{PacketNumber, PathId};
 use crate::network::{Ecn, NetworkPath, Transmit};
-use crate::profile::Profile;
+use crate::profile::{ExpiryRule, LossRule, Profile, Rules};
 use crate::recovery::delivery_rate::{DeliveryRate, DeliverySnapshot};
 use crate::recovery::loss::{INITIAL_LOSS, LossAverage, LossDetector, MU};
 use crate::recovery::pacer::Pacer;
@@ -80,7 +80,7 @@ pub(crate) struct Path {
     window_max: f64,
     factory: Option<ControllerFactory>,
     /// A controller that has no rate of its own is not paced.
-    unpaced_classic: bool,
+    is_unpaced: bool,
 }
 
 impl Path {
@@ -93,7 +93,7 @@ impl Path {
             sent: SentPackets::new(),
             rtt: RttEstimator::new(INITIAL_RTT),
             losses: LossDetector::new(),
-            loss_average: loss_average(profile),
+            loss_average: loss_average(profile.rules),
             loss_deadline: None,
             probe: ProbeTimeout::new(),
             retransmission: RetransmissionTimeout::new(GAMMA),
@@ -117,7 +117,7 @@ impl Path {
             datagram_ceiling,
             window_max: f64::INFINITY,
             factory: None,
-            unpaced_classic: false,
+            is_unpaced: false,
         }
     }
 
@@ -126,9 +126,9 @@ impl Path {
         Self { window_max: f64::from(packets), ..self }
     }
 
-    /// As [`crate::TransportConfig::unpaced_classic`] says.
-    pub(crate) fn with_unpaced_classic(self, unpaced_classic: bool) -> Self {
-        Self { unpaced_classic, ..self }
+    /// Where the scheme lets packets go whenever it likes, if `is_unpaced`.
+    pub(crate) fn with_unpaced(self, is_unpaced: bool) -> Self {
+        Self { is_unpaced, ..self }
     }
 
     /// With a controller from outside, if there is one.
@@ -148,7 +148,7 @@ impl Path {
             self.has_new_marks = false;
             self.rtt = RttEstimator::new(INITIAL_RTT);
             self.losses = LossDetector::new();
-            self.loss_average = loss_average(self.profile);
+            self.loss_average = loss_average(self.profile.rules);
             self.delivery = DeliveryRate::new(now);
             let datagram_size = self.mtu.current();
             self.controller = match &self.factory {
@@ -215,7 +215,7 @@ impl Path {
         }
         self.pacer.on_sent(now, size);
         self.retransmission.on_sent(now);
-        if !is_mtu_probe && !self.profile.is_classic() {
+        if !is_mtu_probe && !self.profile.counts_symbols() {
             let in_flight = self.sent.packets_in_flight();
             self.controller.on_sent(&Sent {
                 now,
@@ -272,7 +272,7 @@ impl Path {
         if !packet.is_mtu_probe {
             self.loss_average.on_ack();
         }
-        if self.profile.is_classic() {
+        if self.profile.counts_symbols() {
             return;
         }
         self.controller.on_ack(&Acked {
@@ -312,7 +312,7 @@ impl Path {
             self.ecn.on_lost();
         }
         self.loss_average.on_loss(packet.number);
-        if self.profile.is_classic() {
+        if self.profile.counts_symbols() {
             return;
         }
         self.controller.on_loss(&Lost {
@@ -366,7 +366,7 @@ impl Path {
     /// relies on the clock of its acknowledgements, which says nothing of repairs.
     fn pacing_rate(&self) -> Option<f64> {
         let rate = self.controller.pacing_rate();
-        if rate.is_some() || self.unpaced_classic || !self.rtt.has_sample() {
+        if rate.is_some() || self.is_unpaced || !self.rtt.has_sample() {
             return rate;
         }
         let window = self.controller.window().min(self.window_max);
@@ -427,7 +427,7 @@ impl Path {
 
     /// When to assume the retransmission time-out of Algorithm 2.
     pub(crate) fn retransmission_deadline(&self) -> Option<Instant> {
-        if self.profile.is_classic() {
+        if self.profile.counts_symbols() {
             return None;
         }
         self.retransmission.deadline(&self.rtt, MAX_ACK_DELAY)
@@ -438,7 +438,7 @@ impl Path {
     ///
     /// Requirement: C5
     pub(crate) fn expiry_age(&self) -> Option<Duration> {
-        if !self.profile.expires_old_packets() || !self.rtt.has_sample() {
+        if !self.profile.code.expires() || !self.rtt.has_sample() {
             return None;
         }
         let smoothed = self.rtt.smoothed();
@@ -448,11 +448,11 @@ impl Path {
         Some((smoothed * 3 / 2).max(smoothed + 4 * self.rtt.variance()) + MAX_ACK_DELAY)
     }
 
-    /// True when what expires has spent its token: a new packet may leave in its place. Without, a window that was lost whole keeps the
-    /// path silent until news of the packets behind it, and where losses come and go with a period, that is when the next begin.
+    /// True when expired packets leave the congestion window: a new packet may leave in their place. Without, a window that was lost whole
+    /// keeps the path silent until news of later packets, and where losses come and go with a period, that is when the next begin.
     /// Only until the retransmission time-out, which is rarer the longer nothing is heard.
     pub(crate) fn frees_what_expires(&self) -> bool {
-        self.profile.is_to_the_letter() && !self.retransmission.has_fired()
+        self.profile.rules.expiry == ExpiryRule::Free && !self.retransmission.has_fired()
     }
 
     fn largest_sent(&self) -> PacketNumber {
@@ -463,13 +463,16 @@ impl Path {
 fn pacer(now: Instant, datagram_size: u64, profile: Profile) -> Pacer {
     let pacer = Pacer::new(now, datagram_size);
     // Where the driver has a timer for it.
-    if profile.paces_punctually() && cfg!(target_os = "linux") { pacer.punctual() } else { pacer }
+    if profile.congestion.is_punctual() && cfg!(target_os = "linux") { pacer.punctual() } else { pacer }
 }
 
-/// The paper's, to the letter or steadied.
-fn loss_average(profile: Profile) -> LossAverage {
+/// As the rule says.
+fn loss_average(rules: Rules) -> LossAverage {
     let average = LossAverage::new(INITIAL_LOSS, MU);
-    if profile.is_to_the_letter() { average } else { average.steadied() }
+    match rules.loss {
+        LossRule::Printed => average,
+        LossRule::Steadied => average.steadied(),
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use ctcp_base::Instant;
 use super::sliding::SlidingMinimum;
 
 /// Assumed before the first sample (RFC 9002 section 6.2.2).
-pub(crate) const INITIAL_RTT: Duration = Duration::from_millis(333);
+pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 
 /// How long a minimum counts: long enough to contain a moment of empty queues, short enough that a moved route
 /// is believed soon.
@@ -53,7 +53,7 @@ impl RttView {
 
 /// Estimates the round-trip times of one path.
 #[derive(Clone, Debug)]
-pub(crate) struct RttEstimator {
+pub struct RttEstimator {
     initial: Duration,
     samples: Option<Samples>,
     minimum: SlidingMinimum,
@@ -70,7 +70,7 @@ struct Samples {
 
 impl RttEstimator {
     /// An estimator that answers `initial` until it has a sample.
-    pub(crate) fn new(initial: Duration) -> Self {
+    pub fn new(initial: Duration) -> Self {
         let initial = initial.max(SMALLEST_SAMPLE);
         Self {
             initial,
@@ -82,7 +82,7 @@ impl RttEstimator {
 
     /// Takes a sample: `rtt` from sending a packet to its acknowledgement, of which the peer says it spent
     /// `ack_delay` waiting. The caller caps `ack_delay` at what the peer promised.
-    pub(crate) fn on_sample(&mut self, now: Instant, rtt: Duration, ack_delay: Duration) {
+    pub fn on_sample(&mut self, now: Instant, rtt: Duration, ack_delay: Duration) {
         let rtt = rtt.max(SMALLEST_SAMPLE);
         // RFC 9002 5.2: the minimum ignores the delay, so that a lying peer cannot push it below the path's.
         self.minimum.insert(now.as_nanos(), nanos(rtt));
@@ -103,42 +103,42 @@ impl RttEstimator {
     }
 
     /// Whether anything here was measured.
-    pub(crate) fn has_sample(&self) -> bool {
+    pub fn has_sample(&self) -> bool {
         self.samples.is_some()
     }
 
     /// The newest sample.
-    pub(crate) fn latest(&self) -> Duration {
+    pub fn latest(&self) -> Duration {
         self.samples.map_or(self.initial, |samples| samples.latest)
     }
 
     /// The smoothed round-trip time.
-    pub(crate) fn smoothed(&self) -> Duration {
+    pub fn smoothed(&self) -> Duration {
         self.samples.map_or(self.initial, |samples| samples.smoothed)
     }
 
     /// The smoothed deviation.
-    pub(crate) fn variance(&self) -> Duration {
+    pub fn variance(&self) -> Duration {
         self.samples.map_or(self.initial / 2, |samples| samples.variance)
     }
 
     /// The smallest sample of the last [`MINIMUM_WINDOW`].
-    pub(crate) fn minimum(&self, now: Instant) -> Duration {
+    pub fn minimum(&self, now: Instant) -> Duration {
         self.minimum.minimum(now.as_nanos()).map_or(self.initial, Duration::from_nanos)
     }
 
     /// The smallest sample ever.
-    pub(crate) fn minimum_ever(&self) -> Duration {
+    pub fn minimum_ever(&self) -> Duration {
         self.samples.map_or(self.initial, |samples| samples.minimum_ever)
     }
 
     /// The smallest sample of about the last round trip.
-    pub(crate) fn standing(&self, now: Instant) -> Duration {
+    pub fn standing(&self, now: Instant) -> Duration {
         self.round.minimum(now.as_nanos()).map_or(self.initial, Duration::from_nanos)
     }
 
     /// All of them, for congestion control.
-    pub(crate) fn view(&self, now: Instant) -> RttView {
+    pub fn view(&self, now: Instant) -> RttView {
         RttView {
             latest: self.latest(),
             smoothed: self.smoothed(),

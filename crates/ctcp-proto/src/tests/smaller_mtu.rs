@@ -6,7 +6,7 @@ use ctcp_base::{Probability, Rate};
 use ctcp_netem::{LinkConfig, LossModel, QueueLimit};
 
 use super::pair::Pair;
-use crate::{Connection, Profile, ProfileName, ReadOutcome, StreamId, TransportConfig, WriteError};
+use crate::{Connection, Profile, ReadOutcome, StreamId, TransportConfig, WriteError};
 
 const SIZE: usize = 2_000_000;
 
@@ -104,7 +104,7 @@ impl Transfer {
 }
 
 /// How long the rest took after the path changed, in the middle of the transfer.
-fn transfer(profile: ProfileName, direction: Direction, loss: f64, moves: bool) -> Duration {
+fn transfer(profile: Profile, direction: Direction, loss: f64, moves: bool) -> Duration {
     let link = LinkConfig {
         rate: Rate::from_megabits_per_second(25),
         delay: Duration::from_millis(10),
@@ -113,7 +113,7 @@ fn transfer(profile: ProfileName, direction: Direction, loss: f64, moves: bool) 
         overhead: 28,
         ..LinkConfig::default()
     };
-    let transport = TransportConfig { profile: Profile::named(profile), ..TransportConfig::default() };
+    let transport = TransportConfig { profile, ..TransportConfig::default() };
     let mut pair = Pair::new(link, transport.clone(), 1);
     pair.connect(transport);
     let mut transfer = Transfer::new(direction);
@@ -140,12 +140,8 @@ fn transfer(profile: ProfileName, direction: Direction, loss: f64, moves: bool) 
 }
 
 /// Profiles and losses.
-const CASES: [(ProfileName, f64); 4] = [
-    (ProfileName::Default, 0.0),
-    (ProfileName::Default, 0.1),
-    (ProfileName::Ctcp, 0.1),
-    (ProfileName::Tcp, 0.02),
-];
+const CASES: [(Profile, f64); 4] =
+    [(Profile::DEFAULT, 0.0), (Profile::DEFAULT, 0.1), (Profile::CTCP, 0.1), (Profile::TCP, 0.02)];
 
 /// Includes the search for the new size, with its time-outs; 1 MB alone takes 0.3 s.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -172,7 +168,7 @@ fn an_upload_goes_on_when_the_client_moves_to_a_path_of_smaller_datagrams() {
 fn a_black_hole_in_mid_transfer_is_found_and_everything_arrives() {
     for direction in [Direction::Download, Direction::Upload] {
         for loss in [0.0, 0.1] {
-            let rest = transfer(ProfileName::Default, direction, loss, false);
+            let rest = transfer(Profile::DEFAULT, direction, loss, false);
             println!("{direction:?} at {loss}: {rest:?}");
             assert!(rest < PATIENCE, "{direction:?} at {loss}: {rest:?}");
         }

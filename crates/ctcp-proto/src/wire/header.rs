@@ -13,7 +13,7 @@ use crate::wire::varint::{Reader, write_u32, write_varint};
 use crate::wire::{Malformed, TruncatedNumber};
 
 /// The version of this protocol.
-pub const VERSION: u32 = 0x4354_0002;
+pub const VERSION: u32 = 0x4354_0003;
 /// An INITIATE fills at least this datagram, and every path carries it: what QUIC asks for, too.
 pub const DATAGRAM_SIZE_MIN: usize = 1200;
 /// Longest token: ours has 24 bytes, other servers may keep a little more in it.

@@ -1,7 +1,7 @@
 //! Who takes part in a comparison: a profile, and its name in the legends.
 
+use ctcp_proto::Profile;
 use ctcp_proto::congestion::Algorithm;
-use ctcp_proto::{Profile, ProfileName};
 
 use super::shared_link::tcp;
 
@@ -26,10 +26,10 @@ impl Contender {
 
     pub(super) fn profile(self) -> Profile {
         match self {
-            Self::Ctcp => Profile::named(ProfileName::Ctcp),
-            Self::Default => Profile::named(ProfileName::Default),
-            Self::Reno => tcp(Algorithm::Reno),
-            Self::Cubic => tcp(Algorithm::Cubic),
+            Self::Ctcp => Profile::CTCP,
+            Self::Default => Profile::DEFAULT,
+            Self::Reno => tcp(Algorithm::RENO),
+            Self::Cubic => tcp(Algorithm::CUBIC),
         }
     }
 

@@ -15,6 +15,7 @@
 use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
+use ctcp_baselines::CTCP_CONSTANT_ALPHA;
 use ctcp_netem::{LinkConfig, LossModel, PathConfig, QueueLimit};
 use ctcp_proto::congestion::Algorithm;
 use ctcp_proto::{Profile, TransportConfig};
@@ -120,7 +121,7 @@ impl Difference {
     }
 
     fn profile(self, is_b: bool) -> Profile {
-        tcp(if is_b && matches!(self, BackOffs(_)) { Algorithm::CtcpConstantAlpha } else { Algorithm::Reno })
+        tcp(if is_b && matches!(self, BackOffs(_)) { CTCP_CONSTANT_ALPHA } else { Algorithm::RENO })
     }
 
     /// What Eq. 6 says, given the packets that all flows together have under way.

@@ -6,8 +6,8 @@
 //!
 //! Requirement: C8
 
+use ctcp_proto::Profile;
 use ctcp_proto::congestion::Algorithm;
-use ctcp_proto::{Profile, ProfileName};
 
 use super::PAPER;
 use super::shared_link::{Bottleneck, classical_tcp, tcp};
@@ -56,12 +56,12 @@ const FLOWS: [(Flow, &str); 7] = [
 impl Flow {
     fn profile(self) -> Profile {
         match self {
-            Self::Ctcp | Self::CtcpShortQueue => Profile::named(ProfileName::Ctcp),
-            Self::Ours => Profile::named(ProfileName::Default),
-            Self::Reno => tcp(Algorithm::Reno),
-            Self::Cubic => tcp(Algorithm::Cubic),
-            Self::ClassicalReno => classical_tcp(Algorithm::Reno),
-            Self::ClassicalCubic => classical_tcp(Algorithm::Cubic),
+            Self::Ctcp | Self::CtcpShortQueue => Profile::CTCP,
+            Self::Ours => Profile::DEFAULT,
+            Self::Reno => tcp(Algorithm::RENO),
+            Self::Cubic => tcp(Algorithm::CUBIC),
+            Self::ClassicalReno => classical_tcp(Algorithm::RENO),
+            Self::ClassicalCubic => classical_tcp(Algorithm::CUBIC),
         }
     }
 }

@@ -9,9 +9,10 @@
 use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
+use ctcp_baselines::CLASSIC;
 use ctcp_netem::{LossModel, PathConfig, QueueLimit};
 use ctcp_proto::congestion::Algorithm;
-use ctcp_proto::{Code, Profile, ProfileName, TransportConfig};
+use ctcp_proto::{Profile, TransportConfig};
 use ctcp_sim::Scrutiny;
 use ctcp_sim::application::script::Script;
 use ctcp_sim::network::{FlowConfig, Network};
@@ -97,10 +98,10 @@ pub(super) fn goodput_alone(seed: u64, path: &PathConfig, profile: Profile, seco
 /// TCP by the RFCs: no coding, cumulative acknowledgements, fast retransmit, one timer of 0.2 s at least. A kernel's TCP lies between this and
 /// [`tcp`]: all three get the same to 5 % loss, at 20 % this gets a third to two thirds of a kernel's share and `tcp` two and a half times of it.
 pub(super) fn classical_tcp(congestion: Algorithm) -> Profile {
-    Profile { congestion, code: Code::Classic, ..Profile::named(ProfileName::Tcp) }
+    Profile { congestion, code: CLASSIC, ..Profile::TCP }
 }
 
 /// Profile `tcp`: no coding, selective retransmission.
 pub(super) fn tcp(congestion: Algorithm) -> Profile {
-    Profile { congestion, ..Profile::named(ProfileName::Tcp) }
+    Profile { congestion, ..Profile::TCP }
 }

@@ -9,10 +9,12 @@
 //! the sink has read all of it.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use ctcp_base::{Probability, Rate};
+use ctcp_baselines::{TCP_NC, TCP_NC_PB, WINDOW_EOT_ESTIMATED, end_of_transmission, pseudo_block};
 use ctcp_netem::{Charge, LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit};
-use ctcp_proto::{Profile, ProfileName, Ratio, Redundancy, SymbolicChannel, TransportConfig};
+use ctcp_proto::{Catalogue, Profile, Ratio, Redundancy, TransportConfig};
 use ctcp_sim::application::script::Script;
 use ctcp_sim::network::{FlowConfig, Network};
 use ctcp_sim::topology::Chain;
@@ -121,20 +123,19 @@ impl Transfer {
     fn transport(&self, scheme: Scheme) -> TransportConfig {
         let ratio = Ratio::new(self.redundancy()).expect("R is at least 1");
         let redundancy = match scheme {
-            Scheme::Nc => Redundancy::Fixed(ratio),
-            Scheme::Eot => Redundancy::EndOfTransmission(ratio),
-            Scheme::Pb => Redundancy::PseudoBlock(ratio),
+            Scheme::Nc => Redundancy::fixed(ratio),
+            Scheme::Eot => end_of_transmission(ratio),
+            Scheme::Pb => pseudo_block(ratio),
         };
-        // The name says which sink and source it is; what is sent ahead is set beside it.
-        let name = if self.is_as_tcp_nc { ProfileName::TcpNc } else { ProfileName::TcpNcPb };
+        // The profile says which sink and source it is.
+        let profile = if self.is_as_tcp_nc { TCP_NC } else { TCP_NC_PB };
         TransportConfig {
-            profile: Profile { redundancy, ..Profile::named(name) },
+            profile: Profile { redundancy, ..profile },
             congestion_window_max: 100,
             symbol_size_max: SYMBOL,
             symbol_window: 65_536,
             coding_window: if self.is_symbolic { 65_536 } else { 16_384 },
-            estimates_lost: self.is_estimated,
-            symbolic: self.is_symbolic.then(SymbolicChannel::default),
+            catalogue: self.catalogue(),
             connection_credit: CREDIT,
             connection_credit_max: CREDIT,
             stream_credit: CREDIT,
@@ -146,11 +147,21 @@ impl Transfer {
         }
     }
 
+    fn catalogue(&self) -> Arc<Catalogue> {
+        let simulated = ctcp_baselines::simulated();
+        if self.is_estimated {
+            Arc::new(Arc::unwrap_or_clone(simulated).with_code(WINDOW_EOT_ESTIMATED))
+        } else {
+            simulated
+        }
+    }
+
     /// The file on its way to the end; with figures over time if `width` is given.
     pub(super) fn run(&self, scheme: Scheme, width: Option<Duration>) -> Network {
         let size = bytes_of(self.packets);
         let mut chain = Chain::dumbbell(self.seed, &self.path());
-        chain.flow(FlowConfig::new(Script::bulk(size), &self.transport(scheme)));
+        let flow = FlowConfig::new(Script::bulk(size), &self.transport(scheme));
+        chain.flow(if self.is_symbolic { flow.symbolic() } else { flow });
         let mut network = chain.build();
         network.simulation.set_scrutiny(Scrutiny::LIGHT);
         if let Some(width) = width {

@@ -11,9 +11,9 @@
 use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
+use ctcp_baselines::{TCP_NC, VEGAS, VEGAS_SOURCE};
 use ctcp_netem::{Charge, LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit};
-use ctcp_proto::congestion::Algorithm;
-use ctcp_proto::{Code, Profile, ProfileName, Ratio, Redundancy, SymbolicChannel, TransportConfig};
+use ctcp_proto::{Profile, Ratio, Redundancy, TransportConfig};
 use ctcp_sim::Scrutiny;
 use ctcp_sim::application::script::Script;
 use ctcp_sim::network::{FlowConfig, Network};
@@ -46,18 +46,18 @@ pub(super) fn hop_that_loses(loss: LossModel) -> PathConfig {
 
 /// TCP Vegas without coding.
 pub(super) fn tcp() -> Profile {
-    Profile { congestion: Algorithm::Vegas, ..Profile::named(ProfileName::Tcp) }
+    Profile { code: VEGAS_SOURCE, congestion: VEGAS, ..Profile::TCP }
 }
 
 /// The same with R combinations for each packet.
 pub(super) fn tcp_nc(redundancy: f64) -> Profile {
     let ratio = Ratio::new(redundancy).expect("R is at least 1");
-    Profile { redundancy: Redundancy::Fixed(ratio), ..Profile::named(ProfileName::TcpNc) }
+    Profile { redundancy: Redundancy::fixed(ratio), ..TCP_NC }
 }
 
 /// A file without end under a profile.
 pub(super) fn flow(profile: Profile) -> FlowConfig {
-    let is_coded = profile.code == Code::Window;
+    let is_coded = profile.code.spans_window();
     let defaults = TransportConfig::default();
     let transport = TransportConfig {
         profile,
@@ -66,12 +66,12 @@ pub(super) fn flow(profile: Profile) -> FlowConfig {
         symbol_size_max: 256,
         symbol_window: 65_536,
         coding_window: if is_coded { 65_536 } else { defaults.coding_window },
-        symbolic: is_coded.then(SymbolicChannel::default),
         idle_timeout: Duration::from_secs(36_000),
         keep_alive: None,
         ..defaults
     };
-    FlowConfig::new(Script::endless(), &transport)
+    let flow = FlowConfig::new(Script::endless(), &transport);
+    if is_coded { flow.symbolic() } else { flow }
 }
 
 /// The network with its flows, not yet begun.

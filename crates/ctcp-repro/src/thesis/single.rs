@@ -13,9 +13,10 @@
 use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
+use ctcp_baselines::SPARSE_PROFILE;
 use ctcp_netem::{LossModel, PathConfig, QueueLimit};
 use ctcp_proto::congestion::Algorithm;
-use ctcp_proto::{Profile, ProfileName, TransportConfig};
+use ctcp_proto::{Profile, TransportConfig};
 use ctcp_sim::application::script::Script;
 use ctcp_sim::network::{FlowConfig, Network};
 use ctcp_sim::topology::Chain;
@@ -64,12 +65,12 @@ pub const ADDED: [f64; 7] = [0.0, 0.01, 0.02, 0.05, 0.07, 0.1, 0.15];
 const LIMIT: Duration = Duration::from_secs(3_600);
 
 const FLOWS: [(&str, Profile); 6] = [
-    (CTCP, Profile::named(ProfileName::Sparse)),
-    ("sparse code, Reno's window", sparse(Algorithm::Reno)),
-    ("sparse code, window of 2013", sparse(Algorithm::Ctcp)),
-    (TCP, Profile::named(ProfileName::Tcp)),
-    ("TCP Cubic", Profile { congestion: Algorithm::Cubic, ..Profile::named(ProfileName::Tcp) }),
-    ("profile default", Profile::named(ProfileName::Default)),
+    (CTCP, SPARSE_PROFILE),
+    ("sparse code, Reno's window", sparse(Algorithm::RENO)),
+    ("sparse code, window of 2013", sparse(Algorithm::CTCP)),
+    (TCP, Profile::TCP),
+    ("TCP Cubic", Profile { congestion: Algorithm::CUBIC, ..Profile::TCP }),
+    ("profile default", Profile::DEFAULT),
 ];
 /// The thesis's own.
 pub const CTCP: &str = "CTCP (sparse)";
@@ -78,7 +79,7 @@ pub const TCP: &str = "TCP";
 
 /// What the code does without the thesis's window: with one that halves at a loss, and with the later paper's.
 const fn sparse(congestion: Algorithm) -> Profile {
-    Profile { congestion, ..Profile::named(ProfileName::Sparse) }
+    Profile { congestion, ..SPARSE_PROFILE }
 }
 
 /// A transfer.

@@ -8,10 +8,11 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use ctcp_base::{Instant, Prng};
+use ctcp_baselines::symbolic::SymbolicChannel;
 use ctcp_netem::MAX_HELD_PACKETS;
 use ctcp_proto::{
     ConnectError, ConnectionHandle, ConnectionStats, DatagramOutcome, Ecn, Endpoint, EndpointConfig,
-    EndpointEvent, Grant, NetworkPath, PublicKey, Role, TimerKind, TransportConfig,
+    EndpointEvent, NetworkPath, PublicKey, Role, TimerKind, TransportConfig,
 };
 
 pub use peers::Peer;
@@ -35,6 +36,8 @@ pub struct HostConfig {
     pub endpoint: EndpointConfig,
     /// What the applications of its connections do that have no script of their own.
     pub script: Arc<Script>,
+    /// Its connections are with clients that code symbolically, over this channel.
+    pub symbolic: Option<SymbolicChannel>,
 }
 
 /// What happened on a host, in figures.
@@ -62,6 +65,7 @@ pub struct Host {
     key: PublicKey,
     endpoint: Endpoint,
     script: Arc<Script>,
+    symbolic: Option<SymbolicChannel>,
     peers: Peers,
     /// When each of them wants to be woken.
     agenda: Agenda,
@@ -109,10 +113,19 @@ pub(crate) struct World<'a> {
 /// again and again.
 const SPARE_MAX: usize = MAX_HELD_PACKETS;
 
-/// Here clients may ask for anything, and the papers' sources send to the letter.
+/// Here clients may ask for anything.
 fn for_laboratories(config: EndpointConfig) -> EndpointConfig {
-    let transport = TransportConfig { unpaced_classic: true, ..config.transport };
-    EndpointConfig { transport, grant: Grant::everything(), ..config }
+    let transport = with_baselines(config.transport);
+    EndpointConfig { transport, grant: ctcp_baselines::everything(), ..config }
+}
+
+/// The papers' sources send as the papers say, unless the configuration brings parts of its own.
+fn with_baselines(transport: TransportConfig) -> TransportConfig {
+    if transport.catalogue.is_general() {
+        TransportConfig { catalogue: ctcp_baselines::simulated(), ..transport }
+    } else {
+        transport
+    }
 }
 
 impl Host {
@@ -124,6 +137,7 @@ impl Host {
             address: config.address,
             others: Vec::new(),
             script: config.script,
+            symbolic: config.symbolic,
             peers: Peers::default(),
             agenda: Agenda::default(),
             due: Vec::new(),
@@ -243,7 +257,7 @@ impl Host {
         script: Option<Arc<Script>>,
         world: &mut World<'_>,
     ) -> Result<ConnectionName, ConnectError> {
-        let transport = TransportConfig { unpaced_classic: true, ..transport };
+        let transport = with_baselines(transport);
         let (handle, connection) = self.endpoint.connect(world.now, remote, key, transport)?;
         let name = world.ledger.on_attempt(self.key, self.address);
         if let Some(script) = &script {
@@ -280,7 +294,12 @@ impl Host {
                 match self.peers.get_mut(handle) {
                     Some(peer) => {
                         peer.received += size;
-                        peer.connection.handle_datagram(now, network_path, datagram.ecn, &mut datagram.bytes);
+                        if self.symbolic.as_ref().is_some_and(|it| it.takes(Role::Client, &datagram.bytes)) {
+                            peer.connection.on_decoder_news(now);
+                        } else {
+                            let (ecn, bytes) = (datagram.ecn, &mut datagram.bytes);
+                            peer.connection.handle_datagram(now, network_path, ecn, bytes);
+                        }
                     }
                     None => world.ledger.complain(format!("{}: no connection has {handle:?}", self.name)),
                 }

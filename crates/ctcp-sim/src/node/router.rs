@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, SocketAddr};
 
-use ctcp_proto::SymbolicRecoder;
+use ctcp_baselines::symbolic::SymbolicRecoder;
 
 use super::{Datagram, Port};
 

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
 use ctcp_netem::{LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit};
-use ctcp_proto::{Code, Role, TransportConfig};
+use ctcp_proto::{Role, TransportConfig};
 
 use crate::application::script::Script;
 
@@ -81,7 +81,7 @@ pub(super) fn bytes_a_round_trip(limits: &TransportConfig) -> u64 {
     let symbol = u64::from(limits.symbol_size_max.min(1_150));
     let blocks = u64::from(limits.block_size) * u64::from(limits.blocks);
     // The window code has no more under way than a combination spans.
-    let is_window = limits.profile.code == Code::Window;
+    let is_window = limits.profile.code.spans_window();
     let symbols = if is_window { u64::from(limits.block_size) } else { blocks };
     let symbols = symbols.min(u64::from(limits.symbol_window));
     limits.connection_credit.min(limits.stream_credit).min(symbol * symbols)

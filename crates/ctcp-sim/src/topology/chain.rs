@@ -12,8 +12,9 @@
 //! The hops are the only links that take time, unless a flow has an access link of its own: then it stands between its sender
 //! and the first router. A flow goes from end to end, or between any two of the routers, in either direction.
 
+use ctcp_baselines::symbolic::SymbolicRecoder;
 use ctcp_netem::PathConfig;
-use ctcp_proto::{Ratio, SymbolicRecoder};
+use ctcp_proto::Ratio;
 
 use super::Topology;
 use super::flows::Flows;
@@ -72,7 +73,7 @@ impl Chain {
     /// When there is no such router or flow, or the flow's coding is not symbolic.
     pub fn recode_at(&mut self, index: usize, flow: usize, ratio: Ratio) {
         let NetworkFlow { config, server, .. } = self.flows.get(flow);
-        let channel = config.transport.symbolic.as_ref();
+        let channel = config.symbolic.as_ref();
         let channel = channel.expect("nodes of a simulation re-encode where coding is symbolic");
         let recoder = SymbolicRecoder::new(channel, ratio);
         self.flows.topology.recode(self.routers[index], server.0, recoder);

@@ -52,12 +52,14 @@ impl Flows {
             address: address(0, number, 10_000),
             endpoint: EndpointConfig { memory: u64::MAX, ..EndpointConfig::client(client_key) },
             script: script.clone(),
+            symbolic: None,
         };
         let receiver = HostConfig {
             name: format!("receiver{number}"),
             address: remote,
             endpoint: EndpointConfig { transport: config.transport.clone(), memory: u64::MAX, ..server },
             script,
+            symbolic: config.symbolic.clone(),
         };
         let (sender, receiver) = (self.topology.host(sender), self.topology.host(receiver));
         match &config.access {

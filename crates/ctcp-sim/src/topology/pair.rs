@@ -69,6 +69,7 @@ impl Pair {
             address: SocketAddr::from(address),
             endpoint,
             script: script.clone(),
+            symbolic: None,
         };
         let mut topology = Topology::new(seed);
         let client = topology.host(config("client", Self::CLIENT, Self::client_config()));

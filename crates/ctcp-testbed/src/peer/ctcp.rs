@@ -57,8 +57,8 @@ impl Peer for Ctcp {
         let keys = TempDir::with_prefix("ctcp-testbed-")
             .map_err(TestbedError::of("cannot make a folder for keys"))?;
         let key = |name: &str| keys.path().join(name).display().to_string();
-        let server_key = output(&network.executable, &["keygen", "--out", &key("server.key")])?;
-        let client_key = output(&network.executable, &["keygen", "--out", &key("client.key")])?;
+        let server_key = output(&network.executable, &["peer", "keygen", "--out", &key("server.key")])?;
+        let client_key = output(&network.executable, &["peer", "keygen", "--out", &key("client.key")])?;
         let [listen, entry, socks] = [
             SocketAddrV4::new(network.server_address(), network.new_port()),
             SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port()),
@@ -67,14 +67,14 @@ impl Peer for Ctcp {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
         // Addresses of our own are private, which a server reaches only for those who were allowed to.
         let server_line = format!(
-            "server -q --config /dev/null --listen {listen} --key {} --client {client_key} --allow-target {}/32 --profile {}",
+            "peer server -q --config /dev/null --listen {listen} --key {} --client {client_key} --allow-target {}/32 --profile {}",
             key("server.key"),
             network.server_address(),
             self.profile
         );
         let metrics = self.has_metrics.then(|| SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port()));
         let mut client_line = format!(
-            "client -q --config /dev/null --server {listen} --server-key {server_key} --key {} --forward {entry}={target} \
+            "peer client -q --config /dev/null --server {listen} --server-key {server_key} --key {} --forward {entry}={target} \
              --socks {socks} --profile {}",
             key("client.key"),
             self.profile

@@ -1,6 +1,6 @@
 //! What the demo prints: lines for people, or one JSON object.
 
-use ctcp::ProfileName;
+use ctcp::Profile;
 use serde::Serialize;
 
 use super::Download;
@@ -21,6 +21,7 @@ fn in_words(bytes: u64) -> String {
 /// The demo's output.
 pub(super) struct Report<'a> {
     args: &'a DemoArgs,
+    profile: Profile,
 }
 
 /// The contract of `ctcp demo --json`.
@@ -48,8 +49,8 @@ struct Baseline {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(args: &'a DemoArgs) -> Self {
-        Self { args }
+    pub(super) fn new(args: &'a DemoArgs, profile: Profile) -> Self {
+        Self { args, profile }
     }
 
     pub(super) fn announce(&self) {
@@ -64,10 +65,10 @@ impl<'a> Report<'a> {
 
     /// The download with the profile asked for.
     pub(super) fn first(&self, coded: &Download) {
-        let kind = if self.args.profile == ProfileName::Tcp { "uncoded" } else { "coded" };
+        let kind = if self.profile == Profile::TCP { "uncoded" } else { "coded" };
         self.line(&format!(
             "  {kind} ({}): {:.2} s, {:.1} % of the link, every byte verified",
-            self.args.profile,
+            self.profile.name,
             coded.elapsed.as_secs_f64(),
             self.share(coded) * 100.0
         ));
@@ -112,7 +113,7 @@ impl<'a> Report<'a> {
 
     fn json(&self, coded: &Download, uncoded: &Download) -> Json {
         Json {
-            profile: self.args.profile.as_str(),
+            profile: self.profile.name.as_str(),
             rate_bps: self.args.rate.as_bits_per_second(),
             rtt_ms: self.args.rtt.as_secs_f64() * 1e3,
             loss: self.args.loss.as_f64(),
@@ -160,7 +161,8 @@ mod tests {
         let Command::Demo(args) = cli.command else { panic!("another command") };
         let download = |bytes, is_complete| Download { bytes, elapsed: Duration::from_secs(4), is_complete };
         for (bytes, is_complete, seconds) in [(250_000, false, 16.0), (1_000_000, true, 4.0)] {
-            let json = Report::new(&args).json(&download(1_000_000, true), &download(bytes, is_complete));
+            let json = Report::new(&args, Profile::DEFAULT)
+                .json(&download(1_000_000, true), &download(bytes, is_complete));
             let json = serde_json::to_value(json).expect("JSON");
             assert_eq!(json["baseline"]["extrapolated"], !is_complete);
             assert_eq!(json["baseline"]["seconds"], seconds);

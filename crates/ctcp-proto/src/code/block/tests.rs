@@ -5,6 +5,10 @@ const LIMITS: CodeLimits = CodeLimits { block_size: 32, blocks: 4 };
 const BULK: Situation = Situation::BULK;
 const IDLE: Situation = Situation { has_data: false, ..BULK };
 
+fn code_of(redundancy: Redundancy) -> BlockCode {
+    BlockCode::new(&Setup { redundancy, limits: LIMITS, window_max: 64 })
+}
+
 fn send(code: &mut BlockCode, next: &mut SymbolIndex, situation: &Situation) -> Option<(Choice, Sent)> {
     let choice = code.choose(situation)?;
     let index = match choice {
@@ -24,7 +28,7 @@ fn all_missing_from(oldest: SymbolIndex, known_end: SymbolIndex) -> Vec<MissingI
 // Requirement: C2, C5
 #[test]
 fn symbols_come_uncoded_first_then_the_repair_that_the_loss_asks_for() {
-    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, true);
+    let mut code = code_of(Redundancy::ALGORITHM_3);
     let mut next = 0;
     let lossy = Situation { loss: 0.2, ..BULK };
     let sent: Vec<Choice> =
@@ -39,7 +43,7 @@ fn symbols_come_uncoded_first_then_the_repair_that_the_loss_asks_for() {
 // Requirement: C1, C5
 #[test]
 fn a_link_without_loss_gets_no_repair() {
-    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, false);
+    let mut code = code_of(Redundancy::FROM_LOSS);
     let mut next = 0;
     while send(&mut code, &mut next, &BULK).is_some() {}
     assert_eq!(next, 4 * 32, "numblks blocks and nothing else");
@@ -49,24 +53,27 @@ fn a_link_without_loss_gets_no_repair() {
 // Requirement: C5, U4
 #[test]
 fn a_loss_is_repaired_once_and_before_new_symbols() {
-    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, false);
+    let mut code = code_of(Redundancy::FEEDBACK);
     let mut next = 0;
     let sent: Vec<Sent> = (0..40).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
     for packet in &sent[..34] {
-        code.on_resolved(packet);
+        code.on_acked(packet);
     }
     // Symbol 5 and, in the filling block, symbol 33 were lost.
     let intervals = [
         MissingInterval { first: 5, end: 6, missing: 1 },
         MissingInterval { first: 33, end: 34, missing: 1 },
     ];
-    code.on_feedback(&Feedback {
-        oldest_undecoded: 5,
-        oldest_unseen: 5,
-        intervals: &intervals,
-        known_end: 34,
-        reported_end: 34,
-    });
+    code.on_feedback(
+        Instant::ZERO,
+        &Feedback {
+            oldest_undecoded: 5,
+            oldest_unseen: 5,
+            intervals: &intervals,
+            known_end: 34,
+            reported_end: 34,
+        },
+    );
     let (first, _) = send(&mut code, &mut next, &BULK).expect("something to send");
     let (second, _) = send(&mut code, &mut next, &BULK).expect("something to send");
     let (third, _) = send(&mut code, &mut next, &BULK).expect("something to send");
@@ -82,18 +89,21 @@ fn a_loss_is_repaired_once_and_before_new_symbols() {
 // Requirement: C5
 #[test]
 fn a_run_of_losses_over_a_border_counts_for_both_blocks() {
-    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, false);
+    let mut code = code_of(Redundancy::FEEDBACK);
     let mut next = 0;
     let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
-    sent.iter().for_each(|packet| code.on_resolved(packet));
+    sent.iter().for_each(|packet| code.on_acked(packet));
     let intervals = [MissingInterval { first: 30, end: 33, missing: 3 }];
-    code.on_feedback(&Feedback {
-        oldest_undecoded: 30,
-        oldest_unseen: 30,
-        intervals: &intervals,
-        known_end: 64,
-        reported_end: 64,
-    });
+    code.on_feedback(
+        Instant::ZERO,
+        &Feedback {
+            oldest_undecoded: 30,
+            oldest_unseen: 30,
+            intervals: &intervals,
+            known_end: 64,
+            reported_end: 64,
+        },
+    );
     let repairs: Vec<Choice> =
         (0..3).filter_map(|_| send(&mut code, &mut next, &IDLE)).map(|(choice, _)| choice).collect();
     assert_eq!(
@@ -109,22 +119,25 @@ fn a_run_of_losses_over_a_border_counts_for_both_blocks() {
 // Requirement: C1
 #[test]
 fn a_decoded_block_is_freed_and_makes_room() {
-    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, false);
+    let mut code = code_of(Redundancy::FROM_LOSS);
     let mut next = 0;
     while send(&mut code, &mut next, &BULK).is_some() {}
-    code.on_feedback(&Feedback {
-        oldest_undecoded: 32,
-        oldest_unseen: 32,
-        intervals: &all_missing_from(32, 128),
-        known_end: 128,
-        reported_end: 128,
-    });
+    code.on_feedback(
+        Instant::ZERO,
+        &Feedback {
+            oldest_undecoded: 32,
+            oldest_unseen: 32,
+            intervals: &all_missing_from(32, 128),
+            known_end: 128,
+            reported_end: 128,
+        },
+    );
     assert_eq!(code.choose(&BULK), Some(Choice::NewSymbol));
 }
 
 #[test]
 fn the_end_of_a_short_transfer_gets_a_few_packets_ahead() {
-    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, false);
+    let mut code = code_of(Redundancy::FROM_LOSS);
     let mut next = 0;
     for _ in 0..8 {
         send(&mut code, &mut next, &Situation { loss: 0.05, ..BULK });
@@ -139,7 +152,7 @@ fn the_end_of_a_short_transfer_gets_a_few_packets_ahead() {
 
 #[test]
 fn a_probe_repairs_the_oldest_block_though_enough_is_in_flight() {
-    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, false);
+    let mut code = code_of(Redundancy::FEEDBACK);
     let mut next = 0;
     assert_eq!(code.choose_probe(), None);
     send(&mut code, &mut next, &BULK);
@@ -148,25 +161,28 @@ fn a_probe_repairs_the_oldest_block_though_enough_is_in_flight() {
 
 #[test]
 fn an_acknowledgement_that_could_not_list_everything_leaves_the_rest_as_it_was() {
-    let mut code = BlockCode::new(Redundancy::Feedback, LIMITS, false);
+    let mut code = code_of(Redundancy::FEEDBACK);
     let mut next = 0;
     let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
-    sent.iter().for_each(|packet| code.on_resolved(packet));
+    sent.iter().for_each(|packet| code.on_acked(packet));
     let intervals = [MissingInterval { first: 3, end: 4, missing: 1 }];
-    code.on_feedback(&Feedback {
-        oldest_undecoded: 3,
-        oldest_unseen: 3,
-        intervals: &intervals,
-        known_end: 64,
-        reported_end: 32,
-    });
+    code.on_feedback(
+        Instant::ZERO,
+        &Feedback {
+            oldest_undecoded: 3,
+            oldest_unseen: 3,
+            intervals: &intervals,
+            known_end: 64,
+            reported_end: 32,
+        },
+    );
     let missing: Vec<u32> = code.blocks.iter().map(|block| block.missing).collect();
     assert_eq!(missing, [1, 32]);
 }
 
 #[test]
 fn to_the_letter_of_the_paper_the_end_gets_no_more_than_the_rest() {
-    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, true);
+    let mut code = code_of(Redundancy::ALGORITHM_3);
     let mut next = 0;
     for _ in 0..8 {
         send(&mut code, &mut next, &Situation { loss: 0.05, ..BULK });
@@ -176,7 +192,7 @@ fn to_the_letter_of_the_paper_the_end_gets_no_more_than_the_rest() {
 
 #[test]
 fn our_own_rule_sends_less_ahead_in_the_middle() {
-    let mut code = BlockCode::new(Redundancy::FromLoss, LIMITS, false);
+    let mut code = code_of(Redundancy::FROM_LOSS);
     let mut next = 0;
     let lossy = Situation { loss: 0.2, ..BULK };
     let sent: Vec<Choice> =

@@ -1,9 +1,9 @@
 use super::*;
 use crate::code::receiver::CodedReceiver;
-use crate::code::{CodeLimits, Sent, SourceConfig};
+use crate::code::{Code, CodeLimits, Sent, Setup};
 use crate::error::TransportErrorCode;
 use crate::id::{ConnectionId, PacketNumber, PathId, Role};
-use crate::profile::{Code, Profile, ProfileName, Redundancy};
+use crate::redundancy::Redundancy;
 use crate::stream::{ReadOutcome, StreamsConfig};
 use crate::wire::{NewPacket, TAG_LENGTH, frames, symbol_size_for_datagram};
 use ctcp_base::Instant;
@@ -12,7 +12,6 @@ const LARGE: usize = 1_472;
 const SMALL: usize = 1_200;
 const SYMBOL_SIZE: usize = 1_436;
 const SITUATION: Situation = Situation::BULK;
-const SOURCE: SourceConfig = SourceConfig { window_max: 64, estimates_lost: false };
 const IDLE: Situation = Situation { has_data: false, ..SITUATION };
 
 /// A sender whose streams hold a few symbols' worth of bytes, and its receiver.
@@ -33,12 +32,11 @@ impl Line {
         let data: Vec<u8> = (0..100_000_u32).map(|index| (index ^ (index >> 8)) as u8).collect();
         assert!(from.write(id, &data).is_ok_and(|taken| taken > 20_000));
         let limits = CodeLimits { block_size: 16, blocks: 4 };
-        let redundancy = Redundancy::Feedback;
-        let profile = Profile { code, redundancy, ..Profile::named(ProfileName::Default) };
+        let scheme = code.make(&Setup { redundancy: Redundancy::FEEDBACK, limits, window_max: 64 });
         Self {
-            sender: CodedSender::new(SendCode::new(profile, limits, SOURCE), SYMBOL_SIZE, 64, 64),
+            sender: CodedSender::new(scheme, SYMBOL_SIZE, 64, 64),
             from,
-            receiver: CodedReceiver::new(Code::Block, SYMBOL_SIZE, 64, 100),
+            receiver: CodedReceiver::new(Code::BLOCK, SYMBOL_SIZE, 64, 100),
             to: Streams::new(Role::Server, config),
             destination: ConnectionId::new(&[1; 8]).expect("8 bytes"),
         }
@@ -113,7 +111,7 @@ fn is_original(bytes: &[u8]) -> bool {
 
 #[test]
 fn symbols_of_a_larger_datagram_are_repeated_in_pieces() {
-    let mut line = Line::new(Code::Plain);
+    let mut line = Line::new(Code::PLAIN);
     for _ in 0..3 {
         line.packet(Choice::NewSymbol, LARGE);
     }
@@ -135,7 +133,7 @@ fn symbols_of_a_larger_datagram_are_repeated_in_pieces() {
 
 #[test]
 fn combinations_of_symbols_of_a_larger_datagram_leave_in_pieces() {
-    let mut line = Line::new(Code::Block);
+    let mut line = Line::new(Code::BLOCK);
     for _ in 0..16 {
         line.chosen(&SITUATION, LARGE).expect("a new symbol");
     }
@@ -156,7 +154,7 @@ fn combinations_of_symbols_of_a_larger_datagram_leave_in_pieces() {
 
 #[test]
 fn a_datagram_that_shrinks_again_between_two_pieces_is_no_harm() {
-    let mut line = Line::new(Code::Plain);
+    let mut line = Line::new(Code::PLAIN);
     line.packet(Choice::NewSymbol, LARGE);
     let (_, mut payload) = line.packet(Choice::Again(0), SMALL);
     let mut packets = 1;
@@ -171,7 +169,7 @@ fn a_datagram_that_shrinks_again_between_two_pieces_is_no_harm() {
 
 #[test]
 fn a_repair_that_fits_a_datagram_of_its_own_is_not_cut() {
-    let mut line = Line::new(Code::Plain);
+    let mut line = Line::new(Code::PLAIN);
     line.packet(Choice::NewSymbol, LARGE);
     let mut builder = line.builder(LARGE);
     builder.write(&Frame::Padding(50));
@@ -183,7 +181,7 @@ fn a_repair_that_fits_a_datagram_of_its_own_is_not_cut() {
 
 #[test]
 fn a_few_bytes_of_room_are_left_to_the_next_packet() {
-    let mut line = Line::new(Code::Plain);
+    let mut line = Line::new(Code::PLAIN);
     line.packet(Choice::NewSymbol, LARGE);
     let mut builder = line.builder(SMALL);
     let room = builder.remaining();
@@ -197,7 +195,7 @@ fn a_few_bytes_of_room_are_left_to_the_next_packet() {
 #[test]
 fn a_symbol_is_repeated_whichever_of_its_pieces_is_lost() {
     for lost_piece in [0, 1] {
-        let mut line = Line::new(Code::Plain);
+        let mut line = Line::new(Code::PLAIN);
         let (whole, _) = line.packet(Choice::NewSymbol, LARGE);
         line.sender.on_lost(whole, false);
         let pieces = [0, 1].map(|_| line.chosen(&IDLE, SMALL).expect("a piece"));
@@ -216,7 +214,7 @@ fn a_symbol_is_repeated_whichever_of_its_pieces_is_lost() {
 
 #[test]
 fn a_rest_that_nobody_needs_does_not_leave_and_is_not_counted_as_under_way() {
-    let mut line = Line::new(Code::Block);
+    let mut line = Line::new(Code::BLOCK);
     let symbols: Vec<_> = (0..16).filter_map(|_| line.chosen(&SITUATION, LARGE)).collect();
     for (carried, _) in &symbols {
         line.sender.on_lost(*carried, false);
@@ -246,7 +244,7 @@ fn a_peer_whose_pieces_make_no_combination_is_at_fault() {
         total,
         piece: &[1],
     };
-    let mut line = Line::new(Code::Plain);
+    let mut line = Line::new(Code::PLAIN);
     let mut handle = |frame| line.receiver.handle(&frame, &mut line.to).map_err(|error| error.code);
     let violation = Err(TransportErrorCode::ProtocolViolation);
     assert_eq!(handle(segment(SYMBOL_SIZE as u16, 1)), Ok(false));
@@ -258,7 +256,7 @@ fn a_peer_whose_pieces_make_no_combination_is_at_fault() {
 
 #[test]
 fn late_pieces_of_known_symbols_are_redundant() {
-    let mut line = Line::new(Code::Plain);
+    let mut line = Line::new(Code::PLAIN);
     let (_, whole) = line.packet(Choice::NewSymbol, LARGE);
     let (_, piece) = line.packet(Choice::Again(0), SMALL);
     line.receive(&whole);

@@ -85,7 +85,7 @@ proptest! {
     fn the_window_and_the_rate_stay_finite_and_positive(
         steps in prop::collection::vec((operation(), rtt(), prop::option::of(0.0f64..1e12)), 1..400),
     ) {
-        for algorithm in Algorithm::ALL {
+        for algorithm in crate::Catalogue::default().controls() {
             let mut controller = algorithm.controller(DATAGRAM);
             for (step, (operation, rtt, rate)) in steps.iter().enumerate() {
                 apply(controller.as_mut(), operation, step as u64, *rtt, *rate);
@@ -110,9 +110,7 @@ fn every_controller_paces_its_first_window_once_it_knows_a_round_trip() {
         minimum_ever: micros,
         standing: micros,
     };
-    for algorithm in
-        [Algorithm::Default, Algorithm::Ctcp, Algorithm::Thesis, Algorithm::Reno, Algorithm::Cubic]
-    {
+    for algorithm in [Algorithm::DEFAULT, Algorithm::CTCP, Algorithm::RENO, Algorithm::CUBIC] {
         let mut controller = algorithm.controller(DATAGRAM);
         assert_eq!(controller.pacing_rate(), None);
         apply(controller.as_mut(), &Operation::Send, 0, rtt, None);

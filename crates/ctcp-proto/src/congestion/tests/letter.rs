@@ -38,9 +38,10 @@ fn avoiding(algorithm: Algorithm) -> Box<dyn Controller> {
     for number in 0..90 {
         ack(controller.as_mut(), number, 100, 0);
     }
-    match algorithm {
-        Algorithm::Reno => lose(controller.as_mut(), 90, 100, 20),
-        _ => ack(controller.as_mut(), 90, 100, 10),
+    if algorithm == Algorithm::RENO {
+        lose(controller.as_mut(), 90, 100, 20);
+    } else {
+        ack(controller.as_mut(), 90, 100, 10);
     }
     controller
 }
@@ -52,7 +53,7 @@ fn is_close(value: f64, expected: f64) -> bool {
 // Requirement: C4
 #[test]
 fn slow_start_adds_a_token_for_each_ack_and_ignores_loss() {
-    let mut ctcp = Algorithm::Ctcp.controller(DATAGRAM);
+    let mut ctcp = Algorithm::CTCP.controller(DATAGRAM);
     let before = ctcp.window();
     for number in 0..20 {
         ack(ctcp.as_mut(), number, 30, 0);
@@ -64,7 +65,7 @@ fn slow_start_adds_a_token_for_each_ack_and_ignores_loss() {
 
 #[test]
 fn a_full_link_ends_slow_start_with_the_papers_back_off() {
-    let mut ctcp = Algorithm::Ctcp.controller(DATAGRAM);
+    let mut ctcp = Algorithm::CTCP.controller(DATAGRAM);
     let before = ctcp.window();
     ack(ctcp.as_mut(), 0, 30, 20);
     assert!(is_close(ctcp.window(), (before + 1.0) / 2.0), "{}", ctcp.window());
@@ -73,7 +74,7 @@ fn a_full_link_ends_slow_start_with_the_papers_back_off() {
 
 #[test]
 fn a_round_trip_longer_by_less_than_the_clock_tells_is_no_reason_to_back_off() {
-    let mut ctcp = avoiding(Algorithm::Ctcp);
+    let mut ctcp = avoiding(Algorithm::CTCP);
     let before = ctcp.window();
     let of = |micros| RttView { standing: rtt(0).minimum_ever + Duration::from_micros(micros), ..rtt(0) };
     lose_behind(ctcp.as_mut(), 101, 150, of(999));
@@ -85,7 +86,7 @@ fn a_round_trip_longer_by_less_than_the_clock_tells_is_no_reason_to_back_off() {
 // Requirement: C4
 #[test]
 fn a_loss_multiplies_the_tokens_by_the_ratio_of_round_trips_once_a_round_trip() {
-    let mut ctcp = avoiding(Algorithm::Ctcp);
+    let mut ctcp = avoiding(Algorithm::CTCP);
     let before = ctcp.window();
     lose(ctcp.as_mut(), 101, 150, 5);
     assert!(is_close(ctcp.window(), before * 20.0 / 25.0));
@@ -102,7 +103,7 @@ fn a_loss_multiplies_the_tokens_by_the_ratio_of_round_trips_once_a_round_trip() 
 // Requirement: C4
 #[test]
 fn a_back_off_takes_the_shortest_of_the_last_round_trip_so_that_noise_is_no_queue() {
-    let mut ctcp = avoiding(Algorithm::Ctcp);
+    let mut ctcp = avoiding(Algorithm::CTCP);
     let before = ctcp.window();
     lose_behind(ctcp.as_mut(), 101, 150, RttView { standing: rtt(5).standing, ..rtt(8) });
     assert!(is_close(ctcp.window(), before * 20.0 / 25.0));
@@ -113,7 +114,7 @@ fn a_back_off_takes_the_shortest_of_the_last_round_trip_so_that_noise_is_no_queu
 
 #[test]
 fn a_loss_on_an_empty_path_costs_nothing() {
-    let mut ctcp = avoiding(Algorithm::Ctcp);
+    let mut ctcp = avoiding(Algorithm::CTCP);
     let before = ctcp.window();
     lose(ctcp.as_mut(), 101, 150, 0);
     assert!(is_close(ctcp.window(), before));
@@ -122,7 +123,7 @@ fn a_loss_on_an_empty_path_costs_nothing() {
 // Requirement: C4
 #[test]
 fn avoidance_adds_one_over_tokens_for_each_ack() {
-    let mut ctcp = avoiding(Algorithm::Ctcp);
+    let mut ctcp = avoiding(Algorithm::CTCP);
     let before = ctcp.window();
     ack(ctcp.as_mut(), 101, 150, 0);
     assert!(is_close(ctcp.window(), before + 1.0 / before));
@@ -132,10 +133,10 @@ fn avoidance_adds_one_over_tokens_for_each_ack() {
 #[test]
 fn avoidance_is_slower_while_a_queue_stands_that_is_no_longer_than_the_path() {
     for (algorithm, queue_millis, alpha) in [
-        (Algorithm::Ctcp, 1, 1.0 / 3.0),
-        (Algorithm::Ctcp, 20, 1.0 / 3.0),
-        (Algorithm::Ctcp, 21, 1.0),
-        (Algorithm::CtcpConstantAlpha, 1, 1.0),
+        (Algorithm::CTCP, 1, 1.0 / 3.0),
+        (Algorithm::CTCP, 20, 1.0 / 3.0),
+        (Algorithm::CTCP, 21, 1.0),
+        (CTCP_CONSTANT_ALPHA, 1, 1.0),
     ] {
         let mut ctcp = avoiding(algorithm);
         let before = ctcp.window();
@@ -146,7 +147,7 @@ fn avoidance_is_slower_while_a_queue_stands_that_is_no_longer_than_the_path() {
 
 #[test]
 fn avoidance_is_as_fast_as_ever_on_a_route_that_became_longer() {
-    let mut ctcp = avoiding(Algorithm::Ctcp);
+    let mut ctcp = avoiding(Algorithm::CTCP);
     let before = ctcp.window();
     let longer = RttView { minimum_ever: rtt(0).minimum, minimum: rtt(5).standing, ..rtt(5) };
     ctcp.on_ack(&Acked { rtt: longer, ..acked(101, 150, 0) });
@@ -156,7 +157,7 @@ fn avoidance_is_as_fast_as_ever_on_a_route_that_became_longer() {
 #[test]
 fn a_queue_too_short_to_be_seen_is_backed_off_from_when_twice_as_much_is_under_way_as_is_delivered() {
     for (window_share, is_too_much) in [(0.6, false), (0.4, true)] {
-        let mut ctcp = avoiding(Algorithm::Ctcp);
+        let mut ctcp = avoiding(Algorithm::CTCP);
         let before = ctcp.window();
         let delivery_rate = Some(window_share * before * DATAGRAM as f64 / rtt(0).minimum.as_secs_f64());
         ctcp.on_ack(&Acked { delivery_rate, ..acked(101, 150, 0) });
@@ -168,15 +169,15 @@ fn a_queue_too_short_to_be_seen_is_backed_off_from_when_twice_as_much_is_under_w
 // Requirement: C4
 #[test]
 fn a_time_out_goes_back_to_the_initial_tokens_and_slow_start() {
-    let mut ctcp = avoiding(Algorithm::Ctcp);
+    let mut ctcp = avoiding(Algorithm::CTCP);
     time_out(ctcp.as_mut(), 150);
-    assert!(is_close(ctcp.window(), Algorithm::Ctcp.controller(DATAGRAM).window()));
+    assert!(is_close(ctcp.window(), Algorithm::CTCP.controller(DATAGRAM).window()));
     assert_eq!(ctcp.phase(), Phase::SlowStart);
 }
 
 #[test]
 fn reno_halves_once_a_round_trip_and_falls_to_one_at_a_time_out() {
-    let mut reno = Algorithm::Reno.controller(DATAGRAM);
+    let mut reno = Algorithm::RENO.controller(DATAGRAM);
     for number in 0..90 {
         ack(reno.as_mut(), number, 100, 0);
     }

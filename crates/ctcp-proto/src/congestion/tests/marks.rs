@@ -9,12 +9,9 @@ fn ack(controller: &mut dyn Controller, number: u64, largest_sent: u64, ecn_ce: 
 
 #[test]
 fn the_first_mark_of_a_round_trip_is_answered_and_the_others_are_not() {
-    for (algorithm, kept) in [
-        (Algorithm::Reno, 0.5),
-        (Algorithm::Cubic, 0.7),
-        (Algorithm::Ctcp, 0.8),
-        (Algorithm::CtcpConstantAlpha, 0.8),
-    ] {
+    for (algorithm, kept) in
+        [(Algorithm::RENO, 0.5), (Algorithm::CUBIC, 0.7), (Algorithm::CTCP, 0.8), (CTCP_CONSTANT_ALPHA, 0.8)]
+    {
         let mut controller = algorithm.controller(DATAGRAM);
         (0..40).for_each(|number| ack(controller.as_mut(), number, number + 40, false));
         let mut before = controller.window();
@@ -36,7 +33,7 @@ fn the_first_mark_of_a_round_trip_is_answered_and_the_others_are_not() {
 
 #[test]
 fn no_number_of_marks_takes_the_window_below_its_least() {
-    for algorithm in [Algorithm::Reno, Algorithm::Cubic, Algorithm::Ctcp] {
+    for algorithm in [Algorithm::RENO, Algorithm::CUBIC, Algorithm::CTCP] {
         let mut controller = algorithm.controller(DATAGRAM);
         (0..1_000).for_each(|number| ack(controller.as_mut(), 2 * number, 2 * number, true));
         assert!(controller.window() >= WINDOW_MIN, "{algorithm}");

@@ -116,13 +116,13 @@ fn a_rate_based_controller_fills_the_papers_link_as_well() {
 #[test]
 fn but_it_starves_reno_where_the_default_shares() {
     let beside_reno = |controller: Box<dyn Controller>| {
-        let reno = Algorithm::Reno.controller(DATAGRAM);
+        let reno = Algorithm::RENO.controller(DATAGRAM);
         let mut model = Model::new(papers_link(0.0), 1).flow(controller, Instant::ZERO).flow(reno, secs(2));
         model.run(secs(10));
         model.run(secs(40))[1].arrived as f64 / papers_link(0.0).packets_in(Duration::from_secs(30))
     };
     let beside_rate = beside_reno(Box::new(RateBased::new()));
-    let beside_default = beside_reno(Algorithm::Default.controller(DATAGRAM));
+    let beside_default = beside_reno(Algorithm::DEFAULT.controller(DATAGRAM));
     assert!(beside_rate < 0.1, "{beside_rate}");
     assert!(beside_default > 0.38, "{beside_default}");
 }
@@ -138,7 +138,7 @@ fn and_two_of_it_flood_the_link_that_two_of_the_default_share() {
         sent as f64 / arrived as f64
     };
     let (rate, default) =
-        (cost(&|| Box::new(RateBased::new())), cost(&|| Algorithm::Default.controller(DATAGRAM)));
+        (cost(&|| Box::new(RateBased::new())), cost(&|| Algorithm::DEFAULT.controller(DATAGRAM)));
     assert!(rate > 1.5, "{rate}");
     assert!(default < 1.01, "{default}");
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn flow(conditions: Conditions) -> Model {
-    Model::new(conditions, 1).flow(Algorithm::Default.controller(DATAGRAM), Instant::ZERO)
+    Model::new(conditions, 1).flow(Algorithm::DEFAULT.controller(DATAGRAM), Instant::ZERO)
 }
 
 /// The share of the link that is used in the second second behind the change.
@@ -79,7 +79,7 @@ fn acknowledgements_that_are_late_by_more_than_a_time_out_cost_no_window() {
 
 #[test]
 fn a_time_out_never_makes_a_window_larger() {
-    let mut controller = Algorithm::Default.controller(DATAGRAM);
+    let mut controller = Algorithm::DEFAULT.controller(DATAGRAM);
     let rtt = rtt(0);
     for number in 0..10 {
         let before = controller.window();

@@ -22,7 +22,7 @@ fn two_flows_share_equally_whichever_came_first() {
         Conditions::new(25, 20, 0.25, 0.0),
         Conditions::new(10, 25, 1.0, 0.0),
     ] {
-        let [one, two] = pair(Algorithm::Default, Algorithm::Default, conditions, 20);
+        let [one, two] = pair(Algorithm::DEFAULT, Algorithm::DEFAULT, conditions, 20);
         let index = jain(&[(one * 1e6) as u64, (two * 1e6) as u64]);
         assert!(index > 0.97 && one + two > 0.97, "{conditions:?}: {one:.3} {two:.3}");
     }
@@ -32,7 +32,7 @@ fn two_flows_share_equally_whichever_came_first() {
 fn five_flows_share_equally() {
     let mut model = Model::new(papers_link(0.02), 1);
     for index in 0..5 {
-        model = model.flow(Algorithm::Default.controller(DATAGRAM), secs(index));
+        model = model.flow(Algorithm::DEFAULT.controller(DATAGRAM), secs(index));
     }
     model.run(secs(10));
     let shares: Vec<u64> = model.run(secs(40)).iter().map(|flow| flow.arrived).collect();
@@ -45,7 +45,7 @@ fn beside_reno_on_a_clean_link_each_gets_about_half() {
         for megabits in [10, 25] {
             let conditions = Conditions::new(megabits, 25, queue, 0.0);
             for (first, second) in
-                [(Algorithm::Reno, Algorithm::Default), (Algorithm::Default, Algorithm::Reno)]
+                [(Algorithm::RENO, Algorithm::DEFAULT), (Algorithm::DEFAULT, Algorithm::RENO)]
             {
                 let shares = pair(first, second, conditions, 40);
                 assert!(shares.iter().all(|&share| share > 0.38), "{first:?} {conditions:?}: {shares:?}");
@@ -58,8 +58,8 @@ fn beside_reno_on_a_clean_link_each_gets_about_half() {
 fn on_a_lossy_link_reno_gets_what_it_gets_beside_another_reno() {
     // Padhye: what random loss leaves to Reno does not depend on its neighbour.
     for loss in [0.01, 0.05] {
-        let [beside_itself, _] = pair(Algorithm::Reno, Algorithm::Reno, papers_link(loss), 30);
-        let [beside_us, ours] = pair(Algorithm::Reno, Algorithm::Default, papers_link(loss), 30);
+        let [beside_itself, _] = pair(Algorithm::RENO, Algorithm::RENO, papers_link(loss), 30);
+        let [beside_us, ours] = pair(Algorithm::RENO, Algorithm::DEFAULT, papers_link(loss), 30);
         assert!(beside_us > 0.75 * beside_itself, "loss {loss}: {beside_us} against {beside_itself}");
         assert!(beside_us + ours > 0.97, "loss {loss}: {beside_us} {ours}");
     }

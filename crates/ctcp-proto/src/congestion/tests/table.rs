@@ -39,7 +39,7 @@ fn check(actual: &str, snapshot: &str) {
 #[test]
 fn the_quick_table_is_as_reviewed() {
     let mut table = String::new();
-    for algorithm in [Algorithm::Ctcp, Algorithm::Reno, Algorithm::Default] {
+    for algorithm in [Algorithm::CTCP, Algorithm::RENO, Algorithm::DEFAULT] {
         for (megabits, rtt, queue, noise) in [
             (25, 20, 1.0, 0),
             (25, 20, 1.0, 1_000),
@@ -59,7 +59,7 @@ fn the_quick_table_is_as_reviewed() {
 #[ignore = "648 runs: two minutes with optimisation"]
 fn the_whole_table_is_as_reviewed() {
     let mut table = String::new();
-    for algorithm in [Algorithm::Ctcp, Algorithm::Reno, Algorithm::Default] {
+    for algorithm in [Algorithm::CTCP, Algorithm::RENO, Algorithm::DEFAULT] {
         for noise in [0, 1_000] {
             for megabits in [5, 25, 100] {
                 for rtt in [10, 20, 100] {

@@ -90,7 +90,7 @@ fn acknowledge(path: &mut Path, first: PacketNumber, last: PacketNumber, (ect0, 
 
 #[test]
 fn congestion_control_hears_once_of_the_marks_that_an_ack_reports() {
-    let reno = congestion::Algorithm::Reno;
+    let reno = congestion::Algorithm::RENO;
     let profile = Profile { congestion: reno, ..Profile::default() };
     let mut path = Path::new(NOW, network("192.0.2.1:1000"), profile, 1_472);
     let numbers: Vec<PacketNumber> = (0..40).map(|_| marked_packet(&mut path)).collect();

@@ -1,0 +1,182 @@
+//! TCP Vegas (Brakmo and Peterson 1995), with the parameters that TCP/NC and its successors simulate.
+//!
+//! Once a round trip it compares the rate that an empty path would give with the one it got. The difference times the smallest
+//! round-trip time is how many packets of its own wait in queues:
+//!
+//! ```text
+//!   queued = flight (1 - BaseRTT / RTT)          flight: packets under way, at most the window
+//!
+//!        0          alpha       beta
+//!        |-- window+1 --|-- stay --|-- window-1 -->
+//! ```
+//!
+//! In slow start the window doubles every other round trip, until more than gamma packets are queued.
+//!
+//! The paper leaves open which RTT of a round counts: here the mean of its samples. A packet that was sent more than once gives none.
+//! A window that is not used does not grow (RFC 7661): the receiver's may be what holds the flow, and a window that grew beyond it meanwhile
+//! would have to shrink for as long before it gave way to another flow.
+//! Under TCP/NC the packets are symbols, and a round trip ends when a symbol is acknowledged as seen: the effective RTT.
+//!
+//! Requirement: N3
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+use ctcp_proto::congestion::{Acked, Controller, Lost, Phase, Round, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN};
+
+/// Fewer queued packets than this: the window grows (TCP/NC section V-A, EOT/PB section II).
+const ALPHA: f64 = 28.0;
+/// More than this: it shrinks.
+const BETA: f64 = 30.0;
+/// More than this ends slow start.
+const GAMMA: f64 = 2.0;
+
+/// As TCP of 1995 begins (RFC 2001).
+const INITIAL_WINDOW: f64 = 2.0;
+/// What is kept when slow start ends, and when a packet was lost.
+const SLOW_START_EXIT: f64 = 7.0 / 8.0;
+const BACK_OFF: f64 = 3.0 / 4.0;
+
+/// Vegas.
+#[derive(Debug)]
+pub(super) struct Vegas {
+    window: f64,
+    is_slow_start: bool,
+    /// Slow start ends at the latest here.
+    threshold: f64,
+    /// In slow start: this round trip the window grows.
+    is_growing: bool,
+    /// The smallest round-trip time, the empty path's.
+    base: Option<Duration>,
+    round: Round,
+    samples: Samples,
+    /// Packets under way when the last one was sent.
+    flight: u64,
+    backed_off: Option<Instant>,
+}
+
+/// What a round trip measured.
+#[derive(Debug, Default)]
+struct Samples {
+    sum: Duration,
+    count: u32,
+    /// Most packets under way.
+    flight: u64,
+    is_app_limited: bool,
+}
+
+impl Vegas {
+    /// A controller in slow start.
+    pub(super) fn new() -> Self {
+        Self {
+            window: INITIAL_WINDOW,
+            is_slow_start: true,
+            threshold: f64::INFINITY,
+            is_growing: true,
+            base: None,
+            round: Round::default(),
+            samples: Samples::default(),
+            flight: 0,
+            backed_off: None,
+        }
+    }
+
+    /// Packets of ours that waited in queues during the round trip.
+    fn queued(&self) -> Option<f64> {
+        let base = self.base?.as_secs_f64();
+        let mean = self.samples.sum.checked_div(self.samples.count)?.as_secs_f64();
+        let flight = (self.samples.flight as f64).min(self.window);
+        Some(flight * (1.0 - base / mean.max(base)))
+    }
+
+    /// The window, and nothing else, is what holds the flow. In slow start it is ahead of what it was used for, by twice at most.
+    fn is_used(&self) -> bool {
+        let flight = self.flight as f64;
+        if self.is_slow_start { self.window < 2.0 * flight } else { self.window < flight + 1.0 }
+    }
+
+    fn finish_round(&mut self) {
+        let queued = self.queued();
+        let is_app_limited = self.samples.is_app_limited;
+        self.samples = Samples::default();
+        let Some(queued) = queued else { return };
+        if self.is_slow_start {
+            self.is_growing = !self.is_growing;
+            if queued > GAMMA || self.window >= self.threshold {
+                self.is_slow_start = false;
+                self.window *= SLOW_START_EXIT;
+            }
+        } else if queued > BETA {
+            self.window -= 1.0;
+        } else if queued < ALPHA && !is_app_limited && self.is_used() {
+            self.window += 1.0;
+        }
+        self.window = self.window.clamp(WINDOW_MIN, WINDOW_MAX);
+    }
+}
+
+impl Controller for Vegas {
+    fn on_sent(&mut self, sent: &Sent) {
+        self.flight = sent.in_flight;
+        self.samples.flight = self.samples.flight.max(sent.in_flight);
+    }
+
+    fn on_ack(&mut self, acked: &Acked) {
+        if self.round.is_behind(acked.number) {
+            self.finish_round();
+            self.round.begin(acked.largest_sent);
+        }
+        if let Some(sample) = acked.sample {
+            self.base = Some(self.base.map_or(sample, |base| base.min(sample)));
+            self.samples.sum += sample;
+            self.samples.count += 1;
+        }
+        self.samples.is_app_limited |= acked.is_app_limited;
+        if self.is_slow_start && self.is_growing && !acked.is_app_limited && self.is_used() {
+            self.window = (self.window + 1.0).min(self.threshold).min(WINDOW_MAX);
+        }
+    }
+
+    /// A packet that left before the last reduction says nothing new.
+    fn on_loss(&mut self, lost: &Lost) {
+        if self.backed_off.is_some_and(|time| lost.sent_time <= time) {
+            return;
+        }
+        self.window = (self.window * BACK_OFF).max(WINDOW_MIN);
+        self.threshold = self.window;
+        self.is_slow_start = false;
+        self.backed_off = Some(lost.now);
+    }
+
+    fn on_timeout(&mut self, timed_out: &TimedOut) {
+        self.threshold = (self.window / 2.0).max(WINDOW_MIN);
+        self.window = WINDOW_MIN;
+        self.is_slow_start = true;
+        self.is_growing = true;
+        self.samples = Samples::default();
+        self.round.begin(timed_out.largest_sent);
+        self.backed_off = Some(timed_out.now);
+    }
+
+    fn on_datagram_size(&mut self, _: u64) {}
+
+    fn window(&self) -> f64 {
+        self.window
+    }
+
+    /// Its packets leave with the acknowledgements, as in the paper.
+    fn pacing_rate(&self) -> Option<f64> {
+        None
+    }
+
+    fn phase(&self) -> Phase {
+        if self.is_slow_start { Phase::SlowStart } else { Phase::Avoidance }
+    }
+
+    fn name(&self) -> &'static str {
+        "vegas"
+    }
+}
+
+#[cfg(test)]
+mod tests;

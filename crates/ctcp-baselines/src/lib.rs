@@ -1,0 +1,17 @@
+//! What the papers compare with, and what they propose exactly as they print it: classical TCP, TCP/NC, EOT/PB, the thesis, Vegas.
+//!
+//! Everything here plugs into `ctcp-proto` from outside, over the same packets, the same decoder and the same runtime. None of it is for
+//! networks that others use: [`catalogue`] is for testbeds, [`simulated`] for simulations, where sources send as the papers'.
+#![forbid(unsafe_code)]
+
+mod controller;
+mod registry;
+mod scheme;
+pub mod symbolic;
+
+pub use controller::{CTCP_CONSTANT_ALPHA, THESIS, VEGAS};
+pub use registry::{SPARSE_PROFILE, TCP_NC, TCP_NC_EOT, TCP_NC_PB, catalogue, everything, simulated};
+pub use scheme::{
+    CLASSIC, END_OF_TRANSMISSION, PSEUDO_BLOCK, SPARSE, VEGAS_SOURCE, WINDOW, WINDOW_EOT,
+    WINDOW_EOT_ESTIMATED, end_of_transmission, pseudo_block,
+};

@@ -1,0 +1,111 @@
+//! What a laboratory adds to the parts for general use: one line for each.
+
+use std::sync::Arc;
+
+use ctcp_proto::scheme::{Code, RepairRule};
+use ctcp_proto::{
+    AckRule, Catalogue, ExpiryRule, Grant, LossRule, Profile, ProfileName, Ratio, Redundancy, Rules,
+};
+
+use crate::controller::{CTCP_CONSTANT_ALPHA, THESIS, VEGAS};
+use crate::scheme::{
+    CLASSIC, CLASSIC_UNPACED, END_OF_TRANSMISSION, PSEUDO_BLOCK, SPARSE, VEGAS_SOURCE, VEGAS_SOURCE_UNPACED,
+    WINDOW, WINDOW_EOT, WINDOW_EOT_UNPACED, WINDOW_UNPACED, end_of_transmission, pseudo_block,
+};
+
+/// Codes as they run on networks: every packet counts against the window, and all are paced.
+const CODES: [Code; 5] = [WINDOW, SPARSE, CLASSIC, VEGAS_SOURCE, WINDOW_EOT];
+
+/// The same as the papers simulate them: what a classical TCP sends is held by nothing but its window of symbols.
+const UNPACED: [Code; 4] = [WINDOW_UNPACED, CLASSIC_UNPACED, VEGAS_SOURCE_UNPACED, WINDOW_EOT_UNPACED];
+
+const CONTROLS: [ctcp_proto::congestion::Algorithm; 3] = [VEGAS, THESIS, CTCP_CONSTANT_ALPHA];
+
+const RULES: [&RepairRule; 2] = [&END_OF_TRANSMISSION, &PSEUDO_BLOCK];
+
+const PROFILES: [Profile; 4] = [TCP_NC, TCP_NC_EOT, TCP_NC_PB, SPARSE_PROFILE];
+
+/// What a classical source and its receiver know of the path.
+const CLASSICAL: Rules =
+    Rules { acks: AckRule::EveryPacket, loss: LossRule::Steadied, expiry: ExpiryRule::Repair, marks: false };
+
+/// Sliding-window coding below TCP Vegas (TCP/NC, 2009).
+pub const TCP_NC: Profile = Profile {
+    name: ProfileName::new(2, "tcp-nc"),
+    code: WINDOW,
+    redundancy: Redundancy::FROM_LOSS,
+    congestion: VEGAS,
+    rules: CLASSICAL,
+};
+
+/// The same with the end of transmission protected (2013).
+pub const TCP_NC_EOT: Profile = Profile {
+    name: ProfileName::new(3, "tcp-nc-eot"),
+    code: WINDOW_EOT,
+    redundancy: end_of_transmission(Ratio::FROM_LOSS),
+    ..TCP_NC
+};
+
+/// The same with pseudo blocks (2013).
+pub const TCP_NC_PB: Profile = Profile {
+    name: ProfileName::new(4, "tcp-nc-pb"),
+    code: WINDOW_EOT,
+    redundancy: pseudo_block(Ratio::FROM_LOSS),
+    ..TCP_NC
+};
+
+/// The thesis (2012): sparse code, and a congestion control of its own.
+pub const SPARSE_PROFILE: Profile = Profile {
+    name: ProfileName::new(5, "sparse"),
+    code: SPARSE,
+    redundancy: Redundancy::fixed(Ratio::TENTH_MORE),
+    congestion: THESIS,
+    rules: Rules { acks: AckRule::EveryPacket, marks: false, ..Rules::GENERAL },
+};
+
+/// Everything, for sockets.
+#[must_use]
+pub fn catalogue() -> Arc<Catalogue> {
+    let general = Catalogue::default();
+    let with_codes = CODES.into_iter().fold(general, Catalogue::with_code);
+    let with_controls = CONTROLS.into_iter().fold(with_codes, Catalogue::with_control);
+    let with_rules = RULES.into_iter().fold(with_controls, Catalogue::with_rule);
+    Arc::new(PROFILES.into_iter().fold(with_rules, Catalogue::with_profile))
+}
+
+/// Everything, for simulations of the papers' sources, which are neither paced nor held by a window of packets.
+#[must_use]
+pub fn simulated() -> Arc<Catalogue> {
+    let paced = Arc::unwrap_or_clone(catalogue());
+    Arc::new(UNPACED.into_iter().fold(paced, Catalogue::with_code))
+}
+
+/// Grants every profile.
+#[must_use]
+pub fn everything() -> Grant {
+    Grant::of(catalogue().profiles().iter().map(|profile| profile.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_fits_together_and_has_its_parts_in_the_catalogue() {
+        let catalogue = catalogue();
+        for profile in catalogue.profiles() {
+            assert_eq!(profile.check(), Ok(()), "{profile}");
+            assert_eq!(catalogue.profile(profile.name.as_str()), Ok(*profile));
+            assert_eq!(catalogue.code(profile.code.as_str()), Ok(profile.code));
+            assert_eq!(catalogue.control(profile.congestion.as_str()), Ok(profile.congestion));
+            assert_eq!(catalogue.redundancy(&profile.redundancy.to_string()), Ok(profile.redundancy));
+        }
+        assert!(PROFILES.iter().all(|profile| !profile.rules.marks), "none answers to marks");
+        let vegas = Profile { congestion: VEGAS, ..Profile::DEFAULT };
+        let said = vegas.check().expect_err("its window is of packets").to_string();
+        assert_eq!(
+            said,
+            "congestion control vegas needs a code whose window is of symbols, and that of block is of packets"
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! The thesis's sparse code (2012): blocks of 128 symbols, two at a time, whose repairs combine a few neighbours instead of all.
+//!
+//! ```text
+//!   current block   s s s s s s s s s s s s s s s s      its symbols first, once each (section 3.1.5)
+//!                     [ - - - ]   [ - - - ]              then coding_wnd consecutive ones, spread evenly,
+//!                   [ - - - - - - - - - - - - - ]        twice as many with each packet near the end
+//!   next block                         s s s s s         with the rest of the window (section 3.3.3)
+//! ```
+//!
+//! The ranges are drawn by [`SparseRepairs`] of the coding library. In the frame the range itself is the band: CODED
+//! `[first, length)`, a lost symbol that is the last one missing of its block as it was.
+//!
+//! Block transition: of the window the current block has as many packets as the receiver lacks degrees of freedom, and x % more "to
+//! account for the coding loss rate"; what is left goes to the next block. So x is this profile's redundancy,
+//! R = 1.1, in whole packets as in decision 0005. A third block waits until the first one is decoded.
+//!
+//! Where the thesis is silent:
+//! - `coding_wnd` by the loss: [`coding_window`], taken with the first repair of a block and kept, as section 3.1.3 assumes.
+//! - When the window doubles, "a certain threshold": counted in packets that are still to be sent of the block, so that the last of each batch
+//!   spans all of it (Listing D.1 stretches it over a batch, too), and later ones as well.
+//! - Combinations begin behind what is decoded of the block; the symbols before have left the sender.
+//! - A short block, at the end of what the application wrote, is repaired as it is.
+//!
+//! Requirement: U1, U2, U4
+
+use ctcp_base::Instant;
+use ctcp_coding::{CombinationCredit, SparseRepairs, SymbolRange, coding_window};
+use ctcp_proto::scheme::{Block, Blocks, Choice, Feedback, Scheme, Sent, Setup, Situation, whole_packets};
+use ctcp_proto::{Redundancy, SymbolIndex};
+
+/// `BLOCK_SIZE` of section 3.2, at most what the handshake allows.
+const BLOCK_SIZE: u16 = 128;
+
+/// Section 3.3.3.
+const BLOCKS: u16 = 2;
+
+/// The share of losses beyond which the estimate says more about the estimator than about the path.
+const LOSS_MAX: f64 = 0.9;
+
+/// The sender half of the sparse code.
+#[derive(Debug)]
+pub(super) struct SparseBlockCode {
+    redundancy: Redundancy,
+    block_size: u16,
+    blocks: Blocks<Option<SparseRepairs>>,
+    /// What the repairs of a block are once the packet chosen last has left.
+    chosen: Option<SparseRepairs>,
+}
+
+impl SparseBlockCode {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let block_size = setup.limits.block_size.clamp(1, BLOCK_SIZE);
+        let blocks = Blocks::new(setup.limits.blocks.min(BLOCKS));
+        Self { redundancy: setup.redundancy, block_size, blocks, chosen: None }
+    }
+}
+
+impl Scheme for SparseBlockCode {
+    fn choose(&mut self, situation: &Situation) -> Option<Choice> {
+        let can_add = situation.has_data && situation.has_room && self.blocks.can_take_symbol();
+        let loss = situation.loss;
+        let short = self.blocks.iter().find_map(|block| {
+            // The first n packets of a block are its symbols, whatever was lost of them.
+            let is_being_filled = !block.is_full() && can_add;
+            let rest = if is_being_filled { 0 } else { self.rest(block, loss) };
+            (rest > 0).then(|| self.repair(block, loss, rest))
+        });
+        match short {
+            Some((choice, repairs)) => {
+                self.chosen = Some(repairs);
+                Some(choice)
+            }
+            None => can_add.then_some(Choice::NewSymbol),
+        }
+    }
+
+    fn choose_probe(&mut self) -> Option<Choice> {
+        // Nothing is under way, so the best is what tells something new for sure: a combination of the whole block.
+        let block = self.blocks.iter().find(|block| block.missing > 0)?;
+        let (choice, repairs) = self.repair(block, 0.0, 1);
+        self.chosen = Some(repairs);
+        Some(choice)
+    }
+
+    fn on_sent(&mut self, choice: Choice, index: SymbolIndex, _situation: &Situation) -> Sent {
+        let sent = match choice {
+            Choice::NewSymbol => {
+                self.blocks.add_symbol(index, self.block_size, None);
+                Sent { first: index, length: 1 }
+            }
+            Choice::Again(first) => Sent { first, length: 1 },
+            Choice::Combination { first, length, .. } => {
+                if let Some(block) = self.blocks.block_of(first) {
+                    block.repairs = self.chosen.take().or(block.repairs);
+                }
+                Sent { first, length }
+            }
+        };
+        self.blocks.on_sent(&sent);
+        sent
+    }
+
+    fn on_acked(&mut self, sent: &Sent) {
+        self.blocks.on_resolved(sent);
+    }
+
+    fn on_lost(&mut self, sent: &Sent, was_expired: bool) {
+        if !was_expired {
+            self.blocks.on_resolved(sent);
+        }
+    }
+
+    fn on_expired(&mut self, sent: &Sent) {
+        self.blocks.on_resolved(sent);
+    }
+
+    fn on_feedback(&mut self, _now: Instant, feedback: &Feedback<'_>) {
+        self.blocks.on_feedback(feedback);
+    }
+}
+
+impl SparseBlockCode {
+    /// Packets that are to be sent of `block` until its part of the window is under way.
+    fn rest(&self, block: &Block<Option<SparseRepairs>>, loss: f64) -> u32 {
+        let ratio = self.redundancy.ratio_or(CombinationCredit::ratio_for(loss.clamp(0.0, LOSS_MAX)));
+        whole_packets(block.missing, ratio).saturating_sub(block.in_flight)
+    }
+
+    /// The next repair of `block` when `rest` are to be sent, and what is to be remembered if it is.
+    fn repair(&self, block: &Block<Option<SparseRepairs>>, loss: f64, rest: u32) -> (Choice, SparseRepairs) {
+        let (first, length) = self.blocks.undecoded(block);
+        let mut repairs =
+            block.repairs.unwrap_or_else(|| SparseRepairs::new(coding_window(block.length, loss)));
+        let Some(range) = SymbolRange::new(first, length) else { return (Choice::Again(first), repairs) };
+        let sent = repairs.next(range, u16::try_from(rest).unwrap_or(u16::MAX));
+        let choice = match sent.range.length() {
+            1 => Choice::Again(sent.range.first()),
+            length => Choice::Combination { first: sent.range.first(), length, key: sent.key },
+        };
+        (choice, repairs)
+    }
+}
+
+#[cfg(test)]
+mod tests;

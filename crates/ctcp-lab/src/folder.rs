@@ -1,0 +1,83 @@
+//! The folder of the results: what stands there under its name is whole.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use ctcp_cli::error::CliError;
+
+/// A folder that can be written to.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Makes the folder if need be and tries it, so that nobody computes for an hour what cannot be kept.
+    pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
+        let folder = Self { path: path.to_owned() };
+        fs::create_dir_all(path).map_err(|error| cannot_write(path, &error))?;
+        let probe = folder.temporary("probe");
+        File::create(&probe)
+            .and_then(|_| fs::remove_file(&probe))
+            .map_err(|error| cannot_write(path, &error))?;
+        Ok(folder)
+    }
+
+    /// Writes a file under another name and renames it when all of it is on the disk.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, CliError> {
+        self.write_together(&[(name, text)])?;
+        Ok(self.path.join(name))
+    }
+
+    /// Writes the files of one result, names and texts: none has its name before all are on the disk.
+    pub(crate) fn write_together(&self, files: &[(&str, &str)]) -> Result<(), CliError> {
+        let written = files.iter().try_for_each(|(name, text)| {
+            write_all(&self.temporary(name), text)
+                .map_err(|error| cannot_write(&self.path.join(name), &error))
+        });
+        let renamed = written.and_then(|()| {
+            files.iter().try_for_each(|(name, _)| {
+                let file = self.path.join(name);
+                fs::rename(self.temporary(name), &file).map_err(|error| cannot_write(&file, &error))
+            })
+        });
+        if renamed.is_err() {
+            // What is left is of no use; that it could not be written is what matters.
+            for (name, _) in files {
+                let _ = fs::remove_file(self.temporary(name));
+            }
+        }
+        renamed
+    }
+
+    /// Says where the results are, beside them; with `--json` on standard error.
+    #[expect(
+        clippy::print_stdout,
+        clippy::print_stderr,
+        reason = "where the results are is part of the result"
+    )]
+    pub(crate) fn say(&self, is_json: bool) {
+        let said = format!("The files are in {}", self.path.display());
+        if is_json {
+            eprintln!("{said}");
+        } else {
+            println!("{said}");
+        }
+    }
+
+    /// Hidden, and of this process alone.
+    fn temporary(&self, name: &str) -> PathBuf {
+        self.path.join(format!(".{name}.{}.part", std::process::id()))
+    }
+}
+
+fn write_all(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> CliError {
+    CliError::failure(format!("cannot write {}: {error}; choose another folder with --out", path.display()))
+}

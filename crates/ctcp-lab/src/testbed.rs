@@ -1,0 +1,74 @@
+//! `ctcp-lab testbed`: the papers' figures on real sockets. Linux has network namespaces; other systems only say so.
+
+mod agree;
+#[cfg(target_os = "linux")]
+mod compare;
+#[cfg(target_os = "linux")]
+mod measure;
+mod report;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use ctcp_cli::error::CliError;
+
+/// Numbers stay words here, so that whatever is wrong with one is said in one line of ours.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ctcp-lab testbed list\n  sudo ctcp-lab testbed validate ctcp-fig3a --quick --out results\n  \
+                  ctcp-lab testbed agree simulated results --out results\n  ctcp-lab testbed report results --out results\n  \
+                  sudo ctcp-lab testbed compare --peers default,bbr,quinn-bbr --tests goodput,stream"
+)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read where there is a testbed"))]
+pub(crate) struct TestbedArgs {
+    /// Figures by name; `list` names them; `agree SIMULATED MEASURED` lays the results of `ctcp-lab repro` and `ctcp-lab testbed` side by side;
+    /// `compare` measures all peers on the same networks; `report FOLDER...` makes one page of results for a browser
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    /// A smoke run: fewer points, shorter
+    #[arg(long)]
+    quick: bool,
+    /// Repetitions of each point (default: each figure's own)
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    seeds: Option<String>,
+    /// With `compare`: peers by name, divided by commas (default: all that are installed)
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    peers: Vec<String>,
+    /// With `compare`: some of goodput, long, beside, requests, stream and paths, divided by commas (default: all)
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    tests: Vec<String>,
+    /// With `compare`: some of each test's losses, such as 0.01,0.2 (default: all)
+    #[arg(long, value_name = "P,Q", value_delimiter = ',')]
+    losses: Vec<String>,
+    /// Folder for ID.json, ID.csv and ID.svg (of `compare`: .md instead); made if it does not exist
+    #[arg(long, value_name = "DIR", default_value = "results/testbed")]
+    out: PathBuf,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &TestbedArgs) -> Result<(), CliError> {
+    match args.ids.split_first() {
+        Some((first, folders)) if first == "report" => report::run(folders, &args.out),
+        Some((first, folders)) if first == "agree" => agree::run(folders, &args.out, args.json),
+        _ => run_here(args),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn run_here(args: &TestbedArgs) -> Result<(), CliError> {
+    if args.ids == ["compare"] {
+        return compare::run(args);
+    }
+    if !(args.peers.is_empty() && args.tests.is_empty() && args.losses.is_empty()) {
+        return Err(CliError::usage("--peers, --tests and --losses belong to `ctcp-lab testbed compare`"));
+    }
+    measure::run(args)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn run_here(_: &TestbedArgs) -> Result<(), CliError> {
+    Err(CliError::failure("the testbed needs Linux, whose network namespaces and TUN devices it is made of"))
+}

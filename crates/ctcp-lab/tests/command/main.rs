@@ -1,0 +1,6 @@
+//! The built command, as a researcher meets it.
+
+mod repro;
+mod setup;
+#[cfg(target_os = "linux")]
+mod testbed;

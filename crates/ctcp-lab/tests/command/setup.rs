@@ -1,0 +1,16 @@
+//! The command in a folder of its own.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+pub(crate) fn lab(directory: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ctcp-lab"));
+    command.current_dir(directory).args(words).stdin(Stdio::null());
+    command
+}
+
+/// The exit code and what was said on standard error.
+pub(crate) fn run(directory: &Path, words: &[&str]) -> (Option<i32>, String) {
+    let output = lab(directory, words).output().expect("the command starts");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}

@@ -1,0 +1,45 @@
+//! `ctcp-lab testbed`: what it refuses before it measures anything, which needs no root.
+
+use tempfile::TempDir;
+
+use crate::setup::{lab, run};
+
+#[test]
+fn figures_are_listed_and_what_is_none_is_refused_with_a_line() {
+    let directory = TempDir::new().expect("a directory");
+    let listed = lab(directory.path(), &["testbed", "list"]).output().expect("it starts").stdout;
+    let listed = String::from_utf8(listed).expect("text");
+    assert!(
+        ["validate", "ctcp-fig3a"].iter().all(|id| listed.lines().any(|line| line.starts_with(id))),
+        "{listed}"
+    );
+    for (words, code, said) in [
+        (&["fig99"][..], 2, "`fig99` is no figure that the testbed can measure: see `ctcp-lab testbed list`"),
+        (&["validate", "list"], 2, "`list` is a command: it stands alone, as `ctcp-lab testbed list`"),
+        (&["validate", "--seeds", "0"], 2, "--seeds 0: a whole number from 1 to 100000 is wanted"),
+        (&["validate", "--seeds", "-1"], 2, "--seeds -1: a whole number from 1 to 100000 is wanted"),
+        (&["validate", "--out", "/dev/null/x"], 1, "cannot write /dev/null/x"),
+    ] {
+        let (status, message) = run(directory.path(), &[&["testbed"], words].concat());
+        assert!(status == Some(code) && message.lines().count() == 1 && message.contains(said), "{message}");
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).expect("a folder").count(), 0, "nothing was made");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_what_could() {
+    let directory = TempDir::new().expect("a directory");
+    let refused = |words: &[&str], part: &str| {
+        let (code, said) = run(directory.path(), words);
+        assert_eq!(code, Some(2), "{words:?}");
+        assert!(said.contains(part), "{words:?}: {said}");
+    };
+    refused(&["testbed", "compare", "--peers", "bbr,nobody"], "there are default, ctcp, reno, cubic, bbr");
+    refused(
+        &["testbed", "compare", "--tests", "speed"],
+        "there are goodput, long, beside, requests, stream, paths",
+    );
+    refused(&["testbed", "compare", "--losses", "5"], "shares from 0 to below 1");
+    refused(&["testbed", "compare", "ctcp-fig3a"], "it stands alone");
+    refused(&["testbed", "ctcp-fig3a", "--peers", "bbr"], "belong to `ctcp-lab testbed compare`");
+}

@@ -1,0 +1,210 @@
+//! What a program has to choose from: profiles and their parts, by name and by number.
+//!
+//! A product has the parts for general use. A laboratory registers its own here, and everything else works with them as with ours: the
+//! command line, the handshake, sockets and simulations.
+
+use crate::code::Code;
+use crate::congestion::Algorithm;
+use crate::profile::{Profile, UnknownName};
+use crate::redundancy::{self, Redundancy, RepairRule};
+use crate::wire::ProfileParameter;
+
+/// Profiles, codes, congestion controls and rules of redundancy. The numbers of each kind differ.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    profiles: Vec<Profile>,
+    codes: Vec<Code>,
+    controls: Vec<Algorithm>,
+    rules: Vec<&'static RepairRule>,
+}
+
+impl Default for Catalogue {
+    /// What is for general use.
+    fn default() -> Self {
+        Self {
+            profiles: vec![Profile::DEFAULT, Profile::CTCP, Profile::TCP],
+            codes: vec![Code::BLOCK, Code::PLAIN],
+            controls: vec![Algorithm::DEFAULT, Algorithm::CTCP, Algorithm::RENO, Algorithm::CUBIC],
+            rules: redundancy::RULES.to_vec(),
+        }
+    }
+}
+
+impl Catalogue {
+    /// With another profile. Its parts are to be registered as well.
+    #[must_use]
+    pub fn with_profile(mut self, profile: Profile) -> Self {
+        self.profiles.push(profile);
+        self
+    }
+
+    /// With another code, or another implementation of the one that has its number.
+    #[must_use]
+    pub fn with_code(mut self, code: Code) -> Self {
+        self.codes.retain(|&known| known != code);
+        self.codes.push(code);
+        self
+    }
+
+    /// With another congestion control.
+    #[must_use]
+    pub fn with_control(mut self, control: Algorithm) -> Self {
+        self.controls.push(control);
+        self
+    }
+
+    /// With another rule of redundancy.
+    #[must_use]
+    pub fn with_rule(mut self, rule: &'static RepairRule) -> Self {
+        self.rules.push(rule);
+        self
+    }
+
+    /// True when nothing but the parts for general use is here.
+    #[must_use]
+    pub fn is_general(&self) -> bool {
+        self.codes.len() == Self::default().codes.len()
+    }
+
+    /// All profiles.
+    #[must_use]
+    pub fn profiles(&self) -> &[Profile] {
+        &self.profiles
+    }
+
+    /// All congestion controls.
+    #[must_use]
+    pub fn controls(&self) -> &[Algorithm] {
+        &self.controls
+    }
+
+    /// The profile with this name.
+    ///
+    /// # Errors
+    /// Which there are, when there is none.
+    pub fn profile(&self, name: &str) -> Result<Profile, UnknownName> {
+        named("profile", &self.profiles, |profile| profile.name.as_str(), name)
+    }
+
+    /// The code with this name.
+    ///
+    /// # Errors
+    /// Which there are, when there is none.
+    pub fn code(&self, name: &str) -> Result<Code, UnknownName> {
+        named("code", &self.codes, Code::as_str, name)
+    }
+
+    /// The congestion control with this name.
+    ///
+    /// # Errors
+    /// Which there are, when there is none.
+    pub fn control(&self, name: &str) -> Result<Algorithm, UnknownName> {
+        named("congestion control", &self.controls, Algorithm::as_str, name)
+    }
+
+    /// The rule of redundancy with this name, and its factor: `fixed=1.25`.
+    ///
+    /// # Errors
+    /// Which there are, when there is none.
+    pub fn redundancy(&self, text: &str) -> Result<Redundancy, UnknownName> {
+        Redundancy::parse(&self.rules, text)
+    }
+
+    /// The profile of a handshake's parameter; `None` for what is not here, or does not fit together.
+    pub(crate) fn profile_of(&self, parameter: &ProfileParameter) -> Option<Profile> {
+        let named = self.profiles.iter().find(|profile| profile.name.number() == parameter.profile)?;
+        let profile = Profile {
+            code: *self.codes.iter().find(|code| code.number() == parameter.code)?,
+            congestion: *self.controls.iter().find(|control| control.number() == parameter.congestion)?,
+            redundancy: Redundancy::from_numbers(
+                &self.rules,
+                parameter.redundancy,
+                parameter.redundancy_parameter,
+            )?,
+            ..*named
+        };
+        profile.check().is_ok().then_some(profile)
+    }
+}
+
+/// The bytes of the handshake's profile parameter (PROTOCOL.md section 3.1).
+pub(crate) fn to_parameter(profile: &Profile) -> ProfileParameter {
+    let (redundancy, redundancy_parameter) = profile.redundancy.to_numbers();
+    ProfileParameter {
+        profile: profile.name.number(),
+        code: profile.code.number(),
+        congestion: profile.congestion.number(),
+        redundancy,
+        redundancy_parameter,
+    }
+}
+
+/// The one of `known` that is called `name`.
+fn named<T: Copy>(
+    kind: &str,
+    known: &[T],
+    name_of: impl Fn(&T) -> &'static str,
+    name: &str,
+) -> Result<T, UnknownName> {
+    known.iter().find(|&one| name_of(one) == name).copied().ok_or_else(|| {
+        let names = known.iter().map(name_of).collect::<Vec<_>>().join(" ");
+        UnknownName(format!("unknown {kind}: this version has {names}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redundancy::Ratio;
+
+    #[test]
+    fn every_profile_survives_the_handshake() {
+        let catalogue = Catalogue::default();
+        let survives = |profile| catalogue.profile_of(&to_parameter(&profile)) == Some(profile);
+        for &profile in catalogue.profiles() {
+            assert!(survives(profile), "{profile}");
+            assert_eq!(catalogue.profile(profile.name.as_str()), Ok(profile));
+        }
+        for &congestion in catalogue.controls() {
+            assert!(survives(Profile { congestion, ..Profile::TCP }), "{congestion}");
+            assert_eq!(catalogue.control(congestion.as_str()), Ok(congestion));
+        }
+        let redundancy = Redundancy::fixed(Ratio::new(1.25).expect("in range"));
+        assert!(survives(Profile { redundancy, ..Profile::DEFAULT }));
+        assert_eq!(catalogue.redundancy(&redundancy.to_string()), Ok(redundancy));
+        let ctcp = to_parameter(&Profile::CTCP);
+        assert_eq!((ctcp.profile, ctcp.code, ctcp.congestion, ctcp.redundancy), (1, 0, 1, 6));
+    }
+
+    #[test]
+    fn what_is_not_here_or_does_not_fit_together_is_no_profile() {
+        let catalogue = Catalogue::default();
+        let of = |change: fn(&mut ProfileParameter)| {
+            let mut parameter = to_parameter(&Profile::DEFAULT);
+            change(&mut parameter);
+            catalogue.profile_of(&parameter)
+        };
+        assert_eq!(of(|_| {}), Some(Profile::DEFAULT));
+        assert_eq!(of(|parameter| parameter.profile = 2), None);
+        assert_eq!(of(|parameter| parameter.code = 1), None);
+        assert_eq!(of(|parameter| parameter.code = 3), None, "plain and from-loss");
+        assert_eq!(of(|parameter| parameter.congestion = 2), None);
+        assert_eq!(of(|parameter| parameter.redundancy = 4), None);
+        assert_eq!(of(|parameter| parameter.redundancy = 2), None, "fixed without a factor");
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_those_there_are() {
+        let catalogue = Catalogue::default();
+        let said = |error: Result<_, UnknownName>| error.map(|_: ()| ()).expect_err("unknown").to_string();
+        assert_eq!(
+            said(catalogue.profile("brutal").map(drop)),
+            "unknown profile: this version has default ctcp tcp"
+        );
+        assert_eq!(said(catalogue.code("turbo").map(drop)), "unknown code: this version has block plain");
+        assert_eq!(
+            said(catalogue.redundancy("fixed").map(drop)),
+            "unknown redundancy: this version has feedback from-loss algorithm-3 fixed=R, R from 1 to 64"
+        );
+    }
+}
