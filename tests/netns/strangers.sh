@@ -80,15 +80,6 @@ beside() {
     return $status
 }
 
-# shown COMMAND...: its output is the figure, so it is printed also when it passes
-shown() {
-    local status=0
-    "$@" >"$scratch/figure" 2>&1 || status=$?
-    sed 's/^/     /' "$scratch/figure" >&3
-    return $status
-}
-
-exec 3>&1
 check 'without strangers' shown clients_connect
 check 'beside strangers who do not know the public key' shown beside ignorant
 [ "$version" = 1 ] || check 'beside strangers who know it' shown beside informed

@@ -232,6 +232,12 @@ impl Path {
         }
     }
 
+    /// The number that is left out next.
+    #[cfg(test)]
+    pub(crate) fn skips(&self) -> Option<PacketNumber> {
+        self.skips
+    }
+
     /// Leaves out a packet number now and then, where `rng` says, which no peer can guess: one that acknowledges it lies.
     pub(crate) fn skip_number_sometimes(&mut self, rng: &mut SecretRng) {
         let next = self.sent.next_number();
