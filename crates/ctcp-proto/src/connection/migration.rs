@@ -34,7 +34,10 @@ impl super::Connection {
     pub(crate) fn drawn(&self) -> Option<(Option<u64>, Option<crate::PacketNumber>)> {
         let super::State::Established(established) = &self.state else { return None };
         let candidate = established.migration.candidate.as_ref();
-        Some((candidate.and_then(|candidate| candidate.validation.last_challenge()), established.path.skips()))
+        Some((
+            candidate.and_then(|candidate| candidate.validation.last_challenge()),
+            established.path.skips(),
+        ))
     }
 }
 

@@ -17,10 +17,10 @@ type State = [u64; 4];
 
 const LOW: u64 = (1 << 23) - 1;
 const BITS: usize = 256;
-/// The best equations, from which 256 are picked. Of 8,192 draws about five of them are wrong, and one choice in 150 leaves all of
+/// The best equations, from which 256 are picked. Of 16,384 draws two or three of them are wrong, and one choice in ten leaves all of
 /// these out.
 const CANDIDATES: usize = 400;
-const CHOICES: usize = 2_000;
+const CHOICES: usize = 1_000;
 
 /// The `count` draws after those that were seen, in order; `None` in `seen` is a draw that was made and not seen in full.
 pub(super) fn next_draws(seen: &[Option<u64>], count: usize) -> Option<Vec<u64>> {
