@@ -2,15 +2,18 @@
 
     readers.py serve ADDRESS PORT                 the other end: what it does, the first byte of a connection says
     readers.py download|upload ADDRESS PORT       through the SOCKS proxy
+    readers.py fill ADDRESS PORT SERVER_PID PROXY_PORT...    uploads that nobody reads through several proxies, and the server's memory
 
-It ends with 1 if the median of a new transfer takes more than 1.2 times what it took before the readers stopped.
+It ends with 1 if the median of a new transfer takes more than 1.2 times what it took before the readers stopped, or if the server takes more
+memory than its clients' key may have.
 """
 
 import socket, statistics, struct, sys, threading, time
 
 what, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
-PROXY = ("127.0.0.1", 1080)
 READERS, TIMES, SIZE, BOUND, PATIENCE = 100, 9, 1_000_000, 1.2, 20
+# A ninth of the 1 GiB that a server's connections share, and what else the process has.
+MEGABYTES_MAX = 160
 BLOCK = bytes(1 << 16)
 # First bytes: send SIZE and end; take SIZE and say so; send for ever; never read.
 DOWNLOAD, UPLOAD, ENDLESS, DEAF = b"d", b"u", b"e", b"n"
@@ -36,15 +39,17 @@ def serve(connection):
     connection.close()
 
 
-def through_proxy():
+def through_proxy(proxy_port=1080, patience=PATIENCE):
     opened = socket.socket()
-    opened.settimeout(PATIENCE)
+    opened.settimeout(patience)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
-    opened.connect(PROXY)
+    opened.connect(("127.0.0.1", proxy_port))
     opened.sendall(b"\x05\x01\x00" + b"\x05\x01\x00\x01" + socket.inet_aton(address) + struct.pack(">H", port))
     for length in (2, 10):
         while length:
-            length -= len(opened.recv(length))
+            if not (got := opened.recv(length)):
+                raise ConnectionError("closed by the proxy")
+            length -= len(got)
     return opened
 
 
@@ -66,11 +71,14 @@ def timed():
     return (time.monotonic() - begin) * 1000
 
 
-def stop_readers():
-    """Those that never read, and how much their writers could write until all of them stopped."""
+def stop_readers(proxy_port=1080, patience=PATIENCE):
+    """Those that never read, as many as can be opened."""
     stopped = []
     for _ in range(READERS):
-        connection = through_proxy()
+        try:
+            connection = through_proxy(proxy_port, patience)
+        except OSError:
+            break
         connection.sendall(ENDLESS if what == "download" else DEAF)
         connection.setblocking(False)
         stopped.append(connection)
@@ -86,11 +94,11 @@ def until_quiet(stopped):
     """Uploads write until nobody takes more. Then the link is quiet for two seconds."""
     last, since, end = bytes_on_wire(), time.monotonic(), time.monotonic() + 120
     while time.monotonic() - since < 2 and time.monotonic() < end:
-        if what == "upload":
+        if what != "download":
             for connection in stopped:
                 try:
                     connection.send(BLOCK)
-                except BlockingIOError:
+                except OSError:  # it would wait, or was refused
                     pass
         time.sleep(0.05)
         now = bytes_on_wire()
@@ -105,6 +113,21 @@ if what == "serve":
     while True:
         threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
 
+if what == "fill":
+    server_pid, *proxies = sys.argv[4:]
+    stopped = []
+    # A server short of memory lets a client open few streams; the next waits for ever.
+    openers = [threading.Thread(target=lambda port=int(port): stopped.extend(stop_readers(port, 3))) for port in proxies]
+    for opener in openers:
+        opener.start()
+    for opener in openers:
+        opener.join()
+    until_quiet(stopped)
+    with open(f"/proc/{server_pid}/status") as status:
+        megabytes = next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
+    print(f"{len(proxies)} clients, {len(stopped)} uploads that nobody reads: {megabytes:.0f} MB resident at the server")
+    sys.exit(megabytes > MEGABYTES_MAX)
+
 for _ in range(5):  # the path is measured and windows grow
     timed()
 usual = [timed() for _ in range(TIMES)]
@@ -117,5 +140,6 @@ for _ in range(TIMES):
     if beside[-2:] == [float("inf")] * 2:
         break  # the others would wait in vain, too
 usual, beside = statistics.median(usual), statistics.median(beside)
-print(f"{what}: {usual:.0f} ms usually, {beside:.0f} ms beside {READERS} readers that stopped after {moved / 1e6:.0f} MB in all")
-sys.exit(beside > BOUND * usual)
+took = f"{beside:.0f} ms" if beside < float("inf") else f"more than {PATIENCE} s"
+print(f"{what}: {usual:.0f} ms usually, {took} beside {len(stopped)} readers that stopped after {moved / 1e6:.0f} MB in all")
+sys.exit(beside > BOUND * usual or len(stopped) < READERS)

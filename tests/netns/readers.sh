@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A new transfer beside a hundred through the same client whose reader stopped, in both directions.
+# A new transfer beside a hundred through the same client whose reader stopped, in both directions; and what many such clients make a server hold.
 # READERS_RTT=200 gives the path a round trip of so many milliseconds.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -30,6 +30,18 @@ beside_stopped() {
     return $status
 }
 
+# Twenty clients with one key, each with a hundred uploads that nobody reads.
+filled() {
+    local number ports=()
+    for number in {1..20}; do
+        ports+=($((2000 + number)))
+        background "$client_ns" "client-$number.log" "$ctcp" client "${remote[@]}" --socks "127.0.0.1:$((2000 + number))"
+    done
+    wait_until 20 listens_tcp "$client_ns" 2020 || return 1
+    on_client python3 "$repository/tests/netns/readers.py" fill "$SERVER_ADDRESS" 9000 "$server_pid" "${ports[@]}"
+}
+
 check 'downloads' shown beside_stopped download
 check 'uploads' shown beside_stopped upload
+[ -n "${READERS_RTT:-}" ] || check 'memory of twenty clients' shown filled
 finish

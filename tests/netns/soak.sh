@@ -3,7 +3,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 need curl python3
-seconds=${1:-${SOAK_SECONDS:-30}}
+seconds=${1:-${SOAK_SECONDS:-25}}
 network
 program_and_keys
 set_loss 0.1

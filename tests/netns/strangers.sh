@@ -8,7 +8,7 @@ network
 program_and_keys
 random_file "$scratch/served/small" 1000
 start_server --files "$scratch/served"
-readonly RATE_OF_STRANGERS=10000 NETWORKS=1000 CLIENTS=50
+readonly RATE_OF_STRANGERS=10000 NETWORKS=1000 CLIENTS=40
 # 95 of 100 clients have their file within this time, the start of a process and the loss of the link included.
 readonly BOUND_MILLISECONDS=1000
 version=${STRANGERS_VERSION:-2}
@@ -31,7 +31,7 @@ ip -n "$server_ns" route add 96.0.0.0/4 via 10.72.1.2
 ip -n "$strangers_ns" route add "$SERVER_ADDRESS" via 10.72.1.1
 ip -n "$strangers_ns" route add local 64.0.0.0/3 dev lo
 ip -n "$strangers_ns" route add local 96.0.0.0/4 dev lo
-# Each client has a network of its own, too: who connects fifty times in a few seconds from one has to wait like a stranger.
+# Each client has a network of its own, too: who connects forty times in a few seconds from one has to wait like a stranger.
 ip -n "$server_ns" route add 160.0.0.0/6 via "$CLIENT_ADDRESS"
 ip -n "$client_ns" route add local 160.0.0.0/6 dev lo
 
