@@ -170,6 +170,12 @@ impl Path {
         self.admission.spread_first_window(now, &self.measured.rtt, self.owed.mtu.current());
     }
 
+    /// The number that is left out next.
+    #[cfg(test)]
+    pub(crate) fn skips(&self) -> Option<PacketNumber> {
+        self.skips
+    }
+
     /// Leaves out a packet number now and then, where `rng` says, which no peer can guess: one that acknowledges it lies.
     pub(crate) fn skip_number_sometimes(&mut self, rng: &mut SecretRng) {
         self.owed.skip_number_sometimes(&mut self.sent, rng);
