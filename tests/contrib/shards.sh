@@ -10,8 +10,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly PARTS=3
 ids=(thesis-overhead tcpnc-lemma1)
-program=${1:-target/release/ctcp}
-[ $# -gt 0 ] || cargo build --release --quiet -p ctcp-cli
+program=${1:-target/release/ctcp-lab}
+[ $# -gt 0 ] || cargo build --release --quiet -p ctcp-lab
 if ! python3 -c 'import yaml' 2>/dev/null; then
     echo 'SKIP: needs python3 with PyYAML'
     exit 77
@@ -20,7 +20,7 @@ fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/bin"
-cp "$program" "$scratch/bin/ctcp"
+cp "$program" "$scratch/bin/ctcp-lab"
 export PATH=$scratch/bin:$PATH
 
 fail() { echo "FAILED: $1" >&2; exit 1; }
@@ -36,7 +36,7 @@ same_results() {
 
 # Few seeds, and checks that need more of them do not count here.
 settings=(--quick --seeds 1)
-ctcp repro "${ids[@]}" "${settings[@]}" --out "$scratch/whole" >/dev/null 2>&1 || [ $? -eq 1 ]
+ctcp-lab repro "${ids[@]}" "${settings[@]}" --out "$scratch/whole" >/dev/null 2>&1 || [ $? -eq 1 ]
 
 echo '--- Slurm'
 sbatch=contrib/slurm/repro.sbatch
@@ -51,10 +51,10 @@ for part in 1 3; do
     SLURM_ARRAY_TASK_ID=$part SLURM_ARRAY_TASK_MAX=$PARTS SLURM_CPUS_PER_TASK=2 OUT=$scratch/slurm \
         bash "$sbatch" "${ids[@]}" "${settings[@]}"
 done
-if ctcp repro merge "$scratch/slurm" --out "$scratch/none" 2>"$scratch/said"; then fail 'a part is missing'; fi
+if ctcp-lab repro merge "$scratch/slurm" --out "$scratch/none" 2>"$scratch/said"; then fail 'a part is missing'; fi
 grep -q '1 missing (2/3)' "$scratch/said" || fail "$(cat "$scratch/said")"
 SHARDS=$PARTS SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MAX=2 OUT=$scratch/slurm bash "$sbatch" "${ids[@]}" "${settings[@]}"
-ctcp repro merge "$scratch/slurm" --out "$scratch/slurm-merged" >/dev/null 2>&1 || [ $? -eq 1 ]
+ctcp-lab repro merge "$scratch/slurm" --out "$scratch/slurm-merged" >/dev/null 2>&1 || [ $? -eq 1 ]
 same_results "$scratch/whole" "$scratch/slurm-merged" || fail 'Slurm: not the run in one piece'
 
 echo '--- Kubernetes'

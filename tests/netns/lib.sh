@@ -6,7 +6,7 @@
 #
 # Packets go through a token bucket on the way out and are lost at random on the way in, both on each side. The loss is a
 # classic BPF program of four instructions, so nothing beyond iproute2 and a kernel with cls_bpf is needed. There is
-# no delay: what depends on a round-trip time is measured elsewhere, here it is whether things work at all.
+# no delay, unless a script asks for it with `delay`: what depends on a round-trip time is mostly measured elsewhere.
 #
 # A script prints a line for each check and ends with `finish`: status 0 all passed, 1 one failed, 77 it cannot run here
 # (with the reason). Everything it starts and makes is gone when it ends.
@@ -93,6 +93,23 @@ set_loss() {
         tc -n "$namespace" filter replace dev wire ingress prio 1 handle 1 bpf direct-action bytecode "$program" \
             2>/dev/null || return 1
     done
+}
+
+# set_rate RATE QUEUE: of the link, both ways, as in 100mbit 256kb
+set_rate() {
+    local namespace
+    for namespace in "$server_ns" "$client_ns"; do
+        tc -n "$namespace" qdisc replace dev wire root tbf rate "$1" burst 64kb limit "$2"
+    done
+}
+
+# delay MILLISECONDS: the round-trip time of everything that is started with $remote from now on
+delay() {
+    need python3
+    background "$client_ns" delay.log python3 "$repository/tests/netns/delay.py" \
+        "$SERVER_PORT" "$SERVER_ADDRESS" "$SERVER_PORT" "$(($1 / 2))"
+    wait_until 10 listens_udp "$client_ns" "$SERVER_PORT" || { cat "$scratch/delay.log"; exit 1; }
+    remote[1]=127.0.0.1:$SERVER_PORT
 }
 
 # background SIDE LOG COMMAND...: starts it; its process id is in $pid afterwards
@@ -190,6 +207,15 @@ check() {
         tail -n 5 "$scratch/check" | sed 's/^/     /'
         failures=$((failures + 1))
     fi
+}
+
+# shown COMMAND...: for `check` of what gives a figure: its output is shown also when it passes
+exec 3>&1
+shown() {
+    local status=0
+    "$@" >"$scratch/shown" 2>&1 || status=$?
+    sed 's/^/     /' "$scratch/shown" >&3
+    return $status
 }
 
 # ends_with STATUS TEXT COMMAND...: it ends with this status and says TEXT (a pattern of grep) on its output

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `ctcp testbed`: the emulator does what its plan says, and whatever ends a run leaves nothing behind.
+# `ctcp-lab testbed`: the emulator does what its plan says, and whatever ends a run leaves nothing behind.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 [ "$(id -u)" -eq 0 ] || skip 'the testbed needs root'
@@ -8,14 +8,15 @@ need ip setpriv chrt python3
 scratch=$(mktemp -d)
 trap clean_up EXIT
 trap 'exit 1' INT TERM HUP
-program_and_keys
+lab=${LAB:-$repository/target/release/ctcp-lab}
+[ -x "$lab" ] || (cd "$repository" && cargo build --release --package ctcp-lab) || exit 1
 mkdir "$scratch/tmp"
 # Keys of our own peer lie there, and so its processes are known by their command lines.
 export TMPDIR=$scratch/tmp
 
 # All checks but those of lateness, which a busy machine may fail.
 validates() {
-    "$ctcp" testbed validate --quick --json --out "$scratch/out" >"$scratch/result" || [ $? -eq 1 ]
+    "$lab" testbed validate --quick --json --out "$scratch/out" >"$scratch/result" || [ $? -eq 1 ]
     python3 - "$scratch/result" <<'PYTHON'
 import json, sys
 (result,) = json.load(open(sys.argv[1]))["results"]
@@ -33,7 +34,7 @@ has_ended() { ! runs; }
 # ended_by SIGNAL STATUS: in the middle of a download through our own processes
 ended_by() {
     local got=0
-    "$ctcp" testbed ctcp-fig3a --quick --out "$scratch/out" >"$scratch/said" 2>&1 &
+    "$lab" testbed ctcp-fig3a --quick --out "$scratch/out" >"$scratch/said" 2>&1 &
     local testbed=$!
     background_pids+=("$testbed")
     wait_until 20 runs || { cat "$scratch/said"; return 1; }
@@ -51,8 +52,8 @@ check 'the emulator does what its plan says' validates
 check 'an interrupt leaves nothing behind' ended_by INT 1
 check 'neither does a request to terminate' ended_by TERM 1
 check 'neither does being killed' ended_by KILL 137
-check 'an unknown figure is refused' ends_with 2 'no figure' "$ctcp" testbed fig99
-check 'an unwritable folder is refused at once' ends_with 1 'cannot write' "$ctcp" testbed validate --out /proc/nowhere
+check 'an unknown figure is refused' ends_with 2 'no figure' "$lab" testbed fig99
+check 'an unwritable folder is refused at once' ends_with 1 'cannot write' "$lab" testbed validate --out /proc/nowhere
 check 'without root it says what it needs' ends_with 1 'needs root' \
-    setpriv --reuid 65534 --clear-groups --bounding-set -all --inh-caps -all "$ctcp" testbed validate --out /tmp
+    setpriv --reuid 65534 --clear-groups --bounding-set -all --inh-caps -all "$lab" testbed validate --out /tmp
 finish

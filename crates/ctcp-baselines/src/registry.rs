@@ -60,7 +60,7 @@ pub const SPARSE_PROFILE: Profile = Profile {
     code: SPARSE,
     redundancy: Redundancy::fixed(Ratio::TENTH_MORE),
     congestion: THESIS,
-    rules: Rules { acks: AckRule::EveryPacket, marks: false, ..Rules::GENERAL },
+    rules: Rules { acks: AckRule::EveryPacket, ..Rules::GENERAL },
 };
 
 /// Everything, for sockets.
@@ -100,7 +100,6 @@ mod tests {
             assert_eq!(catalogue.control(profile.congestion.as_str()), Ok(profile.congestion));
             assert_eq!(catalogue.redundancy(&profile.redundancy.to_string()), Ok(profile.redundancy));
         }
-        assert!(PROFILES.iter().all(|profile| !profile.rules.marks), "none answers to marks");
         let vegas = Profile { congestion: VEGAS, ..Profile::DEFAULT };
         let said = vegas.check().expect_err("its window is of packets").to_string();
         assert_eq!(

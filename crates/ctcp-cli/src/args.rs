@@ -17,21 +17,23 @@ use crate::error::CliError;
 /// An address to listen on. Says what is wanted when it is none.
 fn listen_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| match text.parse::<u16>() {
-        Ok(port) => format!("ADDR:PORT is wanted, as 127.0.0.1:{port}, or 0.0.0.0:{port} for all addresses"),
-        Err(_) => "ADDR:PORT is wanted with an IP address, as 127.0.0.1:1080 or [::1]:1080".to_owned(),
+        Ok(port) => {
+            format!("expected ADDR:PORT, such as 127.0.0.1:{port}, or 0.0.0.0:{port} for all addresses")
+        }
+        Err(_) => "expected ADDR:PORT with an IP address, such as 127.0.0.1:1080 or [::1]:1080".to_owned(),
     })
 }
 
 /// The address of a server, which is there for other machines.
 fn server_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| match text.parse::<u16>() {
-        Ok(port) => format!("ADDR:PORT is wanted, as 0.0.0.0:{port} for all addresses"),
-        Err(_) => "ADDR:PORT is wanted with an IP address, as 0.0.0.0:4433 or [::]:4433".to_owned(),
+        Ok(port) => format!("expected ADDR:PORT, such as 0.0.0.0:{port} for all addresses"),
+        Err(_) => "expected ADDR:PORT with an IP address, such as 0.0.0.0:4433 or [::]:4433".to_owned(),
     })
 }
 
 fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("a whole number from 0 to {} is wanted", u64::MAX))
+    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
 /// Network Coded TCP: fast connections over links that lose packets.
@@ -50,7 +52,7 @@ pub(crate) enum Command {
     Keygen(KeygenArgs),
     /// Print the public key of a private key file
     Pubkey(PubkeyArgs),
-    /// Run the reverse proxy: what clients' programs reach the network through
+    /// Run the reverse proxy, through which clients reach the network
     Server(ServerArgs),
     /// Run the forward proxy: SOCKS5, HTTP and fixed forwards for programs on this machine
     Client(ClientArgs),
@@ -78,7 +80,7 @@ pub(crate) struct DemoArgs {
     /// Bytes to download
     #[arg(long, default_value = "10mb", value_parser = parse_bytes)]
     pub(crate) size: u64,
-    /// Scheme to show beside the uncoded one
+    /// Scheme to compare with the uncoded one
     #[arg(long, default_value = "default")]
     pub(crate) profile: String,
     /// Seed of the link's losses
@@ -125,7 +127,7 @@ pub(crate) struct ServerArgs {
     /// file take effect while the server runs, at once after SIGHUP
     #[arg(long, value_name = "FILE", env = "CTCP_CLIENTS", hide_env_values = true)]
     pub(crate) clients: Option<PathBuf>,
-    /// Let everybody in who knows the server's public key
+    /// Let in any client that knows the server's public key
     #[arg(long, conflicts_with_all = ["client", "clients"])]
     pub(crate) any_client: bool,
     /// Allow these targets: `public` for the internet as usual, CIDR[:PORT], [V6CIDR]:PORT, *.name[:PORT] for all below a
@@ -164,7 +166,7 @@ pub(crate) struct RemoteArgs {
     /// Public key of the server
     #[arg(long, value_name = "PUBKEY", env = "CTCP_SERVER_KEY", hide_env_values = true)]
     pub(crate) server_key: PublicKey,
-    /// Private key file; made if it does not exist
+    /// Private key file, as `ctcp keygen` makes it
     #[arg(long, value_name = "FILE", env = "CTCP_KEY", hide_env_values = true)]
     pub(crate) key: PathBuf,
     /// Send from this local IP address (default: as the system routes)
@@ -182,7 +184,7 @@ pub(crate) struct ClientArgs {
     /// Serve SOCKS5 here (default 127.0.0.1:1080 if nothing else is asked for)
     #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address, env = "CTCP_SOCKS", hide_env_values = true)]
     pub(crate) socks: Option<SocketAddr>,
-    /// Serve HTTP proxying and a PAC file here
+    /// Serve an HTTP proxy and a PAC file here
     #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address, env = "CTCP_HTTP", hide_env_values = true)]
     pub(crate) http: Option<SocketAddr>,
     /// Forward a local address to a fixed target, as 127.0.0.1:8080=10.0.0.5:80; may be repeated
@@ -324,13 +326,13 @@ impl ServerArgs {
 /// What is said on standard error.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LogArgs {
-    /// Say more; twice for everything
+    /// Log more; twice for everything
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Say only what went wrong
+    /// Log only warnings and errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// How log lines look
+    /// Format of log lines
     #[arg(long, value_enum, default_value = "text", env = "CTCP_LOG_FORMAT", hide_env_values = true)]
     pub(crate) log_format: LogFormat,
 }
@@ -364,8 +366,8 @@ mod tests {
     #[test]
     fn an_address_to_listen_on_that_is_none_is_refused_with_what_is_wanted() {
         for (text, wanted) in [
-            ("4433", "ADDR:PORT is wanted, as 127.0.0.1:4433, or 0.0.0.0:4433"),
-            ("localhost:1080", "with an IP address, as 127.0.0.1:1080"),
+            ("4433", "expected ADDR:PORT, such as 127.0.0.1:4433, or 0.0.0.0:4433"),
+            ("localhost:1080", "with an IP address, such as 127.0.0.1:1080"),
             ("::1:1080", "or [::1]:1080"),
         ] {
             for option in ["--socks", "--http", "--metrics"] {
@@ -375,8 +377,8 @@ mod tests {
             }
         }
         for (text, wanted) in [
-            ("4433", "ADDR:PORT is wanted, as 0.0.0.0:4433 for all addresses"),
-            ("localhost:4433", "with an IP address, as 0.0.0.0:4433 or [::]:4433"),
+            ("4433", "expected ADDR:PORT, such as 0.0.0.0:4433 for all addresses"),
+            ("localhost:4433", "with an IP address, such as 0.0.0.0:4433 or [::]:4433"),
         ] {
             let words = ["ctcp", "server", "--listen", text];
             let said = Cli::try_parse_from(words).expect_err("wrong").to_string();
@@ -387,7 +389,7 @@ mod tests {
     #[test]
     fn a_seed_that_is_none_is_refused_with_what_is_wanted() {
         let said = Cli::try_parse_from(["ctcp", "demo", "--seed", "x"]).expect_err("wrong").to_string();
-        assert!(said.contains("a whole number from 0 to 18446744073709551615 is wanted"), "{said}");
+        assert!(said.contains("expected a whole number from 0 to 18446744073709551615"), "{said}");
     }
 
     #[test]

@@ -12,7 +12,8 @@ mod follow;
 
 use std::collections::BTreeMap;
 
-use ctcp::{ClientPolicy, PublicKey};
+use ctcp::{ClientPolicy, Endpoint, PublicKey};
+use ctcp_proxy::server::ReverseProxy;
 
 pub(crate) use follow::{ClientList, Hangups};
 
@@ -64,9 +65,15 @@ impl Clients {
         ClientPolicy::Listed(self.0.keys().copied().collect())
     }
 
-    /// The names of those that have one, by their keys in base64.
-    pub(crate) fn names(&self) -> impl Iterator<Item = (String, String)> {
-        self.0.iter().filter_map(|(key, name)| Some((key.to_string(), name.clone()?)))
+    /// Tells the endpoint and the proxy what clients are called.
+    pub(crate) fn name_in(&self, endpoint: &Endpoint, proxy: &ReverseProxy) {
+        endpoint.set_client_names(self.names());
+        proxy.clients().set_names(self.names().map(|(key, name)| (key.to_string(), name)));
+    }
+
+    /// The names of those that have one.
+    fn names(&self) -> impl Iterator<Item = (PublicKey, String)> {
+        self.0.iter().filter_map(|(key, name)| Some((*key, name.clone()?)))
     }
 
     /// What those are called that are here and not in `other`.
@@ -83,7 +90,7 @@ impl Clients {
 }
 
 fn read_client(word: &str, name: &str) -> Result<(PublicKey, Option<String>), String> {
-    let key = word.parse().map_err(|_| format!("`{}` is no public key", word.escape_debug()))?;
+    let key = word.parse().map_err(|_| format!("`{}` is not a public key", word.escape_debug()))?;
     if name.chars().count() > NAME_LENGTH_MAX {
         return Err(format!("the name of a client has at most {NAME_LENGTH_MAX} characters"));
     }
@@ -108,10 +115,7 @@ mod tests {
             format!("# laptops\n\n{one} anna's laptop  # since May\n  {two}\n{two}\tberta\n{three}# none\n");
         let clients = Clients::parse(&text).expect("a good file");
         let names: Vec<_> = clients.names().collect();
-        assert_eq!(
-            names,
-            [(one.to_string(), "anna's laptop".to_owned()), (two.to_string(), "berta".to_owned())]
-        );
+        assert_eq!(names, [(one, "anna's laptop".to_owned()), (two, "berta".to_owned())]);
         let ClientPolicy::Listed(keys) = clients.policy() else { panic!("a list") };
         assert_eq!(keys, [one, two, three].into());
         assert!(Clients::unnamed([one]).with(&clients).names().any(|(_, name)| name == "anna's laptop"));
@@ -121,8 +125,8 @@ mod tests {
     fn a_line_that_makes_no_sense_is_named_by_its_number() {
         let good = key(1);
         for (line, wanted) in [
-            ("anna", "`anna` is no public key"),
-            ("\u{1b}[2J", "`\\u{1b}[2J` is no public key"),
+            ("anna", "`anna` is not a public key"),
+            ("\u{1b}[2J", "`\\u{1b}[2J` is not a public key"),
             (&format!("{good} {}", "x".repeat(65)), "at most 64 characters"),
             (&format!("{good} a\u{1b}[2Jb"), "no control characters"),
         ] {

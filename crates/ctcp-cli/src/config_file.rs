@@ -6,7 +6,7 @@
 //!     v  option of this command            --> a word in front of those of the command line, unless the command line
 //!                                              or the environment has the option
 //!        option of another command          -> ignored: one file serves all commands
-//!        option of none, or a wrong value   -> FILE:LINE:COLUMN: what is wrong
+//!        option of none, a table, a wrong value -> FILE:LINE:COLUMN: what is wrong
 //! ```
 //!
 //! Because the file becomes words, one parser checks everything, and every message speaks of the same options. A relative
@@ -82,20 +82,18 @@ pub(crate) fn with_config(words: Vec<OsString>, environment: Environment<'_>) ->
         if NEVER_IN_A_FILE.contains(&name) {
             return Err(CliError::usage(format!("{place}: `{name}` belongs on the command line")));
         }
-        let argument = command.get_arguments().find(|it| it.get_long() == Some(name));
-        if argument.is_none()
-            && commands.get_subcommands().any(|other| has_option(other, "config") && has_option(other, name))
-        {
-            continue;
+        if matches!(value.get_ref(), DeValue::Table(_)) {
+            let place = file.place(value.span().start);
+            let what = "write keys without [sections], all at the top level of the file";
+            return Err(CliError::usage(format!("{place}: `{name}` is a table: {what}")));
         }
+        let Some(argument) = command.get_arguments().find(|it| it.get_long() == Some(name)) else {
+            check_other(&commands, name).map_err(|what| CliError::usage(format!("{place}: {what}")))?;
+            continue;
+        };
         let option = Named { option: format!("--{name}"), argument };
-        if is_given(&words, &option) || argument.and_then(Arg::get_env).is_some_and(|it| has(environment, it))
-        {
+        if is_given(&words, &option) || argument.get_env().is_some_and(|it| has(environment, it)) {
             continue;
-        }
-        if argument.is_none() {
-            // The parser knows what may have been meant.
-            origins.push(Origin { option: option.option.clone(), value: None, place });
         }
         file.append(&mut extended, &mut origins, &option, value)?;
     }
@@ -134,21 +132,20 @@ impl Words {
 struct Named<'a> {
     /// As `--name`.
     option: String,
-    argument: Option<&'a Arg>,
+    argument: &'a Arg,
 }
 
 impl Named<'_> {
     fn is_flag(&self) -> bool {
-        let action = self.argument.map(Arg::get_action);
-        matches!(action, Some(ArgAction::Count | ArgAction::SetTrue))
+        matches!(self.argument.get_action(), ArgAction::Count | ArgAction::SetTrue)
     }
 
     fn counts(&self) -> bool {
-        matches!(self.argument.map(Arg::get_action), Some(ArgAction::Count))
+        matches!(self.argument.get_action(), ArgAction::Count)
     }
 
     fn is_path(&self) -> bool {
-        self.argument.is_some_and(|it| it.get_value_parser().type_id() == TypeId::of::<PathBuf>())
+        self.argument.get_value_parser().type_id() == TypeId::of::<PathBuf>()
     }
 }
 
@@ -171,8 +168,14 @@ impl ConfigFile {
         let usual = || has_option(command, "server").then(|| client_file(environment)).flatten();
         let is_named = named.is_some();
         let Some(path) = named.or_else(usual) else { return Ok(None) };
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(Self { path, text })),
+        match std::fs::read(&path).map(String::from_utf8) {
+            Ok(Ok(text)) => Ok(Some(Self { path, text })),
+            Ok(Err(error)) => {
+                let at = error.utf8_error().valid_up_to();
+                let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+                let text = format!("{}:{line}: this is not a text file in UTF-8", path.display());
+                Err(CliError::usage(text))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => Ok(None),
             Err(error) => Err(CliError::failure(format!("cannot read {}: {error}", path.display()))),
         }
@@ -201,7 +204,7 @@ impl ConfigFile {
         };
         let flag = option.option.clone();
         let times = match value.get_ref() {
-            DeValue::Boolean(is_on) if option.argument.is_none() || option.is_flag() => i64::from(*is_on),
+            DeValue::Boolean(is_on) if option.is_flag() => i64::from(*is_on),
             DeValue::Integer(times) if option.counts() => {
                 let times = times.as_str().parse().ok().filter(|times| (0..=TIMES_MAX).contains(times));
                 times.ok_or_else(|| wrong("true, false or how many times it is said (0 to 9)"))?
@@ -259,7 +262,7 @@ fn client_file(environment: Environment<'_>) -> Option<PathBuf> {
 fn of_environment(command: &Command, words: &[OsString], environment: Environment<'_>) -> Vec<Origin> {
     let origin = |argument: &Arg| {
         let (name, variable) = (argument.get_long()?, argument.get_env()?);
-        let option = Named { option: format!("--{name}"), argument: Some(argument) };
+        let option = Named { option: format!("--{name}"), argument };
         let is_used = has(environment, variable) && !is_given(words, &option);
         let place = variable.to_string_lossy().into_owned();
         is_used.then_some(Origin { option: option.option, value: None, place })
@@ -273,6 +276,27 @@ fn has(environment: Environment<'_>, variable: &OsStr) -> bool {
 
 fn has_option(command: &Command, name: &str) -> bool {
     command.get_arguments().any(|argument| argument.get_long() == Some(name))
+}
+
+/// Whether a key that is none of this command is one of another; else the nearest known one.
+fn check_other(commands: &Command, name: &str) -> Result<(), String> {
+    let with_file = || commands.get_subcommands().filter(|other| has_option(other, "config"));
+    if with_file().any(|other| has_option(other, name)) {
+        return Ok(());
+    }
+    let nearest = with_file().find_map(|other| nearest(other, name));
+    let nearest = nearest.map(|key| format!("; did you mean `{key}`?")).unwrap_or_default();
+    Err(format!("there is no key `{name}`{nearest}"))
+}
+
+/// The option of the command whose name is most like this one, if any is: the parser suggests it.
+fn nearest(command: &Command, name: &str) -> Option<String> {
+    let words = [command.get_name().to_owned(), format!("--{name}")];
+    let error = command.clone().try_get_matches_from(words).err()?;
+    match error.get(ContextKind::SuggestedArg)? {
+        ContextValue::String(option) => Some(option.trim_start_matches('-').to_owned()),
+        _ => None,
+    }
 }
 
 /// Who asks how it is used is told, however wrong the file is.
@@ -299,9 +323,8 @@ fn config_of(words: &[OsString]) -> Option<PathBuf> {
 }
 
 /// Whether the command line has the option, in its long or short form.
-fn is_given(words: &[OsString], Named { option, argument }: &Named<'_>) -> bool {
-    let short = argument.and_then(Arg::get_short);
-    let is_flag = argument.is_some_and(|it| matches!(it.get_action(), ArgAction::Count | ArgAction::SetTrue));
+fn is_given(words: &[OsString], named: &Named<'_>) -> bool {
+    let (option, short, is_flag) = (&named.option, named.argument.get_short(), named.is_flag());
     options(words).any(|word| {
         let is_long =
             word == option || word.strip_prefix(option.as_str()).is_some_and(|rest| rest.starts_with('='));

@@ -12,7 +12,7 @@ pub enum CliError {
     Usage(String),
     /// It was tried and failed.
     Failure(String),
-    /// Ended by the signal of this number. Nothing is said: whoever sent it knows.
+    /// Ended by the signal of this number. Nothing is printed: the sender of the signal knows.
     Signal(u8),
 }
 

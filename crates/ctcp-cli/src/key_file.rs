@@ -19,13 +19,15 @@ pub(crate) fn read(file: &Path) -> Result<SecretKey, CliError> {
         .map_err(|error| CliError::failure(format!("cannot read the key {name}: {error}")))?;
     if !metadata.is_file() || metadata.len() > FILE_SIZE_MAX {
         return Err(CliError::failure(format!(
-            "{name} is no key file: make one with `ctcp keygen --out FILE`"
+            "{name} is not a key file: make one with `ctcp keygen --out FILE`"
         )));
     }
-    let text = std::fs::read_to_string(file)
+    let bytes = std::fs::read(file)
         .map_err(|error| CliError::failure(format!("cannot read the key {name}: {error}")))?;
-    let key = text.trim().parse().map_err(|_| {
-        CliError::failure(format!("{name} holds no private key: make one with `ctcp keygen --out FILE`"))
+    let key = str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok()).ok_or_else(|| {
+        CliError::failure(format!(
+            "{name} does not contain a private key (one line of base64): make one with `ctcp keygen --out FILE`"
+        ))
     })?;
     check_mode(file, &metadata)?;
     Ok(key)
@@ -41,11 +43,11 @@ fn check_mode(file: &Path, metadata: &std::fs::Metadata) -> Result<(), CliError>
         format!("make it private with `chmod 600 {name}`, and make a new key if others use this machine");
     if mode & 0o007 != 0 {
         return Err(CliError::failure(format!(
-            "everybody can read or change the key {name} (mode {mode:03o}): {advice}"
+            "any user of this machine can read or change the key {name} (mode {mode:03o}): {advice}"
         )));
     }
     if mode & 0o070 != 0 {
-        warn!("the group of the key {name} can read or change it (mode {mode:03o}): {advice}");
+        warn!("the group of the key file {name} can read or change it (mode {mode:03o}): {advice}");
     }
     Ok(())
 }
@@ -56,31 +58,31 @@ fn check_mode(_: &Path, _: &std::fs::Metadata) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Whose key it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// A new key is as good as any, and is printed for the clients.
-    Server,
-    /// A new key is one that no server knows yet.
-    Client,
+/// Reads a client's private key. A server must know it, so none is made here: the name may be a mistake.
+pub(crate) fn read_of_client(file: &Path) -> Result<SecretKey, CliError> {
+    if is_missing(file) {
+        let name = file.display();
+        return Err(CliError::failure(format!(
+            "there is no key file {name}: make one with `ctcp keygen --out {name}`, and let its public key in at the server (--client)"
+        )));
+    }
+    read(file)
 }
 
-/// Reads a private key, or makes one in a file that does not exist and says so: the name may be a mistake.
-pub(crate) fn read_or_make(file: &Path, role: Role) -> Result<SecretKey, CliError> {
-    match std::fs::symlink_metadata(file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let key = make(file)?;
-            let (name, public) = (file.display(), key.public_key());
-            match role {
-                Role::Server => info!("{name} did not exist: made a new key there"),
-                Role::Client => warn!(
-                    "{name} did not exist: made a new key there, which the server must let in with --client {public}"
-                ),
-            }
-            Ok(key)
-        }
-        _ => read(file),
+/// Reads a server's private key, or makes one in a file that does not exist and says so. A new key is as good as any, and is
+/// printed for the clients.
+pub(crate) fn read_or_make(file: &Path) -> Result<SecretKey, CliError> {
+    if is_missing(file) {
+        let key = make(file)?;
+        info!("{} did not exist: made a new key there", file.display());
+        return Ok(key);
     }
+    read(file)
+}
+
+/// Whether nothing has this name, not even a link.
+fn is_missing(file: &Path) -> bool {
+    std::fs::symlink_metadata(file).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 /// Makes a private key in a new file with mode 0600. An existing file is never overwritten.
@@ -98,16 +100,18 @@ pub(crate) fn make(file: &Path) -> Result<SecretKey, CliError> {
     });
     match written {
         Ok(()) => Ok(key),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            Err(CliError::failure(format!("{} exists already: keys are not overwritten", file.display())))
-        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(CliError::failure(format!(
+            "{} exists already, and keys are not overwritten: choose another file",
+            file.display()
+        ))),
         Err(error) => Err(CliError::failure(format!("cannot write the key {}: {error}", file.display()))),
     }
 }
 
 /// A new private key.
 pub(crate) fn generate() -> Result<SecretKey, CliError> {
-    ctcp::generate_key().map_err(|error| CliError::failure(format!("the system gives no entropy: {error}")))
+    ctcp::generate_key()
+        .map_err(|error| CliError::failure(format!("cannot get random bytes from the system: {error}")))
 }
 
 #[cfg(test)]
@@ -118,8 +122,11 @@ mod tests {
     fn a_made_key_is_read_again_and_never_overwritten() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("a.key");
-        let made = read_or_make(&file, Role::Client).expect("a key");
-        assert_eq!(read_or_make(&file, Role::Client).expect("a key").public_key(), made.public_key());
+        assert!(read_of_client(&file).is_err() && !file.exists());
+        let made = read_or_make(&file).expect("a key");
+        for read in [read_or_make(&file), read_of_client(&file), read(&file)] {
+            assert_eq!(read.expect("a key").public_key(), made.public_key());
+        }
         assert!(make(&file).is_err());
         #[cfg(unix)]
         {
@@ -154,8 +161,11 @@ mod tests {
     fn what_is_no_key_is_refused() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("b.key");
-        std::fs::write(&file, "no key").expect("a file");
-        assert!(read(&file).is_err());
+        for content in [&b"no key"[..], b"\xff\xfe\x00", b""] {
+            std::fs::write(&file, content).expect("a file");
+            let Err(CliError::Failure(said)) = read(&file) else { panic!("it is none") };
+            assert!(said.contains("b.key does not contain a private key"), "{said}");
+        }
         assert!(read(directory.path()).is_err());
         assert!(read(&directory.path().join("missing")).is_err());
     }

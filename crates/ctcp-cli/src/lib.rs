@@ -65,7 +65,7 @@ fn with_common(
     on_runtime(&common.log, kind, async {
         if let Some(address) = common.metrics.filter(|address| !address.ip().is_loopback()) {
             tracing::warn!(
-                "--metrics {address} is not a loopback address: everybody who can reach it can read the metrics"
+                "--metrics {address} is not a loopback address: anyone who can reach it can read the metrics"
             );
         }
         command.await

@@ -11,7 +11,7 @@ use ctcp_proxy::link::{CtcpConnector, LinkState, LinkTimes, ServerLink};
 
 use crate::args::RemoteArgs;
 use crate::error::CliError;
-use crate::key_file::{self, Role};
+use crate::key_file;
 
 /// Shorter than a proxy's patience with one attempt, so that it is the handshake that says why it failed.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(4);
@@ -39,7 +39,7 @@ pub(crate) fn link(
     profile: Profile,
     catalogue: &Arc<Catalogue>,
 ) -> Result<(Endpoint, ServerLink<CtcpConnector>), CliError> {
-    let secret_key = key_file::read_or_make(&remote.key, Role::Client)?;
+    let secret_key = key_file::read_of_client(&remote.key)?;
     let own_key = secret_key.public_key();
     let bind = remote.path.map(|address| SocketAddr::new(address, 0));
     let mut config = ClientConfig::new(secret_key);

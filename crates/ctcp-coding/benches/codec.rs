@@ -1,6 +1,6 @@
 //! Kernels of every engine, decoders and coefficients: `cargo bench -p ctcp-coding`.
 //!
-//! `ctcp bench codec` interleaves its measurements and sets them against bounds; here each is alone, with its spread.
+//! `ctcp-lab bench codec` interleaves its measurements and sets them against bounds; here each is alone, with its spread.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ctcp_coding::gf256::{Engine, Matrix};

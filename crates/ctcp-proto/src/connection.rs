@@ -24,6 +24,7 @@
 mod acknowledged;
 mod close;
 mod contents;
+mod control;
 #[cfg(any(test, feature = "forge"))]
 mod forge;
 mod handshaking;
@@ -58,18 +59,18 @@ use crate::path::Path;
 use crate::profile::Profile;
 use crate::recovery::rtt::INITIAL_RTT;
 use crate::scheme;
-use crate::stream::{Control, StreamEvent, Streams};
+use crate::stream::{StreamEvent, Streams};
 use crate::wire::{Parameters, VARINT_MAX};
 
 use crate::memory::Lease;
 use close::{Ending, Remains};
 pub(crate) use contents::Contents;
+use control::ControlFrames;
 pub(crate) use handshaking::ClientHandshake;
 use keys::Keys;
 use migration::Migration;
 pub(crate) use negotiation::{Negotiated, client_parameters, negotiate, server_parameters};
 use receive::Received;
-use repeats::Repeats;
 use resets::Resets;
 use stats::Counts;
 pub use stats::{ConnectionStats, RttStats};
@@ -136,9 +137,7 @@ pub(crate) struct Established {
     ping: bool,
     /// The number of the packet whose ACK told last what the decoder has: an older one is out of date.
     newest_report: Option<PacketNumber>,
-    /// A control frame of the streams that did not fit yet.
-    pending_control: Option<Control>,
-    repeats: Repeats,
+    control: ControlFrames,
     counts: Counts,
     timers: Timers,
     /// For what the peer must not guess.
@@ -211,7 +210,7 @@ impl Established {
         let (symbol_size, length_max) = (negotiated.symbol_size_max, negotiated.code.block_size);
         let path = Path::new(now, network, profile, negotiated.datagram_size_max)
             .with_window_max(config.congestion_window_max)
-            .with_unpaced(scheme.is_unpaced() || option_env!("LEAK").is_some())
+            .with_unpaced(scheme.is_unpaced())
             .with_controller(config.controller.clone());
         let (sender, receiver) = match &config.coding {
             None => (
@@ -241,8 +240,7 @@ impl Established {
             is_newly_confirmed: false,
             ping: false,
             newest_report: None,
-            pending_control: None,
-            repeats: Repeats::default(),
+            control: ControlFrames::default(),
             counts: Counts::default(),
             timers: Timers::new(now),
             rng,
@@ -497,8 +495,8 @@ impl Connection {
     #[cfg(test)]
     pub(crate) fn shrink_datagrams(&mut self) {
         if let State::Established(established) = &mut self.state {
-            let size = established.path.mtu.current();
-            established.path.mtu.on_too_big(self.now, size);
+            let size = established.path.owed.mtu.current();
+            established.path.owed.mtu.on_too_big(self.now, size);
         }
     }
 

@@ -21,6 +21,7 @@
 
 mod clients;
 mod incoming;
+mod refused;
 mod routing;
 
 use core::fmt;
@@ -44,6 +45,8 @@ use crate::wire::{DATAGRAM_SIZE_MIN, LongPacket, Peek, RejectReason, VERSION, Ve
 
 use incoming::Asked;
 pub use incoming::Incoming;
+pub use refused::RefusedClient;
+use refused::is_version_of_ours;
 use routing::{AnswerLimits, Routes};
 
 /// Names a connection of an endpoint. Handles of connections that are gone are used again.
@@ -113,7 +116,7 @@ pub struct EndpointStats {
     pub cookies: u64,
     /// Clients whose key is not listed.
     pub refused: u64,
-    /// Clients of another version of the protocol that were told ours.
+    /// Clients of another version of this protocol that were told ours. Noise and other protocols do not count.
     pub other_versions: u64,
     /// Half-open handshakes now.
     pub half_open: usize,
@@ -143,8 +146,8 @@ pub struct Endpoint {
     accounts: BTreeMap<PublicKey, Account>,
     /// Connections that must go, and what their clients are told.
     closes: VecDeque<(ConnectionHandle, CloseReason)>,
-    /// The key that was refused last.
-    last_refused: Option<PublicKey>,
+    /// The client that was refused last.
+    refused: Option<RefusedClient>,
     answers: AnswerLimits,
     stats: EndpointStats,
 }
@@ -169,7 +172,7 @@ impl Endpoint {
             clients: Census::default(),
             accounts: BTreeMap::new(),
             closes: VecDeque::new(),
-            last_refused: None,
+            refused: None,
             answers: AnswerLimits::default(),
             stats: EndpointStats::default(),
         }
@@ -366,7 +369,10 @@ impl Endpoint {
         if !self.answers.strangers.take(now) {
             return DatagramOutcome::Dropped(DropReason::Limited);
         }
-        self.stats.other_versions += 1;
+        if is_version_of_ours(version) {
+            self.stats.other_versions += 1;
+            self.refused = Some(RefusedClient::OtherVersion(version));
+        }
         let mut answer = Vec::new();
         VersionNegotiation::write(&mut answer, source, destination);
         DatagramOutcome::Answer(answer)

@@ -144,7 +144,7 @@ pub enum ConnectionError {
 }
 
 /// A version as people name it: the number behind "CT", or all of it in hexadecimal.
-struct VersionName(u32);
+pub(crate) struct VersionName(pub(crate) u32);
 
 impl fmt::Display for VersionName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

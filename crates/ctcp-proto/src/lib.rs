@@ -39,6 +39,7 @@ pub use connection::{Connection, ConnectionStats, RttStats, TimerKind};
 pub use crypto::{KeyError, PublicKey, SecretKey, Suite};
 pub use endpoint::{
     ConnectError, ConnectionHandle, DatagramOutcome, DropReason, Endpoint, EndpointStats, Incoming,
+    RefusedClient,
 };
 pub use error::{CloseReason, ConnectionError, TransportError, TransportErrorCode};
 pub use event::{EndpointEvent, Event};

@@ -45,7 +45,7 @@ pub enum AddressError {
     #[error("the port is missing: write HOST:PORT")]
     MissingPort,
     /// The port is no number of 1 to 65535.
-    #[error("{0:?} is no port of 1 to 65535")]
+    #[error("{0:?} is not a port (1 to 65535)")]
     Port(String),
     /// An IPv6 address with a port needs brackets.
     #[error("write an IPv6 address with a port as [ADDRESS]:PORT")]

@@ -7,8 +7,8 @@
 //!  stdin/stdout ------------+
 //! ```
 //!
-//! A connection that is lost takes its streams with it: applications get a reset at once (never an end that looks
-//! regular), and new ones wait for the link to come back (see [`crate::link`]).
+//! A connection that is lost takes its streams with it: applications get what had arrived, and then a reset (never an end
+//! that looks regular). New ones wait for the link to come back (see [`crate::link`]).
 //!
 //! Requirement: C7
 
@@ -32,7 +32,7 @@ use crate::counters::Counters;
 use crate::early::Early;
 use crate::failures::Failures;
 use crate::http_proxy::{self, LocalStatus, Served, ServerStatus};
-use crate::link::{Connector, LinkError, LinkState, Opened, ServerLink};
+use crate::link::{Connector, FailureKind, LinkError, LinkState, Opened, ServerLink};
 use crate::pulse::{self, Look, Pulse};
 use crate::request::{ReplyCode, Request};
 use crate::seldom::{Seldom, WARNING_PAUSE};
@@ -168,8 +168,8 @@ impl<K: Connector> ForwardProxy<K> {
                         });
                     }
                     Err(error) => {
-                        if let Some(before) = self.failing.is_due() {
-                            warn!(%error, before, "cannot accept connections for the moment");
+                        if let Some(suppressed) = self.failing.is_due() {
+                            warn!(%error, suppressed, "cannot accept connections at the moment");
                         }
                         sleep(ACCEPT_PAUSE).await;
                     }
@@ -184,9 +184,9 @@ impl<K: Connector> ForwardProxy<K> {
         if let Ok(slot) = self.slots.clone().try_acquire_owned() {
             return Some(slot);
         }
-        if let Some(before) = self.full.is_due() {
+        if let Some(suppressed) = self.full.is_due() {
             let limit = self.limits.connections;
-            warn!(limit, before, "as many connections as may be are open, further ones wait");
+            warn!(limit, suppressed, "the limit of open connections is reached, further ones wait");
         }
         self.slots.clone().acquire_owned().await.ok()
     }
@@ -311,6 +311,7 @@ impl<K: Connector> ForwardProxy<K> {
         if let Err(error) = &opened {
             // An application that goes away has not failed.
             counters.streams_failed.add(u64::from(!matches!(error, LinkError::Left(_))));
+            counters.targets_refused.add(u64::from(error.code() == ReplyCode::NotAllowed));
             debug!(%target, %error, "not connected");
         }
         opened
@@ -369,9 +370,11 @@ impl<K: Connector> ForwardProxy<K> {
     }
 
     fn server_status(&self) -> ServerStatus {
-        let (connection, last_error) = match &*self.link.state().borrow() {
-            LinkState::Connected { connection, .. } => (Some(connection.clone()), None),
-            LinkState::Connecting { last_error, .. } => (None, last_error.clone()),
+        let (connection, last_error, has_answered) = match &*self.link.state().borrow() {
+            LinkState::Connected { connection, .. } => (Some(connection.clone()), None, false),
+            LinkState::Connecting { last_error, kind, .. } => {
+                (None, last_error.clone(), *kind != FailureKind::NoAnswer)
+            }
         };
         let mut address = self.link.server().to_owned();
         if let Some(remote) = connection.as_ref().map(CodedConnection::remote).filter(|at| *at != address) {
@@ -383,6 +386,7 @@ impl<K: Connector> ForwardProxy<K> {
             address,
             is_connected: connection.is_some(),
             last_error,
+            has_answered,
             silent: pulse.silent(),
             path: connection.map(|connection| connection.health()),
             downstream,
@@ -408,14 +412,14 @@ impl<K: Connector> http_proxy::Proxy for ForwardProxy<K> {
             ("connections being carried", counters.streams_open.value()),
             ("connections so far", counters.streams_total.value()),
             ("of these failed", counters.streams_failed.value()),
-            ("bytes from targets", counters.downstream.value()),
-            ("bytes to targets", counters.upstream.value()),
             ("connections to the server so far", counters.connections_total.value()),
         ];
         LocalStatus {
             server: self.server_status(),
             socks5: self.socks5.get().copied(),
             numbers,
+            from_targets: counters.downstream.value(),
+            to_targets: counters.upstream.value(),
             failed: self.failures.last(),
         }
     }
@@ -440,7 +444,7 @@ async fn close_gently(mut application: TcpStream) {
 }
 
 fn too_slow() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "the application did not say what it wants")
+    io::Error::new(io::ErrorKind::TimedOut, "the application sent no request in time")
 }
 
 /// A reader and a writer as one end: stdin and stdout. There is nothing to reset.

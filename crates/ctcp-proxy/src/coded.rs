@@ -83,6 +83,8 @@ pub(crate) fn has_left(error: &io::Error) -> bool {
 }
 
 impl SpliceEnd for ctcp::Stream {
+    const KEEPS: bool = true;
+
     fn abort(&mut self) {
         CodedStream::reset(self, stream_code::ABORTED);
     }

@@ -63,7 +63,7 @@ pub struct Counters {
     pub streams_total: Count,
     /// `ctcp_proxy_streams_failed_total`: requests that were refused or cut.
     pub streams_failed: Count,
-    /// `ctcp_proxy_targets_refused_total`: targets the policy refused.
+    /// `ctcp_proxy_targets_refused_total`: targets that the server's policy refused.
     pub targets_refused: Count,
     /// `ctcp_proxy_bytes_total{direction="upstream"}`: bytes towards targets.
     pub upstream: Count,

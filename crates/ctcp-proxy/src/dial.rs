@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The system's resolver cannot be told to give up: a lookup nobody waits for any more holds its thread until it ends.
-//! Hence lookups at once are limited, and a client has its share of them, so that slow names stop only whoever asks.
+//! Hence lookups at once are limited, and a client has its share of them, so that slow names stop only the client that asks.
 //!
 //! There is no second resolution between check and connect, so a name whose answer changes in between (DNS
 //! rebinding) gains nothing. A name with a forbidden and an allowed address uses the allowed one.

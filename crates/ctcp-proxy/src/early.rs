@@ -1,6 +1,6 @@
 //! What an application says before the server has answered for it.
 //!
-//! Whoever is carried by a fixed forward or by `ctcp connect` sees a connection at once and may speak at once. Its first bytes need not
+//! An application that is carried by a fixed forward or by `ctcp connect` sees a connection at once and may speak at once. Its first bytes need not
 //! wait for the reply: they follow the request, and the server hands them to the target as soon as it is connected. That saves a
 //! round trip of every request. An application that speaks SOCKS5 or HTTP waits for the reply itself.
 

@@ -3,6 +3,7 @@
 //! A program that tries again and again fills neither: the same failure of the same target is one entry with a count, and
 //! one line a minute. A program that tries ever new targets is cut off after [`LINES_MAX`] lines a minute.
 
+use core::num::NonZeroU64;
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -47,19 +48,19 @@ struct State {
 #[derive(Debug)]
 struct Entry {
     failed: Failed,
-    /// When the log said it last; `None` when it did not.
-    said: Option<Instant>,
-    left_out: u64,
+    /// When it was logged last, if ever.
+    logged: Option<Instant>,
+    suppressed: u64,
 }
 
 /// What becomes of a line of the log.
 #[derive(Debug, PartialEq, Eq)]
-enum Line {
-    /// It is written, after it was left out so often.
-    Said(u64),
-    /// It is left out.
-    LeftOut,
-    /// It is left out, and that this is so for all of them now has to be said.
+pub(crate) enum Line {
+    /// It is written, after it was suppressed so often, if at all.
+    Logged(Option<NonZeroU64>),
+    /// It is not written.
+    Suppressed,
+    /// It is not written, and neither are others for a while, which has to be said.
     TooMany,
 }
 
@@ -67,12 +68,11 @@ impl Failures {
     /// Remembers a failure, and says it if it is time.
     pub(crate) fn note(&self, target: &str, reason: &str) {
         match self.remember(target, reason, time_of_day()) {
-            Line::Said(before) => {
-                warn!(target = %Escaped(target), before, "{}", Escaped(reason));
+            Line::Logged(suppressed) => {
+                warn!(target = %Escaped(target), suppressed, "{}", Escaped(reason));
             }
-
             Line::TooMany => warn!("many targets fail: the rest of this minute is not logged"),
-            Line::LeftOut => {}
+            Line::Suppressed => {}
         }
     }
 
@@ -88,7 +88,8 @@ impl Failures {
         state.entries.iter().map(|entry| entry.failed.clone()).collect()
     }
 
-    fn remember(&self, target: &str, reason: &str, now: SystemTime) -> Line {
+    /// Remembers a failure; says whether it is to be logged.
+    pub(crate) fn remember(&self, target: &str, reason: &str, now: SystemTime) -> Line {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.since.is_none_or(|since| since.elapsed() >= PAUSE) {
             state.since = Some(Instant::now());
@@ -96,19 +97,19 @@ impl Failures {
         }
         let lines = state.lines;
         let entry = state.entry(target, reason, now);
-        if entry.said.is_some_and(|said| said.elapsed() < PAUSE) || lines > LINES_MAX {
-            entry.left_out += 1;
-            return Line::LeftOut;
+        if entry.logged.is_some_and(|logged| logged.elapsed() < PAUSE) || lines > LINES_MAX {
+            entry.suppressed += 1;
+            return Line::Suppressed;
         }
         if lines == LINES_MAX {
-            entry.left_out += 1;
+            entry.suppressed += 1;
             state.lines += 1;
             return Line::TooMany;
         }
-        entry.said = Some(Instant::now());
-        let before = core::mem::take(&mut entry.left_out);
+        entry.logged = Some(Instant::now());
+        let suppressed = NonZeroU64::new(core::mem::take(&mut entry.suppressed));
         state.lines += 1;
-        Line::Said(before)
+        Line::Logged(suppressed)
     }
 }
 
@@ -119,8 +120,8 @@ impl State {
         let known = self.entries.iter().position(is_same).and_then(|index| self.entries.remove(index));
         let mut entry = known.unwrap_or_else(|| Entry {
             failed: Failed { target: target.to_owned(), reason: reason.to_owned(), last: now, times: 0 },
-            said: None,
-            left_out: 0,
+            logged: None,
+            suppressed: 0,
         });
         entry.failed.last = now;
         entry.failed.times += 1;
@@ -138,13 +139,13 @@ mod tests {
     async fn the_same_failure_is_one_entry_and_one_line_a_minute() {
         let failures = Failures::default();
         let now = SystemTime::UNIX_EPOCH;
-        assert_eq!(failures.remember("10.1.2.3:80", "no", now), Line::Said(0));
+        assert_eq!(failures.remember("10.1.2.3:80", "no", now), Line::Logged(None));
         for _ in 0..99 {
-            assert_eq!(failures.remember("10.1.2.3:80", "no", now), Line::LeftOut);
+            assert_eq!(failures.remember("10.1.2.3:80", "no", now), Line::Suppressed);
         }
-        assert_eq!(failures.remember("10.1.2.3:80", "another reason", now), Line::Said(0));
+        assert_eq!(failures.remember("10.1.2.3:80", "another reason", now), Line::Logged(None));
         tokio::time::advance(PAUSE).await;
-        assert_eq!(failures.remember("10.1.2.3:80", "no", now), Line::Said(99));
+        assert_eq!(failures.remember("10.1.2.3:80", "no", now), Line::Logged(NonZeroU64::new(99)));
         let last: Vec<_> = failures.last().into_iter().map(|failed| (failed.reason, failed.times)).collect();
         assert_eq!(last, [("no".to_owned(), 101), ("another reason".to_owned(), 1)]);
     }
@@ -157,14 +158,14 @@ mod tests {
         let mut too_many = 0;
         for number in 0..10_000 {
             match failures.remember(&format!("target-{number}:80"), "no", now) {
-                Line::Said(_) => said += 1,
+                Line::Logged(_) => said += 1,
                 Line::TooMany => too_many += 1,
-                Line::LeftOut => {}
+                Line::Suppressed => {}
             }
         }
         assert_eq!((said, too_many, failures.last().len()), (LINES_MAX, 1, FAILURES_MAX));
         assert_eq!(failures.last()[0].target, "target-9999:80");
         tokio::time::advance(PAUSE).await;
-        assert_eq!(failures.remember("x:1", "no", now), Line::Said(0));
+        assert_eq!(failures.remember("x:1", "no", now), Line::Logged(None));
     }
 }

@@ -23,7 +23,7 @@ pub enum ForwardError {
     #[error("write a forward as LISTEN=TARGET, like 127.0.0.1:8080=example.com:80")]
     NoTarget,
     /// The left side is neither `ADDRESS:PORT` nor `PORT`.
-    #[error("{0:?} is no address to listen on: write ADDRESS:PORT, or PORT for 127.0.0.1")]
+    #[error("{0:?} is not an address to listen on: write ADDRESS:PORT, or PORT for 127.0.0.1")]
     Listen(String),
     /// The right side is no target.
     #[error(transparent)]

@@ -8,8 +8,8 @@
 //!
 //! A connection of an application carries any number of plain requests, to one target or to several; the stream to the
 //! last target is kept for the next request. hyper parses and frames both sides anew, so nothing that an application
-//! sends behind a request reaches a server it was not meant for. Bodies are streamed in both directions, and whoever
-//! reads slowly slows down whoever writes; heads are bounded by [`HEAD_BYTES_MAX`].
+//! sends behind a request reaches a server it was not meant for. Bodies are streamed in both directions, and a slow
+//! reader slows down its writer; heads are bounded by [`HEAD_BYTES_MAX`].
 //!
 //! Requirement: C7
 
@@ -62,7 +62,7 @@ pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// another one when they find it closed.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 
-/// What the proxy needs of whoever runs it.
+/// What the proxy needs of the program that runs it.
 pub trait Proxy: Sync {
     /// The connection that carries streams.
     type Connection: CodedConnection;
@@ -129,7 +129,7 @@ where
         () = course.idle(patience, IDLE_TIME) => Ok(()),
     };
     let parts = connection.into_parts();
-    let application = parts.io.into_inner().into_inner();
+    let application = parts.io.into_inner().into_inner().await;
     let tunnel = lock(&conversation.tunnel).take();
     match (outcome, application) {
         // Something that is no request was answered as such.

@@ -11,8 +11,8 @@
 //! The name is resolved for every attempt, so a server that moved is found. The first attempt after a loss is made at
 //! once, unless the lost connection was so young that this would turn in circles. While there is no connection, new
 //! requests wait for [`LinkTimes::wait`] and then fail with the last reason, or at once when the server was there and said
-//! no; attempts go on, since somebody may let us in. Requests that were being served fail at
-//! once, because their streams are gone with the connection.
+//! no; attempts go on, since somebody may let us in. Requests that were being served fail,
+//! behind what had arrived, because their streams are gone with the connection.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -83,14 +83,25 @@ pub trait Connector: Send + Sync + 'static {
 pub struct ConnectFailure {
     /// A sentence for people.
     pub reason: String,
-    /// The server is there and says no, and will until somebody changes something: requests need not wait.
-    pub is_refusal: bool,
+    /// What the server had to do with it.
+    pub kind: FailureKind,
+}
+
+/// What a server had to do with a failed attempt. Later ones say more about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureKind {
+    /// Nothing was heard of it.
+    NoAnswer,
+    /// It answered, and may let us in another time: it is full or busy.
+    Busy,
+    /// It answered no, and will until somebody changes something: requests need not wait.
+    Refusal,
 }
 
 impl From<String> for ConnectFailure {
-    /// A failure that may pass.
+    /// A failure in which no server was heard of.
     fn from(reason: String) -> Self {
-        Self { reason, is_refusal: false }
+        Self { reason, kind: FailureKind::NoAnswer }
     }
 }
 
@@ -162,22 +173,27 @@ impl CtcpConnector {
     }
 
     fn failure(&self, address: SocketAddr, error: &ConnectError) -> ConnectFailure {
-        let (text, is_refusal) = match error {
+        let (text, kind) = match error {
             ConnectError::Failed(ConnectionError::HandshakeTimedOut { rejected: false }) => {
                 return silence(address);
             }
-            ConnectError::Failed(ConnectionError::HandshakeTimedOut { rejected: true }) => {
-                (format!("a server is there, but its public key is not {}", self.server_key), true)
-            }
+            ConnectError::Failed(ConnectionError::HandshakeTimedOut { rejected: true }) => (
+                format!("a server is there, but its public key is not {}", self.server_key),
+                FailureKind::Refusal,
+            ),
             ConnectError::Failed(ConnectionError::Refused { code: UNLISTED, .. }) => {
                 let key = self.own_key.map(|key| format!(" (it is {key})"));
-                (format!("{error}{}", key.unwrap_or_default()), true)
+                (format!("{error}{}", key.unwrap_or_default()), FailureKind::Refusal)
             }
-            ConnectError::Failed(ConnectionError::Refused { code, .. }) => (error.to_string(), *code != FULL),
-            ConnectError::Failed(ConnectionError::VersionMismatch { .. }) => (error.to_string(), true),
-            _ => (error.to_string(), false),
+            ConnectError::Failed(ConnectionError::Refused { code: FULL, .. } | ConnectionError::Busy) => {
+                (error.to_string(), FailureKind::Busy)
+            }
+            ConnectError::Failed(
+                ConnectionError::Refused { .. } | ConnectionError::VersionMismatch { .. },
+            ) => (error.to_string(), FailureKind::Refusal),
+            _ => (error.to_string(), FailureKind::NoAnswer),
         };
-        ConnectFailure { reason: format!("{address}: {text}"), is_refusal }
+        ConnectFailure { reason: format!("{address}: {text}"), kind }
     }
 }
 
@@ -209,7 +225,7 @@ impl Connector for CtcpConnector {
                 Err(_) => silence(address),
             };
             // A refusal says more than an address at which nobody is.
-            if failure.is_refusal || !last.is_refusal {
+            if failure.kind >= last.kind {
                 last = failure;
             }
         }
@@ -230,8 +246,8 @@ pub enum LinkState<C> {
         failures: u32,
         /// Why the last one failed, or the connection ended.
         last_error: Option<String>,
-        /// The server is there and said no; see [`ConnectFailure::is_refusal`].
-        is_refused: bool,
+        /// What the server had to do with that.
+        kind: FailureKind,
     },
     /// There is a connection.
     Connected {
@@ -256,7 +272,7 @@ pub enum LinkError {
     #[error("the connection to the ctcp server was lost: {0}")]
     Lost(#[source] io::Error),
     /// The server answered with something that is no answer.
-    #[error("the ctcp server's answer makes no sense: {0}")]
+    #[error("the ctcp server sent an invalid reply: {0}")]
     BadReply(#[source] HeadError),
     /// The server did not answer in time.
     #[error("the ctcp server did not answer in time")]
@@ -312,8 +328,11 @@ impl<K: Connector> Drop for ServerLink<K> {
 impl<K: Connector> ServerLink<K> {
     /// Starts connecting, on the current tokio runtime.
     pub fn start(connector: K, times: LinkTimes, counters: Arc<Counters>) -> Self {
-        let (publish, state) =
-            watch::channel(LinkState::Connecting { failures: 0, last_error: None, is_refused: false });
+        let (publish, state) = watch::channel(LinkState::Connecting {
+            failures: 0,
+            last_error: None,
+            kind: FailureKind::NoAnswer,
+        });
         let server = connector.server();
         let (traffic, wanted) = <(Arc<Traffic>, Arc<Notify>)>::default();
         let shared = (counters.clone(), traffic.clone(), wanted.clone());
@@ -357,7 +376,7 @@ impl<K: Connector> ServerLink<K> {
         let mut state = self.state.clone();
         let is_decided = |state: &LinkState<_>| match state {
             LinkState::Connected { .. } => true,
-            LinkState::Connecting { is_refused, .. } => *is_refused,
+            LinkState::Connecting { kind, .. } => *kind == FailureKind::Refusal,
         };
         let found = timeout_at(end, state.wait_for(is_decided)).await;
         if let Ok(Ok(state)) = found
@@ -371,12 +390,14 @@ impl<K: Connector> ServerLink<K> {
 
     fn unreachable(&self) -> LinkError {
         match &*self.state.borrow() {
-            LinkState::Connecting { last_error: Some(error), is_refused: true, .. } => {
+            LinkState::Connecting { last_error: Some(error), kind: FailureKind::Refusal, .. } => {
                 LinkError::NotAdmitted(error.clone())
             }
             LinkState::Connecting { last_error: Some(error), .. } => LinkError::Unreachable(error.clone()),
             LinkState::Connecting { .. } => LinkError::Unreachable("no answer yet".to_owned()),
-            LinkState::Connected { .. } => LinkError::Unreachable("it takes no more streams".to_owned()),
+            LinkState::Connected { .. } => {
+                LinkError::Unreachable("the limit of open streams is reached".to_owned())
+            }
         }
     }
 
@@ -507,23 +528,19 @@ async fn keep_connected<K: Connector>(
                 publish.send_replace(LinkState::Connecting {
                     failures,
                     last_error: Some(why),
-                    is_refused: false,
+                    kind: FailureKind::NoAnswer,
                 });
             }
-            Err(ConnectFailure { reason, is_refusal }) => {
+            Err(ConnectFailure { reason, kind }) => {
                 failures = failures.saturating_add(1);
-                was_refused = is_refusal;
+                was_refused = kind == FailureKind::Refusal;
                 // Once for each reason.
                 if said.as_ref() != Some(&reason) {
                     warn!(target: UNCONNECTED, "no connection to the server, trying again until there is one: {reason}");
                     said = Some(reason.clone());
                 }
                 debug!(failures, "no connection to the server");
-                publish.send_replace(LinkState::Connecting {
-                    failures,
-                    last_error: Some(reason),
-                    is_refused: is_refusal,
-                });
+                publish.send_replace(LinkState::Connecting { failures, last_error: Some(reason), kind });
             }
         }
         if let Some(doublings) = failures.checked_sub(1) {

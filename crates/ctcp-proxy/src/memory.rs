@@ -61,6 +61,17 @@ pub(crate) fn stream_pair() -> (Stream, Stream) {
     (Stream { read: back.clone(), write: there.clone() }, Stream { read: there, write: back })
 }
 
+impl Stream {
+    /// Its connection is over: both ends fail, behind what has arrived.
+    pub(crate) fn lose(&self) {
+        for pipe in [&self.read, &self.write] {
+            let mut pipe = pipe.lock().unwrap();
+            pipe.is_lost = true;
+            pipe.wake();
+        }
+    }
+}
+
 impl Drop for Stream {
     fn drop(&mut self) {
         CodedStream::reset(self, stream_code::DROPPED);
@@ -74,14 +85,11 @@ impl AsyncRead for Stream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let mut pipe = self.read.lock().unwrap();
-        if pipe.is_lost {
-            return Poll::Ready(Err(lost()));
-        }
         if let Some(code) = pipe.reset {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionReset, ctcp::StreamReset(code))));
         }
         if pipe.data.is_empty() && !pipe.is_finished {
-            return pipe.wait(context);
+            return if pipe.is_lost { Poll::Ready(Err(lost())) } else { pipe.wait(context) };
         }
         while buffer.remaining() > 0
             && let Some(byte) = pipe.data.pop_front()
@@ -128,6 +136,8 @@ impl AsyncWrite for Stream {
 }
 
 impl SpliceEnd for Stream {
+    const KEEPS: bool = true;
+
     fn abort(&mut self) {
         CodedStream::reset(self, stream_code::ABORTED);
     }
@@ -203,7 +213,7 @@ pub(crate) fn connection_pair_of(client: &str) -> (Connection, Connection) {
 }
 
 impl Connection {
-    /// The path is gone: every stream of both ends fails.
+    /// The path is gone: every stream of both ends fails, behind what has arrived.
     pub(crate) fn lose(&self) {
         self.common.lost.send_replace(true);
         for pipe in self.common.pipes.lock().unwrap().iter() {

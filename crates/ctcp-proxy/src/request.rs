@@ -70,7 +70,7 @@ pub enum HeadError {
     #[error("the stream ended inside the head: {0}")]
     Stream(#[from] io::Error),
     /// Another version than [`VERSION`].
-    #[error("version {0} of proxy streams is not spoken here, {VERSION} is")]
+    #[error("version {0} of proxy streams is not supported here, only version {VERSION}")]
     Version(u8),
     /// A kind of request we do not know.
     #[error("unknown kind of request {0}")]

@@ -23,11 +23,14 @@ use crate::clients::Clients;
 use crate::coded::{CodedConnection, CodedStream, has_left};
 use crate::counters::Counters;
 use crate::dial::{DialError, Dialer};
+use crate::failures::{Failures, Line, time_of_day};
 use crate::files::FileService;
 use crate::request::{Reply, ReplyCode, Request};
 use crate::seldom::{Seldom, WARNING_PAUSE};
 use crate::shares::{Place, Shares, Taken};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, splice};
+use crate::target_policy::Refusal;
+use crate::traffic::Up;
 
 /// What a request for a file is told where none are served.
 const NO_FILES: &str = "it serves no files (it was started without --files)";
@@ -83,6 +86,7 @@ pub struct ReverseProxy {
     clients: Clients,
     full: Seldom,
     exhausted: Seldom,
+    refused: Failures,
 }
 
 impl fmt::Debug for ReverseProxy {
@@ -104,7 +108,8 @@ impl ReverseProxy {
         let counters = Arc::new(Counters::new("server"));
         let (full, exhausted) = (Seldom::new(WARNING_PAUSE), Seldom::new(WARNING_PAUSE));
         let clients = Clients::default();
-        Arc::new(Self { dialer, files, limits, slots, counters, clients, full, exhausted })
+        let refused = Failures::default();
+        Arc::new(Self { dialer, files, limits, slots, counters, clients, full, exhausted, refused })
     }
 
     /// What it counts.
@@ -144,11 +149,10 @@ impl ReverseProxy {
             self.clients.traffic(&name).enter(move || connection.stats())
         };
         // At the highest level, so that lines of every level have it.
-        self.serve_client(connection).instrument(error_span!("client", name)).await;
-        drop(up);
+        self.serve_client(connection, up).instrument(error_span!("client", name)).await;
     }
 
-    async fn serve_client<C: CodedConnection>(self: &Arc<Self>, connection: C) {
+    async fn serve_client<C: CodedConnection>(self: &Arc<Self>, connection: C, up: Up) {
         let peer = connection.peer();
         self.counters.connections_total.add(1);
         let present = self.counters.connections.enter();
@@ -174,8 +178,8 @@ impl ReverseProxy {
                 Some(_) = tasks.join_next() => {}
             }
         }
-        drop(present);
-        // Streams notice by themselves that their connection is over and reset their targets.
+        drop((present, up));
+        // Streams notice that their connection is over, hand over what had arrived, and reset their targets.
         while tasks.join_next().await.is_some() {}
     }
 
@@ -189,8 +193,8 @@ impl ReverseProxy {
             }
             (_, Err(Taken::All)) => (self.limits.streams, "the server has too many open streams"),
         };
-        if let Some(before) = self.full.is_due() {
-            warn!(limit, before, "busy, a request is refused: {text}");
+        if let Some(suppressed) = self.full.is_due() {
+            warn!(limit, suppressed, "a request is refused: {text}");
         }
         Err(text)
     }
@@ -251,12 +255,12 @@ impl ReverseProxy {
             Err(error) => {
                 if let DialError::Refused(refusal) = &error {
                     self.counters.targets_refused.add(1);
-                    info!(%target, reason = refusal.label(), "a target is refused");
+                    self.note_refused(&client, target, refusal);
                 }
                 if error.is_exhausted()
-                    && let Some(before) = self.exhausted.is_due()
+                    && let Some(suppressed) = self.exhausted.is_due()
                 {
-                    warn!(%error, before, "out of descriptors or memory, a request is refused: raise `ulimit -n`");
+                    warn!(%error, suppressed, "a request is refused, because this process is out of file descriptors or memory (see `ulimit -n`)");
                 }
                 self.refuse(&mut stream, error.reply_code(), &error.explain(target)).await;
                 return;
@@ -276,6 +280,16 @@ impl ReverseProxy {
         {
             self.counters.streams_failed.add(1);
             debug!(%target, ?end, %error, "a proxied connection was cut");
+        }
+    }
+
+    /// Logs a refused target, once a minute for the same one of a client.
+    fn note_refused(&self, client: &str, target: &TargetAddress, refusal: &Refusal) {
+        let reason = refusal.to_string();
+        match self.refused.remember(&format!("{client} {target}"), &reason, time_of_day()) {
+            Line::Logged(suppressed) => info!(%target, suppressed, "a target is refused: {reason}"),
+            Line::TooMany => info!("many targets are refused: the rest of this minute is not logged"),
+            Line::Suppressed => {}
         }
     }
 

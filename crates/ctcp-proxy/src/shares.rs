@@ -6,7 +6,7 @@
 //!  client b --> [share of b] --+
 //! ```
 //!
-//! Whoever waits stands in two queues, first in its own client's and then in that of all; both are served in order. A
+//! A request that waits stands in two queues, first in its own client's and then in that of all; both are served in order. A
 //! client that wants a thousand places therefore stands in the common queue with no more than its share, and others
 //! are behind few of its requests and not behind all.
 

@@ -6,8 +6,12 @@
 //!   write <- [pending: at most CHUNK] <- read         the other
 //!
 //!  a's end of data  -> finish b's writing, the other direction goes on (half-close)
-//!  failure of any   -> abort both ends: a reset goes on as a reset, never as a clean end
+//!  failure of any   -> hand over what arrived before it, then abort both ends: a reset goes on as a reset,
+//!                      never as a clean end
 //! ```
+//!
+//! What arrived in order before a coded connection ended can still be read from its streams ([`SpliceEnd::KEEPS`]). It
+//! goes to the other end first, however slowly that one reads, as long as it reads at all (see `handover.rs`).
 //!
 //! Back-pressure: a direction reads only when everything it read before is written, so a reader that stops
 //! reading stops the sender and costs at most [`CHUNK_BYTES`]. A connection may be idle for ever and then holds no
@@ -24,6 +28,11 @@ use tokio::net::TcpStream;
 
 use crate::counters::Count;
 
+mod handover;
+
+use handover::hand_over;
+pub(crate) use handover::{PATIENCE as HAND_OVER_PATIENCE, hand_over_sent};
+
 /// Most bytes read at once in a direction, and most it holds. Large enough that a system call is cheap per byte,
 /// small enough for the stack of a poll.
 pub const CHUNK_BYTES: usize = 16 * 1024;
@@ -33,6 +42,9 @@ const ROUNDS_PER_POLL: usize = 32;
 
 /// A connection that can be half-closed and aborted.
 pub trait SpliceEnd: AsyncRead + AsyncWrite + Unpin {
+    /// What arrived in order can still be read after this end failed.
+    const KEEPS: bool = false;
+
     /// From now on a drop without [`SpliceEnd::disarm`] must look like a failure to the other side.
     fn arm(&mut self) {}
 
@@ -52,6 +64,13 @@ pub trait SpliceEnd: AsyncRead + AsyncWrite + Unpin {
         let _ = context;
         Poll::Pending
     }
+
+    /// Ready when an abort costs less than `limit` of the bytes that were written: the system has sent the others. Ends that
+    /// cannot tell are always ready.
+    fn poll_unsent_below(&mut self, limit: u32, context: &mut Context<'_>) -> Poll<()> {
+        let _ = (limit, context);
+        Poll::Ready(())
+    }
 }
 
 /// A TCP connection is aborted by closing it with a linger time of zero: the kernel sends RST. It is armed for the
@@ -68,6 +87,11 @@ impl SpliceEnd for TcpStream {
     fn abort(&mut self) {
         self.arm();
     }
+
+    #[cfg(target_os = "linux")]
+    fn poll_unsent_below(&mut self, limit: u32, context: &mut Context<'_>) -> Poll<()> {
+        handover::poll_unsent_below(self, limit, context)
+    }
 }
 
 /// Which end failed first.
@@ -77,7 +101,7 @@ pub enum End {
     A,
     /// The second.
     B,
-    /// Neither: the caller's signal cut the splice.
+    /// The connection that one of them belongs to, as the caller's signal said.
     Cut,
 }
 
@@ -115,8 +139,8 @@ pub struct Meter<'a> {
     pub b_to_a: &'a Count,
 }
 
-/// Copies both ways until both directions ended, one failed, or `cut` is ready. Afterwards both ends should be
-/// dropped; on failure they were aborted.
+/// Copies both ways until both directions ended, one failed, or `cut` says that the connection below an end is over.
+/// Afterwards both ends should be dropped; on failure they were aborted, after what had arrived was handed over.
 pub async fn splice<A, B, C>(
     a: &mut A,
     b: &mut B,
@@ -135,6 +159,9 @@ where
         a_to_b.phase = Phase::Finishing;
     }
     let mut b_to_a = Direction::new(Vec::new(), meter.b_to_a);
+    let is_over = |a_to_b: &Direction<'_>, b_to_a: &Direction<'_>| {
+        b_to_a.is_done() && (a_to_b.is_done() || options.is_over_with_b)
+    };
     a.arm();
     b.arm();
     let failure = poll_fn(|context| {
@@ -144,7 +171,7 @@ where
         if let Poll::Ready(Err((side, error))) = b_to_a.poll(context, b, a) {
             return Poll::Ready(Some((side.choose(End::B, End::A), error)));
         }
-        if b_to_a.is_done() && (a_to_b.is_done() || options.is_over_with_b) {
+        if is_over(&a_to_b, &b_to_a) {
             return Poll::Ready(None);
         }
         if a_to_b.is_reading() && b_to_a.is_reading() {
@@ -162,6 +189,10 @@ where
         Poll::Pending
     })
     .await;
+    if let Some((end, _)) = &failure {
+        hand_over(*end, (a, b), (&mut a_to_b, &mut b_to_a), options.is_over_with_b).await;
+    }
+    let failure = failure.filter(|_| !is_over(&a_to_b, &b_to_a));
     match &failure {
         Some(_) => {
             a.abort();

@@ -6,7 +6,7 @@
 //! 1. A deny rule that matches the name, the address, or an IPv4 address inside it refuses.
 //! 2. A [`Special`] address (loopback, link-local, private, the server's own, ...) is refused unless an allow rule for
 //!    *addresses of that range alone* matches it: `127.0.0.1` and `127.0.0.0/8` open loopback, `0.0.0.0/0` does not, and
-//!    an own address needs a rule for exactly that one. A rule for a name never opens one: whoever owns the name
+//!    an own address needs a rule for exactly that one. A rule for a name never opens one: anyone who owns the name
 //!    chooses its address.
 //! 3. With any allow rule at all, what none of them matches is refused. The rule `public` allows what is not special.
 //!
@@ -76,19 +76,6 @@ impl fmt::Display for Refusal {
                 write!(formatter, "the server could not check whether it is an address of its own: {error}")
             }
             Self::NotListed => formatter.write_str("none of the server's --allow-target rules allows it"),
-        }
-    }
-}
-
-impl Refusal {
-    /// A short word for metrics.
-    #[must_use]
-    pub fn label(&self) -> &'static str {
-        match self {
-            Self::Denied(_) => "denied",
-            Self::Special(_) => "special",
-            Self::NotListed => "not_listed",
-            Self::Unchecked(_) => "unchecked",
         }
     }
 }

@@ -93,7 +93,8 @@ pub struct TrafficStats {
     pub loss: f64,
     /// The smoothed round-trip time now: that of the connection where it is longest.
     pub round_trip: Duration,
-    /// The least round-trip time of the last seconds: that of the connection where it is longest.
+    /// The least round-trip time of the last ten seconds, that of the connection where it is longest. Where hardly anything was
+    /// measured in that time, the smoothed one may be below it: then it is that.
     pub round_trip_minimum: Duration,
     /// Congestion windows now in packets, added up.
     pub window: f64,
@@ -143,7 +144,7 @@ impl Traffic {
             add(&mut sum.totals, &counts(&stats));
             sum.loss = sum.loss.max(stats.loss);
             sum.round_trip = sum.round_trip.max(stats.rtt.smoothed);
-            sum.round_trip_minimum = sum.round_trip_minimum.max(stats.rtt.minimum);
+            sum.round_trip_minimum = sum.round_trip_minimum.max(stats.rtt.minimum.min(stats.rtt.smoothed));
             sum.window += stats.window;
             sum.in_flight += stats.in_flight;
             sum.datagram_size = match sum.datagram_size {
@@ -212,6 +213,35 @@ mod tests {
     fn bytes_sent(traffic: &Traffic) -> u64 {
         let index = TOTALS.iter().position(|total| total.name == "ctcp_bytes_sent").unwrap();
         traffic.stats().totals[index]
+    }
+
+    /// A connection that was idle for the whole window knows no minimum, and the transport's guess is far above what it had measured.
+    #[test]
+    fn the_least_round_trip_time_is_never_above_the_smoothed_one() {
+        let traffic = Arc::new(Traffic::default());
+        let idle = || {
+            let mut stats = ConnectionStats::default();
+            (stats.rtt.smoothed, stats.rtt.minimum) = (Duration::from_millis(20), Duration::from_millis(333));
+            stats
+        };
+        let busy = || {
+            let mut stats = ConnectionStats::default();
+            (stats.rtt.smoothed, stats.rtt.minimum) = (Duration::from_millis(40), Duration::from_millis(30));
+            stats
+        };
+        let first = traffic.enter(idle);
+        let stats = traffic.stats();
+        assert_eq!(
+            (stats.round_trip, stats.round_trip_minimum),
+            (Duration::from_millis(20), Duration::from_millis(20))
+        );
+        let _second = traffic.enter(busy);
+        let stats = traffic.stats();
+        assert_eq!(
+            (stats.round_trip, stats.round_trip_minimum),
+            (Duration::from_millis(40), Duration::from_millis(30))
+        );
+        drop(first);
     }
 
     #[test]

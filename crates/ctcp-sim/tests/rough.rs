@@ -1,4 +1,4 @@
-//! Paths that lose packets in bursts or whose delay varies, as `ctcp testbed compare` has them, in virtual time: a file and a stream of
+//! Paths that lose packets in bursts or whose delay varies, as `ctcp-lab testbed compare` has them, in virtual time: a file and a stream of
 //! messages, from the client to the server.
 //!
 //! The tables go to the output: `cargo test --release -p ctcp-sim --test rough -- --include-ignored --nocapture`.

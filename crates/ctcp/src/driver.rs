@@ -27,13 +27,14 @@ use ctcp_base::Instant;
 use crate::clock::Clock;
 use crate::entropy;
 use crate::outbox::Outbox;
+use crate::refusals::Refusals;
 use crate::slot::Owner;
 use crate::socket::{ReceiveBatch, Received, Socket, Train};
 use crate::state::{Fault, Key, Shared, State};
 use crate::timer::{Deadline, Timer};
 use crate::turns::{PeerId, TURN, Waiting};
 use ctcp_proto::wire::is_long_header;
-use ctcp_proto::{DatagramOutcome, Ecn, NetworkPath, PublicKey};
+use ctcp_proto::{DatagramOutcome, Ecn, NetworkPath};
 
 /// Receive calls in a round: with full batches 1 ms of work at 1 GB/s of decryption.
 const RECEIVES_PER_ROUND: usize = 2;
@@ -59,9 +60,6 @@ const RECEIVE_ERRORS_IN_A_ROW: u32 = 16;
 /// How long that rest is.
 const RECEIVE_REST: Duration = Duration::from_millis(100);
 
-/// At most one line in so long about clients that were refused.
-const REFUSALS_PAUSE: Duration = Duration::from_secs(1);
-
 /// Runs an endpoint until nobody needs it.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
@@ -77,37 +75,9 @@ pub(crate) struct Driver {
     receive_errors: u32,
     rest_until: Option<Instant>,
     refusals: Refusals,
-    other_versions: Refusals,
     timer: Timer,
     /// Why it ends, if it should not: with its runtime, perhaps before it began, unless it comes to another end.
     fault: Option<Fault>,
-}
-
-/// Says that clients are refused, once in a while: strangers decide how many there are.
-struct Refusals {
-    reason: &'static str,
-    counted: u64,
-    said: Option<(Instant, u64)>,
-}
-
-impl Refusals {
-    fn new(reason: &'static str) -> Self {
-        Self { reason, counted: 0, said: None }
-    }
-
-    fn look(&mut self, at: Instant, counted: u64, client: Option<PublicKey>, from: NetworkPath) {
-        if core::mem::replace(&mut self.counted, counted) >= counted {
-            return;
-        }
-        let before = match self.said {
-            Some((said, _)) if at.saturating_since(said) < REFUSALS_PAUSE => return,
-            Some((_, said)) => counted.saturating_sub(said + 1),
-            None => 0,
-        };
-        self.said = Some((at, counted));
-        let client = client.map(tracing::field::display);
-        tracing::info!(remote = %from.remote, client, before, "refused a client {}", self.reason);
-    }
 }
 
 impl Driver {
@@ -122,8 +92,7 @@ impl Driver {
             wakers: Vec::new(),
             receive_errors: 0,
             rest_until: None,
-            refusals: Refusals::new("whose public key is not listed"),
-            other_versions: Refusals::new("that speaks another version of the protocol"),
+            refusals: Refusals::default(),
             timer: Timer::new(),
             fault: Some(Fault::Shutdown),
         }
@@ -222,9 +191,10 @@ impl Driver {
                     entropy::mix(|fresh| state.endpoint.mix_entropy(fresh));
                 }
                 let outcome = state.endpoint.handle_datagram(at, network_path, ecn, datagram);
-                let stats = state.endpoint.stats();
-                self.refusals.look(at, stats.refused, state.endpoint.last_refused(), network_path);
-                self.other_versions.look(at, stats.other_versions, None, network_path);
+                if let Some(refused) = state.endpoint.poll_refused() {
+                    let name = refused.key().and_then(|key| state.client_names.get(&key));
+                    self.refusals.note(at, network_path.remote, refused, name.map(String::as_str));
+                }
                 match outcome {
                     DatagramOutcome::Connection(handle) => {
                         let Some(key) = state.key_of(handle) else { continue };

@@ -188,6 +188,12 @@ impl Endpoint {
         shared.work.notify_one();
     }
 
+    /// Names clients for the log lines about those that are refused; others are called by their keys. It replaces all names.
+    pub fn set_client_names(&self, names: impl IntoIterator<Item = (PublicKey, String)>) {
+        let names = names.into_iter().collect();
+        self.0.shared.lock().client_names = names;
+    }
+
     /// Waits until the endpoint is lost, which is our own fault or that of its runtime, and says why. An endpoint that was
     /// closed is not lost: then this waits for ever.
     ///

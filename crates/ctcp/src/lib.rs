@@ -52,6 +52,7 @@ mod entropy;
 mod error;
 mod outbox;
 mod recv_stream;
+mod refusals;
 mod send_stream;
 mod slot;
 mod socket;

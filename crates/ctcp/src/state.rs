@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ctcp_base::Instant;
 use ctcp_proto::{
-    Connection, ConnectionError, ConnectionHandle, Endpoint, EndpointEvent, Event, TransportConfig,
+    Connection, ConnectionError, ConnectionHandle, Endpoint, EndpointEvent, Event, PublicKey, TransportConfig,
 };
 use tokio::sync::Notify;
 
@@ -88,6 +88,8 @@ pub(crate) struct State {
     deadlines: BTreeSet<(Instant, Key)>,
     /// Those of them of connections whose packets wait for the pacer, and to which a millisecond matters.
     punctual: BTreeSet<(Instant, Key)>,
+    /// What clients are called in the log.
+    pub(crate) client_names: BTreeMap<PublicKey, String>,
     /// What there is to do, peer by peer.
     pub(crate) turns: Turns,
     backlog: VecDeque<Key>,
@@ -116,6 +118,7 @@ impl State {
             next_key: 0,
             deadlines: BTreeSet::new(),
             punctual: BTreeSet::new(),
+            client_names: BTreeMap::new(),
             turns: Turns::default(),
             backlog: VecDeque::new(),
             is_closed: false,

@@ -1,12 +1,14 @@
 //! Follows the file of clients while the server runs: what is added is let in, what is removed is put out.
 //!
 //! ```text
-//!  every 250 ms: read --> as before: nothing
-//!                    \--> new, and the same when read again: take it        SIGHUP: read and take it at once
+//!  every 100 ms: read --> as before: nothing
+//!                    \--> new: whole lines are let in at once
+//!                              and unchanged for a while: it counts, others are put out     SIGHUP: it counts at once
 //! ```
 //!
-//! A file that is being written is therefore not taken half. One that makes no sense, or cannot be read, changes nothing
-//! but the log.
+//! An editor may empty the file and take its time to write it again. What is missing meanwhile is therefore missed only when
+//! the file stays like that for [`STABLE`], or for [`STABLE_EMPTY`] when nothing is in it; a last line without a newline may
+//! be half of one until then. A file that makes no sense, or cannot be read, changes nothing but the log.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,14 +17,21 @@ use std::time::Duration;
 use ctcp::Endpoint;
 use ctcp_proxy::server::ReverseProxy;
 use tokio::io::AsyncReadExt;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::{info, warn};
 
 use super::Clients;
 use crate::error::CliError;
 
-/// How often the file is read. A change is taken when it is read twice, so that it has its effect within a second.
-const INTERVAL: Duration = Duration::from_millis(250);
+/// How often the file is read.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// How long a file must be unchanged before clients that are not in it any more are put out: with what it takes to notice, less
+/// than a second.
+const STABLE: Duration = Duration::from_millis(700);
+
+/// The same for a file that is empty or cannot be read, which is more likely one that is being written.
+const STABLE_EMPTY: Duration = Duration::from_secs(1);
 
 /// Largest file: some 10,000 clients with names, and small enough to be read often.
 const FILE_SIZE_MAX: u64 = 1 << 20;
@@ -37,7 +46,22 @@ pub(crate) struct ClientList {
     /// What is in force, or was refused.
     seen: Result<Vec<u8>, io::ErrorKind>,
     /// What was read last, if it is something else.
-    news: Option<Result<Vec<u8>, io::ErrorKind>>,
+    news: Option<News>,
+}
+
+/// A file that does not count yet.
+#[derive(Debug)]
+struct News {
+    found: Result<Vec<u8>, io::ErrorKind>,
+    /// When it was read like this first.
+    since: Instant,
+}
+
+impl News {
+    fn is_stable(&self) -> bool {
+        let is_empty = self.found.as_ref().map_or(true, Vec::is_empty);
+        self.since.elapsed() >= if is_empty { STABLE_EMPTY } else { STABLE }
+    }
 }
 
 impl ClientList {
@@ -80,7 +104,7 @@ impl ClientList {
             if self.look(is_asked).await
                 && let Some(clients) = self.clients()
             {
-                proxy.clients().set_names(clients.names());
+                clients.name_in(endpoint, proxy);
                 endpoint.set_clients(clients.policy());
             }
         }
@@ -89,7 +113,7 @@ impl ClientList {
     /// Reads the file. True: other clients may connect than before.
     async fn look(&mut self, is_asked: bool) -> bool {
         let Some(file) = self.file.clone() else {
-            info!("SIGHUP: there is no file of clients (--clients FILE) to be read again");
+            info!("SIGHUP: no clients file to read again (the server was started without --clients)");
             return false;
         };
         let found = read(&file).await.map_err(|error| error.kind());
@@ -97,9 +121,16 @@ impl ClientList {
             self.news = None;
             return false;
         }
-        if !is_asked && self.news.as_ref() != Some(&found) {
-            self.news = Some(found);
-            return false;
+        if !is_asked {
+            match &self.news {
+                Some(news) if news.found == found && news.is_stable() => {}
+                Some(news) if news.found == found => return false,
+                _ => {
+                    let is_changed = found.as_ref().is_ok_and(|bytes| self.take_added(bytes));
+                    self.news = Some(News { found, since: Instant::now() });
+                    return is_changed;
+                }
+            }
         }
         self.news = None;
         let is_changed = match &found {
@@ -110,6 +141,22 @@ impl ClientList {
             }
         };
         self.seen = found;
+        is_changed
+    }
+
+    /// Lets in whom whole lines of a file name that may not be whole itself. True: there are any.
+    fn take_added(&mut self, bytes: &[u8]) -> bool {
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let text = str::from_utf8(bytes.get(..end).unwrap_or_default());
+        let Some(clients) = text.ok().and_then(|text| Clients::parse(text).ok()) else { return false };
+        let mut is_changed = false;
+        for client in clients.without(&self.present) {
+            info!(client, "a client was added to the list");
+            is_changed = true;
+        }
+        if is_changed {
+            self.present = self.present.clone().with(&clients);
+        }
         is_changed
     }
 
@@ -138,7 +185,8 @@ impl ClientList {
 }
 
 fn parse(file: &Path, bytes: &[u8]) -> Result<Clients, String> {
-    let text = str::from_utf8(bytes).map_err(|_| format!("{}: not a text in UTF-8", file.display()))?;
+    let text =
+        str::from_utf8(bytes).map_err(|_| format!("{}: this is not a text file in UTF-8", file.display()))?;
     Clients::parse(text).map_err(|(line, what)| format!("{}:{line}: {what}", file.display()))
 }
 
@@ -188,30 +236,89 @@ mod tests {
         list.present.0.keys().map(|key| key.0[0]).collect()
     }
 
-    #[tokio::test]
-    async fn a_change_is_taken_when_it_is_read_twice_and_a_bad_file_changes_nothing() {
+    /// A list that follows a file with the first client, beside one of the command line.
+    async fn following(file: &Path) -> ClientList {
+        std::fs::write(file, line(1)).expect("a file");
+        let fixed = Clients::unnamed([PublicKey([9; 32])]);
+        let list = ClientList::read(fixed, Some(file.to_owned())).await.expect("a list");
+        assert_eq!(listed(&list), [1, 9]);
+        list
+    }
+
+    /// Looks as often as in so long; whether anything changed.
+    async fn look_for(list: &mut ClientList, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        let mut is_changed = list.look(false).await;
+        while Instant::now() < end {
+            tokio::time::advance(INTERVAL).await;
+            is_changed |= list.look(false).await;
+        }
+        is_changed
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_added_client_is_let_in_at_once_and_a_removed_one_put_out_within_a_second() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("clients");
-        std::fs::write(&file, line(1)).expect("a file");
-        let fixed = Clients::unnamed([PublicKey([9; 32])]);
-        let mut list = ClientList::read(fixed, Some(file.clone())).await.expect("a list");
-        assert_eq!((listed(&list), list.look(false).await), (vec![1, 9], false));
-
-        std::fs::write(&file, line(1) + &line(2)).expect("a file");
-        assert_eq!((list.look(false).await, listed(&list)), (false, vec![1, 9]));
-        assert_eq!((list.look(false).await, listed(&list)), (true, vec![1, 2, 9]));
+        let mut list = following(&file).await;
         assert!(!list.look(false).await);
+        std::fs::write(&file, line(1) + &line(2)).expect("a file");
+        assert_eq!((list.look(false).await, listed(&list)), (true, vec![1, 2, 9]));
+        assert!(!look_for(&mut list, Duration::from_secs(5)).await);
 
+        for (text, at_once, later) in [
+            (line(2) + &line(3), &[1, 2, 3, 9][..], &[2, 3, 9][..]),
+            ("# nobody\n".to_owned(), &[2, 3, 9], &[9]),
+        ] {
+            std::fs::write(&file, &text).expect("a file");
+            list.look(false).await;
+            assert_eq!(listed(&list), at_once);
+            assert!(look_for(&mut list, Duration::from_millis(900)).await);
+            assert_eq!(listed(&list), later);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_is_emptied_and_written_again_slowly_puts_nobody_out() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("clients");
+        let mut list = following(&file).await;
+        // Renamed away, emptied, half a line, the first of two lines.
+        let pause = Duration::from_millis(600);
+        std::fs::remove_file(&file).expect("it is there");
+        assert!(!look_for(&mut list, pause).await);
+        for (text, is_new) in [("", false), (&line(2)[..20], false), (&line(2), true)] {
+            std::fs::write(&file, text).expect("a file");
+            assert_eq!(look_for(&mut list, pause).await, is_new, "{text:?}");
+            assert!(listed(&list).starts_with(&[1]));
+        }
+        std::fs::write(&file, line(2) + &line(1)).expect("a file");
+        look_for(&mut list, Duration::from_secs(5)).await;
+        assert_eq!(listed(&list), [1, 2, 9]);
+        // A last line needs no newline when the file stays as it is, and one that stays empty counts.
+        std::fs::write(&file, line(3).trim_end()).expect("a file");
+        assert!(!list.look(false).await);
+        assert!(look_for(&mut list, Duration::from_secs(1)).await);
+        assert_eq!(listed(&list), [3, 9]);
+        std::fs::write(&file, "").expect("a file");
+        assert!(look_for(&mut list, Duration::from_millis(1200)).await);
+        assert_eq!(listed(&list), [9]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_bad_file_changes_nothing_and_a_signal_has_the_file_read_at_once() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("clients");
+        let mut list = following(&file).await;
         for bad in [&b"anna\n"[..], b"\xff\n"] {
             std::fs::write(&file, bad).expect("a file");
-            assert!(!list.look(false).await && !list.look(false).await && !list.look(true).await);
-            assert_eq!(listed(&list), [1, 2, 9]);
+            assert!(!look_for(&mut list, Duration::from_secs(3)).await && !list.look(true).await);
+            assert_eq!(listed(&list), [1, 9]);
         }
         std::fs::remove_file(&file).expect("it is there");
-        assert!(!list.look(false).await && !list.look(false).await);
-        assert_eq!(listed(&list), [1, 2, 9]);
+        assert!(!look_for(&mut list, Duration::from_secs(3)).await);
+        assert_eq!(listed(&list), [1, 9]);
 
-        // At once when asked, and removed is removed.
         std::fs::write(&file, line(2)).expect("a file");
         assert_eq!((list.look(true).await, listed(&list)), (true, vec![2, 9]));
         std::fs::write(&file, "").expect("a file");
@@ -226,6 +333,6 @@ mod tests {
         assert!(matches!(read(&file).await, Err(CliError::Failure(_))));
         std::fs::write(&file, "anna\n").expect("a file");
         let Err(CliError::Usage(what)) = read(&file).await else { panic!("it is wrong") };
-        assert!(what.ends_with("clients:1: `anna` is no public key"), "{what}");
+        assert!(what.ends_with("clients:1: `anna` is not a public key"), "{what}");
     }
 }

@@ -47,7 +47,7 @@ pub(crate) async fn run(args: &ClientArgs, catalogue: &Arc<Catalogue>) -> Result
 
 fn warn_if_open(name: &str, address: SocketAddr) {
     if !address.ip().is_loopback() {
-        warn!(%address, "everybody who reaches this address can use the {name} proxy: it has no password");
+        warn!(%address, "anyone who can reach this address can use the {name} proxy, which has no password");
     }
 }
 

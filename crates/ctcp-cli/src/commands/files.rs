@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use ctcp::Catalogue;
 use ctcp_proxy::files::{self, FileName, Progress, TransferError, Transferred};
+use ctcp_proxy::link::{CtcpConnector, ServerLink};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::args::{GetArgs, PutArgs};
+use crate::args::{CommonArgs, GetArgs, PutArgs, RemoteArgs};
 use crate::error::CliError;
 use crate::metrics::{self, LinkFigures};
 use crate::network;
@@ -44,19 +45,14 @@ pub(crate) async fn get(args: &GetArgs, catalogue: &Arc<Catalogue>) -> Result<()
         Some(file) => file.clone(),
         None => PathBuf::from(last_part(&args.name)?),
     };
-    let listener = metrics::start_if_free(args.common.metrics)?;
     let replaced = destination.exists();
-    let (endpoint, link) = network::link(&args.remote, args.common.profile(catalogue)?, catalogue)?;
-    let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let bar = Bar::new(args.json || args.common.log.quiet);
-    let mut on_progress = |progress| bar.show(progress);
-    let transfer = files::get(&link, &args.name, &destination, &mut on_progress);
-    let outcome = super::unless_lost(&endpoint, until_interrupted(&args.name, transfer)).await.flatten();
-    let granted = network::granted(&link);
-    drop(link);
-    super::close(&endpoint, super::FINISHED).await;
-    let (transferred, elapsed) = bar.finish(outcome)?;
-    Report { name: &args.name, file: &destination, profile: &granted, replaced, elapsed }
+    let get = async |link: &Link| {
+        files::get(link, &args.name, &destination, &mut |progress| bar.show(progress)).await
+    };
+    let done = transfer((&args.remote, &args.common), catalogue, &args.name, get).await;
+    let Done { transferred, profile, elapsed } = bar.finish(done)?;
+    Report { name: &args.name, file: &destination, profile: &profile, replaced, elapsed }
         .print(args.json, &transferred);
     Ok(())
 }
@@ -66,19 +62,15 @@ async fn get_to_standard_output(args: &GetArgs, catalogue: &Arc<Catalogue>) -> R
     if args.json {
         return Err(CliError::usage("--json and `-o -` both want standard output: leave one out"));
     }
-    let listener = metrics::start_if_free(args.common.metrics)?;
-    let (endpoint, link) = network::link(&args.remote, args.common.profile(catalogue)?, catalogue)?;
-    let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let bar = Bar::new(args.common.log.quiet);
-    let mut on_progress = |progress| bar.show(progress);
-    let mut output = tokio::io::stdout();
-    let transfer = files::get_to(&link, &args.name, &mut output, &mut on_progress);
-    let outcome = super::unless_lost(&endpoint, until_interrupted(&args.name, transfer)).await.flatten();
-    let profile = network::granted(&link);
-    drop(link);
-    super::close(&endpoint, super::FINISHED).await;
-    let (transferred, elapsed) = bar.finish(outcome).map_err(|error| match error {
-        CliError::Failure(text) => CliError::Failure(format!("{text} (standard output has no whole file)")),
+    let get = async |link: &Link| {
+        files::get_to(link, &args.name, &mut tokio::io::stdout(), &mut |progress| bar.show(progress)).await
+    };
+    let done = transfer((&args.remote, &args.common), catalogue, &args.name, get).await;
+    let Done { transferred, profile, elapsed } = bar.finish(done).map_err(|error| match error {
+        CliError::Failure(text) => {
+            CliError::Failure(format!("{text} (the file on standard output is incomplete)"))
+        }
         other => other,
     })?;
     if !args.common.log.quiet {
@@ -96,20 +88,42 @@ pub(crate) async fn put(args: &PutArgs, catalogue: &Arc<Catalogue>) -> Result<()
         None => last_part(&args.file.to_string_lossy())?.to_owned(),
     };
     check_name(&name)?;
-    let listener = metrics::start_if_free(args.common.metrics)?;
-    let (endpoint, link) = network::link(&args.remote, args.common.profile(catalogue)?, catalogue)?;
-    let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let bar = Bar::new(args.json || args.common.log.quiet);
-    let mut on_progress = |progress| bar.show(progress);
-    let transfer = files::put(&link, &args.file, &name, &mut on_progress);
-    let outcome = super::unless_lost(&endpoint, until_interrupted(&name, transfer)).await.flatten();
-    let granted = network::granted(&link);
+    let put =
+        async |link: &Link| files::put(link, &args.file, &name, &mut |progress| bar.show(progress)).await;
+    let done = transfer((&args.remote, &args.common), catalogue, &name, put).await;
+    let Done { transferred, profile, elapsed } = bar.finish(done)?;
+    Report { name: &name, file: &args.file, profile: &profile, replaced: false, elapsed }
+        .print(args.json, &transferred);
+    Ok(())
+}
+
+type Link = ServerLink<CtcpConnector>;
+
+/// What came of a transfer.
+struct Done {
+    transferred: Transferred,
+    /// What the server granted, in words.
+    profile: String,
+    elapsed: Duration,
+}
+
+/// Connects, makes the transfer of the file with this name, and says goodbye, whatever came of it.
+async fn transfer(
+    (remote, common): (&RemoteArgs, &CommonArgs),
+    catalogue: &Arc<Catalogue>,
+    name: &str,
+    work: impl AsyncFnOnce(&Link) -> Result<Transferred, TransferError>,
+) -> Result<Done, CliError> {
+    let listener = metrics::start_if_free(common.metrics)?;
+    let (endpoint, link) = network::link(remote, common.profile(catalogue)?, catalogue)?;
+    let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
+    let outcome = super::unless_lost(&endpoint, until_interrupted(name, work(&link))).await.flatten();
+    let profile = network::granted(&link);
     drop(link);
     super::close(&endpoint, super::FINISHED).await;
-    let (transferred, elapsed) = bar.finish(outcome)?;
-    let report = Report { name: &name, file: &args.file, profile: &granted, replaced: false, elapsed };
-    report.print(args.json, &transferred);
-    Ok(())
+    let (transferred, elapsed) = outcome?;
+    Ok(Done { transferred, profile, elapsed })
 }
 
 /// A name that no server has is wrong usage, before anything is tried.
@@ -141,7 +155,7 @@ async fn until_interrupted(
             Err(error) => Err(CliError::failure(error.to_string())),
         },
         _ = super::interrupted() => {
-            Err(CliError::failure("interrupted; run the same command again to go on where it stopped"))
+            Err(CliError::failure("interrupted; run the same command again to resume"))
         }
     }
 }

@@ -14,9 +14,11 @@ use tracing::{info, warn};
 use crate::args::ServerArgs;
 use crate::clients_file::{ClientList, Clients, Hangups};
 use crate::error::CliError;
-use crate::key_file::Role;
 use crate::metrics::{self, ServerFigures};
 use crate::{allocator, key_file, network, open_files};
+
+/// What stands for the server's address where this machine knows none.
+const PLACEHOLDER: &str = "SERVER_ADDRESS";
 
 /// Serves until it is interrupted.
 pub(crate) async fn run(args: &ServerArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
@@ -28,7 +30,7 @@ pub(crate) async fn run(args: &ServerArgs, catalogue: &Arc<Catalogue>) -> Result
     let files =
         args.files.as_deref().map(|folder| open_files_folder(folder, args.files_write)).transpose()?;
     let listener = metrics::start(args.common.metrics)?;
-    let secret_key = key_file::read_or_make(&args.key, Role::Server)?;
+    let secret_key = key_file::read_or_make(&args.key)?;
     let public_key = secret_key.public_key();
     let policy = clients.clients().map_or(ClientPolicy::Any, Clients::policy);
     let mut config = ServerConfig::new(args.listen, secret_key, policy);
@@ -41,7 +43,7 @@ pub(crate) async fn run(args: &ServerArgs, catalogue: &Arc<Catalogue>) -> Result
     announce(listening, &public_key);
     let proxy = ReverseProxy::new(dialer, files, limits);
     if let Some(clients) = clients.clients() {
-        proxy.clients().set_names(clients.names());
+        clients.name_in(&endpoint, &proxy);
     }
     let _publisher = metrics::publish(listener, ServerFigures::of(&proxy, &endpoint))?;
     let serve = async {
@@ -76,22 +78,33 @@ fn open_files_folder(folder: &Path, is_writable: bool) -> Result<FileService, Cl
 #[expect(clippy::print_stdout, reason = "the line to paste is the result")]
 fn announce(listening: SocketAddr, public_key: &PublicKey) {
     let guessed = listening.ip().is_unspecified().then(|| source_address(listening.ip()));
-    let host = match guessed.unwrap_or(Some(listening.ip())) {
-        None => "THIS_HOST".to_owned(),
+    let host = guessed.unwrap_or(Some(listening.ip()));
+    info!(%listening, "listening");
+    if let Some(Some(host)) = guessed {
+        info!(
+            "if clients reach this server by another address or name than {host}, they must use that in the command below"
+        );
+    }
+    println!("{}", invitation(host, listening.port(), public_key));
+}
+
+/// The command for clients of a server with this address; where it is unknown, what to write for it.
+fn invitation(host: Option<IpAddr>, port: u16, public_key: &PublicKey) -> String {
+    let name = match host {
+        None => PLACEHOLDER.to_owned(),
         Some(IpAddr::V6(ip)) => format!("[{ip}]"),
         Some(IpAddr::V4(ip)) => ip.to_string(),
     };
-    info!(%listening, "listening");
-    if guessed.is_some() {
-        info!(
-            "clients may know this machine by another address or by a name: then write that for {host} in the line for them"
-        );
-    }
-    println!(
-        "ctcp client --server {host}:{} --server-key {public_key} --key client.key --socks 127.0.0.1:1080 \
-         --http 127.0.0.1:8118",
-        listening.port()
-    );
+    let advice = match host {
+        None => format!(
+            "\n(replace {PLACEHOLDER} with the name or IP address by which clients reach this server)"
+        ),
+        Some(_) => String::new(),
+    };
+    format!(
+        "ctcp client --server {name}:{port} --server-key {public_key} --key client.key --socks 127.0.0.1:1080 \
+         --http 127.0.0.1:8118{advice}"
+    )
 }
 
 /// The address from which this machine would send to the internet; no packet is sent to find it.
@@ -116,7 +129,7 @@ async fn clients(args: &ServerArgs) -> Result<ClientList, CliError> {
     let list = ClientList::read(fixed, args.clients.clone()).await?;
     if list.clients().is_some_and(Clients::is_empty) {
         return Err(CliError::usage(
-            "nobody may connect: give the clients' public keys with --client or --clients, or say --any-client",
+            "no client may connect: name the clients' public keys with --client or --clients, or use --any-client",
         ));
     }
     Ok(list)
@@ -125,4 +138,21 @@ async fn clients(args: &ServerArgs) -> Result<ClientList, CliError> {
 fn target_policy(args: &ServerArgs) -> Result<TargetPolicy, CliError> {
     TargetPolicy::new(args.allow_target.clone(), args.deny_target.clone())
         .map_err(|error| CliError::usage(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_for_clients_says_what_to_replace_and_only_then() {
+        let key = PublicKey([1; 32]);
+        let unknown = invitation(None, 4433, &key);
+        assert!(unknown.starts_with("ctcp client --server SERVER_ADDRESS:4433 --server-key "), "{unknown}");
+        assert!(unknown.ends_with(
+            "\n(replace SERVER_ADDRESS with the name or IP address by which clients reach this server)"
+        ));
+        let known = invitation(Some(Ipv6Addr::LOCALHOST.into()), 1, &key);
+        assert!(known.contains("--server [::1]:1 ") && known.lines().count() == 1, "{known}");
+    }
 }

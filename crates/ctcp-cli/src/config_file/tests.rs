@@ -149,7 +149,14 @@ fn what_is_wrong_with_the_file_is_said_with_line_and_column() {
         ("socks = true", "FILE:1:9: `socks` must be a string"),
         ("forward = ['a=b',\n true]", "FILE:2:2: `forward` must be a string"),
         ("quiet = true\nsocks = ", "FILE:2:9: "),
-        ("[socks]\na = 1", "FILE:1:1: `socks` must be a string"),
+        (
+            "quiet = true\n[server]\nlisten = 'a:1'",
+            "FILE:2:1: `server` is a table: write keys without [sections]",
+        ),
+        ("[clients]\nfile = 'x'", "FILE:1:1: `clients` is a table"),
+        ("quiet = true\nsoks = 'a:1'", "FILE:2:1: there is no key `soks`; did you mean `socks`?"),
+        ("lissten = 'a:1'", "FILE:1:1: there is no key `lissten`; did you mean `listen`?"),
+        ("nonsense = 'a:1'", "FILE:1:1: there is no key `nonsense`"),
         ("config = 'x'", "FILE:1:1: `config` belongs on the command line"),
         ("help = true", "FILE:1:1: `help` belongs on the command line"),
     ] {
@@ -159,13 +166,24 @@ fn what_is_wrong_with_the_file_is_said_with_line_and_column() {
 }
 
 #[test]
+fn a_file_that_is_no_text_is_said_with_its_line() {
+    let setup = Setup::new("");
+    let path = setup.folder.path().join("binary.toml");
+    std::fs::write(&path, b"quiet = true\n\xff\x00").expect("a file");
+    let words = ["ctcp", "client", "--config", path.to_str().expect("a path")];
+    let Err(CliError::Usage(said)) = setup.read(&words) else { panic!("it is none") };
+    assert!(said.contains("binary.toml:2: this is not a text file"), "{said}");
+}
+
+#[test]
+fn tables_are_refused_although_the_command_line_has_the_option() {
+    let said = Setup::new("[server]\nhost = 'a'").refused(&["ctcp", "client", "--server", "a:1"]);
+    assert!(said.starts_with("FILE:1:1: `server` is a table"), "{said}");
+}
+
+#[test]
 fn what_the_parser_finds_wrong_with_the_file_has_its_place_and_nothing_else_does() {
     for (toml, wanted) in [
-        ("nonsense = 'a:1'", "FILE:1:1: unexpected argument '--nonsense' found"),
-        (
-            "quiet = true\nsockz = 'a:1'",
-            "FILE:2:1: unexpected argument '--sockz' found; tip: a similar argument exists: '--socks'",
-        ),
         ("socks = '1080'", "FILE:1:9: invalid value '1080' for '--socks"),
         ("forward = ['1=a:1',\n'b']", "FILE:2:1: invalid value 'b' for '--forward"),
     ] {

@@ -161,7 +161,7 @@ impl Page<'_> {
             }),
             (
                 "ctcp_rtt_minimum_seconds",
-                "Least round-trip time of the last seconds, of several connections the longest",
+                "Least round-trip time of the last ten seconds (without samples in that time the smoothed one), of several connections the longest",
                 |stats| stats.round_trip_minimum.as_secs_f64(),
             ),
             (
@@ -203,7 +203,11 @@ impl Page<'_> {
             ("ctcp_proxy_connections_opened", "Coded connections so far", &counters.connections_total),
             ("ctcp_proxy_streams", "Requests so far", &counters.streams_total),
             ("ctcp_proxy_streams_failed", "Requests that were refused or cut", &counters.streams_failed),
-            ("ctcp_proxy_targets_refused", "Targets that the rules refused", &counters.targets_refused),
+            (
+                "ctcp_proxy_targets_refused",
+                "Targets that the server's rules refused",
+                &counters.targets_refused,
+            ),
         ] {
             self.counter(name, help, [(side(), count.value())])?;
         }

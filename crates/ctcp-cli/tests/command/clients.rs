@@ -54,7 +54,7 @@ fn a_key_added_to_the_file_is_let_in_and_one_removed_is_put_out_within_a_second(
     let (code, said) = connect(at, &remote, KEY, &target);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("not on the server's list") && said.contains(&anna), "{said}");
-    running.messages_until(&format!("client={anna}"));
+    running.messages_until(&format!("key={anna}"));
 
     add(at, &format!("{anna} anna's laptop # since May"));
     running.messages_until("a client was added to the list client=\"anna's laptop\"");
@@ -105,7 +105,7 @@ fn a_hangup_reads_the_file_again_and_a_wrong_line_is_said_and_changes_nothing() 
 
     fs::write(at.join(FILE), "anna\n").expect("a file");
     hang_up();
-    running.messages_until("clients:1: `anna` is no public key; the clients stay as they are");
+    running.messages_until("clients:1: `anna` is not a public key; the clients stay as they are");
     assert_eq!(connect(at, &remote, STAYS, &target).0, Some(0));
 
     fs::write(at.join(FILE), format!("{} anna\n", key(at, KEY))).expect("a file");

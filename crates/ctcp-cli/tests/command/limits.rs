@@ -67,7 +67,7 @@ fn a_client_short_of_descriptors_serves_what_it_can_and_says_once_that_others_wa
     let held: Vec<_> = (0..48).map(|_| socks(proxy, target)).collect();
     assert!(held.iter().all(|(_, code)| *code == 0));
     running.messages_until("further ones wait");
-    // Whoever waits is served when there is a place.
+    // A connection that waits is served when there is a place.
     let waiting = std::thread::spawn(move || socks(proxy, target).1);
     drop((idle, held));
     assert_eq!(waiting.join().expect("it is served"), REFUSED_BY_THE_TARGET);

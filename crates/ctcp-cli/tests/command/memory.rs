@@ -12,7 +12,7 @@ use ctcp_proxy::request::{Reply, Request};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
-use crate::setup::{KEY, Remote, Server, ctcp, hello};
+use crate::setup::{KEY, Remote, Server, ctcp, hello, key};
 
 /// What the server is told to hold for its clients, in MiB.
 const BUDGET: u64 = 64;
@@ -138,6 +138,7 @@ fn a_server_stays_within_its_memory_and_gives_it_back() {
     assert!(full <= (budget << 20) + PROGRAM, "{full} bytes");
 
     // Somebody else is served meanwhile.
+    key(at, KEY);
     let web = hello().to_string();
     let begun = Instant::now();
     let output = ctcp(at, &remote.words("connect", KEY, &[&web])).output().expect("it starts");

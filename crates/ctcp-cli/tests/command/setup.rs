@@ -16,7 +16,7 @@ pub(crate) const KEY: &str = "client.key";
 pub(crate) fn ctcp(directory: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ctcp"));
     command.current_dir(directory).args(words).stdin(Stdio::null());
-    // Whoever runs the tests may have a server of their own.
+    // Anyone who runs the tests may have a server of their own.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(|name| name.starts_with("CTCP_")) {
             command.env_remove(name);

@@ -11,8 +11,10 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::ranges::{Inserted, ReceivedNumbers};
+use crate::code::DecoderReport;
+use crate::id::PathId;
 use crate::network::Ecn;
-use crate::wire::EcnCounts;
+use crate::wire::{AckFrame, AckRanges, DatagramBuilder, EcnCounts, Frame};
 
 /// How long an ACK may wait by default. The sender takes the wait off its samples, so it costs little accuracy;
 /// it is 5 ms because a quarter of the papers' 20 ms round trip is what a coded flow can wait for its feedback.
@@ -20,6 +22,9 @@ pub(crate) const MAX_ACK_DELAY: Duration = Duration::from_millis(5);
 
 /// Whatever the round trip, timers are no finer than this.
 const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
+
+/// Room for an ACK in a packet: enough for the longest lists, and it leaves a symbol worth sending behind it.
+const ACK_SIZE_MAX: usize = 700;
 
 /// How many ack-eliciting packets one ACK covers.
 const PACKETS_PER_ACK: u32 = 2;
@@ -122,7 +127,34 @@ impl AckScheduler {
         self.due
     }
 
-    /// An ACK of everything in [`Self::ranges`] leaves, in a packet that is `ack_eliciting` itself or not.
+    /// Writes an ACK with what the decoder has to tell, and a PING if the ACK should be acknowledged itself. The largest number in it, if it
+    /// fits; [`Self::on_ack_sent`] follows if the packet leaves.
+    pub(crate) fn write(
+        &self,
+        now: Instant,
+        path: PathId,
+        report: DecoderReport,
+        builder: &mut DatagramBuilder,
+    ) -> Option<u64> {
+        let frame = AckFrame {
+            path,
+            ranges: AckRanges::from_descending(self.ranges())?,
+            delay: self.delay(now),
+            oldest_undecoded: report.oldest_undecoded,
+            oldest_unseen: report.oldest_unseen,
+            known_end: report.known_end,
+            intervals: report.intervals,
+            reported_end: report.reported_end,
+            ecn: self.ecn_counts(),
+        };
+        // A side that only receives would repeat its ranges for ever: now and then it asks for a confirmation.
+        if self.wants_confirmation(now) {
+            builder.write(&Frame::Ping);
+        }
+        builder.write_ack(&frame, ACK_SIZE_MAX).then(|| self.largest()).flatten()
+    }
+
+    /// An ACK of everything received leaves, in a packet that is `ack_eliciting` itself or not.
     pub(crate) fn on_ack_sent(&mut self, now: Instant, ack_eliciting: bool) {
         self.pending = 0;
         self.due = None;

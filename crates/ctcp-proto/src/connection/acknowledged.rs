@@ -85,13 +85,13 @@ impl Established {
     /// freedom in flight changes.
     pub(super) fn detect_losses(&mut self, now: Instant) {
         let mut lost = core::mem::take(&mut self.path.lost_scratch);
-        let thresholds = self.path.losses.thresholds(now, &self.path.rtt);
-        self.path.loss_deadline = self.path.sent.detect_losses(now, thresholds, &mut lost);
+        let thresholds = self.path.measured.losses.thresholds(now, &self.path.measured.rtt);
+        self.path.owed.loss_deadline = self.path.sent.detect_losses(now, thresholds, &mut lost);
         for packet in lost.drain(..) {
             self.on_packet_lost(now, packet);
         }
         self.path.lost_scratch = lost;
-        self.path.retransmission.on_lost(self.path.sent.has_ack_eliciting_outstanding());
+        self.path.owed.retransmission.on_lost(self.path.sent.has_ack_eliciting_outstanding());
     }
 
     fn on_packet_lost(&mut self, now: Instant, lost: LostPacket<Contents>) {
@@ -130,7 +130,7 @@ impl Established {
     /// A scheme whose window is of symbols tells congestion control what becomes of them.
     pub(super) fn tell_controller(&mut self) {
         while let Some(signal) = self.sender.scheme_mut().poll_signal() {
-            signal.tell(&mut *self.path.controller);
+            signal.tell(&mut *self.path.admission.controller);
         }
     }
 

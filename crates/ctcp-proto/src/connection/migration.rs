@@ -28,6 +28,19 @@ pub(super) struct Migration {
     responses: Vec<(NetworkPath, [u8; 8])>,
 }
 
+#[cfg(test)]
+impl super::Connection {
+    /// The last challenge to the address in question, and the packet number that is left out next: draws that a peer sees.
+    pub(crate) fn drawn(&self) -> Option<(Option<u64>, Option<crate::PacketNumber>)> {
+        let super::State::Established(established) = &self.state else { return None };
+        let candidate = established.migration.candidate.as_ref();
+        Some((
+            candidate.and_then(|candidate| candidate.validation.last_challenge()),
+            established.path.skips(),
+        ))
+    }
+}
+
 impl Established {
     /// A new packet of the peer came this way; `is_newest` when no later one came before it.
     pub(super) fn on_network_path(&mut self, network: NetworkPath, is_newest: bool, size: u64) {

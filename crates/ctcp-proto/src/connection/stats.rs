@@ -94,14 +94,14 @@ impl Connection {
         let (sent, received) = (established.sender.counts(), established.receiver.counts());
         ConnectionStats {
             rtt: RttStats {
-                latest: path.rtt.latest(),
-                smoothed: path.rtt.smoothed(),
-                minimum: path.rtt.minimum(self.now),
+                latest: path.measured.rtt.latest(),
+                smoothed: path.measured.rtt.smoothed(),
+                minimum: path.measured.rtt.minimum(self.now),
             },
-            loss: path.loss_average.value(),
-            window: path.controller.window(),
+            loss: path.measured.loss_average.value(),
+            window: path.admission.controller.window(),
             in_flight: path.sent.packets_in_flight(),
-            datagram_size: path.mtu.current(),
+            datagram_size: path.owed.mtu.current(),
             datagrams_sent: counts.datagrams_sent,
             bytes_sent: counts.bytes_sent,
             datagrams_received: counts.datagrams_received,

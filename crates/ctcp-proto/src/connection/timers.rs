@@ -90,7 +90,7 @@ impl Established {
         if self.response.is_some() {
             return Ok(());
         }
-        if self.path.loss_deadline.is_some_and(|deadline| deadline <= now) {
+        if self.path.owed.loss_deadline.is_some_and(|deadline| deadline <= now) {
             self.detect_losses(now);
         }
         self.expire_old_packets(now);
@@ -107,14 +107,14 @@ impl Established {
             self.tell_controller();
         }
         if self.probe_deadline().is_some_and(|deadline| deadline <= now) {
-            self.path.probe.on_timeout();
-            self.timers.probes_owed = self.path.probe.packets();
+            self.path.owed.probe.on_timeout();
+            self.timers.probes_owed = self.path.owed.probe.packets();
             self.counts.timeouts += 1;
             self.tell_control_again();
         }
         self.ping |= self.keep_alive_deadline().is_some_and(|deadline| deadline <= now)
             || self.silence_deadline().is_some_and(|deadline| deadline <= now);
-        self.path.mtu.on_timeout(now);
+        self.path.owed.mtu.on_timeout(now);
         self.candidate_timeout(now);
         Ok(())
     }
@@ -124,7 +124,7 @@ impl Established {
         let is_gated = self.response.is_some();
         let sending = [
             (path.acks.next_timeout(), TimerKind::Acknowledgement),
-            (path.loss_deadline, TimerKind::Loss),
+            (path.owed.loss_deadline, TimerKind::Loss),
             (self.probe_deadline(), TimerKind::Probe),
             (path.retransmission_deadline(), TimerKind::Retransmission),
             (self.sender.scheme().next_timeout(), TimerKind::Retransmission),
@@ -173,7 +173,7 @@ impl Established {
 
     /// A probe needs room in the window and its turn: without them the time of the search may pass unheeded.
     fn mtu_deadline(&self) -> Option<Instant> {
-        let due = self.path.mtu.next_timeout().filter(|_| self.path.has_window())?;
+        let due = self.path.owed.mtu.next_timeout().filter(|_| self.path.has_window())?;
         Some(self.path.next_paced(due).map_or(due, |paced| paced.max(due)))
     }
 
@@ -182,7 +182,7 @@ impl Established {
         if self.role != Role::Client || self.ping || self.streams.open_streams() == 0 {
             return None;
         }
-        let interval = SILENCE.max(2 * self.path.rtt.smoothed());
+        let interval = SILENCE.max(2 * self.path.measured.rtt.smoothed());
         let deadline = self.timers.last_received.max(self.timers.last_eliciting) + interval;
         let is_unanswered = self.timers.last_eliciting > self.timers.last_received;
         (is_unanswered || deadline < self.timers.last_activity + SILENCE_MEMORY).then_some(deadline)

@@ -1,4 +1,4 @@
-//! One datagram out: choose what it carries, open a builder, let each part write its frames, seal, record.
+//! One datagram out: open a builder, let each part write its frames into the room that is left, seal, record.
 
 use ctcp_base::Instant;
 
@@ -10,17 +10,11 @@ use crate::error::TransportErrorCode;
 use crate::memory::SYMBOLS_MIN;
 use crate::network::{Ecn, Transmit};
 use crate::recovery::sent::SentPacket;
-use crate::stream::{Control, Pace};
-use crate::wire::{AckFrame, AckRanges, DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
-
-/// Room for an ACK in a packet: enough for the longest lists, and it leaves a symbol worth sending behind it.
-const ACK_SIZE_MAX: usize = 700;
+use crate::stream::Pace;
+use crate::wire::{DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
 
 /// Intervals of undecodable symbols in an ACK at most (PROTOCOL.md section 4.1).
 const INTERVALS_MAX: usize = 32;
-
-/// Room that the longest control frame needs.
-const CONTROL_SIZE_MAX: usize = 32;
 
 impl Established {
     pub(super) fn poll_transmit(
@@ -147,7 +141,7 @@ impl Established {
         if !self.path.has_window() {
             return Ok(None);
         }
-        let Some(size) = self.path.mtu.poll_probe(now) else { return Ok(None) };
+        let Some(size) = self.path.owed.mtu.poll_probe(now) else { return Ok(None) };
         if let Some(time) = self.path.next_paced(now) {
             self.timers.pacing = Some(time);
             return Ok(None);
@@ -156,7 +150,7 @@ impl Established {
         let mut builder = self.open_builder(core::mem::take(buffer), length);
         builder.write(&Frame::Ping);
         builder.pad_to(length);
-        self.path.mtu.on_probe_sent(size);
+        self.path.owed.mtu.on_probe_sent(size);
         let contents = Contents { mtu_probe: Some(size), ..Contents::default() };
         self.send(now, builder, contents, buffer).map(Some)
     }
@@ -166,28 +160,37 @@ impl Established {
         now: Instant,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
-        let situation = self.situation(now);
-        let choice = self.choose(now, &situation);
         let ack_is_due = self.path.acks.is_due(now);
         // A side that sends only acknowledgements must hear of one before its key may be replaced.
         let must_ping = self.ping
             || self.resets.is_due()
             || self.is_key_share_due(now)
-            || (self.timers.probes_owed > 0 && choice.is_none())
             || (ack_is_due && self.protection.needs_acknowledgement());
-        self.fetch_control(now);
-        if choice.is_none() && !must_ping && !ack_is_due && self.pending_control.is_none() {
+        let pace = self.pace(now);
+        self.control.fetch(&mut self.streams, pace);
+        let is_owed = ack_is_due || must_ping || self.control.is_waiting();
+        if !is_owed && !self.may_have_symbols() {
+            self.path.set_app_limited(self.path.has_window());
             return Ok(None);
         }
         let mut contents = Contents::default();
         let datagram_size = usize::try_from(self.path.datagram_size()).unwrap_or(usize::MAX);
         let mut builder = self.open_builder(core::mem::take(buffer), datagram_size);
+        let situation = self.situation(now);
+        let choice = self.choose(now, &situation);
+        let must_ping = must_ping || (self.timers.probes_owed > 0 && choice.is_none());
+        if choice.is_none() && !is_owed && !must_ping {
+            *buffer = builder.abandon();
+            return Ok(None);
+        }
         if ack_is_due || self.path.acks.has_news() {
-            self.write_ack(now, &mut builder, &mut contents);
+            let report = self.receiver.report(INTERVALS_MAX);
+            contents.largest_acked = self.path.acks.write(now, self.path.id, report, &mut builder);
         }
         self.write_reset_token(&mut builder, &mut contents);
         self.write_key_share(now, &mut builder, &mut contents);
-        self.write_control(now, &mut builder, &mut contents);
+        let loss = self.path.measured.loss_average.value();
+        self.control.write(&mut self.streams, pace, loss, &mut builder, &mut contents.control);
         if let Some(choice) = choice {
             let size = symbol_size_for_datagram(datagram_size, &self.remote_id, self.sender.overhead());
             let size = size.min(self.negotiated.symbol_size_max);
@@ -218,12 +221,12 @@ impl Established {
     fn situation(&self, now: Instant) -> Situation {
         Situation {
             now,
-            loss: self.path.loss_average.value(),
-            dispersion: self.path.loss_average.dispersion(),
+            loss: self.path.measured.loss_average.value(),
+            dispersion: self.path.measured.loss_average.dispersion(),
             has_data: self.streams.has_data_to_send(),
             has_room: self.sender.has_room()
                 && (self.streams.room() > 0 || self.sender.outstanding() < SYMBOLS_MIN),
-            window: self.path.controller.window(),
+            window: self.path.admission.controller.window(),
         }
     }
 
@@ -255,59 +258,12 @@ impl Established {
         Some(choice)
     }
 
-    fn write_ack(&mut self, now: Instant, builder: &mut DatagramBuilder, contents: &mut Contents) {
-        let acks = &self.path.acks;
-        let Some(ranges) = AckRanges::from_descending(acks.ranges()) else { return };
-        let report = self.receiver.report(INTERVALS_MAX);
-        let frame = AckFrame {
-            path: self.path.id,
-            ranges,
-            delay: acks.delay(now),
-            oldest_undecoded: report.oldest_undecoded,
-            oldest_unseen: report.oldest_unseen,
-            known_end: report.known_end,
-            intervals: report.intervals,
-            reported_end: report.reported_end,
-            ecn: acks.ecn_counts(),
-        };
-        // A side that only receives would repeat its ranges for ever: now and then it asks for a confirmation.
-        if acks.wants_confirmation(now) {
-            builder.write(&Frame::Ping);
-        }
-        if builder.write_ack(&frame, ACK_SIZE_MAX) {
-            contents.largest_acked = acks.largest();
-        }
+    /// Whether the scheme may have something to send: asking it is not free.
+    fn may_have_symbols(&self) -> bool {
+        self.timers.probes_owed > 0 || self.streams.has_data_to_send() || self.sender.outstanding() > 0
     }
 
-    /// Takes a control frame from the streams if none waits.
-    fn fetch_control(&mut self, now: Instant) {
-        if self.pending_control.is_none() {
-            let pace = Pace { now, rtt: self.path.rtt.smoothed() };
-            self.pending_control = self.streams.poll_control(pace);
-        }
-    }
-
-    fn write_control(&mut self, now: Instant, builder: &mut DatagramBuilder, contents: &mut Contents) {
-        let repeats = self.repeats.take(builder.remaining() / CONTROL_SIZE_MAX);
-        for control in &repeats {
-            builder.write(&frame_of(control));
-        }
-        while builder.remaining() >= CONTROL_SIZE_MAX {
-            self.fetch_control(now);
-            let Some(control) = self.pending_control.take() else { return };
-            builder.write(&frame_of(&control));
-            self.repeats.on_first(control, self.path.loss_average.value());
-            contents.control.push(control);
-        }
-    }
-}
-
-fn frame_of(control: &Control) -> Frame<'static> {
-    match *control {
-        Control::MaxData(credit) => Frame::MaxData(credit),
-        Control::MaxStreamData { id, credit } => Frame::MaxStreamData { id, credit },
-        Control::MaxStreams(count) => Frame::MaxStreams(count),
-        Control::ResetStream { id, code, final_size } => Frame::ResetStream { id, code, final_size },
-        Control::StopSending { id, code } => Frame::StopSending { id, code },
+    fn pace(&self, now: Instant) -> Pace {
+        Pace { now, rtt: self.path.measured.rtt.smoothed() }
     }
 }

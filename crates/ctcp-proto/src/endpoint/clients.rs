@@ -10,7 +10,6 @@
 
 use super::{ConnectionHandle, Endpoint};
 use crate::config::ClientPolicy;
-use crate::crypto::PublicKey;
 use crate::error::{CloseReason, TransportErrorCode};
 
 /// What clients are told whose key was taken off the list.
@@ -40,12 +39,6 @@ impl Endpoint {
     /// drained after [`Self::set_clients`] and [`Self::handle_event`].
     pub fn poll_close(&mut self) -> Option<(ConnectionHandle, CloseReason)> {
         self.closes.pop_front()
-    }
-
-    /// The key that was refused last because it is not listed.
-    #[must_use]
-    pub fn last_refused(&self) -> Option<PublicKey> {
-        self.last_refused
     }
 
     /// A client proved its key. Handshakes that were half-open at the same time all passed the check of the first packet,

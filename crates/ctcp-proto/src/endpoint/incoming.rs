@@ -5,7 +5,7 @@ use core::net::{IpAddr, SocketAddr};
 use ctcp_base::Instant;
 
 use super::clients::TOO_MANY_OF_CLIENT;
-use super::{ConnectionHandle, DatagramOutcome, DropReason, Endpoint};
+use super::{ConnectionHandle, DatagramOutcome, DropReason, Endpoint, RefusedClient};
 use crate::connection::{Connection, PendingResponse, Setup, negotiate, server_parameters};
 use crate::crypto::{PacketProtection, PublicKey};
 use crate::handshake::{Admission, HALF_OPEN_LIFETIME, Responder};
@@ -144,7 +144,7 @@ impl Endpoint {
         };
         if !self.config.accept.as_ref().is_some_and(|clients| clients.accepts(&client_key)) {
             self.stats.refused += 1;
-            self.last_refused = Some(client_key);
+            self.refused = Some(RefusedClient::Unlisted(client_key));
             return self.refusal(
                 now,
                 header,
@@ -153,20 +153,8 @@ impl Endpoint {
                 "this client's public key is not on the server's list",
             );
         }
-        if self.routes.len() >= self.config.connections {
-            return self.refusal(
-                now,
-                header,
-                responder,
-                2,
-                "the server has as many connections as it may have",
-            );
-        }
-        if self.clients.count(client_key) >= self.config.connections_per_client {
-            return self.refusal(now, header, responder, 2, TOO_MANY_OF_CLIENT);
-        }
-        if self.account(client_key, Memory::for_client).room() < CONNECTION_MIN {
-            let reason = "the server has no memory left for another connection of this client";
+        if let Some(reason) = self.no_room(client_key) {
+            self.refused = Some(RefusedClient::NoRoom { key: client_key, reason });
             return self.refusal(now, header, responder, 2, reason);
         }
         DatagramOutcome::Incoming(Box::new(Incoming {
@@ -178,6 +166,19 @@ impl Endpoint {
             proven,
             ephemeral,
         }))
+    }
+
+    /// Why there is no room for another connection of a client.
+    fn no_room(&mut self, client: PublicKey) -> Option<&'static str> {
+        if self.routes.len() >= self.config.connections {
+            return Some("the server has as many connections as it may have");
+        }
+        if self.clients.count(client) >= self.config.connections_per_client {
+            return Some(TOO_MANY_OF_CLIENT);
+        }
+        let room = self.account(client, Memory::for_client).room();
+        (room < CONNECTION_MIN)
+            .then_some("the server has no memory left for another connection of this client")
     }
 
     pub(super) fn reject(

@@ -12,6 +12,7 @@
 //! Marked packets leave in the states Testing and Capable. Another way through the network is tested anew, because the
 //! devices that clear or drop marked packets are on the way.
 
+use crate::id::PacketNumber;
 use crate::wire::EcnCounts;
 
 /// Packets that test a way (RFC 9000 section 13.4.2).
@@ -49,6 +50,10 @@ pub(crate) struct EcnState {
     counts_before: EcnCounts,
     /// Packets sent as ECT(0) on the present way that are acknowledged.
     acked: u64,
+    /// New congestion marks were reported that congestion control has not heard of.
+    has_new_marks: bool,
+    /// The acknowledged packet with which it hears of them.
+    bearer: Option<PacketNumber>,
 }
 
 impl EcnState {
@@ -60,6 +65,8 @@ impl EcnState {
             counts: EcnCounts::default(),
             counts_before: EcnCounts::default(),
             acked: 0,
+            has_new_marks: false,
+            bearer: None,
         }
     }
 
@@ -109,8 +116,32 @@ impl EcnState {
 
     /// An ACK arrived that is the first to acknowledge `newly` packets of the present way which left as ECT(0).
     /// `is_newest`: it acknowledges a larger number than all before; others may be old and prove nothing (RFC 9000
-    /// section 13.4.2.1). True: it reports new congestion marks.
-    pub(crate) fn on_ack(&mut self, is_newest: bool, newly: u64, counts: Option<EcnCounts>) -> bool {
+    /// section 13.4.2.1). If it reports new congestion marks, congestion control is to hear of them with the packet `bearer`, or, where there is
+    /// none, with that of a later ACK.
+    pub(crate) fn on_ack(
+        &mut self,
+        is_newest: bool,
+        newly: u64,
+        counts: Option<EcnCounts>,
+        bearer: Option<PacketNumber>,
+    ) {
+        self.has_new_marks |= self.reports_marks(is_newest, newly, counts);
+        self.bearer = bearer.filter(|_| self.has_new_marks);
+        self.has_new_marks &= self.bearer.is_none();
+    }
+
+    /// Whether congestion control hears of new marks with this packet.
+    pub(crate) fn is_bearer(&self, number: PacketNumber) -> bool {
+        self.bearer == Some(number)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has_unheard_marks(&self) -> bool {
+        self.has_new_marks
+    }
+
+    /// Takes the counts of an ACK. True: it reports new congestion marks.
+    fn reports_marks(&mut self, is_newest: bool, newly: u64, counts: Option<EcnCounts>) -> bool {
         self.acked += newly;
         let before = self.counts;
         let Some(counts) = counts else {

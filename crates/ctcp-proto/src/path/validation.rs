@@ -78,6 +78,12 @@ impl PathValidation {
         self.state == State::Failed
     }
 
+    /// The challenge that was sent last.
+    #[cfg(test)]
+    pub(crate) fn last_challenge(&self) -> Option<u64> {
+        if let State::Challenged { data, .. } = &self.state { data.last().copied() } else { None }
+    }
+
     /// Whether a PATH_CHALLENGE should be sent as soon as [`Self::can_send`] allows.
     pub(crate) fn wants_challenge(&self) -> bool {
         matches!(self.state, State::Unvalidated | State::Challenged { deadline: None, .. })

@@ -10,7 +10,7 @@ use crate::crypto::FirstPacketKey;
 use crate::wire::{LongPacket, RejectReason, VERSION};
 use crate::{
     ClientPolicy, Connection, ConnectionError, DatagramOutcome, Endpoint, EndpointConfig, Event, NetworkPath,
-    PublicKey, SecretKey, TransportConfig,
+    PublicKey, RefusedClient, SecretKey, TransportConfig,
 };
 
 /// A server's half-open connection and the INITIATE that made it.
@@ -103,6 +103,17 @@ fn sides_of_different_versions_tell_their_users_both() {
     let outcome = pair.server.endpoint.handle_datagram(now, network_path, None, &initiate);
     let DatagramOutcome::Answer(mut answer) = outcome else { panic!("a list of versions: {outcome:?}") };
     assert_eq!(answer[answer.len() - 4..], VERSION.to_be_bytes());
+    let refused = pair.server.endpoint.poll_refused().expect("one of another version");
+    assert_eq!((refused, refused.key()), (RefusedClient::OtherVersion(0x4354_0001), None));
+    assert!(refused.to_string().contains("speaks version 1 of the protocol and this server version 2"));
+    // QUIC, noise, and what no version of ours will be called: answered, but nobody's client.
+    for version in [1_u32, 0x6b33_43cf, 0x4354_4242, 0x4354_0000] {
+        let mut noise = initiate.clone();
+        noise[1..5].copy_from_slice(&version.to_be_bytes());
+        let outcome = pair.server.endpoint.handle_datagram(now, network_path, None, &noise);
+        assert!(matches!(outcome, DatagramOutcome::Answer(_)), "{outcome:?}");
+        assert_eq!(pair.server.endpoint.poll_refused(), None, "{version:#x}");
+    }
     assert_eq!(pair.server.endpoint.stats().other_versions, 1);
     // Our client and a server of the version before.
     let end = answer.len();
@@ -154,7 +165,7 @@ fn a_client_taken_off_the_list_is_told_so_and_one_that_was_added_is_let_in() {
     pair.run_until(Duration::from_secs(2), |_| false);
     let why = pair.client.events.last().map(|(_, event)| event.clone());
     assert!(matches!(why, Some(Event::Closed(ConnectionError::Refused { code: 1, .. }))), "{why:?}");
-    assert_eq!(pair.server.endpoint.last_refused(), Some(listed));
+    assert_eq!(pair.server.endpoint.poll_refused(), Some(RefusedClient::Unlisted(listed)));
 
     pair.server.endpoint.set_clients(ClientPolicy::Any);
     let again = pair.connect(TransportConfig::default());

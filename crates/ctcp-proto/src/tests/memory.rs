@@ -9,7 +9,7 @@ use crate::connection::Connection;
 use crate::wire::Frame;
 use crate::{
     ClientPolicy, ConnectionError, ConnectionHandle, DatagramOutcome, Endpoint, EndpointConfig, Event,
-    NetworkPath, ReadOutcome, SecretKey, StreamId, TransportConfig,
+    NetworkPath, ReadOutcome, RefusedClient, SecretKey, StreamId, TransportConfig,
 };
 
 const MIB: u64 = 1 << 20;
@@ -82,6 +82,9 @@ fn clients_that_fill_their_part_of_the_memory_are_refused_and_the_next_one_is_se
         }
     }
     assert!(up >= usize::from(KEYS) && refused > 0, "{up} connections, {refused} refused");
+    let last = pair.server.endpoint.poll_refused();
+    let Some(RefusedClient::NoRoom { reason, .. }) = last else { panic!("{last:?}") };
+    assert!(reason.contains("no memory"), "{reason}");
     assert!(held(&pair) > BUDGET / 8, "{} bytes", held(&pair));
 
     become_client(&mut pair, KEYS);

@@ -1,9 +1,16 @@
-//! What must not be guessed follows from entropy that is mixed in, and leaves no trace of what was drawn before.
+//! What must not be guessed follows from entropy that is mixed in, leaves no trace of what was drawn before, and does not tell
+//! what is drawn next.
 
-use ctcp_base::Instant;
+mod observer;
 
+use core::time::Duration;
+
+use ctcp_base::{Instant, Prng};
+use ctcp_netem::LinkConfig;
+
+use super::pair::Pair;
 use crate::wire::{LongPacket, Peek, peek};
-use crate::{Endpoint, EndpointConfig, SecretKey, TransportConfig};
+use crate::{Endpoint, EndpointConfig, ReadOutcome, SecretKey, TransportConfig};
 
 const NOW: Instant = Instant::from_secs(1);
 
@@ -45,4 +52,62 @@ fn no_two_handshakes_share_an_ephemeral_key() {
     let mut endpoint = endpoint();
     let keys: std::collections::BTreeSet<[u8; 32]> = (0..50).map(|_| first_packet(&mut endpoint).1).collect();
     assert_eq!(keys.len(), 50);
+}
+
+/// Draws that somebody sees before he computes the next.
+const SEEN: usize = 16_384;
+const NEXT: usize = 8;
+
+/// What a client sees of its server's generator when its address changes all the time: challenges, and between
+/// them draws that decide which packet number is left out.
+fn draws_of_a_server(count: usize) -> Vec<Option<u64>> {
+    let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
+    pair.connect(TransportConfig::default());
+    assert!(pair.run_until(Duration::from_secs(5), |pair| pair.client_connection().is_connected()));
+    let stream = pair.client_connection().open().expect("a stream");
+    let (mut draws, mut last) = (Vec::new(), (None, None));
+    for port in (1_001..2_000).cycle() {
+        pair.client.address.set_port(port);
+        pair.client_connection().write(stream, b"I moved").expect("room");
+        let mut is_asked = false;
+        let has_moved = pair.run_until(Duration::from_secs(5), |pair| {
+            let Some((challenge, left_out)) = pair.server_connection().and_then(|server| server.drawn())
+            else {
+                return false;
+            };
+            let is_new = challenge.is_some() && challenge != last.0;
+            let is_left_out = left_out != last.1;
+            last = (challenge.or(last.0), left_out);
+            // Where both are new nobody knows which was drawn first.
+            draws.extend(is_new.then_some(challenge.filter(|_| !is_left_out)));
+            draws.extend(is_left_out.then_some(None));
+            is_asked |= is_new;
+            is_asked && challenge.is_none()
+        });
+        assert!(has_moved, "port {port}");
+        let server = pair.server_connection().expect("it is up");
+        while let Ok(ReadOutcome::Data(_)) = server.read(stream, &mut [0; 100]) {}
+        if draws.len() >= count {
+            break;
+        }
+    }
+    draws.truncate(count);
+    draws
+}
+
+#[test]
+fn the_draws_of_xoshiro_tell_those_that_follow() {
+    let mut prng = Prng::new(0x00c0_ffee);
+    let draws: Vec<u64> = (0..SEEN + NEXT).map(|_| prng.next_u64()).collect();
+    let seen: Vec<_> =
+        draws[..SEEN].iter().enumerate().map(|(index, draw)| (index % 300 != 0).then_some(*draw)).collect();
+    assert_eq!(observer::next_draws(&seen, NEXT).as_deref(), Some(&draws[SEEN..]));
+}
+
+#[test]
+fn the_challenges_of_a_server_do_not_tell_those_that_follow() {
+    let seen = draws_of_a_server(SEEN);
+    let different: std::collections::BTreeSet<_> = seen.iter().flatten().collect();
+    assert!(different.len() > SEEN - SEEN / 20, "{} challenges", different.len());
+    assert_eq!(observer::next_draws(&seen, NEXT), None);
 }

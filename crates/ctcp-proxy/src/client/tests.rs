@@ -125,6 +125,8 @@ async fn socks5_replies_say_what_happened_at_the_server() {
     let strict = setup(&[]).await;
     assert_eq!(socks5(strict.socks5, closed).await.1, 2);
     assert_eq!(strict.connector.server().counters().targets_refused.value(), 1);
+    let refused = |setup: &Setup| setup.proxy.link().counters().targets_refused.value();
+    assert_eq!((refused(&allowed), refused(&strict)), (0, 1));
 }
 
 #[tokio::test]

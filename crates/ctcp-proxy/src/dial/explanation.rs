@@ -57,8 +57,8 @@ fn words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "nothing listens on that port (connection refused)".to_owned(),
         io::ErrorKind::TimedOut => "the target did not answer in time".to_owned(),
-        io::ErrorKind::HostUnreachable => "the target is unreachable from there".to_owned(),
-        io::ErrorKind::NetworkUnreachable => "there is no way to that network from there".to_owned(),
+        io::ErrorKind::HostUnreachable => "the target is unreachable from the server".to_owned(),
+        io::ErrorKind::NetworkUnreachable => "the server has no route to that network".to_owned(),
         _ => {
             let text = error.to_string();
             let text = text.split(" (os error").next().unwrap_or_default();

@@ -2,7 +2,7 @@
 //! ask for at will.
 //!
 //! It is done in slices, of one client one at a time and of all clients [`AT_ONCE_MAX`], with a pause behind each; between slices
-//! everybody has their turn. So it costs a fixed share of a processor and of the disk, whoever asks for how much, and
+//! everybody has their turn. So it costs a fixed share of a processor and of the disk, no matter who asks for how much, and
 //! stops when nobody waits for it any more.
 
 use core::time::Duration;

@@ -22,7 +22,7 @@ pub enum FileError {
     #[error("there is no such file or directory")]
     NotFound,
     /// A directory or something else that is no regular file.
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     NotAFile,
     /// The directory is served read-only.
     #[error("it takes no files (it was started without --files-write)")]
@@ -40,16 +40,16 @@ pub enum FileError {
     #[error("another transfer is writing this file")]
     Busy,
     /// As many transfers as may go on at once do.
-    #[error("too many transfers go on at once")]
+    #[error("too many transfers at once")]
     TooManyTransfers,
     /// It stood still while others waited, and gave way.
-    #[error("the transfer stood still and gave way to others that waited")]
+    #[error("the transfer stalled and made way for others that were waiting")]
     StoodStill,
     /// More than the limit.
     #[error("it has more than {0} bytes")]
     TooLarge(u64),
     /// The part that is there is not the beginning of what the other side has.
-    #[error("the part that is there belongs to another content")]
+    #[error("the partial file belongs to another file")]
     PrefixDiffers,
     /// The whole file arrived and its hash is another: it was changed on the way, or on one of the disks.
     #[error("the content does not match its checksum")]
@@ -118,7 +118,7 @@ pub enum TransferError {
     #[error("the transfer was interrupted: {0}")]
     Interrupted(#[source] io::Error),
     /// The server's answer makes no sense.
-    #[error("the server's answer makes no sense: {0}")]
+    #[error("the server sent an invalid reply: {0}")]
     BadReply(#[source] HeadError),
     /// The file at the server changed while it was read.
     #[error("the file at the server changed while it was read")]
@@ -130,7 +130,7 @@ pub enum TransferError {
     #[error("cannot write to standard output: {0}")]
     Output(#[source] io::Error),
     /// What went on into a pipe is not the file, or its beginning; why.
-    #[error("what was written is not the file and must not be used: {0}")]
+    #[error("what was written is not the whole file and must not be used: {0}")]
     WroteOther(#[source] Box<TransferError>),
     /// Nothing more arrived in so many attempts; why the last one failed.
     #[error("gave up after {0} attempts: {1}")]

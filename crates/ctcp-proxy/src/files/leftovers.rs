@@ -3,9 +3,12 @@
 //! ```text
 //!  upload begins --> not a leftover --> ends without its file --> empty: removed
 //!                                                             --> leftover, until it is resumed, or
-//!                                                                 too old, too many, too large together: the oldest goes,
-//!                                                                 or an upload finds the disk full: the oldest goes
+//!                                                                 too old: it goes,
+//!                                                                 too many, too large together, or the disk is full:
+//!                                                                 the oldest of the client that has most goes
 //! ```
+//!
+//! So a client that leaves many or large parts loses its own, and not those of others.
 //!
 //! An upload that is larger than what is free and what leftovers hold is refused before it begins, see [`Upload::fits`]. One
 //! that itself finds the disk full keeps nothing, see [`super::part::Part::write_all`]. Parts of an earlier run of
@@ -26,12 +29,12 @@ use super::FileName;
 use super::directory::{ServedDirectory, free_bytes};
 use super::part::Destination;
 
-/// How much is kept of interrupted uploads. Where a limit is passed, the oldest part goes first.
+/// How much is kept of interrupted uploads. Where a limit is passed, the oldest part of the client that has most goes first.
 #[derive(Clone, Copy, Debug)]
 pub struct PartLimits {
     /// Parts.
     pub number: usize,
-    /// Bytes of all parts together. The newest alone may have more, so that every upload can be resumed once.
+    /// Bytes of all parts together. One alone may have more, so that a large upload can be resumed where nobody else left any.
     pub bytes: u64,
     /// Time since the last byte came; looked at whenever an upload begins or ends.
     pub age: Duration,
@@ -54,8 +57,10 @@ pub(super) struct Leftovers {
 }
 
 /// What is known of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Leftover {
+    /// Who left it; empty where that is unknown.
+    pub(super) client: String,
     pub(super) bytes: u64,
     /// When the last byte came.
     pub(super) since: SystemTime,
@@ -66,6 +71,7 @@ pub(super) struct Leftover {
 pub(super) struct Upload {
     leftovers: Arc<Leftovers>,
     name: FileName,
+    client: String,
 }
 
 impl Leftovers {
@@ -77,21 +83,21 @@ impl Leftovers {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An upload of this name begins; what is left of an earlier one is its own now. Reads the directory when called for
+    /// A client's upload of this name begins; what is left of an earlier one is its own now. Reads the directory when called for
     /// the first time.
-    pub(super) fn begin(self: &Arc<Self>, name: &FileName) -> Upload {
+    pub(super) fn begin(self: &Arc<Self>, name: &FileName, client: &str) -> Upload {
         self.is_loaded.get_or_init(|| {
             let found = self.directory.parts();
             self.parts().extend(found);
         });
         self.parts().remove(name);
         self.enforce();
-        Upload { leftovers: self.clone(), name: name.clone() }
+        Upload { leftovers: self.clone(), name: name.clone(), client: client.to_owned() }
     }
 
-    /// Removes the oldest part for an upload that finds the disk full; false when there is none.
+    /// Removes a part for an upload that finds the disk full; false when there is none.
     pub(super) fn make_room(&self) -> bool {
-        while let Some(name) = self.oldest() {
+        while let Some(name) = self.next_to_go(bytes) {
             if self.remove(&name, "the disk is full") {
                 return true;
             }
@@ -99,8 +105,8 @@ impl Leftovers {
         false
     }
 
-    fn oldest(&self) -> Option<FileName> {
-        self.parts().iter().min_by_key(|(_, part)| part.since).map(|(name, _)| name.clone())
+    fn next_to_go(&self, weight: fn(&Leftover) -> u64) -> Option<FileName> {
+        oldest_of_largest(&self.parts(), weight)
     }
 
     /// Removes what is beyond the limits.
@@ -110,21 +116,21 @@ impl Leftovers {
         }
     }
 
-    /// The oldest part, if there is too much, and why.
+    /// The next part to go, if there is too much, and why.
     fn surplus(&self) -> Option<(FileName, &'static str)> {
         let parts = self.parts();
         let (name, oldest) = parts.iter().min_by_key(|(_, part)| part.since)?;
-        let bytes = parts.values().fold(0u64, |sum, part| sum.saturating_add(part.bytes));
-        let reason = if parts.len() > self.limits.number {
-            "there are too many"
-        } else if parts.len() > 1 && bytes > self.limits.bytes {
-            "they are too large together"
-        } else if age(oldest.since) > self.limits.age {
-            "nobody went on with it"
-        } else {
-            return None;
-        };
-        Some((name.clone(), reason))
+        if age(oldest.since) > self.limits.age {
+            return Some((name.clone(), "nobody resumed it"));
+        }
+        if parts.len() > self.limits.number {
+            return Some((oldest_of_largest(&parts, |_| 1)?, "there are too many of them"));
+        }
+        let sum = parts.values().fold(0u64, |sum, part| sum.saturating_add(part.bytes));
+        if parts.len() > 1 && sum > self.limits.bytes {
+            return Some((oldest_of_largest(&parts, bytes)?, "they are too large together"));
+        }
+        None
     }
 
     /// Removes a part, unless it is being written; forgets it in any case. Whether it was removed.
@@ -150,6 +156,11 @@ impl Upload {
         free_bytes(file).is_none_or(|free| bytes <= free.saturating_add(held))
     }
 
+    /// Whose it is.
+    pub(super) fn client(&self) -> &str {
+        &self.client
+    }
+
     /// See [`Leftovers::make_room`].
     pub(super) fn make_room(&self) -> bool {
         self.leftovers.make_room()
@@ -165,11 +176,28 @@ impl Drop for Upload {
                 destination.remove_part();
             }
             Some(part) => {
+                let part = Leftover { client: self.client.clone(), ..part };
                 self.leftovers.parts().insert(self.name.clone(), part);
             }
         }
         self.leftovers.enforce();
     }
+}
+
+fn bytes(part: &Leftover) -> u64 {
+    part.bytes
+}
+
+/// The oldest part of the client whose parts weigh most together.
+fn oldest_of_largest(parts: &BTreeMap<FileName, Leftover>, weight: fn(&Leftover) -> u64) -> Option<FileName> {
+    let mut weights: BTreeMap<&str, u64> = BTreeMap::new();
+    for part in parts.values() {
+        let sum = weights.entry(&part.client).or_default();
+        *sum = sum.saturating_add(weight(part));
+    }
+    let (largest, _) = weights.into_iter().max_by_key(|(_, weight)| *weight)?;
+    let of_largest = parts.iter().filter(|(_, part)| part.client == largest);
+    of_largest.min_by_key(|(_, part)| part.since).map(|(name, _)| name.clone())
 }
 
 /// Zero for what is in the future.

@@ -52,6 +52,9 @@ struct Sidecar {
     /// The name at the other side.
     name: String,
     identity: FileIdentity,
+    /// At a server, whose upload it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
 }
 
 /// The part, open and locked.
@@ -133,9 +136,9 @@ impl Destination {
 
     /// What an interrupted upload left here, if it did: a part with its sidecar.
     pub(super) fn leftover(&self) -> Option<Leftover> {
-        self.read_sidecar()?;
+        let client = self.read_sidecar()?.client.unwrap_or_default();
         let metadata = self.directory.symlink_metadata(self.part()).ok().filter(|it| it.is_file())?;
-        Some(Leftover { bytes: metadata.len(), since: metadata.modified().ok()?.into_std() })
+        Some(Leftover { client, bytes: metadata.len(), since: metadata.modified().ok()?.into_std() })
     }
 
     /// Removes the part and its sidecar, unless somebody writes it; whether it did.
@@ -187,7 +190,8 @@ impl Part {
     pub(super) fn begin(&mut self, identity: FileIdentity) -> Result<(), FileError> {
         self.file.set_len(0)?;
         self.file.seek(SeekFrom::Start(0))?;
-        let sidecar = Sidecar { version: SIDECAR_VERSION, name: self.name.clone(), identity };
+        let client = self.upload.as_ref().map(|upload| upload.client().to_owned());
+        let sidecar = Sidecar { version: SIDECAR_VERSION, name: self.name.clone(), identity, client };
         let json = serde_json::to_vec(&sidecar).map_err(|error| FileError::Io(error.into()))?;
         let options = OpenOptions::new().write(true).create(true).truncate(true).clone();
         let Destination { directory, .. } = &self.destination;

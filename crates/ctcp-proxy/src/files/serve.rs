@@ -205,7 +205,7 @@ impl FileService {
             Ok(turn) => turn,
             Err(error) => return refuse(&mut stream, &put.name, &error).await,
         };
-        let (claim, part) = match self.prepare(&put).await {
+        let (claim, part) = match self.prepare(client, &put).await {
             Ok(prepared) => prepared,
             Err(error) => return refuse(&mut stream, &put.name, &error).await,
         };
@@ -240,7 +240,7 @@ impl FileService {
         }
     }
 
-    async fn prepare(&self, put: &PutRequest) -> Result<(Claim<'_>, Part), FileError> {
+    async fn prepare(&self, client: &str, put: &PutRequest) -> Result<(Claim<'_>, Part), FileError> {
         let name: FileName = put.name.parse()?;
         if !self.is_writable {
             return Err(FileError::TakesNone);
@@ -251,9 +251,10 @@ impl FileService {
         let claim = self.claim(name.clone()).await?;
         let (directory, leftovers) = (self.directory.clone(), self.leftovers.clone());
         let (states, identity) = (self.beginnings.states.clone(), put.identity);
+        let client = client.to_owned();
         let part = blocking(move || {
             let (parent, leaf) = directory.parent(&name)?;
-            let upload = leftovers.begin(&name);
+            let upload = leftovers.begin(&name, &client);
             let part = loop {
                 match Destination::new(parent.try_clone()?, leaf)?.open_part(name.as_str()) {
                     Err(FileError::NoSpace) if upload.make_room() => {}

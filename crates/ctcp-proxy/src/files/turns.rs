@@ -24,7 +24,7 @@ use crate::shares::{Place, Shares};
 /// Transfers at once: each holds a thread of the blocking pool and a megabyte of queue.
 pub const TRANSFERS_MAX: usize = 64;
 
-/// Transfers at once of one client (one public key), over all its connections: enough for whoever fetches a folder in
+/// Transfers at once of one client (one public key), over all its connections: enough for anyone who fetches a folder in
 /// parallel, and a quarter of all, so that one client that stalls leaves most places to others.
 pub const TRANSFERS_PER_CLIENT_MAX: usize = 16;
 

@@ -24,7 +24,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::splice::SpliceEnd;
+use crate::splice::{SpliceEnd, hand_over_sent};
 
 /// How the conversation on one connection goes.
 #[derive(Debug)]
@@ -46,6 +46,10 @@ struct State {
     is_held: bool,
     /// A request's body was cut off.
     is_broken: bool,
+    /// Everything that was written since [`Course::await_flush`] is with the system.
+    is_flushed: bool,
+    /// Who waits for that.
+    flusher: Option<Waker>,
     /// Who reads the connection, and was not told of its end.
     reader: Option<Waker>,
     /// Who wants to know of the end.
@@ -117,10 +121,32 @@ impl Course {
         self.state().is_broken
     }
 
+    /// From now on [`Course::poll_flushed`] waits for the next flush.
+    pub(super) fn await_flush(&self) {
+        self.state().is_flushed = false;
+    }
+
+    pub(super) fn poll_flushed(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        if state.is_flushed {
+            return Poll::Ready(());
+        }
+        state.flusher = Some(context.waker().clone());
+        Poll::Pending
+    }
+
+    fn on_flushed(&self) {
+        let mut state = self.state();
+        state.is_flushed = true;
+        if let Some(flusher) = state.flusher.take() {
+            flusher.wake();
+        }
+    }
+
     /// Whether the end that `reader` came upon stays hidden from it.
     fn hides_end(&self, reader: &Waker) -> bool {
         let mut state = self.state();
-        // Under the lock, so that whoever ends the answer meanwhile finds the waker.
+        // Under the lock, so that the end of the answer finds the waker.
         if !is_busy(*self.turns.borrow()) {
             return false;
         }
@@ -181,10 +207,14 @@ impl<S: SpliceEnd> Application<S> {
         Self { inner, course, is_armed: false }
     }
 
-    /// The connection again; `None` when an answer was cut off and it was reset.
-    pub(super) fn into_inner(mut self) -> Option<S> {
+    /// The connection again; `None` when an answer was cut off and it was reset, behind what the application takes of it.
+    pub(super) async fn into_inner(mut self) -> Option<S> {
         self.follow();
-        (!self.is_armed).then_some(self.inner)
+        if self.is_armed {
+            hand_over_sent(&mut self.inner, 1).await;
+            return None;
+        }
+        Some(self.inner)
     }
 
     /// Arms or disarms the connection as the course wants it.
@@ -229,7 +259,9 @@ impl<S: SpliceEnd> AsyncWrite for Application<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.follow();
-        Pin::new(&mut self.inner).poll_flush(context)
+        ready!(Pin::new(&mut self.inner).poll_flush(context))?;
+        self.course.on_flushed();
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

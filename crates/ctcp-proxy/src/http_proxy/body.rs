@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{Sleep, sleep};
 
 use super::application::{Answering, Course};
+use crate::splice::HAND_OVER_PATIENCE;
 
 type BoxError = Box<dyn core::error::Error + Send + Sync>;
 
@@ -33,7 +34,7 @@ impl Drop for Sending {
 }
 
 /// A target that is silent about `Expect: 100-continue` may never have heard of it: the body follows after this, as
-/// RFC 9110 section 10.1.1 wants of whoever waits. curl waits as long.
+/// RFC 9110 section 10.1.1 wants of anyone who waits. curl waits as long.
 const CONTINUE_PATIENCE: Duration = Duration::from_secs(1);
 
 impl RequestBody {
@@ -123,7 +124,7 @@ impl ResponseBody {
         answering: Answering,
     ) -> Self {
         course.arm(true);
-        let passing = Passing { incoming, is_done: false, course, is_cut };
+        let passing = Passing { incoming, is_done: false, cut: None, course, is_cut };
         Self { content: Content::Passing(passing), _answering: answering }
     }
 }
@@ -132,8 +133,32 @@ impl ResponseBody {
 struct Passing {
     incoming: Incoming,
     is_done: bool,
+    /// It was cut off. That is told when the application has what came before, or does not read.
+    cut: Option<(hyper::Error, Pin<Box<Sleep>>)>,
     course: Arc<Course>,
     is_cut: Arc<AtomicBool>,
+}
+
+impl Passing {
+    /// The next piece. When a body fails, hyper drops what it has not written yet, so it learns of the failure last.
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        if self.cut.is_none() {
+            match Pin::new(&mut self.incoming).poll_frame(context) {
+                Poll::Ready(Some(Err(error))) => {
+                    self.course.await_flush();
+                    self.cut = Some((error, Box::pin(sleep(HAND_OVER_PATIENCE))));
+                }
+                polled => return polled,
+            }
+        }
+        if let Some((_, patience)) = &mut self.cut
+            && self.course.poll_flushed(context).is_pending()
+            && patience.as_mut().poll(context).is_pending()
+        {
+            return Poll::Pending;
+        }
+        Poll::Ready(self.cut.take().map(|(error, _)| Err(error)))
+    }
 }
 
 impl Drop for Passing {
@@ -158,7 +183,7 @@ impl Body for ResponseBody {
             Content::Page(text) if text.is_empty() => Poll::Ready(None),
             Content::Page(text) => Poll::Ready(Some(Ok(Frame::data(core::mem::take(text))))),
             Content::Passing(passing) => {
-                let polled = Pin::new(&mut passing.incoming).poll_frame(context);
+                let polled = passing.poll_piece(context);
                 passing.is_done |= matches!(polled, Poll::Ready(None));
                 polled.map_err(Into::into)
             }

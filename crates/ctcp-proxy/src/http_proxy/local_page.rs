@@ -26,6 +26,10 @@ pub struct LocalStatus {
     pub socks5: Option<SocketAddr>,
     /// Names and numbers.
     pub numbers: Vec<(&'static str, u64)>,
+    /// Bytes from targets so far.
+    pub from_targets: u64,
+    /// Bytes to targets so far.
+    pub to_targets: u64,
     /// What failed lately, the latest first.
     pub failed: Vec<Failed>,
 }
@@ -39,6 +43,8 @@ pub struct ServerStatus {
     pub is_connected: bool,
     /// Why there is none, if that is known.
     pub last_error: Option<String>,
+    /// That is what the server answered.
+    pub has_answered: bool,
     /// The server was asked something and has been silent for so long since.
     pub silent: Option<Duration>,
     /// The path, as far as it was measured.
@@ -161,7 +167,7 @@ fn seen_from(local: IpAddr, address: SocketAddr) -> Option<SocketAddr> {
 }
 
 fn html(status: &LocalStatus, now: SystemTime) -> String {
-    let LocalStatus { server, socks5, numbers, failed } = status;
+    let LocalStatus { server, socks5, numbers, from_targets, to_targets, failed } = status;
     let mut page = format!(
         "{HTML_START}<meta http-equiv=\"refresh\" content=\"{REFRESH}\">{STYLE}<h1>ctcp proxy</h1>\n"
     );
@@ -170,11 +176,13 @@ fn html(status: &LocalStatus, now: SystemTime) -> String {
     let mut rows = vec![("server", server.address.clone())];
     if let Some(path) = &server.path {
         rows.push(("round trip", format!("{:.1} ms", path.rtt.as_secs_f64() * 1e3)));
-        rows.push(("loss on the way to the server", format!("{:.1} %", path.loss * 100.0)));
+        rows.push(("loss towards the server", format!("{:.1} %", path.loss * 100.0)));
     }
     rows.push(("rate from targets", rate(server.downstream)));
     rows.push(("rate to targets", rate(server.upstream)));
     rows.extend(numbers.iter().map(|(name, number)| (*name, number.to_string())));
+    rows.push(("received from targets", size(*from_targets)));
+    rows.push(("sent to targets", size(*to_targets)));
     if let Some(address) = socks5 {
         rows.push(("SOCKS5", address.to_string()));
     }
@@ -211,7 +219,8 @@ const STYLE: &str = "<style>\
 
 /// The state in a sentence, and how good it is.
 fn headline(server: &ServerStatus) -> (&'static str, String) {
-    let silent = server.silent.filter(|silent| *silent >= SILENCE_WORTH_SAYING);
+    // A server that refuses us is not silent.
+    let silent = server.silent.filter(|silent| *silent >= SILENCE_WORTH_SAYING && !server.has_answered);
     let silence = silent.map(|silent| format!("No answer for {} s", silent.as_secs()));
     match (server.is_connected, silence, &server.last_error) {
         (true, None, _) => ("good", "Connected to the server.".to_owned()),
@@ -266,6 +275,18 @@ fn rate(bits: f64) -> String {
         ..1e3 => format!("{bits:.0} bit/s"),
         ..1e6 => format!("{:.1} kbit/s", bits / 1e3),
         _ => format!("{:.1} Mbit/s", bits / 1e6),
+    }
+}
+
+/// Bytes in a unit that leaves few digits.
+fn size(bytes: u64) -> String {
+    let in_units = |unit: f64| bytes as f64 / unit;
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", in_units(1e3)),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", in_units(1e6)),
+        1_000_000_000..1_000_000_000_000 => format!("{:.1} GB", in_units(1e9)),
+        _ => format!("{:.1} TB", in_units(1e12)),
     }
 }
 

@@ -42,8 +42,8 @@ impl Proxy for Fake {
 }
 
 /// An application, the targets that are opened for it, and how the conversation ends.
-struct Setup {
-    application: Stream,
+struct Setup<S = Stream> {
+    application: S,
     targets: mpsc::UnboundedReceiver<(String, Stream)>,
     served: JoinHandle<io::Result<&'static str>>,
     counters: Arc<Counters>,
@@ -53,6 +53,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 fn setup() -> Setup {
     let (application, near) = stream_pair();
+    setup_over(application, near)
+}
+
+fn setup_over<S: SpliceEnd + Send + 'static>(application: S, near: S) -> Setup<S> {
     let (opened, targets) = mpsc::unbounded_channel();
     let counters = Arc::new(Counters::new("client"));
     let fake = Fake { opened, counters: counters.clone() };

@@ -100,7 +100,8 @@ async fn a_request_waits_for_the_connection_and_then_fails_with_the_last_reason(
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_said_at_once_and_attempts_go_on_until_the_server_lets_us_in() {
-    let refusal = ConnectFailure { reason: "your key is not on the list".to_owned(), is_refusal: true };
+    let refusal =
+        ConnectFailure { reason: "your key is not on the list".to_owned(), kind: FailureKind::Refusal };
     let (near, far) = connection_pair();
     answer(far, yes());
     let script = Script::new([Err(refusal.clone()), Err(refusal), Ok(near)]);
@@ -118,7 +119,8 @@ async fn a_refusal_is_said_at_once_and_attempts_go_on_until_the_server_lets_us_i
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_refuses_is_asked_ever_more_seldom_unless_somebody_wants_something() {
-    let refusal = ConnectFailure { reason: "your key is not on the list".to_owned(), is_refusal: true };
+    let refusal =
+        ConnectFailure { reason: "your key is not on the list".to_owned(), kind: FailureKind::Refusal };
     let script = Script::new(core::iter::repeat_n(Err(refusal), 100));
     let begun = Instant::now();
     let link = link(&script);

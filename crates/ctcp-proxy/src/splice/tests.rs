@@ -3,7 +3,7 @@ use core::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::*;
 use crate::coded::CodedStream;
@@ -142,7 +142,100 @@ async fn a_half_closed_idle_splice_notices_that_the_other_side_stopped() {
     assert!(spliced.failure.is_some());
 }
 
+/// Writes until there is no room any more; says how much it was.
+async fn fill(stream: &mut Stream) -> usize {
+    let mut sent = 0;
+    while let Ok(written) = timeout(Duration::from_millis(100), stream.write(&[7; 1000])).await {
+        sent += written.unwrap();
+    }
+    sent
+}
+
+/// What is read until the connection is reset.
+async fn until_reset(application: &mut TcpStream) -> usize {
+    let (mut read, mut buffer) = (0, vec![0; 64 * 1024]);
+    loop {
+        match application.read(&mut buffer).await {
+            Ok(0) => panic!("a clean end"),
+            Ok(count) => read += count,
+            Err(error) => {
+                assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+                return read;
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")] // elsewhere the reset overtakes what the kernel holds
 #[tokio::test]
+async fn what_arrived_before_the_connection_was_lost_reaches_a_slow_application_and_then_a_reset() {
+    for is_cut in [false, true] {
+        let (mut application, mut local) = tcp_pair().await;
+        let (mut near, mut far) = stream_pair();
+        let (cut, is_lost) = tokio::sync::oneshot::channel::<()>();
+        let task = tokio::spawn(async move {
+            let cut = async {
+                if is_lost.await.is_err() {
+                    pending::<()>().await;
+                }
+            };
+            joined_by(&mut local, &mut near, SpliceOptions::default(), cut).await
+        });
+        let sent = fill(&mut far).await; // all pipes, and the kernel's queues
+        far.lose();
+        if is_cut {
+            cut.send(()).unwrap();
+        } else {
+            // The other direction is the first to notice.
+            application.write_all(b"more").await.unwrap();
+        }
+        sleep(Duration::from_millis(300)).await;
+        assert_eq!(until_reset(&mut application).await, sent);
+        let spliced = task.await.unwrap();
+        assert_eq!((spliced.b_to_a, spliced.failure.is_some()), (sent as u64, true));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_stream_that_had_arrived_to_its_end_ends_cleanly_although_the_connection_was_lost() {
+    let (mut application, mut local) = tcp_pair().await;
+    let (mut near, mut far) = stream_pair();
+    let (cut, is_lost) = tokio::sync::oneshot::channel::<()>();
+    let task =
+        tokio::spawn(
+            async move { joined_by(&mut local, &mut near, SpliceOptions::default(), is_lost).await },
+        );
+    let sent = fill(&mut far).await;
+    far.shutdown().await.unwrap();
+    far.lose();
+    cut.send(()).unwrap();
+    let mut read = Vec::new();
+    application.read_to_end(&mut read).await.unwrap();
+    assert_eq!(read.len(), sent);
+    drop(application);
+    timeout(Duration::from_secs(5), task).await.expect("it ends").unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_reads_nothing_is_reset_after_a_while() {
+    let (application, mut near) = stream_pair();
+    let (mut stream, mut far) = stream_pair();
+    let task = tokio::spawn(async move {
+        let spliced = joined_by(&mut near, &mut stream, SpliceOptions::default(), pending::<()>()).await;
+        drop((near, stream));
+        spliced
+    });
+    let sent = fill(&mut far).await;
+    let lost = tokio::time::Instant::now();
+    far.lose();
+    let spliced = task.await.unwrap();
+    assert!(spliced.b_to_a < sent as u64 && spliced.failure.is_some());
+    assert!(lost.elapsed() >= HAND_OVER_PATIENCE);
+    drop(application);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_cut_aborts_both_ends() {
     let (mut application, mut local) = tcp_pair().await;
     let (mut near, mut far) = stream_pair();

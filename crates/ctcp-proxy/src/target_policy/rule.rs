@@ -51,10 +51,10 @@ pub enum RuleError {
     #[error("the rule is empty")]
     Empty,
     /// The port is no number of 1 to 65535.
-    #[error("{0:?} is no port of 1 to 65535")]
+    #[error("{0:?} is not a port (1 to 65535)")]
     Port(String),
     /// The prefix is no number, or longer than the address.
-    #[error("{0:?} is no prefix length (0-32 for IPv4, 0-128 for IPv6)")]
+    #[error("{0:?} is not a prefix length (0-32 for IPv4, 0-128 for IPv6)")]
     Prefix(String),
     /// Bits behind the prefix are set; the network that was probably meant.
     #[error("address bits behind the prefix are set: write {0} or leave the prefix out")]

@@ -216,7 +216,7 @@ fn an_address_that_may_be_the_servers_own_is_refused_until_that_is_known() {
     for address in ["93.184.216.34", "10.0.0.1", "2606:2800::1"] {
         assert_eq!(check(&policy, address, 80), Err(Refusal::Unchecked(emfile)), "{address}");
     }
-    assert_eq!(check(&policy, "10.0.0.7", 80), Ok(()), "its rule says so, whoever has it");
+    assert_eq!(check(&policy, "10.0.0.7", 80), Ok(()), "its rule says so, no matter who has it");
 }
 
 #[test]

@@ -56,7 +56,7 @@ struct Links {
 }
 
 impl EmulatedLink {
-    /// Begins to carry datagrams between whoever sends to [`Self::address`] and `server`; each way has `config`.
+    /// Begins to carry datagrams between anyone who sends to [`Self::address`] and `server`; each way has `config`.
     pub(super) fn start(config: &LinkConfig, seed: u64, server: SocketAddr) -> io::Result<Self> {
         let bind = || {
             let socket = UdpSocket::bind("127.0.0.1:0")?;

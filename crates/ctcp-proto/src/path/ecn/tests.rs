@@ -13,7 +13,7 @@ fn send(ecn: &mut EcnState, packets: u64) -> u64 {
 fn capable() -> EcnState {
     let mut ecn = EcnState::new(true);
     assert_eq!(send(&mut ecn, 10), 10);
-    assert!(!ecn.on_ack(true, 10, counts(10, 0)));
+    assert!(!ecn.reports_marks(true, 10, counts(10, 0)));
     assert!(ecn.is_capable());
     ecn
 }
@@ -23,7 +23,7 @@ fn ten_packets_test_a_way_and_the_first_right_answer_marks_all_others() {
     let mut ecn = EcnState::new(true);
     assert_eq!(send(&mut ecn, 25), 10);
     assert!(!ecn.is_capable());
-    ecn.on_ack(true, 2, counts(2, 0));
+    ecn.reports_marks(true, 2, counts(2, 0));
     assert!(ecn.is_capable());
     assert_eq!(send(&mut ecn, 1_000), 1_000);
 }
@@ -32,7 +32,7 @@ fn ten_packets_test_a_way_and_the_first_right_answer_marks_all_others() {
 fn a_sender_whose_congestion_control_does_not_answer_marks_nothing() {
     let mut ecn = EcnState::new(false);
     assert_eq!(send(&mut ecn, 100), 0);
-    assert!(!ecn.on_ack(true, 0, counts(0, 3)));
+    assert!(!ecn.reports_marks(true, 0, counts(0, 3)));
     ecn.on_new_way(false);
     assert_eq!(send(&mut ecn, 100), 0);
 }
@@ -41,11 +41,11 @@ fn a_sender_whose_congestion_control_does_not_answer_marks_nothing() {
 fn new_marks_are_reported_once() {
     let mut ecn = capable();
     assert_eq!(send(&mut ecn, 10), 10);
-    assert!(ecn.on_ack(true, 2, counts(11, 1)));
-    assert!(!ecn.on_ack(true, 2, counts(13, 1)));
+    assert!(ecn.reports_marks(true, 2, counts(11, 1)));
+    assert!(!ecn.reports_marks(true, 2, counts(13, 1)));
     // An old ACK that comes late says nothing new.
-    assert!(!ecn.on_ack(false, 0, counts(10, 0)));
-    assert!(ecn.on_ack(true, 4, counts(13, 5)));
+    assert!(!ecn.reports_marks(false, 0, counts(10, 0)));
+    assert!(ecn.reports_marks(true, 4, counts(13, 5)));
     assert_eq!(ecn.congestion_marks(), 5);
     assert!(ecn.is_capable());
 }
@@ -66,10 +66,10 @@ fn counts_that_do_not_rise_with_the_packets_turn_it_off() {
     ] {
         let mut ecn = capable();
         send(&mut ecn, 5);
-        assert!(!ecn.on_ack(true, newly, answer), "{answer:?}");
+        assert!(!ecn.reports_marks(true, newly, answer), "{answer:?}");
         assert!(!ecn.is_capable() && send(&mut ecn, 10) == 0, "{newly} {answer:?}");
         // Nothing turns it on again, and its marks are not believed.
-        assert!(!ecn.on_ack(true, 1, counts(15, 7)));
+        assert!(!ecn.reports_marks(true, 1, counts(15, 7)));
         assert_eq!(send(&mut ecn, 10), 0);
     }
 }
@@ -78,11 +78,11 @@ fn counts_that_do_not_rise_with_the_packets_turn_it_off() {
 fn what_an_old_ack_says_proves_nothing() {
     let mut ecn = capable();
     send(&mut ecn, 5);
-    assert!(!ecn.on_ack(false, 1, None));
-    assert!(!ecn.on_ack(false, 1, counts(3, 0)));
+    assert!(!ecn.reports_marks(false, 1, None));
+    assert!(!ecn.reports_marks(false, 1, counts(3, 0)));
     assert!(ecn.is_capable());
     // The next one counts both.
-    assert!(!ecn.on_ack(true, 1, counts(13, 0)));
+    assert!(!ecn.reports_marks(true, 1, counts(13, 0)));
     assert!(ecn.is_capable());
 }
 
@@ -90,8 +90,8 @@ fn what_an_old_ack_says_proves_nothing() {
 fn packets_that_an_ack_leaves_out_may_be_acknowledged_after_they_were_counted() {
     let mut ecn = capable();
     send(&mut ecn, 6);
-    ecn.on_ack(true, 1, counts(14, 0));
-    ecn.on_ack(true, 4, counts(15, 0));
+    ecn.reports_marks(true, 1, counts(14, 0));
+    ecn.reports_marks(true, 4, counts(15, 0));
     assert!(ecn.is_capable());
 }
 
@@ -107,7 +107,7 @@ fn a_way_that_loses_all_marked_packets_gets_none() {
     let mut lucky = EcnState::new(true);
     assert_eq!(send(&mut lucky, 20), 10);
     (0..9).for_each(|_| lucky.on_lost());
-    lucky.on_ack(true, 1, counts(1, 0));
+    lucky.reports_marks(true, 1, counts(1, 0));
     assert!(lucky.is_capable());
 }
 
@@ -127,12 +127,12 @@ fn three_time_outs_end_the_test() {
 #[test]
 fn another_way_is_tested_anew() {
     let mut ecn = capable();
-    ecn.on_ack(true, 0, None);
+    ecn.reports_marks(true, 0, None);
     assert_eq!(send(&mut ecn, 10), 0);
     ecn.on_new_way(true);
     assert_eq!(send(&mut ecn, 20), 10);
     // Two of the old way arrive after all; they are counted and not among the acknowledged.
-    ecn.on_ack(true, 4, counts(16, 0));
+    ecn.reports_marks(true, 4, counts(16, 0));
     assert!(ecn.is_capable());
     assert_eq!(send(&mut ecn, 10), 10);
 }

@@ -34,19 +34,19 @@ fn what_becomes_of_packets_to_the_old_address_says_nothing_of_the_new_one() {
     let mut path = path();
     let old = packet(&mut path, 1_472);
     path.migrate(NOW, network("198.51.100.1:1000"));
-    let size = path.mtu.current();
+    let size = path.owed.mtu.current();
     path.on_mtu_probe_acked(NOW, old.number, 1_472);
-    assert_eq!(path.mtu.current(), size);
+    assert_eq!(path.owed.mtu.current(), size);
     path.on_lost(NOW, &old);
     let spurious = SpuriousLoss { distance: 50, age: Duration::from_secs(1), outcomes_since: 0 };
     path.on_spurious_loss(NOW, old.number, spurious);
-    assert_eq!(path.loss_average.value(), INITIAL_LOSS);
+    assert_eq!(path.measured.loss_average.value(), INITIAL_LOSS);
 
     let new = packet(&mut path, 1_472);
     path.on_lost(NOW, &new);
-    assert!(path.loss_average.value() > INITIAL_LOSS);
+    assert!(path.measured.loss_average.value() > INITIAL_LOSS);
     path.on_mtu_probe_acked(NOW, new.number, 1_472);
-    assert_eq!(path.mtu.current(), 1_472);
+    assert_eq!(path.owed.mtu.current(), 1_472);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn another_port_of_the_same_host_is_the_same_way() {
     let old = packet(&mut path, 1_472);
     path.migrate(NOW, network("192.0.2.1:2000"));
     path.on_mtu_probe_acked(NOW, old.number, 1_472);
-    assert_eq!(path.mtu.current(), 1_472);
+    assert_eq!(path.owed.mtu.current(), 1_472);
 }
 
 /// A packet that leaves with the path's next codepoint.
@@ -90,20 +90,20 @@ fn acknowledge(path: &mut Path, first: PacketNumber, last: PacketNumber, (ect0, 
 
 #[test]
 fn congestion_control_hears_once_of_the_marks_that_an_ack_reports() {
-    let reno = congestion::Algorithm::RENO;
+    let reno = crate::congestion::Algorithm::RENO;
     let profile = Profile { congestion: reno, ..Profile::default() };
     let mut path = Path::new(NOW, network("192.0.2.1:1000"), profile, 1_472);
     let numbers: Vec<PacketNumber> = (0..40).map(|_| marked_packet(&mut path)).collect();
     acknowledge(&mut path, numbers[0], numbers[9], (10, 0));
-    let before = path.controller.window();
+    let before = path.admission.controller.window();
     // Five marks and one answer: the other packets of the ACK come before it and let the window grow.
     acknowledge(&mut path, numbers[10], numbers[19], (10, 5));
-    assert_eq!(path.controller.window(), (before + 9.0) / 2.0);
+    assert_eq!(path.admission.controller.window(), (before + 9.0) / 2.0);
     // An ACK of nothing new leaves its mark to the next one. The round trip has had its answer.
     acknowledge(&mut path, numbers[10], numbers[19], (10, 6));
-    assert!(path.has_new_marks);
+    assert!(path.ecn.has_unheard_marks());
     acknowledge(&mut path, numbers[20], numbers[39], (10, 6));
-    assert!(!path.has_new_marks && path.controller.window() == (before + 9.0) / 2.0);
+    assert!(!path.ecn.has_unheard_marks() && path.admission.controller.window() == (before + 9.0) / 2.0);
 }
 
 #[test]

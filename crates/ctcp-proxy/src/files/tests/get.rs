@@ -50,7 +50,7 @@ async fn a_destination_that_cannot_be_written_is_a_clear_error() {
     symlink("nowhere", setup.local("link")).unwrap();
     for (destination, text) in [
         ("missing/got", "there is no such file or directory"),
-        ("dir", "it is no regular file"),
+        ("dir", "it is not a regular file"),
         ("link", "symbolic link"),
     ] {
         let destination = setup.local(destination);

@@ -7,9 +7,13 @@ use super::*;
 
 /// Begins an upload of 1000 bytes, sends some of them and vanishes; back when the server has noticed.
 async fn interrupted_put(setup: &Setup, name: &str, bytes: usize) {
+    interrupted_put_by(&setup.link, setup, name, bytes).await;
+}
+
+async fn interrupted_put_by<K: Connector>(link: &ServerLink<K>, setup: &Setup, name: &str, bytes: usize) {
     let identity = FileIdentity { size: 1000, modified: 1 };
     let request = Request::Put(PutRequest { name: name.into(), identity });
-    let mut stream = setup.link.request(&request).await.unwrap().stream;
+    let mut stream = link.request(&request).await.unwrap().stream;
     stream.write_all(&content(1000)[..bytes]).await.unwrap();
     let part = setup.remote(&format!("{name}.part"));
     until(|| fs::metadata(&part).is_ok_and(|metadata| metadata.len() == bytes as u64)).await;
@@ -68,6 +72,25 @@ async fn parts_of_interrupted_uploads_are_bounded_in_bytes_but_the_newest_stays(
 }
 
 #[tokio::test]
+async fn a_client_that_leaves_much_loses_its_own_parts_and_not_those_of_others() {
+    for (number, bytes, size) in [(3, 1 << 20, 400), (100, 1000, 400)] {
+        let setup = limited(number, bytes);
+        interrupted_put(&setup, "modest", 100).await;
+        let greedy = setup.link_of("greedy");
+        for name in ["a", "b", "c", "d"] {
+            sleep(Duration::from_millis(10)).await; // files are dated by ticks
+            interrupted_put_by(&greedy, &setup, name, size).await;
+        }
+        parts_become(&setup, &["c", "d", "modest"]).await;
+        // Whose they are is known after a restart, too.
+        let directory = Arc::new(ServedDirectory::open(setup.remote.path()).unwrap());
+        let limits = PartLimits { number: 2, ..PartLimits::default() };
+        Arc::new(Leftovers::new(directory, limits)).begin(&"other".parse().unwrap(), "another");
+        parts_become(&setup, &["d", "modest"]).await;
+    }
+}
+
+#[tokio::test]
 async fn an_upload_of_which_nothing_came_leaves_nothing() {
     let setup = limited(100, 500);
     interrupted_put(&setup, "a", 0).await;
@@ -105,7 +128,7 @@ async fn an_upload_that_goes_on_need_not_be_hashed_again() {
     let identity = FileIdentity { size: 1000, modified: 1 };
     let states = Arc::default();
     let open = || {
-        let upload = leftovers.begin(&"file".parse().unwrap());
+        let upload = leftovers.begin(&"file".parse().unwrap(), "client");
         let part = Destination::ambient(&served.path().join("file")).unwrap().open_part("file").unwrap();
         part.of_upload(upload, &states)
     };
@@ -122,7 +145,7 @@ fn an_upload_that_cannot_fit_takes_no_space_from_others() {
     let served = TempDir::new().unwrap();
     let directory = Arc::new(ServedDirectory::open(served.path()).unwrap());
     let leftovers = Arc::new(Leftovers::new(directory, PartLimits::default()));
-    let upload = leftovers.begin(&"file".parse().unwrap());
+    let upload = leftovers.begin(&"file".parse().unwrap(), "client");
     let part = Destination::ambient(&served.path().join("file")).unwrap().open_part("file").unwrap();
     let part = part.of_upload(upload, &Arc::default());
     assert!(part.has_room_for(0) && !part.has_room_for(u64::MAX));
@@ -137,7 +160,7 @@ async fn an_upload_that_finds_the_disk_full_keeps_nothing_and_takes_what_others_
     let leftovers = Arc::new(Leftovers::new(directory, PartLimits::default()));
     let identity = FileIdentity { size: 1000, modified: 1 };
     resume::leave_part(&served.path().join("others"), &content(400), "others", identity);
-    let upload = leftovers.begin(&"file".parse().unwrap());
+    let upload = leftovers.begin(&"file".parse().unwrap(), "client");
     let part = Destination::ambient(&served.path().join("file")).unwrap().open_part("file").unwrap();
     let mut part = part.of_upload(upload, &Arc::default()).begin_upload(identity).unwrap();
     part.file = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();

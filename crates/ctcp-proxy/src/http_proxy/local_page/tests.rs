@@ -87,11 +87,23 @@ fn the_status_page_says_how_the_server_is() {
         path: None,
         ..silent.clone()
     };
+    let refused = ServerStatus {
+        last_error: Some("192.0.2.1:4433: the server refused: it is full".to_owned()),
+        has_answered: true,
+        ..down.clone()
+    };
     for (server, has) in [
+        (refused, &["\">Not connected: 192.0.2.1:4433: the server refused: it is full. Trying again."][..]),
         (
             connected,
-            &["Connected to the server.", "25.2 ms", "4.3 %", "23.5 Mbit/s", "1.2 kbit/s", "192.0.2.1:4433"]
-                [..],
+            &[
+                "Connected to the server.",
+                "25.2 ms",
+                "<td>loss towards the server</td><td class=\"value\">4.3 %</td>",
+                "23.5 Mbit/s",
+                "1.2 kbit/s",
+                "192.0.2.1:4433",
+            ][..],
         ),
         (silent, &["No answer for 7 s: the server is silent."]),
         (down, &["No answer for 7 s. Not connected: 192.0.2.1:4433: no &lt;answer&gt;. Trying again."]),
@@ -103,6 +115,19 @@ fn the_status_page_says_how_the_server_is() {
         }
         assert!(page.contains("<meta http-equiv=\"refresh\" content=\"2\">"));
     }
+}
+
+#[test]
+fn sizes_have_units() {
+    let status = LocalStatus { from_targets: 12_345_678, to_targets: 999, ..LocalStatus::default() };
+    let page = html(&status, UNIX_EPOCH);
+    for row in [
+        "received from targets</td><td class=\"value\">12.3 MB<",
+        "sent to targets</td><td class=\"value\">999 B<",
+    ] {
+        assert!(page.contains(row), "{page}");
+    }
+    assert_eq!([size(1_000), size(2_500_000_000), size(7_000_000_000_000)], ["1.0 kB", "2.5 GB", "7.0 TB"]);
 }
 
 #[test]

@@ -29,6 +29,49 @@ async fn a_response_that_is_cut_off_resets_the_application() {
     }
 }
 
+#[cfg(target_os = "linux")] // elsewhere the reset overtakes what the kernel holds
+#[tokio::test]
+async fn what_arrived_of_a_response_before_the_connection_was_lost_reaches_a_slow_application() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let connect = tokio::net::TcpStream::connect(listener.local_addr().unwrap());
+    let (application, near) = tokio::join!(connect, listener.accept());
+    let Setup { mut application, mut targets, served, .. } =
+        setup_over(application.unwrap(), near.unwrap().0);
+    say(&mut application, "GET http://h/ HTTP/1.1\r\n\r\n").await;
+    let (_, mut target) = targets.recv().await.unwrap();
+    head(&mut target).await;
+    say(&mut target, "HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n").await;
+    let mut sent = 0;
+    while let Ok(written) = timeout(Duration::from_millis(100), target.write(&[b'x'; 1000])).await {
+        sent += written.unwrap();
+    }
+    target.lose();
+    sleep(Duration::from_millis(100)).await;
+    head(&mut application).await;
+    let mut read = Vec::new();
+    let error = application.read_to_end(&mut read).await.expect_err("no clean end");
+    assert_eq!((error.kind(), read.len()), (io::ErrorKind::ConnectionReset, sent));
+    served.await.unwrap().map(|_| ()).unwrap_err();
+}
+
+/// What hyper has not written yet when the response fails.
+#[tokio::test]
+async fn a_response_that_fails_is_written_as_far_as_it_came() {
+    let Setup { mut application, mut targets, .. } = setup();
+    say(&mut application, "GET http://h/ HTTP/1.1\r\n\r\n").await;
+    let (_, mut target) = targets.recv().await.unwrap();
+    head(&mut target).await;
+    say(&mut target, "HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n").await;
+    say(&mut target, &"x".repeat(5 * memory::PIPE_BYTES)).await;
+    target.lose();
+    sleep(Duration::from_millis(50)).await;
+    head(&mut application).await;
+    let mut read = Vec::new();
+    application.read_to_end(&mut read).await.expect_err("no clean end");
+    // The reset may overtake what is in the last pipe.
+    assert!(read.len() >= 4 * memory::PIPE_BYTES, "{}", read.len());
+}
+
 #[tokio::test]
 async fn a_target_learns_that_the_application_has_left() {
     let Setup { application, mut targets, .. } = setup();

@@ -1,0 +1,117 @@
+//! What decides when the next packet leaves: congestion control and the pacer.
+
+use ctcp_base::Instant;
+
+use crate::congestion::{self, Algorithm, Controller, ControllerFactory};
+use crate::recovery::pacer::Pacer;
+use crate::recovery::rtt::RttEstimator;
+
+/// How fast packets leave at most where congestion control has no rate of its own: slow start doubles in a round trip.
+const WINDOWS_A_ROUND_TRIP: f64 = 2.0;
+
+/// Congestion control and pacing of one way.
+pub(crate) struct Admission {
+    pub(crate) controller: Box<dyn Controller>,
+    pacer: Pacer,
+    /// Most packets in flight, whatever congestion control allows.
+    window_max: f64,
+    /// The window had room, but there was nothing to send.
+    is_app_limited: bool,
+    /// A controller that has no rate of its own is not paced.
+    is_unpaced: bool,
+    factory: Option<ControllerFactory>,
+    algorithm: Algorithm,
+}
+
+impl Admission {
+    pub(super) fn new(now: Instant, algorithm: Algorithm, datagram_size: u64) -> Self {
+        Self {
+            controller: algorithm.controller(datagram_size),
+            pacer: pacer(now, algorithm, datagram_size),
+            window_max: f64::INFINITY,
+            is_app_limited: true,
+            is_unpaced: false,
+            factory: None,
+            algorithm,
+        }
+    }
+
+    pub(super) fn with_window_max(self, packets: u32) -> Self {
+        Self { window_max: f64::from(packets), ..self }
+    }
+
+    pub(super) fn with_unpaced(self, is_unpaced: bool) -> Self {
+        Self { is_unpaced, ..self }
+    }
+
+    pub(super) fn with_controller(self, factory: ControllerFactory, datagram_size: u64) -> Self {
+        Self { controller: factory.controller(datagram_size), factory: Some(factory), ..self }
+    }
+
+    /// Another way through the network, of which nothing is known.
+    pub(super) fn on_new_way(&mut self, now: Instant, datagram_size: u64) {
+        self.controller = match &self.factory {
+            Some(factory) => factory.controller(datagram_size),
+            None => self.algorithm.controller(datagram_size),
+        };
+        self.pacer = pacer(now, self.algorithm, datagram_size);
+    }
+
+    /// A packet that counts left.
+    pub(super) fn on_sent(&mut self, now: Instant, size: u64) {
+        self.pacer.on_sent(now, size);
+    }
+
+    /// Window or round trip may be others.
+    pub(super) fn update_rate(&mut self, now: Instant, rtt: &RttEstimator, datagram_size: u64) {
+        self.pacer.set_rate(now, self.pacing_rate(rtt, datagram_size));
+    }
+
+    /// The first window is spread over the round trip that the handshake measured.
+    pub(super) fn spread_first_window(&mut self, now: Instant, rtt: &RttEstimator, datagram_size: u64) {
+        if !self.pacer.has_rate() && rtt.has_sample() {
+            self.update_rate(now, rtt, datagram_size);
+        }
+    }
+
+    /// The controller's, or what spreads its window over half a round trip, if it has none: a classical TCP relies on the clock of its
+    /// acknowledgements, which says nothing of repairs.
+    fn pacing_rate(&self, rtt: &RttEstimator, datagram_size: u64) -> Option<f64> {
+        let rate = self.controller.pacing_rate();
+        if rate.is_some() || self.is_unpaced || !rtt.has_sample() {
+            return rate;
+        }
+        let window = self.controller.window().min(self.window_max);
+        Some(congestion::pacing_rate(WINDOWS_A_ROUND_TRIP, window, datagram_size, rtt.smoothed()))
+    }
+
+    /// Another datagram size was found to pass.
+    pub(super) fn on_datagram_size(&mut self, bytes: u64) {
+        self.pacer.set_datagram_size(bytes);
+        self.controller.on_datagram_size(bytes);
+    }
+
+    pub(super) fn set_app_limited(&mut self, is_app_limited: bool) {
+        self.is_app_limited = is_app_limited;
+    }
+
+    pub(super) fn is_app_limited(&self) -> bool {
+        self.is_app_limited
+    }
+
+    /// True when the congestion window takes another packet beside so many.
+    pub(super) fn has_window(&self, in_flight: u64) -> bool {
+        (in_flight as f64) < self.controller.window().min(self.window_max)
+    }
+
+    /// When the pacer lets the next full datagram go; `None`: now.
+    pub(super) fn next_paced(&self, now: Instant, datagram_size: u64) -> Option<Instant> {
+        self.pacer.next_time(now, datagram_size).filter(|&time| time > now)
+    }
+}
+
+fn pacer(now: Instant, algorithm: Algorithm, datagram_size: u64) -> Pacer {
+    let pacer = Pacer::new(now, datagram_size);
+    // Where the driver has a timer for it.
+    if algorithm.is_punctual() && cfg!(target_os = "linux") { pacer.punctual() } else { pacer }
+}

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# What a client, a web page or another user of the machine could do that nobody meant to allow.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+need curl python3
+network
+program_and_keys
+set_loss 0
+set_rate 200mbit 1mb
+mkdir "$scratch/served" "$scratch/secret"
+mount -t tmpfs -o size=40m none "$scratch/served" || skip 'no tmpfs can be mounted'
+mounts+=("$scratch/served")
+echo secret >"$scratch/secret/index.html"
+echo there >"$scratch/served/there"
+random_file "$scratch/large" 12000000
+random_file "$scratch/small" 5000000
+{ cat "$scratch/client.pub"; echo; } >"$scratch/clients"
+
+# A service that only the server's own machine is to reach.
+background "$server_ns" secret.log python3 -m http.server --bind 127.0.0.1 --directory "$scratch/secret" 8000
+wait_until 10 listens_tcp "$server_ns" 8000 || { cat "$scratch/secret.log"; exit 1; }
+background "$server_ns" server.log "$ctcp" server --listen "$SERVER_ADDRESS:$SERVER_PORT" --key "$scratch/server.key" \
+    --clients "$scratch/clients" --allow-target 0.0.0.0/0 --files "$scratch/served" --files-write
+server_pid=$pid
+wait_until 10 listens_udp "$server_ns" "$SERVER_PORT" || { cat "$scratch/server.log"; exit 1; }
+start_client
+
+wide_rule() {
+    ! fetch http://127.0.0.1:8000/ "$scratch/stolen" --fail --max-time 10 --proxy "http://$HTTP" || { cat "$scratch/stolen"; return 1; }
+}
+
+# A page of evil.example whose name resolves to this machine asks with its own name.
+rebinding() {
+    local status
+    status=$(on_client curl --silent --output /dev/null --write-out '%{http_code}' --header "Host: evil.example:${HTTP##*:}" "http://$HTTP/proxy.pac")
+    echo "status $status"
+    [ "$status" != 200 ]
+}
+
+readable_key() {
+    cp "$scratch/client.key" "$scratch/readable.key"
+    chmod 644 "$scratch/readable.key"
+    ! "$ctcp" pubkey "$scratch/readable.key"
+}
+
+# Ten uploads that are broken off leave more than the disk has; then one that fits has to find room.
+leftovers() {
+    local number
+    for number in {1..10}; do
+        on_client timeout --signal=INT 0.4 "$ctcp" put -q "${remote[@]}" "$scratch/large" "never-$number" || true
+    done
+    du -sm "$scratch/served"
+    on_client timeout 30 "$ctcp" put -q "${remote[@]}" "$scratch/small" small && cmp "$scratch/small" "$scratch/served/small"
+}
+
+# Within two seconds after its key went from the file the client is out, and comes in no more.
+removed() {
+    : >"$scratch/clients"
+    sleep 2
+    ! on_client timeout 10 "$ctcp" get -q "${remote[@]}" there -o "$scratch/after" || { echo 'a new connection is served'; return 1; }
+    grep "no longer on the server's list" "$scratch/client.log"
+}
+
+check 'a wide rule does not open loopback' wide_rule
+check 'a web page cannot read the pages of the client' rebinding
+check 'a key that everybody can read is refused' readable_key
+check 'uploads that were broken off do not fill the disk' leftovers
+check 'a client that is taken off the list is put out' removed
+finish
