@@ -11,7 +11,7 @@ start_server --files "$scratch/served"
 readonly RATE_OF_STRANGERS=10000 NETWORKS=1000 CLIENTS=40
 # 95 of 100 clients have their file within this time, the start of a process and the loss of the link included.
 readonly BOUND_MILLISECONDS=1000
-version=${STRANGERS_VERSION:-2}
+version=${STRANGERS_VERSION:-3}
 
 # Strangers have a namespace and a link of their own, so that the clients' link has room. All addresses from 64.0.0.0 to
 # 127.255.255.255 are theirs.

@@ -224,7 +224,7 @@ mod tests {
         let text = |server| ConnectionError::VersionMismatch { server }.to_string();
         assert!(
             text(0x4354_0001)
-                .starts_with("the server speaks version 1 of the protocol and this side version 2")
+                .starts_with("the server speaks version 1 of the protocol and this side version 3")
         );
         assert!(text(0x6b33_43cf).contains("version 0x6b3343cf of"));
     }

@@ -32,7 +32,7 @@ pub(crate) const SYMBOLS_MIN: u64 = 64;
 const PARTS: u64 = 8;
 
 /// A connection promises one part in so many of what its client may still have, from the beginning.
-const FIRST_PARTS: u64 = 128;
+const FIRST_PARTS: u64 = 64;
 
 /// The books are put right when they are off by this, so that not every packet writes to what all share.
 const STEP: u64 = 16 * 1024;

@@ -51,6 +51,11 @@ impl Owed {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn skips(&self) -> Option<PacketNumber> {
+        self.skips
+    }
+
     /// Leaves out a packet number now and then, where `rng` says, which no peer can guess: one that acknowledges it lies.
     pub(super) fn skip_number_sometimes<C>(&mut self, sent: &mut SentPackets<C>, rng: &mut SecretRng) {
         let next = sent.next_number();

@@ -173,7 +173,7 @@ impl Path {
     /// The number that is left out next.
     #[cfg(test)]
     pub(crate) fn skips(&self) -> Option<PacketNumber> {
-        self.skips
+        self.owed.skips()
     }
 
     /// Leaves out a packet number now and then, where `rng` says, which no peer can guess: one that acknowledges it lies.

@@ -105,7 +105,7 @@ fn sides_of_different_versions_tell_their_users_both() {
     assert_eq!(answer[answer.len() - 4..], VERSION.to_be_bytes());
     let refused = pair.server.endpoint.poll_refused().expect("one of another version");
     assert_eq!((refused, refused.key()), (RefusedClient::OtherVersion(0x4354_0001), None));
-    assert!(refused.to_string().contains("speaks version 1 of the protocol and this server version 2"));
+    assert!(refused.to_string().contains("speaks version 1 of the protocol and this server version 3"));
     // QUIC, noise, and what no version of ours will be called: answered, but nobody's client.
     for version in [1_u32, 0x6b33_43cf, 0x4354_4242, 0x4354_0000] {
         let mut noise = initiate.clone();

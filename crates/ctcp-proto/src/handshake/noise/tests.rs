@@ -10,10 +10,10 @@ const CLIENT_EPHEMERAL: &str = "27b3f79158822b2be96c77e62a5150ff620dac50576f0dea
 const SERVER_EPHEMERAL: &str = "3da3cb76b88a01e531aa91cdb6a19784473013b68b548f80713e5cc0312e18ba";
 const MESSAGE_1: &str = "ca578c75d9654a1805e5b614792b3b2e31fc8e2a6a59e76df873a8f5374cb452\
                          56ee00eedd7b368e06360ecfbee473a0235f411cc98dbc680e6e9437ef4f6035\
-                         07591e925dd1ae987606dfba922728d48edadf9ef1f269ef4e9dcdd8e08c9db2\
-                         168112e3f6ac";
+                         f77523e8cd616dedef23b455120779818edadf9ef1f2035f40b287ba5d03cd08\
+                         0b0ee0cb20ac";
 const MESSAGE_2: &str = "884d1ca7cb742dc18fc1a93ad7d3522abf0064241c01de2b92432fd971042d6c\
-                         19d429bf26c34876d891f4d6f72c086614f396f2";
+                         19d429bf4b5491e6af8c9f59c09930e46fb6e4a3";
 const CLIENT_TO_SERVER: &str = "0f7419cd1b3e6e490a2009b429d54a24a5b12dd7fc4b5b11acd9b2b4aea2cb87";
 const SERVER_TO_CLIENT: &str = "3ddbcb52a6aacb5b40c1c898052d1363f1ecfac55a87e61af3e465bd705c900f";
 

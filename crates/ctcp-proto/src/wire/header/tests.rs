@@ -165,7 +165,7 @@ fn a_version_negotiation_lists_at_least_one_whole_version() {
     let empty = [0xc0, 0, 0, 0, 0, 0, 0];
     assert!(VersionNegotiation::parse(&empty).is_err());
     assert!(VersionNegotiation::parse(&[&empty[..], &[1, 2, 3]].concat()).is_err());
-    let two = [&empty[..], &[0, 0, 0, 1, 0x43, 0x54, 0, 2]].concat();
+    let two = [&empty[..], &[0, 0, 0, 1, 0x43, 0x54, 0, 3]].concat();
     let versions = VersionNegotiation::parse(&two).map(|packet| packet.versions().collect::<Vec<_>>());
     assert_eq!(versions, Ok(vec![1, VERSION]));
 }
