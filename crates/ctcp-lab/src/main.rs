@@ -7,6 +7,7 @@
 mod bench;
 mod folder;
 mod repro;
+mod results;
 mod testbed;
 
 use std::process::ExitCode;
@@ -31,6 +32,8 @@ enum Command {
     Repro(repro::ReproArgs),
     /// Measure the papers' figures on real sockets, with other transports alongside (Linux, root)
     Testbed(testbed::TestbedArgs),
+    /// Draw the pages and pictures of docs/results again from the JSON of runs
+    Results(results::ResultsArgs),
     /// Measure how fast coding is on this machine
     Bench(bench::BenchArgs),
     /// Run a command of `ctcp` that also knows the papers' profiles: tcp-nc, tcp-nc-eot, tcp-nc-pb and sparse
@@ -55,6 +58,7 @@ fn run() -> Result<(), CliError> {
     match cli.command {
         Command::Repro(args) => repro::run(&args),
         Command::Testbed(args) => testbed::run(&args),
+        Command::Results(args) => results::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Peer { words } => {
             let words = std::iter::once("ctcp".into()).chain(words).collect();

@@ -169,7 +169,7 @@ fn show(
 ) -> Result<usize, CliError> {
     let id = experiment.id;
     let svg = outcome.svg().map_err(|error| CliError::failure(format!("{id} cannot be drawn: {error}")))?;
-    let json = outcome.json(id, experiment.paper, settings.quick, seconds);
+    let json = outcome.json(id, experiment.paper, ctcp_cli::VERSION, settings.quick, seconds);
     let names = ["csv", "svg", "json"].map(|ending| format!("{id}.{ending}"));
     // The last one: where it is, the others are.
     folder.write_together(&[(&names[0], &outcome.csv()), (&names[1], &svg), (&names[2], &json)])?;

@@ -20,6 +20,7 @@
 
 pub mod agreement;
 mod changes;
+pub mod comparison;
 pub mod ctcp;
 mod eot_pb;
 mod experiment;
@@ -28,6 +29,7 @@ pub mod page;
 mod partial;
 mod plan;
 mod plot;
+pub mod recorded;
 mod shard;
 pub mod statistics;
 mod table;

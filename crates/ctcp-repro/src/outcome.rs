@@ -1,12 +1,12 @@
 //! What an experiment found, beside what the paper prints, and its files.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::plot::Plot;
 use crate::statistics::Summary;
 
 /// A point that was computed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Which line it belongs to.
     pub series: String,
@@ -21,7 +21,7 @@ pub struct Point {
 }
 
 /// A number that the paper's text prints.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// The series of ours that it is to be compared with.
     pub series: String,
@@ -93,6 +93,8 @@ pub struct Outcome {
 struct Json<'a> {
     id: &'a str,
     paper: &'a str,
+    version: &'a str,
+    plot: &'a Plot,
     quick: bool,
     seeds: u32,
     points: &'a [Point],
@@ -163,12 +165,14 @@ impl Outcome {
         self.remarks.push(format!("not as in the paper: {changes}; its claims are left out"));
     }
 
-    /// The text of `ID.json`. `wall_s`: how long it took.
+    /// The text of `ID.json`. `version`: of the program; `wall_s`: how long it took.
     #[must_use]
-    pub fn json(&self, id: &str, paper: &str, quick: bool, wall_s: f64) -> String {
+    pub fn json(&self, id: &str, paper: &str, version: &str, quick: bool, wall_s: f64) -> String {
         let json = Json {
             id,
             paper,
+            version,
+            plot: &self.plot,
             quick,
             seeds: self.seeds,
             points: &self.points,
@@ -225,7 +229,8 @@ mod tests {
 
     #[test]
     fn json_and_csv_hold_the_points_with_their_intervals_and_the_papers_numbers() {
-        let json: serde_json::Value = serde_json::from_str(&outcome().json("i", "p", true, 1.5)).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_str(&outcome().json("i", "p", "v", true, 1.5)).unwrap();
         assert_eq!(json["points"][0]["hi"], 2.25);
         assert_eq!((json["quick"].as_bool(), json["wall_s"].as_f64()), (Some(true), Some(1.5)));
         assert_eq!(
@@ -242,7 +247,7 @@ mod tests {
         );
         let mut outcome = outcome();
         outcome.skip("large");
-        let json: serde_json::Value = serde_json::from_str(&outcome.json("i", "p", true, 1.5)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&outcome.json("i", "p", "v", true, 1.5)).unwrap();
         let check = &json["checks"][3];
         assert!(check["want"] == "skipped" && check["got"].is_null() && check["pass"] == true, "{check}");
     }

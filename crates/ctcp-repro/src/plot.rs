@@ -1,20 +1,33 @@
-//! An outcome as an SVG: lines with their intervals, and the paper's numbers as crosses.
+//! An outcome as an SVG: lines with their names at their ends, intervals where several seeds were run, and the paper's numbers as
+//! crosses. The colours are those of Okabe and Ito, which the colour-blind can tell apart; after eight of them lines are dashed.
 
 use plotters::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::outcome::Outcome;
 
 /// How an axis is divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Scale {
     /// Evenly.
     Linear,
     /// By powers of ten; only positive values.
     Logarithmic,
+    /// Evenly, of shares from 0 to 1, which are shown in percent.
+    Percent,
+    /// The same by powers of ten.
+    LogarithmicPercent,
+}
+
+impl Scale {
+    fn is_logarithmic(self) -> bool {
+        matches!(self, Self::Logarithmic | Self::LogarithmicPercent)
+    }
 }
 
 /// An axis.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Axis {
     /// What it measures, with its unit.
     pub label: &'static str,
@@ -23,7 +36,7 @@ pub struct Axis {
 }
 
 /// What to draw.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Plot {
     /// Stands above it.
     pub title: &'static str,
@@ -40,9 +53,22 @@ pub struct Plot {
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (1100, 560);
 
-/// The legend stands to the right of this column, where it hides nothing.
-const LEGEND: i32 = 860;
-const LEGEND_LINE: i32 = 18;
+/// The plot is to the left of this column, and the names of the lines are to the right.
+const NAMES: i32 = 800;
+
+/// The least distance of two names, in pixels.
+const NAME_HEIGHT: i32 = 17;
+
+/// The palette of Okabe and Ito (2008), darkest first, without yellow, which is hard to see on white.
+const PALETTE: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 0, 0),
+];
 
 /// A line's points: x, y, and the ends of the interval.
 type Line = (String, Vec<(f64, f64, f64, f64)>, Vec<(f64, f64)>);
@@ -60,14 +86,12 @@ impl Outcome {
 
     fn draw(&self, text: &mut String) -> Result<(), Box<dyn core::error::Error>> {
         let lines = self.lines();
-        let transform =
-            |scale: Scale, value: f64| if scale == Scale::Logarithmic { value.log10() } else { value };
         let (sx, sy) = (self.plot.x.scale, self.plot.y.scale);
+        let place = |x: f64, y: f64| (transform(sx, x), transform(sy, y));
         let ours =
             lines.iter().flat_map(|(_, points, _)| points).flat_map(|&(x, _, lo, hi)| [(x, lo), (x, hi)]);
         let papers = lines.iter().flat_map(|(_, _, published)| published).copied();
-        let all: Vec<(f64, f64)> =
-            ours.chain(papers).map(|(x, y)| (transform(sx, x), transform(sy, y))).collect();
+        let all: Vec<(f64, f64)> = ours.chain(papers).map(|(x, y)| place(x, y)).collect();
         if all.iter().any(|(x, y)| !x.is_finite() || !y.is_finite()) {
             return Err("a point that cannot be drawn".into());
         }
@@ -76,7 +100,7 @@ impl Outcome {
 
         let root = SVGBackend::with_string(text, SIZE).into_drawing_area();
         root.fill(&WHITE)?;
-        let (left, right) = root.split_horizontally(LEGEND);
+        let (left, _) = root.split_horizontally(NAMES);
         let mut chart = ChartBuilder::on(&left)
             .caption(self.plot.title, ("sans-serif", 20))
             .margin(16)
@@ -91,49 +115,34 @@ impl Outcome {
             .y_label_formatter(&|value| tick(sy, *value))
             .light_line_style(WHITE)
             .draw()?;
+        let mut ends = Vec::new();
         for (index, (name, points, published)) in lines.iter().enumerate() {
-            let colour = Palette99::pick(index).to_rgba();
-            let place = |x: f64, y: f64| (transform(sx, x), transform(sy, y));
-            if !self.is_dots(name) {
-                let line = points.iter().map(|&(x, y, ..)| place(x, y));
+            let colour = PALETTE[index % PALETTE.len()];
+            let line = points.iter().map(|&(x, y, ..)| place(x, y));
+            if self.is_dots(name) {
+                // No line.
+            } else if index < PALETTE.len() {
                 chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
+            } else {
+                chart.draw_series(DashedLineSeries::new(line, 6, 4, colour.stroke_width(2)))?;
             }
-            let intervals =
-                points.iter().map(|&(x, _, lo, hi)| PathElement::new([place(x, lo), place(x, hi)], colour));
-            chart.draw_series(intervals)?;
+            if self.seeds > 1 {
+                let interval = |&(x, _, lo, hi): &_| PathElement::new([place(x, lo), place(x, hi)], colour);
+                chart.draw_series(points.iter().map(interval))?;
+            }
             chart
                 .draw_series(points.iter().map(|&(x, y, ..)| Circle::new(place(x, y), 3, colour.filled())))?;
             chart.draw_series(
                 published.iter().map(|&(x, y)| Cross::new(place(x, y), 5, colour.stroke_width(2))),
             )?;
+            let last = points.last().map(|&(x, y, ..)| (x, y)).or(published.last().copied());
+            if let Some((x, y)) = last {
+                ends.push((name.as_str(), colour, chart.backend_coord(&place(x, y))));
+            }
         }
         drop(chart);
-        self.draw_legend(&lines, &right)?;
+        draw_names(&root, ends, !self.published.is_empty())?;
         root.present()?;
-        Ok(())
-    }
-
-    fn draw_legend(
-        &self,
-        lines: &[Line],
-        area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
-    ) -> Result<(), Box<dyn core::error::Error>> {
-        let style = ("sans-serif", 13);
-        let mut y = 60;
-        for (index, (name, ..)) in lines.iter().enumerate() {
-            let colour = Palette99::pick(index).to_rgba();
-            if self.is_dots(name) {
-                area.draw(&Circle::new((10, y), 3, colour.filled()))?;
-            } else {
-                area.draw(&PathElement::new([(0, y), (20, y)], colour.stroke_width(2)))?;
-            }
-            area.draw(&Text::new(name.clone(), (26, y - 7), style))?;
-            y += LEGEND_LINE;
-        }
-        if !self.published.is_empty() {
-            area.draw(&Cross::new((10, y), 5, BLACK.stroke_width(2)))?;
-            area.draw(&Text::new("as printed", (26, y - 7), style))?;
-        }
         Ok(())
     }
 
@@ -155,7 +164,7 @@ impl Outcome {
             let ours = self.points.iter().filter(|point| point.series == *name);
             // What reaches down to nothing has no end on a logarithmic axis.
             let bottom =
-                |lo: f64, y: f64| if self.plot.y.scale == Scale::Logarithmic && lo <= 0.0 { y } else { lo };
+                |lo: f64, y: f64| if self.plot.y.scale.is_logarithmic() && lo <= 0.0 { y } else { lo };
             points.extend(ours.map(|point| (point.x, point.y, bottom(point.lo, point.y), point.hi)));
             let papers = self.published.iter().filter(|printed| printed.series == *name);
             published.extend(papers.map(|printed| (printed.x, printed.y)));
@@ -164,10 +173,48 @@ impl Outcome {
     }
 }
 
+/// Writes each name beside the end of its line, as near as the others let it.
+fn draw_names(
+    root: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
+    mut ends: Vec<(&str, RGBColor, (i32, i32))>,
+    has_published: bool,
+) -> Result<(), Box<dyn core::error::Error>> {
+    ends.sort_by_key(|&(_, _, (_, y))| y);
+    let lowest = i32::try_from(SIZE.1)? - NAME_HEIGHT * i32::from(has_published);
+    let count = i32::try_from(ends.len())?;
+    let mut next = NAME_HEIGHT;
+    for (index, (name, colour, (x, y))) in (0..).zip(ends) {
+        // Room must be left for those that follow.
+        let place = y.min(lowest - NAME_HEIGHT * (count - index)).max(next);
+        next = place + NAME_HEIGHT;
+        root.draw(&PathElement::new([(x + 5, y), (NAMES + 4, place)], colour.mix(0.4)))?;
+        root.draw(&Text::new(
+            name.to_owned(),
+            (NAMES + 8, place - 8),
+            ("sans-serif", 14).into_font().color(&colour),
+        ))?;
+    }
+    if has_published {
+        root.draw(&Cross::new((NAMES + 14, lowest), 5, BLACK.stroke_width(2)))?;
+        root.draw(&Text::new("as printed", (NAMES + 26, lowest - 8), ("sans-serif", 14)))?;
+    }
+    Ok(())
+}
+
+fn transform(scale: Scale, value: f64) -> f64 {
+    if scale.is_logarithmic() { value.log10() } else { value }
+}
+
 /// What stands at a tick.
 fn tick(scale: Scale, value: f64) -> String {
     match scale {
         Scale::Linear => format!("{}", (value * 1e4).round() / 1e4),
+        Scale::Percent => format!("{} %", (value * 1e4).round() / 1e2),
+        Scale::LogarithmicPercent => {
+            let percent = 10_f64.powf(value + 2.0);
+            let digits = if percent < 1.0 { 2 } else { 1 };
+            format!("{percent:.digits$} %")
+        }
         Scale::Logarithmic if (1.0..4.0).contains(&value) => format!("{:.0}", 10_f64.powf(value)),
         Scale::Logarithmic if (-1.0..4.0).contains(&value) => format!("{:.2}", 10_f64.powf(value)),
         Scale::Logarithmic => format!("{:.1e}", 10_f64.powf(value)),
@@ -201,7 +248,7 @@ mod tests {
             hidden: &["deviation"],
             dots: &["dots"],
         };
-        let mut outcome = Outcome::new(plot, 1);
+        let mut outcome = Outcome::new(plot, 2);
         outcome.point("one", 1.0, &summary(&[10.0, 12.0]));
         outcome.point("one", 2.0, &summary(&[100.0]));
         outcome.point("one deviation", 2.0, &summary(&[-5.0]));

@@ -164,9 +164,9 @@ impl Comparison {
 
     /// The contents of `compare.json`.
     #[must_use]
-    pub fn json(&self, record: &Record, quick: bool, wall_s: f64) -> Value {
+    pub fn json(&self, record: &Record, version: &str, quick: bool, wall_s: f64) -> Value {
         json!({
-            "runs": self.samples, "summary": self.summary(), "missing": self.missing, "failures": self.failures,
+            "version": version, "peers": self.peers, "runs": self.samples, "summary": self.summary(), "missing": self.missing, "failures": self.failures,
             "repetitions": self.repetitions, "quick": quick, "wall_s": wall_s, "testbed": record,
         })
     }

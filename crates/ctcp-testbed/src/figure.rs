@@ -90,8 +90,8 @@ impl Finding {
     /// # Panics
     /// Never: there are numbers and strings only.
     #[must_use]
-    pub fn json(&self, figure: &Figure, quick: bool) -> Value {
-        let text = self.outcome.json(figure.id, figure.paper, quick, self.wall_s);
+    pub fn json(&self, figure: &Figure, version: &str, quick: bool) -> Value {
+        let text = self.outcome.json(figure.id, figure.paper, version, quick, self.wall_s);
         let mut json: Value = serde_json::from_str(&text).expect("it was made of a value");
         json["testbed"] = json!(self.record);
         json

@@ -77,7 +77,12 @@ fn compare(request: &Request, stop: &Stop) -> Result<(), CliError> {
     let comparison = Comparison::run(&mut testbed, &request.selection, keep).map_err(explain)?;
     bar.finish_and_clear();
     if request.is_json {
-        let json = comparison.json(&testbed.record(), request.settings.quick, testbed.elapsed_s());
+        let json = comparison.json(
+            &testbed.record(),
+            ctcp_cli::VERSION,
+            request.settings.quick,
+            testbed.elapsed_s(),
+        );
         println!("{json}");
     } else {
         println!("{}", comparison.markdown(&testbed.record()));
@@ -90,7 +95,7 @@ fn write(comparison: &Comparison, testbed: &Testbed<'_>, folder: &Folder) -> Res
     let record = testbed.record();
     folder.write(&format!("{ID}.csv"), &comparison.csv())?;
     folder.write(&format!("{ID}.md"), &comparison.markdown(&record))?;
-    let json = comparison.json(&record, testbed.settings.quick, testbed.elapsed_s());
+    let json = comparison.json(&record, ctcp_cli::VERSION, testbed.settings.quick, testbed.elapsed_s());
     // The last one: where it is, the others are.
     folder.write(&format!("{ID}.json"), &format!("{json:#}"))?;
     Ok(())

@@ -167,7 +167,7 @@ fn write(figure: &Figure, finding: &Finding, quick: bool, folder: &Folder) -> Re
     let svg = svg.map_err(|error| CliError::failure(format!("{id} cannot be drawn: {error}")))?;
     folder.write(&format!("{id}.csv"), &finding.outcome.csv())?;
     folder.write(&format!("{id}.svg"), &svg)?;
-    let json = finding.json(figure, quick);
+    let json = finding.json(figure, ctcp_cli::VERSION, quick);
     // The last one: where it is, the others are.
     folder.write(&format!("{id}.json"), &format!("{json:#}"))?;
     Ok(json)

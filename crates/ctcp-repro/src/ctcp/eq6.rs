@@ -191,7 +191,7 @@ fn outcome(quick: bool, seeds: u32, found: &[(Cell, (f64, f64, u64))]) -> Outcom
     let plot = Plot {
         title: "What a flow of class a gets of what it and one of b get (CTCP, Eq. 6)",
         x: Axis { label: "ratio, or queue in bandwidth-delay products", scale: Scale::Linear },
-        y: Axis { label: "share of class a", scale: Scale::Linear },
+        y: Axis { label: "share of class a", scale: Scale::Percent },
         hidden: &[],
         dots: &["simulated"],
     };

@@ -107,8 +107,8 @@ fn wasted_of_decoder(loss: Probability, prng: &mut Prng) -> u32 {
 fn outcome(seeds: u32, found: &[(Cell, Moments)]) -> Outcome {
     let plot = Plot {
         title: "Efficiency of a block code of 32 packets, redundancy alone (CTCP, Eq. 7)",
-        x: Axis { label: "loss", scale: Scale::Linear },
-        y: Axis { label: "efficiency (goodput / link rate)", scale: Scale::Linear },
+        x: Axis { label: "loss", scale: Scale::Percent },
+        y: Axis { label: "efficiency (goodput / link rate)", scale: Scale::Percent },
         hidden: &[],
         dots: &["simulated", "GF(256)"],
     };

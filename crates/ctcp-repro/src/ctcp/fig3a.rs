@@ -96,8 +96,8 @@ fn measure(cell: &Cell) -> (f64, u64) {
 fn outcome(seeds: u32, link: Bottleneck, found: &[(Cell, (f64, u64))]) -> Outcome {
     let plot = Plot {
         title: "One flow on 25 Mbit/s, 25 ms (CTCP, Fig. 3a)",
-        x: Axis { label: "packet loss", scale: Scale::Logarithmic },
-        y: Axis { label: "goodput / link rate", scale: Scale::Linear },
+        x: Axis { label: "packet loss", scale: Scale::LogarithmicPercent },
+        y: Axis { label: "goodput / link rate", scale: Scale::Percent },
         hidden: &[],
         dots: &[],
     };

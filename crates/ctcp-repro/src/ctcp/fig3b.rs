@@ -96,8 +96,8 @@ pub fn outcome(seeds: u32, is_quick: bool, links: &[Bottleneck], found: &[(Cell,
     let has = |loss: f64| links.iter().any(|link| link.loss == loss);
     let plot = Plot {
         title: "CTCP by itself on links of many kinds (CTCP, Fig. 3b)",
-        x: Axis { label: "packet loss", scale: Scale::Logarithmic },
-        y: Axis { label: "goodput / link rate", scale: Scale::Linear },
+        x: Axis { label: "packet loss", scale: Scale::LogarithmicPercent },
+        y: Axis { label: "goodput / link rate", scale: Scale::Percent },
         hidden: &["default", "0.25 BDP"],
         dots: &[],
     };

@@ -33,7 +33,7 @@ fn plan(settings: &Settings) -> Plan {
 pub fn figure() -> Figure {
     let plot = Plot {
         title: "A TCP flow and a CTCP flow on a lossy link, 25 ms (CTCP, Fig. 5)",
-        x: Axis { label: "packet loss", scale: Scale::Logarithmic },
+        x: Axis { label: "packet loss", scale: Scale::LogarithmicPercent },
         y: Axis { label: "goodput (Mbit/s)", scale: Scale::Linear },
         hidden: &["profile default"],
         dots: &[],

@@ -23,7 +23,7 @@ fn shards(count: u32, settings: &Settings) -> Vec<(String, Partial)> {
 }
 
 fn bytes(outcome: &Outcome) -> [String; 3] {
-    [outcome.json("id", "paper", true, 0.0), outcome.csv(), outcome.svg().unwrap()]
+    [outcome.json("id", "paper", "version", true, 0.0), outcome.csv(), outcome.svg().unwrap()]
 }
 
 #[test]

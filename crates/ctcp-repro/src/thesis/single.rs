@@ -172,7 +172,7 @@ fn mean_rtt(network: &Network) -> f64 {
 pub fn outcome(seeds: u32, flows: &[&str], found: &[(Cell, Transfer)]) -> Outcome {
     let plot = Plot {
         title: "11 MB over one wireless interface (thesis, section 4.1)",
-        x: Axis { label: "added packet loss", scale: Scale::Linear },
+        x: Axis { label: "added packet loss", scale: Scale::Percent },
         y: Axis { label: "throughput (Mbit/s)", scale: Scale::Linear },
         hidden: &["RTT (ms)", "lost"],
         dots: &[],

@@ -117,7 +117,7 @@ fn outcome(seeds: u32, largest: usize, found: &[(Cell, f64)]) -> Outcome {
     let plot = Plot {
         title: "Zeros in the inverse of an n x n banded matrix (thesis, Appendix C)",
         x: Axis { label: "bandwidth (diagonals)", scale: Scale::Linear },
-        y: Axis { label: "share of zeros", scale: Scale::Linear },
+        y: Axis { label: "share of zeros", scale: Scale::Percent },
         hidden: &["deviation", "triangular"],
         dots: &[],
     };

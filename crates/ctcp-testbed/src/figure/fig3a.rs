@@ -68,8 +68,8 @@ fn network(seed: u64, loss: f64) -> NetworkPlan {
 fn outcome(seeds: u32, losses: &[f64], found: &[Found]) -> Outcome {
     let plot = Plot {
         title: "One flow on 25 Mbit/s, 20 ms, real sockets (CTCP, Fig. 3a)",
-        x: Axis { label: "packet loss", scale: Scale::Logarithmic },
-        y: Axis { label: "goodput / link rate", scale: Scale::Linear },
+        x: Axis { label: "packet loss", scale: Scale::LogarithmicPercent },
+        y: Axis { label: "goodput / link rate", scale: Scale::Percent },
         // No loss has no place on a logarithmic axis.
         hidden: &["no loss", "sent per byte"],
         dots: &[],

@@ -39,7 +39,7 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
     testbed.expect_runs(5 + 2 * seeds as usize);
     let plot = Plot {
         title: "How late packets were at 100 Mbit/s",
-        x: Axis { label: "share of packets that were less late", scale: Scale::Linear },
+        x: Axis { label: "share of packets that were less late", scale: Scale::Percent },
         y: Axis { label: "late by (ms)", scale: Scale::Linear },
         hidden: &["round trip (ms)", "share lost", "rate of the link", "goodput / link rate"],
         dots: &[],

@@ -1,0 +1,170 @@
+//! `ctcp-lab results`: every page, table and picture of `docs/results` drawn again from the JSON of runs.
+//!
+//! ```text
+//!   data/simulated/ID.json   ctcp-lab repro     ->  simulated.md, simulated/ID.svg
+//!   data/measured/ID.json    ctcp-lab testbed   ->  measured.md, measured/ID.svg
+//!   data/compare.json        ctcp-lab testbed compare -> compare.md, goodput.svg
+//!   data/demo-*.json         ctcp demo --json   ->  the block in README.md
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use ctcp_cli::error::CliError;
+use ctcp_repro::comparison::RecordedComparison;
+use ctcp_repro::recorded::Recorded;
+use serde::Deserialize;
+
+/// Around the block in README.md.
+const BLOCK: [&str; 2] = ["<!-- figures: demo -->\n", "<!-- end of figures -->"];
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctcp-lab results\n  ctcp-lab results --check")]
+pub(crate) struct ResultsArgs {
+    /// The folder of the repository
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+    /// Write nothing; fail if a file is not as its data says
+    #[arg(long)]
+    check: bool,
+}
+
+/// What `ctcp demo --json` says.
+#[derive(Deserialize)]
+struct Demo {
+    profile: String,
+    rate_bps: f64,
+    rtt_ms: f64,
+    loss: f64,
+    bytes: u64,
+    seconds: f64,
+    goodput_share: f64,
+    baseline: Baseline,
+}
+
+#[derive(Deserialize)]
+struct Baseline {
+    profile: String,
+    seconds: f64,
+    extrapolated: bool,
+    goodput_share: f64,
+}
+
+/// A file and its text.
+type Page = (PathBuf, String);
+
+#[expect(clippy::print_stdout, reason = "what was drawn is the result")]
+pub(crate) fn run(args: &ResultsArgs) -> Result<(), CliError> {
+    let results = args.root.join("docs/results");
+    let mut pages = Vec::new();
+    for (folder, title) in [("simulated", "Simulated"), ("measured", "Measured on sockets")] {
+        pages.extend(figures(&results, folder, title)?);
+    }
+    let file = results.join("data/compare.json");
+    let comparison = RecordedComparison::parse(&read(&file)?).map_err(|error| wrong(&file, &error))?;
+    let title = "# Alongside other transports\n\n[What it says, and what it does not](README.md)\n\n";
+    pages.push((results.join("compare.md"), format!("{}{title}{}", banner(), comparison.markdown())));
+    pages.push((results.join("goodput.svg"), comparison.svg().map_err(|error| wrong(&file, &error))?));
+    pages.push(readme(&args.root, &results)?);
+    let changed: Vec<&Page> =
+        pages.iter().filter(|(path, text)| fs::read_to_string(path).ok().as_ref() != Some(text)).collect();
+    if args.check {
+        let Some((path, _)) = changed.first() else { return Ok(()) };
+        return Err(CliError::failure(format!(
+            "{} of {} files are not as their data says, {} among them; run `ctcp-lab results`",
+            changed.len(),
+            pages.len(),
+            path.display()
+        )));
+    }
+    for (path, text) in &changed {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(path, text))
+            .map_err(|error| wrong(path, &error))?;
+    }
+    println!("{} of {} files changed", changed.len(), pages.len());
+    Ok(())
+}
+
+/// Says that a page is not to be written by hand.
+fn banner() -> &'static str {
+    "<!-- Drawn by `ctcp-lab results` from docs/results/data. Do not edit. -->\n\n"
+}
+
+/// The page of a folder of figures, and its pictures.
+fn figures(results: &Path, folder: &str, title: &str) -> Result<Vec<Page>, CliError> {
+    let mut page = format!("{}# {title}\n\n", banner());
+    let mut pages = Vec::new();
+    for file in files(&results.join("data").join(folder))? {
+        let figure = Recorded::parse(&read(&file)?).map_err(|error| wrong(&file, &error))?;
+        let svg = figure.svg().map_err(|error| wrong(&file, &error))?;
+        pages.push((results.join(folder).join(format!("{}.svg", figure.id)), svg));
+        page += &figure.markdown(folder);
+    }
+    pages.push((results.join(format!("{folder}.md")), page.trim_end().to_owned() + "\n"));
+    Ok(pages)
+}
+
+/// README.md with what the demo printed.
+fn readme(root: &Path, results: &Path) -> Result<Page, CliError> {
+    let path = root.join("README.md");
+    let text = read(&path)?;
+    let mut block = String::from("```text\n");
+    for file in files(&results.join("data"))? {
+        let is_demo = file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("demo-"));
+        if is_demo {
+            let demo: Demo = serde_json::from_str(&read(&file)?).map_err(|error| wrong(&file, &error))?;
+            block += &demo.text();
+        }
+    }
+    block += "```\n";
+    let [begin, end] = BLOCK;
+    let parts = text.split_once(begin).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+    let (before, after) =
+        parts.ok_or_else(|| wrong(&path, &"the marks around the demo's figures are missing"))?;
+    Ok((path, format!("{before}{begin}{block}{end}{after}")))
+}
+
+impl Demo {
+    fn text(&self) -> String {
+        let Self { baseline, .. } = self;
+        let scaled = if baseline.extrapolated { " (stopped early and scaled)" } else { "" };
+        format!(
+            "$ cargo run --release -- demo --loss {}\n\
+             A download of {:.1} MB over a link of {} Mbit/s, round trip {} ms, {} % loss each way:\n  \
+             coded ({}): {:.2} s, {:.1} % of the link, every byte verified\n  \
+             uncoded ({}): {:.1} s, {:.1} % of the link{scaled}\n",
+            self.loss,
+            self.bytes as f64 / 1e6,
+            self.rate_bps / 1e6,
+            self.rtt_ms,
+            self.loss * 100.0,
+            self.profile,
+            self.seconds,
+            self.goodput_share * 100.0,
+            baseline.profile,
+            baseline.seconds,
+            baseline.goodput_share * 100.0,
+        )
+    }
+}
+
+/// JSON files in the order of their names.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let entries = fs::read_dir(folder).map_err(|error| wrong(folder, &error))?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = paths.collect::<Result<Vec<_>, _>>().map_err(|error| wrong(folder, &error))?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    Ok(paths)
+}
+
+fn read(path: &Path) -> Result<String, CliError> {
+    fs::read_to_string(path).map_err(|error| wrong(path, &error))
+}
+
+fn wrong(path: &Path, error: &dyn std::fmt::Display) -> CliError {
+    CliError::failure(format!("{}: {error}", path.display()))
+}
