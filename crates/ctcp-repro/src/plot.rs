@@ -263,10 +263,11 @@ mod tests {
         let without = lines(&outcome);
         let measured = [1.0, 2.0].map(|x| (x, summary(&[20.0])));
         measured.iter().for_each(|(x, found)| outcome.point("two, dots", *x, found));
-        // The interval of each point is a line by itself.
-        assert_eq!(lines(&outcome), without + measured.len());
+        // The interval of each point is a line by itself, and so is what leads to the name.
+        let with_dots = lines(&outcome);
+        assert_eq!(with_dots, without + measured.len() + 1);
         measured.iter().for_each(|(x, found)| outcome.point("two", *x, found));
-        assert!(lines(&outcome) > without + 2 * measured.len());
+        assert_eq!(lines(&outcome), with_dots + measured.len() + 2);
     }
 
     #[test]
