@@ -89,8 +89,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
 }
 
 fn contestants_of<'c>(case: &'c Case, versions: &[Rc<isal::Isal>]) -> Vec<Box<dyn Contestant + 'c>> {
-    let mut all: Vec<Box<dyn Contestant + 'c>> =
-        vec![Box::new(ctcp::Block::new(case)), Box::new(ctcp::Streaming::new(case))];
+    let mut all: Vec<Box<dyn Contestant + 'c>> = vec![Box::new(ctcp::Streaming::new(case))];
     for version in versions {
         all.push(Box::new(isal::Reconstruction::new(version, case, isal::Usage::Plain)));
         all.push(Box::new(isal::Reconstruction::new(version, case, isal::Usage::FastInverse)));

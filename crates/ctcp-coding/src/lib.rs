@@ -6,7 +6,6 @@ extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
-mod block;
 pub mod coefficients;
 mod credit;
 mod decoder;
@@ -22,7 +21,6 @@ mod symbol_range;
 mod test_random;
 mod window_code;
 
-pub use block::{BlockDecoder, Combination, RecoverError};
 pub use credit::{CombinationCredit, RATIO_MAX};
 pub use decoder::{Arrival, DecodeError, Decoder, DecoderConfig, MissingInterval, Witness};
 pub use echelon::Work;
