@@ -8,6 +8,7 @@
 
 mod case;
 mod contestants;
+mod matrix;
 
 use case::{Case, SYMBOL};
 use contestants::{Contestant, ctcp, isal, raptorq, reed_solomon, rlnc};
