@@ -2,7 +2,6 @@
 //!
 //! Everything here plugs into `ctcp-proto` from outside, over the same packets, the same decoder and the same runtime. None of it is for
 //! networks that others use: [`catalogue`] is for testbeds, [`simulated`] for simulations, where sources send as the papers'.
-#![forbid(unsafe_code)]
 
 /// Declares the files of a folder and lists what is in them: a part is registered by the name of its file, and by nothing else.
 macro_rules! parts {

@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
-#![deny(unsafe_code)]
 
 extern crate alloc;
 #[cfg(any(feature = "std", test))]
