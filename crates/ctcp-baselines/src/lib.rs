@@ -13,6 +13,7 @@ macro_rules! parts {
     };
 }
 
+pub mod coding;
 mod controller;
 mod registry;
 mod rule;

@@ -25,7 +25,7 @@ mod source;
 mod timer;
 
 use ctcp_base::Instant;
-use ctcp_coding::{CombinationCredit, KeyedRange, WindowCode};
+use crate::coding::{CombinationCredit, KeyedRange, WindowCode};
 use ctcp_proto::scheme::{Choice, Feedback, RepairRule, Scheme, Sent, Setup, Signal, Situation};
 use ctcp_proto::{Redundancy, SymbolIndex};
 

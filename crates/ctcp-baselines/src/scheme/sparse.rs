@@ -24,7 +24,8 @@
 //! Requirement: U1, U2, U4
 
 use ctcp_base::Instant;
-use ctcp_coding::{CombinationCredit, SparseRepairs, SymbolRange, coding_window};
+use crate::coding::{CombinationCredit, SparseRepairs, coding_window};
+use ctcp_coding::SymbolRange;
 use ctcp_proto::scheme::{
     Block, Blocks, Choice, Code, CodeSpec, Feedback, Scheme, Sent, Setup, Situation, WindowOf, whole_packets,
 };
