@@ -1,9 +1,7 @@
 //! Chores of the repository, run as `cargo xtask <chore>`. `cargo xtask help` lists them.
-#![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people: it prints its findings")]
 
 mod demo_result;
-mod licences;
 mod requirements;
 mod source;
 mod swarm;
@@ -21,7 +19,6 @@ Chores of the repository.
 
     cargo xtask tidy            check the rules of CONTRIBUTING.md that a program can check
     cargo xtask requirements    list the papers' requirements with the code and tests that cite them
-    cargo xtask licences        check that every dependency's licence is one we accept
     cargo xtask swarm [--seeds N] [--first S] [--log [--without-noise]]
                                 run random networks in virtual time (take --release), each twice
     cargo xtask trials paths|crowd|trace [--design PROFILE[/CONGESTION]] ..
@@ -35,7 +32,6 @@ fn main() -> ExitCode {
     let outcome = match chore.as_str() {
         "tidy" => Tree::read(&root()).map(|tree| report(&tidy::check(&tree))),
         "requirements" => list_requirements(),
-        "licences" => licences::check(&root()).map(|refused| report(&refused)),
         "swarm" => swarm::run(std::env::args().skip(2)).map(|failures| {
             let failures: Vec<String> = failures.iter().map(|seed| format!("seed {seed}")).collect();
             report(&failures)

@@ -6,12 +6,10 @@
 mod dependencies;
 mod documents;
 mod excuses;
-mod leftovers;
 mod paths;
 mod project;
 mod purity;
 mod size;
-mod unsafe_code;
 
 use std::fmt;
 
@@ -42,13 +40,11 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let rules = [
         dependencies::check,
         documents::check,
-        leftovers::check,
         paths::check,
         project::check,
         purity::check,
         requirements::check,
         size::check,
-        unsafe_code::check,
     ];
     let mut violations = excuses::apply(tree, rules.iter().flat_map(|rule| rule(tree)).collect());
     violations.sort();
@@ -71,10 +67,10 @@ mod tests {
         let violation = Violation {
             path: "a.rs".into(),
             line: Some(3),
-            rule: "leftovers",
-            what: "`dbg!`".into(),
+            rule: "purity",
+            what: "`std::fs`".into(),
             mend: "remove it",
         };
-        assert_eq!(violation.to_string(), "a.rs:3: `dbg!` (leftovers)\n    remove it");
+        assert_eq!(violation.to_string(), "a.rs:3: `std::fs` (purity)\n    remove it");
     }
 }

@@ -33,10 +33,6 @@ impl Packets {
         &mut self.storage[self.start + index * self.length..][..self.length]
     }
 
-    pub fn packets_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
-        self.storage[self.start..].chunks_exact_mut(self.length)
-    }
-
     pub fn all(&self, count: usize) -> &[u8] {
         &self.storage[self.start..][..count * self.length]
     }

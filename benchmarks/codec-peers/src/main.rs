@@ -8,6 +8,7 @@
 
 mod case;
 mod contestants;
+mod matrix;
 
 use case::{Case, SYMBOL};
 use contestants::{Contestant, ctcp, isal, raptorq, reed_solomon, rlnc};
@@ -89,8 +90,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
 }
 
 fn contestants_of<'c>(case: &'c Case, versions: &[Rc<isal::Isal>]) -> Vec<Box<dyn Contestant + 'c>> {
-    let mut all: Vec<Box<dyn Contestant + 'c>> =
-        vec![Box::new(ctcp::Block::new(case)), Box::new(ctcp::Streaming::new(case))];
+    let mut all: Vec<Box<dyn Contestant + 'c>> = vec![Box::new(ctcp::Streaming::new(case))];
     for version in versions {
         all.push(Box::new(isal::Reconstruction::new(version, case, isal::Usage::Plain)));
         all.push(Box::new(isal::Reconstruction::new(version, case, isal::Usage::FastInverse)));

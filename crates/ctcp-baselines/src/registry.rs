@@ -1,28 +1,17 @@
-//! What a laboratory adds to the parts for general use: one line for each.
+//! What a laboratory adds to the parts for general use.
 
 use std::sync::Arc;
 
-use ctcp_proto::scheme::{Code, RepairRule};
 use ctcp_proto::{
     AckRule, Catalogue, ExpiryRule, Grant, LossRule, Profile, ProfileName, Ratio, Redundancy, Rules,
 };
 
-use crate::controller::{CTCP_CONSTANT_ALPHA, THESIS, VEGAS};
-use crate::scheme::{
-    CLASSIC, CLASSIC_UNPACED, END_OF_TRANSMISSION, PSEUDO_BLOCK, SPARSE, VEGAS_SOURCE, VEGAS_SOURCE_UNPACED,
-    WINDOW, WINDOW_EOT, WINDOW_EOT_UNPACED, WINDOW_UNPACED, end_of_transmission, pseudo_block,
-};
+use crate::controller::{THESIS, VEGAS};
+use crate::rule::{end_of_transmission, pseudo_block};
+use crate::scheme::{SPARSE, UNPACED, WINDOW, WINDOW_EOT};
+use crate::{controller, rule, scheme};
 
-/// Codes as they run on networks: every packet counts against the window, and all are paced.
-const CODES: [Code; 5] = [WINDOW, SPARSE, CLASSIC, VEGAS_SOURCE, WINDOW_EOT];
-
-/// The same as the papers simulate them: what a classical TCP sends is held by nothing but its window of symbols.
-const UNPACED: [Code; 4] = [WINDOW_UNPACED, CLASSIC_UNPACED, VEGAS_SOURCE_UNPACED, WINDOW_EOT_UNPACED];
-
-const CONTROLS: [ctcp_proto::congestion::Algorithm; 3] = [VEGAS, THESIS, CTCP_CONSTANT_ALPHA];
-
-const RULES: [&RepairRule; 2] = [&END_OF_TRANSMISSION, &PSEUDO_BLOCK];
-
+/// A new profile is a constant here, and its name in this list.
 const PROFILES: [Profile; 4] = [TCP_NC, TCP_NC_EOT, TCP_NC_PB, SPARSE_PROFILE];
 
 /// What a classical source and its receiver know of the path.
@@ -66,18 +55,22 @@ pub const SPARSE_PROFILE: Profile = Profile {
 /// Everything, for sockets.
 #[must_use]
 pub fn catalogue() -> Arc<Catalogue> {
-    let general = Catalogue::default();
-    let with_codes = CODES.into_iter().fold(general, Catalogue::with_code);
-    let with_controls = CONTROLS.into_iter().fold(with_codes, Catalogue::with_control);
-    let with_rules = RULES.into_iter().fold(with_controls, Catalogue::with_rule);
+    let with_codes = each(scheme::ALL).fold(Catalogue::default(), Catalogue::with_code);
+    let with_controls = each(controller::ALL).fold(with_codes, Catalogue::with_control);
+    let with_rules = each(rule::ALL).fold(with_controls, Catalogue::with_rule);
     Arc::new(PROFILES.into_iter().fold(with_rules, Catalogue::with_profile))
+}
+
+/// The parts of all files.
+fn each<T: Copy>(files: &'static [&'static [T]]) -> impl Iterator<Item = T> {
+    files.iter().flat_map(|parts| parts.iter().copied())
 }
 
 /// Everything, for simulations of the papers' sources, which are neither paced nor held by a window of packets.
 #[must_use]
 pub fn simulated() -> Arc<Catalogue> {
     let paced = Arc::unwrap_or_clone(catalogue());
-    Arc::new(UNPACED.into_iter().fold(paced, Catalogue::with_code))
+    Arc::new(UNPACED.iter().copied().fold(paced, Catalogue::with_code))
 }
 
 /// Grants every profile.

@@ -1,7 +1,6 @@
 //! The commands of `ctcp`: thin commands over the libraries.
 //!
 //! It is a library so that `ctcp-lab` can run the same commands with the profiles of the papers registered.
-#![deny(unsafe_code)]
 
 mod allocator;
 mod args;

@@ -1,5 +1,4 @@
 //! The `ctcp` command, with the profiles for general use.
-#![deny(unsafe_code)]
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -6,7 +6,6 @@
 //! Rules of the border, for all functions: an object belongs to the caller until its `_free`, and one thread at a time may use it; null for an
 //! object or an answer's place is an error and not a crash; null for bytes means none, if their count is 0; what is returned are
 //! the numbers of [`status`]. A panic would end the process, and none is meant to happen.
-#![deny(unsafe_code)]
 
 mod decoder;
 mod encoder;

@@ -3,8 +3,8 @@
 //! `ctcp-lab bench codec` interleaves its measurements and sets them against bounds; here each is alone, with its spread.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use ctcp_coding::gf256::{Engine, Matrix};
-use ctcp_coding::{BlockDecoder, Combination, Decoder, DecoderConfig, SymbolRange, coefficients};
+use ctcp_coding::gf256::Engine;
+use ctcp_coding::{Decoder, DecoderConfig, SymbolRange, coefficients};
 use std::hint::black_box;
 
 const SYMBOL: usize = 1344;
@@ -74,18 +74,9 @@ fn decoders(criterion: &mut Criterion) {
         let payloads = payloads.all();
         let mut group = criterion.benchmark_group(format!("{n} symbols, {missing} missing"));
         group.throughput(Throughput::Bytes((n * SYMBOL) as u64));
-        // Consecutive symbols are missing; which ones makes no difference to the work.
-        let arrived: Vec<Option<&[u8]>> =
-            (0..n).map(|index| (index >= missing).then(|| sources[index])).collect();
-        let pairs = rows.iter().zip(&payloads);
-        let combinations: Vec<Combination<'_>> =
-            pairs.map(|(coefficients, payload)| Combination { coefficients, payload }).collect();
-        let mut recovered = Symbols::new(missing);
-        let mut decoder = BlockDecoder::default();
-        let mut outs = recovered.all_mut();
-        group.bench_function("block", |bencher| {
-            bencher.iter(|| decoder.recover(black_box(&arrived), &combinations, &mut outs));
-        });
+        // The first symbols are missing; which ones makes no difference to the work.
+        let combinations: Vec<(&[u8], &[u8])> =
+            rows.iter().zip(&payloads).map(|(row, payload)| (&row[..], *payload)).collect();
         let mut decoder = Decoder::new(DecoderConfig::new(SYMBOL, 2 * n));
         group.bench_function("window", |bencher| {
             bencher.iter(|| run_window(&mut decoder, &sources[missing..], &combinations));
@@ -94,16 +85,14 @@ fn decoders(criterion: &mut Criterion) {
 }
 
 /// One block of a connection: the symbols after the missing ones, the combinations, everything polled.
-fn run_window(decoder: &mut Decoder, arrived: &[&[u8]], combinations: &[Combination<'_>]) {
+fn run_window(decoder: &mut Decoder, arrived: &[&[u8]], combinations: &[(&[u8], &[u8])]) {
     let first = decoder.known_end();
     let range = SymbolRange::new(first, (arrived.len() + combinations.len()) as u16).expect("short");
     for (index, symbol) in (first + combinations.len() as u64..).zip(arrived) {
         decoder.handle_source(index, symbol).expect("inside the window");
     }
-    for combination in combinations {
-        decoder
-            .handle_combination(range, combination.coefficients, combination.payload)
-            .expect("inside the window");
+    for (coefficients, payload) in combinations {
+        decoder.handle_combination(range, coefficients, payload).expect("inside the window");
     }
     while decoder.poll_decoded().is_some() {}
     assert_eq!(decoder.oldest_undecoded(), range.end());
@@ -116,17 +105,6 @@ fn coefficient_arithmetic(criterion: &mut Criterion) {
     group.bench_function("a row of 128", |bencher| {
         bencher.iter(|| coefficients::generate(black_box(7), coefficients::DENSITY_MAX, &mut row));
     });
-    for size in [8, 64, 128] {
-        let rows = rows(size, size);
-        let mut matrix = Matrix::default();
-        group.bench_function(BenchmarkId::new("inverse", size), |bencher| {
-            bencher.iter(|| {
-                matrix.reshape(size, size);
-                matrix.rows_mut().zip(&rows).for_each(|(row, elements)| row.copy_from_slice(elements));
-                matrix.invert()
-            });
-        });
-    }
 }
 
 criterion_group!(benches, repairs, decoders, coefficient_arithmetic);

@@ -372,7 +372,10 @@ impl Decoder {
 }
 
 /// What every receiver asks of a combination, whatever it keeps.
-pub(crate) fn check_combination(
+///
+/// # Errors
+/// When it asks too much.
+pub fn check_combination(
     range: SymbolRange,
     coefficients: &[u8],
     payload: &[u8],

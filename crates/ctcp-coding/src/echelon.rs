@@ -43,7 +43,7 @@ impl Work {
 
 /// A sum of symbols, and its value.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub struct Row {
     pivot: u64,
     coefficients: Vec<u8>,
     payload: Slot,
@@ -51,7 +51,7 @@ pub(crate) struct Row {
 
 /// Independent rows. Buffers are used again.
 #[derive(Debug)]
-pub(crate) struct Echelon {
+pub struct Echelon {
     rows: VecDeque<Row>,
     spare: Vec<Vec<u8>>,
     pool: SlotPool,
@@ -63,27 +63,34 @@ pub(crate) struct Echelon {
 
 impl Row {
     /// Its leading symbol.
-    pub(crate) fn pivot(&self) -> u64 {
+    #[must_use]
+    pub fn pivot(&self) -> u64 {
         self.pivot
     }
 
     /// Index after the last symbol involved.
-    pub(crate) fn end(&self) -> u64 {
+    #[must_use]
+    pub fn end(&self) -> u64 {
         self.pivot + self.coefficients.len() as u64
     }
 
     /// From the pivot on.
-    pub(crate) fn coefficients(&self) -> &[u8] {
+    #[must_use]
+    pub fn coefficients(&self) -> &[u8] {
         &self.coefficients
     }
 
-    pub(crate) fn payload(&self) -> &Slot {
-        &self.payload
+    /// Its value, zero padded to `size` bytes, at most the largest that a symbol may have.
+    #[must_use]
+    pub fn contents(&self, size: usize) -> &[u8] {
+        &self.payload.padded()[..size]
     }
 }
 
 impl Echelon {
-    pub(crate) fn new(symbol_size_max: usize) -> Self {
+    /// No rows yet, of symbols of at most so many bytes.
+    #[must_use]
+    pub fn new(symbol_size_max: usize) -> Self {
         Self {
             rows: VecDeque::new(),
             spare: Vec::new(),
@@ -94,25 +101,32 @@ impl Echelon {
         }
     }
 
-    pub(crate) fn rank(&self) -> usize {
+    /// How many rows there are.
+    #[must_use]
+    pub fn rank(&self) -> usize {
         self.rows.len()
     }
 
-    pub(crate) fn work(&self) -> Work {
+    /// What elimination has cost so far.
+    #[must_use]
+    pub fn work(&self) -> Work {
         self.work
     }
 
-    pub(crate) fn row(&self, position: usize) -> Option<&Row> {
+    /// The row at a position, in the order of pivots.
+    #[must_use]
+    pub fn row(&self, position: usize) -> Option<&Row> {
         self.rows.get(position)
     }
 
     /// The rows with pivots in `[first, end)`, ascending.
-    pub(crate) fn rows_in(&self, first: u64, end: u64) -> impl Iterator<Item = &Row> + Clone {
+    pub fn rows_in(&self, first: u64, end: u64) -> impl Iterator<Item = &Row> + Clone {
         self.rows.range(self.position(first)..).take_while(move |row| row.pivot < end)
     }
 
     /// Whether a row is led by the symbol `index`.
-    pub(crate) fn has_pivot(&self, index: u64) -> bool {
+    #[must_use]
+    pub fn has_pivot(&self, index: u64) -> bool {
         self.rows.get(self.position(index)).is_some_and(|row| row.pivot == index)
     }
 
@@ -123,7 +137,7 @@ impl Echelon {
 
     /// Adds the sum of the symbols from `first` on with these coefficients, unless it follows from the rows there are.
     /// Returns whether it did not. The payload is at most as long as a symbol.
-    pub(crate) fn insert(&mut self, first: u64, coefficients: &[u8], payload: &[u8]) -> bool {
+    pub fn insert(&mut self, first: u64, coefficients: &[u8], payload: &[u8]) -> bool {
         let mut row = self.spare.pop().unwrap_or_default();
         row.clear();
         row.extend_from_slice(coefficients);
@@ -199,7 +213,7 @@ impl Echelon {
     }
 
     /// Forgets the rows with pivots below `index`.
-    pub(crate) fn drop_below(&mut self, index: u64) {
+    pub fn drop_below(&mut self, index: u64) {
         while self.rows.front().is_some_and(|row| row.pivot < index) {
             let Some(row) = self.rows.pop_front() else { break };
             self.spare.push(row.coefficients);
@@ -209,7 +223,7 @@ impl Echelon {
 
     /// Turns the row at `position` into its pivot's symbol alone. All symbols behind the pivot that it involves must be led by
     /// rows that are solved already: from the last row to the first, with as many rows as symbols, they are.
-    pub(crate) fn solve_last(&mut self, position: usize) {
+    pub fn solve_last(&mut self, position: usize) {
         let row = &self.rows[position];
         if row.coefficients == [1] {
             return;
@@ -230,7 +244,7 @@ impl Echelon {
     }
 
     /// Gives memory not in use back.
-    pub(crate) fn shrink(&mut self) {
+    pub fn shrink(&mut self) {
         self.spare = Vec::new();
         self.pool.shrink();
         self.incoming = Slot::default();

@@ -12,11 +12,9 @@
 
 pub mod element;
 mod engine;
-mod matrix;
 mod tables;
 
 pub use engine::Engine;
-pub use matrix::{Matrix, Singular};
 
 /// `out = sum_j coefficients[j] * sources[j]`, all zero without sources.
 ///

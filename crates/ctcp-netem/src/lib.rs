@@ -37,7 +37,6 @@
 //! assert!(link.poll_delivery(Instant::from_millis(10)).is_none());
 //! assert!(link.poll_delivery(Instant::from_millis(11)).is_some());
 //! ```
-#![forbid(unsafe_code)]
 
 mod charge;
 mod codel;

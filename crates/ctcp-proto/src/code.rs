@@ -136,7 +136,7 @@ pub struct CodeSpec {
     pub name: &'static str,
     /// Makes the sender half for a new connection.
     pub make: fn(&Setup) -> Box<dyn Scheme>,
-    /// Names of the rules of redundancy that it can follow.
+    /// Names of the rules of redundancy that it can follow, besides those that name it themselves.
     pub redundancies: &'static [&'static str],
     /// What the congestion window counts.
     pub window: WindowOf,
@@ -199,7 +199,8 @@ impl Code {
     }
 
     pub(crate) fn takes(self, redundancy: &Redundancy) -> bool {
-        self.redundancies().contains(&redundancy.as_str())
+        let rule = redundancy.rule();
+        self.redundancies().contains(&rule.name) || rule.codes.contains(&self.as_str())
     }
 }
 

@@ -85,6 +85,8 @@ pub struct RepairRule {
     pub is_short: fn(&Need) -> bool,
     /// For a block code: how many congestion windows a block spans.
     pub windows_in_block: f64,
+    /// Names of codes that can follow it, besides those that name it themselves.
+    pub codes: &'static [&'static str],
 }
 
 /// How many combinations beyond the source symbols are sent, and when.
@@ -230,6 +232,7 @@ static FEEDBACK: RepairRule = RepairRule {
     takes_ratio: TakesRatio::Never,
     is_short: |_| false,
     windows_in_block: 1.0,
+    codes: &[],
 };
 
 static FROM_LOSS: RepairRule = RepairRule {
@@ -238,6 +241,7 @@ static FROM_LOSS: RepairRule = RepairRule {
     takes_ratio: TakesRatio::Never,
     is_short: ahead::is_short_for_sure,
     windows_in_block: 1.0,
+    codes: &[],
 };
 
 static FIXED: RepairRule = RepairRule {
@@ -246,6 +250,7 @@ static FIXED: RepairRule = RepairRule {
     takes_ratio: TakesRatio::Always,
     is_short: ahead::is_short_of_ratio,
     windows_in_block: 1.0,
+    codes: &[],
 };
 
 static ALGORITHM_3: RepairRule = RepairRule {
@@ -254,4 +259,5 @@ static ALGORITHM_3: RepairRule = RepairRule {
     takes_ratio: TakesRatio::Never,
     is_short: ahead::is_short_on_average,
     windows_in_block: 2.0,
+    codes: &[],
 };

@@ -37,7 +37,6 @@
 //!
 //! What is to be known about a proxy that runs: [`counters`], the figures of its connections ([`traffic`]), and at a server
 //! those of each client ([`clients`]).
-#![forbid(unsafe_code)]
 
 pub mod address;
 pub mod client;

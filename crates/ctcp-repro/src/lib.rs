@@ -16,7 +16,6 @@
 //!
 //! An experiment draws everything from seeds, so that it gives the same figures on every machine. It knows no clock and no
 //! files; who runs it does.
-#![forbid(unsafe_code)]
 
 pub mod agreement;
 mod changes;

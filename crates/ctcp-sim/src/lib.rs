@@ -38,7 +38,6 @@
 //!
 //! Nothing here reads a clock, and everything random follows from one seed: the same seed gives the same trace, to
 //! the byte. [`swarm::run`] draws a whole network from a seed; a failure is replayed with that number alone.
-#![forbid(unsafe_code)]
 
 mod agenda;
 pub mod application;

@@ -27,7 +27,6 @@
 //! | [`figure`] | what is measured, one file each |
 //!
 //! All of it needs root and Linux; on other systems the crate is empty.
-#![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
 mod awake;

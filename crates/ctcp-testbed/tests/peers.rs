@@ -83,7 +83,7 @@ fn a_comparison_has_a_value_of_every_peer_and_says_who_is_best() {
     };
     assert_eq!(repetitions, 2);
     let record = testbed.record();
-    let json = comparison.json(&record, true, testbed.elapsed_s());
+    let json = comparison.json(&record, "1", true, testbed.elapsed_s());
     // On a busy machine a run may have been left out, which is then said.
     if comparison.failures.is_empty() {
         for peer in ["cubic", "bbr"] {

@@ -36,7 +36,6 @@
 //!
 //! This crate is the only place where the protocol meets a clock, a socket and the entropy of the operating
 //! system; the protocol itself is `ctcp-proto`.
-#![forbid(unsafe_code)]
 #![warn(unnameable_types)]
 
 #[cfg(doctest)]

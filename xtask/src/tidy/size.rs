@@ -1,4 +1,4 @@
-//! Files and functions that a reader can hold in mind.
+//! Files that a reader can hold in mind. The length of functions is clippy's `too_many_lines`.
 
 use super::Violation;
 use crate::source::tree::Tree;
@@ -7,9 +7,6 @@ const RULE: &str = "size";
 
 /// The most lines of a file, its tests not counted.
 const FILE_LINES: usize = 600;
-
-/// The most lines of a function, from `fn` to the closing brace.
-const FUNCTION_LINES: usize = 70;
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -22,13 +19,6 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
             let what = format!("{lines} lines, the cap is {FILE_LINES}");
             add(None, what, "split where a part has its own state or its own name");
         }
-        for function in rust.functions.iter().filter(|function| !rust.is_test(function.first)) {
-            let lines = function.lines().count();
-            if lines > FUNCTION_LINES {
-                let what = format!("`{}` has {lines} lines, the cap is {FUNCTION_LINES}", function.name);
-                add(Some(function.first), what, "give a step of it a name and a function");
-            }
-        }
     }
     violations
 }
@@ -39,14 +29,6 @@ mod tests {
 
     fn found(path: &str, source: &str) -> Vec<Option<usize>> {
         check(&Tree::of(&[(path, source)])).into_iter().map(|violation| violation.line).collect()
-    }
-
-    #[test]
-    fn a_function_of_seventy_lines_is_the_longest() {
-        let function = |lines: usize| format!("\nfn a() {{\n{}}}\n", "    b();\n".repeat(lines - 2));
-        assert!(found("a.rs", &function(70)).is_empty());
-        assert_eq!(found("a.rs", &function(71)), [Some(2)]);
-        assert!(found("crates/a/tests/b.rs", &function(71)).is_empty());
     }
 
     #[test]

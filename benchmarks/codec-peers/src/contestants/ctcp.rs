@@ -1,8 +1,8 @@
 //! This project's decoders.
 
 use super::Contestant;
-use crate::case::{Case, Packets, SYMBOL};
-use ctcp_coding::{Arrival, BlockDecoder, Combination, Decoder, DecoderConfig};
+use crate::case::{Case, SYMBOL};
+use ctcp_coding::{Arrival, Decoder, DecoderConfig};
 
 /// The decoder as a connection uses it: packets in any order, every one copied into its window.
 pub struct Streaming<'c> {
@@ -21,7 +21,7 @@ impl<'c> Streaming<'c> {
 
 impl Contestant for Streaming<'_> {
     fn library(&self) -> String {
-        "ctcp-window".into()
+        "ctcp".into()
     }
 
     fn run(&mut self) {
@@ -51,43 +51,6 @@ impl Contestant for Streaming<'_> {
         for index in 0..case.n {
             let symbol = self.decoder.symbol(self.first + index as u64).expect("decoded and held");
             case.check("ctcp", index, symbol);
-        }
-    }
-}
-
-/// The decoder of one block whose packets stay where they are.
-pub struct Block<'c> {
-    case: &'c Case,
-    decoder: BlockDecoder,
-    recovered: Packets,
-}
-
-impl<'c> Block<'c> {
-    pub fn new(case: &'c Case) -> Self {
-        Self { case, decoder: BlockDecoder::default(), recovered: Packets::zeroed(case.lost.len(), SYMBOL) }
-    }
-}
-
-impl Contestant for Block<'_> {
-    fn library(&self) -> String {
-        "ctcp".into()
-    }
-
-    fn run(&mut self) {
-        let case = self.case;
-        let mut symbols = vec![None; case.n];
-        case.arrived().for_each(|index| symbols[index] = Some(case.symbols.packet(index)));
-        let rows = case.rows.iter().enumerate();
-        let combinations: Vec<Combination<'_>> = rows
-            .map(|(r, row)| Combination { coefficients: row, payload: case.payloads.packet(r) })
-            .collect();
-        let mut outs: Vec<&mut [u8]> = self.recovered.packets_mut().take(case.lost.len()).collect();
-        self.decoder.recover(&symbols, &combinations, &mut outs).expect("independent");
-    }
-
-    fn check(&self, case: &Case) {
-        for (r, &index) in case.lost.iter().enumerate() {
-            case.check("ctcp", index, self.recovered.packet(r));
         }
     }
 }

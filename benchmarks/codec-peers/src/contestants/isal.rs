@@ -14,7 +14,7 @@
 
 use super::Contestant;
 use crate::case::{Case, Packets, SYMBOL};
-use ctcp_coding::gf256::Matrix;
+use crate::matrix::Matrix;
 use libloading::Library;
 use std::ffi::c_int;
 use std::rc::Rc;

@@ -26,8 +26,20 @@
 use core::time::Duration;
 
 use ctcp_proto::congestion::{
-    Acked, Controller, Lost, Phase, Round, RttView, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate,
+    Acked, Algorithm, AlgorithmSpec, Controller, Lost, Phase, Round, RttView, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate,
 };
+
+pub(super) const PARTS: &[Algorithm] = &[THESIS];
+
+/// The thesis's, which compares a round trip with the smoothed one and ignores loss.
+pub const THESIS: Algorithm = Algorithm::new(&AlgorithmSpec {
+    number: 3,
+    name: "thesis",
+    make: |datagram_size| Box::new(Thesis::new(datagram_size)),
+    answers_to_marks: false,
+    is_punctual: false,
+    needs_symbols: false,
+});
 
 /// v below it: the window grows.
 const V_ALPHA: f64 = 0.05;

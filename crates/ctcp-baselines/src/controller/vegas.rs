@@ -22,7 +22,19 @@
 use core::time::Duration;
 
 use ctcp_base::Instant;
-use ctcp_proto::congestion::{Acked, Controller, Lost, Phase, Round, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN};
+use ctcp_proto::congestion::{Algorithm, AlgorithmSpec, Acked, Controller, Lost, Phase, Round, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN};
+
+pub(super) const PARTS: &[Algorithm] = &[VEGAS];
+
+/// TCP Vegas, for classical TCP and TCP/NC.
+pub const VEGAS: Algorithm = Algorithm::new(&AlgorithmSpec {
+    number: 2,
+    name: "vegas",
+    make: |_| Box::new(Vegas::new()),
+    answers_to_marks: false,
+    is_punctual: false,
+    needs_symbols: true,
+});
 
 /// Fewer queued packets than this: the window grows (TCP/NC section V-A, EOT/PB section II).
 const ALPHA: f64 = 28.0;

@@ -20,17 +20,20 @@
 //!
 //! Requirement: N2, K1, K2
 
+mod codes;
 mod source;
 mod timer;
 
 use ctcp_base::Instant;
-use ctcp_coding::{CombinationCredit, KeyedRange, WindowCode};
+use crate::coding::{CombinationCredit, KeyedRange, WindowCode};
 use ctcp_proto::scheme::{Choice, Feedback, RepairRule, Scheme, Sent, Setup, Signal, Situation};
 use ctcp_proto::{Redundancy, SymbolIndex};
 
-use super::{END_OF_TRANSMISSION, PSEUDO_BLOCK as PSEUDO_BLOCK_RULE};
-pub(super) use source::Reading;
-use source::{Sequence, Wanted};
+use crate::rule::{END_OF_TRANSMISSION, PSEUDO_BLOCK as PSEUDO_BLOCK_RULE};
+pub(super) use codes::PARTS;
+pub(crate) use codes::UNPACED;
+pub use codes::{CLASSIC, VEGAS_SOURCE, WINDOW, WINDOW_EOT, WINDOW_EOT_ESTIMATED};
+use source::{Reading, Sequence, Wanted};
 
 /// New symbols from one addition of N_lp combinations to the next (EOT/PB section II).
 const PSEUDO_BLOCK: u64 = 100;

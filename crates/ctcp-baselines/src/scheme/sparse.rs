@@ -24,9 +24,25 @@
 //! Requirement: U1, U2, U4
 
 use ctcp_base::Instant;
-use ctcp_coding::{CombinationCredit, SparseRepairs, SymbolRange, coding_window};
-use ctcp_proto::scheme::{Block, Blocks, Choice, Feedback, Scheme, Sent, Setup, Situation, whole_packets};
+use crate::coding::{CombinationCredit, SparseRepairs, coding_window};
+use ctcp_coding::SymbolRange;
+use ctcp_proto::scheme::{
+    Block, Blocks, Choice, Code, CodeSpec, Feedback, Scheme, Sent, Setup, Situation, WindowOf, whole_packets,
+};
 use ctcp_proto::{Redundancy, SymbolIndex};
+
+pub(super) const PARTS: &[Code] = &[SPARSE];
+
+/// Systematic block code whose combinations span a few neighbours (thesis).
+pub const SPARSE: Code = Code::new(&CodeSpec {
+    number: 2,
+    name: "sparse",
+    make: |setup| Box::new(SparseBlockCode::new(setup)),
+    redundancies: &["fixed", "from-loss", "feedback"],
+    window: WindowOf::Packets,
+    spans_window: false,
+    expires: false,
+});
 
 /// `BLOCK_SIZE` of section 3.2, at most what the handshake allows.
 const BLOCK_SIZE: u16 = 128;

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use ctcp_coding::CombinationCredit;
+use crate::coding::CombinationCredit;
 
 use super::{SymbolicChannel, SymbolicCombination, SymbolicDecoder};
 use ctcp_proto::{Ratio, Role};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ctcp_coding::{BlockDecoder, Combination, Decoder, DecoderConfig, SymbolRange, coefficients, gf256};
+use ctcp_coding::{Decoder, DecoderConfig, SymbolRange, coefficients, gf256};
 use serde::Serialize;
 
 use super::packets::{Packets, Random, SYMBOL};
@@ -29,8 +29,7 @@ const RUNS: usize = 8;
 /// One line of the table.
 #[derive(Serialize)]
 pub(super) struct Speed {
-    /// `ctcp` borrows the packets of one block; `ctcp-window` is the decoder of connections, which takes packets in any order and
-    /// copies each into its window.
+    /// `ctcp`: the decoder of connections, which takes packets in any order and copies each into its window.
     pub(super) library: &'static str,
     pub(super) n: usize,
     pub(super) loss: f64,
@@ -51,29 +50,24 @@ struct Case {
 
 pub(super) fn measure(time: Duration) -> Vec<Speed> {
     let cases: Vec<Case> = CELLS.iter().map(|&(n, loss)| Case::new(n, loss)).collect();
-    cases.iter().flat_map(|case| measure_case(case, time / CELLS.len() as u32)).collect()
+    cases.iter().map(|case| measure_case(case, time / CELLS.len() as u32)).collect()
 }
 
-fn measure_case(case: &Case, time: Duration) -> [Speed; 2] {
-    let mut block = Block::new(case);
+fn measure_case(case: &Case, time: Duration) -> Speed {
     let mut window = Window::new(case);
-    let (mut block_time, mut window_time) = (Shortest::new(), Shortest::new());
+    let mut shortest = Shortest::new();
     repeat(time, || {
-        block.run();
-        block_time.time(|| (0..RUNS).for_each(|_| block.run()));
         window.run();
-        window_time.time(|| (0..RUNS).for_each(|_| window.run()));
+        shortest.time(|| (0..RUNS).for_each(|_| window.run()));
     });
-    block.check();
     window.check();
-    let speed = |library, time: &Shortest| Speed {
-        library,
+    Speed {
+        library: "ctcp",
         n: case.n,
         loss: case.loss,
         dense: case.rows.len() == case.n,
-        mbps: ((RUNS * case.n * SYMBOL) as f64 / time.seconds() / 1e6).round(),
-    };
-    [speed("ctcp", &block_time), speed("ctcp-window", &window_time)]
+        mbps: ((RUNS * case.n * SYMBOL) as f64 / shortest.seconds() / 1e6).round(),
+    }
 }
 
 impl Case {
@@ -92,10 +86,6 @@ impl Case {
             gf256::combine(payload, row, &sources);
         }
         Self { n, loss, symbols, is_lost, rows, payloads }
-    }
-
-    fn lost(&self) -> impl Iterator<Item = usize> {
-        (0..self.n).filter(|&index| self.is_lost[index])
     }
 
     fn arrived(&self) -> impl Iterator<Item = usize> {
@@ -125,37 +115,6 @@ fn independent_rows(is_lost: &[bool]) -> Vec<Vec<u8>> {
         }
     }
     rows
-}
-
-/// The decoder of one block.
-struct Block<'c> {
-    case: &'c Case,
-    decoder: BlockDecoder,
-    recovered: Packets,
-}
-
-impl<'c> Block<'c> {
-    fn new(case: &'c Case) -> Self {
-        Self { case, decoder: BlockDecoder::default(), recovered: Packets::zeroed(case.rows.len()) }
-    }
-
-    fn run(&mut self) {
-        let case = self.case;
-        let mut symbols = vec![None; case.n];
-        case.arrived().for_each(|index| symbols[index] = Some(case.symbols.packet(index)));
-        let rows = case.rows.iter().enumerate();
-        let combinations: Vec<Combination<'_>> = rows
-            .map(|(r, row)| Combination { coefficients: row, payload: case.payloads.packet(r) })
-            .collect();
-        let mut outs = self.recovered.all_mut(case.rows.len());
-        self.decoder.recover(&symbols, &combinations, &mut outs).expect("independent rows");
-    }
-
-    fn check(&self) {
-        for (r, index) in self.case.lost().enumerate() {
-            assert!(self.recovered.packet(r) == self.case.symbols.packet(index), "a symbol is wrong");
-        }
-    }
 }
 
 /// The decoder of connections, block after block.
@@ -199,13 +158,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_decoders_recover_every_cell() {
+    fn every_cell_is_recovered() {
         for (n, loss) in CELLS {
             let case = Case::new(n, loss);
-            let (mut block, mut window) = (Block::new(&case), Window::new(&case));
+            let mut window = Window::new(&case);
             for _ in 0..2 {
-                block.run();
-                block.check();
                 window.run();
                 window.check();
             }

@@ -9,7 +9,8 @@
 //! Requirement: U1
 
 use ctcp_base::{Prng, Probability};
-use ctcp_coding::{SparseDecoder, SparseRepairs, SymbolRange};
+use ctcp_baselines::coding::{SparseDecoder, SparseRepairs};
+use ctcp_coding::SymbolRange;
 use serde::{Deserialize, Serialize};
 
 use super::PAPER;

@@ -8,7 +8,8 @@
 //! Requirement: U2
 
 use ctcp_base::{Prng, Probability};
-use ctcp_coding::{SparseChoice, SparseCode, SparseDecoder, SymbolRange, coding_window, coefficients};
+use ctcp_baselines::coding::{SparseChoice, SparseCode, SparseDecoder, coding_window};
+use ctcp_coding::{SymbolRange, coefficients};
 
 use super::PAPER;
 use crate::experiment::{Experiment, Settings};

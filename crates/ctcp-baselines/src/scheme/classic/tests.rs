@@ -1,4 +1,4 @@
-use super::super::{end_of_transmission, pseudo_block};
+use crate::rule::{end_of_transmission, pseudo_block};
 use super::*;
 use ctcp_proto::Ratio;
 use ctcp_proto::scheme::CodeLimits;

@@ -7,17 +7,18 @@
 //! ```
 //!
 //! With each new symbol NUM grows by R, and floor(NUM) combinations go out (section III-C). The receiver acknowledges the oldest
-//! symbol that it has not *seen* ([`Decoder::oldest_unseen`](crate::Decoder::oldest_unseen)), decoded or not, and the
-//! source releases what lies below it ([`Encoder::release_before`](crate::Encoder::release_before)): by Theorem 1 all is
+//! symbol that it has not *seen* ([`Decoder::oldest_unseen`](ctcp_coding::Decoder::oldest_unseen)), decoded or not, and the
+//! source releases what lies below it ([`Encoder::release_before`](ctcp_coding::Encoder::release_before)): by Theorem 1 all is
 //! decodable once all is seen.
 //!
-//! A pure policy: it holds a credit and the next key, no symbols. The relay's part is [`Recoder`](crate::Recoder) with a
+//! A pure policy: it holds a credit and the next key, no symbols. The relay's part is [`Recoder`](ctcp_coding::Recoder) with a
 //! [`CombinationCredit`] of its own.
 //!
 //! Requirement: N2
 
-use crate::credit::CombinationCredit;
-use crate::symbol_range::{MAX_SPAN, SymbolRange};
+use ctcp_coding::{MAX_SPAN, SymbolRange};
+
+use super::CombinationCredit;
 
 /// Which combination a source of TCP/NC sends next.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -19,8 +19,9 @@ mod decoder;
 
 pub use decoder::SparseDecoder;
 
-use crate::symbol_range::SymbolRange;
-use crate::window_code::KeyedRange;
+use ctcp_coding::SymbolRange;
+
+use super::KeyedRange;
 
 /// 2^32 divided by the golden ratio: multiples of it, taken modulo 2^32, divide the circle most evenly at any count.
 const GOLDEN_STEP: u32 = 0x9E37_79B9;

@@ -1,6 +1,6 @@
 //! Decodes one block of short combinations: elimination inside the band, and the payload along with it.
 //!
-//! The decoder of connections ([`Decoder`](crate::Decoder)) finds out with every arrival which symbols have become known, and
+//! The decoder of connections ([`Decoder`](ctcp_coding::Decoder)) finds out with every arrival which symbols have become known, and
 //! therefore keeps how each row came about, which for a block of n unknown symbols costs n coefficients a row, however short the
 //! combinations are. This one keeps nothing but the rows, which stay as short as the combinations, and solves them from the
 //! last to the first once there are as many as symbols: Algorithm 1 of the thesis and the back-substitution of its equation 3.2. Symbols that
@@ -10,9 +10,8 @@
 //!
 //! Requirement: U1
 
-use crate::decoder::{Arrival, DecodeError, check_combination};
-use crate::echelon::{Echelon, Work};
-use crate::symbol_range::SymbolRange;
+use ctcp_coding::echelon::{Echelon, Work};
+use ctcp_coding::{Arrival, DecodeError, SymbolRange, check_combination};
 
 /// Takes the packets of one block until it is known, then of another one: its memory is used again.
 #[derive(Debug)]
@@ -67,7 +66,7 @@ impl SparseDecoder {
     #[must_use]
     pub fn symbol(&self, index: u64) -> Option<&[u8]> {
         let row = self.rows.rows_in(index, index.checked_add(1)?).next()?;
-        (row.coefficients() == [1]).then(|| &row.payload().padded()[..self.symbol_size_max])
+        (row.coefficients() == [1]).then(|| row.contents(self.symbol_size_max))
     }
 
     /// Degrees of freedom received.

@@ -2,9 +2,8 @@
 //! acknowledges what it has seen, decoded or not.
 #![allow(clippy::print_stdout, reason = "an example speaks to its reader")]
 
-use ctcp_coding::{
-    CombinationCredit, Decoder, DecoderConfig, Encoder, SymbolRange, WindowCode, coefficients,
-};
+use ctcp_baselines::coding::{CombinationCredit, WindowCode};
+use ctcp_coding::{Decoder, DecoderConfig, Encoder, SymbolRange, coefficients};
 
 /// Bytes of a symbol, and symbols on the way at most.
 const SIZE: usize = 1200;

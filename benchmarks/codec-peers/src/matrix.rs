@@ -1,10 +1,8 @@
 //! Matrices over GF(2^8), and their inverses by vector operations on whole rows.
 
-use super::{Engine, element};
-use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
+use ctcp_coding::gf256::{Engine, element};
 
 /// Rows begin on multiples of it, and are padded with zeros to a multiple of it.
 const LINE: usize = 64;
@@ -50,24 +48,6 @@ impl Matrix {
         }
         (self.rows, self.columns, self.stride) = (rows, columns, stride);
         self.elements_mut().fill(0);
-    }
-
-    /// Number of rows.
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    #[must_use]
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Bytes from the beginning of a row to that of the next.
-    #[must_use]
-    pub fn stride(&self) -> usize {
-        self.stride
     }
 
     /// A row.
@@ -244,93 +224,3 @@ impl fmt::Display for Singular {
 }
 
 impl core::error::Error for Singular {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_random::TestRandom;
-
-    fn filled(size: usize, mut element: impl FnMut(usize, usize) -> u8) -> Matrix {
-        let mut matrix = Matrix::default();
-        matrix.reshape(size, size);
-        for r in 0..size {
-            for c in 0..size {
-                matrix.row_mut(r)[c] = element(r, c);
-            }
-        }
-        matrix
-    }
-
-    fn assert_inverse(matrix: &Matrix, inverse: &Matrix) {
-        for r in 0..matrix.rows() {
-            for c in 0..matrix.rows() {
-                let product = (0..matrix.rows())
-                    .fold(0, |sum, k| sum ^ element::mul(matrix.row(r)[k], inverse.row(k)[c]));
-                assert_eq!(product, u8::from(r == c));
-            }
-        }
-    }
-
-    #[test]
-    fn a_matrix_times_its_inverse_is_the_identity() {
-        let mut random = TestRandom::new(7);
-        for size in (0..20).chain([63, 64, 65, 130, 191, 192, 256]) {
-            let bytes = random.bytes(size * size);
-            let matrix = filled(size, |r, c| bytes[r * size + c]);
-            let mut inverse = filled(size, |r, c| bytes[r * size + c]);
-            // One random matrix in 255 has none.
-            if inverse.invert().is_ok() {
-                assert_inverse(&matrix, &inverse);
-            }
-        }
-    }
-
-    #[test]
-    fn zeros_on_the_diagonal_are_swapped_away() {
-        for size in 2..12 {
-            // Rows shifted by one, so that every pivot is found below, and something to the right of each one.
-            let element =
-                |r: usize, c: usize| u8::from((r + 1) % size == c) + 2 * u8::from((r + 3) % size == c);
-            let mut inverse = filled(size, element);
-            if inverse.invert().is_ok() {
-                assert_inverse(&filled(size, element), &inverse);
-            }
-        }
-        let mut swap = filled(2, |r, c| u8::from(r != c));
-        assert_eq!(swap.invert(), Ok(()));
-        assert_inverse(&filled(2, |r, c| u8::from(r != c)), &swap);
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "takes hours there")]
-    fn a_block_without_an_inverse_is_eliminated_pivot_by_pivot() {
-        let mut random = TestRandom::new(11);
-        let (size, bytes) = (200, random.bytes(200 * 200));
-        let first_is_zero = |r: usize, c: usize| if r < 64 && c < 64 { 0 } else { bytes[r * size + c] };
-        let mut inverse = filled(size, first_is_zero);
-        assert_eq!(inverse.invert(), Ok(()));
-        assert!(!inverse.swaps.is_empty());
-        assert_inverse(&filled(size, first_is_zero), &inverse);
-    }
-
-    #[test]
-    fn a_singular_matrix_has_no_inverse() {
-        let mut random = TestRandom::new(8);
-        let bytes = random.bytes(64);
-        // The last row is the sum of the others.
-        let mut matrix = filled(8, |r, c| match r {
-            7 => (0..7).fold(0, |sum, k| sum ^ bytes[8 * k + c]),
-            _ => bytes[8 * r + c],
-        });
-        assert_eq!(matrix.invert(), Err(Singular));
-        assert_eq!(filled(5, |_, _| 0).invert(), Err(Singular));
-    }
-
-    #[test]
-    fn reshaping_leaves_nothing_behind() {
-        let mut matrix = filled(9, |_, _| 7);
-        matrix.reshape(3, 70);
-        assert!((0..3).all(|r| matrix.row(r).iter().all(|&element| element == 0)));
-        assert_eq!((matrix.rows(), matrix.columns(), matrix.stride()), (3, 70, 128));
-    }
-}

@@ -1,13 +1,33 @@
 //! What the sparse code saves and what it wastes.
 
 use super::*;
-use crate::coefficients::{DENSITY_MAX, generate};
-use crate::decoder::{Arrival, Decoder, DecoderConfig};
-use crate::echelon::Work;
-use crate::encoder::Encoder;
-use crate::test_random::TestRandom;
-use std::vec;
-use std::vec::Vec;
+use ctcp_coding::coefficients::{DENSITY_MAX, generate};
+use ctcp_coding::echelon::Work;
+use ctcp_coding::{Arrival, Decoder, DecoderConfig, Encoder};
+
+/// xorshift64*.
+struct TestRandom(u64);
+
+impl TestRandom {
+    fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 8
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn bytes(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| (self.next() >> 13) as u8).collect()
+    }
+}
 
 fn range(first: u64, length: u16) -> SymbolRange {
     SymbolRange::new(first, length).unwrap()

@@ -1,0 +1,15 @@
+//! CTCP's Algorithm 2 with the same growth whether there is a queue or not.
+
+use ctcp_proto::congestion::{Algorithm, AlgorithmSpec, Ctcp};
+
+pub(super) const PARTS: &[Algorithm] = &[CTCP_CONSTANT_ALPHA];
+
+/// Algorithm 2 of the CTCP paper with the same growth always, as Eqs. 4 to 6 have it.
+pub const CTCP_CONSTANT_ALPHA: Algorithm = Algorithm::new(&AlgorithmSpec {
+    number: 6,
+    name: "ctcp-constant-alpha",
+    make: |datagram_size| Box::new(Ctcp::with_constant_alpha(datagram_size)),
+    answers_to_marks: true,
+    is_punctual: true,
+    needs_symbols: false,
+});

@@ -1,0 +1,22 @@
+//! PB (2013): pseudo blocks.
+
+use ctcp_proto::scheme::{RepairRule, TakesRatio};
+use ctcp_proto::{Ratio, Redundancy};
+
+pub(super) const PARTS: &[&RepairRule] = &[&PSEUDO_BLOCK];
+
+/// R combinations for each new symbol, and after each hundred and after the last as many as the receiver is known to lack (PB).
+pub static PSEUDO_BLOCK: RepairRule = RepairRule {
+    number: 5,
+    name: "pseudo-block",
+    takes_ratio: TakesRatio::Optional,
+    is_short: |_| false,
+    windows_in_block: 1.0,
+    codes: &[],
+};
+
+/// [`PSEUDO_BLOCK`] with R.
+#[must_use]
+pub const fn pseudo_block(ratio: Ratio) -> Redundancy {
+    Redundancy::with_ratio(&PSEUDO_BLOCK, ratio)
+}
