@@ -4,6 +4,7 @@
 //!   data/simulated/ID.json   ctcp-lab repro     ->  simulated.md, simulated/ID.svg
 //!   data/measured/ID.json    ctcp-lab testbed   ->  measured.md, measured/ID.svg
 //!   data/compare.json        ctcp-lab testbed compare -> compare.md, goodput.svg
+//!   data/codec.json         ctcp-lab bench codec --json -> codec.md
 //!   data/demo-*.json         ctcp demo --json   ->  the block in README.md
 //! ```
 
@@ -51,6 +52,33 @@ struct Baseline {
     goodput_share: f64,
 }
 
+/// What `ctcp-lab bench codec --json` says.
+#[derive(Deserialize)]
+struct Codec {
+    cpu: String,
+    clock_ghz: f64,
+    engines: Vec<Engine>,
+    decode: Vec<Decoding>,
+}
+
+#[derive(Deserialize)]
+struct Engine {
+    engine: String,
+    n: u32,
+    outputs: u32,
+    symbol_bytes: u32,
+    gbps: f64,
+    control_gbps: f64,
+}
+
+#[derive(Deserialize)]
+struct Decoding {
+    n: u32,
+    loss: f64,
+    dense: bool,
+    mbps: f64,
+}
+
 /// A file and its text.
 type Page = (PathBuf, String);
 
@@ -66,6 +94,9 @@ pub(crate) fn run(args: &ResultsArgs) -> Result<(), CliError> {
     let title = "# Alongside other transports\n\n[What it says, and what it does not](README.md)\n\n";
     pages.push((results.join("compare.md"), format!("{}{title}{}", banner(), comparison.markdown())));
     pages.push((results.join("goodput.svg"), comparison.svg().map_err(|error| wrong(&file, &error))?));
+    let file = results.join("data/codec.json");
+    let codec: Codec = serde_json::from_str(&read(&file)?).map_err(|error| wrong(&file, &error))?;
+    pages.push((results.join("codec.md"), codec.page()));
     pages.push(readme(&args.root, &results)?);
     let changed: Vec<&Page> =
         pages.iter().filter(|(path, text)| fs::read_to_string(path).ok().as_ref() != Some(text)).collect();
@@ -148,6 +179,29 @@ impl Demo {
             baseline.seconds,
             baseline.goodput_share * 100.0,
         )
+    }
+}
+
+impl Codec {
+    fn page(&self) -> String {
+        let mut text = format!(
+            "{}# Coding on one core\n\n`ctcp-lab bench codec --json` on {}, {:.2} GHz.\n\n\
+             ## Combining symbols\n\nGB/s count products: a byte times a coefficient, added. The control is a plain XOR of the same symbols by the same \
+             engine in the same moment.\n\n| engine | symbols | outputs | symbol (bytes) | GB/s | control GB/s |\n|---|---|---|---|---|---|\n",
+            banner(),
+            self.cpu,
+            self.clock_ghz
+        );
+        for Engine { engine, n, outputs, symbol_bytes, gbps, control_gbps } in &self.engines {
+            text += &format!("| {engine} | {n} | {outputs} | {symbol_bytes} | {gbps:.2} | {control_gbps:.1} |\n");
+        }
+        text += "\n## Decoding\n\nThe decoder of connections, with the fastest engine: megabytes of block per second.\n\n\
+                 | symbols in a block | lost | MB/s |\n|---|---|---|\n";
+        for Decoding { n, loss, dense, mbps } in &self.decode {
+            let lost = if *dense { "all".to_owned() } else { format!("{} %", loss * 100.0) };
+            text += &format!("| {n} | {lost} | {mbps:.0} |\n");
+        }
+        text
     }
 }
 
