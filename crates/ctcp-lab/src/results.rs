@@ -20,6 +20,9 @@ use serde::Deserialize;
 /// Around the block in README.md.
 const BLOCK: [&str; 2] = ["<!-- figures: demo -->\n", "<!-- end of figures -->"];
 
+/// Says that a page is not to be written by hand.
+const BANNER: &str = "<!-- Drawn by `ctcp-lab results` from docs/results/data. Do not edit. -->\n\n";
+
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctcp-lab results\n  ctcp-lab results --check")]
 pub(crate) struct ResultsArgs {
@@ -91,8 +94,8 @@ pub(crate) fn run(args: &ResultsArgs) -> Result<(), CliError> {
     }
     let file = results.join("data/compare.json");
     let comparison = RecordedComparison::parse(&read(&file)?).map_err(|error| wrong(&file, &error))?;
-    let title = "# Alongside other transports\n\n[What it says, and what it does not](README.md)\n\n";
-    pages.push((results.join("compare.md"), format!("{}{title}{}", banner(), comparison.markdown())));
+    let page = format!("# Alongside other transports\n\n{BANNER}{}", comparison.markdown());
+    pages.push((results.join("compare.md"), page));
     pages.push((results.join("goodput.svg"), comparison.svg().map_err(|error| wrong(&file, &error))?));
     let file = results.join("data/codec.json");
     let codec: Codec = serde_json::from_str(&read(&file)?).map_err(|error| wrong(&file, &error))?;
@@ -119,14 +122,9 @@ pub(crate) fn run(args: &ResultsArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Says that a page is not to be written by hand.
-fn banner() -> &'static str {
-    "<!-- Drawn by `ctcp-lab results` from docs/results/data. Do not edit. -->\n\n"
-}
-
 /// The page of a folder of figures, and its pictures.
 fn figures(results: &Path, folder: &str, title: &str) -> Result<Vec<Page>, CliError> {
-    let mut page = format!("{}# {title}\n\n", banner());
+    let mut page = format!("# {title}\n\n{BANNER}");
     let mut pages = Vec::new();
     for file in files(&results.join("data").join(folder))? {
         let figure = Recorded::parse(&read(&file)?).map_err(|error| wrong(&file, &error))?;
@@ -185,15 +183,14 @@ impl Demo {
 impl Codec {
     fn page(&self) -> String {
         let mut text = format!(
-            "{}# Coding on one core\n\n`ctcp-lab bench codec --json` on {}, {:.2} GHz.\n\n\
+            "# Coding on one core\n\n{BANNER}`ctcp-lab bench codec --json` on {}, {:.2} GHz.\n\n\
              ## Combining symbols\n\nGB/s count products: a byte times a coefficient, added. The control is a plain XOR of the same symbols by the same \
              engine in the same moment.\n\n| engine | symbols | outputs | symbol (bytes) | GB/s | control GB/s |\n|---|---|---|---|---|---|\n",
-            banner(),
-            self.cpu,
-            self.clock_ghz
+            self.cpu, self.clock_ghz
         );
         for Engine { engine, n, outputs, symbol_bytes, gbps, control_gbps } in &self.engines {
-            text += &format!("| {engine} | {n} | {outputs} | {symbol_bytes} | {gbps:.2} | {control_gbps:.1} |\n");
+            text +=
+                &format!("| {engine} | {n} | {outputs} | {symbol_bytes} | {gbps:.2} | {control_gbps:.1} |\n");
         }
         text += "\n## Decoding\n\nThe decoder of connections, with the fastest engine: megabytes of block per second.\n\n\
                  | symbols in a block | lost | MB/s |\n|---|---|---|\n";
