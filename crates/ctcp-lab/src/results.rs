@@ -4,6 +4,7 @@
 //!   data/simulated/ID.json   ctcp-lab repro     ->  simulated.md, simulated/ID.svg
 //!   data/measured/ID.json    ctcp-lab testbed   ->  measured.md, measured/ID.svg
 //!   data/compare.json        ctcp-lab testbed compare -> compare.md, goodput.svg
+//!   data/codec.json         ctcp-lab bench codec --json -> codec.md
 //!   data/demo-*.json         ctcp demo --json   ->  the block in README.md
 //! ```
 
@@ -18,6 +19,9 @@ use serde::Deserialize;
 
 /// Around the block in README.md.
 const BLOCK: [&str; 2] = ["<!-- figures: demo -->\n", "<!-- end of figures -->"];
+
+/// Says that a page is not to be written by hand.
+const BANNER: &str = "<!-- Drawn by `ctcp-lab results` from docs/results/data. Do not edit. -->\n\n";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctcp-lab results\n  ctcp-lab results --check")]
@@ -51,6 +55,33 @@ struct Baseline {
     goodput_share: f64,
 }
 
+/// What `ctcp-lab bench codec --json` says.
+#[derive(Deserialize)]
+struct Codec {
+    cpu: String,
+    clock_ghz: f64,
+    engines: Vec<Engine>,
+    decode: Vec<Decoding>,
+}
+
+#[derive(Deserialize)]
+struct Engine {
+    engine: String,
+    n: u32,
+    outputs: u32,
+    symbol_bytes: u32,
+    gbps: f64,
+    control_gbps: f64,
+}
+
+#[derive(Deserialize)]
+struct Decoding {
+    n: u32,
+    loss: f64,
+    dense: bool,
+    mbps: f64,
+}
+
 /// A file and its text.
 type Page = (PathBuf, String);
 
@@ -63,9 +94,12 @@ pub(crate) fn run(args: &ResultsArgs) -> Result<(), CliError> {
     }
     let file = results.join("data/compare.json");
     let comparison = RecordedComparison::parse(&read(&file)?).map_err(|error| wrong(&file, &error))?;
-    let title = "# Alongside other transports\n\n[What it says, and what it does not](README.md)\n\n";
-    pages.push((results.join("compare.md"), format!("{}{title}{}", banner(), comparison.markdown())));
+    let page = format!("# Alongside other transports\n\n{BANNER}{}", comparison.markdown());
+    pages.push((results.join("compare.md"), page));
     pages.push((results.join("goodput.svg"), comparison.svg().map_err(|error| wrong(&file, &error))?));
+    let file = results.join("data/codec.json");
+    let codec: Codec = serde_json::from_str(&read(&file)?).map_err(|error| wrong(&file, &error))?;
+    pages.push((results.join("codec.md"), codec.page()));
     pages.push(readme(&args.root, &results)?);
     let changed: Vec<&Page> =
         pages.iter().filter(|(path, text)| fs::read_to_string(path).ok().as_ref() != Some(text)).collect();
@@ -88,14 +122,9 @@ pub(crate) fn run(args: &ResultsArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Says that a page is not to be written by hand.
-fn banner() -> &'static str {
-    "<!-- Drawn by `ctcp-lab results` from docs/results/data. Do not edit. -->\n\n"
-}
-
 /// The page of a folder of figures, and its pictures.
 fn figures(results: &Path, folder: &str, title: &str) -> Result<Vec<Page>, CliError> {
-    let mut page = format!("{}# {title}\n\n", banner());
+    let mut page = format!("# {title}\n\n{BANNER}");
     let mut pages = Vec::new();
     for file in files(&results.join("data").join(folder))? {
         let figure = Recorded::parse(&read(&file)?).map_err(|error| wrong(&file, &error))?;
@@ -148,6 +177,28 @@ impl Demo {
             baseline.seconds,
             baseline.goodput_share * 100.0,
         )
+    }
+}
+
+impl Codec {
+    fn page(&self) -> String {
+        let mut text = format!(
+            "# Coding on one core\n\n{BANNER}`ctcp-lab bench codec --json` on {}, {:.2} GHz.\n\n\
+             ## Combining symbols\n\nGB/s count products: a byte times a coefficient, added. The control is a plain XOR of the same symbols by the same \
+             engine in the same moment.\n\n| engine | symbols | outputs | symbol (bytes) | GB/s | control GB/s |\n|---|---|---|---|---|---|\n",
+            self.cpu, self.clock_ghz
+        );
+        for Engine { engine, n, outputs, symbol_bytes, gbps, control_gbps } in &self.engines {
+            text +=
+                &format!("| {engine} | {n} | {outputs} | {symbol_bytes} | {gbps:.2} | {control_gbps:.1} |\n");
+        }
+        text += "\n## Decoding\n\nThe decoder of connections, with the fastest engine: megabytes of block per second.\n\n\
+                 | symbols in a block | lost | MB/s |\n|---|---|---|\n";
+        for Decoding { n, loss, dense, mbps } in &self.decode {
+            let lost = if *dense { "all".to_owned() } else { format!("{} %", loss * 100.0) };
+            text += &format!("| {n} | {lost} | {mbps:.0} |\n");
+        }
+        text
     }
 }
 

@@ -6,7 +6,7 @@
 //!   losses come in bursts of two packets on average, at a and b others leave almost nothing of it for 2.4 s of each 6.4 s, and Cubic is
 //!   within 20 % of the printed time at these four. At e losses are independent, and the rate is one at which coding brings the
 //!   printed ratio; Cubic is three times faster than printed there, and the turns that mend that make profile `ctcp` slower than printed:
-//!   `docs/results/testbed-figures.md`. We take the printed mean RTT for that of the path without queue and turns.
+//!   `docs/results/measured.md`. We take the printed mean RTT for that of the path without queue and turns.
 //! - **Microwave oven** (Fig. 9). Printed: the period of 20 ms, the pulse of 9 ms, the PHY rates, and that a frame is damaged whose time on
 //!   the air meets a pulse. So a packet is lost when its last bit leaves in a pulse or less than its time on the air behind one. Fixed
 //!   here: 802.11's airtime of a frame of 1500 bytes; an RTT of 10 ms; no retransmission by the card, no loss but the oven's.
