@@ -124,21 +124,15 @@ impl RecordedComparison {
              within 1 % of it. `>`: cut off by the time limit. `-`: did not take part, or failed.\n",
             self.version, self.repetitions
         )?;
-        let mut scenario = "";
+        let mut scenarios: Vec<&str> = Vec::new();
         for row in &self.summary {
-            if row.scenario != scenario {
-                scenario = &row.scenario;
-                let megabits = row.rate_bps as f64 / 1e6;
-                writeln!(text, "\n## {scenario}, {megabits} Mbit/s, {} ms\n", row.rtt_ms)?;
-                write!(text, "| loss | statistic | unit |")?;
-                self.peers.iter().try_for_each(|peer| write!(text, " {} |", named(peer)))?;
-                writeln!(text, "\n|---|---|---|{}", "---|".repeat(self.peers.len()))?;
+            if !scenarios.contains(&row.scenario.as_str()) {
+                scenarios.push(&row.scenario);
             }
-            write!(text, "| {} % | {} | {} |", (row.loss * 1e4).round() / 1e2, row.statistic, row.unit)?;
-            for (peer, value) in self.peers.iter().zip(&row.values) {
-                write!(text, " {} |", shown(value.as_ref(), row.best.contains(peer)))?;
-            }
-            writeln!(text)?;
+        }
+        for scenario in scenarios {
+            let rows: Vec<&Row> = self.summary.iter().filter(|row| row.scenario == scenario).collect();
+            self.write_table(text, scenario, &rows)?;
         }
         writeln!(text, "\n## Peers\n")?;
         for (peer, Description { version, settings }) in &self.testbed.peers {
@@ -149,6 +143,25 @@ impl RecordedComparison {
         }
         for failure in &self.failures {
             writeln!(text, "- failed: {failure}")?;
+        }
+        Ok(())
+    }
+}
+
+impl RecordedComparison {
+    fn write_table(&self, text: &mut String, scenario: &str, rows: &[&Row]) -> core::fmt::Result {
+        let Some(first) = rows.first() else { return Ok(()) };
+        let megabits = first.rate_bps as f64 / 1e6;
+        writeln!(text, "\n## {scenario}, {megabits} Mbit/s, {} ms\n", first.rtt_ms)?;
+        write!(text, "| loss | statistic | unit |")?;
+        self.peers.iter().try_for_each(|peer| write!(text, " {} |", named(peer)))?;
+        writeln!(text, "\n|---|---|---|{}", "---|".repeat(self.peers.len()))?;
+        for row in rows {
+            write!(text, "| {} % | {} | {} |", (row.loss * 1e4).round() / 1e2, row.statistic, row.unit)?;
+            for (peer, value) in self.peers.iter().zip(&row.values) {
+                write!(text, " {} |", shown(value.as_ref(), row.best.contains(peer)))?;
+            }
+            writeln!(text)?;
         }
         Ok(())
     }
