@@ -286,15 +286,15 @@ impl CommonArgs {
         let part = |option: &str, error: UnknownName| CliError::usage(format!("{option}: {error}"));
         let chosen = Profile {
             code: match &self.code {
-                Some(name) => catalogue.code(name).map_err(|error| part("--code", error))?,
+                Some(name) => catalogue.code(name).map_err(|error| part(&format!("--code {name}"), error))?,
                 None => named.code,
             },
             congestion: match &self.congestion {
-                Some(name) => catalogue.control(name).map_err(|error| part("--congestion", error))?,
+                Some(name) => catalogue.control(name).map_err(|error| part(&format!("--congestion {name}"), error))?,
                 None => named.congestion,
             },
             redundancy: match &self.redundancy {
-                Some(text) => catalogue.redundancy(text).map_err(|error| part("--redundancy", error))?,
+                Some(text) => catalogue.redundancy(text).map_err(|error| part(&format!("--redundancy {text}"), error))?,
                 None => named.redundancy,
             },
             ..named
@@ -306,7 +306,7 @@ impl CommonArgs {
 
 /// The profile called `name`.
 pub(crate) fn profile(catalogue: &Catalogue, name: &str) -> Result<Profile, CliError> {
-    catalogue.profile(name).map_err(|error| CliError::usage(format!("--profile: {error}")))
+    catalogue.profile(name).map_err(|error| CliError::usage(format!("--profile {name}: {error}")))
 }
 
 impl ServerArgs {
@@ -317,7 +317,7 @@ impl ServerArgs {
         }
         let named = |name: &String| match catalogue.profile(name) {
             Ok(profile) => Ok(profile.name),
-            Err(error) => Err(CliError::usage(format!("--grant: {error}"))),
+            Err(error) => Err(CliError::usage(format!("--grant {name}: {error}"))),
         };
         Ok(Grant::of(self.grant.iter().map(named).collect::<Result<Vec<_>, _>>()?))
     }

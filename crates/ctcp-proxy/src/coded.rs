@@ -143,7 +143,8 @@ impl CodedConnection for ctcp::Connection {
         let stats = Self::stats(self);
         PathHealth {
             rtt: stats.rtt.smoothed,
-            loss: stats.loss,
+            // Before anything was lost the average is a first guess.
+            loss: if stats.packets_lost == 0 { 0.0 } else { stats.loss },
             in_flight: stats.in_flight,
             sent: stats.datagrams_sent,
             received: stats.datagrams_received,

@@ -142,7 +142,8 @@ impl Traffic {
         };
         for stats in state.up.values().map(|read| read()) {
             add(&mut sum.totals, &counts(&stats));
-            sum.loss = sum.loss.max(stats.loss);
+            // Before anything was lost the average is a first guess.
+            sum.loss = sum.loss.max(if stats.packets_lost == 0 { 0.0 } else { stats.loss });
             sum.round_trip = sum.round_trip.max(stats.rtt.smoothed);
             sum.round_trip_minimum = sum.round_trip_minimum.max(stats.rtt.minimum.min(stats.rtt.smoothed));
             sum.window += stats.window;
@@ -206,6 +207,7 @@ mod tests {
         move || {
             let mut stats = ConnectionStats::default();
             (stats.bytes_sent, stats.loss, stats.window) = (bytes, loss, 10.0);
+            stats.packets_lost = 1;
             stats
         }
     }

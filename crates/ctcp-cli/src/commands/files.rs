@@ -155,7 +155,7 @@ async fn until_interrupted(
             Err(error) => Err(CliError::failure(error.to_string())),
         },
         _ = super::interrupted() => {
-            Err(CliError::failure("interrupted; run the same command again to resume"))
+            Err(CliError::failure("interrupted; run the same command again"))
         }
     }
 }

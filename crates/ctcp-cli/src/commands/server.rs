@@ -123,6 +123,7 @@ fn source_address(any: IpAddr) -> Option<IpAddr> {
 /// Who may connect.
 async fn clients(args: &ServerArgs) -> Result<ClientList, CliError> {
     if args.any_client {
+        warn!("--any-client: anyone who knows this server's public key can connect through it");
         return Ok(ClientList::everybody());
     }
     let fixed = Clients::unnamed(args.client.iter().copied());

@@ -173,6 +173,10 @@ fn html(status: &LocalStatus, now: SystemTime) -> String {
     );
     let (class, headline) = headline(server);
     let _ = writeln!(page, "<p class=\"state {class}\">{}</p>", escape(&headline));
+    let errors = format!("<h2>Last errors</h2>\n{}", failures(failed, now));
+    // What went wrong is what the reader came for.
+    let (above, below) = if failed.is_empty() { ("", &errors[..]) } else { (&errors[..], "") };
+    page.push_str(above);
     let mut rows = vec![("server", server.address.clone())];
     if let Some(path) = &server.path {
         rows.push(("round trip", format!("{:.1} ms", path.rtt.as_secs_f64() * 1e3)));
@@ -191,8 +195,8 @@ fn html(status: &LocalStatus, now: SystemTime) -> String {
         let _ =
             writeln!(page, "<tr><td>{}</td><td class=\"value\">{}</td></tr>", escape(name), escape(&value));
     }
-    page.push_str("</table>\n<h2>Last errors</h2>\n");
-    page.push_str(&failures(failed, now));
+    page.push_str("</table>\n");
+    page.push_str(below);
     let _ = writeln!(
         page,
         "<p class=\"small\">As of {} UTC, again every {REFRESH} s. <a href=\"/proxy.pac\">proxy.pac</a> configures \
