@@ -70,7 +70,7 @@ fn each<T: Copy>(files: &'static [&'static [T]]) -> impl Iterator<Item = T> {
 #[must_use]
 pub fn simulated() -> Arc<Catalogue> {
     let paced = Arc::unwrap_or_clone(catalogue());
-    Arc::new(UNPACED.iter().copied().fold(paced, Catalogue::with_code))
+    Arc::new(UNPACED.iter().copied().fold(paced, Catalogue::replacing_code))
 }
 
 /// Grants every profile.

@@ -290,11 +290,15 @@ impl CommonArgs {
                 None => named.code,
             },
             congestion: match &self.congestion {
-                Some(name) => catalogue.control(name).map_err(|error| part(&format!("--congestion {name}"), error))?,
+                Some(name) => {
+                    catalogue.control(name).map_err(|error| part(&format!("--congestion {name}"), error))?
+                }
                 None => named.congestion,
             },
             redundancy: match &self.redundancy {
-                Some(text) => catalogue.redundancy(text).map_err(|error| part(&format!("--redundancy {text}"), error))?,
+                Some(text) => catalogue
+                    .redundancy(text)
+                    .map_err(|error| part(&format!("--redundancy {text}"), error))?,
                 None => named.redundancy,
             },
             ..named

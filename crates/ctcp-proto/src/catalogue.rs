@@ -31,31 +31,59 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    /// With another profile. Its parts are to be registered as well.
+    /// With another profile, of parts that are here.
+    ///
+    /// # Panics
+    /// When a profile has its number or name already.
     #[must_use]
     pub fn with_profile(mut self, profile: Profile) -> Self {
+        let is_taken =
+            |known: &Profile| known.name == profile.name || known.name.as_str() == profile.name.as_str();
+        assert!(!self.profiles.iter().any(is_taken), "two profiles {}", profile.name);
         self.profiles.push(profile);
         self
     }
 
-    /// With another code, or another implementation of the one that has its number.
+    /// With another code.
+    ///
+    /// # Panics
+    /// When a code has its number or name already.
     #[must_use]
     pub fn with_code(mut self, code: Code) -> Self {
+        let is_taken = |known: &Code| *known == code || known.as_str() == code.as_str();
+        assert!(!self.codes.iter().any(is_taken), "two codes {code}");
+        self.codes.push(code);
+        self
+    }
+
+    /// With another implementation of the code that has its number.
+    #[must_use]
+    pub fn replacing_code(mut self, code: Code) -> Self {
         self.codes.retain(|&known| known != code);
         self.codes.push(code);
         self
     }
 
     /// With another congestion control.
+    ///
+    /// # Panics
+    /// When a congestion control has its number or name already.
     #[must_use]
     pub fn with_control(mut self, control: Algorithm) -> Self {
+        let is_taken = |known: &Algorithm| *known == control || known.as_str() == control.as_str();
+        assert!(!self.controls.iter().any(is_taken), "two congestion controls {control}");
         self.controls.push(control);
         self
     }
 
     /// With another rule of redundancy.
+    ///
+    /// # Panics
+    /// When a rule has its number or name already.
     #[must_use]
     pub fn with_rule(mut self, rule: &'static RepairRule) -> Self {
+        let is_taken = |known: &&RepairRule| known.number == rule.number || known.name == rule.name;
+        assert!(!self.rules.iter().any(is_taken), "two rules {}", rule.name);
         self.rules.push(rule);
         self
     }
@@ -63,7 +91,9 @@ impl Catalogue {
     /// True when nothing but the parts for general use is here.
     #[must_use]
     pub fn is_general(&self) -> bool {
-        self.codes.len() == Self::default().codes.len()
+        let general = Self::default();
+        let lengths = |it: &Self| [it.profiles.len(), it.codes.len(), it.controls.len(), it.rules.len()];
+        lengths(self) == lengths(&general)
     }
 
     /// All profiles.

@@ -251,7 +251,12 @@ impl Signal {
 
 /// The sender half of a coding scheme: it decides what the next packet carries.
 ///
-/// The methods with a body are for schemes whose window is of symbols ([`WindowOf::Symbols`]), which have a timer of their own.
+/// - [`Self::choose`] may be asked many times before a packet leaves, and must then answer alike.
+/// - `next_timeout`, `handle_timeout`, `poll_signal` and `is_unpaced` are for schemes whose window is of symbols ([`WindowOf::Symbols`]). While
+///   there is a timeout the path is not probed, and after `handle_timeout` it must lie in the future.
+/// - Where `sends_symbols` is false, `choose` is asked again right after a new symbol, and must choose a combination or nothing.
+/// - `is_unpaced` never changes.
+/// - A packet may leave in pieces: `on_expired` comes for the last one when it is acknowledged, since all of it may not have arrived.
 pub trait Scheme: fmt::Debug + Send {
     /// What to send now, `None` when nothing would be useful. [`Self::on_sent`] follows if it is sent.
     fn choose(&mut self, situation: &Situation) -> Option<Choice>;

@@ -325,6 +325,9 @@ impl Connection {
     /// simulation: it is asked for them, and what they decode is handed on.
     pub fn on_decoder_news(&mut self, now: Instant) {
         let now = self.advance(now);
+        if self.config.coding.is_none() {
+            return;
+        }
         if let State::Established(established) = &mut self.state {
             match established.handle_decoder_news(now) {
                 Ok(()) => self.drain_established(),

@@ -3,7 +3,7 @@
 use crate::code::Code;
 use crate::congestion::Algorithm;
 use crate::profile::{Profile, ProfileName};
-use crate::redundancy::TakesRatio;
+use crate::redundancy::Redundancy;
 
 /// Most combinations for a symbol that a client may ask for: enough where half of all packets get lost.
 const RATIO_MAX: f64 = 2.0;
@@ -53,11 +53,10 @@ impl Grant {
 /// Whether a profile does others no more harm than any transfer does, part by part: its name is only a label.
 fn is_fair(profile: &Profile) -> bool {
     let fair_controls = [Algorithm::DEFAULT, Algorithm::CTCP, Algorithm::RENO, Algorithm::CUBIC];
-    let has_fair_redundancy = match profile.redundancy.rule().takes_ratio {
-        TakesRatio::Never => true,
-        TakesRatio::Always => profile.redundancy.ratio().is_some_and(|ratio| ratio <= RATIO_MAX),
-        TakesRatio::Optional => false,
-    };
+    let redundancy = profile.redundancy;
+    let fair_rules = [Redundancy::FEEDBACK, Redundancy::FROM_LOSS, Redundancy::ALGORITHM_3];
+    let has_fair_redundancy = fair_rules.contains(&redundancy)
+        || (redundancy.is_fixed() && redundancy.ratio().is_some_and(|ratio| ratio <= RATIO_MAX));
     [Code::BLOCK, Code::PLAIN].contains(&profile.code)
         && fair_controls.contains(&profile.congestion)
         && has_fair_redundancy
@@ -67,7 +66,7 @@ fn is_fair(profile: &Profile) -> bool {
 mod tests {
     use super::*;
     use crate::congestion::AlgorithmSpec;
-    use crate::redundancy::{Ratio, Redundancy};
+    use crate::redundancy::{Ratio, RepairRule, TakesRatio};
 
     #[test]
     fn what_is_not_granted_becomes_the_servers_own() {
@@ -94,12 +93,22 @@ mod tests {
             is_punctual: false,
             needs_symbols: false,
         };
+        static STRANGER: RepairRule = RepairRule {
+            number: 77,
+            name: "stranger",
+            takes_ratio: TakesRatio::Never,
+            is_short: |_| true,
+            windows_in_block: 1.0,
+            codes: &["block"],
+        };
         let ratio = |ratio| Redundancy::fixed(Ratio::new(ratio).expect("in range"));
         let base = Profile::default();
         let table = [
             (Profile { congestion: Algorithm::RENO, ..base }, true),
             (Profile { redundancy: ratio(2.0), ..base }, true),
             (Profile { redundancy: ratio(2.1), ..base }, false),
+            (Profile { redundancy: Redundancy::ALGORITHM_3, ..base }, true),
+            (Profile { redundancy: Redundancy::following(&STRANGER), ..base }, false),
             (Profile { congestion: Algorithm::new(&RECKLESS), ..base }, false),
         ];
         for (asked, is_granted) in table {

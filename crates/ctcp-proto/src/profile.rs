@@ -104,7 +104,7 @@ impl Rules {
 /// What a connection uses, in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// The name it was asked for by: a label, which decides nothing.
+    /// The name it was asked for by. In the handshake it stands for the rules, which have no numbers of their own.
     pub name: ProfileName,
     /// Which ranges are combined.
     pub code: Code,

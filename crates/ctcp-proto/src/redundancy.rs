@@ -81,9 +81,10 @@ pub struct RepairRule {
     pub name: &'static str,
     /// Whether it has a factor.
     pub takes_ratio: TakesRatio,
-    /// For a block code: whether another packet should be sent ahead of feedback.
+    /// For the code `block`, of a block that lacks something: whether another packet should be sent ahead of feedback. Other codes
+    /// read the factor alone.
     pub is_short: fn(&Need) -> bool,
-    /// For a block code: how many congestion windows a block spans.
+    /// For the code `block`: how many congestion windows a block spans.
     pub windows_in_block: f64,
     /// Names of codes that can follow it, besides those that name it themselves.
     pub codes: &'static [&'static str],
@@ -147,6 +148,11 @@ impl Redundancy {
     #[must_use]
     pub fn ratio_or(&self, from_loss: f64) -> f64 {
         if *self == Self::FEEDBACK { 1.0 } else { self.ratio().unwrap_or(from_loss) }
+    }
+
+    /// Whether the rule is that of [`Self::fixed`].
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.rule.number == FIXED.number
     }
 
     /// The rule of `rules` with this number on the wire, and its factor in millionths.

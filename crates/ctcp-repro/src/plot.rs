@@ -1,5 +1,5 @@
 //! An outcome as an SVG: lines with their names at their ends, intervals where several seeds were run, and the paper's numbers as
-//! crosses. The colours are those of Okabe and Ito, which the colour-blind can tell apart; after eight of them lines are dashed.
+//! crosses. The colours are those of Okabe and Ito, which the colour-blind can tell apart; after seven of them lines are dashed.
 
 use plotters::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ const NAMES: i32 = 800;
 /// The least distance of two names, in pixels.
 const NAME_HEIGHT: i32 = 17;
 
-/// The palette of Okabe and Ito (2008), darkest first, without yellow, which is hard to see on white.
+/// The palette of Okabe and Ito (2008) without yellow, which is hard to see on white.
 const PALETTE: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),

@@ -26,7 +26,8 @@
 use core::time::Duration;
 
 use ctcp_proto::congestion::{
-    Acked, Algorithm, AlgorithmSpec, Controller, Lost, Phase, Round, RttView, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate,
+    Acked, Algorithm, AlgorithmSpec, Controller, Lost, Phase, Round, RttView, Sent, TimedOut, WINDOW_MAX,
+    WINDOW_MIN, pacing_rate,
 };
 
 pub(super) const PARTS: &[Algorithm] = &[THESIS];

@@ -22,7 +22,9 @@
 use core::time::Duration;
 
 use ctcp_base::Instant;
-use ctcp_proto::congestion::{Algorithm, AlgorithmSpec, Acked, Controller, Lost, Phase, Round, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN};
+use ctcp_proto::congestion::{
+    Acked, Algorithm, AlgorithmSpec, Controller, Lost, Phase, Round, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN,
+};
 
 pub(super) const PARTS: &[Algorithm] = &[VEGAS];
 

@@ -24,8 +24,8 @@ mod codes;
 mod source;
 mod timer;
 
-use ctcp_base::Instant;
 use crate::coding::{CombinationCredit, KeyedRange, WindowCode};
+use ctcp_base::Instant;
 use ctcp_proto::scheme::{Choice, Feedback, RepairRule, Scheme, Sent, Setup, Signal, Situation};
 use ctcp_proto::{Redundancy, SymbolIndex};
 

@@ -23,8 +23,8 @@
 //!
 //! Requirement: U1, U2, U4
 
-use ctcp_base::Instant;
 use crate::coding::{CombinationCredit, SparseRepairs, coding_window};
+use ctcp_base::Instant;
 use ctcp_coding::SymbolRange;
 use ctcp_proto::scheme::{
     Block, Blocks, Choice, Code, CodeSpec, Feedback, Scheme, Sent, Setup, Situation, WindowOf, whole_packets,

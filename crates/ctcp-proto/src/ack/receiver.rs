@@ -1,8 +1,8 @@
 //! When to acknowledge, and what an ACK must repeat (RFC 9000 section 13.2, PROTOCOL.md section 4.1).
 //!
 //! An ACK is due with every second packet that asks for one, after the acknowledgement delay, and at once when a
-//! number is missing or a gap is filled: the sender's loss detection lives on it. Profile `ctcp` acknowledges
-//! each packet, as the paper's receiver does.
+//! number is missing or a gap is filled: the sender's loss detection lives on it. Some profiles acknowledge
+//! each packet, as the papers' receivers do.
 //!
 //! Requirement: C6
 

@@ -117,7 +117,7 @@ impl BlockCode {
 
     fn is_short(&self, block: &Block<NextKey>, can_add: bool, situation: &Situation) -> bool {
         let known = block.in_flight < block.missing;
-        if known || (!block.is_full() && can_add) {
+        if known || block.missing == 0 || (!block.is_full() && can_add) {
             // A block that is still being filled gets what was lost, but nothing ahead: its own symbols come first.
             return known;
         }

@@ -54,8 +54,8 @@ pub(crate) struct DecoderReport {
 
 impl CodedReceiver {
     /// `symbol_size_max` in bytes, `window` in symbols: together they bound the memory. No combination may be of more than
-    /// `length_max` symbols. Of the window code, any may have to wait for all others; with every other code, blocks are apart, and
-    /// no block is longer than that.
+    /// `length_max` symbols. Where combinations may span the window, any may have to wait for all others; with every other code, blocks are
+    /// apart, and no block is longer than that.
     pub(crate) fn new(code: Code, symbol_size_max: usize, window: usize, length_max: u16) -> Self {
         let (equations_max, component_max) = if code.spans_window() {
             (window, window)

@@ -170,7 +170,9 @@ impl Established {
         self.control.fetch(&mut self.streams, pace);
         let is_owed = ack_is_due || must_ping || self.control.is_waiting();
         if !is_owed && !self.may_have_symbols() {
-            self.path.set_app_limited(self.path.has_window());
+            if !self.sender.scheme().is_unpaced() {
+                self.path.set_app_limited(self.path.has_window());
+            }
             return Ok(None);
         }
         let mut contents = Contents::default();

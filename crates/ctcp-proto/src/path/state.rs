@@ -353,7 +353,7 @@ impl Path {
     }
 
     /// Packets sent before are no longer counted in flight: 1.5 RTT (CTCP section 4.5), and but for
-    /// the paper's own profile never less than what a delayed acknowledgement or the measured variation explain.
+    /// profiles that acknowledge every packet never less than what a delayed acknowledgement or the measured variation explain.
     ///
     /// Requirement: C5
     pub(crate) fn expiry_age(&self) -> Option<Duration> {

@@ -150,7 +150,7 @@ impl Transfer {
     fn catalogue(&self) -> Arc<Catalogue> {
         let simulated = ctcp_baselines::simulated();
         if self.is_estimated {
-            Arc::new(Arc::unwrap_or_clone(simulated).with_code(WINDOW_EOT_ESTIMATED))
+            Arc::new(Arc::unwrap_or_clone(simulated).replacing_code(WINDOW_EOT_ESTIMATED))
         } else {
             simulated
         }

@@ -113,7 +113,7 @@ pub(crate) struct World<'a> {
 /// again and again.
 const SPARE_MAX: usize = MAX_HELD_PACKETS;
 
-/// Here clients may ask for anything.
+/// Here clients may ask for any profile of the papers.
 fn for_laboratories(config: EndpointConfig) -> EndpointConfig {
     let transport = with_baselines(config.transport);
     EndpointConfig { transport, grant: ctcp_baselines::everything(), ..config }

@@ -62,4 +62,3 @@ pub const VEGAS_SOURCE: Code =
     Code::new(&symbols(5, "vegas", false, |setup| source(setup, Source::plain(Reading::TcpNc))));
 const VEGAS_SOURCE_UNPACED: Code =
     Code::new(&symbols(5, "vegas", false, |setup| source(setup, Source::plain(Reading::TcpNc).unpaced())));
-

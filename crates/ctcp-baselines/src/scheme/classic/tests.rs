@@ -1,5 +1,5 @@
-use crate::rule::{end_of_transmission, pseudo_block};
 use super::*;
+use crate::rule::{end_of_transmission, pseudo_block};
 use ctcp_proto::Ratio;
 use ctcp_proto::scheme::CodeLimits;
 
