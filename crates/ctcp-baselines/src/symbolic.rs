@@ -10,7 +10,7 @@
 //! heard of are seen, all are decoded. This is what elimination comes to over an infinite field when every combination begins
 //! at or before the oldest symbol not seen, which is so for a source of TCP/NC.
 //!
-//! A node on the way that re-encodes ([`recoder`]) counts in the same way. What it sends is a combination of all that it holds, which
+//! A node on the way that re-encodes ([`SymbolicRecoder`]) counts in the same way. What it sends is a combination of all that it holds, which
 //! reaches as far as what it has heard of, but tells something new only to those who have seen less than it has.
 
 mod recoder;

@@ -8,7 +8,7 @@ impl Connection {
     /// Opens a bidirectional stream. The peer learns of it with its first byte.
     ///
     /// # Errors
-    /// When the peer allows no more now ([`Event::StreamsAvailable`] follows), as none before [`Event::Connected`].
+    /// When the peer allows no more now ([`crate::Event::StreamsAvailable`] follows), as none before [`crate::Event::Connected`].
     pub fn open(&mut self) -> Result<StreamId, OpenError> {
         self.streams().ok_or(OpenError::LimitReached)?.open()
     }
@@ -21,7 +21,7 @@ impl Connection {
     /// Takes bytes to send on a stream and answers how many it took, at least one.
     ///
     /// # Errors
-    /// [`WriteError::Blocked`] while the buffer is full ([`Event::Writable`] follows); others when the stream takes
+    /// [`WriteError::Blocked`] while the buffer is full ([`crate::Event::Writable`] follows); others when the stream takes
     /// no more.
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
         let result = self.streams().ok_or(WriteError::UnknownStream)?.write(id, data);

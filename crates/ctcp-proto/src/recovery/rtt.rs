@@ -122,7 +122,7 @@ impl RttEstimator {
         self.samples.map_or(self.initial / 2, |samples| samples.variance)
     }
 
-    /// The smallest sample of the last [`MINIMUM_WINDOW`].
+    /// The smallest sample of the last ten seconds.
     pub fn minimum(&self, now: Instant) -> Duration {
         self.minimum.minimum(now.as_nanos()).map_or(self.initial, Duration::from_nanos)
     }
