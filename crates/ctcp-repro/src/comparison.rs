@@ -197,8 +197,9 @@ fn shown(value: Option<&Value>, is_best: bool) -> String {
     text
 }
 
-/// Three digits that count.
-fn number(value: f64) -> String {
+/// A measured value, with three digits that count.
+#[must_use]
+pub fn number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size < 10.0 => 3,
         size if size < 100.0 => 1,

@@ -2,7 +2,7 @@
 //!
 //! A core without work sleeps, and a virtual one is given away by its host: the packet that wakes it waits a tenth of a millisecond
 //! or more, at each of the four ends of a round trip. One thread a core, which runs only when that core has nothing else to do, takes
-//! this off every peer's figures alike; whoever has work takes the core from it at once. It makes no difference to the time that
+//! this off every peer's figures alike; a process with work takes the core from it at once. It makes no difference to the time that
 //! programs are said to have used.
 
 use std::hint::spin_loop;

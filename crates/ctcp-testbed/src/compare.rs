@@ -4,7 +4,7 @@
 //!   for each repetition:  for each cell (a test on a network):  for each peer that takes part:  measure
 //! ```
 //!
-//! What disturbs the machine so hits all peers alike, and whoever interrupts it has whole repetitions. A peer that is not installed is left
+//! What disturbs the machine so hits all peers alike, and an interrupted run has whole repetitions. A peer that is not installed is left
 //! out by name, with the command that installs it.
 
 mod cell;

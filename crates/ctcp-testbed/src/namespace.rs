@@ -69,7 +69,7 @@ impl Namespace {
     pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (send, result) = mpsc::channel();
         let job = move || {
-            // Whoever asked waits until there is an answer.
+            // The asking side waits until there is an answer.
             let _ = send.send(job());
         };
         self.jobs.as_ref().expect("there until dropped").send(Box::new(job)).expect("the thread stays");

@@ -69,7 +69,7 @@ pub struct Network {
     pub plan: NetworkPlan,
     /// Its time; the links' begins with it.
     pub clock: Clock,
-    /// Whoever waits looks at it.
+    /// Those who wait look at it.
     pub stop: Stop,
     /// The running program or another one of ours: `ctcp`.
     pub executable: PathBuf,

@@ -72,7 +72,7 @@ pub trait Peer: Send + Sync {
 pub struct DatagramEnds {
     /// In the server's namespace: it is sent there.
     pub entry: SocketAddr,
-    /// In the client's namespace: whoever listens there receives it.
+    /// In the client's namespace: the listener there receives it.
     pub exit: SocketAddr,
 }
 

@@ -71,7 +71,7 @@ impl Measured {
 pub struct Testbed<'a> {
     /// How much work to spend.
     pub settings: Settings,
-    /// Whoever waits looks at it.
+    /// Those who wait look at it.
     pub stop: Stop,
     /// The program `ctcp`.
     executable: PathBuf,

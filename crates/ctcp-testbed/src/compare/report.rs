@@ -2,6 +2,8 @@
 
 use core::fmt::Write;
 
+use ctcp_repro::comparison::number;
+
 use super::Comparison;
 use super::cell::{Test, percent};
 use super::statistics::{Row, Value};
@@ -125,16 +127,6 @@ fn shown(value: Option<&Value>, is_best: bool, repetitions: u32) -> String {
         let _ = write!(text, " in {}", value.repetitions);
     }
     text
-}
-
-/// Three digits that count.
-fn number(value: f64) -> String {
-    let decimals = match value.abs() {
-        size if size < 10.0 => 3,
-        size if size < 100.0 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$}")
 }
 
 #[cfg(test)]

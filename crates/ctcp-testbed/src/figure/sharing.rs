@@ -1,4 +1,4 @@
-//! Figs. 4 and 5: a flow of kernel TCP and whoever stands beside it on one link, the simulator's companions and TCP Cubic.
+//! Figs. 4 and 5: a flow of kernel TCP and the flows that share its link, the simulator's companions and TCP Cubic.
 //!
 //! ```text
 //!   TCP Reno      ---+--- loss --- [ queue ] === rate ===+--> download

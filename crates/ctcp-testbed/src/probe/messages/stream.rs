@@ -20,7 +20,7 @@ use crate::peer::{Carrier, Peer};
 use crate::priority::ask_for_real_time;
 use crate::stop::{LOOK_EVERY, Stop};
 
-/// Sends messages to whoever asks, until it is dropped.
+/// Sends messages to anyone who asks, until it is dropped.
 #[derive(Debug)]
 pub struct MessageServer {
     address: SocketAddr,
