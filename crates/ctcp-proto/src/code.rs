@@ -124,8 +124,7 @@ pub enum WindowOf {
     /// Packets. Congestion control is notified of each packet.
     Packets,
     /// Symbols that have not been acknowledged as seen, with a window and a timer of the scheme: classical TCP, TCP/NC. Congestion control
-    /// is
-    /// notified only by [`Signal`]s.
+    /// is notified only by [`Signal`]s.
     Symbols,
 }
 
@@ -142,8 +141,7 @@ pub struct CodeSpec {
     /// What the congestion window counts.
     pub window: WindowOf,
     /// Combinations may span everything in flight. A receiver then keeps as many combinations as symbols, and the memory for coefficients
-    /// grows
-    /// with the square of the window.
+    /// grows with the square of the window.
     pub spans_window: bool,
     /// Whether the scheme is notified of packets older than 1.5 RTT before they are acknowledged or lost.
     pub expires: bool,
@@ -305,8 +303,7 @@ pub trait Scheme: fmt::Debug + Send {
     }
 
     /// Whether packets are sent whenever the scheme chooses one, without pacing or a congestion window. Only for traffic models of papers
-    /// in a
-    /// simulation: it would flood a shared network.
+    /// in a simulation: it would flood a shared network.
     fn is_unpaced(&self) -> bool {
         false
     }

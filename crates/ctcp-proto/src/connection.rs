@@ -248,10 +248,8 @@ impl Established {
     }
 
     /// Uses the handshake as the first round-trip sample. Without a sample, a loss among the first packets would cost the initial probe
-    /// timeout
-    /// of one second. If a message was sent twice, the reply may be to either copy. The sample then starts at the first copy, so that it
-    /// errs
-    /// on the long side.
+    /// timeout of one second. If a message was sent twice, the reply may be to either copy. The sample then starts at the first copy, so
+    /// that it errs on the long side.
     fn on_handshake_round_trip(&mut self, now: Instant, first_sent: Option<Instant>) {
         // A sample longer than the initial estimate may be due to a lost message rather than a long path. Wait for the first ACK instead.
         if let Some(rtt) = first_sent.map(|sent| now - sent).filter(|&rtt| rtt < INITIAL_RTT) {
@@ -290,8 +288,7 @@ impl Connection {
     }
 
     /// Handles a datagram that [`crate::Endpoint::handle_datagram`] routed to this connection. A violation by the authenticated peer ends
-    /// the
-    /// connection. A datagram that anyone could have sent is dropped.
+    /// the connection. A datagram that anyone could have sent is dropped.
     pub fn handle_datagram(
         &mut self,
         now: Instant,
@@ -324,8 +321,7 @@ impl Connection {
     }
 
     /// Fetches and delivers what an external decoder ([`crate::scheme::Coding`]) has decoded from combinations that did not arrive in a
-    /// packet,
-    /// for example from a simulated relay.
+    /// packet, for example from a simulated relay.
     pub fn on_decoder_news(&mut self, now: Instant) {
         let now = self.advance(now);
         if self.config.coding.is_none() {

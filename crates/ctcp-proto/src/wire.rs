@@ -8,8 +8,7 @@
 //! ```
 //!
 //! Invariants: parsing never panics and never allocates more than a named limit, for any input. A value that was parsed, or built within
-//! its
-//! limits, is written as bytes that parse as the same value.
+//! its limits, is written as bytes that parse as the same value.
 
 mod datagram;
 mod frame;

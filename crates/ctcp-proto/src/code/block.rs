@@ -9,8 +9,7 @@
 //! ```
 //!
 //! The paper's receiver reports only the degrees of freedom of the current block. This receiver reports every undecodable interval ("it is
-//! not
-//! difficult to piggy-back more information on the ACKs", section 4.5), so the deficit of every block is known.
+//! not difficult to piggy-back more information on the ACKs", section 4.5), so the deficit of every block is known.
 //!
 //! Requirement: C1, C2, C5, U4
 

@@ -14,10 +14,8 @@ use crate::stream::Streams;
 use crate::wire::Frame;
 
 /// Maximum number of combinations that wait for others. On a path of 1000 packets (200 Mbit/s, 60 ms) with a quarter lost in bursts, 512
-/// were not
-/// enough and most repairs were refused. The goodput was 0.37 of the link with 1.5 repairs per symbol; with 1024 it is 0.56 with 0.42. A
-/// hostile
-/// peer can cause 1 MB of coefficients and rows, with blocks of 256 symbols and a window of 8192.
+/// were not enough and most repairs were refused. The goodput was 0.37 of the link with 1.5 repairs per symbol; with 1024 it is 0.56 with
+/// 0.42. A hostile peer can cause 1 MB of coefficients and rows, with blocks of 256 symbols and a window of 8192.
 const EQUATIONS_MAX: usize = 1024;
 
 /// Decodes the received combinations and passes the symbols to the streams.
@@ -55,10 +53,8 @@ pub(crate) struct DecoderReport {
 
 impl CodedReceiver {
     /// Memory is bounded by `symbol_size_max` in bytes and `window` in symbols. A combination spans at most `length_max` symbols. If the
-    /// code's
-    /// combinations may span the window, one may have to wait for all others. With every other code blocks do not overlap, and none is
-    /// longer than
-    /// `length_max`.
+    /// code's combinations may span the window, one may have to wait for all others. With every other code blocks do not overlap, and none
+    /// is longer than `length_max`.
     pub(crate) fn new(code: Code, symbol_size_max: usize, window: usize, length_max: u16) -> Self {
         let (equations_max, component_max) = if code.spans_window() {
             (window, window)
@@ -86,8 +82,7 @@ impl CodedReceiver {
     }
 
     /// Whether memory is too short (`room` bytes left) to store symbols up to `end`. They are dropped then. The peer learns from the report
-    /// that
-    /// they are missing and repairs them later.
+    /// that they are missing and repairs them later.
     fn is_too_far(&self, end: SymbolIndex, room: u64) -> bool {
         room < self.symbol_size_max as u64
             && end > self.decoder.oldest_undecoded().saturating_add(SYMBOLS_MIN)
@@ -200,8 +195,7 @@ impl CodedReceiver {
     }
 
     /// The report for an acknowledgement with at most `limit` intervals, which must be the same in every call. It is cached until something
-    /// arrives,
-    /// so a peer that keeps requesting acknowledgements causes no further work.
+    /// arrives, so a peer that keeps requesting acknowledgements causes no further work.
     pub(crate) fn report(&mut self, limit: usize) -> DecoderReport {
         let report = self.report.take().unwrap_or_else(|| self.new_report(limit));
         self.report.insert(report).clone()

@@ -2,14 +2,12 @@
 //!
 //! ```text
 //!   combination    [ 0 ........................ 1427 ]      too long for a datagram of 1200 bytes
-//! SEGMENTs       [ 0 ........ 1146 ][ 1147 .. 1427 ]      one per packet, each with the identity of the whole
+//!   SEGMENTs       [ 0 ........ 1146 ][ 1147 .. 1427 ]      one per packet, each with the identity of the whole
 //! ```
 //!
 //! A segment is cut when its packet is built, so the datagram size may shrink further in between. A lost segment is not repaired as such:
-//! the
-//! combination is then incomplete, and the code sends another one, as for any lost packet. Only a repeated symbol has the same identity
-//! each
-//! time, so segments of it that arrived before count.
+//! the combination is then incomplete, and the code sends another one, as for any lost packet. Only a repeated symbol has the same identity
+//! each time, so segments of it that arrived before count.
 
 use std::collections::VecDeque;
 
@@ -18,9 +16,8 @@ use crate::id::SymbolIndex;
 use crate::wire::{DatagramBuilder, Frame};
 
 /// Maximum number of incomplete combinations. The sender finishes one before it begins the next, so older ones have lost a segment.
-/// Repeated
-/// symbols among them may still be completed. With the largest symbols this takes half a megabyte for the bytes and as much for their
-/// flags.
+/// Repeated symbols among them may still be completed. With the largest symbols this takes half a megabyte for the bytes and as much for
+/// their flags.
 const INCOMPLETE_MAX: usize = 32;
 
 /// Minimum number of bytes of a combination in a segment, unless it is the last one.

@@ -126,9 +126,8 @@ impl CodedSender {
     }
 
     /// Writes the frame of `choice` after what the datagram already holds, or a segment of it if it fits no datagram of the path. Returns
-    /// `None` if
-    /// there is no room for it next to the other frames, or if the streams have no data after all. New symbols have at most `symbol_size`
-    /// bytes.
+    /// `None` if there is no room for it next to the other frames, or if the streams have no data after all. New symbols have at most
+    /// `symbol_size` bytes.
     pub(crate) fn write(
         &mut self,
         choice: Choice,

@@ -82,8 +82,7 @@ impl Established {
     }
 
     /// Declares packets lost and notifies the components concerned. Coded data is not retransmitted; only the number of degrees of freedom
-    /// in
-    /// flight changes.
+    /// in flight changes.
     pub(super) fn detect_losses(&mut self, now: Instant) {
         let mut lost = core::mem::take(&mut self.path.lost_scratch);
         let thresholds = self.path.measured.losses.thresholds(now, &self.path.measured.rtt);

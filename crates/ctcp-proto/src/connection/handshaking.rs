@@ -27,8 +27,8 @@ const INTERVAL_MAX: Duration = Duration::from_millis(500);
 /// handshake in seventy take half a second or more.
 const INTERVALS_EQUAL: u32 = 3;
 
-/// Maximum number of COOKIEs a client follows in one handshake. A second one is legitimate if the first has expired; many more would be
-/// an attack.
+/// Maximum number of COOKIEs a client follows in one handshake. A second one is legitimate if the first has expired; many more would be an
+/// attack.
 const COOKIES_MAX: u32 = 4;
 
 /// A client that waits for the RESPONSE.

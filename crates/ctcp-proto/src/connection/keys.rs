@@ -7,8 +7,7 @@
 //!
 //! Each key is derived from the previous one by a one-way function. Every [`LIFETIME`] a new shared secret, to which both sides contribute,
 //! is mixed in. An attacker who steals the keys of a connection cannot read what was sent before the last update but one. A passive
-//! attacker
-//! cannot read what is sent after the next update either.
+//! attacker cannot read what is sent after the next update either.
 //!
 //! Invariant: both sides mix in a new secret before the same phase. Hence a client that sent its share starts no update before it has the
 //! answer, and a server that answered starts none before it sees the client's update.

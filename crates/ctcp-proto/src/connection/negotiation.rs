@@ -74,8 +74,7 @@ fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> P
 }
 
 /// The server's answer to `client`: its own limits, the suite it chose and the profile it grants. If the requested profile is unknown or
-/// not
-/// allowed by `grant`, the server's own profile is granted.
+/// not allowed by `grant`, the server's own profile is granted.
 pub(crate) fn server_parameters(
     config: &TransportConfig,
     grant: &Grant,

@@ -59,8 +59,7 @@ impl Established {
     }
 
     /// A client that did not get the RESPONSE sends its INITIATE again. A shorter datagram is not answered: the address is not validated
-    /// yet, so
-    /// the answer must not be longer than the datagram that triggered it.
+    /// yet, so the answer must not be longer than the datagram that triggered it.
     fn handle_repeated_handshake(&mut self, network_path: NetworkPath, datagram: &[u8]) {
         let Some(response) = &mut self.response else { return };
         let is_repeated = datagram.len() >= DATAGRAM_SIZE_MIN

@@ -1,10 +1,8 @@
 //! Repetition of control frames on lossy paths.
 //!
 //! A peer that waits for credit sends nothing. If the credit is lost, no ACK reveals the loss and the peer waits for a probe timeout. A
-//! control
-//! frame takes only a few bytes in a packet that is sent anyway. It is therefore repeated in enough packets that losing all of them is
-//! unlikely.
-//! Receiving any of these frames twice has no effect.
+//! control frame takes only a few bytes in a packet that is sent anyway. It is therefore repeated in enough packets that losing all of them
+//! is unlikely. Receiving any of these frames twice has no effect.
 
 use crate::stream::Control;
 

@@ -23,8 +23,7 @@ impl Connection {
     ///
     /// # Errors
     /// Returns [`WriteError::Blocked`] while the buffer is full ([`crate::Event::Writable`] follows), and other errors if the stream no
-    /// longer
-    /// accepts data.
+    /// longer accepts data.
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
         let result = self.streams().ok_or(WriteError::UnknownStream)?.write(id, data);
         self.settle();

@@ -173,8 +173,7 @@ impl Established {
     }
 
     /// The deadline for an MTU probe. A probe also needs room in the window and permission from the pacer; without them the deadline would
-    /// be
-    /// due without effect.
+    /// be due without effect.
     fn mtu_deadline(&self) -> Option<Instant> {
         let due = self.path.owed.mtu.next_timeout().filter(|_| self.path.has_window())?;
         Some(self.path.next_paced(due).map_or(due, |paced| paced.max(due)))

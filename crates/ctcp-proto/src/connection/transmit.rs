@@ -77,8 +77,7 @@ impl Established {
     }
 
     /// Seals the packet, records it and updates counters. Ack-eliciting packets are sent as ECN-capable, except probes of the datagram
-    /// size,
-    /// whose loss must have only one meaning.
+    /// size, whose loss must have only one meaning.
     pub(super) fn send(
         &mut self,
         now: Instant,

@@ -75,8 +75,7 @@ impl Admission {
     }
 
     /// The controller's rate. If it has none, one that spreads its window over half a round trip: a classical TCP relies on ACK clocking,
-    /// which
-    /// does not work for repairs.
+    /// which does not work for repairs.
     fn pacing_rate(&self, rtt: &RttEstimator, datagram_size: u64) -> Option<f64> {
         let rate = self.controller.pacing_rate();
         if rate.is_some() || self.is_unpaced || !rtt.has_sample() {

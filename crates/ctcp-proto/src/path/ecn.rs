@@ -115,11 +115,8 @@ impl EcnState {
     }
 
     /// An ACK newly acknowledges `newly` packets sent as ECT(0) on the current network path. `is_newest` if it raises the largest
-    /// acknowledged
-    /// number; other ACKs may be reordered and prove nothing (RFC 9000 section 13.4.2.1). New congestion marks are reported to the
-    /// congestion
-    /// controller with the packet `bearer`, or with that of a later ACK if there is none.
-    /// none, with that of a later ACK.
+    /// acknowledged number; other ACKs may be reordered and prove nothing (RFC 9000 section 13.4.2.1). New congestion marks are reported to
+    /// the congestion controller with the packet `bearer`, or with that of a later ACK if there is none. none, with that of a later ACK.
     pub(crate) fn on_ack(
         &mut self,
         is_newest: bool,
@@ -170,12 +167,10 @@ impl EcnState {
     }
 
     /// Checks of RFC 9000 section 13.4.2.1: counts never decrease, grow by at least one for each acknowledged packet and by no more than
-    /// were
-    /// sent, and stay constant for a codepoint that was never sent.
+    /// were sent, and stay constant for a codepoint that was never sent.
     ///
     /// The totals since the network path began are compared, not the increments of each ACK. A truncated ACK omits packets that its counts
-    /// include,
-    /// and a later ACK acknowledges them.
+    /// include, and a later ACK acknowledges them.
     fn is_plausible(&self, counts: &EcnCounts) -> bool {
         let (last, before) = (&self.counts, &self.counts_before);
         let is_growing = counts.ect0 >= last.ect0 && counts.ect1 >= last.ect1 && counts.ce >= last.ce;

@@ -6,7 +6,7 @@
 //!       |                      |                          |
 //!       +----- several large packets in a row lost -------+
 //!                              v
-//!       Suspicious: a base probe must pass ...   (lost: start over, it may be an outage)
+//!                      Suspicious: a base probe must pass ...   (lost: start over, it may be an outage)
 //!                        |          ^
 //!                        v          | lost, fewer than PAIRS_MAX pairs in a row
 //!                      Verifying: ... and a probe of the current size fail: PAIRS_MAX pairs, back to the base
@@ -14,8 +14,7 @@
 //!
 //! Random loss looks like a black hole, and like a probe that is too big. So a size is excluded only after [`PROBES_MAX`] probes of it were
 //! lost. The current size is abandoned only if probes of the base size pass each time while probes of the current size never do. Probes
-//! consist
-//! of PING and PADDING. A lost probe does not count as packet loss.
+//! consist of PING and PADDING. A lost probe does not count as packet loss.
 
 use core::time::Duration;
 

@@ -369,8 +369,7 @@ impl Path {
 
     /// True if expired packets leave the congestion window, so that new packets may be sent in their place. Otherwise, after the loss of a
     /// whole window, the path stays silent until later packets are acknowledged. With periodic losses the next loss period begins just
-    /// then. False
-    /// after a retransmission timeout, which backs off while nothing is acknowledged.
+    /// then. False after a retransmission timeout, which backs off while nothing is acknowledged.
     pub(crate) fn frees_what_expires(&self) -> bool {
         self.profile.rules.expiry == ExpiryRule::Free && !self.owed.retransmission.has_fired()
     }

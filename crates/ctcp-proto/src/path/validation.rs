@@ -106,8 +106,7 @@ impl PathValidation {
     }
 
     /// A PATH_RESPONSE arrived. Returns whether it validates the address. It may answer any challenge sent so far, because the answer to
-    /// the first
-    /// one may arrive after the second was sent.
+    /// the first one may arrive after the second was sent.
     pub(crate) fn on_response(&mut self, response: u64) -> bool {
         let is_answer = matches!(&self.state, State::Challenged { data, .. } if data.contains(&response));
         if is_answer {
@@ -125,8 +124,7 @@ impl PathValidation {
     }
 
     /// Handles the deadline if it has passed. Returns `true` if the address must be abandoned. Otherwise [`Self::wants_challenge`] tells
-    /// whether
-    /// to send another challenge.
+    /// whether to send another challenge.
     pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
         let State::Challenged { data, deadline } = &mut self.state else { return false };
         if deadline.is_none_or(|deadline| deadline > now) {

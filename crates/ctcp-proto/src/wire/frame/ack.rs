@@ -4,14 +4,12 @@
 //!  symbols   ... decoded | undecoded, some seen | unseen | unknown to the receiver
 //!                        ^oldest undecoded      ^oldest unseen (somewhere)     ^known end
 //!                        |-- interval --| |interval|      reported end: intervals are complete below it
-//! packets   ranges or a bitmap downwards from the largest, whichever is shorter
+//!  packets   ranges or a bitmap downwards from the largest, whichever is shorter
 //! ```
 //!
 //! Invariants of every parsed frame: `oldest_undecoded <= oldest_unseen <= known_end <= VARINT_MAX`. Intervals ascend without overlap
-//! within
-//! `[oldest_undecoded, reported_end]`, and `reported_end <= known_end`. No interval misses more than its length. Packet ranges descend
-//! without
-//! touching.
+//! within `[oldest_undecoded, reported_end]`, and `reported_end <= known_end`. No interval misses more than its length. Packet ranges
+//! descend without touching.
 
 mod ranges;
 
@@ -112,8 +110,7 @@ impl AckFrame {
 
     /// Appends the frame and returns true. If even its smallest form is longer than `max_length`, nothing is written and false is returned.
     /// Intervals that do not fit or exceed the limit are left out from the end, and the reported end is lowered to the first one left out.
-    /// They
-    /// are left out only as far as needed to leave half of the space to the packet ranges. Then the oldest packet ranges are left out.
+    /// They are left out only as far as needed to leave half of the space to the packet ranges. Then the oldest packet ranges are left out.
     ///
     /// # Panics
     /// Panics if the symbols violate the invariants of the fields. This side has built the frame, so that would be a bug.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Invariant of every parsed frame: `floor <= first`, `1 <= length <= 4095`, and the end of the range, `first + length`, is at most
-//! [`VARINT_MAX`], so that sums of indices do not overflow. A segment ends within its combination, and the combination is no longer than
-//! a symbol can be.
+//! [`VARINT_MAX`], so that sums of indices do not overflow. A segment ends within its combination, and the combination is no longer than a
+//! symbol can be.
 
 use crate::id::SymbolIndex;
 use crate::wire::Malformed;
