@@ -253,8 +253,7 @@ impl Signal {
 ///
 /// - [`Self::choose`] may be called many times before a packet is sent, and must then return the same choice.
 /// - `next_timeout`, `handle_timeout`, `poll_signal` and `is_unpaced` are for schemes whose window counts symbols ([`WindowOf::Symbols`]).
-///   While
-///   there is a timeout the path is not probed. After `handle_timeout` the timeout must lie in the future.
+///   While there is a timeout the path is not probed. After `handle_timeout` the timeout must lie in the future.
 /// - If `sends_symbols` is false, `choose` is called again right after a new symbol, and must return a combination or nothing.
 /// - `is_unpaced` never changes.
 /// - A combination may be sent in several segments. `on_expired` is called when the last one is acknowledged, since others may be lost.

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A byte is charged when it enters a symbol and never again, so repairs need no credit. The receiver announces a new limit once at least
-//! half a window was read since the last one. So credit costs few packets, and a reader that stops also stops the sender. Invariant: `read
-//! <= received <= limit`, hence buffered data never exceeds the window.
+//! half a window was read since the last one. So credit costs few packets, and a reader that stops also stops the sender. Invariant:
+//! `read <= received <= limit`, hence buffered data never exceeds the window.
 //!
 //! A window starts small and doubles, up to a ceiling, if half of it is read within a few round trips and all of it was read at least once:
 //! otherwise it would soon stop the sender. So the window suits a long fat path, and a reader that stalls occupies little memory.

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!  bare FIN ---> free   (needs no credit and only a few bytes, so it goes first)
-//!   new data ---> small  (round robin by frames, until the stream's share is used up)
-//!                   |  share used up
-//!                   v
-//!                 bulk   (deficit round robin: each turn adds one symbol to the share)
+//!  new data ---> small  (round robin by frames, until the stream's share is used up)
+//!                  |  share used up
+//!                  v
+//!                bulk   (deficit round robin: each turn adds one symbol to the share)
 //! ```
 //!
 //! The idea is that of FQ-CoDel (RFC 8290 section 4.2), with one number per stream. The *share* of a stream is the number of bytes that it

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  Send ---finish---> Finishing ---FIN in a symbol---> DataSent ---all decoded by the peer---> DataReceived
-//!     |                    |                                |
-//!     +--------------------+---reset, peer's STOP_SENDING---+---> ResetSent ---acknowledged---> ResetReceived
+//!    |                    |                                |
+//!    +--------------------+---reset, peer's STOP_SENDING---+---> ResetSent ---acknowledged---> ResetReceived
 //! ```
 //!
 //! `Send` combines Ready and Send of PROTOCOL.md section 5, which differ only in whether bytes were sent. A STOP_SENDING in `DataSent`
