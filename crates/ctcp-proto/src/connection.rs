@@ -82,10 +82,10 @@ use timers::Timers;
 ///                  RESPONSE                    close(), CLOSE sent
 ///   Handshaking ------------> Established ---------------------------> Ending --> Over
 ///        |                      |    ^                                   ^
-///        | time-out, refusal    |    | (a server's connection begins     | CLOSE received, fault
+///        | timeout, refusal     |    | (a server's connection begins     | CLOSE received, fault
 ///        v                      |    |  here, unconfirmed)               |
 ///      Over <-------------------+    +-- Endpoint::accept       ---------+
-///            idle time-out, stateless reset
+///            idle timeout, stateless reset
 /// ```
 pub struct Connection {
     role: Role,

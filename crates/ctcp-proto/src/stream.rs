@@ -3,7 +3,7 @@
 //! ```text
 //!   write ──> SendHalf ──┐                                     ┌──> ReceiveHalf ──> read
 //!   write ──> SendHalf ──┼─ Scheduler ─> symbols ~~~> symbols ─┼──> ReceiveHalf ──> read
-//!   write ──> SendHalf ──┘  (credit)     coded by others       └──> ReceiveHalf ──> read
+//!   write ──> SendHalf ──┘  (credit)     coded in between      └──> ReceiveHalf ──> read
 //! ```
 //!
 //! A symbol is filled once and never changes; the coding layer below repairs it. So a stream sends each byte once and knows nothing of

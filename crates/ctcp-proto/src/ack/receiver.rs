@@ -1,7 +1,7 @@
 //! When to send an ACK, and what it must repeat (RFC 9000 section 13.2, PROTOCOL.md section 4.1).
 //!
-//! An ACK is due for every second ack-eliciting packet, after the acknowledgement delay, and at once if a number is missing or a gap is
-//! filled, since the sender's loss detection depends on it. Some profiles acknowledge every packet, like the papers' receivers.
+//! An ACK is due for every second ack-eliciting packet, and after the acknowledgement delay. It is due at once if a number is missing or a
+//! gap is filled, since the sender's loss detection depends on it. Some profiles acknowledge every packet, like the papers' receivers.
 //!
 //! Requirement: C6
 

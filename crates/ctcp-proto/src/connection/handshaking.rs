@@ -46,10 +46,10 @@ pub(crate) struct ClientHandshake {
     server_key: PublicKey,
     first_packets: FirstPacketKey,
     next_send: Instant,
-    /// When the first INITIATE left.
+    /// When the first INITIATE was sent.
     first_sent: Option<Instant>,
     interval: Duration,
-    /// When the last INITIATE left.
+    /// When the last INITIATE was sent.
     last_sent: Option<Instant>,
     /// INITIATEs sent.
     sent: u32,

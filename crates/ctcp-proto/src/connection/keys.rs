@@ -89,7 +89,7 @@ impl Keys {
         self.answered.is_some()
     }
 
-    /// A packet with our KEY_SHARE was lost.
+    /// A packet with this side's KEY_SHARE was lost.
     pub(super) fn on_share_lost(&mut self) {
         match &mut self.exchange {
             Exchange::Offered { is_due, .. } | Exchange::Answered { is_due, .. } => *is_due = true,
@@ -199,7 +199,7 @@ impl Established {
                 // The server waits for a packet under the new key.
                 self.ping = true;
             }
-            // A repeated share. If our share was lost, loss detection sends it again.
+            // A repeated share. If this side's share was lost, loss detection sends it again.
             _ => {}
         }
         Ok(())

@@ -83,7 +83,7 @@ pub(crate) struct MtuDiscovery {
 }
 
 impl MtuDiscovery {
-    /// A search from [`BASE`] up to `ceiling` (the smaller of the peer's `datagram_size_max` and our own cap).
+    /// A search from [`BASE`] up to `ceiling` (the smaller of the peer's `datagram_size_max` and this side's limit).
     pub(crate) fn new(now: Instant, ceiling: u64) -> Self {
         let ceiling = ceiling.max(BASE);
         let mut search = Self {

@@ -3,7 +3,7 @@
 //! ```text
 //!  Receive ---FIN---> SizeKnown ---last gap filled---> DataReceived ---read to the end---> DataRead
 //!    |  |                |  |                               |
-//!    |  +--RESET_STREAM--+--|-------> ResetReceived --------|---the reader is told-------> ResetRead
+//!    |  +--RESET_STREAM--+--|-------> ResetReceived --------|---read returns it----------> ResetRead
 //!    |                      |                |              |
 //!    +--stop--> Stopped     +------stop------+--------------+----------------------------> Discarded
 //!                  |                                                                          ^
