@@ -1,8 +1,8 @@
 //! All streams of a connection.
 //!
-//! Invariants: a stream is in the map from its opening until both halves are in a final state and its last event was taken. So each queue of
-//! ids has at most one entry per stream. `queued` is the sum of all send buffers. A stream is in the scheduler if and only if it has a byte
-//! under its own credit or a bare FIN.
+//! Invariants: a stream is in the map from its opening until both halves are in a final state and its last event was taken. So each queue
+//! of ids has at most one entry per stream. `queued` is the sum of all send buffers. A stream is in the scheduler if and only if it has a
+//! byte under its own credit or a bare FIN.
 
 mod application;
 mod incoming;

@@ -30,7 +30,7 @@ const NUMBER_AND_PAYLOAD_MIN: usize = TruncatedNumber::LENGTH_MAX;
 const PAYLOAD_MIN: usize = 3;
 
 /// The largest symbol whose combinations always fit a datagram of `datagram_size` bytes, alone in a packet to `destination` and with frame
-/// headers of at most `overhead` bytes ([`combination_overhead`]). For an id of 8 bytes and four-byte indices this is 40 bytes less.
+/// headers of at most `overhead` bytes ([`combination_overhead`]). For an id of 8 bytes and four-byte indices it is `datagram_size - 40`.
 #[must_use]
 pub fn symbol_size_for_datagram(datagram_size: usize, destination: &ConnectionId, overhead: usize) -> usize {
     let unused = ConnectionId::MAX - destination.as_bytes().len();

@@ -160,7 +160,7 @@ pub(super) struct OpenedWith {
 /// The receiving side. The next key is derived in advance, so that the time to open a packet does not reveal its phase (RFC 9001 section
 /// 9.5).
 pub(super) struct ReceivePhases {
-    /// Holds the secret of the phase after the next one's key.
+    /// Holds the secret of the next phase.
     chain: Chain,
     previous: Option<PacketKey>,
     current: PacketKey,
