@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dense_block_costs_a_third_of_the_cube_and_the_square() {
+    fn a_dense_block_costs_a_third_of_n_cubed_products_and_n_squared_payloads() {
         let found = cost(128, 128, &Prng::new(1));
         let (cube, square) = (128_f64.powi(3), 128_f64.powi(2));
         // Each packet is reduced by the rows before it (1/2), and then solved (1/2).
