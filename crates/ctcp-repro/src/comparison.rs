@@ -1,4 +1,4 @@
-//! The comparison of transports as its JSON file has it: a page of tables, and the picture that says most.
+//! The comparison of transports, read from its JSON file: a page of tables, and a plot of one scenario.
 
 use core::fmt::Write;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::outcome::{Outcome, Point};
 use crate::plot::{Axis, Plot, Scale};
 
-/// The scenario of the picture.
+/// The scenario of the plot.
 const PICTURED: &str = "goodput, independent loss";
 
 /// The contents of `compare.json`.
@@ -66,18 +66,18 @@ struct Description {
 }
 
 impl RecordedComparison {
-    /// The comparison of this JSON.
+    /// Parses the comparison from JSON.
     ///
     /// # Errors
-    /// What is missing in it.
+    /// Returns an error that says what is missing or invalid.
     pub fn parse(json: &str) -> Result<Self, String> {
         serde_json::from_str(json).map_err(|error| error.to_string())
     }
 
-    /// Goodput against loss, a line for each transport.
+    /// Plots goodput against loss, with a line for each transport.
     ///
     /// # Errors
-    /// When it cannot be drawn.
+    /// Returns an error if it cannot be drawn.
     pub fn svg(&self) -> Result<String, String> {
         let axis = |label| Axis { label, scale: Scale::Percent };
         let plot = Plot {
@@ -105,7 +105,7 @@ impl RecordedComparison {
         outcome.svg()
     }
 
-    /// The page.
+    /// Formats the page.
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut text = String::new();
@@ -167,7 +167,7 @@ impl RecordedComparison {
     }
 }
 
-/// What readers call a transport.
+/// Returns the display name of a transport.
 fn named(peer: &str) -> String {
     match peer {
         "default" => "ctcp".to_owned(),
@@ -197,7 +197,7 @@ fn shown(value: Option<&Value>, is_best: bool) -> String {
     text
 }
 
-/// A measured value, with three digits that count.
+/// Formats a measured value with about three significant digits.
 #[must_use]
 pub fn number(value: f64) -> String {
     let decimals = match value.abs() {
