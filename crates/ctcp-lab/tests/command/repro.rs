@@ -69,7 +69,7 @@ fn a_merge_without_all_shards_of_one_run_writes_nothing_and_says_why() {
     shard("3/3", "a", "12");
     refused(&["a"], &["thesis-overhead in 3 shards", "1 missing (2/3)"]);
     shard("2/3", "b", "13");
-    refused(&["a", "b"], &["b/thesis-overhead.shard-2-of-3.json", "of another run", "13 seeds"]);
+    refused(&["a", "b"], &["b/thesis-overhead.shard-2-of-3.json", "to another run", "13 seeds"]);
     shard("1/3", "c", "12");
     refused(&["a", "c"], &["a/", "c/", "contain the same shard"]);
     refused(&["nowhere"], &["cannot read nowhere"]);
