@@ -140,6 +140,11 @@ impl Catalogue {
         Redundancy::parse(&self.rules, text)
     }
 
+    /// Whether the profile and all of its parts are registered here.
+    pub(crate) fn has(&self, profile: &Profile) -> bool {
+        self.profile_of(&to_parameter(profile)).is_some()
+    }
+
     /// The profile of a handshake's parameter; `None` for what is not here, or does not fit together.
     pub(crate) fn profile_of(&self, parameter: &ProfileParameter) -> Option<Profile> {
         let named = self.profiles.iter().find(|profile| profile.name.number() == parameter.profile)?;

@@ -101,6 +101,28 @@ pub struct CloseReason {
     pub reason: String,
 }
 
+/// Parameters on which the two sides cannot agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// No AEAD suite in common.
+    Suite,
+    /// The server grants a profile that this side does not have.
+    Profile,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Suite => "the two sides have no cipher in common",
+            Self::Profile => {
+                "the server grants only a profile that this program does not have: \
+                 start the server with another --profile, or use the program that has it (ctcp-lab peer)"
+            }
+        })
+    }
+}
+
 /// Why a connection is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -128,6 +150,8 @@ pub enum ConnectionError {
     },
     /// The handshake's cryptography failed.
     HandshakeFailed,
+    /// The two sides have no common parameters.
+    NothingInCommon(Mismatch),
     /// Nothing came from the peer for the idle time-out.
     TimedOut,
     /// The peer does not know this connection any more: most likely it was restarted.
@@ -176,6 +200,7 @@ impl fmt::Display for ConnectionError {
                 VersionName(VERSION),
             ),
             Self::HandshakeFailed => formatter.write_str("the handshake failed"),
+            Self::NothingInCommon(mismatch) => mismatch.fmt(formatter),
             Self::TimedOut => formatter.write_str("the connection timed out"),
             Self::Reset => formatter
                 .write_str("the peer does not know this connection any more: it was probably restarted"),
