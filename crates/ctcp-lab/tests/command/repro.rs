@@ -69,15 +69,15 @@ fn a_merge_without_all_shards_of_one_run_writes_nothing_and_says_why() {
     shard("3/3", "a", "12");
     refused(&["a"], &["thesis-overhead in 3 shards", "1 missing (2/3)"]);
     shard("2/3", "b", "13");
-    refused(&["a", "b"], &["b/thesis-overhead.shard-2-of-3.json", "of another run", "13 seeds"]);
+    refused(&["a", "b"], &["b/thesis-overhead.shard-2-of-3.json", "to another run", "13 seeds"]);
     shard("1/3", "c", "12");
-    refused(&["a", "c"], &["a/", "c/", "are the same shard"]);
+    refused(&["a", "c"], &["a/", "c/", "contain the same shard"]);
     refused(&["nowhere"], &["cannot read nowhere"]);
     fs::create_dir(at.join("empty")).expect("a directory");
     refused(&["empty"], &["no shard in empty", "--shard I/N"]);
     let whole = fs::read_to_string(at.join("a/thesis-overhead.shard-1-of-3.json")).expect("it was written");
     fs::write(at.join("a/thesis-overhead.shard-2-of-3.json"), &whole[..whole.len() / 2]).expect("a file");
-    refused(&["a"], &["shard-2-of-3.json: no shard"]);
+    refused(&["a"], &["shard-2-of-3.json: not a shard file"]);
 }
 
 #[test]
@@ -92,8 +92,8 @@ fn nonsense_is_refused_in_one_line_before_anything_is_computed() {
         (&["repro", ID, "--shard", "5/4"], 2, "shard 5/4: the first number must be from 1 to 4"),
         (&["repro", ID, "--shard", "0/4"], 2, "shard 0/4: the first number must be from 1 to 4"),
         (&["repro", ID, "--shard", "1/0"], 2, "at least one shard"),
-        (&["repro", ID, "--shard", "-1/4"], 2, "`-1/4` is no shard: I/N is wanted, as 2/8"),
-        (&["repro", ID, "--shard", "half"], 2, "`half` is no shard: I/N is wanted"),
+        (&["repro", ID, "--shard", "-1/4"], 2, "`-1/4` is not a shard: expected I/N, for example 2/8"),
+        (&["repro", ID, "--shard", "half"], 2, "`half` is not a shard: expected I/N"),
         (&["repro", ID, "--seeds", "0"], 2, "--seeds 0: a whole number from 1 to 100000"),
         (&["repro", ID, "--seeds", "4294967295"], 2, "--seeds 4294967295: a whole number from 1 to 100000"),
         (&["repro", ID, "--seeds", "-3"], 2, "--seeds -3: a whole number"),
