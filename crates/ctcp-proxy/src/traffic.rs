@@ -30,12 +30,12 @@ const fn total(name: &'static str, help: &'static str, of: fn(&ConnectionStats) 
 /// The counters that are summed.
 pub const TOTALS: [Total; 16] = [
     total("ctcp_datagrams_sent", "UDP datagrams sent", |stats| stats.datagrams_sent),
-    total("ctcp_datagrams_received", "UDP datagrams received that opened", |stats| stats.datagrams_received),
-    total("ctcp_datagrams_dropped", "UDP datagrams received that did not open or came twice", |stats| {
+    total("ctcp_datagrams_received", "UDP datagrams received and authenticated", |stats| stats.datagrams_received),
+    total("ctcp_datagrams_dropped", "UDP datagrams received that failed authentication or were duplicates", |stats| {
         stats.datagrams_dropped
     }),
     total("ctcp_bytes_sent", "Bytes of UDP payload sent", |stats| stats.bytes_sent),
-    total("ctcp_bytes_received", "Bytes of UDP payload received that opened", |stats| stats.bytes_received),
+    total("ctcp_bytes_received", "Bytes of UDP payload received and authenticated", |stats| stats.bytes_received),
     total("ctcp_packets_lost", "Packets sent that were lost", |stats| stats.packets_lost),
     total("ctcp_congestion_marks", "Packets sent that the network marked (ECN)", |stats| {
         stats.congestion_marks
@@ -52,10 +52,10 @@ pub const TOTALS: [Total; 16] = [
     total("ctcp_repairs_received", "Combinations of several symbols received", |stats| {
         stats.repairs_received
     }),
-    total("ctcp_redundant_received", "Symbols and combinations received that told nothing new", |stats| {
+    total("ctcp_redundant_received", "Symbols and combinations received without new information", |stats| {
         stats.redundant_received
     }),
-    total("ctcp_window_stalls", "Times that data waited only because the coding window was full", |stats| {
+    total("ctcp_window_stalls", "How often data waited only because the coding window was full", |stats| {
         stats.window_stalls
     }),
     total("ctcp_migrations", "Changes of the peer's address", |stats| stats.migrations),
