@@ -30,12 +30,18 @@ const fn total(name: &'static str, help: &'static str, of: fn(&ConnectionStats) 
 /// The counters that are summed.
 pub const TOTALS: [Total; 16] = [
     total("ctcp_datagrams_sent", "UDP datagrams sent", |stats| stats.datagrams_sent),
-    total("ctcp_datagrams_received", "UDP datagrams received and authenticated", |stats| stats.datagrams_received),
-    total("ctcp_datagrams_dropped", "UDP datagrams received that failed authentication or were duplicates", |stats| {
-        stats.datagrams_dropped
+    total("ctcp_datagrams_received", "UDP datagrams received and authenticated", |stats| {
+        stats.datagrams_received
     }),
+    total(
+        "ctcp_datagrams_dropped",
+        "UDP datagrams received that failed authentication or were duplicates",
+        |stats| stats.datagrams_dropped,
+    ),
     total("ctcp_bytes_sent", "Bytes of UDP payload sent", |stats| stats.bytes_sent),
-    total("ctcp_bytes_received", "Bytes of UDP payload received and authenticated", |stats| stats.bytes_received),
+    total("ctcp_bytes_received", "Bytes of UDP payload received and authenticated", |stats| {
+        stats.bytes_received
+    }),
     total("ctcp_packets_lost", "Packets sent that were lost", |stats| stats.packets_lost),
     total("ctcp_congestion_marks", "Packets sent that the network marked (ECN)", |stats| {
         stats.congestion_marks

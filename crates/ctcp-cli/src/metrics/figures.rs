@@ -164,11 +164,7 @@ impl Page<'_> {
                 "Minimum round-trip time of the last ten seconds (smoothed if there were no samples), maximum over connections",
                 |stats| stats.round_trip_minimum.as_secs_f64(),
             ),
-            (
-                "ctcp_loss_ratio",
-                "Average loss of packets sent, maximum over connections",
-                |stats| stats.loss,
-            ),
+            ("ctcp_loss_ratio", "Average loss of packets sent, maximum over connections", |stats| stats.loss),
             ("ctcp_window_packets", "Congestion window in packets", |stats| stats.window),
             ("ctcp_in_flight_packets", "Packets in flight", |stats| stats.in_flight as f64),
             ("ctcp_datagram_bytes", "Largest UDP payload that the path carries", |stats| {
