@@ -1,4 +1,4 @@
-//! Options that change what an experiment computes, checked in words.
+//! Options that change what an experiment computes, with checks of their values.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use ctcp_cli::error::CliError;
 
 const MEGABITS_MAX: u64 = 10_000;
 const RTT_MILLIS_MAX: u64 = 10_000;
-/// Beyond it nothing that is simulated here moves.
+/// With more loss nothing in these simulations makes progress.
 const LOSS_MAX: f64 = 0.5;
-/// Less is over before anything has settled, more takes days.
+/// Shorter runs end before anything settles, and longer ones take days.
 const SECONDS: core::ops::RangeInclusive<u64> = 10..=100_000;
 
-/// What `--rate`, `--rtt`, `--loss` and `--time` change.
+/// Parses the changes by `--rate`, `--rtt`, `--loss` and `--time`.
 pub(super) fn parse(args: &RunArgs) -> Result<Changes, CliError> {
     Ok(Changes {
         megabits: args.rate.as_deref().map(megabits).transpose()?,
@@ -25,19 +25,19 @@ pub(super) fn parse(args: &RunArgs) -> Result<Changes, CliError> {
     })
 }
 
-/// Whether all that changes is something that `experiment` has.
+/// Checks that `experiment` has all options that are changed.
 pub(super) fn check(experiment: &Experiment, changes: &Changes) -> Result<(), CliError> {
     let Some(other) = changes.parameters().find(|parameter| !experiment.takes.contains(parameter)) else {
         return Ok(());
     };
     let takes = match options(experiment) {
-        takes if takes.is_empty() => "nothing of it can be changed".to_owned(),
-        takes => format!("what can be changed of it is {takes}"),
+        takes if takes.is_empty() => "it has no options".to_owned(),
+        takes => format!("its options are {takes}"),
     };
     Err(CliError::usage(format!("`{}` has no {}: {takes}", experiment.id, other.option())))
 }
 
-/// The options by which an experiment can be changed.
+/// The options of an experiment.
 pub(super) fn options(experiment: &Experiment) -> String {
     experiment.takes.iter().map(|parameter| parameter.option()).collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! `ctcp-lab repro`: runs in one piece and in shards, and what it refuses.
+//! `ctcp-lab repro`: single runs, shards, and refused arguments.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use crate::setup::{lab, run};
 
 const ID: &str = "thesis-overhead";
 
-/// The words of a run that takes a moment.
+/// The arguments of a short run.
 fn words<'a>(rest: &[&'a str]) -> Vec<&'a str> {
     [&["repro", ID, "--quick", "--seeds", "12"], rest].concat()
 }
 
-/// What stands in a result's files, without the time it took.
+/// The content of a result's files, without the duration.
 fn result(folder: &Path) -> [String; 3] {
     ["json", "csv", "svg"].map(|extension| {
         let text = fs::read_to_string(folder.join(format!("{ID}.{extension}"))).expect("it was written");
@@ -34,7 +34,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn shards_that_are_merged_are_byte_by_byte_a_run_in_one_piece() {
+fn merged_shards_are_byte_for_byte_equal_to_a_single_run() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     assert_eq!(run(at, &words(&["--out", "whole", "--threads", "1"])), (Some(0), String::new()));
@@ -52,7 +52,7 @@ fn shards_that_are_merged_are_byte_by_byte_a_run_in_one_piece() {
 }
 
 #[test]
-fn a_merge_without_all_shards_of_one_run_writes_nothing_and_says_why() {
+fn a_merge_with_missing_shards_writes_nothing_and_reports_why() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let shard = |shard: &str, out: &str, seeds: &str| {
@@ -81,7 +81,7 @@ fn a_merge_without_all_shards_of_one_run_writes_nothing_and_says_why() {
 }
 
 #[test]
-fn nonsense_is_refused_in_one_line_before_anything_is_computed() {
+fn invalid_arguments_are_refused_in_one_line_before_anything_is_computed() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     fs::write(at.join("file"), "x").expect("a file");

@@ -1,4 +1,4 @@
-//! The comparison as tables in Markdown, which read as text as well, and as CSV.
+//! The comparison as tables in Markdown and as CSV.
 
 use core::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::statistics::{Row, Value};
 use crate::testbed::Record;
 
 impl Comparison {
-    /// Everything a reader needs: tables, who is best where, peers, machine.
+    /// The complete report: tables, the best peers, the peers and the machine.
     #[must_use]
     pub fn markdown(&self, record: &Record) -> String {
         let rows = self.summary();
@@ -26,7 +26,7 @@ impl Comparison {
         text
     }
 
-    /// Every value that was measured.
+    /// Every measured value.
     #[must_use]
     pub fn csv(&self) -> String {
         let mut text = "peer,rate_bps,rtt_ms,loss,scenario,value,unit,is_cut_off,seed\n".to_owned();
@@ -90,7 +90,7 @@ impl Comparison {
         write!(text, "| quantity | path | loss | best |")?;
         peers.iter().try_for_each(|&peer| write!(text, " {} |", self.peers[peer]))?;
         writeln!(text, "\n|---|---|---|---|{}", "---|".repeat(peers.len()))?;
-        // By quantity, then by condition and loss, which is the order of the cells.
+        // Sorted by quantity, then by condition and loss, which is the order of the cells.
         let mut sorted = rows.to_vec();
         sorted.sort_by_key(|row| (row.metric, row.statistic, row.cell));
         for row in sorted {
@@ -122,7 +122,7 @@ fn shown(value: Option<&Value>, is_best: bool, repetitions: u32) -> String {
     if value.repetitions > 1 {
         let _ = write!(text, " ({} to {})", number(value.least), number(value.most));
     }
-    // The others failed, or did not come so far.
+    // Other repetitions failed or did not get this far.
     if value.repetitions < repetitions as usize {
         let _ = write!(text, " in {}", value.repetitions);
     }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_says_its_spread_whether_it_is_best_and_whether_it_was_cut_off() {
+    fn a_value_shows_its_spread_whether_it_is_best_and_whether_it_was_cut_off() {
         let value = Value { value: 0.9512, least: 0.94, most: 0.96, repetitions: 5, is_cut_off: false };
         assert_eq!(shown(Some(&value), true, 5), "**0.951** (0.940 to 0.960)");
         assert_eq!(shown(Some(&value), false, 6), "0.951 (0.940 to 0.960) in 5");
