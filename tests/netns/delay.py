@@ -1,14 +1,14 @@
-"""A UDP relay that holds back each datagram: the delay that the link between the namespaces has not.
+"""A UDP relay that delays each datagram, because the link between the namespaces has no delay.
 
     delay.py LISTEN_PORT TARGET_ADDRESS TARGET_PORT ONE_WAY_MILLISECONDS
 
-It listens on 127.0.0.1. Each client has a socket of its own towards the target. Nothing is reordered.
+It listens on 127.0.0.1. Each client has its own socket towards the target. Datagrams are not reordered.
 """
 
 import collections, select, socket, sys, time
 
 listen_port, target, delay = int(sys.argv[1]), (sys.argv[2], int(sys.argv[3])), float(sys.argv[4]) / 1000
-IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2  # a datagram that is too large must be lost, as on a real path
+IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2  # datagrams that are too large must be lost, as on a real path
 LARGE = 4 << 20
 
 

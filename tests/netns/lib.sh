@@ -1,15 +1,15 @@
-# Common parts of the tests in network namespaces. Sourced, never run by itself.
+# Common parts of the tests in network namespaces. Scripts source it; it is not run itself.
 #
 #   server side                            client side
 #   10.71.1.1  veth --- rate, loss --- veth  10.71.1.2
 #   web server, ctcp server                ctcp client, curl, ...
 #
-# Packets go through a token bucket on the way out and are lost at random on the way in, both on each side. The loss is a
-# classic BPF program of four instructions, so nothing beyond iproute2 and a kernel with cls_bpf is needed. There is
-# no delay, unless a script asks for it with `delay`: what depends on a round-trip time is mostly measured elsewhere.
+# Both sides limit the rate of outgoing packets with a token bucket and drop incoming packets at random. The loss is a
+# classic BPF program of four instructions, so iproute2 and a kernel with cls_bpf suffice. There is no delay unless a
+# script uses `delay`: behaviour that depends on the round-trip time is mostly measured elsewhere.
 #
-# A script prints a line for each check and ends with `finish`: status 0 all passed, 1 one failed, 77 it cannot run here
-# (with the reason). Everything it starts and makes is gone when it ends.
+# A script prints a line for each check and ends with `finish`: status 0 if all passed, 1 if one failed, 77 (with the
+# reason) if it cannot run here. Everything it starts and creates is removed at its end.
 
 set -euo pipefail
 
@@ -31,7 +31,7 @@ skip() {
     exit 77
 }
 
-# need COMMAND...: skips the script when one is missing
+# need COMMAND...: skips the script if one is missing
 need() {
     local command
     for command in "$@"; do
@@ -41,7 +41,7 @@ need() {
 
 clean_up() {
     local pid directory
-    exec 2>/dev/null # the shell would tell of each process that it was killed
+    exec 2>/dev/null # suppresses the shell's message about each killed process
     for pid in "${background_pids[@]}"; do
         kill -KILL "$pid" || true
     done
@@ -57,24 +57,24 @@ clean_up() {
 on_server() { ip netns exec "$server_ns" "$@"; }
 on_client() { ip netns exec "$client_ns" "$@"; }
 
-# The two namespaces and the bad link between them.
+# Creates the two namespaces and the bad link between them.
 network() {
     [ "$(id -u)" -eq 0 ] || skip 'network namespaces need root'
     need ip tc
     scratch=$(mktemp -d)
-    export XDG_CONFIG_HOME=$scratch/config # no options of whoever runs this
+    export XDG_CONFIG_HOME=$scratch/config # ignores the configuration of the user
     chmod 755 "$scratch"
     trap clean_up EXIT
     trap 'exit 1' INT TERM HUP
-    ip netns add "$server_ns" 2>/dev/null && ip netns add "$client_ns" || skip 'this kernel or container makes no network namespaces'
+    ip netns add "$server_ns" 2>/dev/null && ip netns add "$client_ns" || skip 'this kernel or container does not allow network namespaces'
     ip link add wire netns "$server_ns" address "$SERVER_MAC" type veth \
         peer name wire netns "$client_ns" address "$CLIENT_MAC" || skip 'the kernel has no veth'
     prepare_side "$server_ns" "$SERVER_ADDRESS" "$CLIENT_ADDRESS" "$CLIENT_MAC"
     prepare_side "$client_ns" "$CLIENT_ADDRESS" "$SERVER_ADDRESS" "$SERVER_MAC"
-    set_loss "$LOSS" || skip 'the kernel cannot lose packets for us: it has no cls_bpf'
+    set_loss "$LOSS" || skip 'the kernel cannot drop packets at random: it has no cls_bpf'
 }
 
-# prepare_side NAMESPACE ADDRESS PEER PEER_MAC. Without gso_max_segs the random loss would take bursts, not packets.
+# prepare_side NAMESPACE ADDRESS PEER PEER_MAC. Without gso_max_segs the random loss would drop bursts, not packets.
 prepare_side() {
     ip -n "$1" link set lo up
     ip -n "$1" link set wire gso_max_segs 1 up
@@ -84,7 +84,7 @@ prepare_side() {
     tc -n "$1" qdisc add dev wire clsact || skip 'the kernel has no clsact'
 }
 
-# set_loss PROBABILITY: of packets that arrive, on both sides; 1 is a dead path.
+# set_loss PROBABILITY: drops incoming packets on both sides; 1 is a dead path.
 # The program: load a random number; drop (2) from the threshold upwards, else accept (0).
 set_loss() {
     local namespace program='1,6 0 0 2'
@@ -95,7 +95,7 @@ set_loss() {
     done
 }
 
-# set_rate RATE QUEUE: of the link, both ways, as in 100mbit 256kb
+# set_rate RATE QUEUE: sets rate and queue of the link, both ways, such as 100mbit 256kb
 set_rate() {
     local namespace
     for namespace in "$server_ns" "$client_ns"; do
@@ -103,7 +103,7 @@ set_rate() {
     done
 }
 
-# delay MILLISECONDS: the round-trip time of everything that is started with $remote from now on
+# delay MILLISECONDS: sets the round-trip time of everything started with $remote from now on
 delay() {
     need python3
     background "$client_ns" delay.log python3 "$repository/tests/netns/delay.py" \
@@ -112,7 +112,7 @@ delay() {
     remote[1]=127.0.0.1:$SERVER_PORT
 }
 
-# background SIDE LOG COMMAND...: starts it; its process id is in $pid afterwards
+# background SIDE LOG COMMAND...: starts a process and sets $pid
 background() {
     local namespace=$1 log=$scratch/$2
     shift 2
@@ -127,7 +127,7 @@ stop() {
     wait "$1" 2>/dev/null || true
 }
 
-# wait_until SECONDS COMMAND...: until it succeeds; false when it did not
+# wait_until SECONDS COMMAND...: repeats the command until it succeeds; fails after the time
 wait_until() {
     local end=$(($(date +%s%N) + $1 * 1000000000))
     shift
@@ -137,18 +137,18 @@ wait_until() {
     done
 }
 
-# now, in milliseconds
+# The current time in milliseconds.
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 
 listens_udp() { ip netns exec "$1" ss -Hlun "sport = :$2" | grep -q .; }
 listens_tcp() { ip netns exec "$1" ss -Hltn "sport = :$2" | grep -q .; }
 
-# The binary under test and a key of each kind.
+# Finds or builds the binary under test, and creates the keys.
 program_and_keys() {
     local name
     ctcp=${CTCP:-$repository/target/release/ctcp}
     if [ ! -x "$ctcp" ]; then
-        [ -z "${CTCP:-}" ] || { echo "$CTCP is no program" >&2; exit 1; }
+        [ -z "${CTCP:-}" ] || { echo "$CTCP is not a program" >&2; exit 1; }
         (cd "$repository" && cargo build --release --package ctcp-cli) || exit 1
     fi
     for name in server client stranger; do
@@ -157,7 +157,7 @@ program_and_keys() {
     remote=(--server "$SERVER_ADDRESS:$SERVER_PORT" --server-key "$(cat "$scratch/server.pub")" --key "$scratch/client.key")
 }
 
-# start_server OPTION...: the reverse proxy; $server_pid
+# start_server OPTION...: starts the reverse proxy and sets $server_pid
 start_server() {
     background "$server_ns" server.log "$ctcp" server --listen "$SERVER_ADDRESS:$SERVER_PORT" --key "$scratch/server.key" \
         --client "$(cat "$scratch/client.pub")" "$@"
@@ -165,14 +165,14 @@ start_server() {
     wait_until 10 listens_udp "$server_ns" "$SERVER_PORT" || { cat "$scratch/server.log"; exit 1; }
 }
 
-# start_client OPTION...: the forward proxy with SOCKS5 and HTTP; $client_pid
+# start_client OPTION...: starts the forward proxy with SOCKS5 and HTTP, and sets $client_pid
 start_client() {
     background "$client_ns" client.log "$ctcp" client "${remote[@]}" --socks "$SOCKS" --http "$HTTP" "$@"
     client_pid=$pid
     wait_until 10 listens_tcp "$client_ns" "${HTTP##*:}" || { cat "$scratch/client.log"; exit 1; }
 }
 
-# start_web: the files of $scratch/www on port 8000 of the server's address
+# start_web: serves the files of $scratch/www on port 8000 of the server's address
 start_web() {
     need python3
     mkdir -p "$scratch/www"
@@ -186,7 +186,7 @@ random_file() {
     head -c "$2" /dev/urandom >"$1"
 }
 
-# fetch URL OUTPUT CURL_OPTION...: curl in the client's namespace, through SOCKS5 unless told otherwise
+# fetch URL OUTPUT CURL_OPTION...: runs curl in the client's namespace, by default through SOCKS5
 fetch() {
     local url=$1 output=$2
     shift 2
@@ -194,7 +194,7 @@ fetch() {
     on_client curl --silent --show-error --max-time 60 --output "$output" "$@" "$url"
 }
 
-# check NAME COMMAND...: passed when it succeeds. What it prints is shown only on failure.
+# check NAME COMMAND...: passes if the command succeeds. Its output is shown only on failure.
 check() {
     local name=$1 begin end
     shift
@@ -209,7 +209,7 @@ check() {
     fi
 }
 
-# shown COMMAND...: for `check` of what gives a figure: its output is shown also when it passes
+# shown COMMAND...: for `check` of measurements: shows the output even if the command succeeds
 exec 3>&1
 shown() {
     local status=0
@@ -218,14 +218,14 @@ shown() {
     return $status
 }
 
-# ends_with STATUS TEXT COMMAND...: it ends with this status and says TEXT (a pattern of grep) on its output
+# ends_with STATUS TEXT COMMAND...: the command must exit with this status and print TEXT (a pattern of grep)
 ends_with() {
     local status=$1 text=$2 got=0
     shift 2
     "$@" >"$scratch/said" 2>&1 || got=$?
     cat "$scratch/said"
     [ "$got" -eq "$status" ] || { echo "status $got, not $status"; return 1; }
-    grep -qi -- "$text" "$scratch/said" || { echo "does not say: $text"; return 1; }
+    grep -qi -- "$text" "$scratch/said" || { echo "the output lacks: $text"; return 1; }
 }
 
 is_alive() {
