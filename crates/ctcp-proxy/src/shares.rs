@@ -9,7 +9,6 @@
 //! A waiting request passes two queues, first that of its client and then the common one; both are served in order. So
 //! a client that requests a thousand slots has no more than its share in the common queue, and other clients wait
 //! behind few of its requests and not behind all.
-//! are behind few of its requests and not behind all.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -59,7 +59,7 @@ impl fmt::Display for Socks5Error {
             }
             Self::Version(first) => write!(formatter, "no SOCKS5: the first byte is {first}"),
             Self::NoAcceptableMethod => {
-                formatter.write_str("the application wants authentication, there is none")
+                formatter.write_str("the application requires authentication, which is not supported")
             }
             Self::Command(2) => formatter.write_str("the command BIND is not supported"),
             Self::Command(3) => formatter.write_str("the command UDP ASSOCIATE is not supported"),

@@ -133,8 +133,8 @@ impl<'a> Testbed<'a> {
     /// Starts a network, measures on it, and stops it; repeats this if the emulator was too late. Returns `None` if it
     /// was too late each time.
     ///
+    /// # Errors
     /// Returns an error for any other failure.
-    /// When something else went wrong.
     pub fn measure<T>(
         &mut self,
         label: &str,

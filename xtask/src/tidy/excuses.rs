@@ -43,7 +43,7 @@ impl Excuse {
     fn violation(&self) -> Option<Violation> {
         let (what, mend) = match (self.has_reason, self.is_used) {
             (_, false) => ("an excuse that excuses nothing", "remove it"),
-            (false, true) => ("an excuse without a reason", "write the reason behind the bracket"),
+            (false, true) => ("an excuse without a reason", "write the reason after the bracket"),
             (true, true) => return None,
         };
         Some(Violation {

@@ -177,7 +177,7 @@ impl ClientList {
         }
         info!(clients = clients.0.len(), "read {}", file.display());
         if clients.is_empty() {
-            warn!("the list of clients is empty: nobody may connect");
+            warn!("the list of clients is empty: no client may connect");
         }
         let is_changed = clients != self.present;
         self.present = clients;

@@ -124,7 +124,7 @@ impl Leftovers {
         let parts = self.parts();
         let (name, oldest) = parts.iter().min_by_key(|(_, part)| part.since)?;
         if age(oldest.since) > self.limits.age {
-            return Some((name.clone(), "nobody resumed it"));
+            return Some((name.clone(), "it was not resumed"));
         }
         if parts.len() > self.limits.number {
             return Some((oldest_of_largest(&parts, |_| 1)?, "there are too many of them"));

@@ -57,7 +57,7 @@ pub enum RuleError {
     #[error("{0:?} is not a prefix length (0-32 for IPv4, 0-128 for IPv6)")]
     Prefix(String),
     /// Bits after the prefix are set; contains the network that was probably meant.
-    #[error("address bits behind the prefix are set: write {0} or leave the prefix out")]
+    #[error("address bits after the prefix are set: write {0} or leave the prefix out")]
     HostBits(String),
     /// Neither a network nor a name.
     #[error(

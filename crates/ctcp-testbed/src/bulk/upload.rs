@@ -98,7 +98,7 @@ fn accept(listener: &Socket, end: Instant, clock: Clock, stop: &Stop) -> Result<
             return Ok(connection);
         }
     }
-    Err(TestbedError::failed("nobody connected for an upload"))
+    Err(TestbedError::failed("no client connected for an upload"))
 }
 
 fn receive(

@@ -141,7 +141,7 @@ fn check(contents: &mut Contents, mut bytes: &[u8], position: u64) -> io::Result
     while !bytes.is_empty() {
         let expected = contents.next(bytes.len());
         if bytes[..expected.len()] != *expected {
-            return Err(io::Error::other(format!("wrong bytes behind position {position}")));
+            return Err(io::Error::other(format!("wrong bytes after position {position}")));
         }
         bytes = &bytes[expected.len()..];
     }

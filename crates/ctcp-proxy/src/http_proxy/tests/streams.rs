@@ -198,7 +198,7 @@ async fn a_body_that_waits_for_100_continue_waits_for_the_targets() {
         let (_, mut target) = targets.recv().await.unwrap();
         assert!(head(&mut target).await.contains("Expect: 100-continue\r\n"));
         let asked = tokio::time::Instant::now();
-        timeout(Duration::from_millis(500), application.read_u8()).await.expect_err("nobody said it");
+        timeout(Duration::from_millis(500), application.read_u8()).await.expect_err("no go-ahead yet");
         if says_so {
             say(&mut target, "HTTP/1.1 100 Continue\r\n\r\n").await;
         }
