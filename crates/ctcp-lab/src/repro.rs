@@ -181,6 +181,6 @@ pub(super) fn judge(failed: usize) -> Result<(), CliError> {
     match failed {
         0 => Ok(()),
         1 => Err(CliError::failure("a check failed")),
-        _ => Err(CliError::failure(format!("{failed} checks do not hold"))),
+        _ => Err(CliError::failure(format!("{failed} checks failed"))),
     }
 }

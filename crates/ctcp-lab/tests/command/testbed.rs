@@ -16,8 +16,8 @@ fn figures_are_listed_and_unknown_ones_are_refused_with_one_line() {
     for (words, code, said) in [
         (&["fig99"][..], 2, "`fig99` is no figure that the testbed can measure: see `ctcp-lab testbed list`"),
         (&["validate", "list"], 2, "`list` is a command: it stands alone, as `ctcp-lab testbed list`"),
-        (&["validate", "--seeds", "0"], 2, "--seeds 0: a whole number from 1 to 100000 is wanted"),
-        (&["validate", "--seeds", "-1"], 2, "--seeds -1: a whole number from 1 to 100000 is wanted"),
+        (&["validate", "--seeds", "0"], 2, "--seeds 0: expected a whole number from 1 to 100000"),
+        (&["validate", "--seeds", "-1"], 2, "--seeds -1: expected a whole number from 1 to 100000"),
         (&["validate", "--out", "/dev/null/x"], 1, "cannot write /dev/null/x"),
     ] {
         let (status, message) = run(directory.path(), &[&["testbed"], words].concat());
