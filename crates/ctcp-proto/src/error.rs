@@ -223,6 +223,18 @@ impl fmt::Display for ConnectionError {
 impl core::error::Error for TransportError {}
 impl core::error::Error for ConnectionError {}
 
+/// A name that this version does not know. The message lists the known ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownName(pub(crate) String);
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for UnknownName {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
