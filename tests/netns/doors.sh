@@ -5,8 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 need curl python3
 network
 program_and_keys
-set_loss 0
-set_rate 200mbit 1mb
+link 'rate 200mbit queue 1mb loss 0'
 mkdir "$scratch/served" "$scratch/secret"
 mount -t tmpfs -o size=40m none "$scratch/served" || skip 'no tmpfs can be mounted'
 mounts+=("$scratch/served")

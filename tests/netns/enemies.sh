@@ -5,7 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 need curl python3
 network
 program_and_keys
-set_loss 0
+link 'loss 0'
 random_file "$scratch/www/small" 100000
 start_web
 start_server --allow-target "$SERVER_ADDRESS:8000"

@@ -59,25 +59,23 @@ goes_on() {
 }
 
 dead_path() {
-    set_loss 1
+    link down
     sleep 3
-    set_loss "$LOSS"
+    link up
 }
 
 # So much is lost that large datagrams look as if the path did not carry them.
 bad_path() {
-    set_loss 0.5
+    link 'loss 50%'
     sleep 2
-    set_loss "$LOSS"
+    link "loss $LOSS"
 }
 
 # The client's only address goes, another comes.
 readonly OTHER_ADDRESS=10.71.1.3
 moved() {
-    ip -n "$server_ns" neighbour replace "$OTHER_ADDRESS" lladdr "$CLIENT_MAC" dev wire
-    ip -n "$client_ns" address flush dev wire
-    ip -n "$client_ns" address add "$OTHER_ADDRESS/24" dev wire
-    ip -n "$client_ns" neighbour replace "$SERVER_ADDRESS" lladdr "$SERVER_MAC" dev wire
+    ip -n "$client_ns" address flush dev path1
+    ip -n "$client_ns" address add "$OTHER_ADDRESS/24" dev path1
 }
 
 check 'server killed and back: reset, then new transfers' restarted

@@ -28,9 +28,9 @@ resumed() {
     wait_until 20 has_half "$scratch/resume" || return 1
     stop "$pid"
     [ ! -e "$scratch/resume/ten" ] || { echo 'half a file has the name of the whole'; return 1; }
-    before=$(on_client cat /sys/class/net/wire/statistics/rx_bytes)
+    before=$(on_client cat /sys/class/net/path1/statistics/rx_bytes)
     got ten "$scratch/resume/ten" || return 1
-    after=$(on_client cat /sys/class/net/wire/statistics/rx_bytes)
+    after=$(on_client cat /sys/class/net/path1/statistics/rx_bytes)
     echo "$((after - before)) bytes for the rest"
     [ $((after - before)) -lt 8000000 ]
 }

@@ -1,12 +1,10 @@
 # Common parts of the tests in network namespaces. Sourced, never run by itself.
 #
-#   server side                            client side
-#   10.71.1.1  veth --- rate, loss --- veth  10.71.1.2
-#   web server, ctcp server                ctcp client, curl, ...
+#   server side                                            client side
+#   10.71.1.1  path1 --- `ctcp-lab testbed link` --- path1  10.71.1.2
+#   web server, ctcp server                                 ctcp client, curl, ...
 #
-# Packets go through a token bucket on the way out and are lost at random on the way in, both on each side. The loss is a
-# classic BPF program of four instructions, so nothing beyond iproute2 and a kernel with cls_bpf is needed. There is
-# no delay, unless a script asks for it with `delay`: what depends on a round-trip time is mostly measured elsewhere.
+# The emulator of the testbed carries the packets: rate, queue, random loss and delay are the same both ways.
 #
 # A script prints a line for each check and ends with `finish`: status 0 all passed, 1 one failed, 77 it cannot run here
 # (with the reason). Everything it starts and makes is gone when it ends.
@@ -15,8 +13,7 @@ set -euo pipefail
 
 readonly SERVER_ADDRESS=10.71.1.1 CLIENT_ADDRESS=10.71.1.2 SERVER_PORT=4433
 readonly SOCKS=127.0.0.1:1080 HTTP=127.0.0.1:3128
-readonly SERVER_MAC=02:00:00:00:71:01 CLIENT_MAC=02:00:00:00:71:02
-readonly LOSS=0.05 RATE=25mbit
+readonly LOSS=0.05 RATE=25mbit QUEUE=64kb
 
 script_name=$(basename "$0" .sh)
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -59,57 +56,30 @@ on_client() { ip netns exec "$client_ns" "$@"; }
 
 # The two namespaces and the bad link between them.
 network() {
+    local answer
     [ "$(id -u)" -eq 0 ] || skip 'network namespaces need root'
-    need ip tc
+    [ -c /dev/net/tun ] || skip 'the link needs /dev/net/tun'
+    need ip
+    laboratory
     scratch=$(mktemp -d)
     export XDG_CONFIG_HOME=$scratch/config # no options of whoever runs this
     chmod 755 "$scratch"
     trap clean_up EXIT
     trap 'exit 1' INT TERM HUP
     ip netns add "$server_ns" 2>/dev/null && ip netns add "$client_ns" || skip 'this kernel or container makes no network namespaces'
-    ip link add wire netns "$server_ns" address "$SERVER_MAC" type veth \
-        peer name wire netns "$client_ns" address "$CLIENT_MAC" || skip 'the kernel has no veth'
-    prepare_side "$server_ns" "$SERVER_ADDRESS" "$CLIENT_ADDRESS" "$CLIENT_MAC"
-    prepare_side "$client_ns" "$CLIENT_ADDRESS" "$SERVER_ADDRESS" "$SERVER_MAC"
-    set_loss "$LOSS" || skip 'the kernel cannot lose packets for us: it has no cls_bpf'
+    ip -n "$server_ns" link set lo up
+    ip -n "$client_ns" link set lo up
+    coproc LINK { exec "$lab" testbed link "$server_ns" "$client_ns" 2>&1; }
+    background_pids+=("$LINK_PID")
+    read -r -t 10 -u "${LINK[0]}" answer && [[ $answer = *"$SERVER_ADDRESS"* ]] || skip "there is no link: $answer"
+    link "rate $RATE queue $QUEUE loss $LOSS"
 }
 
-# prepare_side NAMESPACE ADDRESS PEER PEER_MAC. Without gso_max_segs the random loss would take bursts, not packets.
-prepare_side() {
-    ip -n "$1" link set lo up
-    ip -n "$1" link set wire gso_max_segs 1 up
-    ip -n "$1" address add "$2/24" dev wire
-    ip -n "$1" neighbour replace "$3" lladdr "$4" dev wire
-    tc -n "$1" qdisc add dev wire root tbf rate "$RATE" burst 16kb limit 64kb || skip 'the kernel has no token bucket (sch_tbf)'
-    tc -n "$1" qdisc add dev wire clsact || skip 'the kernel has no clsact'
-}
-
-# set_loss PROBABILITY: of packets that arrive, on both sides; 1 is a dead path.
-# The program: load a random number; drop (2) from the threshold upwards, else accept (0).
-set_loss() {
-    local namespace program='1,6 0 0 2'
-    [ "$1" = 1 ] || program="4,32 0 0 4294963256,53 0 1 $(awk -v loss="$1" 'BEGIN { printf "%.0f", (1 - loss) * 4294967295 }'),6 0 0 2,6 0 0 0"
-    for namespace in "$server_ns" "$client_ns"; do
-        tc -n "$namespace" filter replace dev wire ingress prio 1 handle 1 bpf direct-action bytecode "$program" \
-            2>/dev/null || return 1
-    done
-}
-
-# set_rate RATE QUEUE: of the link, both ways, as in 100mbit 256kb
-set_rate() {
-    local namespace
-    for namespace in "$server_ns" "$client_ns"; do
-        tc -n "$namespace" qdisc replace dev wire root tbf rate "$1" burst 64kb limit "$2"
-    done
-}
-
-# delay MILLISECONDS: the round-trip time of everything that is started with $remote from now on
-delay() {
-    need python3
-    background "$client_ns" delay.log python3 "$repository/tests/netns/delay.py" \
-        "$SERVER_PORT" "$SERVER_ADDRESS" "$SERVER_PORT" "$(($1 / 2))"
-    wait_until 10 listens_udp "$client_ns" "$SERVER_PORT" || { cat "$scratch/delay.log"; exit 1; }
-    remote[1]=127.0.0.1:$SERVER_PORT
+# link CHANGES: makes them, both ways, as in `link 'rate 100mbit queue 1mb delay 10ms'`
+link() {
+    local answer=
+    echo "$1" >&"${LINK[1]}"
+    read -r -t 10 -u "${LINK[0]}" answer && [ "$answer" = ok ] || { echo "the link: $answer" >&2; exit 1; }
 }
 
 # background SIDE LOG COMMAND...: starts it; its process id is in $pid afterwards
@@ -142,6 +112,12 @@ milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 
 listens_udp() { ip netns exec "$1" ss -Hlun "sport = :$2" | grep -q .; }
 listens_tcp() { ip netns exec "$1" ss -Hltn "sport = :$2" | grep -q .; }
+
+# The laboratory's binary: $lab
+laboratory() {
+    lab=${LAB:-$repository/target/release/ctcp-lab}
+    [ -x "$lab" ] || (cd "$repository" && cargo build --release --package ctcp-lab) || exit 1
+}
 
 # The binary under test and a key of each kind.
 program_and_keys() {

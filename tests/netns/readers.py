@@ -86,7 +86,7 @@ def stop_readers(proxy_port=1080, patience=PATIENCE):
 
 
 def bytes_on_wire():
-    with open("/sys/class/net/wire/statistics/rx_bytes") as received, open("/sys/class/net/wire/statistics/tx_bytes") as sent:
+    with open("/sys/class/net/path1/statistics/rx_bytes") as received, open("/sys/class/net/path1/statistics/tx_bytes") as sent:
         return int(received.read()) + int(sent.read())
 
 

@@ -7,15 +7,14 @@ need python3
 network
 program_and_keys
 # Nothing is lost: whether a transfer meets a loss is luck. Small buffers of local sockets, so that readers who stop soon stop their writers.
-set_loss 0
+link 'loss 0'
 for namespace in "$server_ns" "$client_ns"; do
     ip netns exec "$namespace" sysctl -qw net.ipv4.tcp_rmem='4096 65536 65536' net.ipv4.tcp_wmem='4096 65536 65536'
 done
 if [ -n "${READERS_RTT:-}" ]; then
-    set_rate 50mbit 2mb
-    delay "$READERS_RTT"
+    link "rate 50mbit queue 2mb delay $((READERS_RTT / 2))ms"
 else
-    set_rate 200mbit 1mb
+    link 'rate 200mbit queue 1mb'
 fi
 background "$server_ns" peer.log python3 "$repository/tests/netns/readers.py" serve "$SERVER_ADDRESS" 9000
 wait_until 10 listens_tcp "$server_ns" 9000 || { cat "$scratch/peer.log"; exit 1; }

@@ -6,8 +6,7 @@ need curl python3
 seconds=${1:-${SOAK_SECONDS:-25}}
 network
 program_and_keys
-set_loss 0.1
-delay 20
+link 'loss 10% delay 10ms'
 for place in www served; do
     mkdir -p "$scratch/$place"
 done

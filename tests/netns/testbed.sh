@@ -8,8 +8,7 @@ need ip setpriv chrt python3
 scratch=$(mktemp -d)
 trap clean_up EXIT
 trap 'exit 1' INT TERM HUP
-lab=${LAB:-$repository/target/release/ctcp-lab}
-[ -x "$lab" ] || (cd "$repository" && cargo build --release --package ctcp-lab) || exit 1
+laboratory
 mkdir "$scratch/tmp"
 # Keys of our own peer lie there, and so its processes are known by their command lines.
 export TMPDIR=$scratch/tmp

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ctcp::{Catalogue, Grant, Profile, PublicKey, UnknownName};
+use ctcp::{Catalogue, Grant, Profile, PublicKey, Redundancy, UnknownName};
 use ctcp_base::{Probability, Rate, parse_bytes, parse_duration};
 use ctcp_proxy::address::TargetAddress;
 use ctcp_proxy::forward::Forward;
@@ -284,11 +284,12 @@ impl CommonArgs {
     pub(crate) fn profile(&self, catalogue: &Catalogue) -> Result<Profile, CliError> {
         let named = profile(catalogue, &self.profile)?;
         let part = |option: &str, error: UnknownName| CliError::usage(format!("{option}: {error}"));
+        let code = match &self.code {
+            Some(name) => catalogue.code(name).map_err(|error| part(&format!("--code {name}"), error))?,
+            None => named.code,
+        };
         let chosen = Profile {
-            code: match &self.code {
-                Some(name) => catalogue.code(name).map_err(|error| part(&format!("--code {name}"), error))?,
-                None => named.code,
-            },
+            code,
             congestion: match &self.congestion {
                 Some(name) => {
                     catalogue.control(name).map_err(|error| part(&format!("--congestion {name}"), error))?
@@ -299,6 +300,10 @@ impl CommonArgs {
                 Some(text) => catalogue
                     .redundancy(text)
                     .map_err(|error| part(&format!("--redundancy {text}"), error))?,
+                // `--code plain` alone is a reasonable request, although the profile's redundancy is of another code.
+                None if !code.takes(&named.redundancy) && code.takes(&Redundancy::FEEDBACK) => {
+                    Redundancy::FEEDBACK
+                }
                 None => named.redundancy,
             },
             ..named

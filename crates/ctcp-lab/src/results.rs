@@ -101,8 +101,14 @@ pub(crate) fn run(args: &ResultsArgs) -> Result<(), CliError> {
     let codec: Codec = serde_json::from_str(&read(&file)?).map_err(|error| wrong(&file, &error))?;
     pages.push((results.join("codec.md"), codec.page()));
     pages.push(readme(&args.root, &results)?);
+    let orphans = orphans(&results, &pages)?;
     let changed: Vec<&Page> =
         pages.iter().filter(|(path, text)| fs::read_to_string(path).ok().as_ref() != Some(text)).collect();
+    if args.check
+        && let Some(path) = orphans.first()
+    {
+        return Err(CliError::failure(format!("no data draws {}; run `ctcp-lab results`", path.display())));
+    }
     if args.check {
         let Some((path, _)) = changed.first() else { return Ok(()) };
         return Err(CliError::failure(format!(
@@ -118,8 +124,21 @@ pub(crate) fn run(args: &ResultsArgs) -> Result<(), CliError> {
             .and_then(|()| fs::write(path, text))
             .map_err(|error| wrong(path, &error))?;
     }
-    println!("{} of {} files changed", changed.len(), pages.len());
+    for path in &orphans {
+        fs::remove_file(path).map_err(|error| wrong(path, &error))?;
+    }
+    println!("{} of {} files changed, {} removed", changed.len(), pages.len(), orphans.len());
     Ok(())
+}
+
+/// Pictures in the folders of figures that no data draws any more.
+fn orphans(results: &Path, pages: &[Page]) -> Result<Vec<PathBuf>, CliError> {
+    let mut orphans = Vec::new();
+    for folder in ["simulated", "measured"] {
+        let there = files_with(&results.join(folder), "svg")?;
+        orphans.extend(there.into_iter().filter(|path| pages.iter().all(|(page, _)| page != path)));
+    }
+    Ok(orphans)
 }
 
 /// The page of a folder of figures, and its pictures.
@@ -204,10 +223,15 @@ impl Codec {
 
 /// JSON files in the order of their names.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+    files_with(folder, "json")
+}
+
+/// The files of a folder with that extension, by name.
+fn files_with(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, CliError> {
     let entries = fs::read_dir(folder).map_err(|error| wrong(folder, &error))?;
     let paths = entries.map(|entry| entry.map(|entry| entry.path()));
     let mut paths = paths.collect::<Result<Vec<_>, _>>().map_err(|error| wrong(folder, &error))?;
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.retain(|path| path.extension().is_some_and(|found| found == extension));
     paths.sort();
     Ok(paths)
 }

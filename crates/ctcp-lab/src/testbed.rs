@@ -4,6 +4,8 @@ mod agree;
 #[cfg(target_os = "linux")]
 mod compare;
 #[cfg(target_os = "linux")]
+mod link;
+#[cfg(target_os = "linux")]
 mod measure;
 mod report;
 
@@ -18,12 +20,14 @@ use ctcp_cli::error::CliError;
 #[command(
     after_help = "Example:\n  ctcp-lab testbed list\n  sudo ctcp-lab testbed validate ctcp-fig3a --quick --out results\n  \
                   ctcp-lab testbed agree simulated results --out results\n  ctcp-lab testbed report results --out results\n  \
-                  sudo ctcp-lab testbed compare --peers default,bbr,quinn-bbr --tests goodput,stream"
+                  sudo ctcp-lab testbed compare --peers default,bbr,quinn-bbr --tests goodput,stream\n  \
+                  sudo ctcp-lab testbed link NAMESPACE NAMESPACE     (then lines such as: rate 25mbit loss 5% delay 10ms)"
 )]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read where there is a testbed"))]
 pub(crate) struct TestbedArgs {
     /// Figures by name; `list` names them; `agree SIMULATED MEASURED` lays the results of `ctcp-lab repro` and `ctcp-lab testbed` side by side;
-    /// `compare` measures all peers on the same networks; `report FOLDER...` makes one page of results for a browser
+    /// `compare` measures all peers on the same networks; `report FOLDER...` makes one page of results for a browser;
+    /// `link SERVER CLIENT` joins two network namespaces by a path whose conditions it reads from standard input
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
     /// A smoke run: fewer points, shorter
@@ -61,6 +65,11 @@ pub(crate) fn run(args: &TestbedArgs) -> Result<(), CliError> {
 fn run_here(args: &TestbedArgs) -> Result<(), CliError> {
     if args.ids == ["compare"] {
         return compare::run(args);
+    }
+    if let [command, namespaces @ ..] = args.ids.as_slice()
+        && command == "link"
+    {
+        return link::run(namespaces);
     }
     if !(args.peers.is_empty() && args.tests.is_empty() && args.losses.is_empty()) {
         return Err(CliError::usage("--peers, --tests and --losses belong to `ctcp-lab testbed compare`"));

@@ -9,7 +9,7 @@
 
 use ctcp_base::{Instant, Prng};
 
-use crate::{Link, LinkConfig, LinkStats, Packet, Schedule};
+use crate::{Change, Link, LinkConfig, LinkStats, Packet, Schedule};
 
 /// A link and how it changes.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +68,13 @@ impl<P: Packet> Hops<P> {
             .min()
     }
 
+    /// Applies a change to each link, beside those of its schedule.
+    pub fn apply(&mut self, now: Instant, change: &Change) {
+        for (link, _) in &mut self.hops {
+            link.apply(now, change.clone());
+        }
+    }
+
     /// What happened on each link so far.
     pub fn stats(&self) -> impl Iterator<Item = LinkStats> {
         self.hops.iter().map(|(link, _)| link.stats())
@@ -95,7 +102,7 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use crate::{Change, QueueLimit};
+    use crate::QueueLimit;
     use ctcp_base::Rate;
 
     fn hop(megabits: u64, delay_millis: u64) -> Hop {

@@ -68,4 +68,4 @@ pub use preset::{Preset, UnknownPreset};
 pub use queue::{FULL_PACKET_BYTES, QueueLimit};
 pub use schedule::{Change, Schedule};
 pub use stats::LinkStats;
-pub use trace::{Trace, TraceError};
+pub use trace::{Trace, TraceError, parse_changes};

@@ -165,6 +165,10 @@ impl<P: Packet> Link<P> {
         match change {
             Change::Config(config) => self.set_config(now, config),
             Change::Rate(rate) => self.set_rate(now, rate),
+            Change::Queue(limit) => {
+                self.queue.set_limit(limit);
+                self.config.queue = limit;
+            }
             Change::Loss(loss) => self.set_loss(loss),
             Change::Delay(delay) => self.config.delay = delay,
             Change::Down(is_down) => self.set_down(is_down),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use ctcp_base::{Instant, Rate};
 
-use crate::{Link, LinkConfig, LossModel, Packet};
+use crate::{Link, LinkConfig, LossModel, Packet, QueueLimit};
 
 /// What changes.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,8 @@ pub enum Change {
     Config(LinkConfig),
     /// The rate; see [`Link::set_rate`].
     Rate(Rate),
+    /// The room for packets that wait; those that wait stay.
+    Queue(QueueLimit),
     /// The loss; see [`Link::set_loss`].
     Loss(LossModel),
     /// The one-way delay, for packets that arrive from then on.

@@ -10,16 +10,16 @@
 //! 10s    repeat
 //! ```
 //!
-//! A line is a time since the beginning and any of `rate RATE`, `loss PROBABILITY` (independent loss), `delay TIME`, `down` and
-//! `up`; times never go back. `repeat` stands alone on the last line and says after what time everything begins anew.
+//! A line is a time since the beginning and any of `rate RATE`, `queue BYTES`, `loss PROBABILITY` (independent loss), `delay TIME`,
+//! `down` and `up`; times never go back. `repeat` stands alone on the last line and says after what time everything begins anew.
 //! Empty lines and what follows a `#` are comments. What a file does not say stays as the link's configuration has it.
 
 use core::fmt;
 use core::time::Duration;
 
-use ctcp_base::{Instant, parse_duration};
+use ctcp_base::{Instant, parse_bytes, parse_duration};
 
-use crate::{Change, LossModel, Schedule};
+use crate::{Change, LossModel, QueueLimit, Schedule};
 
 /// The most changes of a file: an hour of one each millisecond.
 const MAX_CHANGES: usize = 3_600_000;
@@ -85,44 +85,59 @@ impl Trace {
         }
     }
 
-    fn read_line<'a>(
-        &mut self,
-        at: Duration,
-        mut words: impl Iterator<Item = &'a str>,
-    ) -> Result<(), String> {
-        let before = self.changes.len();
-        while let Some(word) = words.next() {
-            let mut value = || words.next().ok_or_else(|| format!("`{word}` without a value"));
-            let change = match word {
-                "rate" => Change::Rate(parsed(word, value()?, "as 25mbit")?),
-                "loss" => Change::Loss(LossModel::Bernoulli(parsed(word, value()?, "as 1% or 0.01")?)),
-                "delay" => {
-                    let text = value()?;
-                    Change::Delay(parse_duration(text).map_err(|_| wanted(word, text, "as 20ms"))?)
-                }
-                "down" => Change::Down(true),
-                "up" => Change::Down(false),
-                "repeat" => {
-                    if self.changes.len() > before || words.next().is_some() {
-                        return Err("`repeat` stands alone on its line".to_owned());
-                    }
-                    // Then each change would happen without end in the same instant.
-                    if at.is_zero() {
-                        return Err("`repeat` after no time".to_owned());
-                    }
-                    self.period = Some(at);
-                    return Ok(());
-                }
-                _ => return Err(format!("`{word}` is none of rate, loss, delay, down, up and repeat")),
-            };
-            self.changes.push((at, change));
+    fn read_line<'a>(&mut self, at: Duration, words: impl Iterator<Item = &'a str>) -> Result<(), String> {
+        let mut words = words.peekable();
+        if words.next_if_eq(&"repeat").is_some() {
+            if words.next().is_some() {
+                return Err("`repeat` stands alone on its line".to_owned());
+            }
+            // Then each change would happen without end in the same instant.
+            if at.is_zero() {
+                return Err("`repeat` after no time".to_owned());
+            }
+            self.period = Some(at);
+            return Ok(());
         }
-        if self.changes.len() == before {
-            Err("a time, and nothing that happens then".to_owned())
-        } else {
-            Ok(())
+        let changes = read_changes(words)?;
+        if changes.is_empty() {
+            return Err("a time, and nothing that happens then".to_owned());
         }
+        self.changes.extend(changes.into_iter().map(|change| (at, change)));
+        Ok(())
     }
+}
+
+/// Reads a line of changes without a time, such as `rate 25mbit loss 1%`.
+///
+/// # Errors
+/// When it is not of the form above, with what is wrong.
+pub fn parse_changes(line: &str) -> Result<Vec<Change>, String> {
+    read_changes(line.split('#').next().unwrap_or_default().split_whitespace())
+}
+
+fn read_changes<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Vec<Change>, String> {
+    let mut changes = Vec::new();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| format!("`{word}` without a value"));
+        changes.push(match word {
+            "rate" => Change::Rate(parsed(word, value()?, "as 25mbit")?),
+            "loss" => Change::Loss(LossModel::Bernoulli(parsed(word, value()?, "as 1% or 0.01")?)),
+            "delay" => {
+                let text = value()?;
+                Change::Delay(parse_duration(text).map_err(|_| wanted(word, text, "as 20ms"))?)
+            }
+            "queue" => {
+                let text = value()?;
+                let bytes = parse_bytes(text).map_err(|_| wanted(word, text, "as 64kb"))?;
+                Change::Queue(QueueLimit::Bytes(bytes))
+            }
+            "down" => Change::Down(true),
+            "up" => Change::Down(false),
+            "repeat" => return Err("`repeat` stands alone on its line".to_owned()),
+            _ => return Err(format!("`{word}` is none of rate, queue, loss, delay, down, up and repeat")),
+        });
+    }
+    Ok(changes)
 }
 
 fn parsed<T: core::str::FromStr>(word: &str, text: &str, example: &str) -> Result<T, String> {
@@ -140,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_file_is_read_into_a_schedule_that_repeats() {
-        let text = "# a cell\n0s rate 25mbit loss 1% # at first\n\n1.5s rate 8mbit\n2s down\n2500ms up delay 20ms\n4s repeat\n";
+        let text = "# a cell\n0s rate 25mbit loss 1% # at first\n\n1.5s rate 8mbit queue 64kb\n2s down\n2500ms up delay 20ms\n4s repeat\n";
         let mut schedule = Trace::parse(text).expect("a trace").schedule(Instant::from_secs(1));
         let loss = LossModel::Bernoulli(Probability::new(0.01).expect("a probability"));
         let rate = |megabits| Change::Rate(Rate::from_megabits_per_second(megabits));
@@ -154,6 +169,7 @@ mod tests {
                 (1_000, rate(25)),
                 (1_000, Change::Loss(loss.clone())),
                 (2_500, rate(8)),
+                (2_500, Change::Queue(QueueLimit::Bytes(64_000))),
                 (3_000, Change::Down(true)),
                 (3_500, Change::Down(false)),
                 (3_500, delay),
@@ -171,8 +187,9 @@ mod tests {
             ("1s rate", "line 1: `rate` without a value"),
             ("\n1s rate fast", "line 2: rate `fast`: it is written as 25mbit"),
             ("1s loss 120%", "line 1: loss `120%`: it is written as 1% or 0.01"),
+            ("1s queue long", "line 1: queue `long`: it is written as 64kb"),
             ("1s delay 3", "line 1: delay `3`: it is written as 20ms"),
-            ("1s colour red", "line 1: `colour` is none of rate, loss, delay, down, up and repeat"),
+            ("1s colour red", "line 1: `colour` is none of rate, queue, loss, delay, down, up and repeat"),
             ("2s down\n1s up", "line 2: 1s is before the line above it"),
             ("0s repeat", "line 1: `repeat` after no time"),
             ("1s down repeat", "line 1: `repeat` stands alone on its line"),

@@ -140,6 +140,11 @@ impl Catalogue {
         Redundancy::parse(&self.rules, text)
     }
 
+    /// Whether the profile and all of its parts are registered here.
+    pub(crate) fn has(&self, profile: &Profile) -> bool {
+        self.profile_of(&to_parameter(profile)).is_some()
+    }
+
     /// The profile for a parameter of the handshake; `None` if a part is not registered or the parts do not fit together.
     pub(crate) fn profile_of(&self, parameter: &ProfileParameter) -> Option<Profile> {
         let named = self.profiles.iter().find(|profile| profile.name.number() == parameter.profile)?;

@@ -198,7 +198,9 @@ impl Code {
         self.0.redundancies
     }
 
-    pub(crate) fn takes(self, redundancy: &Redundancy) -> bool {
+    /// Whether the code supports this repair rule.
+    #[must_use]
+    pub fn takes(self, redundancy: &Redundancy) -> bool {
         let rule = redundancy.rule();
         self.redundancies().contains(&rule.name) || rule.codes.contains(&self.as_str())
     }

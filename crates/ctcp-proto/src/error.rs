@@ -101,6 +101,28 @@ pub struct CloseReason {
     pub reason: String,
 }
 
+/// Parameters on which the two sides cannot agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// No AEAD suite in common.
+    Suite,
+    /// The server granted a profile that is not in this side's catalogue.
+    Profile,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Suite => "the two sides have no cipher in common",
+            Self::Profile => {
+                "the server grants only a profile that this program does not have: \
+                 start the server with another --profile, or use the program that has it (ctcp-lab peer)"
+            }
+        })
+    }
+}
+
 /// Why a connection has closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -126,8 +148,10 @@ pub enum ConnectionError {
         /// The newest version that the server supports, as on the wire.
         server: u32,
     },
-    /// The server's answer was authentic, but its parameters are invalid or incompatible.
+    /// The server's answer was authentic, but its parameters are invalid.
     HandshakeFailed,
+    /// The two sides have no common parameters.
+    NothingInCommon(Mismatch),
     /// No packet arrived from the peer for the idle timeout.
     TimedOut,
     /// The peer no longer has this connection, most likely because it was restarted (stateless reset).
@@ -176,6 +200,7 @@ impl fmt::Display for ConnectionError {
                 VersionName(VERSION),
             ),
             Self::HandshakeFailed => formatter.write_str("the handshake failed"),
+            Self::NothingInCommon(mismatch) => mismatch.fmt(formatter),
             Self::TimedOut => formatter.write_str("the connection timed out"),
             Self::Reset => formatter
                 .write_str("the peer does not know this connection any more: it was probably restarted"),

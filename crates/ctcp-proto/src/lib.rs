@@ -39,7 +39,7 @@ pub use endpoint::{
     ConnectError, ConnectionHandle, DatagramOutcome, DropReason, Endpoint, EndpointStats, Incoming,
     RefusedClient,
 };
-pub use error::{CloseReason, ConnectionError, TransportError, TransportErrorCode};
+pub use error::{CloseReason, ConnectionError, Mismatch, TransportError, TransportErrorCode};
 pub use event::{EndpointEvent, Event};
 pub use grant::Grant;
 pub use id::{ConnectionId, Direction, PacketNumber, PathId, Role, StreamId, SymbolIndex};

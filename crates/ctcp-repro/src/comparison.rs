@@ -50,6 +50,23 @@ struct Value {
 struct Testbed {
     machine: Machine,
     peers: BTreeMap<String, Description>,
+    runs: Vec<Run>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Run {
+    load: f64,
+    emulator: Emulator,
+}
+
+#[derive(Debug, Deserialize)]
+struct Emulator {
+    lateness: Lateness,
+}
+
+#[derive(Debug, Deserialize)]
+struct Lateness {
+    p99_ms: f64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -121,19 +138,25 @@ impl RecordedComparison {
             text,
             "Made by {}{quick}. Repetitions: {}, peers in turn; {cpu}, {cores} cores, Linux {linux}.\n\n\
              Each value is the median of the repetitions, with the least and the greatest in brackets. **Bold** is the best value of a row and what is \
-             within 1 % of it. `>`: cut off by the time limit. `-`: did not take part, or failed.\n",
+             within 1 % of it. `in 3`: only so many repetitions have a value. `>`: cut off by the time limit. `-`: did not take part, or failed.\n",
             self.version, self.repetitions
         )?;
-        let mut scenarios: Vec<&str> = Vec::new();
+        let load =
+            self.testbed.runs.iter().map(|run| run.load).sum::<f64>() / self.testbed.runs.len().max(1) as f64;
+        let lateness = self.testbed.runs.iter().map(|run| run.emulator.lateness.p99_ms).fold(0.0, f64::max);
+        writeln!(
+            text,
+            "Load average {load:.1}; the emulator's 99th percentile of lateness was at most {lateness:.2} ms in a run. CPU is that of \
+             programs, both ends together, and not what the kernel does for packets between its calls.\n"
+        )?;
+        let mut tables: Vec<Vec<&Row>> = Vec::new();
         for row in &self.summary {
-            if !scenarios.contains(&row.scenario.as_str()) {
-                scenarios.push(&row.scenario);
+            match tables.iter_mut().find(|rows| rows[0].is_beside(row)) {
+                Some(rows) => rows.push(row),
+                None => tables.push(vec![row]),
             }
         }
-        for scenario in scenarios {
-            let rows: Vec<&Row> = self.summary.iter().filter(|row| row.scenario == scenario).collect();
-            self.write_table(text, scenario, &rows)?;
-        }
+        tables.iter().try_for_each(|rows| self.write_table(text, rows))?;
         writeln!(text, "\n## Peers\n")?;
         for (peer, Description { version, settings }) in &self.testbed.peers {
             writeln!(text, "- {peer}: {version}; {settings}")?;
@@ -149,21 +172,31 @@ impl RecordedComparison {
 }
 
 impl RecordedComparison {
-    fn write_table(&self, text: &mut String, scenario: &str, rows: &[&Row]) -> core::fmt::Result {
-        let Some(first) = rows.first() else { return Ok(()) };
-        let megabits = first.rate_bps as f64 / 1e6;
-        writeln!(text, "\n## {scenario}, {megabits} Mbit/s, {} ms\n", first.rtt_ms)?;
+    /// One scenario on one path: a row for each loss, a column for each peer that took part.
+    fn write_table(&self, text: &mut String, rows: &[&Row]) -> core::fmt::Result {
+        let megabits = rows[0].rate_bps as f64 / 1e6;
+        writeln!(text, "\n## {}, {megabits} Mbit/s, {} ms\n", rows[0].scenario, rows[0].rtt_ms)?;
+        let peers: Vec<usize> =
+            (0..self.peers.len()).filter(|&peer| rows.iter().any(|row| row.values[peer].is_some())).collect();
         write!(text, "| loss | statistic | unit |")?;
-        self.peers.iter().try_for_each(|peer| write!(text, " {} |", named(peer)))?;
-        writeln!(text, "\n|---|---|---|{}", "---|".repeat(self.peers.len()))?;
+        peers.iter().try_for_each(|&peer| write!(text, " {} |", named(&self.peers[peer])))?;
+        writeln!(text, "\n|---|---|---|{}", "---|".repeat(peers.len()))?;
         for row in rows {
             write!(text, "| {} % | {} | {} |", (row.loss * 1e4).round() / 1e2, row.statistic, row.unit)?;
-            for (peer, value) in self.peers.iter().zip(&row.values) {
-                write!(text, " {} |", shown(value.as_ref(), row.best.contains(peer)))?;
+            for &peer in &peers {
+                let is_best = row.best.contains(&self.peers[peer]);
+                write!(text, " {} |", shown(row.values[peer].as_ref(), is_best, self.repetitions))?;
             }
             writeln!(text)?;
         }
         Ok(())
+    }
+}
+
+impl Row {
+    /// Whether both rows belong to the same table.
+    fn is_beside(&self, other: &Self) -> bool {
+        (&self.scenario, self.rate_bps, self.rtt_ms) == (&other.scenario, other.rate_bps, other.rtt_ms)
     }
 }
 
@@ -184,7 +217,7 @@ fn named(peer: &str) -> String {
     }
 }
 
-fn shown(value: Option<&Value>, is_best: bool) -> String {
+fn shown(value: Option<&Value>, is_best: bool, repetitions: u32) -> String {
     let Some(value) = value else { return "-".to_owned() };
     let cut = if value.is_cut_off { "> " } else { "" };
     let mut text = format!("{cut}{}", number(value.value));
@@ -194,16 +227,34 @@ fn shown(value: Option<&Value>, is_best: bool) -> String {
     if value.repetitions > 1 {
         text += &format!(" ({} to {})", number(value.least), number(value.most));
     }
+    // In the other repetitions the peer failed, or did not get that far.
+    if value.repetitions < repetitions {
+        text += &format!(" in {}", value.repetitions);
+    }
     text
 }
 
 /// A measured value, with three digits that count.
-#[must_use]
-pub fn number(value: f64) -> String {
+fn number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size < 10.0 => 3,
         size if size < 100.0 => 1,
         _ => 0,
     };
     format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_shows_its_spread_and_whether_it_is_the_best_or_was_cut_off() {
+        let value = || Value { value: 0.9512, least: 0.94, most: 0.96, repetitions: 5, is_cut_off: false };
+        assert_eq!(shown(Some(&value()), true, 5), "**0.951** (0.940 to 0.960)");
+        assert_eq!(shown(Some(&value()), false, 6), "0.951 (0.940 to 0.960) in 5");
+        let value = Value { value: 8_000.0, repetitions: 1, is_cut_off: true, ..value() };
+        assert_eq!(shown(Some(&value), false, 1), "> 8000");
+        assert_eq!(shown(None, false, 1), "-");
+    }
 }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
-use ctcp_netem::LinkStats;
+use ctcp_netem::{Change, LinkStats};
 use serde::Serialize;
 
 use crate::clock::Clock;
@@ -60,6 +60,7 @@ pub struct Emulator {
     stop: Arc<AtomicBool>,
     shared: Arc<Mutex<Shared>>,
     is_real_time: bool,
+    changes: mpsc::Sender<(Change, mpsc::Sender<()>)>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -69,12 +70,18 @@ impl Emulator {
         let (stop, shared) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Shared::default())));
         let (ready, is_real_time) = mpsc::channel();
         let (stopping, sharing) = (Arc::clone(&stop), Arc::clone(&shared));
+        let (changes, inbox) = mpsc::channel::<(Change, mpsc::Sender<()>)>();
         let work = move || {
             // Nobody listens only when nobody waits for it.
             let _ = ready.send(ask_for_real_time());
             let mut ports = Ports::new(ports, clock);
             while !stopping.load(Ordering::Relaxed) {
                 ports.wait(NAP);
+                for (change, done) in inbox.try_iter() {
+                    ports.apply(&change);
+                    // Whoever asked may have stopped waiting.
+                    let _ = done.send(());
+                }
                 ports.read();
                 let mut shared = sharing.lock().unwrap_or_else(PoisonError::into_inner);
                 let Shared { lateness, refused, ways } = &mut *shared;
@@ -87,7 +94,17 @@ impl Emulator {
             .spawn(work)
             .map_err(TestbedError::of("cannot start a thread"))?;
         let is_real_time = is_real_time.recv().map_err(TestbedError::of("the emulator"))?;
-        Ok(Self { stop, shared, is_real_time, thread: Some(thread) })
+        Ok(Self { stop, shared, is_real_time, changes, thread: Some(thread) })
+    }
+
+    /// Changes every link, and returns when they have changed.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub fn apply(&self, change: Change) -> Result<(), TestbedError> {
+        let (done, is_done) = mpsc::channel();
+        self.changes.send((change, done)).map_err(TestbedError::of("the emulator"))?;
+        is_done.recv().map_err(TestbedError::of("the emulator"))
     }
 
     /// What happened so far, at most 20 ms ago.

@@ -15,7 +15,7 @@
 //! | file | holds |
 //! |---|---|
 //! | [`plan`] | what a network is like: paths, hops, loss, queues, traces, in words that a figure writes down |
-//! | [`namespace`] | a namespace without a name, kept by a thread: nothing is left of it when the process ends |
+//! | [`namespace`] | a namespace and a thread inside it; without a name, nothing is left of it when the process ends |
 //! | [`emulator`] | moves packets in real time and says how late it was |
 //! | [`network`] | both namespaces, the devices and the emulator in one value |
 //! | [`process`] | programs of peers, which end with us |

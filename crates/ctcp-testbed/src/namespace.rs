@@ -1,4 +1,4 @@
-//! A network namespace without a name: it lives as long as the thread that made it, and ends with this process in any case.
+//! A network namespace and a thread inside it. Without a name it lives as long as the thread, and ends with this process in any case.
 //!
 //! The thread stays and does what it is sent. Sockets that are made there, threads and programs that are started there belong to the
 //! namespace. `setpriv --pdeathsig` has the kernel kill a program when the *thread* that started it ends, which is why
@@ -12,12 +12,15 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::{CloneFlags, setns, unshare};
 
 use crate::error::TestbedError;
 use crate::process::Process;
 
 type Job = Box<dyn FnOnce() + Send>;
+
+/// Where `ip netns` keeps the namespaces that have names.
+const NAMED: &str = "/run/netns";
 
 /// A namespace with its loopback up.
 #[derive(Debug)]
@@ -33,27 +36,49 @@ impl Namespace {
     /// # Errors
     /// When this user may make none, or the system cannot.
     pub fn new(name: &'static str) -> Result<Self, TestbedError> {
-        let (jobs, inbox) = mpsc::channel::<Job>();
-        let (made, result) = mpsc::channel();
-        let thread = thread::Builder::new()
-            .name(format!("{name} namespace"))
-            .spawn(move || {
-                let unshared = unshare(CloneFlags::CLONE_NEWNET);
-                let is_made = unshared.is_ok();
-                // Without a listener nobody waits for this namespace.
-                if made.send(unshared).is_ok() && is_made {
-                    inbox.iter().for_each(|job| job());
-                }
-            })
-            .map_err(TestbedError::of("cannot start a thread"))?;
-        result.recv().expect("the thread answers").map_err(|error| {
+        let namespace = Self::inside(name, || unshare(CloneFlags::CLONE_NEWNET))?.map_err(|error| {
             TestbedError::Missing(format!(
                 "cannot make a network namespace ({error}): the testbed needs root"
             ))
         })?;
-        let namespace = Self { name, jobs: Some(jobs), thread: Some(thread) };
         namespace.configure("link set dev lo up\n")?;
         Ok(namespace)
+    }
+
+    /// Enters a namespace that `ip netns add` made, and leaves it as it is when dropped.
+    ///
+    /// # Errors
+    /// When there is none of that name, or this user may not enter it.
+    pub fn open(role: &'static str, name: &str) -> Result<Self, TestbedError> {
+        let failed = |error: &dyn core::fmt::Display| {
+            TestbedError::Missing(format!(
+                "cannot enter the network namespace `{name}` ({error}): make it with `ip netns add {name}`, as root"
+            ))
+        };
+        let file = fs::File::open(Path::new(NAMED).join(name)).map_err(|error| failed(&error))?;
+        Self::inside(role, move || setns(file, CloneFlags::CLONE_NEWNET))?.map_err(|error| failed(&error))
+    }
+
+    /// Starts the thread, which enters its namespace first.
+    fn inside(
+        name: &'static str,
+        enter: impl FnOnce() -> nix::Result<()> + Send + 'static,
+    ) -> Result<nix::Result<Self>, TestbedError> {
+        let (jobs, inbox) = mpsc::channel::<Job>();
+        let (entered, result) = mpsc::channel();
+        let thread = thread::Builder::new()
+            .name(format!("{name} namespace"))
+            .spawn(move || {
+                let outcome = enter();
+                let is_inside = outcome.is_ok();
+                // Without a listener nobody waits for this namespace.
+                if entered.send(outcome).is_ok() && is_inside {
+                    inbox.iter().for_each(|job| job());
+                }
+            })
+            .map_err(TestbedError::of("cannot start a thread"))?;
+        let outcome = result.recv().expect("the thread answers");
+        Ok(outcome.map(|()| Self { name, jobs: Some(jobs), thread: Some(thread) }))
     }
 
     /// What it is called in messages.

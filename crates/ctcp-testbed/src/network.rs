@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ctcp_base::Prng;
-use ctcp_netem::{Hops, LinkStats};
+use ctcp_netem::{Change, Hops, LinkStats};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 use crate::clock::Clock;
@@ -84,6 +84,20 @@ impl Network {
     /// When this user or machine cannot, with what it lacks.
     pub fn start(plan: &NetworkPlan, executable: PathBuf, stop: Stop) -> Result<Self, TestbedError> {
         let (server, client) = (Namespace::new("server")?, Namespace::new("client")?);
+        Self::between(server, client, plan, executable, stop)
+    }
+
+    /// Brings a network up between two namespaces that have no `path` device yet.
+    ///
+    /// # Errors
+    /// When this user or machine cannot, with what it lacks.
+    pub fn between(
+        server: Namespace,
+        client: Namespace,
+        plan: &NetworkPlan,
+        executable: PathBuf,
+        stop: Stop,
+    ) -> Result<Self, TestbedError> {
         for namespace in [&server, &client] {
             for (key, value) in SETTINGS {
                 // A kernel without IPv6 has nothing to switch off.
@@ -110,6 +124,14 @@ impl Network {
         let emulator = Emulator::start(ports, clock)?;
         let (next_port, peers) = (AtomicU16::new(FIRST_PORT), Mutex::default());
         Ok(Self { emulator, server, client, plan: plan.clone(), clock, stop, executable, next_port, peers })
+    }
+
+    /// Changes every link of every path, both ways, beside what the plan says.
+    ///
+    /// # Errors
+    /// When the emulator has ended.
+    pub fn apply(&self, change: Change) -> Result<(), TestbedError> {
+        self.emulator.apply(change)
     }
 
     /// The addresses of each path, in the order of the plan.

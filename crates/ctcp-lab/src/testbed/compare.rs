@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use ctcp_repro::Settings;
+use ctcp_repro::comparison::RecordedComparison;
 use ctcp_testbed::compare::{Comparison, PEER_NAMES, Selection, Test};
 use ctcp_testbed::testbed::{Progress, Testbed};
 use ctcp_testbed::{Stop, TestbedError};
+
+use serde_json::Value;
 
 use super::TestbedArgs;
 use super::measure::{bar, executable, explain, show, until_interrupted};
@@ -76,27 +79,31 @@ fn compare(request: &Request, stop: &Stop) -> Result<(), CliError> {
     };
     let comparison = Comparison::run(&mut testbed, &request.selection, keep).map_err(explain)?;
     bar.finish_and_clear();
+    let json = json(&comparison, &testbed);
     if request.is_json {
-        let json = comparison.json(
-            &testbed.record(),
-            ctcp_cli::VERSION,
-            request.settings.quick,
-            testbed.elapsed_s(),
-        );
         println!("{json}");
     } else {
-        println!("{}", comparison.markdown(&testbed.record()));
+        println!("{}", page(&json)?);
     }
     folder.say(request.is_json);
     Ok(())
 }
 
 fn write(comparison: &Comparison, testbed: &Testbed<'_>, folder: &Folder) -> Result<(), CliError> {
-    let record = testbed.record();
+    let json = json(comparison, testbed);
     folder.write(&format!("{ID}.csv"), &comparison.csv())?;
-    folder.write(&format!("{ID}.md"), &comparison.markdown(&record))?;
-    let json = comparison.json(&record, ctcp_cli::VERSION, testbed.settings.quick, testbed.elapsed_s());
+    folder.write(&format!("{ID}.md"), &page(&json)?)?;
     // The last one: where it is, the others are.
     folder.write(&format!("{ID}.json"), &format!("{json:#}"))?;
     Ok(())
+}
+
+fn json(comparison: &Comparison, testbed: &Testbed<'_>) -> Value {
+    comparison.json(&testbed.record(), ctcp_cli::VERSION, testbed.settings.quick, testbed.elapsed_s())
+}
+
+/// The same page as `ctcp-lab results` draws.
+fn page(json: &Value) -> Result<String, CliError> {
+    let recorded = RecordedComparison::parse(&json.to_string());
+    recorded.map(|recorded| recorded.markdown()).map_err(CliError::failure)
 }

@@ -98,6 +98,9 @@ fn figure(id: &str) -> Result<&'static Figure, CliError> {
             ("list" | "compare", _) => {
                 format!("`{id}` is a command: it stands alone, as `ctcp-lab testbed {id}`")
             }
+            ("link", _) => {
+                "`link` is a command: it comes first, as `ctcp-lab testbed link SERVER CLIENT`".to_owned()
+            }
             ("agree", _) => {
                 "`agree` is a command: it comes first, as `ctcp-lab testbed agree SIMULATED MEASURED`"
                     .to_owned()

@@ -204,9 +204,9 @@ impl Connection {
             Step::Failed(error) => return self.end(error),
             Step::Complete { server, secrets } => (server, secrets),
         };
-        let Ok(negotiated) = negotiate(&self.config.catalogue, &handshake.parameters, &server, &server)
-        else {
-            return self.end(ConnectionError::HandshakeFailed);
+        let negotiated = match negotiate(&self.config.catalogue, &handshake.parameters, &server, &server) {
+            Ok(negotiated) => negotiated,
+            Err(mismatch) => return self.end(ConnectionError::NothingInCommon(mismatch)),
         };
         let network = NetworkPath { local: network_path.local, remote: handshake.remote };
         let (first_sent, last_sent) = (handshake.first_sent, handshake.last_sent);

@@ -7,6 +7,7 @@ use crate::catalogue::{Catalogue, to_parameter};
 use crate::code::CodeLimits;
 use crate::config::TransportConfig;
 use crate::crypto::{ResetToken, Suite};
+use crate::error::Mismatch;
 use crate::grant::Grant;
 use crate::id::{ConnectionId, Role};
 use crate::profile::Profile;
@@ -32,15 +33,6 @@ pub(crate) struct Negotiated {
     pub(crate) peer_max_ack_delay: Duration,
     /// The token by which this side recognises the server's stateless reset.
     pub(crate) reset_token: Option<ResetToken>,
-}
-
-/// Why two sides are incompatible.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mismatch {
-    /// No AEAD suite in common.
-    Suite,
-    /// The server granted a profile that is not in this side's catalogue.
-    Profile,
 }
 
 /// The parameters that a client sends.

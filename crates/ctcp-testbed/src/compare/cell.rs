@@ -81,20 +81,6 @@ impl Test {
         }
     }
 
-    /// The heading of its part of a report.
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Goodput => "One download, 25 Mbit/s, 20 ms",
-            Self::Long => "One download, 100 Mbit/s, 100 ms",
-            Self::Beside => "One download beside one of kernel TCP Cubic, 25 Mbit/s, 20 ms",
-            Self::Requests => "Requests one after the other, 25 Mbit/s, 20 ms",
-            Self::Stream => {
-                "A stream of 3 Mbit/s in messages of 1200 bytes, 25 Mbit/s, 50 ms: from due to delivered in order"
-            }
-            Self::Paths => "One download where there are two paths, as a share of both",
-        }
-    }
-
     /// Rate and round-trip time of the first path, where the condition does not say it.
     fn path(self) -> (Rate, Duration) {
         let (megabits, millis) = match self {

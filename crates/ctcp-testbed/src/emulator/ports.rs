@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use ctcp_base::Instant;
-use ctcp_netem::{Hops, LinkStats};
+use ctcp_netem::{Change, Hops, LinkStats};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tun_rs::SyncDevice;
 
@@ -68,6 +68,14 @@ impl Ports {
             }
         }
         refused
+    }
+
+    /// Changes every link.
+    pub(super) fn apply(&mut self, change: &Change) {
+        let now = self.clock.now();
+        for port in &mut self.ports {
+            port.way.apply(now, change);
+        }
     }
 
     pub(super) fn write_stats(&self, ways: &mut Vec<Vec<LinkStats>>) {

@@ -1,4 +1,4 @@
-//! Who the figures compare, as the simulator's figures name them, and what they do on real sockets.
+//! The transports that figures compare, under the names of the simulator's figures, and their transfers on real sockets.
 
 use core::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::error::TestbedError;
 use crate::network::Network;
 use crate::peer::{Ctcp, KernelTcp, Peer};
 use crate::plan::{NetworkPlan, PathPlan};
-use crate::testbed::{download, start_warm};
+use crate::testbed::{Testbed, download, start_warm};
 
 /// The transport that stands for a contender.
 pub(super) fn peer(contender: Contender) -> &'static dyn Peer {
@@ -22,9 +22,30 @@ pub(super) fn peer(contender: Contender) -> &'static dyn Peer {
     }
 }
 
-/// Those of all of these.
-pub(super) fn peers(contenders: &[Contender]) -> impl Iterator<Item = &'static dyn Peer> {
-    contenders.iter().map(|&contender| peer(contender))
+/// Cells with their values, in the form of the simulator's figures: the second number counts simulated events, of which there are none here.
+pub(super) type Found<C, T> = Vec<(C, (T, u64))>;
+
+/// Measures every cell on a network of its own, `at_once` at a time. `place` gives the transport under test, a label and the network.
+pub(super) fn measure_all<C: Sync, T: Send>(
+    testbed: &mut Testbed<'_>,
+    at_once: usize,
+    cells: Vec<C>,
+    place: impl Fn(&C) -> (Contender, String, NetworkPlan),
+    measure: impl Fn(&Network, &C) -> Result<T, TestbedError> + Sync,
+) -> Result<Found<C, T>, TestbedError> {
+    let mut contenders: Vec<Contender> = Vec::new();
+    for (contender, ..) in cells.iter().map(&place) {
+        if !contenders.contains(&contender) {
+            contenders.push(contender);
+        }
+    }
+    testbed.describe_all(contenders.into_iter().map(peer))?;
+    let place = |cell: &C| {
+        let (contender, label, plan) = place(cell);
+        (format!("{}: {label}", peer(contender).name()), plan)
+    };
+    let found = testbed.measure_all(at_once, cells, place, measure)?;
+    Ok(found.into_iter().map(|(cell, value)| (cell, (value, 0))).collect())
 }
 
 /// A network of one path.

@@ -5,11 +5,10 @@
 //! Requirement: C8
 
 use ctcp_repro::Outcome;
-use ctcp_repro::ctcp::contender::Contender;
 use ctcp_repro::ctcp::fig3b::{BUFFERS, Cell, LOSSES, MEGABITS, RTT_MILLIS, cells, links, outcome};
 
 use super::Figure;
-use super::contenders::{goodput_alone, one_path, peer, peers};
+use super::contenders::{goodput_alone, measure_all, one_path};
 use crate::error::TestbedError;
 use crate::testbed::Testbed;
 
@@ -31,14 +30,10 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
     } else {
         links(&MEGABITS, &RTT_MILLIS, &LOSSES, &BUFFERS)
     };
-    testbed.describe_all(peers(&Contender::OURS))?;
-    let place = |cell: &Cell| {
-        let name = peer(cell.contender).name();
-        (format!("{name}: {:?}", cell.link), one_path(cell.seed, cell.link.path()))
-    };
-    let found = testbed.measure_all(AT_ONCE, cells(&links, seconds, seeds), place, |network, cell| {
-        let megabits = goodput_alone(network, cell.contender, cell.seconds)?;
-        Ok((megabits / cell.link.megabits as f64, 0))
+    let place =
+        |cell: &Cell| (cell.contender, format!("{:?}", cell.link), one_path(cell.seed, cell.link.path()));
+    let found = measure_all(testbed, AT_ONCE, cells(&links, seconds, seeds), place, |network, cell| {
+        Ok(goodput_alone(network, cell.contender, cell.seconds)? / cell.link.megabits as f64)
     })?;
     let mut outcome = outcome(seeds, quick, &links, &found);
     outcome.plot.title = "One flow on links of many kinds, real sockets (CTCP, Fig. 3b)";

@@ -16,7 +16,7 @@ use ctcp_repro::ctcp::contender::Contender;
 use ctcp_repro::ctcp::fig6::{Cell, Flow, SHOWN, cells, links, outcome};
 
 use super::Figure;
-use super::contenders::{one_path, peer, peers};
+use super::contenders::{measure_all, one_path};
 use crate::bulk::{Sink, SocketPlan, Transfer, upload};
 use crate::error::TestbedError;
 use crate::network::Network;
@@ -41,14 +41,11 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
     let quick = testbed.settings.quick;
     let (seeds, seconds) = (testbed.settings.seeds_or(2, 1), if quick { 24 } else { 120 });
     let links = if quick { vec![SHOWN] } else { links() };
-    testbed.describe_all(peers(&Contender::OURS))?;
     let place = |cell: &Cell| {
-        let name = format!("two of {}: {:?}", peer(cell.contender).name(), cell.link);
-        (name, upload_path(one_path(cell.seed, cell.link.path())))
+        let plan = upload_path(one_path(cell.seed, cell.link.path()));
+        (cell.contender, format!("two flows, {:?}", cell.link), plan)
     };
-    let found = testbed.measure_all(AT_ONCE, cells(&links, seconds, seeds), place, |network, cell| {
-        Ok((flows(network, cell)?, 0))
-    })?;
+    let found = measure_all(testbed, AT_ONCE, cells(&links, seconds, seeds), place, flows)?;
     let mut outcome = outcome(seeds, quick, &links, &found);
     outcome.plot.title = "Two flows at 25 Mbit/s, 25 ms, 5 % loss, real sockets (CTCP, Fig. 6a)";
     outcome.notes = vec![

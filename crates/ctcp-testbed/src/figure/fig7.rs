@@ -16,7 +16,7 @@ use ctcp_repro::ctcp::fig7::{Cell, KILOBYTES, LINK, LOSSES, cells, outcome};
 use ctcp_repro::ctcp::shared_link::Bottleneck;
 
 use super::Figure;
-use super::contenders::{one_path, peer, peers};
+use super::contenders::{measure_all, one_path, peer};
 use crate::bulk::BulkServer;
 use crate::error::TestbedError;
 use crate::network::Network;
@@ -37,14 +37,13 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
     let seeds = testbed.settings.seeds_or(5, 1);
     let (losses, kilobytes): (&[f64], &[u64]) =
         if quick { (&LOSSES_QUICK, &KILOBYTES_QUICK) } else { (&LOSSES, &KILOBYTES) };
-    testbed.describe_all(peers(&Contender::ALL))?;
     let place = |cell: &Cell| {
-        let name = format!("{}: {} kB at {}", peer(cell.contender).name(), cell.kilobytes, cell.loss);
-        (name, one_path(cell.seed, Bottleneck { loss: cell.loss, ..LINK }.path()))
+        let plan = one_path(cell.seed, Bottleneck { loss: cell.loss, ..LINK }.path());
+        (cell.contender, format!("{} kB at {}", cell.kilobytes, cell.loss), plan)
     };
     let cells = cells(losses, kilobytes, seeds);
-    let found = testbed.measure_all(AT_ONCE, cells, place, |network, cell| {
-        Ok((request(network, cell.contender, 1_000 * cell.kilobytes)?, 0))
+    let found = measure_all(testbed, AT_ONCE, cells, place, |network, cell| {
+        request(network, cell.contender, 1_000 * cell.kilobytes)
     })?;
     let mut outcome = outcome(seeds, losses, kilobytes, &found);
     outcome.plot.title = "curl over 25 Mbit/s, 10 ms, real sockets (CTCP, Fig. 7)";

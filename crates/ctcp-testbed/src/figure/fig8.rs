@@ -14,7 +14,7 @@ use ctcp_repro::ctcp::fig8::{BLOCK_BYTES, BLOCKS, Cell, LOSSES, outcome, show};
 use ctcp_repro::ctcp::shared_link::Bottleneck;
 
 use super::Figure;
-use super::contenders::{download_cold, one_path, peer, peers};
+use super::contenders::{download_cold, measure_all, one_path};
 use crate::bulk::Request;
 use crate::error::TestbedError;
 use crate::network::Network;
@@ -44,20 +44,19 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
     let seeds = testbed.settings.seeds_or(2, 1);
     let (losses, blocks): (&[f64], u32) =
         if quick { (&LOSSES_QUICK, BLOCKS_QUICK) } else { (&LOSSES, BLOCKS) };
-    testbed.describe_all(peers(&Contender::ALL))?;
     let place = |cell: &Cell| {
-        let name = format!("{}: a film at {}", peer(cell.contender).name(), cell.loss);
-        (name, one_path(cell.seed, Bottleneck { loss: cell.loss, ..LINK }.path()))
+        let plan = one_path(cell.seed, Bottleneck { loss: cell.loss, ..LINK }.path());
+        (cell.contender, format!("a film at {}", cell.loss), plan)
     };
     let request = Request { bytes: Some(u64::from(blocks) * BLOCK_BYTES), time: PATIENCE };
     let film = |network: &Network, cell: &Cell| {
         let transfer = download_cold(network, cell.contender, request, BLOCK_BYTES)?;
-        Ok((show(&transfer.parts_s), 0))
+        Ok(show(&transfer.parts_s))
     };
     let tcp: Vec<f64> = losses.iter().copied().filter(|&loss| !quick || loss <= TCP_QUICK).collect();
-    let mut found = testbed.measure_all(AT_ONCE, cells(&Contender::OURS, losses, seeds), place, film)?;
+    let mut found = measure_all(testbed, AT_ONCE, cells(&Contender::OURS, losses, seeds), place, film)?;
     let kernel = cells(&[Contender::Reno, Contender::Cubic], &tcp, seeds);
-    found.extend(testbed.measure_all(TCP_AT_ONCE, kernel, place, film)?);
+    found.extend(measure_all(testbed, TCP_AT_ONCE, kernel, place, film)?);
     let mut outcome = outcome(seeds, losses, blocks, &found);
     outcome.plot.title = "A film of 60 s over 25 Mbit/s, 10 ms, real sockets (CTCP, Fig. 8a)";
     if quick {

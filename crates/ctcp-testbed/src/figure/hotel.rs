@@ -3,11 +3,10 @@
 //! Requirement: C8
 
 use ctcp_repro::Outcome;
-use ctcp_repro::ctcp::contender::Contender;
 use ctcp_repro::ctcp::hotel::{Cell, LOSSES, cells, outcome};
 
 use super::Figure;
-use super::contenders::{goodput_alone, one_path, peer, peers};
+use super::contenders::{goodput_alone, measure_all, one_path};
 use crate::error::TestbedError;
 use crate::testbed::Testbed;
 
@@ -22,13 +21,10 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
     let quick = testbed.settings.quick;
     let (seeds, seconds) = (testbed.settings.seeds_or(3, 1), if quick { 6 } else { 60 });
     let losses: &[f64] = if quick { &LOSSES_QUICK } else { &LOSSES };
-    testbed.describe_all(peers(&Contender::ALL))?;
-    let place = |cell: &Cell| {
-        let name = format!("{}: {} %", peer(cell.contender).name(), cell.loss);
-        (name, one_path(cell.seed, cell.path().config()))
-    };
-    let found = testbed.measure_all(AT_ONCE, cells(losses, seconds, seeds), place, |network, cell| {
-        Ok((goodput_alone(network, cell.contender, cell.seconds)?, 0))
+    let place =
+        |cell: &Cell| (cell.contender, format!("{} %", cell.loss), one_path(cell.seed, cell.path().config()));
+    let found = measure_all(testbed, AT_ONCE, cells(losses, seconds, seeds), place, |network, cell| {
+        goodput_alone(network, cell.contender, cell.seconds)
     })?;
     let mut outcome = outcome(seeds, losses, &found);
     outcome.plot.title = "26.5 Mbit/s in a hotel, real sockets (slides)";

@@ -4,11 +4,11 @@
 
 use core::time::Duration;
 
-use ctcp_repro::ctcp::fig11::{self, CONTENDERS, Cell, MEGABYTES, PARTS, Trace, cells};
+use ctcp_repro::ctcp::fig11::{self, Cell, MEGABYTES, PARTS, Trace, cells};
 use ctcp_repro::ctcp::fig12;
 
 use super::Figure;
-use super::contenders::{download_cold, peer, peers};
+use super::contenders::{download_cold, measure_all};
 use crate::bulk::Request;
 use crate::error::TestbedError;
 use crate::plan::{NetworkPlan, PathPlan};
@@ -51,14 +51,10 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Found, TestbedError> {
     let seeds = testbed.settings.seeds_or(2, 1);
     let megabytes = if testbed.settings.quick { MEGABYTES_QUICK } else { MEGABYTES };
     let part = (megabytes * 1e6) as u64 / u64::from(PARTS);
-    testbed.describe_all(peers(&CONTENDERS))?;
-    let place = |cell: &Cell| {
-        let name = format!("{}: hotspot {}", peer(cell.contender).name(), cell.hotspot.name);
-        (name, network(cell))
-    };
+    let place = |cell: &Cell| (cell.contender, format!("hotspot {}", cell.hotspot.name), network(cell));
     let request = Request { bytes: Some(part * u64::from(PARTS)), time: PATIENCE };
-    let found = testbed.measure_all(AT_ONCE, cells(seeds), place, |network, cell| {
-        Ok((download_cold(network, cell.contender, request, part)?.parts_s, 0))
+    let found = measure_all(testbed, AT_ONCE, cells(seeds), place, |network, cell| {
+        Ok(download_cold(network, cell.contender, request, part)?.parts_s)
     })?;
     Ok((seeds, megabytes, found))
 }

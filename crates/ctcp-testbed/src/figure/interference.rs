@@ -3,12 +3,11 @@
 //! Requirement: C11
 
 use ctcp_repro::Outcome;
-use ctcp_repro::ctcp::contender::Contender;
 use ctcp_repro::ctcp::interference::{self, Cell, outcome};
 use ctcp_repro::ctcp::{fig9, fig10};
 
 use super::Figure;
-use super::contenders::{goodput_alone, one_path, peer, peers};
+use super::contenders::{goodput_alone, measure_all, one_path};
 use crate::error::TestbedError;
 use crate::testbed::Testbed;
 
@@ -45,13 +44,12 @@ fn measure(
     if quick {
         figure.places = figure.places.into_iter().skip(1).step_by(QUICK_STEP).collect();
     }
-    testbed.describe_all(peers(&Contender::ALL))?;
     let place = |cell: &Cell| {
-        let name = format!("{}: {} Mbit/s", peer(cell.contender).name(), cell.place.megabits);
-        (name, one_path(cell.seed, cell.place.path.config()))
+        let plan = one_path(cell.seed, cell.place.path.config());
+        (cell.contender, format!("{} Mbit/s", cell.place.megabits), plan)
     };
-    let found = testbed.measure_all(AT_ONCE, figure.cells(seconds, seeds), place, |network, cell| {
-        Ok((goodput_alone(network, cell.contender, cell.seconds)?, 0))
+    let found = measure_all(testbed, AT_ONCE, figure.cells(seconds, seeds), place, |network, cell| {
+        goodput_alone(network, cell.contender, cell.seconds)
     })?;
     let mut outcome = outcome(seeds, &figure, &found);
     outcome.plot.title = title;

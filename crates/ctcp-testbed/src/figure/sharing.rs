@@ -16,7 +16,7 @@ use ctcp_repro::ctcp::sharing::{self, Sharing, outcome};
 use ctcp_repro::ctcp::{fig4, fig5};
 
 use super::Figure;
-use super::contenders::{bytes_together, one_path, peer, peers};
+use super::contenders::{bytes_together, measure_all, one_path};
 use crate::error::TestbedError;
 use crate::testbed::Testbed;
 
@@ -68,16 +68,15 @@ fn measure(
 ) -> Result<Outcome, TestbedError> {
     let quick = testbed.settings.quick;
     let (seeds, seconds) = (testbed.settings.seeds_or(2, 1), if quick { 8 } else { 60 });
-    testbed.describe_all(peers(figure.companions))?;
     let place = |cell: &Sharing| {
-        let name = format!("TCP Reno beside {}: {:?}", peer(cell.companion).name(), cell.link);
-        (name, one_path(cell.seed, cell.link.path()))
+        let plan = one_path(cell.seed, cell.link.path());
+        (cell.companion, format!("TCP Reno beside it, {:?}", cell.link), plan)
     };
-    let found = testbed.measure_all(AT_ONCE, figure.cells(seconds, seeds), place, |network, cell| {
+    let found = measure_all(testbed, AT_ONCE, figure.cells(seconds, seeds), place, |network, cell| {
         let (starts, time) = (cell.starts(), Duration::from_secs(cell.seconds));
         let flows = [(Contender::Reno, starts[0]), (cell.companion, starts[1])];
         let bytes = bytes_together(network, flows, time)?;
-        Ok((bytes.map(|bytes| bytes as f64 * 8e-6 / cell.seconds as f64), 0))
+        Ok(bytes.map(|bytes| bytes as f64 * 8e-6 / cell.seconds as f64))
     })?;
     let mut outcome = outcome(seeds, quick, &figure, &found);
     outcome.plot.title = title;
