@@ -1,8 +1,8 @@
-//! What every ctcp crate shares: an instant that is only a number, units that cannot be mixed
-//! up, a seeded random number generator, and how a peer's text is shown.
+//! Basic types shared by all ctcp crates: an instant that is a plain number, typed units, a seeded random number
+//! generator, and escaping of text received from a peer.
 //!
-//! Nothing here reads a clock or asks the operating system for entropy: both are arguments, so
-//! that a simulation and a real connection run the same code and the same seed gives the same run.
+//! Nothing here reads a clock or asks the operating system for entropy. Both are arguments, so a simulation and a real
+//! connection run the same code, and the same seed gives the same run.
 
 mod prng;
 mod text;

@@ -1,26 +1,26 @@
 //! xoshiro256++ (Blackman and Vigna, 2019) seeded by SplitMix64: fast, portable, reproducible.
 //!
-//! It is not for secrets. Coding coefficients have a generator of their own, which is wire format.
+//! Not for secrets. Coding coefficients come from a different generator, which is part of the wire format.
 
 use crate::Probability;
 
-/// A seeded generator. The same seed gives the same numbers on every platform and version.
+/// A seeded generator. The same seed gives the same numbers on every platform and in every version.
 #[derive(Clone, Debug)]
 pub struct Prng {
     state: [u64; 4],
 }
 
 impl Prng {
-    /// A generator whose whole sequence follows from `seed`.
+    /// Creates a generator whose whole sequence is determined by `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut mix = seed;
         Self { state: core::array::from_fn(|_| split_mix(&mut mix)) }
     }
 
-    /// An independent generator for the part called `name`.
+    /// Creates an independent generator for the component called `name`.
     ///
-    /// It does not advance `self`, so a new part does not change the numbers of the others.
+    /// This does not advance `self`, so adding a component does not change the numbers drawn by the others.
     #[must_use]
     pub fn fork(&self, name: &str) -> Self {
         // FNV-1a over the name, mixed with the parent's state.
@@ -31,7 +31,7 @@ impl Prng {
         Self::new(hash ^ self.state[0].rotate_left(17) ^ self.state[2])
     }
 
-    /// 64 uniform bits.
+    /// Returns 64 uniform bits.
     pub fn next_u64(&mut self) -> u64 {
         let state = &mut self.state;
         let result = state[0].wrapping_add(state[3]).rotate_left(23).wrapping_add(state[0]);
@@ -45,18 +45,18 @@ impl Prng {
         result
     }
 
-    /// A uniform number in `[0, bound)`, and 0 when `bound` is 0.
+    /// Returns a uniform number in `[0, bound)`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         // Multiply-shift: its bias is below bound / 2^64.
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A uniform number in `[0, 1)` with 53 random bits.
+    /// Returns a uniform number in `[0, 1)` with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// True with the given probability.
+    /// Returns true with the given probability.
     pub fn chance(&mut self, probability: Probability) -> bool {
         self.unit() < probability.as_f64()
     }

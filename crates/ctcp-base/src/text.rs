@@ -1,15 +1,16 @@
-//! Text from elsewhere, made fit to be shown.
+//! Escaping of text received from a peer, so that it can be displayed safely.
 //!
-//! A peer chooses the reason of its CLOSE, the text of its refusal and the names of its files. Printed as they are, control
-//! characters rewrite a terminal and forge lines of a log, and bidirectional marks turn a name around. Whatever comes from
-//! a peer is therefore shown through [`Escaped`], and nothing else decides which characters are harmless.
+//! A peer chooses the reason of its CLOSE, the text of its refusal and the names of its files. Printed unescaped,
+//! control characters could rewrite the terminal and forge log lines, and bidirectional marks could reverse a name. All
+//! text received from a peer is therefore displayed through [`Escaped`], the only place that decides which characters
+//! are harmless.
 
 use core::fmt::{self, Write};
 
-/// Shows a text with every character that does not show itself written as `\u{..}` (and `\n`, `\r`, `\t`).
+/// Displays a text with every invisible character written as `\u{..}` (or `\n`, `\r`, `\t`).
 ///
-/// It is for people: a backslash stays one, so that escaping twice changes nothing, and the original cannot always be told
-/// from the result. It does not escape for HTML, which is on top of this.
+/// The output is for people and cannot always be reversed: backslashes are not escaped, so escaping twice changes
+/// nothing. It does not escape HTML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Escaped<'a>(pub &'a str);
 
@@ -28,9 +29,9 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Whether a character acts on its surroundings instead of showing itself: control characters (C0, DEL, C1), line and
-/// paragraph separators, and the format characters of Unicode (category Cf): bidirectional marks and overrides, zero-width
-/// characters, tags.
+/// Returns whether a character is invisible or affects the text around it: control characters (C0, DEL, C1), line and
+/// paragraph separators, variation selectors, fillers, and Unicode format characters (category Cf) such as
+/// bidirectional marks and overrides, zero-width characters and tags.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_acts_on_a_terminal_or_a_log_is_spelled_out() {
+    fn characters_that_affect_a_terminal_or_a_log_are_escaped() {
         for (text, shown) in [
             ("\x1b[2J\x1b]0;owned\x07", "\\u{1b}[2J\\u{1b}]0;owned\\u{7}"),
             ("a\nWARN all is lost\r\tb", "a\\nWARN all is lost\\r\\tb"),
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_itself_stays_in_every_script() {
+    fn visible_text_in_any_script_is_unchanged() {
         for text in ["", "it's \"quoted\" \\ and <b>", "Grüße, 你好, שלום, مرحبا", "e\u{301} 🦀"]
         {
             assert_eq!(Escaped(text).to_string(), text);
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_hidden_is_left_and_escaping_twice_changes_nothing() {
+    fn no_hidden_character_remains_and_escaping_twice_changes_nothing() {
         let all: String = (0..=0x0010_ffff).filter_map(char::from_u32).collect();
         let shown = Escaped(&all).to_string();
         assert!(!shown.chars().any(is_hidden));

@@ -1,12 +1,12 @@
-//! A point in time as a plain number, so that tests and simulations can make any.
+//! A point in time as a plain number, so that tests and simulations can create any instant.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 use core::time::Duration;
 
-/// Nanoseconds since an origin that the caller chose. It covers 584 years.
+/// Nanoseconds since an origin chosen by the caller. The range is 584 years.
 ///
-/// Subtraction saturates at zero: a reordered pair of instants is never a panic.
+/// Subtraction saturates at zero, so instants in the wrong order never cause a panic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
@@ -50,13 +50,13 @@ impl Instant {
         self.0 as f64 / 1e9
     }
 
-    /// The time from `earlier` to `self`, zero when `earlier` is later.
+    /// Returns the time from `earlier` to `self`, or zero if `earlier` is later.
     #[must_use]
     pub fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self` moved back by `duration`, not before the origin.
+    /// Returns `self` moved back by `duration`, but not before the origin.
     #[must_use]
     pub fn saturating_back(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(duration)))

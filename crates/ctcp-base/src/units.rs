@@ -1,10 +1,10 @@
-//! Quantities as types: rates and probabilities, and how a person writes them.
+//! Rates and probabilities as types, and parsing of rates, probabilities, durations and sizes.
 
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
-/// A rate in bits per second. Zero means "no rate limit" where a link is described.
+/// A rate in bits per second. In the description of a link, zero means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(u64);
 
@@ -27,7 +27,7 @@ impl Rate {
         self.0
     }
 
-    /// How long `bytes` take at this rate; zero at the rate zero, which stands for "unlimited".
+    /// Returns how long sending `bytes` takes at this rate. The rate zero means unlimited and takes no time.
     #[must_use]
     pub fn time_to_send(self, bytes: u64) -> Duration {
         if self.0 == 0 {
@@ -37,7 +37,7 @@ impl Rate {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// How many whole bytes this rate carries in `duration`.
+    /// Returns how many whole bytes this rate carries in `duration`.
     #[must_use]
     pub fn bytes_in(self, duration: Duration) -> u64 {
         let bytes = u128::from(self.0) * duration.as_nanos() / 8_000_000_000;
@@ -60,7 +60,7 @@ impl fmt::Display for Rate {
 impl FromStr for Rate {
     type Err = ParseUnitError;
 
-    /// Reads `25mbit`, `1.5gbit`, `800kbit`, `9600bit`; also with `/s` behind.
+    /// Parses `25mbit`, `1.5gbit`, `800kbit` or `9600bit`, each optionally followed by `/s`.
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         let lower = text.trim().to_ascii_lowercase();
         let lower = lower.strip_suffix("/s").unwrap_or(&lower);
@@ -76,18 +76,18 @@ impl FromStr for Rate {
 pub struct Probability(f64);
 
 impl Probability {
-    /// Never.
+    /// Probability zero.
     pub const ZERO: Self = Self(0.0);
-    /// Always.
+    /// Probability one.
     pub const ONE: Self = Self(1.0);
 
-    /// `value` as a probability; `None` outside `[0, 1]` and for NaN.
+    /// Converts `value` to a probability. Returns `None` outside `[0, 1]` and for NaN.
     #[must_use]
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }
 
-    /// The number.
+    /// Returns the probability as a number.
     #[must_use]
     pub const fn as_f64(self) -> f64 {
         self.0
@@ -97,7 +97,7 @@ impl Probability {
 impl FromStr for Probability {
     type Err = ParseUnitError;
 
-    /// Reads `0.05` and `5%`.
+    /// Parses a fraction such as `0.05` or a percentage such as `5%`.
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         let text = text.trim();
         let value = match text.strip_suffix('%') {
@@ -114,10 +114,10 @@ impl fmt::Display for Probability {
     }
 }
 
-/// Reads a duration with its unit: `20ms`, `1.5s`, `300us`, `2min`, `1h`.
+/// Parses a duration with its unit: `20ms`, `1.5s`, `300us`, `2min`, `1h`.
 ///
 /// # Errors
-/// When the number or the unit is missing, unknown, negative or not finite.
+/// Returns an error if the number or the unit is missing or invalid, or if the value is negative or not finite.
 pub fn parse_duration(text: &str) -> Result<Duration, ParseUnitError> {
     let units = [("min", 60.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("h", 3600.0), ("s", 1.0)];
     scaled(&text.trim().to_ascii_lowercase(), &units)
@@ -125,10 +125,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseUnitError> {
         .ok_or(ParseUnitError { what: "duration", example: "20ms" })
 }
 
-/// Reads a size: `10mb`, `64kb`, `1gb` (powers of ten), `1mib`, `4kib` (powers of two), `1500b`, `1500`.
+/// Parses a size: `10mb`, `64kb`, `1gb` (powers of ten), `1mib`, `4kib` (powers of two), `1500b`, `1500`.
 ///
 /// # Errors
-/// When the number or the unit is unknown, negative or not finite.
+/// Returns an error if the number or the unit is invalid, or if the value is negative or not finite.
 pub fn parse_bytes(text: &str) -> Result<u64, ParseUnitError> {
     let units = [
         ("gib", 1_073_741_824.0),
@@ -145,7 +145,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, ParseUnitError> {
         .ok_or(ParseUnitError { what: "size", example: "10mb" })
 }
 
-/// The number in front of the first unit of `units` that fits, times that unit's scale.
+/// Parses the number before the first suffix in `units` that matches, and multiplies it by that unit's scale.
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let (number, scale) =
         units.iter().find_map(|(unit, scale)| text.strip_suffix(unit).map(|number| (number, *scale)))?;
@@ -153,7 +153,7 @@ fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     (value.is_finite() && value >= 0.0).then_some(value)
 }
 
-/// A text that is no quantity of the wanted kind.
+/// The error for a text that is not a valid quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseUnitError {
     what: &'static str,
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_times_a_time_is_an_amount() {
+    fn a_rate_converts_between_time_and_bytes() {
         let rate = Rate::from_megabits_per_second(12);
         assert_eq!(rate.time_to_send(1_500), Duration::from_millis(1));
         assert_eq!(rate.bytes_in(Duration::from_millis(1)), 1_500);

@@ -1,18 +1,19 @@
-//! A window that slides, as in TCP/NC: every packet is a combination of all that the receiver has not acknowledged, and it
-//! acknowledges what it has seen, decoded or not.
+//! A sliding window, as in TCP/NC. Every packet is a combination of all symbols that the receiver has not acknowledged.
+//! The receiver acknowledges what it has seen, decoded or not.
 #![allow(clippy::print_stdout, reason = "an example speaks to its reader")]
 
 use ctcp_baselines::coding::{CombinationCredit, WindowCode};
 use ctcp_coding::{Decoder, DecoderConfig, Encoder, SymbolRange, coefficients};
 
-/// Bytes of a symbol, and symbols on the way at most.
+/// Size of a symbol in bytes, and maximum number of symbols in flight.
 const SIZE: usize = 1200;
 const WINDOW: usize = 256;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut encoder = Encoder::new(SIZE, WINDOW);
     let mut decoder = Decoder::new(DecoderConfig::new(SIZE, WINDOW));
-    // Every fifth packet is lost. A little more than that makes up for it, so that the receiver catches up now and then.
+    // Every fifth packet is lost. The redundancy slightly exceeds the loss, so that the receiver catches up now and
+    // then.
     let mut code = WindowCode::new(1.1 * CombinationCredit::ratio_for(0.2));
     let (mut row, mut payload, mut sent) = (Vec::new(), Vec::new(), 0_u32);
     for value in 0..1000_u32 {
@@ -27,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             coefficients::generate(next.key, coefficients::DENSITY_MAX, &mut row);
             encoder.combine(next.range, &row, &mut payload)?;
             decoder.handle_combination(next.range, &row, &payload)?;
-            // The acknowledgement: the oldest symbol that is not seen. The window slides over it.
+            // The acknowledgement is the oldest unseen symbol. The window slides up to it.
             encoder.release_before(decoder.oldest_unseen());
         }
         while let Some((index, contents)) = decoder.poll_decoded() {

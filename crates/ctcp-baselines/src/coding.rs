@@ -1,4 +1,4 @@
-//! What the papers combine and how often, and the thesis's own decoder: policies and a decoder that no connection of the product uses.
+//! The papers' policies for what to combine and how often, and the thesis's own decoder. The product does not use them.
 
 mod credit;
 mod sparse;

@@ -1,4 +1,5 @@
-//! Congestion controls that only the papers have. A new one is a file here, with its `PARTS`, and its name in this list.
+//! Congestion controllers from the papers. To add one, create a file here with its `PARTS`, and add its name to this
+//! list.
 
 use ctcp_proto::congestion::Algorithm;
 

@@ -1,9 +1,10 @@
-//! What the papers compare with, and what they propose exactly as they print it: classical TCP, TCP/NC, EOT/PB, the thesis, Vegas.
+//! The papers' baselines and proposals exactly as printed: classical TCP, TCP/NC, EOT/PB, the thesis and Vegas.
 //!
-//! Everything here plugs into `ctcp-proto` from outside, over the same packets, the same decoder and the same runtime. None of it is for
-//! networks that others use: [`catalogue`] is for testbeds, [`simulated`] for simulations, where sources send as the papers'.
+//! Everything here plugs into `ctcp-proto` from outside and uses the same packets, decoder and runtime. Nothing here is
+//! meant for networks shared with others. [`catalogue`] is for testbeds. [`simulated`] is for simulations, in which
+//! sources send as in the papers.
 
-/// Declares the files of a folder and lists what is in them: a part is registered by the name of its file, and by nothing else.
+/// Declares the files of a folder and lists their parts. A part is registered only by listing the name of its file.
 macro_rules! parts {
     ($part:ty: $($file:ident),+) => {
         $(mod $file;)+

@@ -1,4 +1,4 @@
-//! What a laboratory adds to the parts for general use.
+//! The catalogues of a laboratory: the product's parts plus the parts of this crate.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::rule::{end_of_transmission, pseudo_block};
 use crate::scheme::{SPARSE, UNPACED, WINDOW, WINDOW_EOT};
 use crate::{controller, rule, scheme};
 
-/// A new profile is a constant here, and its name in this list.
+/// All profiles of this crate. To add one, define a constant here and add its name to this list.
 const PROFILES: [Profile; 4] = [TCP_NC, TCP_NC_EOT, TCP_NC_PB, SPARSE_PROFILE];
 
-/// What a classical source and its receiver know of the path.
+/// The rules of a classical source and its receiver.
 const CLASSICAL: Rules =
     Rules { acks: AckRule::EveryPacket, loss: LossRule::Steadied, expiry: ExpiryRule::Repair, marks: false };
 
@@ -27,7 +27,7 @@ pub const TCP_NC: Profile = Profile {
     rules: CLASSICAL,
 };
 
-/// The same with the end of transmission protected (2013).
+/// [`TCP_NC`] with protection of the end of a transmission (EOT, 2013).
 pub const TCP_NC_EOT: Profile = Profile {
     name: ProfileName::new(3, "tcp-nc-eot"),
     code: WINDOW_EOT,
@@ -35,7 +35,7 @@ pub const TCP_NC_EOT: Profile = Profile {
     ..TCP_NC
 };
 
-/// The same with pseudo blocks (2013).
+/// [`TCP_NC`] with pseudo blocks (PB, 2013).
 pub const TCP_NC_PB: Profile = Profile {
     name: ProfileName::new(4, "tcp-nc-pb"),
     code: WINDOW_EOT,
@@ -43,7 +43,7 @@ pub const TCP_NC_PB: Profile = Profile {
     ..TCP_NC
 };
 
-/// The thesis (2012): sparse code, and a congestion control of its own.
+/// The thesis (2012): the sparse code with its own congestion control.
 pub const SPARSE_PROFILE: Profile = Profile {
     name: ProfileName::new(5, "sparse"),
     code: SPARSE,
@@ -52,7 +52,7 @@ pub const SPARSE_PROFILE: Profile = Profile {
     rules: Rules { acks: AckRule::EveryPacket, ..Rules::GENERAL },
 };
 
-/// Everything, for sockets.
+/// Returns all parts, for real sockets.
 #[must_use]
 pub fn catalogue() -> Arc<Catalogue> {
     let with_codes = each(scheme::ALL).fold(Catalogue::default(), Catalogue::with_code);
@@ -61,19 +61,19 @@ pub fn catalogue() -> Arc<Catalogue> {
     Arc::new(PROFILES.into_iter().fold(with_rules, Catalogue::with_profile))
 }
 
-/// The parts of all files.
+/// Returns the parts of all files.
 fn each<T: Copy>(files: &'static [&'static [T]]) -> impl Iterator<Item = T> {
     files.iter().flat_map(|parts| parts.iter().copied())
 }
 
-/// Everything, for simulations of the papers' sources, which are neither paced nor held by a window of packets.
+/// Returns all parts for simulations. The papers' sources are neither paced nor limited by a window of packets.
 #[must_use]
 pub fn simulated() -> Arc<Catalogue> {
     let paced = Arc::unwrap_or_clone(catalogue());
     Arc::new(UNPACED.iter().copied().fold(paced, Catalogue::replacing_code))
 }
 
-/// Grants every profile.
+/// Returns a grant of every profile.
 #[must_use]
 pub fn everything() -> Grant {
     Grant::of(catalogue().profiles().iter().map(|profile| profile.name))
@@ -94,7 +94,7 @@ mod tests {
             assert_eq!(catalogue.redundancy(&profile.redundancy.to_string()), Ok(profile.redundancy));
         }
         let vegas = Profile { congestion: VEGAS, ..Profile::DEFAULT };
-        let said = vegas.check().expect_err("its window is of packets").to_string();
+        let said = vegas.check().expect_err("the window of block is of packets").to_string();
         assert_eq!(
             said,
             "congestion control vegas needs a code whose window counts symbols; that of code block counts packets"

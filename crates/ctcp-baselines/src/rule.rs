@@ -1,4 +1,4 @@
-//! Rules of redundancy of the papers. A new one is a file here, with its `PARTS`, and its name in this list.
+//! Repair rules from the papers. To add one, create a file here with its `PARTS`, and add its name to this list.
 
 use ctcp_proto::scheme::RepairRule;
 

@@ -1,4 +1,5 @@
-//! Coding schemes of the papers, and the TCP that they compare with. A new one is a file here, with its `PARTS`, and its name in this list.
+//! Coding schemes from the papers, and the classical TCP they compare with. To add one, create a file here with its
+//! `PARTS`, and add its name to this list.
 
 use ctcp_proto::scheme::Code;
 

@@ -1,17 +1,18 @@
-//! Coding without coefficients and payload, for simulations: every combination that can tell something new does, as the papers on
-//! the sliding window assume.
+//! Coding without coefficients and payload, for simulations. Every combination that can be innovative is innovative, as
+//! the papers on the sliding window assume.
 //!
 //! ```text
-//!   sender  -- symbol contents --> SymbolicChannel --> receiver      beside the simulated network
-//!           == combination of [first, end), empty payload ==>        over it: lost, late, in whatever order
+//!   sender  -- symbol contents --> SymbolicChannel --> receiver      outside the simulated network
+//!           == combination of [first, end), empty payload ==>        over the network: lost, late, reordered
 //! ```
 //!
-//! The receiver counts: a combination that reaches beyond the oldest symbol not seen makes that one seen, and when all symbols
-//! heard of are seen, all are decoded. This is what elimination comes to over an infinite field when every combination begins
-//! at or before the oldest symbol not seen, which is so for a source of TCP/NC.
+//! The receiver counts. A combination that reaches beyond the oldest unseen symbol makes that symbol seen. When all
+//! symbols heard of are seen, all are decoded. This equals elimination over an infinite field if every combination
+//! begins at or before the oldest unseen symbol, which holds for a source of TCP/NC.
 //!
-//! A node on the way that re-encodes ([`SymbolicRecoder`]) counts in the same way. What it sends is a combination of all that it holds, which
-//! reaches as far as what it has heard of, but tells something new only to those who have seen less than it has.
+//! A node inside the network that re-encodes ([`SymbolicRecoder`]) counts in the same way. It sends combinations of
+//! everything it holds. They extend to the newest symbol it has heard of, but are innovative only for nodes that have
+//! seen less.
 
 mod recoder;
 
@@ -25,26 +26,28 @@ use ctcp_proto::{Role, SymbolIndex};
 use recoder::Passing;
 pub use recoder::SymbolicRecoder;
 
-/// Symbols a simulated sender may be ahead of what is decoded: more than the longest file has, for a lull of the sliding window
-/// can be most of the file, and what bounds it on real links is memory, which contents beside the network do not take there.
+/// The number of symbols a simulated sender may be ahead of what is decoded. It exceeds the longest file, because a
+/// stall of the sliding window can last for most of a file. On real links memory is the limit, but here the contents
+/// are not stored in the endpoints.
 const WINDOW: u32 = 1 << 26;
 
-/// Carries contents of symbols from one end of a simulated connection to the other. Both ends are configured with clones of one.
+/// Carries the contents of symbols between the ends of a simulated connection. Both ends are configured with clones of
+/// one channel.
 #[derive(Clone, Debug, Default)]
 pub struct SymbolicChannel {
     from_client: Arc<Mutex<Held>>,
     from_server: Arc<Mutex<Held>>,
 }
 
-/// What is known beside the network of what one side sends.
+/// What the channel holds of the symbols that one side sends.
 #[derive(Debug, Default)]
 struct Held {
     first: SymbolIndex,
-    /// Contents that were sent and not taken.
+    /// Contents that were sent and not yet taken.
     contents: VecDeque<Vec<u8>>,
-    /// What datagrams carry, if a node on the way asks.
+    /// The combinations in datagrams, if a node inside the network needs them.
     passing: Option<Passing>,
-    /// What nodes on the way made and the receiver has not taken.
+    /// Combinations made by nodes that have arrived and that the receiver has not yet taken.
     arrived: VecDeque<SymbolicCombination>,
 }
 
@@ -54,12 +57,12 @@ impl SymbolicChannel {
         side.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next symbol of a side.
+    /// Adds the next symbol of a side.
     pub(crate) fn push(&self, sender: Role, contents: &[u8]) {
         self.side(sender).contents.push_back(contents.to_vec());
     }
 
-    /// The contents of the next symbol of a side, once, if it is before `end`.
+    /// Takes the contents of the next symbol of a side if it is before `end`. Each symbol is returned once.
     pub(crate) fn take_before(&self, sender: Role, end: SymbolIndex) -> Option<(SymbolIndex, Vec<u8>)> {
         let held = &mut *self.side(sender);
         let contents = if held.first < end { held.contents.pop_front() } else { None }?;
@@ -67,8 +70,11 @@ impl SymbolicChannel {
         Some((held.first - 1, contents))
     }
 
-    /// A datagram reaches the receiver of what `sender` sends. If a node on the way made it, nobody can open it, but the decoder knows now
-    /// what it tells: [`ctcp_proto::Connection::on_decoder_news`] is to be called instead of handing the datagram over.
+    /// Handles a datagram that reaches the receiver of what `sender` sends. Returns whether a node inside the network
+    /// made it.
+    ///
+    /// Such a datagram cannot be decrypted, but the decoder can now take its combination. The caller must call
+    /// [`ctcp_proto::Connection::on_decoder_news`] instead of delivering the datagram.
     #[must_use]
     pub fn takes(&self, sender: Role, datagram: &[u8]) -> bool {
         let combination = self.made_by_node(sender, datagram);
@@ -77,23 +83,23 @@ impl SymbolicChannel {
     }
 }
 
-/// What a combination can tell.
+/// The information in a combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SymbolicCombination {
-    /// How many degrees of freedom its sender had: it is innovative for whoever has fewer.
+    /// The degrees of freedom of its sender. It is innovative for any receiver that has fewer.
     pub(crate) rank: u64,
     /// One past the newest symbol in it.
     pub(crate) end: SymbolIndex,
 }
 
 impl SymbolicCombination {
-    /// A source's, of the symbols before `end`, all of which it has.
+    /// Returns a source's combination of all symbols before `end`.
     pub(crate) fn of_source(end: SymbolIndex) -> Self {
         Self { rank: end, end }
     }
 }
 
-/// Counts degrees of freedom.
+/// A decoder that counts degrees of freedom.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SymbolicDecoder {
     pub(crate) oldest_unseen: SymbolIndex,
@@ -103,7 +109,7 @@ pub(crate) struct SymbolicDecoder {
 }
 
 impl SymbolicDecoder {
-    /// Takes a combination that begins at the oldest symbol not seen or before. True when it is innovative.
+    /// Handles a combination that begins at or before the oldest unseen symbol. Returns whether it is innovative.
     pub(crate) fn handle(&mut self, combination: SymbolicCombination) -> bool {
         self.known_end = self.known_end.max(combination.end);
         if combination.rank <= self.oldest_unseen {
@@ -116,13 +122,13 @@ impl SymbolicDecoder {
         true
     }
 
-    /// A combination of everything that was received.
+    /// Returns a combination of everything received.
     pub(crate) fn combine(&self) -> SymbolicCombination {
         SymbolicCombination { rank: self.oldest_unseen, end: self.known_end }
     }
 }
 
-/// The sender's side: symbols go into the channel, and combinations have no payload.
+/// The sending side: symbols go into the channel, and combinations have no payload.
 #[derive(Debug)]
 struct Encoder {
     channel: SymbolicChannel,
@@ -131,13 +137,13 @@ struct Encoder {
     next: SymbolIndex,
 }
 
-/// The receiver's.
+/// The receiving side.
 #[derive(Debug)]
 struct Decoder {
     state: SymbolicDecoder,
     channel: SymbolicChannel,
     sender: Role,
-    /// What was handed out last.
+    /// The contents returned last.
     contents: Vec<u8>,
 }
 
@@ -287,7 +293,7 @@ mod tests {
 
     // Requirement: N5
     #[test]
-    fn whoever_re_encodes_tells_as_much_as_it_has_received_and_no_more() {
+    fn a_re_encoding_node_conveys_no_more_than_it_has_received() {
         let (mut node, mut sink) = (SymbolicDecoder::default(), SymbolicDecoder::default());
         for end in [2, 5] {
             assert!(node.handle(SymbolicCombination::of_source(end)));
@@ -299,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_come_once_in_order_and_each_side_has_its_own() {
+    fn contents_are_returned_once_in_order_and_separately_for_each_side() {
         let channel = SymbolicChannel::default();
         for byte in 0..3 {
             channel.push(Role::Client, &[byte]);

@@ -31,7 +31,7 @@ fn unpaced(profile: Profile) -> TransportConfig {
     TransportConfig { catalogue: simulated(), ..paced(profile) }
 }
 
-/// One flow of `megabytes` that comes to its end: its share of the link, and the sender's figures.
+/// Runs one flow of `megabytes` to completion. Returns its share of the link and the sender's statistics.
 fn upload(flow: FlowConfig, loss: f64, megabytes: u64) -> (f64, ConnectionStats) {
     let mut chain = Chain::dumbbell(1, &path(loss));
     chain.flow(flow);
@@ -61,16 +61,16 @@ fn with_ratio(profile: Profile, ratio: f64) -> Profile {
 
 // Requirement: U2, U6
 #[test]
-fn the_thesis_gets_several_times_what_tcp_gets_at_five_percent() {
+fn the_thesis_is_several_times_as_fast_as_tcp_at_five_percent_loss() {
     let sparse = share(&paced(SPARSE_PROFILE), 0.05, 8);
     let tcp = share(&paced(Profile::TCP), 0.05, 1);
     println!("sparse {sparse:.3}, tcp {tcp:.3}");
     assert!(sparse > 0.6 && sparse > 4.0 * tcp, "{sparse:.3} {tcp:.3}");
 }
 
-/// With the same TCP above it, the coding layer is what makes the loss disappear.
+/// With the same TCP on top, only the coding layer masks the loss.
 #[test]
-fn coding_below_vegas_masks_the_loss_that_stops_it() {
+fn coding_below_vegas_masks_loss_that_stalls_it() {
     let vegas = Profile { code: VEGAS_SOURCE, congestion: VEGAS, ..Profile::TCP };
     let uncoded = share(&unpaced(vegas), 0.05, 1);
     let coded = share(&unpaced(with_ratio(TCP_NC, 1.15)), 0.05, 4);
@@ -81,19 +81,19 @@ fn coding_below_vegas_masks_the_loss_that_stops_it() {
     }
 }
 
-/// Without coefficients and payload the bytes are the same, and so is the number of packets, nearly.
+/// Without coefficients and payload, the delivered bytes are the same and the number of packets is nearly the same.
 #[test]
 fn symbolic_coding_delivers_the_same_bytes_with_as_many_packets() {
     let transport = unpaced(with_ratio(TCP_NC, 1.15));
     let real = upload(flow(&transport, 2), 0.05, 2).1;
     let symbolic = upload(flow(&transport, 2).symbolic(), 0.05, 2).1;
-    // What is on the wire is shorter, so that the rate of the link says nothing: packets do.
+    // Packets on the wire are shorter, so compare numbers of packets and not rates.
     let ratio = |one: u64, other: u64| one as f64 / other as f64;
     assert!((ratio(symbolic.symbols_sent, real.symbols_sent) - 1.0).abs() < 0.02);
     assert!((ratio(symbolic.repairs_sent, real.repairs_sent) - 1.0).abs() < 0.1);
 }
 
-/// What a flow without end puts into the link in five seconds, in Mbit/s.
+/// Returns what an endless flow puts into the link in five seconds, in Mbit/s.
 fn sent(transport: &TransportConfig) -> f64 {
     let mut chain = Chain::dumbbell(1, &path(0.0));
     chain.flow(FlowConfig::new(Script::endless(), transport));
@@ -109,21 +109,21 @@ fn on_a_network_no_profile_sends_more_than_the_link_carries() {
         for ratio in [1.5, 64.0] {
             let megabits = sent(&paced(with_ratio(profile, ratio)));
             println!("{profile} R={ratio}: {megabits:.1} Mbit/s");
-            // The thesis's control ignores loss, and takes its window for what the path bears.
+            // The thesis's control ignores loss, so its window grows beyond what the path carries.
             let most = if profile == SPARSE_PROFILE { 2.0 } else { 1.1 };
             assert!(megabits < MEGABITS as f64 * most, "{profile} R={ratio}: {megabits}");
         }
     }
 }
 
-/// What the papers' source is: it must stay so where it is asked for, and nowhere else.
+/// The papers' source: it must flood the link in a simulation, and nowhere else.
 #[test]
-fn only_in_a_simulation_does_a_classical_source_flood_the_link() {
+fn in_a_simulation_a_classical_source_floods_the_link() {
     let megabits = sent(&unpaced(with_ratio(TCP_NC, 64.0)));
     assert!(megabits > 10.0 * MEGABITS as f64, "{megabits}");
 }
 
-/// With no other limit on its window it overflows a long queue for ever, since it does not see a queue that stands.
+/// Without another limit on its window it overflows a long queue forever, since it does not detect a standing queue.
 #[test]
 fn the_thesis_does_not_see_a_standing_queue() {
     let mut chain = Chain::dumbbell(1, &path(0.0));

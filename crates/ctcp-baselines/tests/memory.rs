@@ -1,4 +1,4 @@
-//! What the thesis's decoder allocates.
+//! Allocations of the thesis's decoder.
 
 use ctcp_baselines::coding::SparseDecoder;
 use ctcp_coding::{SymbolRange, coefficients};

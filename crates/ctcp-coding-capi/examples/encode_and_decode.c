@@ -1,5 +1,5 @@
 /*
- * A block of 32 symbols: every fifth is lost, and combinations that came over a relay make up for them.
+ * A block of 32 symbols, of which every fifth is lost. Combinations made by a relay replace the lost ones.
  *
  *   cargo build --release -p ctcp-coding-capi
  *   cc -Iinclude examples/encode_and_decode.c ../../target/release/libctcp_coding_capi.a -lpthread -ldl -lm
@@ -38,7 +38,7 @@ int main(void)
             failed = 1;
         ctcp_recoder_handle_combination(relay, 0, BLOCK, row, payload, length);
 
-        /* Random weights: here the coefficients of another key. */
+        /* The weights should be random; this example uses the coefficients of another key. */
         ctcp_coefficients((uint16_t)(1000 + key), CTCP_DENSITY_MAX, weights, (uint16_t)ctcp_recoder_rank(relay));
         if (ctcp_recoder_combine(relay, weights, ctcp_recoder_rank(relay), &recoded) != CTCP_OK)
             failed = 1;

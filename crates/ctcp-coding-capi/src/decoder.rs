@@ -13,7 +13,8 @@ pub struct CtcpDecoder {
     decoder: Decoder,
 }
 
-/// A decoder for a sender with such a window of symbols of up to `symbol_size_max` bytes.
+/// Creates a decoder for a sender whose window holds `window` symbols of up to `symbol_size_max` bytes. Returns null
+/// beyond [`WINDOW_MAX`] or [`SYMBOL_SIZE_MAX`].
 #[unsafe(no_mangle)]
 pub extern "C" fn ctcp_decoder_new(symbol_size_max: usize, window: usize) -> *mut CtcpDecoder {
     if symbol_size_max > SYMBOL_SIZE_MAX || window > WINDOW_MAX {
@@ -23,22 +24,22 @@ pub extern "C" fn ctcp_decoder_new(symbol_size_max: usize, window: usize) -> *mu
     give(CtcpDecoder { decoder })
 }
 
-/// Frees a decoder; null is nothing.
+/// Frees a decoder. Does nothing if the pointer is null.
 ///
 /// # Safety
 ///
-/// The pointer is null or from [`ctcp_decoder_new`], and is not used again.
+/// The pointer is null or was returned by [`ctcp_decoder_new`], and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_decoder_free(decoder: *mut CtcpDecoder) {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     unsafe { take_back(decoder) }
 }
 
-/// Takes the source symbol `index`.
+/// Handles the source symbol `index`.
 ///
 /// # Safety
 ///
-/// See the crate: a living object, `length` bytes behind `contents`.
+/// See the crate documentation: a live object, `length` readable bytes at `contents`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_decoder_handle_source(
     decoder: *mut CtcpDecoder,
@@ -46,17 +47,17 @@ pub unsafe extern "C" fn ctcp_decoder_handle_source(
     contents: *const u8,
     length: usize,
 ) -> i32 {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     let parts = unsafe { (object(decoder), bytes(contents, length)) };
     let (Some(decoder), Some(contents)) = parts else { return status::NULL };
     status::of_arrival(decoder.decoder.handle_source(index, contents))
 }
 
-/// Takes a combination of `length` symbols from `first` on, with as many coefficients.
+/// Handles a combination of the `length` symbols starting at `first`, with `length` coefficients.
 ///
 /// # Safety
 ///
-/// See the crate: a living object, `length` coefficients, `payload_length` bytes behind `payload`.
+/// See the crate documentation: a live object, `length` coefficients, `payload_length` readable bytes at `payload`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_decoder_handle_combination(
     decoder: *mut CtcpDecoder,
@@ -66,7 +67,7 @@ pub unsafe extern "C" fn ctcp_decoder_handle_combination(
     payload: *const u8,
     payload_length: usize,
 ) -> i32 {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     let parts = unsafe {
         (object(decoder), bytes(coefficients, usize::from(length)), bytes(payload, payload_length))
     };
@@ -75,12 +76,14 @@ pub unsafe extern "C" fn ctcp_decoder_handle_combination(
     status::of_arrival(decoder.decoder.handle_combination(range, coefficients, payload))
 }
 
-/// Hands out the next symbol that has become known: its index, and `symbol_size_max` bytes. Returns 1, 0 when there is none,
-/// or what was wrong, in which case the symbol waits for the next call.
+/// Returns the next symbol that has become known: writes its index and `symbol_size_max` bytes.
+///
+/// The result is 1 for a symbol, 0 if there is none, and negative for an error. After an error the symbol stays
+/// available.
 ///
 /// # Safety
 ///
-/// See the crate: a living object, a place for the index, `capacity` bytes behind `contents`.
+/// See the crate documentation: a live object, a writable index, `capacity` writable bytes at `contents`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_decoder_poll(
     decoder: *mut CtcpDecoder,
@@ -88,9 +91,9 @@ pub unsafe extern "C" fn ctcp_decoder_poll(
     contents: *mut u8,
     capacity: usize,
 ) -> i32 {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     let Some(CtcpDecoder { decoder }) = (unsafe { object(decoder) }) else { return status::NULL };
-    // Checked before the symbol counts as handed out.
+    // Check this first: `poll_decoded` removes the symbol from the queue.
     let size = decoder.config().symbol_size_max;
     if index.is_null() || (contents.is_null() && size > 0) {
         return status::NULL;
@@ -99,42 +102,42 @@ pub unsafe extern "C" fn ctcp_decoder_poll(
         return status::BUFFER;
     }
     let Some((known, symbol)) = decoder.poll_decoded() else { return status::OK };
-    // SAFETY: the caller's condition; the symbol is the decoder's own.
+    // SAFETY: guaranteed by the caller. The symbol belongs to the decoder and does not overlap the caller's buffer.
     let written = unsafe { copy_out(symbol, contents, capacity).and_then(|()| answer(known, index)) };
     code(written.map(|()| status::INNOVATIVE))
 }
 
-/// Tells that the sender no longer combines symbols below `index`.
+/// Reports that the sender no longer combines symbols below `index`.
 ///
 /// # Safety
 ///
-/// See the crate: a living object.
+/// See the crate documentation: a live object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_decoder_release_before(decoder: *mut CtcpDecoder, index: u64) {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     if let Some(decoder) = unsafe { object(decoder) } {
         decoder.decoder.release_before(index);
     }
 }
 
-/// Smallest index that is neither known nor leads an equation; 0 for null.
+/// Returns the smallest index that is neither known nor the leading symbol of an equation, or 0 for null.
 ///
 /// # Safety
 ///
-/// See the crate: a living object.
+/// See the crate documentation: a live object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_decoder_oldest_unseen(decoder: *mut CtcpDecoder) -> u64 {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     unsafe { object(decoder) }.map_or(0, |decoder| decoder.decoder.oldest_unseen())
 }
 
-/// Smallest index that is not known; 0 for null.
+/// Returns the smallest index that is not known, or 0 for null.
 ///
 /// # Safety
 ///
-/// See the crate: a living object.
+/// See the crate documentation: a live object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_decoder_oldest_undecoded(decoder: *mut CtcpDecoder) -> u64 {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     unsafe { object(decoder) }.map_or(0, |decoder| decoder.decoder.oldest_undecoded())
 }

@@ -1,4 +1,4 @@
-//! The encoder, and the coefficients of a key.
+//! The encoder, and the generator of coefficients.
 
 #![allow(unsafe_code, reason = "exported to another language")]
 
@@ -14,7 +14,8 @@ pub struct CtcpEncoder {
     payload: Vec<u8>,
 }
 
-/// An empty window for `window` symbols of up to `symbol_size_max` bytes; null beyond [`WINDOW_MAX`] and [`SYMBOL_SIZE_MAX`].
+/// Creates an empty window for `window` symbols of up to `symbol_size_max` bytes. Returns null beyond [`WINDOW_MAX`] or
+/// [`SYMBOL_SIZE_MAX`].
 #[unsafe(no_mangle)]
 pub extern "C" fn ctcp_encoder_new(symbol_size_max: usize, window: usize) -> *mut CtcpEncoder {
     if symbol_size_max > SYMBOL_SIZE_MAX || window > WINDOW_MAX {
@@ -23,14 +24,14 @@ pub extern "C" fn ctcp_encoder_new(symbol_size_max: usize, window: usize) -> *mu
     give(CtcpEncoder { encoder: Encoder::new(symbol_size_max, window), payload: Vec::new() })
 }
 
-/// Frees an encoder; null is nothing.
+/// Frees an encoder. Does nothing if the pointer is null.
 ///
 /// # Safety
 ///
-/// The pointer is null or from [`ctcp_encoder_new`], and is not used again.
+/// The pointer is null or was returned by [`ctcp_encoder_new`], and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_encoder_free(encoder: *mut CtcpEncoder) {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     unsafe { take_back(encoder) }
 }
 
@@ -38,7 +39,7 @@ pub unsafe extern "C" fn ctcp_encoder_free(encoder: *mut CtcpEncoder) {
 ///
 /// # Safety
 ///
-/// See the crate: a living object, `length` bytes behind `contents`, a place for the index.
+/// See the crate documentation: a live object, `length` readable bytes at `contents`, a writable index.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_encoder_push(
     encoder: *mut CtcpEncoder,
@@ -46,24 +47,26 @@ pub unsafe extern "C" fn ctcp_encoder_push(
     length: usize,
     index: *mut u64,
 ) -> i32 {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     let parts = unsafe { (object(encoder), bytes(contents, length)) };
     let (Some(encoder), Some(contents)) = parts else { return status::NULL };
     if index.is_null() {
         return status::NULL;
     }
     match encoder.encoder.push(contents) {
-        // SAFETY: the caller's condition.
+        // SAFETY: guaranteed by the caller.
         Ok(pushed) => code(unsafe { answer(pushed, index) }.map(|()| status::OK)),
         Err(error) => status::of_push(error),
     }
 }
 
-/// Writes the combination of `length` symbols from `first` on, with as many coefficients, and how long it is.
+/// Writes the combination of the `length` symbols starting at `first`, with `length` coefficients, and its length in
+/// bytes.
 ///
 /// # Safety
 ///
-/// See the crate: a living object, `length` coefficients, `capacity` bytes behind `payload`, a place for the length.
+/// See the crate documentation: a live object, `length` coefficients, `capacity` writable bytes at `payload`, a
+/// writable length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_encoder_combine(
     encoder: *mut CtcpEncoder,
@@ -74,7 +77,7 @@ pub unsafe extern "C" fn ctcp_encoder_combine(
     capacity: usize,
     payload_length: *mut usize,
 ) -> i32 {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     let parts = unsafe { (object(encoder), bytes(coefficients, usize::from(length))) };
     let (Some(encoder), Some(coefficients)) = parts else { return status::NULL };
     if payload_length.is_null() {
@@ -84,7 +87,7 @@ pub unsafe extern "C" fn ctcp_encoder_combine(
     if let Err(error) = encoder.encoder.combine(range, coefficients, &mut encoder.payload) {
         return status::of_combine(error);
     }
-    // SAFETY: the caller's condition; the payload is the encoder's own.
+    // SAFETY: guaranteed by the caller. The source belongs to the encoder and does not overlap the caller's buffer.
     let written = unsafe {
         copy_out(&encoder.payload, payload, capacity)
             .and_then(|()| answer(encoder.payload.len(), payload_length))
@@ -92,29 +95,29 @@ pub unsafe extern "C" fn ctcp_encoder_combine(
     code(written.map(|()| status::OK))
 }
 
-/// Forgets the symbols below `index`.
+/// Drops the symbols below `index`.
 ///
 /// # Safety
 ///
-/// See the crate: a living object.
+/// See the crate documentation: a live object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_encoder_release_before(encoder: *mut CtcpEncoder, index: u64) {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     if let Some(encoder) = unsafe { object(encoder) } {
         encoder.encoder.release_before(index);
     }
 }
 
-/// Writes the `count` coefficients of `key` at `density` (15: none is zero), as RFC 8681 has them.
+/// Writes `count` coefficients for `key` at `density` (at 15, none is zero), generated as in RFC 8681.
 ///
 /// # Safety
 ///
-/// So many bytes may be written behind `out`, or it is null.
+/// `out` is null or points to `count` writable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_coefficients(key: u16, density: u8, out: *mut u8, count: u16) -> i32 {
     let mut row = [0; u16::MAX as usize];
     let row = &mut row[..usize::from(count)];
     coefficients::generate(key, density, row);
-    // SAFETY: the caller's condition; the row is our own.
+    // SAFETY: guaranteed by the caller. The source is a local array.
     code(unsafe { copy_out(row, out, usize::from(count)) }.map(|()| status::OK))
 }

@@ -1,11 +1,16 @@
-//! [`ctcp_coding`] for programs in C. The header is `include/ctcp_coding.h`, with an example in `examples/`.
+//! The C interface of [`ctcp_coding`]. The header is `include/ctcp_coding.h`; `examples/` has an example.
 //!
-//! A crate of its own instead of a feature of the library: the library stays free of `unsafe` outside its kernels and of symbols
-//! that nobody in Rust calls, keeps `no_std`, and is not built as an archive each time somebody depends on it.
+//! This is a separate crate rather than a feature of the library. The library keeps `no_std`, has no `unsafe` outside
+//! its kernels, exports no C symbols, and is not built as an archive for every dependent.
 //!
-//! Rules of the border, for all functions: an object belongs to the caller until its `_free`, and one thread at a time may use it; null for an
-//! object or an answer's place is an error and not a crash; null for bytes means none, if their count is 0; what is returned are
-//! the numbers of [`status`]. A panic would end the process, and none is meant to happen.
+//! Rules for all functions:
+//!
+//! - An object belongs to the caller until it is passed to its `_free` function. Only one thread at a time may use it.
+//! - Null for an object or an output pointer is an error, not undefined behaviour.
+//! - Null for input bytes is allowed if their count is 0.
+//! - Functions that return `i32` return one of the numbers in [`status`].
+//!
+//! A panic would abort the process; none is expected.
 
 mod decoder;
 mod encoder;
@@ -13,10 +18,10 @@ mod memory;
 mod recoder;
 pub mod status;
 
-/// Most bytes in a symbol: no datagram holds more.
+/// The maximum size of a symbol in bytes. No datagram holds more.
 pub const SYMBOL_SIZE_MAX: usize = 65_535;
 
-/// Most symbols in a window.
+/// The maximum number of symbols in a window.
 pub const WINDOW_MAX: usize = 1 << 20;
 
 pub use decoder::*;

@@ -1,36 +1,36 @@
-//! Pointers from C, turned into what Rust can use: the one place that trusts the caller.
+//! Conversion of pointers from C. This is the only module that relies on the caller's promises.
 //!
-//! Every function says what the caller must promise; the exported functions pass the promise on to C.
+//! Each unsafe function documents what the caller must guarantee. The exported functions pass these conditions on to C.
 
 #![allow(unsafe_code, reason = "pointers come from another language")]
 
 use crate::status;
 
-/// The object behind a pointer.
+/// Returns the object at a pointer, or `None` for null.
 ///
 /// # Safety
 ///
-/// The pointer is null, or came from the function that makes such objects and was not freed, and nobody else uses the object
-/// until the reference is gone.
+/// The pointer is null, or it was returned by the matching `_new` function and has not been freed. Nothing else uses
+/// the object while the reference is alive.
 pub(crate) unsafe fn object<'a, T>(pointer: *mut T) -> Option<&'a mut T> {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     unsafe { pointer.as_mut() }
 }
 
-/// `count` bytes to read; null only if there are none.
+/// Returns `count` readable bytes. Returns `None` if the pointer is null and `count` is not 0.
 ///
 /// # Safety
 ///
-/// The pointer is null, or so many bytes may be read behind it, which nobody writes until the slice is gone.
+/// The pointer is null, or `count` bytes can be read from it and are not written while the slice is alive.
 pub(crate) unsafe fn bytes<'a>(pointer: *const u8, count: usize) -> Option<&'a [u8]> {
     if pointer.is_null() {
         return (count == 0).then_some(&[]);
     }
-    // SAFETY: it is not null, and the rest is the caller's condition.
+    // SAFETY: the pointer is not null; the rest is guaranteed by the caller.
     Some(unsafe { core::slice::from_raw_parts(pointer, count) })
 }
 
-/// Whether [`copy_out`] will do: to be asked for all buffers before the first is written.
+/// Returns the error that [`copy_out`] would return, so that all buffers can be checked before the first is written.
 pub(crate) fn fits(from: &[u8], to: *mut u8, capacity: usize) -> Result<(), i32> {
     if from.len() > capacity {
         return Err(status::BUFFER);
@@ -42,49 +42,49 @@ pub(crate) fn fits(from: &[u8], to: *mut u8, capacity: usize) -> Result<(), i32>
 ///
 /// # Safety
 ///
-/// The pointer is null, or so many bytes may be written behind it, which are not those of `from`.
+/// The pointer is null, or `capacity` bytes can be written to it, and they do not overlap `from`.
 pub(crate) unsafe fn copy_out(from: &[u8], to: *mut u8, capacity: usize) -> Result<(), i32> {
     fits(from, to, capacity)?;
     if to.is_null() {
         return Ok(());
     }
-    // SAFETY: the source is a slice of at most `capacity` bytes, the rest is the caller's condition.
+    // SAFETY: `from` has at most `capacity` bytes and `to` is not null; the rest is guaranteed by the caller.
     unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
     Ok(())
 }
 
-/// Writes an answer.
+/// Writes a result to an output pointer.
 ///
 /// # Safety
 ///
-/// The pointer is null, or a value of its type may be written there.
+/// The pointer is null, or a value of type `T` can be written to it.
 pub(crate) unsafe fn answer<T>(value: T, to: *mut T) -> Result<(), i32> {
     if to.is_null() {
         return Err(status::NULL);
     }
-    // SAFETY: it is not null, and the rest is the caller's condition.
+    // SAFETY: the pointer is not null; the rest is guaranteed by the caller.
     unsafe { to.write(value) };
     Ok(())
 }
 
-/// Gives an object to the caller.
+/// Moves an object to the heap and passes its ownership to the caller.
 pub(crate) fn give<T>(object: T) -> *mut T {
     Box::into_raw(Box::new(object))
 }
 
-/// Takes an object back and drops it; null is nothing.
+/// Takes back an object and drops it. Does nothing if the pointer is null.
 ///
 /// # Safety
 ///
-/// The pointer is null or came from [`give`], and is not used again.
+/// The pointer is null or was returned by [`give`], and is not used again.
 pub(crate) unsafe fn take_back<T>(pointer: *mut T) {
     if !pointer.is_null() {
-        // SAFETY: `give` made it of a box, and the caller gives it away.
+        // SAFETY: `give` created the pointer from a box, and the caller passes its ownership back.
         drop(unsafe { Box::from_raw(pointer) });
     }
 }
 
-/// The number that a function returns.
+/// Returns the status code of a result.
 pub(crate) fn code(result: Result<i32, i32>) -> i32 {
     result.unwrap_or_else(|error| error)
 }

@@ -7,7 +7,7 @@ use crate::memory::{answer, bytes, code, copy_out, fits, give, object, take_back
 use crate::status;
 use ctcp_coding::{Recoder, RecoderConfig, SymbolRange};
 
-/// A relay's window of what it heard.
+/// A relay's window of received combinations.
 #[derive(Debug)]
 pub struct CtcpRecoder {
     recoder: Recoder,
@@ -15,27 +15,28 @@ pub struct CtcpRecoder {
     payload: Vec<u8>,
 }
 
-/// A combination that a relay made. The buffers are the caller's.
+/// A combination made by a relay. The buffers belong to the caller.
 #[derive(Debug)]
 #[repr(C)]
 pub struct CtcpRecoded {
-    /// Index of the first symbol. Written.
+    /// Output: index of the first symbol.
     pub first: u64,
-    /// Number of symbols and coefficients. Written.
+    /// Output: number of symbols and coefficients.
     pub length: u16,
-    /// Where `length` coefficients go; as many as the window always suffice.
+    /// Buffer for `length` coefficients. The size of the window is always enough.
     pub coefficients: *mut u8,
-    /// How many have room there.
+    /// Capacity of `coefficients` in bytes.
     pub coefficient_capacity: usize,
-    /// Where the payload goes; as many bytes as a symbol has always suffice.
+    /// Buffer for the payload. The size of a symbol is always enough.
     pub payload: *mut u8,
-    /// How many bytes have room there.
+    /// Capacity of `payload` in bytes.
     pub payload_capacity: usize,
-    /// Bytes of the payload. Written.
+    /// Output: length of the payload in bytes.
     pub payload_length: usize,
 }
 
-/// A relay that keeps the last `window` symbols (at most 4095) of up to `symbol_size_max` bytes.
+/// Creates a relay that keeps the last `window` symbols (at most 4095) of up to `symbol_size_max` bytes. Returns null
+/// beyond [`SYMBOL_SIZE_MAX`].
 #[unsafe(no_mangle)]
 pub extern "C" fn ctcp_recoder_new(symbol_size_max: usize, window: u16) -> *mut CtcpRecoder {
     if symbol_size_max > SYMBOL_SIZE_MAX {
@@ -45,22 +46,23 @@ pub extern "C" fn ctcp_recoder_new(symbol_size_max: usize, window: u16) -> *mut 
     give(CtcpRecoder { recoder, coefficients: Vec::new(), payload: Vec::new() })
 }
 
-/// Frees a recoder; null is nothing.
+/// Frees a recoder. Does nothing if the pointer is null.
 ///
 /// # Safety
 ///
-/// The pointer is null or from [`ctcp_recoder_new`], and is not used again.
+/// The pointer is null or was returned by [`ctcp_recoder_new`], and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_recoder_free(recoder: *mut CtcpRecoder) {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     unsafe { take_back(recoder) }
 }
 
-/// Takes a combination of `length` symbols from `first` on, with as many coefficients; a source symbol is one of length 1.
+/// Handles a combination of the `length` symbols starting at `first`, with `length` coefficients. A source symbol is a
+/// combination of length 1.
 ///
 /// # Safety
 ///
-/// See the crate: a living object, `length` coefficients, `payload_length` bytes behind `payload`.
+/// See the crate documentation: a live object, `length` coefficients, `payload_length` readable bytes at `payload`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_recoder_handle_combination(
     recoder: *mut CtcpRecoder,
@@ -70,7 +72,7 @@ pub unsafe extern "C" fn ctcp_recoder_handle_combination(
     payload: *const u8,
     payload_length: usize,
 ) -> i32 {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     let parts = unsafe {
         (object(recoder), bytes(coefficients, usize::from(length)), bytes(payload, payload_length))
     };
@@ -79,35 +81,36 @@ pub unsafe extern "C" fn ctcp_recoder_handle_combination(
     status::of_arrival(recoder.recoder.handle_combination(range, coefficients, payload))
 }
 
-/// Tells that the sender no longer combines symbols below `index`.
+/// Reports that the sender no longer combines symbols below `index`.
 ///
 /// # Safety
 ///
-/// See the crate: a living object.
+/// See the crate documentation: a live object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_recoder_release_before(recoder: *mut CtcpRecoder, index: u64) {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     if let Some(recoder) = unsafe { object(recoder) } {
         recoder.recoder.release_before(index);
     }
 }
 
-/// Degrees of freedom held: so many weights make a combination; 0 for null.
+/// Returns the number of degrees of freedom held, which is the number of weights of a combination, or 0 for null.
 ///
 /// # Safety
 ///
-/// See the crate: a living object.
+/// See the crate documentation: a live object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_recoder_rank(recoder: *mut CtcpRecoder) -> usize {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     unsafe { object(recoder) }.map_or(0, |recoder| recoder.recoder.rank())
 }
 
-/// Writes a combination of all that is held, with `count` random weights, of which not all may be zero.
+/// Writes a combination of everything held, with `count` random weights, not all zero.
 ///
 /// # Safety
 ///
-/// See the crate: a living object, `count` weights, and `recoded` with as much room behind its pointers as it says.
+/// See the crate documentation: a live object, `count` weights, and a `recoded` whose pointers have the stated
+/// capacities.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ctcp_recoder_combine(
     recoder: *mut CtcpRecoder,
@@ -115,7 +118,7 @@ pub unsafe extern "C" fn ctcp_recoder_combine(
     count: usize,
     recoded: *mut CtcpRecoded,
 ) -> i32 {
-    // SAFETY: the caller's condition.
+    // SAFETY: guaranteed by the caller.
     let parts = unsafe { (object(recoder), bytes(weights, count), object(recoded)) };
     let (Some(recoder), Some(weights), Some(recoded)) = parts else { return status::NULL };
     let CtcpRecoder { recoder, coefficients, payload } = recoder;
@@ -129,7 +132,7 @@ pub unsafe extern "C" fn ctcp_recoder_combine(
     if let Err(error) = have_room {
         return error;
     }
-    // SAFETY: the caller's condition; coefficients and payload are the recoder's own.
+    // SAFETY: guaranteed by the caller. The sources belong to the recoder and do not overlap the caller's buffers.
     let written = unsafe {
         copy_out(coefficients, recoded.coefficients, recoded.coefficient_capacity)
             .and_then(|()| copy_out(payload, recoded.payload, recoded.payload_capacity))

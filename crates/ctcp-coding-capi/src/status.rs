@@ -1,26 +1,26 @@
-//! What functions return: what an arrival was worth, or a negative number that says what was wrong.
+//! Status codes: the result of an arrival, or a negative number for an error.
 
 use ctcp_coding::{Arrival, CombineError, DecodeError, PushError, RecodeError};
 
-/// It was done; or an arrival told nothing new.
+/// Success; or an arrival that carries nothing new; or no symbol to poll.
 pub const OK: i32 = 0;
-/// An arrival raised the rank by one; or a symbol was handed out.
+/// An arrival raised the rank by one, or a symbol was returned.
 pub const INNOVATIVE: i32 = 1;
 /// An arrival refers to symbols that were released.
 pub const TOO_OLD: i32 = 2;
-/// An arrival was new, but too many others wait already.
+/// An arrival was innovative but dropped, because too many equations are held already.
 pub const NO_ROOM: i32 = 3;
-/// A pointer is null that must not be.
+/// A required pointer is null.
 pub const NULL: i32 = -1;
-/// Contents or payload are longer than a symbol may be.
+/// Contents or payload exceed the size of a symbol.
 pub const TOO_LONG: i32 = -2;
-/// A range is empty, longer than a combination may be, or reaches outside the window.
+/// A range is empty, exceeds the maximum span, or reaches outside the window.
 pub const OUTSIDE_WINDOW: i32 = -3;
-/// Coefficients or weights are not as many as they must be.
+/// The number of coefficients or weights is wrong.
 pub const COUNT: i32 = -4;
 /// The window is full.
 pub const WINDOW_FULL: i32 = -5;
-/// A buffer is too short for the answer.
+/// A buffer is too short for the result.
 pub const BUFFER: i32 = -6;
 /// There is nothing to combine.
 pub const NOTHING: i32 = -7;

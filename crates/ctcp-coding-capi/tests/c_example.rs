@@ -1,4 +1,4 @@
-//! The header and the example, by a C compiler where there is one.
+//! Checks the header against the library and compiles the example with a C compiler, if there is one.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(directory().join(path)).expect("a file of this crate")
 }
 
-/// Names of functions: words that begin with `ctcp_` and go on with a bracket.
+/// Returns the names of functions: words that begin with `ctcp_` and are followed by a parenthesis.
 fn functions(text: &str) -> BTreeSet<String> {
     let words = text.match_indices("ctcp_").filter(|&(start, _)| {
         !text[..start].ends_with(|before: char| before.is_alphanumeric() || before == '_')
@@ -62,7 +62,7 @@ fn the_header_has_the_numbers_of_the_library() {
     }
 }
 
-/// The archive that was built along with this test.
+/// Returns the static archive that cargo built along with this test.
 fn archive() -> PathBuf {
     let here = std::env::current_exe().expect("a running program has a path");
     let places = [here.parent(), here.parent().and_then(Path::parent)];

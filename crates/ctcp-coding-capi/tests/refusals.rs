@@ -1,4 +1,4 @@
-//! What is refused leaves the caller's memory as it was.
+//! Refused calls leave the caller's memory unchanged.
 
 #![allow(unsafe_code, reason = "calls through the border to C")]
 
@@ -9,7 +9,7 @@ use ctcp_coding_capi::{
 };
 
 #[test]
-fn sizes_without_sense_make_no_object() {
+fn excessive_sizes_return_null() {
     assert!(ctcp_encoder_new(SYMBOL_SIZE_MAX + 1, 4).is_null());
     assert!(ctcp_encoder_new(4, usize::MAX).is_null());
     assert!(ctcp_decoder_new(usize::MAX, 4).is_null());
@@ -18,10 +18,10 @@ fn sizes_without_sense_make_no_object() {
 }
 
 #[test]
-fn an_encoder_without_a_place_for_the_length_writes_no_payload() {
+fn an_encoder_given_null_for_the_length_writes_no_payload() {
     let encoder = ctcp_encoder_new(8, 4);
     let (mut index, mut payload) = (0, [0x55; 8]);
-    // SAFETY: a living object, and as many bytes as are said.
+    // SAFETY: live objects, and buffers of the stated sizes.
     unsafe {
         assert_eq!(ctcp_encoder_push(encoder, [1, 2, 3].as_ptr(), 3, &raw mut index), status::OK);
         let result = ctcp_encoder_combine(
@@ -43,7 +43,7 @@ fn an_encoder_without_a_place_for_the_length_writes_no_payload() {
 fn a_recoder_with_too_little_room_writes_nothing() {
     let recoder = ctcp_recoder_new(8, 4);
     let (mut coefficients, mut payload) = ([0x55; 4], [0x55; 8]);
-    // SAFETY: a living object, and as many bytes as are said.
+    // SAFETY: live objects, and buffers of the stated sizes.
     unsafe {
         let taken = ctcp_recoder_handle_combination(recoder, 7, 2, [1, 2].as_ptr(), [9, 9, 9].as_ptr(), 3);
         assert_eq!(taken, status::INNOVATIVE);

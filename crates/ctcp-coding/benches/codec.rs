@@ -1,6 +1,7 @@
-//! Kernels of every engine, decoders and coefficients: `cargo bench -p ctcp-coding`.
+//! Benchmarks of every engine's kernels, of the decoder and of the coefficients: `cargo bench -p ctcp-coding`.
 //!
-//! `ctcp-lab bench codec` interleaves its measurements and sets them against bounds; here each is alone, with its spread.
+//! `ctcp-lab bench codec` interleaves its measurements and compares them with bounds. Here each benchmark runs alone
+//! and reports its spread.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ctcp_coding::gf256::Engine;
@@ -9,7 +10,7 @@ use std::hint::black_box;
 
 const SYMBOL: usize = 1344;
 
-/// `count` symbols, each on cache lines of its own.
+/// `count` symbols, each aligned to cache lines.
 struct Symbols {
     storage: Vec<u8>,
     start: usize,
@@ -74,7 +75,7 @@ fn decoders(criterion: &mut Criterion) {
         let payloads = payloads.all();
         let mut group = criterion.benchmark_group(format!("{n} symbols, {missing} missing"));
         group.throughput(Throughput::Bytes((n * SYMBOL) as u64));
-        // The first symbols are missing; which ones makes no difference to the work.
+        // The first symbols are missing; the choice does not affect the amount of work.
         let combinations: Vec<(&[u8], &[u8])> =
             rows.iter().zip(&payloads).map(|(row, payload)| (&row[..], *payload)).collect();
         let mut decoder = Decoder::new(DecoderConfig::new(SYMBOL, 2 * n));
@@ -84,7 +85,7 @@ fn decoders(criterion: &mut Criterion) {
     }
 }
 
-/// One block of a connection: the symbols after the missing ones, the combinations, everything polled.
+/// Decodes one block: the symbols that arrived, then the combinations, until everything is polled.
 fn run_window(decoder: &mut Decoder, arrived: &[&[u8]], combinations: &[(&[u8], &[u8])]) {
     let first = decoder.known_end();
     let range = SymbolRange::new(first, (arrived.len() + combinations.len()) as u16).expect("short");

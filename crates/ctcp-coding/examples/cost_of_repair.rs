@@ -1,10 +1,10 @@
-//! Codes and decodes a bulk transfer and nothing else, to be timed from outside: what does the repair cost?
+//! Encodes and decodes a bulk transfer and nothing else, to measure what repair costs in CPU time.
 //!
 //! `time cargo run --release -p ctcp-coding --example cost_of_repair -- MEGABYTES LOSS [BLOCK [ENGINE]]`
 //!
-//! Each block goes over a path that loses packets at random: its symbols uncoded, then combinations of all of them until the
-//! block is decoded. With a loss of 0 what remains is the copying into and out of the windows, which an uncoded
-//! transport has as well.
+//! Each block crosses a path with random loss: first its symbols uncoded, then combinations of all of them until the
+//! block is decoded. With a loss of 0, only the copying into and out of the windows remains, which an uncoded transport
+//! needs as well.
 //!
 //! Requirement: U5
 #![allow(clippy::print_stdout, reason = "an example speaks to its reader")]
@@ -15,11 +15,11 @@ use std::error::Error;
 use ctcp_coding::gf256::Engine;
 use ctcp_coding::{Decoder, DecoderConfig, Encoder, SymbolRange, coefficients};
 
-/// The symbols of full datagrams on a path of 1500 bytes.
+/// The symbol size of full datagrams on a path with an MTU of 1500 bytes.
 const SYMBOL: usize = 1426;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let usage = "give MEGABYTES and LOSS, BLOCK if it shall not be 64, and ENGINE if not the fastest";
+    let usage = "usage: MEGABYTES LOSS [BLOCK (default 64) [ENGINE (default the fastest)]]";
     let megabytes: usize = args().nth(1).ok_or(usage)?.parse()?;
     let loss: f64 = args().nth(2).ok_or(usage)?.parse()?;
     let block: u16 = args().nth(3).map_or(Ok(64), |text| text.parse())?;
@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Loses packets at random, the same ones each time (xorshift64*).
+/// Loses packets at random, the same ones in every run (xorshift64*).
 struct Path {
     state: u64,
     loss: f64,

@@ -1,4 +1,4 @@
-//! A block of 32 symbols crosses a path that loses every fifth packet.
+//! Sends a block of 32 symbols over a path that loses every fifth packet.
 #![allow(clippy::print_stdout, reason = "an example speaks to its reader")]
 
 use ctcp_coding::{Decoder, DecoderConfig, Encoder, SymbolRange, coefficients};

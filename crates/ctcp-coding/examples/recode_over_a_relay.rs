@@ -1,9 +1,9 @@
-//! Two hops that lose every fourth packet each: a relay that forwards, and one that makes combinations of its own.
+//! Compares a relay that forwards with a relay that recodes, over two hops that each lose every fourth packet.
 #![allow(clippy::print_stdout, reason = "an example speaks to its reader")]
 
 use ctcp_coding::{Decoder, DecoderConfig, Encoder, Recoder, RecoderConfig, SymbolRange, coefficients};
 
-/// Symbols of the block, and bytes of each.
+/// Number of symbols in the block.
 const BLOCK: u16 = 64;
 const SIZE: usize = 1200;
 
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Packets that the source sends until the sink has all symbols. The relay sends whenever the source does.
+/// Returns how many packets the source sends until the sink has all symbols. The relay sends whenever the source does.
 fn packets_sent(encoder: &Encoder, does_recode: bool) -> Result<u32, Box<dyn std::error::Error>> {
     let block = SymbolRange::new(0, BLOCK).ok_or("an empty block")?;
     let mut relay = Recoder::new(RecoderConfig { symbol_size_max: SIZE, window: BLOCK });
@@ -42,7 +42,7 @@ fn packets_sent(encoder: &Encoder, does_recode: bool) -> Result<u32, Box<dyn std
         let Some(span) = relay.span() else { continue };
         weights.resize(relay.rank_in(span), 0);
         coefficients::generate(sent, coefficients::DENSITY_MAX, &mut weights);
-        // In a RECODED frame: where it begins, its coefficients, the floor, the payload.
+        // A RECODED frame carries the first index, the coefficients, the floor and the payload.
         let made = relay.combine(span, &weights, &mut row, &mut payload)?;
         if path.carries() {
             sink.handle_combination(made, &row, &payload)?;
@@ -54,7 +54,7 @@ fn packets_sent(encoder: &Encoder, does_recode: bool) -> Result<u32, Box<dyn std
     Ok(u32::from(sent))
 }
 
-/// Loses a quarter of the packets, the same ones in each run (xorshift64*).
+/// Loses a quarter of the packets, the same ones in every run (xorshift64*).
 struct Path {
     state: u64,
 }

@@ -1,7 +1,7 @@
-//! Coefficients of a combination from a 16-bit key. **This is wire format.**
+//! Generates the coefficients of a combination from a 16-bit key. **This is wire format.**
 //!
-//! A combination over `n` symbols carries a key and a density instead of `n` coefficients; sender and
-//! receiver generate the same ones, as RFC 8681 section 3.6 prescribes for GF(2^8) (m = 8):
+//! A combination over `n` symbols carries a key and a density instead of `n` coefficients. Sender and receiver generate
+//! the same coefficients, as RFC 8681 section 3.6 prescribes for GF(2^8) (m = 8):
 //!
 //! ```text
 //! seed TinyMT32 (RFC 8682) with the key, zero-extended to 32 bits; each draw is its next 32-bit output
@@ -10,9 +10,9 @@
 //!     draw until (draw AND 255) is not 0: that is the coefficient
 //! ```
 //!
-//! So a coefficient is zero with probability (15 - density) / 16 and otherwise uniform over 1..=255; with
-//! density 15 none is zero. The sequence for a longer range begins with that of a shorter one under
-//! the same key and density.
+//! So a coefficient is zero with probability (15 - density) / 16 and otherwise uniform over 1..=255. With density 15
+//! none is zero. Under the same key and density, the sequence for a longer range begins with the sequence for a shorter
+//! one.
 //!
 //! Requirement: C2
 
@@ -20,10 +20,11 @@ mod tinymt32;
 
 use tinymt32::TinyMt32;
 
-/// The density at which no coefficient is zero; also the largest there is.
+/// The maximum density, at which no coefficient is zero.
 pub const DENSITY_MAX: u8 = 15;
 
-/// Fills `out` with the coefficients of `key` at `density` (above [`DENSITY_MAX`] counts as it).
+/// Fills `out` with the coefficients of `key` at `density`. Values above [`DENSITY_MAX`] are treated as
+/// [`DENSITY_MAX`].
 pub fn generate(key: u16, density: u8, out: &mut [u8]) {
     let mut random = TinyMt32::new(u32::from(key));
     for coefficient in out {
@@ -32,9 +33,9 @@ pub fn generate(key: u16, density: u8, out: &mut [u8]) {
     }
 }
 
-/// Fills `out` with coefficients uniform over all 256 elements, zero included.
+/// Fills `out` with coefficients that are uniform over all 256 elements, including zero.
 ///
-/// For experiments on Lemma 1 of TCP/NC and on rank, whose statements assume it. Not wire format.
+/// This is for experiments on rank and on Lemma 1 of TCP/NC, which assumes uniform coefficients. It is not wire format.
 pub fn generate_uniform(seed: u32, out: &mut [u8]) {
     let mut random = TinyMt32::new(seed);
     out.fill_with(|| random.next_u32() as u8);
@@ -60,14 +61,14 @@ mod tests {
     // Requirement: C2
     #[test]
     fn density_15_gives_the_bytes_of_rfc_8681_appendix_a() {
-        // None of the first 50 values of rand256 for seed 1 is zero, so they are the coefficients.
+        // None of the first 50 values of rand256 for seed 1 is zero, so these are the coefficients.
         let mut out = [0; 50];
         generate(1, 15, &mut out);
         assert_eq!(out[..10], [37, 225, 177, 176, 21, 246, 54, 139, 168, 237]);
         assert!(out.iter().zip(FIRST_OUTPUTS_OF_SEED_1).all(|(&byte, word)| byte == word as u8));
     }
 
-    /// Made by an independent implementation, the crate cu-fec: `benchmarks/rfc8681-interop` prints them.
+    /// Output of an independent implementation, the crate cu-fec. `benchmarks/rfc8681-interop` prints these values.
     const OF_ANOTHER_IMPLEMENTATION: [(u16, u8, [u8; 12]); 5] = [
         (0, 15, [39, 42, 153, 208, 176, 219, 77, 72, 133, 163, 38, 172]),
         (1, 15, [37, 225, 177, 176, 21, 246, 54, 139, 168, 237, 211, 187]),
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn lower_density_spends_a_draw_of_four_bits_on_each_coefficient() {
+    fn lower_density_uses_an_extra_draw_per_coefficient() {
         for density in 0..15 {
             let mut draws = FIRST_OUTPUTS_OF_SEED_1.iter();
             let expected: Vec<u8> = (0..25)

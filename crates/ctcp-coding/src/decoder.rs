@@ -1,23 +1,26 @@
-//! One decoder for every code: it takes source symbols and combinations over any ranges.
+//! One decoder for every code: it accepts source symbols and combinations over any ranges.
 //!
 //! ```text
 //!          floor()      oldest_undecoded()            known_end()        limit()
 //!             |                 |                          |                |
-//!   released  [ k  k  k  k  k  k  ?  k  s  ?  k  k  s  ?  ? )  not heard of  )  refused
+//!   released  [ k  k  k  k  k  k  ?  k  s  ?  k  k  s  ?  ? )   not yet seen   )  refused
 //!                  k known: contents held           s seen: leads an equation   ? neither
 //! ```
 //!
-//! Stored equations are kept as a row-reduced basis with leading (lowest) pivots: the basis matrix of
-//! TCP/NC section 3.1, so a symbol is *seen* if it is known or leads a row, and the row is its
-//! witness. Elimination works on coefficients alone, at arrival, which makes rank and "innovative"
-//! exact; each row remembers how it came about as a sum of the combinations as they arrived. Payload is touched
-//! only when a row has shrunk to a single symbol: then that symbol, and all others of that arrival, are computed in fused
-//! sweeps over the payloads and known symbols they depend on. A systematic block with m losses so costs
-//! m combinations.
+//! Stored equations form a row-reduced basis with leading (lowest) pivots, the basis matrix of TCP/NC section 3.1. A
+//! symbol is *seen* if it is known or leads a row, and that row is its witness. Elimination runs at arrival and works
+//! on coefficients alone, which makes rank and "innovative" exact. Each row records which sum of received combinations
+//! it is.
 //!
-//! Invariants: a row's pivot column is zero in all other rows; columns of known symbols are zero in
-//! all rows; there are as many equations as rows, and the rows' sums of them are
-//! independent; `floor <= oldest undelivered <= oldest undecoded <= known end <= limit`.
+//! Payload is touched only when a row has shrunk to a single symbol. That symbol, and all others solved by the same
+//! arrival, are then computed in fused sweeps over the payloads and known symbols they depend on. A systematic block
+//! with m losses therefore costs m combinations.
+//!
+//! Invariants:
+//!
+//! - A row's pivot column is zero in all other rows, and columns of known symbols are zero in all rows.
+//! - There are as many equations as rows, and the rows are independent sums of them.
+//! - `floor <= oldest undelivered <= oldest undecoded <= known end <= limit`.
 //!
 //! Requirement: C6, N1
 
@@ -41,65 +44,69 @@ use rows::Rows;
 use solve::Solver;
 use window::{State, Window};
 
-/// What sender and receiver have agreed on.
+/// The parameters on which sender and receiver have agreed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecoderConfig {
-    /// Most bytes in a symbol.
+    /// The maximum size of a symbol in bytes.
     pub symbol_size_max: usize,
-    /// Symbols from the oldest undecoded one on that may be referred to: the sender's window.
+    /// The sender's window: how many symbols, starting at the oldest undecoded one, may be referred to.
     ///
-    /// It bounds memory: the decoder holds contents of less than twice as many symbols and equations
-    /// together.
+    /// This bounds memory: the number of symbols and equations held together is less than twice the window.
     pub window: usize,
-    /// Equations that wait for others at most; more are not taken, even those that would solve what waits. It bounds memory and work:
-    /// each has up to `window` coefficients, and a row of the basis as long as the longest component, rounded up to a power of two. When there are fewer than symbols in the window, the last quarter is kept for those
-    /// over the oldest undecoded symbol. A sender of nothing but combinations needs as many as its window has symbols.
+    /// The maximum number of stored equations. Further equations are dropped, even if they would solve stored ones.
+    ///
+    /// This bounds memory and work. Each equation has up to `window` coefficients, and each row of the basis is as long
+    /// as the longest component, rounded up to a power of two. If the limit is below `window`, the last quarter is
+    /// reserved for equations over the oldest undecoded symbol. A sender that sends only combinations needs a limit of
+    /// `window`.
     pub equations_max: usize,
-    /// Symbols that combinations may link at most: those whose ranges overlap, or are joined by the ranges of others. A combination that
-    /// would link more is not taken. It bounds the work of an arrival: elimination reads at most its square in bytes, and the arrival with
-    /// which everything falls into place its square times the size of a symbol. A sender that codes block by block needs no more
-    /// than a block has symbols; a sliding window needs all.
+    /// The maximum number of symbols that combinations may link, either because their ranges overlap or through the
+    /// ranges of others. A combination that would link more is dropped.
+    ///
+    /// This bounds the work of an arrival: elimination reads at most its square in bytes, and solving everything at
+    /// once reads at most its square times the size of a symbol. A sender that codes block by block needs the size of a
+    /// block; a sliding window needs the whole window.
     pub component_max: usize,
 }
 
 impl DecoderConfig {
-    /// As many equations as the window has symbols, linked in any way, which is enough for any sender.
+    /// Allows as many equations as the window has symbols, linked in any way. This is enough for any sender.
     #[must_use]
     pub const fn new(symbol_size_max: usize, window: usize) -> Self {
         Self { symbol_size_max, window, equations_max: window, component_max: window }
     }
 }
 
-/// What an accepted arrival was worth.
+/// The effect of an accepted arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// It raised the rank by one.
     Innovative,
-    /// It told nothing new, and nothing of it was kept.
+    /// It added no information and was dropped.
     Redundant,
-    /// It refers to symbols whose contents were released: the sender no longer combines them, so
-    /// this was late. Nothing of it was kept.
+    /// It arrived late: it refers to released symbols, which the sender no longer combines. It was dropped.
     TooOld,
-    /// [`DecoderConfig::equations_max`] others wait already, or it links more symbols than
-    /// [`DecoderConfig::component_max`]. Nothing of it was kept.
+    /// It was dropped because [`DecoderConfig::equations_max`] equations are stored already, or because it would link
+    /// more symbols than [`DecoderConfig::component_max`].
     NoRoom,
 }
 
-/// What a symbol is seen by (TCP/NC, definition 3): the sum of it and of later symbols, none of them seen, that is known.
+/// The witness of a seen symbol (TCP/NC, definition 3): a known sum of the symbol and of later, unseen symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witness {
     /// Index of the symbol.
     pub first: u64,
-    /// Coefficients of the symbols from `first` on, the first of them 1. No more than that one if the symbol is known.
+    /// Coefficients of the symbols starting at `first`; the first one is 1. If the symbol is known, there is only that
+    /// one.
     pub coefficients: Vec<u8>,
 }
 
-/// A sender that breaks the rules. Nothing of such an arrival is kept.
+/// An arrival that violates the protocol. Nothing of it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
-    /// The payload is longer than a symbol may be.
+    /// The payload exceeds the size of a symbol.
     TooLong,
-    /// The number of coefficients is not the length of the range.
+    /// The number of coefficients differs from the length of the range.
     CoefficientCount,
     /// It refers to symbols at or beyond [`Decoder::limit`], or spans more than the window.
     OutsideWindow,
@@ -113,14 +120,14 @@ pub struct Decoder {
     rows: Rows,
     solver: Solver,
     pool: SlotPool,
-    /// Combinations that begin below it are too old.
+    /// Combinations that begin below this index are too old.
     floor: u64,
-    /// The sender's own floor, as far as announced; it counts once everything below is delivered.
+    /// The floor announced by the sender. It takes effect once everything below it is delivered.
     announced_floor: u64,
 }
 
 impl Decoder {
-    /// A decoder that has heard of no symbol. It allocates when symbols arrive.
+    /// Creates a decoder that has received nothing. It allocates when symbols arrive.
     #[must_use]
     pub fn new(config: DecoderConfig) -> Self {
         Self {
@@ -134,9 +141,9 @@ impl Decoder {
         }
     }
 
-    /// Takes the source symbol `index`, uncoded, with or without the zeros at its end.
+    /// Handles the uncoded source symbol `index`, with or without its trailing zeros.
     ///
-    /// A symbol already known is redundant; its contents are not compared.
+    /// A symbol that is already known is redundant; its contents are not compared.
     pub fn handle_source(&mut self, index: u64, contents: &[u8]) -> Result<Arrival, DecodeError> {
         if contents.len() > self.config.symbol_size_max {
             return Err(DecodeError::TooLong);
@@ -163,10 +170,10 @@ impl Decoder {
         Ok(Arrival::Innovative)
     }
 
-    /// Takes a combination: `payload = sum_i coefficients[i] * symbol(range.first + i)`, with or
-    /// without the zeros at its end.
+    /// Handles a combination: `payload = sum_i coefficients[i] * symbol(range.first + i)`, with or without its trailing
+    /// zeros.
     ///
-    /// A redundant payload is not compared with what is known: a sender that contradicts itself is not noticed.
+    /// The payload of a redundant combination is not checked, so a sender that contradicts itself is not detected.
     pub fn handle_combination(
         &mut self,
         range: SymbolRange,
@@ -189,7 +196,7 @@ impl Decoder {
         Ok(arrival)
     }
 
-    /// Reduces a combination by the basis and keeps what is left of it, if anything is.
+    /// Reduces a combination by the basis and stores the remainder, unless it is zero.
     fn eliminate(&mut self, range: SymbolRange, coefficients: &[u8], payload: &[u8]) -> Arrival {
         let first = range.first().max(self.window.oldest_undecoded());
         let component = self.rows.linked(first, range.end(), &self.window);
@@ -210,8 +217,8 @@ impl Decoder {
         Arrival::Innovative
     }
 
-    /// Equations that may wait when one over `range` arrives. The last quarter is for those over the oldest undecoded symbol: were it
-    /// full of later ones, nothing would ever be solved.
+    /// Returns how many equations may be stored when one over `range` arrives. The last quarter is reserved for
+    /// equations over the oldest undecoded symbol: if later ones used all the room, nothing would ever be solved.
     fn room_for(&self, range: SymbolRange) -> usize {
         let most = self.config.equations_max;
         let is_for_oldest = range.first() <= self.window.oldest_undecoded();
@@ -222,10 +229,10 @@ impl Decoder {
         self.solver.solve(component, &mut self.rows, &mut self.window, &mut self.pool);
     }
 
-    /// The next symbol that has become known: its index and its contents, zero padded to
-    /// `symbol_size_max` bytes. Each symbol comes once, in the order they became known.
+    /// Returns the index and contents of the next symbol that has become known, zero padded to `symbol_size_max` bytes.
+    /// Each symbol is returned once, in the order in which the symbols became known.
     ///
-    /// Symbols not polled hold the window: poll until `None` after each arrival.
+    /// Symbols that have not been polled hold back the window, so poll until `None` after each arrival.
     pub fn poll_decoded(&mut self) -> Option<(u64, &[u8])> {
         self.release();
         let index = self.window.pop_decoded()?;
@@ -234,15 +241,15 @@ impl Decoder {
         Some((index, &contents[..self.config.symbol_size_max]))
     }
 
-    /// Contents of a known symbol that is still held, zero padded to `symbol_size_max` bytes.
+    /// Returns the contents of a known symbol that is still held, zero padded to `symbol_size_max` bytes.
     #[must_use]
     pub fn symbol(&self, index: u64) -> Option<&[u8]> {
         Some(&self.window.contents(index)?[..self.config.symbol_size_max])
     }
 
-    /// Tells that the sender no longer combines symbols below `index`, so that they need not be held.
+    /// Reports that the sender no longer combines symbols below `index`, so that they need not be held.
     ///
-    /// Whatever the sender says, no symbol goes before it is decoded and polled.
+    /// Regardless of `index`, no symbol is released before it is decoded and polled.
     pub fn release_before(&mut self, index: u64) {
         self.announced_floor = self.announced_floor.max(index);
         self.release();
@@ -250,12 +257,12 @@ impl Decoder {
 
     fn move_floor(&mut self) {
         let announced = self.announced_floor.min(self.window.oldest_undelivered());
-        // A sender that refers to the symbol before `end` keeps none before `end - window`.
+        // A sender that refers to the symbol before `end` holds none before `end - window`.
         let out_of_reach = self.window.end().saturating_sub(self.config.window as u64);
         self.floor = self.floor.max(announced).max(out_of_reach);
     }
 
-    /// Frees what lies below the floor and below every stored equation.
+    /// Frees the symbols below the floor that no stored equation needs.
     fn release(&mut self) {
         self.move_floor();
         let needed = self.rows.oldest_reference().unwrap_or(self.floor);
@@ -265,13 +272,13 @@ impl Decoder {
         }
     }
 
-    /// Bytes of memory that symbols and equations take, and what was freed for the next ones.
+    /// Returns the bytes of memory used by symbols and equations, including buffers kept for reuse.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.pool.memory() + self.rows.memory()
     }
 
-    /// Gives memory of past peaks back. For a connection that has become idle.
+    /// Frees the memory kept from past peaks. Call it when a connection becomes idle.
     pub fn shrink(&mut self) {
         self.release();
         self.pool.shrink();
@@ -280,19 +287,19 @@ impl Decoder {
         self.solver = Solver::default();
     }
 
-    /// Smallest index that is not seen: neither known nor leading a stored equation.
+    /// Returns the smallest index that is not seen, that is, neither known nor leading a stored equation.
     #[must_use]
     pub fn oldest_unseen(&self) -> u64 {
         self.window.oldest_unseen()
     }
 
-    /// Smallest index that is not known.
+    /// Returns the smallest index that is not known.
     #[must_use]
     pub fn oldest_undecoded(&self) -> u64 {
         self.window.oldest_undecoded()
     }
 
-    /// One past the largest index that any arrival referred to.
+    /// Returns one past the largest index to which any arrival has referred.
     #[must_use]
     pub fn known_end(&self) -> u64 {
         self.window.end()
@@ -304,25 +311,25 @@ impl Decoder {
         self.floor
     }
 
-    /// One past the largest acceptable index: oldest undecoded (and unpolled) symbol plus window.
+    /// Returns one past the largest acceptable index: the oldest symbol not yet decoded and polled, plus the window.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.window.oldest_undelivered().saturating_add(self.config.window as u64)
     }
 
-    /// Whether the symbol is known.
+    /// Returns whether the symbol is known.
     #[must_use]
     pub fn is_decoded(&self, index: u64) -> bool {
         self.window.is_known(index)
     }
 
-    /// Whether the symbol is known or leads a stored equation.
+    /// Returns whether the symbol is known or leads a stored equation.
     #[must_use]
     pub fn is_seen(&self, index: u64) -> bool {
         self.window.is_seen(index)
     }
 
-    /// The witness of a symbol that is seen and not yet released, in memory of its own.
+    /// Returns a copy of the witness of a symbol that is seen and not yet released.
     ///
     /// Requirement: N1
     #[must_use]
@@ -335,46 +342,50 @@ impl Decoder {
         Some(Witness { first: index, coefficients })
     }
 
-    /// Number of stored equations: degrees of freedom that have not yet become symbols.
+    /// Returns the number of stored equations: degrees of freedom that have not yet become symbols.
     #[must_use]
     pub fn equations(&self) -> usize {
         self.rows.len()
     }
 
-    /// Bytes that elimination and solution have read so far: what the arrivals have cost, whatever the processor.
+    /// Returns the bytes read by elimination and solving so far, a measure of cost that does not depend on the
+    /// processor.
     #[must_use]
     pub fn work(&self) -> u64 {
         self.rows.work() + self.solver.work()
     }
 
-    /// What was agreed on.
+    /// Returns the agreed parameters.
     #[must_use]
     pub fn config(&self) -> DecoderConfig {
         self.config
     }
 
-    /// Degrees of freedom about the symbols of `range` alone: the dimension of what is known that
-    /// involves no other unknown symbol. It equals the range's length exactly if all are known.
+    /// Returns the degrees of freedom about the symbols of `range` alone: the dimension of what is known that involves
+    /// no unknown symbol outside it. It equals the length of the range if and only if all its symbols are known.
     #[must_use]
     pub fn rank_in(&self, range: SymbolRange) -> usize {
         self.window.known_in(range) + self.rows.rank_within(range)
     }
 
-    /// Where degrees of freedom are missing in `[oldest_undecoded, known_end)`, oldest first.
+    /// Lists where degrees of freedom are missing in `[oldest_undecoded, known_end)`, oldest first.
     ///
-    /// Replaces `intervals` by at most `limit` disjoint intervals and returns the end of what they
-    /// cover: `known_end`, or the start of the first one that had no room. An interval is either
-    /// a run of adjacent unknown symbols that no equation involves (all missing), or the span of equations
-    /// whose spans overlap (unknown symbols in it less equations). Between them all is known.
+    /// Replaces `intervals` by at most `limit` disjoint intervals. Returns the end of the part they cover: `known_end`,
+    /// or the start of the first interval that did not fit. An interval is one of two things:
+    ///
+    /// - a run of adjacent unknown symbols that no equation involves, all of which are missing;
+    /// - the joint span of overlapping equations, in which the unknown symbols less the equations are missing.
+    ///
+    /// All symbols between the intervals are known.
     pub fn undecodable_intervals(&self, limit: usize, intervals: &mut Vec<MissingInterval>) -> u64 {
         intervals::collect(&self.window, &self.rows, limit, intervals)
     }
 }
 
-/// What every receiver asks of a combination, whatever it keeps.
+/// Checks the size of a combination, as every receiver must.
 ///
 /// # Errors
-/// When it asks too much.
+/// Returns an error if the payload is longer than a symbol, or the number of coefficients differs from the range.
 pub fn check_combination(
     range: SymbolRange,
     coefficients: &[u8],

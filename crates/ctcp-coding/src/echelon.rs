@@ -1,22 +1,23 @@
-//! Rows in echelon form whose payload is eliminated along with their coefficients.
+//! Rows in echelon form whose payloads are eliminated along with their coefficients.
 //!
 //! ```text
 //!   pivot   coefficients               payload
 //!     4     [ a  b  .  c ]             a slot
-//!     5        [ d  e ]                a slot      touched at an arrival: only rows whose pivot is
-//!     7              [ f  g  h ]       a slot      the arriving row's lead, one after another
+//!     5        [ d  e ]                a slot      an arrival touches only the rows whose pivot is the
+//!     7              [ f  g  h ]       a slot      lead of the arriving row, one after another
 //! ```
 //!
-//! A row begins at its pivot and ends with its last non-zero coefficient, so that short rows stay cheap: this is the
-//! banded elimination of the thesis (section 3.1.3, Algorithm 1). Coefficients are eliminated first; the payload of an
-//! innovative row follows in one fused sweep over the payloads of the rows that were subtracted. A redundant row costs no
-//! payload at all.
+//! A row begins at its pivot and ends with its last non-zero coefficient, so that short rows stay cheap. This is the
+//! banded elimination of the thesis (section 3.1.3, Algorithm 1). Coefficients are eliminated first. The payload of an
+//! innovative row follows in one fused sweep over the payloads of the subtracted rows; a redundant row costs no payload
+//! work.
 //!
-//! Rows are not reduced by later ones. That suffices for what this form is for: the rows with pivots at or above an index span
-//! exactly what is known of the symbols from there on, so rows below it can simply go ([`Echelon::drop_below`], a
-//! relay), and back-substitution is done once, at the end ([`Echelon::solve_last`], a block).
+//! Rows are not reduced by later ones, which is sufficient for both uses of this form. For a relay, the rows with
+//! pivots at or above an index span exactly what is known of the symbols from there on, so the rows below it can be
+//! dropped ([`Echelon::drop_below`]). For a block, back-substitution is done once, at the end
+//! ([`Echelon::solve_last`]).
 //!
-//! Invariant: rows ascend by pivot, no two have the same; first and last coefficient of a row are not zero.
+//! Invariant: rows ascend by pivot, and pivots are unique. The first and last coefficients of a row are not zero.
 
 use crate::gf256::{self, element};
 use crate::slots::{Slot, SlotPool, round_up_to_line, trimmed_length};
@@ -24,24 +25,24 @@ use crate::sweep::sum_into;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// What elimination has cost.
+/// The cost of elimination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Products of two coefficients, each added to a third.
+    /// Products of two coefficients, each added to a third coefficient.
     pub coefficient_products: u64,
-    /// Payloads of one symbol each, multiplied by a coefficient and added.
+    /// Symbol-sized payloads that were multiplied by a coefficient and added.
     pub payload_terms: u64,
 }
 
 impl Work {
-    /// Products of bytes in all, for symbols of `symbol_size` bytes.
+    /// Returns the total number of byte products, for symbols of `symbol_size` bytes.
     #[must_use]
     pub const fn products(self, symbol_size: u64) -> u64 {
         self.coefficient_products + self.payload_terms * symbol_size
     }
 }
 
-/// A sum of symbols, and its value.
+/// A sum of symbols and its value.
 #[derive(Debug)]
 pub struct Row {
     pivot: u64,
@@ -49,38 +50,38 @@ pub struct Row {
     payload: Slot,
 }
 
-/// Independent rows. Buffers are used again.
+/// Independent rows. Buffers are reused.
 #[derive(Debug)]
 pub struct Echelon {
     rows: VecDeque<Row>,
     spare: Vec<Vec<u8>>,
     pool: SlotPool,
-    /// Scratch: the payload as it arrived, and what is subtracted from it.
+    /// Scratch: the payload as it arrived, and the rows subtracted from it with their factors.
     incoming: Slot,
     reductions: Vec<(usize, u8)>,
     work: Work,
 }
 
 impl Row {
-    /// Its leading symbol.
+    /// Returns the leading symbol.
     #[must_use]
     pub fn pivot(&self) -> u64 {
         self.pivot
     }
 
-    /// Index after the last symbol involved.
+    /// Returns one past the index of the last symbol involved.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.pivot + self.coefficients.len() as u64
     }
 
-    /// From the pivot on.
+    /// Returns the coefficients, starting at the pivot.
     #[must_use]
     pub fn coefficients(&self) -> &[u8] {
         &self.coefficients
     }
 
-    /// Its value, zero padded to `size` bytes, at most the largest that a symbol may have.
+    /// Returns the value, zero padded to `size` bytes, which must not exceed the maximum symbol size.
     #[must_use]
     pub fn contents(&self, size: usize) -> &[u8] {
         &self.payload.padded()[..size]
@@ -88,7 +89,7 @@ impl Row {
 }
 
 impl Echelon {
-    /// No rows yet, of symbols of at most so many bytes.
+    /// Creates an empty set of rows for symbols of at most `symbol_size_max` bytes.
     #[must_use]
     pub fn new(symbol_size_max: usize) -> Self {
         Self {
@@ -101,42 +102,42 @@ impl Echelon {
         }
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.rows.len()
     }
 
-    /// What elimination has cost so far.
+    /// Returns the cost of elimination so far.
     #[must_use]
     pub fn work(&self) -> Work {
         self.work
     }
 
-    /// The row at a position, in the order of pivots.
+    /// Returns the row at a position, in the order of pivots.
     #[must_use]
     pub fn row(&self, position: usize) -> Option<&Row> {
         self.rows.get(position)
     }
 
-    /// The rows with pivots in `[first, end)`, ascending.
+    /// Returns the rows with pivots in `[first, end)`, ascending.
     pub fn rows_in(&self, first: u64, end: u64) -> impl Iterator<Item = &Row> + Clone {
         self.rows.range(self.position(first)..).take_while(move |row| row.pivot < end)
     }
 
-    /// Whether a row is led by the symbol `index`.
+    /// Returns whether the symbol `index` leads a row.
     #[must_use]
     pub fn has_pivot(&self, index: u64) -> bool {
         self.rows.get(self.position(index)).is_some_and(|row| row.pivot == index)
     }
 
-    /// Position of the first row with a pivot of at least `index`.
+    /// Returns the position of the first row with a pivot of at least `index`.
     fn position(&self, index: u64) -> usize {
         self.rows.partition_point(|row| row.pivot < index)
     }
 
-    /// Adds the sum of the symbols from `first` on with these coefficients, unless it follows from the rows there are.
-    /// Returns whether it did not. The payload is at most as long as a symbol.
+    /// Adds the sum of the symbols starting at `first` with these coefficients, unless it depends on the present rows.
+    /// Returns whether it was added. The payload must not be longer than a symbol.
     pub fn insert(&mut self, first: u64, coefficients: &[u8], payload: &[u8]) -> bool {
         let mut row = self.spare.pop().unwrap_or_default();
         row.clear();
@@ -154,10 +155,10 @@ impl Echelon {
         true
     }
 
-    /// Subtracts rows from `row`, which begins at the symbol `first`, until it is led by no row's pivot, and notes them. Returns
-    /// the position of its lead, if anything is left.
+    /// Subtracts rows from `row`, which begins at the symbol `first`, until its lead is the pivot of no other row.
+    /// Records the subtracted rows and returns the position of the lead, or `None` if nothing is left.
     ///
-    /// Pivots behind the lead stay: subtracting those rows too would make this one longer, and with it all that follow.
+    /// Pivots after the lead stay: subtracting those rows too would lengthen this row and all that depend on it.
     fn eliminate(&mut self, first: u64, row: &mut Vec<u8>) -> Option<usize> {
         self.reductions.clear();
         let mut position = self.position(first);
@@ -183,7 +184,7 @@ impl Echelon {
         }
     }
 
-    /// The payload less those of the rows that were subtracted.
+    /// Returns the payload less those of the subtracted rows.
     fn eliminate_payload(&mut self, payload: &[u8]) -> Slot {
         let mut slot = self.pool.take();
         if self.reductions.is_empty() {
@@ -203,7 +204,7 @@ impl Echelon {
         slot
     }
 
-    /// Writes `sum_i factor[i] * payload(row[i])` into `out`, without the zeros at its end.
+    /// Writes `sum_i factor[i] * payload(row[i])` into `out`, without trailing zeros.
     pub(crate) fn combine_payloads<'a>(rows: impl Iterator<Item = (&'a Row, u8)> + Clone, out: &mut Vec<u8>) {
         let terms = rows.map(|(row, factor)| (&row.payload, factor));
         let length = terms.clone().map(|(term, _)| term.used()).max().unwrap_or(0);
@@ -212,7 +213,7 @@ impl Echelon {
         out.truncate(trimmed_length(out));
     }
 
-    /// Forgets the rows with pivots below `index`.
+    /// Drops the rows with pivots below `index`.
     pub fn drop_below(&mut self, index: u64) {
         while self.rows.front().is_some_and(|row| row.pivot < index) {
             let Some(row) = self.rows.pop_front() else { break };
@@ -221,8 +222,8 @@ impl Echelon {
         }
     }
 
-    /// Turns the row at `position` into its pivot's symbol alone. All symbols behind the pivot that it involves must be led by
-    /// rows that are solved already: from the last row to the first, with as many rows as symbols, they are.
+    /// Reduces the row at `position` to its pivot's symbol. All later symbols it involves must be led by rows that are
+    /// already solved. That holds when going from the last row to the first, if there are as many rows as symbols.
     pub fn solve_last(&mut self, position: usize) {
         let row = &self.rows[position];
         if row.coefficients == [1] {
@@ -243,7 +244,7 @@ impl Echelon {
         self.pool.give_back(core::mem::replace(&mut row.payload, slot));
     }
 
-    /// Gives memory not in use back.
+    /// Frees memory that is not in use.
     pub fn shrink(&mut self) {
         self.spare = Vec::new();
         self.pool.shrink();

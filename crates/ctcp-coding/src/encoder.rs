@@ -8,8 +8,8 @@
 //!                 combine(range, coefficients, out)
 //! ```
 //!
-//! A symbol never changes once pushed. Its slot is used again after its release, so that nothing is
-//! allocated once the window has been full; before that, memory grows with the symbols held.
+//! A symbol never changes once pushed. Its slot is reused after its release, so nothing is allocated once the window
+//! has been full. Until then, memory grows with the number of symbols held.
 
 use crate::slots::{Slot, SlotPool, round_up_to_line, trimmed_length};
 use crate::sweep::{self, OUTPUTS};
@@ -18,7 +18,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Source symbols between the oldest one that may still be needed and the newest.
+/// Source symbols from the oldest one that may still be needed to the newest.
 #[derive(Debug)]
 pub struct Encoder {
     symbols: VecDeque<Slot>,
@@ -28,35 +28,35 @@ pub struct Encoder {
     window: usize,
 }
 
-/// Why a symbol was not taken.
+/// The reason why a symbol was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushError {
-    /// The window holds as many symbols as it may: release some first.
+    /// The window is full: release symbols first.
     WindowFull,
-    /// The contents are longer than a symbol may be.
+    /// The contents exceed the size of a symbol.
     TooLong,
 }
 
-/// Why a combination was not made.
+/// The reason why a combination was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CombineError {
     /// The range reaches outside `[first, next_index)`.
     OutsideWindow,
-    /// The number of coefficients is not the length of the range.
+    /// The number of coefficients differs from the length of the range.
     CoefficientCount,
 }
 
-/// Slots that an empty window keeps for the next symbols: enough to keep the allocator out of a stream of small messages.
+/// Free slots kept when the window is empty, so that a stream of small messages does not allocate.
 pub(crate) const SLOTS_KEPT: usize = 64;
 
 impl Encoder {
-    /// Bytes of memory that symbols take, and what was freed for the next ones.
+    /// Returns the bytes of memory used by symbols, including slots kept for reuse.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.pool.memory()
     }
 
-    /// An empty window for `window` symbols of up to `symbol_size_max` bytes, the first of index 0.
+    /// Creates an empty window for `window` symbols of up to `symbol_size_max` bytes. The first symbol has index 0.
     #[must_use]
     pub fn new(symbol_size_max: usize, window: usize) -> Self {
         Self {
@@ -68,8 +68,7 @@ impl Encoder {
         }
     }
 
-    /// Appends a symbol and returns its index. Contents may be shorter than the maximum: in
-    /// combinations they count as if padded with zeros.
+    /// Appends a symbol and returns its index. Contents shorter than the maximum count as zero padded in combinations.
     pub fn push(&mut self, contents: &[u8]) -> Result<u64, PushError> {
         if contents.len() > self.symbol_size_max {
             return Err(PushError::TooLong);
@@ -84,7 +83,7 @@ impl Encoder {
         Ok(index)
     }
 
-    /// The contents of a symbol in the window, as long as they were pushed.
+    /// Returns the contents of a symbol in the window, with the length that was pushed.
     #[must_use]
     pub fn symbol(&self, index: u64) -> Option<&[u8]> {
         let position = usize::try_from(index.checked_sub(self.first)?).ok()?;
@@ -94,8 +93,8 @@ impl Encoder {
 
     /// Writes `sum_i coefficients[i] * symbol(range.first + i)` into `out`, replacing its contents.
     ///
-    /// The combination is as long as the longest symbol of the range, less the zeros at its end,
-    /// which the receiver restores. It may be empty.
+    /// The combination is as long as the longest symbol of the range, less its trailing zeros, which the receiver
+    /// restores. It may be empty.
     ///
     /// Requirement: C2
     pub fn combine(
@@ -111,10 +110,11 @@ impl Encoder {
         result
     }
 
-    /// Several combinations of one range: each pair is a row of coefficients and what [`Encoder::combine`] writes for it.
+    /// Writes several combinations of one range. Each pair is a row of coefficients and the output, as in
+    /// [`Encoder::combine`].
     ///
-    /// Four at once cost little more than half of four by themselves, since every symbol is read once for them. On an error
-    /// nothing is written.
+    /// Four combinations at once cost little more than two separate ones, since every symbol is read only once. Nothing
+    /// is written if an error is returned.
     pub fn combine_many(
         &self,
         range: SymbolRange,
@@ -146,7 +146,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Forgets the symbols below `index` (at most all of them; never takes back an earlier release).
+    /// Drops the symbols below `index`, at most all of them. A smaller index than before has no effect.
     pub fn release_before(&mut self, index: u64) {
         while self.first < index {
             let Some(slot) = self.symbols.pop_front() else { break };
@@ -158,49 +158,49 @@ impl Encoder {
         }
     }
 
-    /// Gives the memory of released symbols back. For a connection that has become idle.
+    /// Frees the memory of released symbols. Call it when a connection becomes idle.
     pub fn shrink(&mut self) {
         self.pool.shrink();
         self.symbols.shrink_to_fit();
     }
 
-    /// Index of the oldest symbol held, or of the next one pushed when none is.
+    /// Returns the index of the oldest symbol held, or of the next one pushed if the window is empty.
     #[must_use]
     pub fn first(&self) -> u64 {
         self.first
     }
 
-    /// Index of the next symbol pushed.
+    /// Returns the index of the next symbol pushed.
     #[must_use]
     pub fn next_index(&self) -> u64 {
         self.first + self.symbols.len() as u64
     }
 
-    /// Number of symbols held.
+    /// Returns the number of symbols held.
     #[must_use]
     pub fn len(&self) -> usize {
         self.symbols.len()
     }
 
-    /// Whether no symbol is held.
+    /// Returns whether no symbol is held.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()
     }
 
-    /// Whether no symbol can be pushed before one is released.
+    /// Returns whether the window is full, so that a symbol must be released before the next one is pushed.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.symbols.len() >= self.window
     }
 
-    /// Largest number of bytes in a symbol.
+    /// Returns the maximum size of a symbol in bytes.
     #[must_use]
     pub fn symbol_size_max(&self) -> usize {
         self.symbol_size_max
     }
 
-    /// Most symbols held at a time.
+    /// Returns the maximum number of symbols held.
     #[must_use]
     pub fn window(&self) -> usize {
         self.window
@@ -244,7 +244,7 @@ mod tests {
             encoder.push(&random.bytes(length)).unwrap();
         }
         let mut out = vec![1; 7];
-        // Miri takes minutes for as many.
+        // Miri would take minutes for 200.
         for _ in 0..if cfg!(miri) { 2 } else { 200 } {
             let first = random.below(100);
             let length = (1 + random.below(100 - first)) as u16;
@@ -262,14 +262,14 @@ mod tests {
     }
 
     #[test]
-    fn many_combinations_are_the_same_as_one_by_one() {
+    fn combining_many_equals_combining_one_by_one() {
         let mut random = TestRandom::new(5);
         let mut encoder = Encoder::new(130, 40);
         for _ in 0..40 {
             let length = random.below(131) as usize;
             encoder.push(&random.bytes(length)).unwrap();
         }
-        // Miri takes minutes for as many.
+        // Miri would take minutes for the full numbers.
         let (length, most) = if cfg!(miri) { (3, 5) } else { (37, 9) };
         let range = SymbolRange::new(2, length).unwrap();
         let length = usize::from(length);

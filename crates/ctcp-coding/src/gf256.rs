@@ -2,11 +2,13 @@
 //!
 //! A slice of bytes is a vector of field elements. The one primitive is the *fused linear
 //! combination* `out (^)= sum_j coefficients[j] * sources[j]`: its accumulators stay in registers
-//! while it walks over all sources, so each output byte is written once instead of once a source.
-//! Encoding, recoding, syndromes, back-substitution and coefficient rows are all this primitive.
+//! A slice of bytes is a vector of field elements. The one primitive is the *fused linear combination* `out (^)= sum_j
+//! coefficients[j] * sources[j]`. Its accumulators stay in registers while it walks over all sources, so each output
+//! byte is written once instead of once per source. Encoding, recoding, syndromes, back-substitution and coefficient
+//! rows all use this primitive.
 //!
-//! The functions here run on [`Engine::current`]; the methods of [`Engine`] run on a given one.
-//! Lengths and alignments are free. Slices that start on a multiple of 64 bytes are fastest.
+//! The functions here run on [`Engine::current`]; the methods of [`Engine`] run on a given engine. Any length and
+//! alignment is allowed. Slices that start at a multiple of 64 bytes are fastest.
 //!
 //! The polynomial x^8 + x^4 + x^3 + x^2 + 1 is that of RFC 8681 section 3.6 (and RFC 5510).
 
@@ -16,17 +18,17 @@ mod tables;
 
 pub use engine::Engine;
 
-/// `out = sum_j coefficients[j] * sources[j]`, all zero without sources.
+/// Computes `out = sum_j coefficients[j] * sources[j]`, which is all zero if there are no sources.
 ///
 /// # Panics
 ///
-/// If the counts of coefficients and sources differ, or a source is shorter than `out`.
-/// A source may be longer: the bytes beyond `out.len()` are ignored.
+/// If the numbers of coefficients and sources differ, or a source is shorter than `out`. A source may be longer: the
+/// bytes beyond `out.len()` are ignored.
 pub fn combine(out: &mut [u8], coefficients: &[u8], sources: &[&[u8]]) {
     Engine::current().combine(out, coefficients, sources);
 }
 
-/// `out ^= sum_j coefficients[j] * sources[j]`.
+/// Computes `out ^= sum_j coefficients[j] * sources[j]`.
 ///
 /// # Panics
 ///
@@ -35,16 +37,16 @@ pub fn combine_add(out: &mut [u8], coefficients: &[u8], sources: &[&[u8]]) {
     Engine::current().combine_add(out, coefficients, sources);
 }
 
-/// `outs[r] = sum_j rows[r][j] * sources[j]`: several outputs in one walk over the sources.
+/// Computes `outs[r] = sum_j rows[r][j] * sources[j]`: several outputs in one walk over the sources.
 ///
 /// # Panics
 ///
-/// If the outputs differ in length or in number from `rows`, otherwise as [`combine`].
+/// If the outputs differ in length, or their number differs from that of `rows`, and as [`combine`].
 pub fn combine_rows(outs: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]]) {
     Engine::current().combine_rows(outs, rows, sources);
 }
 
-/// `outs[r] ^= sum_j rows[r][j] * sources[j]`.
+/// Computes `outs[r] ^= sum_j rows[r][j] * sources[j]`.
 ///
 /// # Panics
 ///
@@ -53,7 +55,7 @@ pub fn combine_rows_add(outs: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]
     Engine::current().combine_rows_add(outs, rows, sources);
 }
 
-/// `out = sum_j sources[j]`: the parity of the sources, all zero without any.
+/// Computes `out = sum_j sources[j]`, the parity of the sources, which is all zero if there are none.
 ///
 /// # Panics
 ///
@@ -62,7 +64,7 @@ pub fn sum(out: &mut [u8], sources: &[&[u8]]) {
     Engine::current().sum(out, sources);
 }
 
-/// `out = coefficient * source`.
+/// Computes `out = coefficient * source`.
 ///
 /// # Panics
 ///
@@ -71,7 +73,7 @@ pub fn mul(out: &mut [u8], coefficient: u8, source: &[u8]) {
     Engine::current().combine(out, &[coefficient], &[source]);
 }
 
-/// `out ^= coefficient * source`.
+/// Computes `out ^= coefficient * source`.
 ///
 /// # Panics
 ///
@@ -80,7 +82,7 @@ pub fn mul_add(out: &mut [u8], coefficient: u8, source: &[u8]) {
     Engine::current().combine_add(out, &[coefficient], &[source]);
 }
 
-/// `out ^= source`: addition, which in this field is also subtraction.
+/// Computes `out ^= source`: addition, which in this field is also subtraction.
 ///
 /// # Panics
 ///
@@ -92,7 +94,7 @@ pub fn xor(out: &mut [u8], source: &[u8]) {
     }
 }
 
-/// `bytes *= coefficient` in place. For short rows: it does not use the vector engines.
+/// Computes `bytes *= coefficient` in place. It is meant for short rows and does not use the vector engines.
 pub fn scale(bytes: &mut [u8], coefficient: u8) {
     let row = &tables::PRODUCTS[usize::from(coefficient)];
     for byte in bytes {

@@ -1,7 +1,7 @@
-//! A relay's half of the symbol space: it takes what the decoder takes, and gives new combinations of it without decoding.
+//! A relay's window: it receives what a decoder receives, and makes new combinations of it without decoding.
 //!
 //! ```text
-//!  handle_source            rows led by what was seen                    combine(range, weights)
+//!  handle_source            rows led by seen symbols                     combine(range, weights)
 //!  handle_combination  ->   [ . ] [ . . . . ] [ . . ] ... [ . . . ]  ->   range, coefficients, payload
 //!                         |                                       |
 //!              max(floor, end - window)                          end
@@ -9,21 +9,28 @@
 //!
 //! # What a relay keeps
 //!
-//! Two designs were compared: a ring of the last packets as they came, and a basis, which keeps an arrival only if it is
-//! innovative. A ring takes a packet without any arithmetic, but
+//! Two designs were compared: a ring of the last packets as they arrived, and a basis, which keeps an arrival only if
+//! it is innovative. A ring stores a packet without any arithmetic, but it has two disadvantages:
 //!
-//! - it does not know its rank. It keeps what repeats, combines over all of it, and goes on sending when the next node has
-//!   everything, where a basis can tell by one number that nothing is missing;
-//! - it forgets whole packets. Once the sender's floor has passed the first symbol of a packet, a receiver that released this symbol can
-//!   not use it; in a sliding window every combination begins at the floor of its time, so each step of the floor empties the
-//!   ring. A basis loses one row a step, and what is left is all that can be said about the symbols from the floor on:
-//!   the witnesses that section V-B of TCP/NC keeps.
+//! - It does not know its rank. It keeps duplicates, combines over all of them, and goes on sending when the next node
+//!   already has everything. With a basis, one number tells that nothing is missing.
+//! - It drops whole packets. Once the sender's floor has passed the first symbol of a packet, a receiver that released
+//!   this symbol cannot use the packet. In a sliding window every combination begins at the floor of its time, so each
+//!   step of the floor empties the ring. A basis loses one row per step and keeps everything known about the symbols
+//!   from the floor on: the witnesses that section V-B of TCP/NC keeps.
 //!
-//! The basis costs an elimination at each arrival: on coefficients, and for innovative ones a sweep over the payloads that were
-//! subtracted, at most what one combination costs. Figures, from `tests/recoding_chain.rs`: over two hops that lose 10 % each, with
-//! a coding window of 32 symbols and the oldest unseen one as floor, the sink sees 0.89 symbols a slot behind a basis, 0.82 behind a
-//! ring that heeds the floor, 0.88 behind one of twice the window that does not (which only works while every receiver keeps
-//! what lies below the floor), and 0.81 behind a node that forwards.
+//! The basis costs an elimination at each arrival: on coefficients, and for innovative arrivals a sweep over the
+//! subtracted payloads, at most the cost of one combination.
+//!
+//! `tests/recoding_chain.rs` compares the designs over two hops with 10 % loss each, a coding window of 32 symbols and
+//! the oldest unseen symbol as the floor:
+//!
+//! | relay | symbols seen by the sink per slot |
+//! |---|---|
+//! | basis | 0.89 |
+//! | ring that drops packets below the floor | 0.82 |
+//! | ring of twice the window that ignores the floor (requires that receivers keep symbols below the floor) | 0.88 |
+//! | forwarding | 0.81 |
 //!
 //! Requirement: N5
 
@@ -35,39 +42,40 @@ use crate::symbol_range::{MAX_SPAN, SymbolRange};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// What a relay holds at most.
+/// The limits of a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoderConfig {
-    /// Most bytes in a symbol.
+    /// The maximum size of a symbol in bytes.
     pub symbol_size_max: usize,
-    /// Symbols up to the newest one heard of that are kept, at most [`MAX_SPAN`], since a combination spans no more. As
-    /// many rows are held at most, each with up to as many coefficients.
+    /// The number of symbols kept, counted back from the newest one referred to. It is at most [`MAX_SPAN`], the
+    /// maximum span of a combination. It also limits the number of rows and the coefficients of each.
     ///
-    /// With fewer than the sender's window a relay forgets what may still be needed; nothing else goes wrong.
+    /// If it is smaller than the sender's window, the relay drops rows that may still be needed; nothing else goes
+    /// wrong.
     pub window: u16,
 }
 
-/// Why no combination was made.
+/// The reason why no combination was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecodeError {
-    /// The number of weights is not [`Recoder::rank_in`] of the range.
+    /// The number of weights differs from [`Recoder::rank_in`] of the range.
     WeightCount,
     /// No row lies in the range, or all weights are zero.
     Nothing,
 }
 
-/// A bounded window of what was heard, as independent rows.
+/// A bounded window of what was received, as independent rows.
 #[derive(Debug)]
 pub struct Recoder {
     config: RecoderConfig,
     rows: Echelon,
     announced_floor: u64,
-    /// One past the largest index that any arrival involved.
+    /// One past the largest index with a non-zero coefficient in any arrival.
     end: u64,
 }
 
 impl Recoder {
-    /// A relay that has heard nothing. It allocates when symbols arrive.
+    /// Creates a relay that has received nothing. It allocates when symbols arrive.
     #[must_use]
     pub fn new(config: RecoderConfig) -> Self {
         let window = config.window.min(MAX_SPAN);
@@ -75,17 +83,17 @@ impl Recoder {
         Self { config: RecoderConfig { window, ..config }, rows, announced_floor: 0, end: 0 }
     }
 
-    /// Takes the source symbol `index`, uncoded, with or without the zeros at its end.
+    /// Handles the uncoded source symbol `index`, with or without its trailing zeros.
     pub fn handle_source(&mut self, index: u64, contents: &[u8]) -> Result<Arrival, DecodeError> {
         let range = SymbolRange::new(index, 1).ok_or(DecodeError::OutsideWindow)?;
         self.handle_combination(range, &[1], contents)
     }
 
-    /// Takes a combination, of whatever origin: `payload = sum_i coefficients[i] * symbol(range.first + i)`, with or without
-    /// the zeros at its end.
+    /// Handles a combination of any origin: `payload = sum_i coefficients[i] * symbol(range.first + i)`, with or
+    /// without its trailing zeros.
     ///
-    /// Nothing is kept of what is redundant, begins below what is kept still ([`Arrival::TooOld`]), or spans more than
-    /// the window. Symbols beyond the newest heard of move the window; rows that fall out of it are forgotten.
+    /// It is dropped if it is redundant, begins below the window ([`Arrival::TooOld`]), or spans more than the window.
+    /// Newer symbols move the window, and rows that fall out of it are dropped.
     pub fn handle_combination(
         &mut self,
         range: SymbolRange,
@@ -110,18 +118,20 @@ impl Recoder {
         Ok(if is_innovative { Arrival::Innovative } else { Arrival::Redundant })
     }
 
-    /// Tells that the sender no longer combines symbols below `index`: rows that involve them are forgotten.
+    /// Reports that the sender no longer combines symbols below `index`. Rows that involve them are dropped.
     pub fn release_before(&mut self, index: u64) {
         self.announced_floor = self.announced_floor.max(index);
         self.rows.drop_below(self.oldest_kept());
     }
 
-    /// Writes a combination of the rows within `range`: `weights[i]` times the i-th of them, ascending by leading symbol. Returns
-    /// the range it spans, which lies in `range`, and whose coefficients replace those in `coefficients`; the first and the
-    /// last are not zero. The payload is without the zeros at its end.
+    /// Writes a combination of the rows within `range`. `weights[i]` is the factor of the i-th of these rows, ascending
+    /// by leading symbol.
     ///
-    /// Weights drawn at random make it a random element of what these rows span: drawn over the whole field, as in Lemma 1 of TCP/NC
-    /// ([`coefficients::generate_uniform`](crate::coefficients::generate_uniform)), or without zeros
+    /// Returns the range spanned by the combination, which lies in `range`. Its coefficients replace those in
+    /// `coefficients`; the first and the last are not zero. The payload is written without trailing zeros.
+    ///
+    /// Random weights give a random element of the span of these rows. Draw them over the whole field, as in Lemma 1 of
+    /// TCP/NC ([`coefficients::generate_uniform`](crate::coefficients::generate_uniform)), or without zeros
     /// ([`coefficients::generate`](crate::coefficients::generate)), which never wastes the combination of a single row.
     ///
     /// Requirement: N5
@@ -151,7 +161,7 @@ impl Recoder {
         }
         coefficients.truncate(trimmed_length(coefficients));
         Echelon::combine_payloads(terms, payload);
-        // The first row's leading symbol is in no other row, so something is left.
+        // No other row contains the first row's leading symbol, so the combination is not empty.
         SymbolRange::from_bounds(first, first + coefficients.len() as u64).ok_or(RecodeError::Nothing)
     }
 
@@ -159,55 +169,57 @@ impl Recoder {
         self.rows.rows_in(range.first(), range.end()).filter(move |row| row.end() <= range.end())
     }
 
-    /// Number of rows that involve symbols of `range` alone.
+    /// Returns the number of rows that involve only symbols of `range`.
     #[must_use]
     pub fn rank_in(&self, range: SymbolRange) -> usize {
         self.rows_within(range).count()
     }
 
-    /// Number of rows: degrees of freedom held.
+    /// Returns the number of rows, which is the degrees of freedom held.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.rows.rank()
     }
 
-    /// From the oldest symbol that a row involves to the newest heard of; `None` when nothing is held.
+    /// Returns the range from the oldest symbol involved in a row to the newest one received, or `None` if there are no
+    /// rows.
     #[must_use]
     pub fn span(&self) -> Option<SymbolRange> {
         SymbolRange::from_bounds(self.rows.row(0)?.pivot(), self.end)
     }
 
-    /// Whether a row is led by the symbol: in the words of TCP/NC, whether it is seen and not yet released.
+    /// Returns whether the symbol leads a row: in the terms of TCP/NC, whether it is seen and not yet released.
     #[must_use]
     pub fn is_seen(&self, index: u64) -> bool {
         self.rows.has_pivot(index)
     }
 
-    /// The largest floor announced, for the frames that the relay sends. None of its combinations involves an older symbol.
+    /// Returns the largest floor announced, for the frames that the relay sends. No combination involves an older
+    /// symbol.
     #[must_use]
     pub fn floor(&self) -> u64 {
         self.announced_floor
     }
 
-    /// Combinations that begin below this index are too old.
+    /// Returns the index below which combinations are too old.
     #[must_use]
     pub fn oldest_kept(&self) -> u64 {
         self.announced_floor.max(self.end.saturating_sub(u64::from(self.config.window)))
     }
 
-    /// What the eliminations have cost so far; combinations made are not counted.
+    /// Returns the cost of elimination so far, not including the cost of [`Recoder::combine`].
     #[must_use]
     pub fn work(&self) -> Work {
         self.rows.work()
     }
 
-    /// What was agreed on; the window is at most [`MAX_SPAN`].
+    /// Returns the limits in use; the window is at most [`MAX_SPAN`].
     #[must_use]
     pub fn config(&self) -> RecoderConfig {
         self.config
     }
 
-    /// Gives memory of past peaks back. For a relay that has become idle.
+    /// Frees the memory kept from past peaks. Call it when a relay becomes idle.
     pub fn shrink(&mut self) {
         self.rows.shrink();
     }

@@ -1,26 +1,26 @@
-//! Buffers for symbol contents: 64-byte aligned, zero padded, used again and again.
+//! Buffers for symbol contents: 64-byte aligned, zero padded, and reused.
 //!
-//! Invariant: every byte of a slot beyond its `used` length is zero. So a kernel may read any slot
-//! up to the stride, and symbols of different lengths combine as if they were zero padded.
+//! Invariant: every byte of a slot beyond its `used` length is zero. A kernel may therefore read any slot up to the
+//! stride, and symbols of different lengths combine as if they were zero padded.
 
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Alignment of slots and unit of their length: a cache line, and the widest vector register.
+/// Alignment and length unit of slots: a cache line, and the widest vector register.
 const LINE: usize = 64;
 
-/// One symbol's buffer. The default value holds none.
+/// The buffer of one symbol. The default value holds none.
 ///
-/// It is a single word: slots move at every arrival, and a value of several words, written one by one and read together,
-/// makes the processor wait until all stores before it are done, those of the symbol's contents among them.
+/// It is a single word. Slots move at every arrival, and a value of several words that are written one by one and read
+/// together would make the processor wait for all earlier stores, including those of the symbol's contents.
 #[derive(Debug, Default)]
 pub(crate) struct Slot(Option<Box<Buffer>>);
 
 #[derive(Debug)]
 struct Buffer {
     storage: Vec<u8>,
-    /// Where the aligned part begins in `storage`.
+    /// Offset of the aligned part of `storage`.
     start: usize,
     used: usize,
 }
@@ -28,22 +28,22 @@ struct Buffer {
 impl Slot {
     fn with_stride(stride: usize) -> Self {
         let storage = vec![0; stride + LINE - 1];
-        // The answer is usize::MAX where alignment cannot be known (Miri); unaligned slots work as well.
+        // `align_offset` returns usize::MAX if the alignment is unknown (Miri); unaligned slots work as well.
         let start = Some(storage.as_ptr().align_offset(LINE)).filter(|&start| start < LINE).unwrap_or(0);
         Self(Some(Box::new(Buffer { storage, start, used: 0 })))
     }
 
-    /// All `stride` bytes, zero beyond [`Slot::used`].
+    /// Returns all `stride` bytes, which are zero beyond [`Slot::used`].
     pub(crate) fn padded(&self) -> &[u8] {
         self.0.as_ref().map_or(&[], |buffer| &buffer.storage[buffer.start..][..buffer.stride()])
     }
 
-    /// Bytes that may differ from zero.
+    /// Returns the number of leading bytes that may be non-zero.
     pub(crate) fn used(&self) -> usize {
         self.0.as_ref().map_or(0, |buffer| buffer.used)
     }
 
-    /// Whether it holds no buffer, as the default value.
+    /// Returns whether it holds no buffer, as the default value.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -53,7 +53,7 @@ impl Slot {
         self.buffer(contents.len()).copy_from_slice(contents);
     }
 
-    /// The first `length` bytes for the caller to overwrite all of; the others become zero.
+    /// Returns the first `length` bytes, all of which the caller must overwrite. The others become zero.
     pub(crate) fn buffer(&mut self, length: usize) -> &mut [u8] {
         let Some(buffer) = &mut self.0 else { return &mut [] };
         let bytes = &mut buffer.storage[buffer.start..];
@@ -71,12 +71,12 @@ impl Buffer {
     }
 }
 
-/// The slots not in use. It allocates only when it is asked for more slots than ever before.
+/// The slots not in use. It allocates only if more slots are taken at a time than ever before.
 #[derive(Debug)]
 pub(crate) struct SlotPool {
     free: Vec<Slot>,
     stride: usize,
-    /// Slots that exist, in use or not.
+    /// Number of slots that exist, in use or not.
     slots: usize,
 }
 
@@ -104,25 +104,25 @@ impl SlotPool {
         self.free = Vec::new();
     }
 
-    /// Frees slots not in use until `keep` are left.
+    /// Frees slots not in use until `keep` of them are left.
     pub(crate) fn trim(&mut self, keep: usize) {
         self.slots -= self.free.len().saturating_sub(keep);
         self.free.truncate(keep);
     }
 
-    /// Bytes that all slots take, in use or not.
+    /// Returns the bytes used by all slots, in use or not.
     pub(crate) fn memory(&self) -> usize {
         self.slots.saturating_mul(self.stride.saturating_add(LINE))
     }
 }
 
-/// The length a kernel works on for `length` bytes: whole lines have no tail to treat apart.
+/// Returns the length a kernel works on for `length` bytes. Whole lines leave no tail to handle separately.
 pub(crate) fn round_up_to_line(length: usize) -> usize {
-    // What is beyond ends as an allocation that fails, and not as a short slot.
+    // An overflow leads to a failed allocation, not to a short slot.
     length.checked_next_multiple_of(LINE).unwrap_or(usize::MAX - LINE)
 }
 
-/// Length without the zeros at the end.
+/// Returns the length without trailing zeros.
 pub(crate) fn trimmed_length(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
 }

@@ -1,18 +1,20 @@
 //! Linear combinations of any number of sources, without allocating.
 //!
-//! The kernels take slices of slices. Building those on the heap for each packet would cost an
-//! allocation; here they are built on the stack, [`BATCH`] sources at a time.
+//! The kernels take slices of slices. Building these on the heap would cost an allocation per packet, so they are built
+//! on the stack, [`BATCH`] sources at a time.
 
 use crate::gf256::Engine;
 use crate::slots::Slot;
 
-/// Sources of one kernel call: the outputs pass through memory once a batch, which so stays at a few percent of all traffic.
+/// Sources per kernel call. The outputs are read and written once per batch, which is a few percent of all memory
+/// traffic.
 pub(crate) const BATCH: usize = 64;
 
-/// Most outputs computed together: the kernels' widest sweep.
+/// The maximum number of outputs computed together, which is the kernels' widest sweep.
 pub(crate) const OUTPUTS: usize = 4;
 
-/// `outs[r] = sum_j rows[r][j] * source j`, for at most [`OUTPUTS`] outputs of equal length, which no source is shorter than.
+/// Computes `outs[r] = sum_j rows[r][j] * source j` for at most [`OUTPUTS`] outputs of equal length. No source may be
+/// shorter.
 pub(crate) fn combine<'s>(outs: &mut [&mut [u8]], rows: &[&[u8]], sources: impl Iterator<Item = &'s [u8]>) {
     let mut batch: [&[u8]; BATCH] = [&[]; BATCH];
     let (mut start, mut filled) = (0, 0);
@@ -27,7 +29,7 @@ pub(crate) fn combine<'s>(outs: &mut [&mut [u8]], rows: &[&[u8]], sources: impl 
     combine_batch(outs, rows, start, &batch[..filled]);
 }
 
-/// `outs[r] (^)= sum_j rows[r][start + j] * sources[j]`: the batch that starts at 0 replaces, later ones add.
+/// Computes `outs[r] (^)= sum_j rows[r][start + j] * sources[j]`. The batch that starts at 0 replaces, later ones add.
 pub(crate) fn combine_batch(outs: &mut [&mut [u8]], rows: &[&[u8]], start: usize, sources: &[&[u8]]) {
     let mut parts: [&[u8]; OUTPUTS] = [&[]; OUTPUTS];
     for (part, row) in parts.iter_mut().zip(rows) {
@@ -42,7 +44,7 @@ pub(crate) fn combine_batch(outs: &mut [&mut [u8]], rows: &[&[u8]], start: usize
     }
 }
 
-/// `out = sum of factor * slot`.
+/// Computes `out = sum of factor * slot`.
 pub(crate) fn sum_into<'a>(out: &mut [u8], terms: impl Iterator<Item = (&'a Slot, u8)>) {
     let engine = Engine::current();
     let (mut factors, mut sources) = ([0; BATCH], [&[][..]; BATCH]);

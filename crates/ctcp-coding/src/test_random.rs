@@ -1,4 +1,4 @@
-//! Random numbers for unit tests: xorshift64*, seeded, the same everywhere.
+//! Random numbers for unit tests (xorshift64*). The same seed gives the same numbers everywhere.
 
 use std::vec::Vec;
 

@@ -1,10 +1,10 @@
-//! How often random combinations are independent: measured against theory.
+//! Measures how often random combinations are independent, and compares it with theory.
 #![allow(clippy::print_stdout, reason = "shows its figures with --nocapture")]
 
 use ctcp_coding::coefficients::{DENSITY_MAX, generate, generate_uniform};
 use ctcp_coding::gf256::{self, element};
 
-/// Rank of the matrix with these rows, all equally long.
+/// Returns the rank of the matrix with these rows, all of the same length.
 fn rank(rows: &mut [Vec<u8>]) -> usize {
     let width = rows.first().map_or(0, Vec::len);
     let mut rank = 0;
@@ -37,7 +37,7 @@ fn rows(n: usize, keys: std::ops::Range<u16>) -> Vec<Vec<u8>> {
 // Requirement: C2
 #[test]
 fn consecutive_keys_give_full_rank_up_to_1024_symbols() {
-    // TinyMT32's low bit by itself is linear over GF(2) with 127 bits of state; whole bytes are not.
+    // The low bit of TinyMT32 alone is linear over GF(2) with 127 bits of state; whole bytes are not.
     for n in [1_u16, 2, 16, 32, 64, 127, 128, 129, 200, 256, 512, 1024] {
         for first in [0, 1, 5_000] {
             let mut rows = rows(usize::from(n), first..first + n + 1);
@@ -59,11 +59,11 @@ fn the_low_bit_alone_is_linear_and_stops_at_127() {
     }
     let found = rank(&mut bits);
     println!("rank {found} of the low bits");
-    assert!(found < n, "the low bits have full rank {found}: the remark on them is wrong");
+    assert!(found < n, "the low bits have full rank {found}: they are not linear");
 }
 
-/// The chance that `n + extra` rows of `n` uniform elements of GF(256) lack rank `n`:
-/// 1 - product over i = extra + 1 ... n + extra of (1 - 256^-i).
+/// Returns the probability that `n + extra` rows of `n` uniform elements of GF(256) have a rank below `n`: 1 - product
+/// over i = extra + 1 ... n + extra of (1 - 256^-i).
 fn theory(n: u32, extra: u32) -> f64 {
     let (mut full, mut power) = (1.0, 256_f64.powi(-(extra as i32)));
     for _ in 0..n {
@@ -73,7 +73,7 @@ fn theory(n: u32, extra: u32) -> f64 {
     1.0 - full
 }
 
-/// Of `draws` matrices, how many lack full rank: with uniform coefficients, or with those of consecutive keys.
+/// Returns how many of `draws` matrices lack full rank, with uniform coefficients or with those of consecutive keys.
 fn lacking(n: u16, extra: u16, draws: u32, is_uniform: bool) -> u32 {
     let count = n + extra;
     let mut lacking = 0;
@@ -84,7 +84,7 @@ fn lacking(n: u16, extra: u16, draws: u32, is_uniform: bool) -> u32 {
             if is_uniform {
                 generate_uniform(draw * u32::from(count) + number as u32, row);
             } else {
-                // No two matrices are alike: with each round through the keys they begin one symbol later.
+                // All matrices differ: with each round through the keys they begin one symbol later.
                 let skip = (draw / (65_536 / u32::from(count))) as usize;
                 let mut longer = vec![0; usize::from(n) + skip];
                 generate(first + number as u16, DENSITY_MAX, &mut longer);
@@ -109,17 +109,17 @@ fn check(n: u16, extra: u16, draws: u32) {
 
 // Requirement: C2
 #[test]
-fn random_rows_lack_full_rank_as_seldom_as_theory_says() {
+fn random_rows_lack_full_rank_as_rarely_as_theory_says() {
     check(32, 0, 20_000);
     check(64, 0, 5_000);
     check(128, 0, 1_500);
     [32, 64, 128].into_iter().for_each(|n| check(n, 1, 500));
 }
 
-/// `cargo test --release -p ctcp-coding --test coefficient_rank -- --ignored --nocapture`
+/// Run with `cargo test --release -p ctcp-coding --test coefficient_rank -- --ignored --nocapture`.
 #[test]
-#[ignore = "minutes"]
-fn random_rows_lack_full_rank_as_seldom_as_theory_says_in_many_draws() {
+#[ignore = "takes minutes"]
+fn random_rows_lack_full_rank_as_rarely_as_theory_says_in_many_draws() {
     for (n, draws) in [(32, 1_000_000), (64, 200_000), (128, 40_000)] {
         (0..2).for_each(|extra| check(n, extra, draws));
     }

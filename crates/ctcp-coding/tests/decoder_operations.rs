@@ -1,7 +1,7 @@
-//! The decoder against a naive model, driven by bytes.
+//! Compares the decoder with a naive model, driven by arbitrary bytes.
 //!
-//! [`run`] reads any byte string as a sequence of decoder operations and checks every answer against
-//! full Gaussian elimination on a dense matrix. A fuzz target can include this file and call it.
+//! [`run`] interprets any byte string as a sequence of decoder operations and checks every result against full Gaussian
+//! elimination on a dense matrix. A fuzz target can include this file and call it.
 
 #[path = "decoder_operations/model.rs"]
 mod model;
@@ -9,10 +9,10 @@ mod model;
 use ctcp_coding::{Decoder, DecoderConfig, SymbolRange, coefficients, gf256::element};
 use model::Model;
 
-/// Longest symbol of a run. Small: payload kernels have tests of their own.
+/// The maximum symbol size of a run. It is small because payload kernels have their own tests.
 const SYMBOL_SIZE_MAX: usize = 70;
 
-/// A combination that was sent, to be sent again.
+/// A combination that was sent, kept so that it can be repeated.
 #[derive(Clone)]
 struct Sent {
     range: SymbolRange,
@@ -26,13 +26,13 @@ struct Run<'a> {
     decoder: Decoder,
     model: Model,
     sent: Vec<Sent>,
-    /// Payloads are right, so decoded contents can be compared.
+    /// Whether payloads are correct, so that decoded contents can be compared.
     is_honest: bool,
-    /// Operations from one comparison of everything to the next.
+    /// Number of operations between two full comparisons.
     stride: usize,
 }
 
-/// Bytes that never end: zeros follow.
+/// The input bytes, followed by endless zeros.
 struct Input<'a> {
     bytes: &'a [u8],
 }
@@ -54,7 +54,7 @@ pub fn run(bytes: &[u8]) {
     let mut input = Input { bytes };
     let kind = usize::from(input.byte());
     let is_honest = kind % 4 != 0;
-    // Beyond 64 symbols rows of the decoder's matrix become longer. The model is slow there.
+    // Beyond 64 symbols the rows of the decoder's matrix become longer, and the model is slow.
     let (window, stride) =
         if kind / 4 % 8 == 0 { (60 + input.below(140), 16) } else { (1 + input.below(24), 1) };
     let equations_max = if kind / 32 % 4 == 0 { 1 + input.below(8) } else { window };
@@ -71,7 +71,7 @@ pub fn run(bytes: &[u8]) {
     run.compare();
 }
 
-/// The contents of symbol `index`: 0 to `SYMBOL_SIZE_MAX` bytes that follow from it.
+/// Returns the contents of symbol `index`: 0 to `SYMBOL_SIZE_MAX` bytes derived from the index.
 fn contents(index: u64) -> Vec<u8> {
     let mix = |n: u64| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
     let length = usize::from(mix(index + 1)) % (SYMBOL_SIZE_MAX + 1);
@@ -99,7 +99,7 @@ impl Run<'_> {
         }
     }
 
-    /// An index from a little below the oldest undecoded symbol to a little beyond the limit.
+    /// Returns an index between a little below the oldest undecoded symbol and a little beyond the limit.
     fn index(&mut self) -> u64 {
         let spread = 2 * self.model.window + 6;
         (self.model.oldest_undecoded() + self.input.below(spread) as u64)
@@ -119,7 +119,7 @@ impl Run<'_> {
         let range = SymbolRange::new(first, length).expect("short and far from the last index");
         let mut row = vec![0; usize::from(length)];
         match self.input.byte() {
-            // Small values make dependent rows and cancellations frequent.
+            // Small values make linear dependence and cancellation frequent.
             key @ 0..=120 => {
                 coefficients::generate_uniform(u32::from(key), &mut row);
                 row.iter_mut().for_each(|coefficient| *coefficient %= 3);
@@ -178,7 +178,7 @@ impl Run<'_> {
         self.model.release_before(index);
     }
 
-    /// Calls that break the rules change nothing, which the comparison after this shows.
+    /// Makes an invalid call, which must change nothing; the comparison afterwards checks this.
     fn nonsense(&mut self) {
         let first = self.index();
         let range = SymbolRange::new(first, 3).expect("short and far from the last index");

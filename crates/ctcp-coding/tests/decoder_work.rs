@@ -1,14 +1,15 @@
-//! What an arrival can cost, whoever made it: bytes read, as the decoder counts them, for the sequences that cost most.
+//! Bounds the cost of an arrival from any sender, in bytes read as the decoder counts them, for the most expensive
+//! sequences.
 
 use ctcp_coding::{Arrival, Decoder, DecoderConfig, SymbolRange, coefficients};
 
 const SYMBOL: usize = 1_440;
-/// Its buffer in whole cache lines.
+/// The size of a symbol's buffer in whole cache lines.
 const STRIDE: u64 = 1_472;
 const WINDOW: u64 = 8_192;
 const BLOCK: u64 = 256;
 
-/// As a connection's: the window of the default profile, and blocks that are apart.
+/// As in a connection: the window of the default profile, and blocks that do not overlap.
 const CONFIG: DecoderConfig = DecoderConfig {
     symbol_size_max: SYMBOL,
     window: WINDOW as usize,
@@ -19,10 +20,11 @@ const CONFIG: DecoderConfig = DecoderConfig {
 /// Reduction, addition to the basis, and a search for the ends of all rows.
 const ELIMINATION_MAX: u64 = 3 * BLOCK * BLOCK;
 
-/// The same, and all symbols of a block computed at once: their contents, the coefficients of what is known, and the equations that go.
+/// Elimination, plus the computation of all symbols of a block at once: contents, coefficients of known symbols, and
+/// the removal of equations.
 const SOLUTION_MAX: u64 = ELIMINATION_MAX + BLOCK * BLOCK * STRIDE + 2 * BLOCK * BLOCK * BLOCK;
 
-/// A decoder, and the most that an arrival has cost it.
+/// A decoder and the maximum cost of an arrival so far.
 struct Measured {
     decoder: Decoder,
     most: u64,
@@ -56,7 +58,7 @@ impl Measured {
         self.note(before);
     }
 
-    /// A row for each symbol of a chain of ranges, and one far behind.
+    /// Adds a row for each symbol of a chain of ranges, and one at the far end of the window.
     fn chain(&mut self) {
         (0..768).for_each(|first| {
             self.combine(first, first, &[]);
@@ -66,7 +68,7 @@ impl Measured {
 }
 
 #[test]
-fn rows_of_overlapping_ranges_make_no_arrival_dearer_than_rows_of_a_block() {
+fn overlapping_ranges_cost_no_more_per_arrival_than_one_block() {
     let mut measured = Measured::new(CONFIG);
     measured.chain();
     for key in 0..1_000 {
@@ -79,7 +81,7 @@ fn rows_of_overlapping_ranges_make_no_arrival_dearer_than_rows_of_a_block() {
 }
 
 #[test]
-fn without_the_bound_on_what_hangs_together_an_arrival_costs_a_hundred_times_as_much() {
+fn without_the_component_limit_an_arrival_exceeds_the_bound() {
     let mut measured = Measured::new(DecoderConfig { component_max: WINDOW as usize, ..CONFIG });
     measured.chain();
     println!("{} bytes", measured.most);
@@ -87,7 +89,7 @@ fn without_the_bound_on_what_hangs_together_an_arrival_costs_a_hundred_times_as_
 }
 
 #[test]
-fn the_arrival_that_solves_a_block_costs_no_more_than_the_block_squared() {
+fn the_arrival_that_solves_a_block_costs_at_most_the_square_of_the_block() {
     let mut measured = Measured::new(CONFIG);
     for block in 0..8 {
         for key in 0..BLOCK {
@@ -101,25 +103,25 @@ fn the_arrival_that_solves_a_block_costs_no_more_than_the_block_squared() {
 }
 
 #[test]
-fn rows_take_no_more_memory_than_their_blocks_however_far_apart_those_are() {
+fn memory_of_rows_does_not_depend_on_the_distance_of_their_blocks() {
     let mut measured = Measured::new(CONFIG);
     for block in [0, 8, 16, 31] {
         (0..BLOCK - 1).for_each(|key| {
             measured.combine(block * BLOCK, key, &[]);
         });
     }
-    // All of the first block, and three quarters of the others: the last quarter is for the oldest symbol.
+    // Equations not over the oldest symbol stop at three quarters of the limit, 768. The last quarter is reserved.
     let equations = measured.decoder.equations() as u64;
     assert!(equations >= 768, "{equations}");
     let (payloads, coefficients) = (equations * (STRIDE + 64), equations * BLOCK);
-    // A row for each, and half as many in reserve; the places of all equations.
+    // A row for each equation and half as many in reserve, and the positions of all equations in the ring.
     let bound = payloads + coefficients + equations * BLOCK * 3 / 2 + WINDOW * 48;
     let memory = measured.decoder.memory() as u64;
     assert!(memory <= bound + (16 << 10), "{memory} bytes, the bound is {bound}");
 }
 
 #[test]
-fn what_links_too_many_symbols_is_not_taken_and_blocks_that_are_apart_are() {
+fn a_combination_that_links_too_many_symbols_is_dropped_and_separate_blocks_are_accepted() {
     let mut measured = Measured::new(CONFIG);
     assert_eq!(measured.combine(BLOCK, 0, &[]), Arrival::Innovative);
     assert_eq!(measured.combine(BLOCK + 1, 1, &[]), Arrival::NoRoom);
@@ -127,7 +129,7 @@ fn what_links_too_many_symbols_is_not_taken_and_blocks_that_are_apart_are() {
     assert_eq!(measured.combine(0, 3, &[]), Arrival::Innovative);
     assert_eq!(measured.combine(2 * BLOCK, 4, &[]), Arrival::Innovative);
     assert_eq!(measured.decoder.equations(), 3);
-    // What is known already links nothing.
+    // Known symbols link nothing.
     (0..BLOCK).for_each(|index| measured.source(index));
     assert_eq!(measured.combine(1, 5, &[]), Arrival::Innovative);
     assert_eq!(measured.combine(BLOCK + 1, 6, &[]), Arrival::NoRoom);

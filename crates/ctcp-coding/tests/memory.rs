@@ -1,4 +1,4 @@
-//! Nothing is allocated per packet after warm-up, and no peer can make a decoder grow without end.
+//! Nothing is allocated per packet after warm-up, and no peer can make a decoder grow without bound.
 
 use ctcp_coding::{
     Arrival, Decoder, DecoderConfig, Encoder, Recoder, RecoderConfig, SymbolRange, coefficients,
@@ -7,7 +7,7 @@ use ctcp_coding::{
 const SYMBOL_SIZE: usize = 1344;
 const WINDOW: usize = 64;
 
-/// A sender and a receiver with a path between them that loses packets in a fixed pattern.
+/// A sender and a receiver connected by a path that loses packets in a fixed pattern.
 struct Session {
     encoder: Encoder,
     decoder: Decoder,
@@ -27,8 +27,8 @@ impl Session {
         }
     }
 
-    /// 40 symbols, every fourth lost, and after every third a combination over the whole window; then
-    /// combinations until all is decoded.
+    /// Sends 40 symbols, of which every fourth is lost, with occasional combinations over the whole window in between.
+    /// Then sends combinations until everything is decoded.
     fn run_round(&mut self, round: u64) {
         let contents = [round as u8; SYMBOL_SIZE];
         for step in 0..40 {
@@ -78,7 +78,7 @@ fn nothing_is_allocated_per_packet_after_warm_up() {
 }
 
 #[test]
-fn a_new_encoder_and_decoder_have_allocated_nothing() {
+fn a_new_encoder_and_decoder_allocate_nothing() {
     let info = allocation_counter::measure(|| {
         let session = Session::new();
         assert_eq!(session.decoder.known_end(), 0);
@@ -87,7 +87,7 @@ fn a_new_encoder_and_decoder_have_allocated_nothing() {
 }
 
 #[test]
-fn shrinking_an_idle_decoder_gives_its_memory_back() {
+fn shrinking_an_idle_decoder_frees_its_memory() {
     let info = allocation_counter::measure(|| {
         let mut session = Session::new();
         (0..5).for_each(|round| session.run_round(round));
@@ -98,8 +98,8 @@ fn shrinking_an_idle_decoder_gives_its_memory_back() {
 }
 
 #[test]
-fn a_sender_of_contradictory_combinations_fills_a_bounded_memory() {
-    // Nobody polls, so the window never moves.
+fn contradictory_combinations_use_bounded_memory() {
+    // Nothing is polled, so the window never moves.
     let mut decoder = Decoder::new(DecoderConfig::new(SYMBOL_SIZE, WINDOW));
     let info = allocation_counter::measure(|| {
         for key in 0..5_000u16 {
@@ -120,7 +120,7 @@ fn a_sender_of_contradictory_combinations_fills_a_bounded_memory() {
     assert!(info.bytes_max < symbols + rows, "{info:?}");
 }
 
-/// A relay hears a window of combinations, and sends as many of its own.
+/// A relay receives a window of combinations and sends as many of its own.
 fn relay_round(relay: &mut Recoder, encoder: &mut Encoder, buffers: &mut [Vec<u8>; 3]) {
     let contents = [7; SYMBOL_SIZE];
     let [weights, row, payload] = buffers;
@@ -160,7 +160,7 @@ fn a_relay_allocates_nothing_per_packet_after_warm_up() {
 }
 
 #[test]
-fn strangers_fill_a_relay_up_to_its_window() {
+fn arbitrary_combinations_use_bounded_memory_in_a_relay() {
     let mut relay = Recoder::new(RecoderConfig { symbol_size_max: SYMBOL_SIZE, window: WINDOW as u16 });
     let info = allocation_counter::measure(|| {
         for key in 0..5_000_u16 {

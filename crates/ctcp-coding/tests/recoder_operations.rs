@@ -1,19 +1,19 @@
-//! The recoder against a naive model, driven by bytes.
+//! Compares the recoder with a naive model, driven by arbitrary bytes.
 //!
-//! [`run`] reads any byte string as a sequence of recoder operations and checks every answer against
-//! full Gaussian elimination on a dense matrix. A fuzz target can include this file and call it.
+//! [`run`] interprets any byte string as a sequence of recoder operations and checks every result against full Gaussian
+//! elimination on a dense matrix. A fuzz target can include this file and call it.
 
 use ctcp_coding::{
     Arrival, DecodeError, RecodeError, Recoder, RecoderConfig, SymbolRange, coefficients, gf256::element,
 };
 
-/// Longest symbol of a run. Small: payload kernels have tests of their own.
+/// The maximum symbol size of a run. It is small because payload kernels have their own tests.
 const SYMBOL_SIZE_MAX: usize = 70;
 
-/// What a relay should hold: the dense rows of everything innovative that it still keeps, in reduced echelon form.
+/// The expected state of a relay: the dense rows of everything innovative that it still keeps, in reduced echelon form.
 struct Model {
     window: u64,
-    /// Symbol of the first column: the oldest kept.
+    /// The symbol of the first column, which is the oldest one kept.
     base: u64,
     rows: Vec<Vec<u8>>,
     end: u64,
@@ -45,14 +45,14 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// The contents of symbol `index`: 0 to `SYMBOL_SIZE_MAX` bytes that follow from it.
+/// Returns the contents of symbol `index`: 0 to `SYMBOL_SIZE_MAX` bytes derived from the index.
 fn contents(index: u64) -> Vec<u8> {
     let mix = |n: u64| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
     let length = usize::from(mix(index + 1)) % (SYMBOL_SIZE_MAX + 1);
     (0..length as u64).map(|position| mix(index * 1000 + position + 17)).collect()
 }
 
-/// The value of a combination, without the zeros at its end.
+/// Returns the value of a combination without trailing zeros.
 fn value(range: SymbolRange, row: &[u8]) -> Vec<u8> {
     let mut payload = vec![0; SYMBOL_SIZE_MAX];
     for (index, &coefficient) in range.indexes().zip(row) {
@@ -96,7 +96,7 @@ impl Run<'_> {
         }
     }
 
-    /// An index from a little below what is kept to a little beyond what was heard of.
+    /// Returns an index between a little below the kept range and a little beyond the newest symbol.
     fn index(&mut self) -> u64 {
         let spread = 2 * self.model.window + 6;
         (self.model.kept() + self.below(spread)).saturating_sub(self.model.window / 2 + 2)
@@ -108,7 +108,7 @@ impl Run<'_> {
         let range = SymbolRange::new(first, length).expect("short and far from the last index");
         let mut row = vec![0; usize::from(length)];
         match self.byte() {
-            // Small values make dependent rows and cancellations frequent.
+            // Small values make linear dependence and cancellation frequent.
             key @ 0..=120 => {
                 coefficients::generate_uniform(u32::from(key), &mut row);
                 row.iter_mut().for_each(|coefficient| *coefficient %= 3);
@@ -119,7 +119,7 @@ impl Run<'_> {
         assert_eq!(arrival, self.model.receive(first, &row), "{range:?} {row:?}");
     }
 
-    /// What it gives is true, lies in the range asked for, and follows from what it holds.
+    /// Checks that a combination has the correct payload, lies in the requested range, and depends on the model's rows.
     fn combine(&mut self) {
         let first = self.index();
         let length = 1 + self.below(2 * self.model.window) as u16;
@@ -136,7 +136,7 @@ impl Run<'_> {
                 assert_eq!(payload, value(made, &row));
                 let rank = self.model.rows.len();
                 self.model.add(made.first(), &row);
-                assert_eq!(self.model.rows.len(), rank, "a combination that does not follow");
+                assert_eq!(self.model.rows.len(), rank, "a combination outside the span of the rows");
             }
             Err(error) => {
                 assert_eq!(error, RecodeError::Nothing);
@@ -148,7 +148,7 @@ impl Run<'_> {
         assert_eq!(error, Err(RecodeError::WeightCount));
     }
 
-    /// Calls that break the rules change nothing, which the comparison after this shows.
+    /// Makes an invalid call, which must change nothing; the comparison afterwards checks this.
     fn nonsense(&mut self) {
         let first = self.index();
         let range = SymbolRange::new(first, 3).expect("short and far from the last index");
@@ -223,7 +223,7 @@ fn lead(row: &[u8]) -> usize {
     row.iter().position(|&coefficient| coefficient != 0).expect("no row is zero")
 }
 
-/// Brings a matrix into reduced row echelon form, zero rows removed.
+/// Brings a matrix into reduced row echelon form and removes zero rows.
 fn reduce(rows: &mut Vec<Vec<u8>>) {
     let width = rows.iter().map(Vec::len).max().unwrap_or(0);
     rows.iter_mut().for_each(|row| row.resize(width, 0));

@@ -1,4 +1,4 @@
-//! Relays that re-encode, over a chain of five nodes: what they carry is what the worst hop carries.
+//! Relays that re-encode, over a chain of five nodes. The chain reaches the capacity of its worst hop.
 
 #[path = "../src/test_random.rs"]
 mod test_random;
@@ -10,10 +10,10 @@ use test_random::TestRandom;
 
 const SYMBOL_SIZE: usize = 24;
 
-/// The part of the packets that a hop loses.
+/// The percentage of packets that a hop loses.
 const LOSS_PERCENT: u64 = 10;
 
-/// What a packet says: the fields of a RECODED frame.
+/// The contents of a packet: the fields of a RECODED frame.
 #[derive(Clone)]
 struct Packet {
     range: SymbolRange,
@@ -52,7 +52,7 @@ fn receive(relay: &mut Recoder, packet: &Packet) -> Arrival {
     relay.handle_combination(packet.range, &packet.coefficients, &packet.payload).expect("in the window")
 }
 
-/// Checks and counts what the sink has decoded.
+/// Checks and counts the symbols that the sink decodes.
 fn deliver(sink: &mut Decoder, packet: &Packet) -> u64 {
     sink.release_before(packet.floor);
     sink.handle_combination(packet.range, &packet.coefficients, &packet.payload).expect("in the window");
@@ -64,16 +64,17 @@ fn deliver(sink: &mut Decoder, packet: &Packet) -> u64 {
     count
 }
 
-/// A source, three relays and a sink. In each slot every node but the sink sends one packet, if it has one that the next node can use.
+/// A source, three relays and a sink. In each slot every node but the sink sends one packet, if it has one that the
+/// next node can use.
 ///
-/// The symbols go in generations, several of them under way. A node sends of the oldest generation in which it knows
-/// more than its neighbour, whose rank it was told in the slot before; the source hears after as many slots as there are
-/// hops what the sink has decoded, and its floor travels with the packets.
+/// Symbols are sent in generations, several of which are in flight. A node sends from the oldest generation in which it
+/// has a higher rank than its neighbour. It knows the neighbour's rank from the slot before. The source learns what the
+/// sink has decoded after as many slots as there are hops, and its floor travels with the packets.
 struct Chain {
     source: Encoder,
     relays: [Recoder; 3],
     sink: Decoder,
-    /// What the sink had decoded in the last slots, the newest last.
+    /// The number of symbols that the sink had decoded in the last slots, newest last.
     feedback: [u64; 4],
     random: TestRandom,
     delivered: u64,
@@ -101,7 +102,7 @@ impl Chain {
         while !self.source.is_full() {
             self.source.push(&contents(self.source.next_index())).expect("there is room");
         }
-        // From the last hop to the first, so that a packet takes one hop a slot.
+        // From the last hop to the first, so that a packet crosses one hop per slot.
         for hop in (0..4).rev() {
             let Some(generation) = self.generation(hop) else { continue };
             let packet = match hop {
@@ -118,7 +119,7 @@ impl Chain {
         self.feedback[3] = self.sink.oldest_undecoded() / GENERATION * GENERATION;
     }
 
-    /// The oldest generation in which the node before `hop` knows more than the one behind it.
+    /// Returns the oldest generation in which the node before `hop` has a higher rank than the node after it.
     fn generation(&self, hop: usize) -> Option<SymbolRange> {
         let first = self.source.first() / GENERATION;
         let mut generations =
@@ -126,7 +127,7 @@ impl Chain {
         generations.find(|&range| self.rank(hop, range) > self.rank(hop + 1, range))
     }
 
-    /// What node `node` knows of a generation.
+    /// Returns the rank of node `node` in a generation.
     fn rank(&self, node: usize, range: SymbolRange) -> usize {
         match node {
             0 => usize::from(range.length()),
@@ -139,7 +140,7 @@ impl Chain {
 
 // Requirement: N5, N6
 #[test]
-fn a_chain_of_five_nodes_carries_what_its_worst_hop_carries() {
+fn a_chain_of_five_nodes_reaches_the_capacity_of_its_worst_hop() {
     const SLOTS: u64 = 20_000;
     let mut chain = Chain::new(1);
     (0..SLOTS).for_each(|_| chain.run_slot());
@@ -149,16 +150,17 @@ fn a_chain_of_five_nodes_carries_what_its_worst_hop_carries() {
     assert!((0.98..1.01).contains(&share), "{share}");
 }
 
-/// What stands between source and sink.
+/// The node between source and sink.
 enum Relay {
     Basis(Recoder),
-    /// The last packets as they came. If the flag is set, a packet goes when the floor passes its first symbol.
+    /// The last packets as they arrived. If the flag is set, a packet is dropped when the floor passes its first
+    /// symbol.
     Ring(Vec<Packet>, bool),
-    /// Sends what it gets as it is.
+    /// Forwards each packet unchanged.
     Forward(Option<Packet>),
 }
 
-/// Symbols that are not yet seen by the sink, at most: the coding window.
+/// The coding window: the maximum number of symbols not yet seen by the sink.
 const WINDOW: usize = 32;
 
 impl Relay {
@@ -206,7 +208,8 @@ impl Relay {
     }
 }
 
-/// Symbols seen a slot on source, relay, sink with 10 % loss on either hop, both sending in each slot.
+/// Returns the symbols seen per slot over source, relay and sink, with 10 % loss on each hop and both senders active in
+/// each slot.
 fn seen_a_slot(mut relay: Relay) -> f64 {
     const SLOTS: u64 = 1_500;
     let mut random = TestRandom::new(7);
@@ -214,7 +217,7 @@ fn seen_a_slot(mut relay: Relay) -> f64 {
     let mut sink = Decoder::new(DecoderConfig::new(SYMBOL_SIZE, 4095));
     for _ in 0..SLOTS {
         if let Some(packet) = relay.send(&mut random).filter(|_| random.below(100) >= LOSS_PERCENT) {
-            // The floor is what is seen. The sink needs the rows below it until they are decoded.
+            // The floor is the oldest unseen symbol. The sink needs the rows below it until they are decoded.
             deliver(&mut sink, &Packet { floor: 0, ..packet });
         }
         source.release_before(sink.oldest_unseen());
@@ -232,7 +235,7 @@ fn seen_a_slot(mut relay: Relay) -> f64 {
 
 // Requirement: N5
 #[test]
-fn a_basis_outlives_a_floor_that_empties_a_ring() {
+fn a_basis_keeps_rows_when_the_floor_empties_a_ring() {
     let basis = seen_a_slot(Relay::basis());
     let ring = seen_a_slot(Relay::Ring(Vec::new(), true));
     let long_ring = seen_a_slot(Relay::Ring(Vec::new(), false));
@@ -242,7 +245,7 @@ fn a_basis_outlives_a_floor_that_empties_a_ring() {
     assert!(ring < basis - 0.04 && forward < 0.83, "{ring} {forward}");
 }
 
-/// Combinations that are due: a little more than 1/(1-p) for each packet.
+/// Number of combinations due: slightly more than 1/(1-p) per packet.
 #[derive(Default)]
 struct Credit(f64);
 
@@ -260,8 +263,8 @@ impl Credit {
 
 // Requirement: N2, N5
 #[test]
-fn combinations_for_each_arrival_make_up_for_the_loss_of_the_next_hop() {
-    // TCP/NC: the source sends R, the relay R_int combinations for each new packet, whatever the sink has seen.
+fn combinations_per_arrival_compensate_the_loss_of_the_next_hop() {
+    // TCP/NC: the source sends R and the relay R_int combinations per new packet, regardless of what the sink has seen.
     let (mut random, mut arrived) = (TestRandom::new(3), 0);
     let mut source = Encoder::new(SYMBOL_SIZE, 1_000);
     let mut relay = Recoder::new(RecoderConfig { symbol_size_max: SYMBOL_SIZE, window: 1_000 });

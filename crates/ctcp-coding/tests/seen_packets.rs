@@ -1,4 +1,4 @@
-//! The statements of TCP/NC on seen packets, over many random draws.
+//! Checks the statements of TCP/NC about seen packets over many random draws.
 
 #[path = "../src/test_random.rs"]
 mod test_random;
@@ -22,7 +22,7 @@ fn recoder() -> Recoder {
     Recoder::new(RecoderConfig { symbol_size_max: 1, window: 8 })
 }
 
-/// A range of `size` symbols and coefficients for it, with many zeros, so that dependent ones are frequent.
+/// Draws a range within `size` symbols and its coefficients, with many zeros so that dependent rows are frequent.
 fn draw(random: &mut TestRandom, size: u64) -> (SymbolRange, Vec<u8>) {
     let first = random.below(size);
     let length = 1 + random.below(size - first) as u16;
@@ -70,7 +70,7 @@ fn a_witness_involves_its_packet_and_later_unseen_ones_only() {
             assert!(!decoder.is_decoded(index) || witness.coefficients == [1]);
             let others = (index + 1..).zip(&witness.coefficients[1..]);
             assert!(others.into_iter().all(|(other, &c)| c == 0 || !decoder.is_seen(other)));
-            // It is known: to receive it again is not innovative.
+            // The witness is known, so receiving it again is not innovative.
             let row = witness.coefficients.to_vec();
             assert_eq!(
                 decoder.handle_combination(range(index, row.len() as u16), &row, &[]),
@@ -109,7 +109,7 @@ fn lemma_1_holds_when_the_next_packet_is_the_oldest_unseen_one() {
         }
         failures += u64::from(!b.is_seen(next));
     }
-    // 1/q of the trials fail: 390.6, with a standard deviation of 19.7.
+    // A fraction 1/q of the trials fails: 390.6, with a standard deviation of 19.7.
     println!("{failures} of {trials} trials failed");
     assert!(failures.abs_diff(trials / 256) < 90, "{failures}");
 }
@@ -117,7 +117,7 @@ fn lemma_1_holds_when_the_next_packet_is_the_oldest_unseen_one() {
 // Requirement: N6
 #[test]
 fn lemma_1_fails_when_both_miss_the_same_earlier_packet() {
-    // A knows p0 + p1 and p2, B knows p0: the oldest that A alone has seen is p2, but B sees p1 nearly always.
+    // A knows p0 + p1 and p2, B knows p0. The oldest packet that only A has seen is p2, but B sees p1 nearly always.
     let mut sees = [0; 3];
     let mut a = recoder();
     a.handle_combination(range(0, 2), &[1, 1], &[]).expect("in the window");
@@ -132,11 +132,11 @@ fn lemma_1_fails_when_both_miss_the_same_earlier_packet() {
         }
         (0..3).for_each(|index| sees[index as usize] += u32::from(b.is_seen(index)));
     }
-    // Of all 256 * 256 weights; the lemma says 255 * 256 for p2.
+    // Counts over all 256 * 256 weights. The lemma predicts 255 * 256 for p2.
     assert_eq!(sees, [256 * 256, 255 * 256, 255]);
 }
 
-/// The rank by elimination on a dense matrix.
+/// Returns the rank by elimination on a dense matrix.
 fn rank(rows: &[Vec<u8>]) -> usize {
     let mut rows = rows.to_vec();
     let width = rows.first().map_or(0, Vec::len);
@@ -167,7 +167,7 @@ fn any_packets_of_full_rank_decode_and_none_of_less() {
         let mut relay = Recoder::new(RecoderConfig { symbol_size_max: 2, window: 24 });
         let mut rows = Vec::new();
         for _ in 0..size + random.below(12) {
-            // Source symbols, combinations of any range and what a relay made of both.
+            // Source symbols, combinations of any range, and what a relay made of both.
             let (span, mut row) = draw(&mut random, size);
             let mut span = span;
             if random.below(3) == 0 {

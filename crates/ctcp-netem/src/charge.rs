@@ -1,39 +1,40 @@
-//! What a packet costs on a link: its true size, or the size that a paper's packets have.
+//! The size that a packet is charged on a link: its true size, or the size of a paper's packets.
 
 /// The bytes that a packet is charged to the rate and to a queue limited in bytes.
 ///
-/// The figures of the papers are for packets of 1000 bytes and acknowledgements of 40, and a share of a link is a count
-/// of such packets. Our packets have other sizes (coding header, sealing, ranges in acknowledgements), which would be in every
-/// figure and say nothing about the code or the congestion control under test.
+/// The papers' figures are for packets of 1000 bytes and acknowledgements of 40, and they count such packets. Our
+/// packets have other sizes because of the coding header, the encryption and the ranges in acknowledgements. Charged at
+/// their true size, they would affect every figure without saying anything about the code or the congestion control
+/// under test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Charge {
-    /// The payload and the link's overhead.
+    /// The payload plus the link's overhead.
     #[default]
     True,
-    /// Two sizes, whatever the payload; the link's overhead is not added.
+    /// Two sizes, independent of the payload. The link's overhead is not added.
     Nominal {
-        /// A packet with more bytes of payload than this is data, any other an acknowledgement.
+        /// A packet with a larger payload, in bytes, is data. Any other packet is an acknowledgement.
         data_above: usize,
-        /// Bytes for data.
+        /// Bytes charged for data.
         data: u64,
-        /// Bytes for an acknowledgement.
+        /// Bytes charged for an acknowledgement.
         acknowledgement: u64,
     },
 }
 
 impl Charge {
-    /// The sizes of TCP/NC and of EOT/PB: 1000 bytes of data, 40 of acknowledgement. The border leaves room for an
-    /// acknowledgement with hundreds of ranges below it and for symbols of 500 bytes above it.
+    /// The sizes of TCP/NC and of EOT/PB: 1000 bytes of data, 40 of acknowledgement. The threshold is above an
+    /// acknowledgement with hundreds of ranges and below symbols of more than 500 bytes.
     pub const PAPERS: Self = Self::Nominal { data_above: 500, data: 1_000, acknowledgement: 40 };
 
-    /// The same for every packet, for a way that carries only one kind, or whose payloads are so small that their sizes say
-    /// nothing about them.
+    /// Returns the same charge for every packet. It is for a direction with only one kind of packet, or for payloads
+    /// whose sizes do not tell the kinds apart.
     #[must_use]
     pub const fn every(bytes: u64) -> Self {
         Self::Nominal { data_above: 0, data: bytes, acknowledgement: bytes }
     }
 
-    /// For a packet with so many bytes of payload on a link with that overhead.
+    /// Returns the charge for a packet with `payload` bytes on a link with the given overhead.
     pub(crate) fn of(self, payload: usize, overhead: u64) -> u64 {
         match self {
             Self::True => (payload as u64).saturating_add(overhead),

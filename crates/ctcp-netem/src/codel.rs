@@ -1,5 +1,5 @@
-//! CoDel, controlled delay (RFC 8289): a packet now and then is dropped or marked while the wait stays above a target for
-//! longer than an interval, more often the longer that lasts.
+//! CoDel, controlled delay (RFC 8289). It drops or marks single packets while the wait stays above a target for longer
+//! than an interval. The longer that lasts, the more often it does so.
 //!
 //! ```text
 //!   wait    target ---------.~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~.------
@@ -13,31 +13,30 @@ use ctcp_base::Instant;
 
 use crate::CodelConfig;
 
-/// With no more than this many bytes behind a packet the queue is as short as it can be (RFC 8289 section 5.2: one
-/// maximum packet). The headers of Ethernet are in it.
+/// With at most this many bytes behind a packet, the queue counts as short (RFC 8289 section 5.2: one maximum packet).
+/// It includes the Ethernet header.
 pub(crate) const PACKET_MAX: u64 = 1_514;
 
-/// Signals that begin within so many intervals of the last ones begin at about the rate that they had (RFC 8289
-/// section 5.5).
+/// If signalling resumes within this many intervals, it starts near its previous rate (RFC 8289 section 5.5).
 const MEMORY_INTERVALS: u32 = 16;
 
-/// The state of one queue.
+/// The state of CoDel for one queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Codel {
-    /// When the wait will have been above the target for an interval; `None` when it is below.
+    /// When the wait will have been above the target for an interval; `None` while it is below.
     first_above: Option<Instant>,
-    /// When the next signal is due, while `is_signalling`; afterwards when it would have been.
+    /// When the next signal is due. If not `is_signalling`, when it would have been due.
     next_signal: Instant,
-    /// Signals since they began, to which the rate belongs.
+    /// Number of signals since signalling began, which determines their rate.
     count: u32,
-    /// `count` when they began.
+    /// `count` when signalling began.
     count_at_begin: u32,
     is_signalling: bool,
 }
 
 impl Codel {
-    /// Judges a packet that leaves the queue at `now` after having waited for `wait`, with `backlog` bytes behind it. True:
-    /// it must be dropped, or marked and sent.
+    /// Decides about a packet that leaves the queue at `now` after waiting for `wait`, with `backlog` bytes behind it.
+    /// If this returns true, the packet must be dropped, or marked and sent.
     pub(crate) fn on_departure(
         &mut self,
         now: Instant,
@@ -61,7 +60,7 @@ impl Codel {
         true
     }
 
-    /// The queue is empty.
+    /// Records that the queue is empty.
     pub(crate) fn on_empty(&mut self) {
         self.first_above = None;
         self.is_signalling = false;
@@ -81,7 +80,8 @@ impl Codel {
         now >= *self.first_above.get_or_insert(now + config.interval)
     }
 
-    /// RFC 8289 section 5.5: if the last signals are not long ago, their rate is a better guess than the slowest one.
+    /// Starts signalling. If the last signals are recent, their rate is a better guess than the slowest rate (RFC 8289
+    /// section 5.5).
     fn begin(&mut self, now: Instant, config: &CodelConfig) {
         let grown = self.count - self.count_at_begin;
         let is_recent = now < self.next_signal + MEMORY_INTERVALS * config.interval;
@@ -92,7 +92,7 @@ impl Codel {
     }
 }
 
-/// The control law (RFC 8289 section 5.1): the interval by the root of the count.
+/// The control law (RFC 8289 section 5.1): the interval divided by the square root of the count.
 fn gap(config: &CodelConfig, count: u32) -> Duration {
     let nanos = config.interval.as_nanos() as f64 / f64::from(count.max(1)).sqrt();
     Duration::from_nanos(nanos as u64)
@@ -104,8 +104,8 @@ mod tests {
 
     const BACKLOG: u64 = 20_000;
 
-    /// When packets that leave each `step` from `from` until before `end`, having waited for `wait`, are signalled, in
-    /// milliseconds.
+    /// Returns when packets are signalled, in milliseconds. A packet leaves every millisecond from `from` until before
+    /// `end`, each after waiting for `wait`.
     fn signals(codel: &mut Codel, from: u64, end: u64, wait: u64) -> Vec<u64> {
         let config = CodelConfig::default();
         let wait = Duration::from_millis(wait);
@@ -115,8 +115,9 @@ mod tests {
     }
 
     #[test]
-    fn signals_come_an_interval_after_the_wait_and_then_by_the_root_of_their_number() {
-        // After 100 ms; then after 100, 100 / sqrt 2 = 70.7, 57.7, 50, 44.7, 40.8 ms, rounded up to a departure.
+    fn signals_start_after_an_interval_and_follow_the_square_root_law() {
+        // The first signal comes after 100 ms. The gaps are then 100, 100 / sqrt 2 = 70.7, 57.7, 50, 44.7 and 40.8 ms,
+        // rounded up to the next departure.
         let found = signals(&mut Codel::default(), 1_000, 1_480, 20);
         assert_eq!(found, [1_100, 1_200, 1_271, 1_329, 1_379, 1_424, 1_464]);
     }
@@ -127,7 +128,7 @@ mod tests {
         let mut codel = Codel::default();
         assert_eq!(signals(&mut codel, 0, 100, 20), [] as [u64; 0]);
         assert_eq!(signals(&mut codel, 100, 101, 4), [] as [u64; 0]);
-        // The interval begins again.
+        // The interval starts again.
         assert_eq!(signals(&mut codel, 101, 202, 20), [201]);
         let long = Duration::from_millis(20);
         assert!(!codel.on_departure(Instant::from_millis(400), long, PACKET_MAX, &config));
@@ -135,15 +136,15 @@ mod tests {
     }
 
     #[test]
-    fn signals_that_begin_again_soon_begin_at_the_rate_they_had() {
+    fn signalling_that_resumes_soon_resumes_near_its_previous_rate() {
         let mut codel = Codel::default();
-        // Seven signals; the next would be due at 1502 ms.
+        // Seven signals; the next one would be due at 1502 ms.
         assert_eq!(signals(&mut codel, 1_000, 1_480, 20).len(), 7);
         codel.on_empty();
-        // From seven, begun at one, they go on with six: gaps of 40.8, then 37.8 and 35.4 ms.
+        // The count grew from one to seven, so signalling resumes with a count of six: gaps of 40.8, 37.8 and 35.4 ms.
         assert_eq!(signals(&mut codel, 1_500, 1_720, 20), [1_600, 1_641, 1_679, 1_714]);
         codel.on_empty();
-        // After 16 intervals that is forgotten.
+        // After 16 intervals the previous rate no longer counts.
         assert_eq!(signals(&mut codel, 4_000, 4_201, 20), [4_100, 4_200]);
     }
 }

@@ -1,25 +1,25 @@
-//! The delay line: packets under way, in the order in which they will be delivered.
+//! The delay line: packets in transit, in the order of their delivery.
 
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use ctcp_base::Instant;
 
-/// The most packets that a link holds, waiting and under way together, whatever its queue's limit:
-/// 1 Gbit/s over a geostationary hop of 300 ms is 25,000 full packets, and as much again may queue.
+/// The maximum number of packets that a link holds, queued and in transit, independent of its queue limit. 1 Gbit/s
+/// over a geostationary hop of 300 ms is 25,000 full packets, and as many again may be queued.
 pub const MAX_HELD_PACKETS: usize = 65_536;
 
-/// The most payload bytes that a link holds: [`MAX_HELD_PACKETS`] of about 2 KiB.
+/// The maximum payload bytes that a link holds: [`MAX_HELD_PACKETS`] of about 2 KiB.
 pub const MAX_HELD_BYTES: usize = 128 * 1024 * 1024;
 
-/// A packet with its plan.
+/// A packet with its schedule.
 #[derive(Clone, Debug)]
 pub(crate) struct Flying<P> {
     /// When its last bit leaves the transmitter.
     pub(crate) departure: Instant,
-    /// From departure to delivery, jitter included, being held back not included.
+    /// The time from departure to delivery, including jitter but not the time held back.
     pub(crate) propagation: Duration,
-    /// How long it is held back so that others overtake it.
+    /// How long the packet is held back so that others overtake it.
     pub(crate) held_back: Duration,
     /// The packet itself.
     pub(crate) packet: P,
@@ -28,27 +28,27 @@ pub(crate) struct Flying<P> {
 #[derive(Clone, Debug)]
 struct Entry<P> {
     due: Instant,
-    /// Counts the packets in the order in which they were pushed.
+    /// Sequence number in the order in which packets were pushed.
     order: u64,
     flying: Flying<P>,
 }
 
-/// What comes out of a [`DelayLine`].
+/// A packet that leaves a [`DelayLine`].
 pub(crate) struct Delivery<P> {
     pub(crate) packet: P,
-    /// A packet that was pushed later has been delivered already.
+    /// Whether a packet that was pushed later has already been delivered.
     pub(crate) was_overtaken: bool,
 }
 
-/// Packets sorted by the instant of delivery; those of the same instant in the order of arrival.
+/// Packets sorted by delivery time, and by arrival order for equal times.
 ///
-/// Unless held back, no packet is delivered before one that was pushed earlier.
+/// Unless it is held back, no packet is delivered before one that was pushed earlier.
 #[derive(Clone, Debug)]
 pub(crate) struct DelayLine<P> {
     entries: VecDeque<Entry<P>>,
     bytes: usize,
     pushed: u64,
-    /// Before this instant no packet may be delivered, or it would overtake.
+    /// No packet may be delivered before this instant, or it would overtake another one.
     not_before: Instant,
     latest_delivered: Option<u64>,
 }
@@ -68,7 +68,8 @@ impl<P: AsRef<[u8]>> DelayLine<P> {
         self.entries.len()
     }
 
-    /// Whether the model's memory limits allow one more packet of `bytes`, when so many packets and bytes are held elsewhere.
+    /// Returns whether the memory limits of the model allow one more packet of `bytes`, with the given numbers of
+    /// packets and bytes held elsewhere.
     pub(crate) fn has_room(
         &self,
         bytes: usize,
@@ -88,7 +89,7 @@ impl<P: AsRef<[u8]>> DelayLine<P> {
         self.not_before = self.not_before.max(flying.departure + flying.propagation);
         let due = self.not_before + flying.held_back;
         let entry = Entry { due, order, flying };
-        // Nearly always the place is the end, where nothing has to be searched or moved.
+        // In nearly all cases the position is the end, and nothing has to be searched or moved.
         if self.entries.back().is_none_or(|last| (last.due, last.order) < (due, order)) {
             self.entries.push_back(entry);
             return;
@@ -112,8 +113,8 @@ impl<P: AsRef<[u8]>> DelayLine<P> {
         Some(Delivery { packet: entry.flying.packet, was_overtaken })
     }
 
-    /// Gives the packets that have not left by `now` the new instants of `departures`, which come in
-    /// the order in which the packets were pushed.
+    /// Changes the departures of the packets that have not left by `now`. `departures` are the new instants, in the
+    /// order in which the packets were pushed.
     pub(crate) fn reschedule(&mut self, now: Instant, departures: impl Iterator<Item = Instant>) {
         let (mut waiting, left): (Vec<_>, Vec<_>) =
             self.entries.drain(..).partition(|entry| entry.flying.departure > now);
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_held_back_is_overtaken_and_delays_nobody() {
+    fn a_packet_held_back_is_overtaken_and_delays_no_other_packet() {
         let mut line = DelayLine::new();
         line.push(flying(1, 0, 10, 5));
         line.push(flying(2, 1, 10, 0));
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn new_departures_reach_only_packets_that_have_not_left() {
+    fn new_departures_apply_only_to_packets_that_have_not_left() {
         let mut line = DelayLine::new();
         for (name, departure) in [(1, 1), (2, 2), (3, 3)] {
             line.push(flying(name, departure, 10, 0));
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn new_departures_keep_the_order_of_arrival_and_who_is_held_back() {
+    fn new_departures_keep_the_order_of_arrival_and_the_packets_held_back() {
         let mut line = DelayLine::new();
         for (name, held_back) in [(1, 30), (2, 20), (3, 0), (4, 0)] {
             line.push(flying(name, u64::from(name), 10, held_back));

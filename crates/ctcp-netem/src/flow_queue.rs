@@ -1,4 +1,4 @@
-//! Queues for flows that are served in turn, with CoDel in each (RFC 8290).
+//! Per-flow queues served in turn, with CoDel in each (RFC 8290).
 //!
 //! ```text
 //!            hash of the flow
@@ -7,8 +7,8 @@
 //!                              [   ...    ] --+
 //! ```
 //!
-//! A flow that begins is new until it has used up its first credit or has nothing more to send, so that sparse flows pass
-//! the others. Unlike the other queues this one decides at the departure of a packet and holds the packets itself.
+//! A new flow stays new until it has used up its first credit or its queue is empty, so that sparse flows overtake the
+//! others. Unlike the other queues, this one makes its decisions when a packet departs, and holds the packets itself.
 
 use std::collections::VecDeque;
 
@@ -17,10 +17,10 @@ use ctcp_base::{Instant, mix};
 use crate::codel::{Codel, PACKET_MAX};
 use crate::{CodelConfig, LinkStats, Packet, QueueLimit};
 
-/// Queues: the default of RFC 8290 section 5.2.5. Flows of the same hash share one.
+/// Number of queues, the default of RFC 8290 section 5.2.5. Flows with the same hash share one.
 const QUEUES: u64 = 1_024;
 
-/// Bytes that a flow may send in its turn: one maximum packet (RFC 8290 section 5.2.4).
+/// Bytes that a flow may send per turn: one maximum packet (RFC 8290 section 5.2.4).
 const QUANTUM: i64 = PACKET_MAX as i64;
 
 /// All queues of one link.
@@ -28,12 +28,12 @@ const QUANTUM: i64 = PACKET_MAX as i64;
 pub(crate) struct FlowQueues<P> {
     config: CodelConfig,
     queues: Vec<FlowQueue<P>>,
-    /// Queues to serve, by their numbers, those of new flows first.
+    /// Numbers of the queues to serve. New flows come first.
     new: VecDeque<usize>,
     old: VecDeque<usize>,
     packets: usize,
     bytes: u64,
-    /// Bytes without overhead: what the memory holds.
+    /// Payload bytes without overhead, for the memory limit.
     payload: usize,
     max_packets: usize,
     max_bytes: u64,
@@ -44,9 +44,9 @@ pub(crate) struct FlowQueues<P> {
 struct FlowQueue<P> {
     waiting: VecDeque<Waiting<P>>,
     bytes: u64,
-    /// Bytes that it may still send in its turn.
+    /// Bytes that the flow may still send in its turn.
     credit: i64,
-    /// It is in one of the two lists.
+    /// Whether the queue is in one of the two lists.
     is_listed: bool,
     codel: Codel,
 }
@@ -55,7 +55,7 @@ struct FlowQueue<P> {
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting<P> {
     pub(crate) packet: P,
-    /// Bytes charged for it, overhead included.
+    /// Bytes charged for the packet, including overhead.
     pub(crate) bytes: u64,
     pub(crate) arrival: Instant,
 }
@@ -86,17 +86,17 @@ impl<P: Packet> FlowQueues<P> {
         self.packets == 0
     }
 
-    /// Packets that wait, and their bytes without overhead.
+    /// Returns the number of queued packets and their bytes without overhead.
     pub(crate) fn held(&self) -> (usize, usize) {
         (self.packets, self.payload)
     }
 
-    /// The most packets and bytes that ever waited.
+    /// Returns the maximum number of packets and bytes ever queued.
     pub(crate) fn max(&self) -> (usize, u64) {
         (self.max_packets, self.max_bytes)
     }
 
-    /// Puts a packet behind those of its flow (RFC 8290 section 4.1). What is then beyond `limit` is dropped.
+    /// Appends a packet to the queue of its flow (RFC 8290 section 4.1), then drops packets until `limit` holds.
     pub(crate) fn push(&mut self, waiting: Waiting<P>, limit: QueueLimit, stats: &mut LinkStats) {
         let number = (mix(waiting.packet.flow()) % QUEUES) as usize;
         self.packets += 1;
@@ -118,7 +118,7 @@ impl<P: Packet> FlowQueues<P> {
         self.max_bytes = self.max_bytes.max(self.bytes);
     }
 
-    /// The packet whose turn it is at `now` (RFC 8290 section 4.2).
+    /// Returns the packet whose turn it is at `now` (RFC 8290 section 4.2).
     pub(crate) fn pop(&mut self, now: Instant, stats: &mut LinkStats) -> Option<Waiting<P>> {
         loop {
             let (number, is_new) = match (self.new.front(), self.old.front()) {
@@ -139,7 +139,7 @@ impl<P: Packet> FlowQueues<P> {
                 return Some(waiting);
             }
             self.unlist_front(is_new);
-            // A flow that was new waits for its turn once more, or it could stay new by sending packet after packet.
+            // A new flow becomes an old one first. Otherwise it could stay new by sending packet after packet.
             if is_new && !self.old.is_empty() {
                 self.old.push_back(number);
             } else {
@@ -148,7 +148,7 @@ impl<P: Packet> FlowQueues<P> {
         }
     }
 
-    /// A packet that waits, in no order among the flows and without CoDel's judgement, to empty the queues.
+    /// Returns any queued packet, regardless of turns and CoDel, to empty the queues.
     pub(crate) fn pop_unmanaged(&mut self) -> Option<Waiting<P>> {
         loop {
             let &number = self.new.front().or(self.old.front())?;
@@ -160,7 +160,7 @@ impl<P: Packet> FlowQueues<P> {
         }
     }
 
-    /// The first packet of a queue that CoDel does not drop.
+    /// Returns the first packet of a queue that CoDel does not drop.
     fn pop_of(&mut self, number: usize, now: Instant, stats: &mut LinkStats) -> Option<Waiting<P>> {
         loop {
             let Some(mut waiting) = self.take_oldest(number) else {

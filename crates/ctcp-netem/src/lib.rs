@@ -1,26 +1,24 @@
 //! Seeded models of lossy links, driven in virtual or in real time.
 //!
-//! A [`Link`] is one direction of a path. It does no I/O and reads no clock: it is handed packets
-//! with the instant of their arrival and asked for packets that are due. The same seed, packets and
-//! instants give the same deliveries, so a simulation replays exactly, and the loopback demo drives
-//! the very model that the tests drive.
+//! A [`Link`] is one direction of a path. It does no I/O and reads no clock. Its driver passes packets in with the
+//! instant of their arrival and polls for packets that are due. The same seed, packets and instants give the same
+//! deliveries. A simulation is therefore exactly repeatable, and the loopback demo runs the same model as the tests.
 //!
 //! ```text
 //!            lost        flipped, copied     too fast: dropped   full: dropped         or lost here
 //!              ^                ^                  ^           long: marked  ^                 ^
 //!              |                |                  |                |        |                 |
-//! packet -> [loss] -> [corrupt, duplicate] -> [policer] ---------> [queue, rate] -------> [loss behind] --+
+//! packet -> [loss] -> [corrupt, duplicate] -> [policer] ---------> [queue, rate] -------> [loss after] ---+
 //!                                                                                                         |
 //! packet <------------------------------------------------------ [delay, jitter, reorder] <--------------+
 //! ```
 //!
-//! The queue is a drop-tail queue without a policer unless a link says otherwise: a [`Discipline`] marks packets before the
-//! queue is full, or serves flows in turn. For that a packet says whether it can be marked and what flow it belongs to
-//! ([`Packet`]).
+//! By default the queue is a drop-tail queue without a policer. A [`Discipline`] can mark packets before the queue is
+//! full, or serve flows in turn. For this, a [`Packet`] states whether it can be marked and to which flow it belongs.
 //!
-//! Loss comes before the rate unless a link says otherwise ([`LossPlace`]), as in the experiments of the CTCP paper
-//! (Fig. 3): a lost packet uses no capacity of the link, so an ideal sender reaches the full rate at any loss. The
-//! figures of TCP/NC need it behind: there a lost packet has used its share of the link.
+//! By default packets are lost before the rate ([`LossPlace`]), as in the experiments of the CTCP paper (Fig. 3). A
+//! lost packet uses no capacity, so an ideal sender reaches the full rate at any loss. The figures of TCP/NC need loss
+//! after the rate: there a lost packet has used its share of the link.
 //!
 //! ```
 //! use core::time::Duration;

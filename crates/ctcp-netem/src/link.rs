@@ -1,4 +1,4 @@
-//! One direction of a path: the parts of the model in their order.
+//! One direction of a path: the parts of the model combined.
 
 use core::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::queue::{DropTailQueue, Waiting};
 use crate::rate::Transmitter;
 use crate::{Change, Discipline, LinkConfig, LinkStats, LossModel, LossPlace, Packet};
 
-/// A link that packets of type `P` cross.
+/// A link that transports packets of type `P`.
 ///
-/// Any call order is legal, and time never runs backwards: an instant before the latest one seen
-/// counts as the latest one.
+/// Methods may be called in any order. Time never runs backwards: an instant before the latest one seen counts as the
+/// latest one.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
     config: LinkConfig,
     is_down: bool,
     loss: LossProcess,
     policer: Option<Policer>,
-    /// With [`Discipline::FlowQueueCodel`] what waits; `queue` then has only the packet being transmitted.
+    /// The queued packets of [`Discipline::FlowQueueCodel`]. `queue` then holds only the packet being transmitted.
     flows: Option<Box<FlowQueues<P>>>,
     queue: DropTailQueue,
     transmitter: Transmitter,
@@ -32,7 +32,7 @@ pub struct Link<P> {
     now: Instant,
 }
 
-/// A generator for each kind of event, so that asking for jitter does not move the losses.
+/// One generator per kind of event, so that enabling jitter, for example, does not change the losses.
 #[derive(Clone, Debug)]
 struct Draws {
     loss: Prng,
@@ -43,7 +43,7 @@ struct Draws {
 }
 
 impl<P: Packet> Link<P> {
-    /// A link at rest. All that is random about it follows from `prng`.
+    /// Creates an idle link. All randomness is derived from `prng`.
     #[must_use]
     pub fn new(config: LinkConfig, prng: Prng) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Takes a packet that arrives at the link at `now`.
+    /// Handles a packet that arrives at the link at `now`.
     pub fn handle_packet(&mut self, now: Instant, packet: P) {
         self.advance(now);
         self.stats.offered += 1;
@@ -85,8 +85,8 @@ impl<P: Packet> Link<P> {
         self.enqueue(packet);
     }
 
-    /// The next packet due at or before `now`, in the order of delivery; at the same instant, in the
-    /// order of arrival. Asked late, it delivers all that has become due, one a call.
+    /// Returns the next packet due at or before `now`, in the order of delivery, or of arrival for equal times. After a
+    /// late call, repeated calls return all packets that have become due, one at a time.
     pub fn poll_delivery(&mut self, now: Instant) -> Option<P> {
         self.advance(now);
         let delivery = self.delay_line.poll(self.now)?;
@@ -96,8 +96,8 @@ impl<P: Packet> Link<P> {
         Some(delivery.packet)
     }
 
-    /// When there is something to do next: a packet is due, or the next one begins to leave a queue that is not first in,
-    /// first out. `None` when nothing is waiting or in transit.
+    /// Returns the next instant at which something happens: a packet is due, or a flow queue starts to transmit its
+    /// next packet. Returns `None` if nothing is queued or in transit.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match (self.delay_line.next_delivery(), self.next_turn()) {
@@ -106,11 +106,11 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Makes it another link from `now` on. Packets that wait are transmitted at the new rate; their
-    /// delay is the one of their arrival. A shorter delay does not let new packets overtake old ones.
+    /// Changes the configuration from `now` on. Queued packets are transmitted at the new rate but keep the delay they
+    /// got on arrival. A shorter delay does not let new packets overtake old ones.
     ///
-    /// The loss process starts again only when its model is another one, and so does the policer. With another discipline
-    /// the packets that wait in queues of flows are transmitted first, without any mark or drop.
+    /// The loss process and the policer restart only if their configuration changes. If the discipline changes, packets
+    /// in flow queues are transmitted first, without marks or drops.
     pub fn set_config(&mut self, now: Instant, config: LinkConfig) {
         self.set_rate(now, config.rate);
         if config.policer != self.config.policer {
@@ -127,7 +127,7 @@ impl<P: Packet> Link<P> {
         self.config = config;
     }
 
-    /// Transmits at `rate` from `now` on, the rest of the packet being transmitted included.
+    /// Transmits at `rate` from `now` on, including the rest of the packet being transmitted.
     pub fn set_rate(&mut self, now: Instant, rate: Rate) {
         self.advance(now);
         let before = self.transmitter.rate();
@@ -148,14 +148,14 @@ impl<P: Packet> Link<P> {
         self.delay_line.reschedule(now, still_there.map(|waiting| waiting.departure));
     }
 
-    /// Loses packets by `loss` from the next one on. The process starts from its beginning.
+    /// Changes the loss model from the next packet on. The loss process starts from its beginning.
     pub fn set_loss(&mut self, loss: LossModel) {
         self.loss = LossProcess::new(&loss);
         self.config.loss = loss;
     }
 
-    /// A blackout begins or ends: every packet offered while the link is down is lost. Those it has
-    /// taken before are still delivered.
+    /// Starts or ends a blackout: every packet offered while the link is down is lost. Packets accepted earlier are
+    /// still delivered.
     pub fn set_down(&mut self, is_down: bool) {
         self.is_down = is_down;
     }
@@ -175,25 +175,25 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// What the link is like now.
+    /// Returns the present configuration.
     #[must_use]
     pub fn config(&self) -> &LinkConfig {
         &self.config
     }
 
-    /// Whether a blackout is on.
+    /// Returns whether the link is down.
     #[must_use]
     pub fn is_down(&self) -> bool {
         self.is_down
     }
 
-    /// Packets that wait for transmission or are being transmitted at `now`, which may be any instant since the last call.
+    /// Returns the number of packets queued or being transmitted at `now`, which must not be before the latest call.
     #[must_use]
     pub fn queued_packets(&self, now: Instant) -> u64 {
         self.queue.packets_at(now) + self.packets_of_flows()
     }
 
-    /// What happened so far.
+    /// Returns the statistics so far.
     #[must_use]
     pub fn stats(&self) -> LinkStats {
         let (packets, bytes) = self.flows.as_ref().map_or((0, 0), |flows| flows.max());
@@ -205,7 +205,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Packets in queues of flows.
+    /// Returns the number of packets in flow queues.
     fn packets_of_flows(&self) -> u64 {
         self.flows.as_ref().map_or(0, |flows| flows.held().0 as u64)
     }
@@ -220,13 +220,13 @@ impl<P: Packet> Link<P> {
         self.queue.on_time(self.now);
     }
 
-    /// When the next packet leaves the queues of flows: as soon as the transmitter is free.
+    /// Returns when the next packet leaves the flow queues: as soon as the transmitter is free.
     fn next_turn(&self) -> Option<Instant> {
         let flows = self.flows.as_ref().filter(|flows| !flows.is_empty());
         flows.map(|_| self.transmitter.busy_until().max(self.now))
     }
 
-    /// The transmitter is free: the queues of flows choose what it transmits.
+    /// Transmits the next packet of the flow queues. The transmitter must be free.
     fn take_turn(&mut self) {
         let Some(flows) = &mut self.flows else { return };
         if let Some(flow_queue::Waiting { packet, bytes, arrival }) = flows.pop(self.now, &mut self.stats) {
@@ -234,7 +234,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Transmits all that waits in queues of flows.
+    /// Transmits all packets in flow queues.
     fn leave_flows(&mut self) {
         let Some(mut flows) = self.flows.take() else { return };
         while let Some(flow_queue::Waiting { packet, bytes, arrival }) = flows.pop_unmanaged() {
@@ -242,7 +242,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Puts one packet, original or copy, through corruption, policer, queue, transmitter and delay.
+    /// Passes one packet, original or copy, through corruption, policer, queue, transmitter and delay.
     fn enqueue(&mut self, mut packet: P) {
         self.corrupt(&mut packet);
         let payload = packet.as_ref().len();
@@ -279,7 +279,7 @@ impl<P: Packet> Link<P> {
         self.transmit(packet, bytes, self.now);
     }
 
-    /// Transmits a packet behind all that came before, and sends it on its way.
+    /// Transmits a packet after all earlier ones and puts it on the delay line.
     fn transmit(&mut self, packet: P, bytes: u64, arrival: Instant) {
         let begin = self.transmitter.busy_until().max(self.now);
         self.stats.waited += begin - arrival;
@@ -299,12 +299,12 @@ impl<P: Packet> Link<P> {
         self.delay_line.push(Flying { departure, propagation, held_back, packet });
     }
 
-    /// Asks the loss process, if this is where packets are lost.
+    /// Returns whether the packet is lost at `place`. Draws only if this is the configured place.
     fn is_lost_at(&mut self, place: LossPlace, now: Instant) -> bool {
         self.config.loss_place == place && self.loss.is_lost(now, &mut self.draws.loss)
     }
 
-    /// Changes one byte with the link's probability of corruption. An empty packet has none.
+    /// Changes one byte with the configured probability of corruption. Empty packets are left unchanged.
     fn corrupt(&mut self, packet: &mut P) {
         if !strikes(self.config.corrupt, &mut self.draws.corruption) {
             return;
@@ -336,7 +336,7 @@ impl Draws {
     }
 }
 
-/// Draws only for what can happen at all: most links do nothing to most packets.
+/// Draws only if the probability is not zero, which on most links saves most draws.
 fn strikes(probability: Probability, prng: &mut Prng) -> bool {
     probability > Probability::ZERO && prng.chance(probability)
 }

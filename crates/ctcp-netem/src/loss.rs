@@ -1,4 +1,4 @@
-//! Which packets are lost: one loss process a file.
+//! Loss models, one loss process per file.
 
 mod bernoulli;
 mod collisions;
@@ -14,7 +14,7 @@ use ctcp_base::{Instant, Prng, Probability};
 
 pub use gilbert_elliott::GilbertElliott;
 
-/// A loss process, described by its parameters only; the state lives in the link.
+/// A loss model. It has only parameters; the state is in the link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum LossModel {
     /// Nothing is lost.
@@ -22,59 +22,60 @@ pub enum LossModel {
     None,
     /// Each packet is lost with the same probability, independently of all others.
     Bernoulli(Probability),
-    /// Bursts: a two-state Markov chain that moves once a packet.
+    /// Bursts: a two-state Markov chain with one transition per packet.
     GilbertElliott(GilbertElliott),
-    /// Periodic interference: in the first `on` of each `period` of time, packets are lost with
-    /// probability `loss`. A microwave oven is 20 ms, 9 ms, 1 (CTCP paper, section 7.1).
+    /// Periodic interference: in the first `on` of each `period`, packets are lost with probability `loss`. A microwave
+    /// oven has 20 ms, 9 ms and 1 (CTCP paper, section 7.1).
     OnOff {
-        /// From the start of one lossy part to the start of the next.
+        /// The time from the start of one lossy part to the start of the next.
         period: Duration,
-        /// The lossy part of each period.
+        /// The duration of the lossy part of each period.
         on: Duration,
-        /// The loss during the lossy part.
+        /// The loss probability during the lossy part.
         loss: Probability,
     },
-    /// Collisions with frames that begin at the instants of a Poisson process: a packet is lost when one began less than
-    /// `vulnerable` before it. For a loss behind the queue: then `vulnerable` is the packet's time on the air and the frame's
-    /// (hidden terminal, CTCP paper, section 7.2).
+    /// Collisions with frames that begin at the instants of a Poisson process (hidden terminal, CTCP paper, section
+    /// 7.2). A packet is lost if a frame began less than `vulnerable` before it.
+    ///
+    /// Meant for loss after the queue. There `vulnerable` is the airtime of the packet plus that of a frame.
     Collisions {
-        /// From the beginning of a frame to the next, on average.
+        /// The mean time from the beginning of one frame to the next.
         interval: Duration,
         /// The vulnerable period.
         vulnerable: Duration,
     },
-    /// Independent loss whose probability changes with time: that of the n-th step from `since` on is the n-th of `losses`, and
-    /// after the last comes the first again. Before `since` it is the first.
+    /// Independent loss whose probability changes with time. The n-th step from `since` on has the n-th of `losses`,
+    /// repeated cyclically. Before `since`, the first one applies.
     Steps {
         /// The beginning of the first step.
         since: Instant,
-        /// How long each lasts.
+        /// The duration of each step.
         step: Duration,
-        /// The probability of each.
+        /// The loss probability of each step.
         losses: Arc<[Probability]>,
     },
-    /// A script for tests: the n-th packet is lost when the n-th entry is true, and none after the end.
+    /// A script for tests: the n-th packet is lost if the n-th entry is true. After the end, no packet is lost.
     Pattern(Vec<bool>),
 }
 
 impl LossModel {
-    /// Independent loss with the given probability.
+    /// Returns independent loss with the given probability.
     #[must_use]
     pub const fn bernoulli(probability: Probability) -> Self {
         Self::Bernoulli(probability)
     }
 
-    /// Bursts of `burst` packets on average with the mean loss `mean`; see
-    /// [`GilbertElliott::from_mean_and_burst`] for what is possible.
+    /// Returns bursts of `burst` packets on average with the mean loss `mean`. See
+    /// [`GilbertElliott::from_mean_and_burst`] for the possible values.
     #[must_use]
     pub fn bursts(mean: Probability, burst: f64) -> Option<Self> {
         GilbertElliott::from_mean_and_burst(mean, burst).map(Self::GilbertElliott)
     }
 
-    /// Loss that comes and goes: `mean + swing sin(2 pi t / period)`, taken at each whole second since `since`. With
-    /// `swing` of 0.8 `mean` it is our reading of TCP/NC's Fig. 8, whose loss profile is not printed.
+    /// Returns a loss that rises and falls: `mean + swing sin(2 pi t / period)`, sampled at each whole second since
+    /// `since`. With a `swing` of 0.8 `mean` it is our reading of TCP/NC's Fig. 8, whose loss profile is not printed.
     ///
-    /// `None` when the period is not a whole number of seconds or the loss would leave 0 to 1.
+    /// Returns `None` if the period is not a whole number of seconds, or if the loss would leave the range 0 to 1.
     #[must_use]
     pub fn sinusoid(since: Instant, mean: f64, swing: f64, period: Duration) -> Option<Self> {
         if period.is_zero() || period.subsec_nanos() != 0 {
@@ -119,7 +120,7 @@ impl LossProcess {
         }
     }
 
-    /// Decides about the packet that arrives at `now`.
+    /// Decides whether the packet that arrives at `now` is lost.
     pub(crate) fn is_lost(&mut self, now: Instant, prng: &mut Prng) -> bool {
         match self {
             Self::None => false,

@@ -1,21 +1,21 @@
-//! What a link has to know of a packet besides its bytes.
+//! The properties of a packet that a link uses besides its bytes.
 
-/// A packet that can cross a link: bytes that may be damaged and copied, and what a queue looks at in the headers.
+/// A packet that can cross a link: bytes that may be corrupted and copied, and the header fields that a queue looks at.
 ///
-/// The defaults describe plain bytes without headers: all of one flow, and without ECN.
+/// The defaults describe plain bytes without headers: all packets belong to one flow and are not ECN-capable.
 pub trait Packet: AsRef<[u8]> + AsMut<[u8]> + Clone {
-    /// The flow of the packet, for queues that keep flows apart: the same number for the same addresses and ports.
+    /// Returns the flow of the packet, for queues that separate flows. Equal addresses and ports give equal numbers.
     fn flow(&self) -> u64 {
         0
     }
 
-    /// Whether the packet may be marked instead of dropped: its codepoint is ECT(0), ECT(1) or already CE
-    /// (RFC 3168 section 5).
+    /// Returns whether the packet may be marked instead of dropped, that is, whether its codepoint is ECT(0), ECT(1) or
+    /// already CE (RFC 3168 section 5).
     fn is_ecn_capable(&self) -> bool {
         false
     }
 
-    /// Sets the codepoint CE, congestion experienced. Only called for packets that are capable.
+    /// Sets the codepoint CE, congestion experienced. Called only for ECN-capable packets.
     fn set_congestion_experienced(&mut self) {}
 }
 

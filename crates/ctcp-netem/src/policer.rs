@@ -1,10 +1,11 @@
-//! A token bucket without a queue: a packet passes if the bucket holds its bytes, and is dropped otherwise.
+//! A token bucket without a queue: a packet passes if the bucket holds enough tokens for its bytes, and is dropped
+//! otherwise.
 
 use ctcp_base::Instant;
 
 use crate::PolicerConfig;
 
-/// Nanoseconds in a second times bits in a byte: the tokens of one byte, each being a bit per second for a nanosecond.
+/// Tokens per byte: nanoseconds per second times bits per byte. A token is one bit per second for a nanosecond.
 const TOKENS_PER_BYTE: u128 = 8_000_000_000;
 
 /// The bucket of a policer.
@@ -16,12 +17,12 @@ pub(crate) struct Policer {
 }
 
 impl Policer {
-    /// A full bucket.
+    /// Creates a full bucket.
     pub(crate) fn new(now: Instant, config: PolicerConfig) -> Self {
         Self { config, tokens: capacity(&config), filled: now }
     }
 
-    /// True, and the tokens are taken, when a packet of `bytes` conforms.
+    /// Returns whether a packet of `bytes` conforms, and takes its tokens if so.
     pub(crate) fn admits(&mut self, now: Instant, bytes: u64) -> bool {
         let gained = (now - self.filled).as_nanos() * u128::from(self.config.rate.as_bits_per_second());
         self.tokens = self.tokens.saturating_add(gained).min(capacity(&self.config));
@@ -52,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_full_bucket_passes_a_burst_and_then_the_rate() {
-        // 8 Mbit/s are a packet of 1000 bytes each millisecond; two are offered.
+        // 8 Mbit/s are a packet of 1000 bytes per millisecond; two per millisecond are offered.
         let mut policer = policer(8, 10_000);
         let passed = (0..1_000_u64)
             .flat_map(|millis| [millis, millis])
@@ -67,7 +68,7 @@ mod tests {
         let mut policer = policer(25, 1_500);
         let passed =
             (0..100_000).filter(|step| policer.admits(Instant::from_micros(step * 70), 1_500)).count();
-        // 7 s are 14,583 packets. The bucket holds only one, so a token that comes before the packet is lost.
+        // 7 s are 14,583 packets. The bucket holds only one, so tokens that arrive while it is full are lost.
         assert!((13_800..=14_584).contains(&passed), "{passed}");
     }
 

@@ -1,8 +1,8 @@
-//! Named environments, so that a demo and a test mean the same thing by one word.
+//! Named environments, so that demos and tests use the same settings under the same name.
 //!
-//! The microwave oven's timing and the setting of `lossy` are those of the CTCP paper (sections 7.1
-//! and 6). All other numbers, the oven's rate and delay included, are round ones chosen by us:
-//! examples of a kind of link, not measurements.
+//! The microwave oven's timing and the settings of `lossy` are those of the CTCP paper (sections 7.1 and 6). All other
+//! numbers, including the oven's rate and delay, are round values chosen by us. They are examples of a kind of link and
+//! not measurements.
 
 use core::fmt;
 use core::str::FromStr;
@@ -15,26 +15,26 @@ use crate::{LossModel, PathConfig};
 /// A named environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// No loss, no limit, no delay.
+    /// A link without loss, limit or delay.
     Perfect,
-    /// The setting of the CTCP paper's Fig. 3 at 5 % loss: 25 Mbit/s, 20 ms, a lossless way back.
+    /// The setting of the CTCP paper's Fig. 3 at 5 % loss: 25 Mbit/s, 20 ms, no loss in the backward direction.
     Lossy,
-    /// A busy wireless network: 50 Mbit/s, 10 ms, 3 % in short bursts, some jitter.
+    /// A busy wireless network: 50 Mbit/s, 10 ms, 3 % loss in short bursts, little jitter.
     Wifi,
-    /// The edge of a mobile cell: 10 Mbit/s, 60 ms, 2 % in longer bursts, much jitter.
+    /// The edge of a mobile cell: 10 Mbit/s, 60 ms, 2 % loss in longer bursts, high jitter.
     Mobile,
     /// A geostationary satellite: 20 Mbit/s, 600 ms, 1 % independent loss.
     Satellite,
-    /// A wireless link beside a microwave oven: everything is lost for 9 ms out of every 20 ms.
+    /// A wireless link next to a microwave oven: everything is lost for 9 ms out of every 20 ms.
     MicrowaveOven,
 }
 
 impl Preset {
-    /// Every preset.
+    /// All presets.
     pub const ALL: [Self; 6] =
         [Self::Perfect, Self::Lossy, Self::Wifi, Self::Mobile, Self::Satellite, Self::MicrowaveOven];
 
-    /// The name a person writes.
+    /// Returns the name of the preset, as accepted by its `FromStr`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Preset {
         }
     }
 
-    /// Both directions of the path.
+    /// Returns the configuration of both directions of the path.
     #[must_use]
     pub fn path(self) -> PathConfig {
         match self {
@@ -61,7 +61,7 @@ impl Preset {
     }
 }
 
-/// 50 Hz and a mean pulse of 9 ms (CTCP paper, section 7.1).
+/// 50 Hz, and a mean pulse of 9 ms (CTCP paper, section 7.1).
 const MICROWAVE_OVEN: LossModel = LossModel::OnOff {
     period: Duration::from_millis(20),
     on: Duration::from_millis(9),
@@ -88,7 +88,7 @@ impl fmt::Display for Preset {
     }
 }
 
-/// A text that names no preset.
+/// The error for a text that is not the name of a preset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownPreset;
 

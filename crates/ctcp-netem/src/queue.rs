@@ -1,37 +1,37 @@
 //! The drop-tail queue in front of the transmitter.
 //!
-//! It keeps books only: the packets themselves are already in the delay line, with the instant of
-//! their departure known, since a first-in first-out queue at a given rate has no choice left.
+//! It keeps only the accounts. The packets themselves are already in the delay line with a known departure, because in
+//! a first-in first-out queue with a given rate every departure is determined on arrival.
 
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use ctcp_base::{Instant, Rate};
 
-/// A full packet on Ethernet, headers included: the unit in which bandwidth-delay products are
-/// turned into packets, as in the experiments of the papers.
+/// A full Ethernet packet, including headers: the unit for converting bandwidth-delay products to packets, as in the
+/// experiments of the papers.
 pub const FULL_PACKET_BYTES: u64 = 1_500;
 
-/// The smallest queue that a bandwidth-delay product is turned into: one packet in transmission and
-/// one behind it, without which the link could not be kept busy.
+/// The smallest queue for a bandwidth-delay product: one packet in transmission and one behind it, without which the
+/// link could not be kept busy.
 const MIN_QUEUE_PACKETS: u64 = 2;
 
-/// How much a queue holds, the packet in transmission included. Whatever the limit, an empty queue
-/// takes any packet.
+/// The capacity of a queue, including the packet in transmission. An empty queue accepts any packet, regardless of the
+/// limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// As much as the model's memory limit allows ([`MAX_HELD_PACKETS`](crate::MAX_HELD_PACKETS)).
+    /// As much as the memory limit of the model allows ([`MAX_HELD_PACKETS`](crate::MAX_HELD_PACKETS)).
     #[default]
     Unlimited,
-    /// So many packets.
+    /// A number of packets.
     Packets(u64),
-    /// So many bytes, each packet's overhead included.
+    /// A number of bytes, including each packet's overhead.
     Bytes(u64),
 }
 
 impl QueueLimit {
-    /// `count` times `rate` x `rtt`, in full packets, rounded up and at least two. Without a rate
-    /// limit there is no such product, and nothing ever waits: [`QueueLimit::Unlimited`].
+    /// Returns `count` times `rate` x `rtt` in full packets, rounded up and at least two. Without a rate limit no
+    /// packet ever waits, and the result is [`QueueLimit::Unlimited`].
     #[must_use]
     pub fn bandwidth_delay_products(count: f64, rate: Rate, rtt: Duration) -> Self {
         if rate.as_bits_per_second() == 0 {
@@ -41,7 +41,7 @@ impl QueueLimit {
         Self::Packets(((packets / FULL_PACKET_BYTES as f64).ceil() as u64).max(MIN_QUEUE_PACKETS))
     }
 
-    /// Whether so many packets with so many bytes are within the limit.
+    /// Returns whether this many packets and bytes are within the limit.
     pub(crate) fn holds(self, packets: u64, bytes: u64) -> bool {
         match self {
             Self::Unlimited => true,
@@ -50,7 +50,7 @@ impl QueueLimit {
         }
     }
 
-    /// The same limit, but at least so many packets where packets are counted.
+    /// Returns the limit raised to at least `packets`, if it counts packets.
     #[must_use]
     pub fn at_least(self, packets: u64) -> Self {
         match self {
@@ -65,13 +65,13 @@ impl QueueLimit {
 pub(crate) struct Waiting {
     /// When its last bit is transmitted.
     pub(crate) departure: Instant,
-    /// Bytes charged for it, overhead included.
+    /// Bytes charged for the packet, including overhead.
     pub(crate) bytes: u64,
-    /// It takes its time on the link and is not delivered.
+    /// Whether the packet is lost after transmission. It still takes its time on the link.
     pub(crate) is_lost: bool,
 }
 
-/// The packets not yet transmitted, first to leave in front.
+/// The packets not yet transmitted, in the order of departure.
 #[derive(Clone, Debug)]
 pub(crate) struct DropTailQueue {
     limit: QueueLimit,
@@ -86,12 +86,12 @@ impl DropTailQueue {
         Self { limit, waiting: VecDeque::new(), bytes: 0, max_packets: 0, max_bytes: 0 }
     }
 
-    /// A new limit for packets to come; what already waits stays.
+    /// Sets a new limit for future packets. Packets already queued stay.
     pub(crate) fn set_limit(&mut self, limit: QueueLimit) {
         self.limit = limit;
     }
 
-    /// Forgets the packets that have left by `now`.
+    /// Removes the packets that have left by `now`.
     pub(crate) fn on_time(&mut self, now: Instant) {
         while let Some(first) = self.waiting.front().filter(|first| first.departure <= now) {
             self.bytes -= first.bytes;
@@ -99,7 +99,7 @@ impl DropTailQueue {
         }
     }
 
-    /// How many have not left by `now`.
+    /// Returns the number of packets that have not left by `now`.
     pub(crate) fn packets_at(&self, now: Instant) -> u64 {
         let left = self.waiting.partition_point(|waiting| waiting.departure <= now);
         (self.waiting.len() - left) as u64
@@ -117,7 +117,7 @@ impl DropTailQueue {
         self.max_bytes = self.max_bytes.max(self.bytes);
     }
 
-    /// All that waits, in the order of departure, for a change of the rate.
+    /// Returns all queued packets in the order of departure, for a change of the rate.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Waiting> {
         self.waiting.iter_mut()
     }

@@ -1,21 +1,21 @@
-//! The transmitter: when a packet's last bit has left.
+//! The transmitter: computes when the last bit of a packet leaves.
 
 use core::time::Duration;
 
 use ctcp_base::{Instant, Rate};
 
-/// Nanoseconds in a second times bits in a byte.
+/// Nanoseconds per second times bits per byte.
 const BIT_NANOS_PER_BYTE: u128 = 8_000_000_000;
 
-/// Sends one packet after the other at a rate.
+/// Sends packets one after the other at a given rate.
 ///
-/// Fractions of a nanosecond are carried from packet to packet, so that a backlog is drained at
-/// exactly the rate, however odd its number.
+/// Fractions of a nanosecond are carried over from packet to packet, so that a backlog is drained at exactly the rate,
+/// even if a packet does not take a whole number of nanoseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Transmitter {
     rate: Rate,
     busy_until: Instant,
-    /// What `busy_until` is short of, in units of 1 ns / (bits per second); below the rate.
+    /// The fraction missing in `busy_until`, in units of 1 ns / (bits per second). It is less than the rate.
     remainder: u128,
 }
 
@@ -28,12 +28,12 @@ impl Transmitter {
         self.rate
     }
 
-    /// When all that came so far has left.
+    /// Returns when everything accepted so far has left.
     pub(crate) fn busy_until(&self) -> Instant {
         self.busy_until
     }
 
-    /// Queues `bytes` behind all that came before, at `now`; returns when their last bit leaves.
+    /// Queues `bytes` after all earlier ones at `now`. Returns when their last bit leaves.
     pub(crate) fn transmit(&mut self, now: Instant, bytes: u64) -> Instant {
         self.occupy(now, u128::from(bytes) * BIT_NANOS_PER_BYTE)
     }
@@ -43,7 +43,7 @@ impl Transmitter {
         self.occupy(now, rest.as_nanos() * u128::from(before.as_bits_per_second()))
     }
 
-    /// Drops all plans and goes on at `rate` from `now`.
+    /// Drops the schedule and continues at `rate` from `now`.
     pub(crate) fn restart(&mut self, now: Instant, rate: Rate) {
         *self = Self { rate, busy_until: now, remainder: 0 };
     }
@@ -55,14 +55,14 @@ impl Transmitter {
             self.remainder = 0;
         }
         let work = work.saturating_add(self.remainder);
-        // Nearly always all of it fits into a word, whose division is several times as fast.
+        // Nearly always the work fits into 64 bits, for which division is several times as fast.
         if let (Ok(work), rate @ 1..) = (u64::try_from(work), self.rate.as_bits_per_second()) {
             self.busy_until += Duration::from_nanos(work / rate);
             self.remainder = u128::from(work % rate);
             return self.busy_until;
         }
         let rate = u128::from(self.rate.as_bits_per_second());
-        // The rate zero stands for "unlimited": no work takes any time.
+        // The rate zero means unlimited: no work takes any time.
         if let Some(nanos) = work.checked_div(rate) {
             self.busy_until += Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
             self.remainder = work % rate;
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_backlog_is_drained_at_exactly_the_rate_whatever_its_number() {
+    fn a_backlog_is_drained_at_exactly_the_rate_for_any_rate() {
         for bits in [1, 9_600, 6_999_999, 25_000_000, 999_999_937] {
             let mut transmitter = Transmitter::new(Rate::from_bits_per_second(bits));
             let mut last = Instant::ZERO;
@@ -89,14 +89,14 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_transmitter_saves_nothing_up() {
+    fn an_idle_transmitter_accumulates_no_credit() {
         let mut transmitter = Transmitter::new(Rate::from_megabits_per_second(8));
         assert_eq!(transmitter.transmit(Instant::ZERO, 1_000), Instant::from_millis(1));
         assert_eq!(transmitter.transmit(Instant::from_secs(5), 1_000), Instant::from_millis(5_001));
     }
 
     #[test]
-    fn without_a_limit_everything_leaves_at_once() {
+    fn without_a_rate_limit_everything_leaves_at_once() {
         let mut transmitter = Transmitter::new(Rate::default());
         let now = Instant::from_millis(3);
         assert_eq!(transmitter.transmit(now, u64::MAX), now);

@@ -150,7 +150,7 @@ pub enum ConnectionError {
     },
     /// The server's answer was authentic, but its parameters are invalid.
     HandshakeFailed,
-    /// The two sides have no common parameters.
+    /// The server's answer was authentic, but the two sides cannot agree on its parameters.
     NothingInCommon(Mismatch),
     /// No packet arrived from the peer for the idle timeout.
     TimedOut,

@@ -1,34 +1,35 @@
-//! A figure computed in the simulator beside the same one measured on real sockets: the points that both have, and how far apart they are.
+//! Compares a figure computed in the simulator with the same figure measured on real sockets, point by point.
 
 use core::fmt::Write;
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// The figures whose points have the same names and places in both.
+/// The figures whose points have the same series and positions in both.
 pub const COMPARED: [&str; 5] = ["ctcp-fig3a", "ctcp-fig3b", "ctcp-fig5", "ctcp-fig6", "ctcp-fig7"];
 
-/// From here on a difference wants to be explained.
+/// The relative difference above which a point is marked as large.
 pub const LARGE: f64 = 0.1;
 
-/// A point that both have.
+/// A point that both results have.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pair {
     /// The figure.
     pub id: String,
-    /// The line in it.
+    /// The name of its series.
     pub series: String,
-    /// The place.
+    /// The position on the x axis.
     pub x: f64,
-    /// What was computed.
+    /// The simulated value.
     pub simulated: f64,
-    /// What was measured.
+    /// The measured value.
     pub measured: f64,
-    /// By how much more was measured, as a share of what was computed.
+    /// The difference of the measured value relative to the simulated one.
     pub difference: f64,
 }
 
-/// Pairs the points of a figure's two `ID.json`, in the order of the first. What is the same to the last digit is a formula's.
+/// Pairs the points of the two `ID.json` of a figure, in the order of the first. Points that are equal to the last
+/// digit come from a formula and are left out.
 #[must_use]
 pub fn pairs(id: &str, simulated: &Value, measured: &Value) -> Vec<Pair> {
     let others = points(measured);
@@ -41,7 +42,7 @@ pub fn pairs(id: &str, simulated: &Value, measured: &Value) -> Vec<Pair> {
     points(simulated).into_iter().filter_map(pair).collect()
 }
 
-/// Series, place and value of all points.
+/// Returns series, position and value of all points.
 fn points(figure: &Value) -> Vec<(String, f64, f64)> {
     let point = |point: &Value| {
         let number = |name: &str| point[name].as_f64();
@@ -50,7 +51,7 @@ fn points(figure: &Value) -> Vec<(String, f64, f64)> {
     figure["points"].as_array().into_iter().flatten().filter_map(point).collect()
 }
 
-/// The pairs as a table in Markdown, which a terminal shows as well, and a line of how many are near.
+/// Formats the pairs as a Markdown table, which is also readable in a terminal, and adds how many points agree.
 #[must_use]
 pub fn table(pairs: &[Pair]) -> String {
     let mut text = String::from(
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn points_are_paired_by_series_and_place_and_formulas_are_left_out() {
+    fn points_are_paired_by_series_and_position_and_formulas_are_left_out() {
         let simulated = figure(&[("a", 0.01, 2.0), ("a", 0.02, 1.0), ("theory", 1.0, 3.0), ("b", 1.0, 1.0)]);
         let measured = figure(&[("a", 0.02, 1.05), ("theory", 1.0, 3.0), ("a", 0.01, 1.5), ("c", 1.0, 1.0)]);
         let found = pairs("figure", &simulated, &measured);
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_points_or_no_value_has_no_pairs() {
+    fn missing_points_or_values_give_no_pairs() {
         assert!(pairs("figure", &json!({}), &figure(&[("a", 1.0, 1.0)])).is_empty());
         let nothing = json!({ "points": [{ "series": "a", "x": 1.0, "y": null }] });
         assert!(pairs("figure", &nothing, &figure(&[("a", 1.0, 1.0)])).is_empty());

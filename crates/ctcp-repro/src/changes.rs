@@ -1,27 +1,27 @@
-//! What is not to be as in the paper: another link, another loss, a longer run.
+//! Parameters that differ from the paper: another link, another loss, a longer run.
 //!
-//! An experiment says which of its numbers can be changed ([`Experiment::takes`](crate::Experiment)). With any of them changed the points
-//! are computed all the same and the claims of the paper, which are about its own numbers, are left out.
+//! An experiment lists the parameters that can be changed ([`Experiment::takes`](crate::Experiment)). If any is
+//! changed, the points are computed as usual. The paper's claims are about its own numbers and are skipped.
 
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A number of an experiment.
+/// A parameter of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
     /// Rate of the link.
     Rate,
     /// Round-trip time of the empty path.
     Rtt,
-    /// Share of the packets lost, on each link.
+    /// Share of packets lost on each link.
     Loss,
-    /// How long a run is, in virtual time.
+    /// Duration of a run in virtual time.
     Time,
 }
 
 impl Parameter {
-    /// Its option on the command line.
+    /// Returns its command-line option.
     #[must_use]
     pub fn option(self) -> &'static str {
         match self {
@@ -33,27 +33,27 @@ impl Parameter {
     }
 }
 
-/// What was changed; by default nothing.
+/// The changed parameters; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Changes {
     /// Rate in Mbit/s.
     pub megabits: Option<u64>,
     /// Round-trip time in milliseconds.
     pub rtt_millis: Option<u64>,
-    /// Share of the packets lost on each link.
+    /// Share of packets lost on each link.
     pub loss: Option<f64>,
-    /// Virtual seconds of a run.
+    /// Duration of a run in virtual seconds.
     pub seconds: Option<u64>,
 }
 
 impl Changes {
-    /// Whether everything is as in the paper.
+    /// Returns whether everything is as in the paper.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What was changed.
+    /// Returns the changed parameters.
     pub fn parameters(&self) -> impl Iterator<Item = Parameter> {
         [
             self.megabits.map(|_| Parameter::Rate),
@@ -87,7 +87,7 @@ mod tests {
     use crate::{Experiment, Outcome, Point, Settings};
 
     #[test]
-    fn where_more_is_lost_less_arrives_and_the_papers_claims_are_left_out() {
+    fn a_higher_loss_lowers_the_throughput_and_skips_the_papers_claims() {
         let experiment = Experiment::named("tcpnc-fig6").expect("there is one");
         let run = |loss| {
             let changes = Changes { loss, seconds: Some(60), ..Changes::default() };
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn every_experiment_follows_the_parameters_that_it_takes() {
+    fn every_experiment_uses_the_parameters_that_it_takes() {
         for experiment in crate::EXPERIMENTS {
             let plain = Settings { quick: true, ..Settings::default() };
             for &parameter in experiment.takes {
@@ -116,7 +116,7 @@ mod tests {
                     Parameter::Time => changes.seconds = Some(17),
                 }
                 let changed = Settings { changes, ..plain };
-                // Cells are named by their parameters.
+                // The names of cells contain their parameters.
                 assert_ne!(
                     experiment.plan(&plain).cells(),
                     experiment.plan(&changed).cells(),

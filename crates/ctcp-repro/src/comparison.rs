@@ -1,4 +1,4 @@
-//! The comparison of transports as its JSON file has it: a page of tables, and the picture that says most.
+//! The comparison of transports, read from its JSON file: a page of tables, and a plot of one scenario.
 
 use core::fmt::Write;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::outcome::{Outcome, Point};
 use crate::plot::{Axis, Plot, Scale};
 
-/// The scenario of the picture.
+/// The scenario of the plot.
 const PICTURED: &str = "goodput, independent loss";
 
 /// The contents of `compare.json`.
@@ -83,18 +83,18 @@ struct Description {
 }
 
 impl RecordedComparison {
-    /// The comparison of this JSON.
+    /// Parses the comparison from JSON.
     ///
     /// # Errors
-    /// What is missing in it.
+    /// Returns an error that says what is missing or invalid.
     pub fn parse(json: &str) -> Result<Self, String> {
         serde_json::from_str(json).map_err(|error| error.to_string())
     }
 
-    /// Goodput against loss, a line for each transport.
+    /// Plots goodput against loss, with a line for each transport.
     ///
     /// # Errors
-    /// When it cannot be drawn.
+    /// Returns an error if it cannot be drawn.
     pub fn svg(&self) -> Result<String, String> {
         let axis = |label| Axis { label, scale: Scale::Percent };
         let plot = Plot {
@@ -122,7 +122,7 @@ impl RecordedComparison {
         outcome.svg()
     }
 
-    /// The page.
+    /// Formats the page.
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut text = String::new();
@@ -172,7 +172,7 @@ impl RecordedComparison {
 }
 
 impl RecordedComparison {
-    /// One scenario on one path: a row for each loss, a column for each peer that took part.
+    /// Writes one scenario on one path: a row for each loss, a column for each peer that took part.
     fn write_table(&self, text: &mut String, rows: &[&Row]) -> core::fmt::Result {
         let megabits = rows[0].rate_bps as f64 / 1e6;
         writeln!(text, "\n## {}, {megabits} Mbit/s, {} ms\n", rows[0].scenario, rows[0].rtt_ms)?;
@@ -194,13 +194,13 @@ impl RecordedComparison {
 }
 
 impl Row {
-    /// Whether both rows belong to the same table.
+    /// Returns whether both rows belong to the same table.
     fn is_beside(&self, other: &Self) -> bool {
         (&self.scenario, self.rate_bps, self.rtt_ms) == (&other.scenario, other.rate_bps, other.rtt_ms)
     }
 }
 
-/// What readers call a transport.
+/// Returns the display name of a transport.
 fn named(peer: &str) -> String {
     match peer {
         "default" => "ctcp".to_owned(),
@@ -227,14 +227,14 @@ fn shown(value: Option<&Value>, is_best: bool, repetitions: u32) -> String {
     if value.repetitions > 1 {
         text += &format!(" ({} to {})", number(value.least), number(value.most));
     }
-    // In the other repetitions the peer failed, or did not get that far.
+    // In the other repetitions the peer failed or did not get far enough.
     if value.repetitions < repetitions {
         text += &format!(" in {}", value.repetitions);
     }
     text
 }
 
-/// A measured value, with three digits that count.
+/// Formats a measured value with about three significant digits.
 fn number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size < 10.0 => 3,

@@ -21,5 +21,5 @@ pub mod shared_link;
 pub mod sharing;
 pub mod wireless;
 
-/// Named in every outcome.
+/// The name of the paper in every outcome.
 const PAPER: &str = "CTCP (2013)";

@@ -5,5 +5,5 @@ pub(crate) mod table1;
 pub(crate) mod table2;
 mod transfer;
 
-/// Named in every outcome.
+/// The name of the paper in every outcome.
 const PAPER: &str = "EOT/PB (2013)";

@@ -1,4 +1,4 @@
-//! What can be reproduced.
+//! The figures and tables that can be reproduced.
 
 use core::num::NonZeroUsize;
 
@@ -8,28 +8,28 @@ use crate::plan::Plan;
 use crate::shard::Shard;
 use crate::{ctcp, eot_pb, tcp_nc, thesis};
 
-/// How much work to spend.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// A smoke run: fewer seeds and smaller sizes.
+    /// Whether this is a smoke run, with fewer seeds and smaller sizes.
     pub quick: bool,
-    /// Seeds a point, if not the experiment's own number.
+    /// Seeds per point, if different from the experiment's own number.
     pub seeds: Option<u32>,
-    /// What is not as in the paper.
+    /// Parameters that differ from the paper.
     pub changes: Changes,
 }
 
 impl Settings {
-    /// Most seeds a point: more cells than memory holds are no experiment.
+    /// The maximum number of seeds per point, so that the cells fit into memory.
     pub const SEEDS_MAX: u32 = 100_000;
 
-    /// Seeds a point: those asked for, or `full`, or `quick` in a quick run.
+    /// Returns the seeds per point: the configured number, or `full`, or `quick` in a quick run.
     #[must_use]
     pub fn seeds_or(&self, full: u32, quick: u32) -> u32 {
         self.seeds.unwrap_or(if self.quick { quick } else { full }).max(1)
     }
 
-    /// Virtual seconds of a run: those asked for, or `full`, or `quick` in a quick run.
+    /// Returns the virtual seconds of a run: the configured number, or `full`, or `quick` in a quick run.
     #[must_use]
     pub fn seconds_or(&self, full: u64, quick: u64) -> u64 {
         self.changes.seconds.unwrap_or(if self.quick { quick } else { full })
@@ -41,35 +41,35 @@ impl Settings {
 pub struct Experiment {
     /// The name on the command line, and of the files.
     pub id: &'static str,
-    /// Where it is printed.
+    /// The paper in which it is printed.
     pub paper: &'static str,
-    /// What it shows, in a line.
+    /// A one-line description.
     pub title: &'static str,
-    /// Its work.
+    /// Plans its work.
     pub(crate) plan: fn(&Settings) -> Plan,
-    /// What can be changed of it.
+    /// The parameters that can be changed.
     pub takes: &'static [Parameter],
 }
 
 impl Experiment {
-    /// The experiment called `id`.
+    /// Returns the experiment called `id`.
     #[must_use]
     pub fn named(id: &str) -> Option<&'static Self> {
         EXPERIMENTS.iter().find(|experiment| experiment.id == id)
     }
 
-    /// Its work under some settings.
+    /// Returns its work under the given settings.
     #[must_use]
     pub fn plan(&self, settings: &Settings) -> Plan {
         (self.plan)(settings).changed_by(settings.changes)
     }
 
-    /// Computes all of it.
+    /// Computes the whole experiment.
     #[must_use]
     pub fn run(&self, settings: &Settings, threads: NonZeroUsize) -> Outcome {
         let plan = self.plan(settings);
         let found = plan.measure(Shard::WHOLE, threads, &|| ());
-        plan.outcome(found).expect("what its own cells gave, all of it")
+        plan.outcome(found).expect("these are the values of all its own cells")
     }
 }
 
@@ -78,18 +78,18 @@ impl Experiment {
 pub struct Waiting {
     /// The name on the command line.
     pub id: &'static str,
-    /// Where it is printed.
+    /// The paper in which it is printed.
     pub paper: &'static str,
-    /// What it shows, in a line.
+    /// A one-line description.
     pub title: &'static str,
-    /// What is not there yet.
+    /// The missing feature.
     pub waits_for: &'static str,
 }
 
-/// Those that wait.
+/// All figures that cannot be reproduced yet.
 pub const WAITING: &[Waiting] = &[thesis::multi::WAITING];
 
-/// All of them, in the order in which the papers came.
+/// All experiments, in the order in which the papers were published.
 pub const EXPERIMENTS: &[Experiment] = &[
     tcp_nc::fig5::EXPERIMENT,
     tcp_nc::fig6::EXPERIMENT,

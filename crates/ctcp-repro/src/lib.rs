@@ -1,4 +1,4 @@
-//! The papers' figures and tables, computed again: one file an experiment, each of which reads like its description.
+//! Reproduces the papers' figures and tables: one file per experiment, each of which reads like its description.
 //!
 //! ```text
 //!   Experiment::plan(Settings) -> Plan: cells  -- measure -->  values of a shard  -- Partial -->  file
@@ -6,16 +6,16 @@
 //!                                          Plan::outcome, all values  v                    merge    v
 //!                                                                  Outcome  <-----------------------+
 //!                                                  json, csv  <-----+-+-+----->  SVG
-//!                                                                     +------->  what the papers print beside it
+//!                                                                     +------->  comparison with the printed numbers
 //! ```
 //!
-//! The closed forms that the papers give are in [`theory`].
+//! The closed forms given in the papers are in [`theory`].
 //!
-//! What the testbed measures again on real sockets is public in [`ctcp`] and [`thesis`]: the cells of a figure, and what is made of
-//! their values, so that both have the same series, printed numbers and checks.
+//! The figures that the testbed measures again on real sockets are public in [`ctcp`] and [`thesis`]: the cells of a
+//! figure and the evaluation of their values. Both results therefore have the same series, printed numbers and checks.
 //!
-//! An experiment draws everything from seeds, so that it gives the same figures on every machine. It knows no clock and no
-//! files; who runs it does.
+//! An experiment derives all randomness from seeds, so it gives the same figures on every machine. It uses no clock and
+//! no files; those belong to the program that runs it.
 
 pub mod agreement;
 mod changes;

@@ -1,44 +1,44 @@
-//! What an experiment found, beside what the paper prints, and its files.
+//! The results of an experiment, with the numbers printed in the paper, and their files.
 
 use serde::{Deserialize, Serialize};
 
 use crate::plot::Plot;
 use crate::statistics::Summary;
 
-/// A point that was computed.
+/// A computed point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Which line it belongs to.
+    /// The name of its series.
     pub series: String,
-    /// Its place.
+    /// Its position on the x axis.
     pub x: f64,
     /// Its value: the mean over the seeds.
     pub y: f64,
-    /// Bounds of a 95 % confidence interval of the mean.
+    /// Lower bound of a 95 % confidence interval of the mean.
     pub lo: f64,
-    /// The upper one.
+    /// Upper bound of the interval.
     pub hi: f64,
 }
 
-/// A number that the paper's text prints.
+/// A number printed in the text of the paper.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
-    /// The series of ours that it is to be compared with.
+    /// The series with which it is compared.
     pub series: String,
-    /// Its place.
+    /// Its position on the x axis.
     pub x: f64,
     /// Its value.
     pub y: f64,
 }
 
-/// What a check asks for.
+/// The condition of a check.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Want {
     /// At most this far from a value.
     Within {
         /// The value.
         of: f64,
-        /// How far.
+        /// The distance allowed.
         margin: f64,
     },
     /// At most this.
@@ -47,48 +47,48 @@ pub enum Want {
     AtLeast(f64),
 }
 
-/// Where there is no interval.
+/// The note for results without an interval.
 const ONE_SEED: &str =
     "one seed a point: how far it varies is not known, and the bounds are the value itself";
 
-/// Stands for what is wanted where a quick run, or one with changed numbers, does not look.
+/// The `want` of a check that a quick run, or one with changed parameters, skips.
 pub(crate) const SKIPPED: &str = "skipped";
 
-/// A claim that was put to the test, or that a quick run skipped.
+/// A claim that was checked or skipped.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
-    /// What is claimed.
+    /// The claim.
     pub name: String,
-    /// What is asked for, in words; `skipped` in a run that is too small for it, or about something else.
+    /// The condition in words; `skipped` in a run that is too small for the claim or has changed parameters.
     pub want: String,
-    /// What came out; not a number, in JSON null, where it was skipped.
+    /// The computed value; NaN if the check was skipped, which is null in JSON.
     pub got: f64,
-    /// Whether it holds; true where it was skipped.
+    /// Whether the claim holds; true if it was skipped.
     pub pass: bool,
 }
 
-/// Everything an experiment found.
+/// All results of an experiment.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// How to draw it.
+    /// The plot.
     pub plot: Plot,
-    /// What was computed.
+    /// The computed points.
     pub points: Vec<Point>,
-    /// What was printed.
+    /// The printed numbers.
     pub published: Vec<Published>,
-    /// What was claimed.
+    /// The claims.
     pub checks: Vec<Check>,
-    /// Seeds a point.
+    /// Seeds per point.
     pub seeds: u32,
-    /// Steps of work done, whatever a step is there.
+    /// Steps of work done. The meaning of a step depends on the experiment.
     pub events: u64,
-    /// What a reader must know to compare, a sentence each.
+    /// Notes that a reader needs for the comparison, one sentence each.
     pub notes: Vec<&'static str>,
-    /// The same, as far as it is known only afterwards.
+    /// Further notes that are known only after the run.
     pub remarks: Vec<String>,
 }
 
-/// The contract of `ID.json`.
+/// The format of `ID.json`.
 #[derive(Serialize)]
 struct Json<'a> {
     id: &'a str,
@@ -106,7 +106,7 @@ struct Json<'a> {
 }
 
 impl Outcome {
-    /// An outcome without anything in it.
+    /// Creates an outcome without points.
     #[must_use]
     pub fn new(plot: Plot, seeds: u32) -> Self {
         Self {
@@ -121,7 +121,7 @@ impl Outcome {
         }
     }
 
-    /// Adds a point that was measured over seeds; none where nothing was.
+    /// Adds a point that was measured over seeds, unless there was no measurement.
     pub fn point(&mut self, series: &str, x: f64, found: &Summary) {
         if found.mean.is_nan() {
             return;
@@ -130,7 +130,7 @@ impl Outcome {
         self.points.push(Point { series: series.to_owned(), x, y: found.mean, lo, hi });
     }
 
-    /// Adds a point that a formula gives.
+    /// Adds a point given by a formula.
     pub fn exact(&mut self, series: &str, x: f64, y: f64) {
         self.point(series, x, &Summary { mean: y, deviation: 0.0, margin: 0.0 });
     }
@@ -140,7 +140,7 @@ impl Outcome {
         self.published.push(Published { series: series.to_owned(), x, y });
     }
 
-    /// Puts a claim to the test.
+    /// Checks a claim.
     pub fn check(&mut self, name: impl Into<String>, want: Want, got: f64) {
         let (pass, want) = match want {
             Want::Within { of, margin } => {
@@ -152,12 +152,12 @@ impl Outcome {
         self.checks.push(Check { name: name.into(), want, got, pass });
     }
 
-    /// Names a claim that a quick run leaves out.
+    /// Records that a claim was skipped.
     pub fn skip(&mut self, name: impl Into<String>) {
         self.checks.push(Check { name: name.into(), want: SKIPPED.to_owned(), got: f64::NAN, pass: true });
     }
 
-    /// Leaves out all claims, which are not about what was computed, and says what was changed.
+    /// Skips all claims, which are not about the changed parameters, and adds a remark about the change.
     pub(crate) fn leave_out_claims(&mut self, changes: &str) {
         for check in &mut self.checks {
             *check = Check { want: SKIPPED.to_owned(), got: f64::NAN, pass: true, name: check.name.clone() };
@@ -165,7 +165,7 @@ impl Outcome {
         self.remarks.push(format!("not as in the paper: {changes}; its claims are left out"));
     }
 
-    /// The text of `ID.json`. `version`: of the program; `wall_s`: how long it took.
+    /// Returns the text of `ID.json`. `version` is that of the program, `wall_s` the duration of the run.
     #[must_use]
     pub fn json(&self, id: &str, paper: &str, version: &str, quick: bool, wall_s: f64) -> String {
         let json = Json {
@@ -185,12 +185,12 @@ impl Outcome {
         serde_json::to_string_pretty(&json).expect("numbers and strings")
     }
 
-    /// Notes and remarks.
+    /// Returns notes and remarks.
     pub(crate) fn all_notes(&self) -> impl Iterator<Item = &str> {
         self.notes.iter().copied().chain(self.remarks.iter().map(String::as_str))
     }
 
-    /// The text of `ID.csv`: one line a point, published ones with the source `paper`.
+    /// Returns the text of `ID.csv`: one line per point. Printed numbers have the source `paper`.
     #[must_use]
     pub fn csv(&self) -> String {
         let mut text = String::from("source,series,x,y,lo,hi\n");
@@ -204,7 +204,7 @@ impl Outcome {
     }
 }
 
-/// Five digits are enough to say what is wanted.
+/// Formats a value with five significant digits.
 fn short(value: f64) -> String {
     format!("{value:.4e}").parse::<f64>().unwrap_or(value).to_string()
 }
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_is_said_in_five_digits_and_what_is_skipped_is_said_to_be() {
+    fn conditions_have_five_digits_and_skipped_checks_are_marked() {
         assert_eq!(
             [0.03, 128.0, 0.0, 0.001_821_507, 2.1].map(short),
             ["0.03", "128", "0", "0.0018215", "2.1"]

@@ -1,7 +1,8 @@
-//! Results as one page for a browser, with nothing to be loaded from elsewhere.
+//! Results as a single HTML page that loads nothing from elsewhere.
 //!
-//! It is made of what `ctcp-lab repro`, `ctcp-lab testbed` and `ctcp-lab testbed compare` wrote: each figure's JSON with its picture, and the
-//! comparison's JSON. What an older or newer program left out is left out here too.
+//! It is made from the files that `ctcp-lab repro`, `ctcp-lab testbed` and `ctcp-lab testbed compare` write: each
+//! figure's JSON and plot, and the comparison's JSON. Fields missing in files of an older or newer program are left
+//! out.
 
 use core::fmt::{self, Write};
 
@@ -13,7 +14,7 @@ table{border-collapse:collapse;font-size:.85em;display:block;overflow-x:auto}td,
 td:first-child,th:first-child{text-align:left}.holds{color:#176117}.fails{color:#a01010;font-weight:600}.skipped{color:#777}\
 .best{background:#dff0d8;font-weight:600}.range{color:#777;font-size:.85em}nav a{margin-right:1em}details{margin:.5em 0}";
 
-/// A figure: what stands in its JSON file, and its picture.
+/// A figure: its JSON file and its plot.
 #[derive(Clone, Debug)]
 pub struct Figure {
     /// The contents of `ID.json`.
@@ -22,7 +23,7 @@ pub struct Figure {
     pub svg: String,
 }
 
-/// The page. `comparison`: the contents of `compare.json`, if there was one.
+/// Returns the page. `comparison` holds the contents of `compare.json`, if there is one.
 #[must_use]
 pub fn page(figures: &[Figure], comparison: Option<&Value>) -> String {
     let mut text = String::new();
@@ -52,7 +53,7 @@ fn write_page(text: &mut String, figures: &[Figure], comparison: Option<&Value>)
     Ok(())
 }
 
-/// Where it was measured, as the first result that was measured says.
+/// Writes the machine of the measurement, according to the first measured result.
 fn write_machine<'a>(text: &mut String, mut results: impl Iterator<Item = &'a Value>) -> fmt::Result {
     let Some(machine) = results.find_map(|json| json["testbed"]["machine"].as_object()) else {
         return Ok(());
@@ -75,7 +76,7 @@ fn write_figure(text: &mut String, figure: &Figure) -> fmt::Result {
         escaped(string(json, "paper")),
         json["seeds"]
     )?;
-    // The picture begins behind what declares it as a file of its own.
+    // The SVG element starts after the XML declaration of the file.
     text.push_str(figure.svg.find("<svg").map_or("", |start| &figure.svg[start..]));
     let checks = array(json, "checks");
     let skipped = checks.iter().filter(|check| check["want"] == "skipped").count();
@@ -109,7 +110,7 @@ fn write_figure(text: &mut String, figure: &Figure) -> fmt::Result {
     write_list(text, "Notes, versions and settings", array(json, "notes").iter().map(plain))
 }
 
-/// All points, with their intervals and what is printed.
+/// Writes all points, with their intervals and the printed numbers.
 fn write_values(text: &mut String, json: &Value) -> fmt::Result {
     text.push_str("<details><summary>Values</summary><table><tr><th>series</th><th>x</th><th>ours</th><th>95 % interval</th><th>printed</th></tr>");
     let published = array(json, "published");
@@ -132,7 +133,7 @@ fn write_values(text: &mut String, json: &Value) -> fmt::Result {
 }
 
 fn write_comparison(text: &mut String, json: &Value) -> fmt::Result {
-    // The columns of the summary are the peers in the order in which they had their turns.
+    // The columns of the summary are the peers in the order of their turns.
     let mut peers: Vec<&str> = Vec::new();
     for run in array(json, "runs") {
         let peer = string(run, "peer");
@@ -208,7 +209,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Four digits; nothing where there is no number.
+/// Formats a number with four significant digits; empty if there is no number.
 fn number(value: &Value) -> String {
     let Some(value) = value.as_f64() else { return String::new() };
     format!("{value:.3e}").parse::<f64>().unwrap_or(value).to_string()

@@ -1,4 +1,4 @@
-//! What a shard found, as a file, and the outcome of a run whose shards are all there.
+//! The results of a shard as a file, and the merging of a run from all its shards.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -12,13 +12,13 @@ use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::shard::Shard;
 
-/// Stands in every file, so that another file is not taken for one.
+/// Identifies the format of the file.
 const FORMAT: &str = "shard of ctcp repro, 1";
 
-/// Most missing shards that are named one by one.
+/// The maximum number of missing shards to list.
 const NAMED_MAX: usize = 12;
 
-/// The values of some cells of an experiment, and everything that says which.
+/// The values of some cells of an experiment, with the settings of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Partial {
     format: String,
@@ -26,13 +26,13 @@ pub struct Partial {
     program: String,
     /// The experiment.
     pub id: String,
-    /// Which part of it.
+    /// The part of the experiment.
     pub shard: Shard,
     quick: bool,
     seeds: Option<u32>,
     #[serde(default)]
     changes: Changes,
-    /// Seconds it took.
+    /// Duration in seconds.
     pub wall_s: f64,
     found: Vec<Found>,
 }
@@ -45,7 +45,7 @@ struct Found {
 }
 
 impl Partial {
-    /// What [`Plan::measure`] gave for the shard in `wall_s` seconds.
+    /// Creates a partial result from the values that [`Plan::measure`] returned for the shard in `wall_s` seconds.
     #[must_use]
     pub fn new(
         experiment: &Experiment,
@@ -69,46 +69,47 @@ impl Partial {
         }
     }
 
-    /// What it was measured with.
+    /// Returns the settings of the run.
     #[must_use]
     pub fn settings(&self) -> Settings {
         Settings { quick: self.quick, seeds: self.seeds, changes: self.changes }
     }
 
-    /// The name of its file.
+    /// Returns the name of its file.
     #[must_use]
     pub fn file_name(&self) -> String {
         format!("{}.shard-{}-of-{}.json", self.id, self.shard.index(), self.shard.count())
     }
 
-    /// Whether a file may hold a shard, by its name.
+    /// Returns whether a file may hold a shard, judging by its name.
     #[must_use]
     pub fn is_file_name(name: &str) -> bool {
         name.ends_with(".json") && name.contains(".shard-") && !name.starts_with('.')
     }
 
-    /// The text of its file.
+    /// Returns the text of its file.
     #[must_use]
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("numbers and strings")
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// When it is not the text of a shard's file, or not all of it.
+    /// Returns an error if the text is not a complete shard file.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        let partial: Self = serde_json::from_str(text).map_err(|error| format!("no shard: {error}"))?;
+        let partial: Self =
+            serde_json::from_str(text).map_err(|error| format!("not a shard file: {error}"))?;
         if partial.format != FORMAT {
-            return Err(format!("no shard: its format is `{}`, not `{FORMAT}`", partial.format));
+            return Err(format!("not a shard file: its format is `{}`, not `{FORMAT}`", partial.format));
         }
         if partial.seeds.is_some_and(|seeds| !(1..=Settings::SEEDS_MAX).contains(&seeds)) {
-            return Err(format!("no shard: its seeds are not from 1 to {}", Settings::SEEDS_MAX));
+            return Err(format!("not a shard file: its seeds are not from 1 to {}", Settings::SEEDS_MAX));
         }
         Ok(partial)
     }
 
-    /// Everything in which the shards of a run agree.
+    /// Returns everything that must be equal for the shards of a run.
     fn run(&self) -> impl PartialEq {
         (self.id.clone(), self.program.clone(), self.settings(), self.shard.count())
     }
@@ -126,57 +127,57 @@ impl Partial {
     }
 }
 
-/// A run that was put together.
+/// A merged run.
 #[derive(Clone, Debug)]
 pub struct Merged {
     /// The experiment.
     pub experiment: &'static Experiment,
-    /// What all shards were measured with.
+    /// The settings of all shards.
     pub settings: Settings,
-    /// The seconds of all shards together.
+    /// The total seconds of all shards.
     pub wall_s: f64,
-    /// What came out: the same as of a run in one piece.
+    /// The result, which equals that of an undivided run.
     pub outcome: Outcome,
 }
 
-/// Why shards are no run. Files are named as the caller named them.
+/// The reason why shards cannot be merged. Files have the names given by the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeError {
-    /// There is not a single shard.
+    /// There is no shard.
     Nothing,
-    /// This program does not know the experiment.
+    /// This program does not have the experiment.
     Unknown(String),
-    /// Two files of different runs.
+    /// Two files belong to different runs.
     Foreign {
-        /// A file, and the run it is of.
+        /// A file, and a description of its run.
         one: (String, String),
-        /// Another.
+        /// Another file, and a description of its run.
         other: (String, String),
     },
-    /// Two files of the same shard.
+    /// Two files contain the same shard.
     Twice(String, String),
-    /// Cells or values that the experiment does not have.
+    /// A file contains cells or values that the experiment does not have.
     Unfit {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The problem.
         why: String,
     },
-    /// Shards that are not there.
+    /// Some shards are missing.
     Missing {
         /// The run.
         run: String,
-        /// Some of them.
+        /// Some of the missing shards.
         shards: Vec<Shard>,
-        /// How many.
+        /// The number of missing shards.
         count: usize,
     },
 }
 
-/// Puts a run of one experiment together. Each shard comes with the name of its file, for messages.
+/// Merges a run of one experiment. Each shard comes with the name of its file, for messages.
 ///
 /// # Errors
-/// When shards are missing, twice there, of different runs or not of this program.
+/// Returns an error if shards are missing, duplicated, from different runs, or do not fit this program.
 pub fn merge(partials: Vec<(String, Partial)>) -> Result<Merged, MergeError> {
     let Some((first_file, first)) = partials.first().cloned() else { return Err(MergeError::Nothing) };
     let experiment = Experiment::named(&first.id).ok_or_else(|| MergeError::Unknown(first.id.clone()))?;
@@ -210,7 +211,7 @@ pub fn merge(partials: Vec<(String, Partial)>) -> Result<Merged, MergeError> {
     Ok(Merged { experiment, settings: first.settings(), wall_s, outcome })
 }
 
-/// Puts the values of a shard where they belong.
+/// Puts the values of a shard into their places.
 fn place(plan: &Plan, partial: Partial, values: &mut [Value]) -> Result<(), String> {
     let cells: Vec<usize> = plan.cells_of(partial.shard).collect();
     if cells.len() != partial.found.len() {
@@ -236,10 +237,10 @@ impl fmt::Display for MergeError {
             Self::Unknown(id) => write!(formatter, "this program has no experiment `{id}`"),
             Self::Foreign { one, other } => write!(
                 formatter,
-                "{} is of another run ({}) than {} ({}): merge one run at a time",
+                "{} belongs to another run ({}) than {} ({}): merge one run at a time",
                 other.0, other.1, one.0, one.1
             ),
-            Self::Twice(one, other) => write!(formatter, "{one} and {other} are the same shard"),
+            Self::Twice(one, other) => write!(formatter, "{one} and {other} contain the same shard"),
             Self::Unfit { file, why } => {
                 write!(formatter, "{file} does not fit: {why}; measure it with this program")
             }

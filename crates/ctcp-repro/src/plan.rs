@@ -1,14 +1,14 @@
-//! An experiment as a list of independent cells, and what is made of their values.
+//! An experiment as a list of independent cells, and the evaluation of their values.
 //!
 //! ```text
-//!   cells:  parameters x seed    each measured by itself, on any thread, machine and day
+//!   cells:  parameters x seed    each measured independently, on any thread or machine
 //!     |  measure                 a pure function of the cell
-//!   values                       travel as JSON when shards are merged
+//!   values                       stored as JSON when shards are merged
 //!     |  outcome                 a pure function of all values in the order of the cells
 //!   points, checks, notes
 //! ```
 //!
-//! Invariant: an outcome depends on the settings alone; how the cells were spread over threads and shards leaves no trace.
+//! Invariant: an outcome depends only on the settings, and not on the distribution of cells over threads and shards.
 
 use core::fmt::{self, Debug};
 use core::num::NonZeroUsize;
@@ -25,10 +25,10 @@ use crate::changes::Changes;
 use crate::outcome::Outcome;
 use crate::shard::Shard;
 
-/// The work of an experiment under some settings.
+/// The work of an experiment under given settings.
 pub struct Plan {
     names: Vec<String>,
-    /// The place of each cell where shards are dealt.
+    /// The position of each cell in the shuffled order from which shards are dealt.
     places: Vec<usize>,
     measure: Box<dyn Fn(usize) -> Value + Sync>,
     outcome: Box<dyn Fn(Vec<Value>) -> Result<Outcome, serde_json::Error>>,
@@ -36,9 +36,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Measures each cell and makes an outcome of all cells with their values, in the order given here.
+    /// Creates a plan that measures each cell, and evaluates all cells with their values in the given order.
     ///
-    /// A cell's name is its debug form, which says its parameters. Values are finite: JSON has no other numbers.
+    /// The name of a cell is its debug format, which contains its parameters. Values must be finite, since JSON has no
+    /// other numbers.
     pub fn new<C, F>(
         cells: Vec<C>,
         measure: impl Fn(&C) -> F + Sync + 'static,
@@ -67,31 +68,31 @@ impl Plan {
         }
     }
 
-    /// The same work, which was planned with these changes: its outcome says so, and leaves the paper's claims out.
+    /// Marks the work as planned with these changes. Its outcome then has a remark and skips the paper's claims.
     pub(crate) fn changed_by(self, changes: Changes) -> Self {
         Self { changes, ..self }
     }
 
-    /// What the cells are called.
+    /// Returns the names of the cells.
     #[must_use]
     pub fn cells(&self) -> &[String] {
         &self.names
     }
 
-    /// Indexes of the cells of a shard, ascending.
+    /// Returns the indexes of the cells of a shard, in ascending order.
     pub fn cells_of(&self, shard: Shard) -> impl Iterator<Item = usize> {
         (0..self.names.len()).filter(move |&cell| shard.has(self.places[cell]))
     }
 
-    /// Values of a shard's cells, in their order. `on_cell` is called once for each, from any thread.
+    /// Returns the values of a shard's cells, in their order. `on_cell` is called once per cell, from any thread.
     ///
     /// # Panics
-    /// When measuring a cell panics.
+    /// Panics if measuring a cell panics.
     #[must_use]
     pub fn measure(&self, shard: Shard, threads: NonZeroUsize, on_cell: &(dyn Fn() + Sync)) -> Vec<Value> {
         let cells: Vec<usize> = self.cells_of(shard).collect();
         let (next, measure) = (AtomicUsize::new(0), &self.measure);
-        // Whoever is free takes the next cell, so that long cells delay nobody.
+        // Each idle thread takes the next cell, so that long cells delay no others.
         let work = || {
             let mut found = Vec::new();
             while let Some(&cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -109,10 +110,11 @@ impl Plan {
         found.into_iter().map(|(_, value)| value).collect()
     }
 
-    /// What the values of all cells say, given in the order of the cells.
+    /// Evaluates the values of all cells, given in the order of the cells.
     ///
     /// # Errors
-    /// When a value is not what this experiment's cells give. There is one value a cell, or it is an error too.
+    /// Returns an error if there is not exactly one value per cell, or if a value does not have the type of this
+    /// experiment's values.
     pub fn outcome(&self, values: Vec<Value>) -> Result<Outcome, OutcomeError> {
         if values.len() != self.names.len() {
             return Err(OutcomeError(format!("{} values for {} cells", values.len(), self.names.len())));
@@ -125,8 +127,8 @@ impl Plan {
     }
 }
 
-/// A permutation of `0..count`, always the same. Costly cells often stand at equal distances, which shards dealt in order would
-/// give to one of them.
+/// Returns a fixed permutation of `0..count`. Expensive cells often have equal distances, and without shuffling they
+/// could all fall to the same shard.
 fn shuffled(count: usize) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
     let mut prng = Prng::new(0);
@@ -142,7 +144,7 @@ impl Debug for Plan {
     }
 }
 
-/// Values that do not fit the experiment, and why.
+/// The error for values that do not fit the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutcomeError(String);
 

@@ -1,5 +1,6 @@
-//! An outcome as an SVG: lines with their names at their ends, intervals where several seeds were run, and the paper's numbers as
-//! crosses. The colours are those of Okabe and Ito, which the colour-blind can tell apart; after seven of them lines are dashed.
+//! Draws an outcome as SVG: lines with their names at the ends, confidence intervals if there are several seeds, and
+//! the paper's numbers as crosses. The colours are those of Okabe and Ito, which are distinguishable for the
+//! colour-blind. After seven lines, further lines are dashed.
 
 use plotters::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -10,13 +11,13 @@ use crate::outcome::Outcome;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// Evenly.
+    /// Linear.
     Linear,
-    /// By powers of ten; only positive values.
+    /// Logarithmic; only positive values.
     Logarithmic,
-    /// Evenly, of shares from 0 to 1, which are shown in percent.
+    /// Linear, for shares from 0 to 1, which are shown in percent.
     Percent,
-    /// The same by powers of ten.
+    /// Logarithmic, for shares shown in percent.
     LogarithmicPercent,
 }
 
@@ -29,34 +30,35 @@ impl Scale {
 /// An axis.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Axis {
-    /// What it measures, with its unit.
+    /// The quantity, with its unit.
     pub label: &'static str,
-    /// How.
+    /// The scale.
     pub scale: Scale,
 }
 
-/// What to draw.
+/// The description of a plot.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Plot {
-    /// Stands above it.
+    /// The title above the plot.
     pub title: &'static str,
-    /// To the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// The vertical axis.
     pub y: Axis,
-    /// Series whose names end so stay in the files and out of the picture.
+    /// Series whose names end with one of these are kept in the files but not drawn.
     pub hidden: &'static [&'static str],
-    /// Series whose names end so are drawn as dots without a line, as what was measured beside the line of a formula.
+    /// Series whose names end with one of these are drawn as dots without a line, such as measurements next to a
+    /// formula.
     pub dots: &'static [&'static str],
 }
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (1100, 560);
 
-/// The plot is to the left of this column, and the names of the lines are to the right.
+/// The x coordinate where the plot ends and the names of the lines begin.
 const NAMES: i32 = 800;
 
-/// The least distance of two names, in pixels.
+/// The minimum distance of two names, in pixels.
 const NAME_HEIGHT: i32 = 17;
 
 /// The palette of Okabe and Ito (2008) without yellow, which is hard to see on white.
@@ -70,14 +72,14 @@ const PALETTE: [RGBColor; 7] = [
     RGBColor(0, 0, 0),
 ];
 
-/// A line's points: x, y, and the ends of the interval.
+/// A series: its name, its points (x, y, and the bounds of the interval), and the printed numbers.
 type Line = (String, Vec<(f64, f64, f64, f64)>, Vec<(f64, f64)>);
 
 impl Outcome {
-    /// The text of `ID.svg`.
+    /// Returns the text of `ID.svg`.
     ///
     /// # Errors
-    /// When it cannot be drawn, as for a logarithm of something not positive.
+    /// Returns an error if it cannot be drawn, for example because of the logarithm of a value that is not positive.
     pub fn svg(&self) -> Result<String, String> {
         let mut text = String::new();
         self.draw(&mut text).map_err(|error| error.to_string())?;
@@ -120,7 +122,7 @@ impl Outcome {
             let colour = PALETTE[index % PALETTE.len()];
             let line = points.iter().map(|&(x, y, ..)| place(x, y));
             if self.is_dots(name) {
-                // No line.
+                // Dots have no line.
             } else if index < PALETTE.len() {
                 chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
             } else {
@@ -150,7 +152,7 @@ impl Outcome {
         self.plot.dots.iter().any(|dots| name.ends_with(dots))
     }
 
-    /// The series in the order in which they were found, with what is printed of each.
+    /// Returns the series in the order of their first point, with their printed numbers.
     fn lines(&self) -> Vec<Line> {
         let is_shown = |name: &str| !self.plot.hidden.iter().any(|hidden| name.ends_with(hidden));
         let mut lines: Vec<Line> = Vec::new();
@@ -162,7 +164,7 @@ impl Outcome {
         }
         for (name, points, published) in &mut lines {
             let ours = self.points.iter().filter(|point| point.series == *name);
-            // What reaches down to nothing has no end on a logarithmic axis.
+            // An interval that reaches zero has no lower end on a logarithmic axis.
             let bottom =
                 |lo: f64, y: f64| if self.plot.y.scale.is_logarithmic() && lo <= 0.0 { y } else { lo };
             points.extend(ours.map(|point| (point.x, point.y, bottom(point.lo, point.y), point.hi)));
@@ -173,7 +175,7 @@ impl Outcome {
     }
 }
 
-/// Writes each name beside the end of its line, as near as the others let it.
+/// Draws each name next to the end of its line, or as near as the other names allow.
 fn draw_names(
     root: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
     mut ends: Vec<(&str, RGBColor, (i32, i32))>,
@@ -184,7 +186,7 @@ fn draw_names(
     let count = i32::try_from(ends.len())?;
     let mut next = NAME_HEIGHT;
     for (index, (name, colour, (x, y))) in (0..).zip(ends) {
-        // Room must be left for those that follow.
+        // Leave room for the remaining names.
         let place = y.min(lowest - NAME_HEIGHT * (count - index)).max(next);
         next = place + NAME_HEIGHT;
         root.draw(&PathElement::new([(x + 5, y), (NAMES + 4, place)], colour.mix(0.4)))?;
@@ -205,7 +207,7 @@ fn transform(scale: Scale, value: f64) -> f64 {
     if scale.is_logarithmic() { value.log10() } else { value }
 }
 
-/// What stands at a tick.
+/// Formats the label of a tick.
 fn tick(scale: Scale, value: f64) -> String {
     match scale {
         Scale::Linear => format!("{}", (value * 1e4).round() / 1e4),
@@ -221,7 +223,7 @@ fn tick(scale: Scale, value: f64) -> String {
     }
 }
 
-/// From the least to the largest, with some room around.
+/// Returns the range of the values with a margin.
 fn range(values: impl Iterator<Item = f64>) -> core::ops::Range<f64> {
     let (mut least, mut largest) = (f64::INFINITY, f64::NEG_INFINITY);
     for value in values {
@@ -263,7 +265,7 @@ mod tests {
         let without = lines(&outcome);
         let measured = [1.0, 2.0].map(|x| (x, summary(&[20.0])));
         measured.iter().for_each(|(x, found)| outcome.point("two, dots", *x, found));
-        // The interval of each point is a line by itself, and so is what leads to the name.
+        // The interval of each point is a line of its own, and so is the connection to the name.
         let with_dots = lines(&outcome);
         assert_eq!(with_dots, without + measured.len() + 1);
         measured.iter().for_each(|(x, found)| outcome.point("two", *x, found));
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_logarithm_is_an_error_and_not_a_picture() {
+    fn a_value_without_a_logarithm_is_an_error() {
         let mut outcome = outcome(Scale::Logarithmic);
         assert!(outcome.svg().is_ok());
         outcome.point("one", 0.0, &summary(&[1.0]));

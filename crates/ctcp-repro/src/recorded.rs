@@ -1,4 +1,4 @@
-//! A figure as its JSON file has it: what pages and pictures are drawn from again.
+//! A figure read from its JSON file, from which pages and plots are drawn again.
 
 use core::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::plot::{Axis, Plot, Scale};
 /// The contents of `ID.json`.
 #[derive(Debug, Deserialize)]
 pub struct Recorded {
-    /// The figure.
+    /// The id of the figure.
     pub id: String,
     paper: String,
     version: String,
@@ -42,30 +42,30 @@ struct RecordedAxis {
 struct RecordedCheck {
     name: String,
     want: String,
-    /// Not a number where it was skipped, which JSON has as null.
+    /// `None` if the check was skipped, which is null in JSON.
     got: Option<f64>,
     pass: bool,
 }
 
 impl Recorded {
-    /// The figure of this JSON.
+    /// Parses a figure from JSON.
     ///
     /// # Errors
-    /// What is missing in it.
+    /// Returns an error that says what is missing or invalid.
     pub fn parse(json: &str) -> Result<Self, String> {
         serde_json::from_str(json).map_err(|error| error.to_string())
     }
 
-    /// The picture, drawn again.
+    /// Draws the plot again.
     ///
     /// # Errors
-    /// When it cannot be drawn.
+    /// Returns an error if it cannot be drawn.
     pub fn svg(&self) -> Result<String, String> {
         self.outcome().svg()
     }
 
     fn outcome(&self) -> Outcome {
-        // Titles and labels are constants elsewhere. Here they stay until the program ends, once for each figure.
+        // Elsewhere titles and labels are constants. Here they are leaked, once per figure.
         let constant = |text: &String| -> &'static str { text.clone().leak() };
         let constants = |texts: &[String]| -> &'static [&'static str] {
             texts.iter().map(constant).collect::<Vec<_>>().leak()
@@ -92,7 +92,7 @@ impl Recorded {
         outcome
     }
 
-    /// A section of a page: what the figure shows, the picture in `folder`, checks, what is printed beside ours, notes.
+    /// Formats a section of a page: title, plot in `folder`, checks, printed numbers next to ours, notes.
     #[must_use]
     pub fn markdown(&self, folder: &str) -> String {
         let mut text = String::new();
@@ -153,7 +153,7 @@ impl Recorded {
     }
 }
 
-/// Four digits that count.
+/// Formats a value with four significant digits.
 fn four_digits(value: f64) -> String {
     format!("{value:.3e}").parse::<f64>().unwrap_or(value).to_string()
 }
@@ -165,7 +165,7 @@ mod tests {
     use crate::statistics::summary;
 
     #[test]
-    fn what_was_written_is_drawn_again_as_it_was() {
+    fn a_figure_read_from_json_is_drawn_as_before() {
         let axis = |label| Axis { label, scale: Scale::LogarithmicPercent };
         let plot = Plot { title: "A title", x: axis("loss"), y: axis("share"), hidden: &["gone"], dots: &[] };
         let mut outcome = Outcome::new(plot, 2);

@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Most shards of a run: what a Kubernetes indexed job can have. It bounds the list of those that are missing.
+/// The maximum number of shards of a run: the limit of a Kubernetes indexed job. It limits the list of missing shards.
 pub const SHARDS_MAX: u32 = 100_000;
 
 /// One of `count` shards, counted from 1.
@@ -17,28 +17,28 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// All cells.
+    /// All cells in a single shard.
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
-    /// The shard `index` of `count`; `None` unless `1 <= index <= count <= SHARDS_MAX`.
+    /// Returns the shard `index` of `count`, or `None` unless `1 <= index <= count <= SHARDS_MAX`.
     #[must_use]
     pub fn new(index: u32, count: u32) -> Option<Self> {
         (1..=count).contains(&index).then_some(Self { index, count }).filter(|_| count <= SHARDS_MAX)
     }
 
-    /// Which it is, from 1.
+    /// Returns its index, counted from 1.
     #[must_use]
     pub fn index(self) -> u32 {
         self.index
     }
 
-    /// How many there are.
+    /// Returns the number of shards.
     #[must_use]
     pub fn count(self) -> u32 {
         self.count
     }
 
-    /// Whether it has the cell at this place of the deal.
+    /// Returns whether it has the cell at this position of the shuffled order.
     #[must_use]
     pub fn has(self, place: usize) -> bool {
         place as u64 % u64::from(self.count) == u64::from(self.index - 1)
@@ -50,7 +50,8 @@ impl FromStr for Shard {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let numbers = text.split_once('/').and_then(|(index, count)| Some((number(index)?, number(count)?)));
-        let (index, count) = numbers.ok_or_else(|| format!("`{text}` is no shard: I/N is wanted, as 2/8"))?;
+        let (index, count) =
+            numbers.ok_or_else(|| format!("`{text}` is not a shard: expected I/N, for example 2/8"))?;
         if count == 0 {
             return Err(format!("shard {text}: there must be at least one shard"));
         }
@@ -62,7 +63,7 @@ impl FromStr for Shard {
     }
 }
 
-/// Digits only: `parse` by itself would take a sign.
+/// Parses digits only; `parse` alone would accept a sign.
 fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_shard_is_refused_with_the_reason() {
+    fn invalid_shards_are_refused_with_the_reason() {
         assert_eq!("2/8".parse(), Ok(Shard { index: 2, count: 8 }));
         for (text, reason) in [
             ("5/4", "from 1 to 4"),

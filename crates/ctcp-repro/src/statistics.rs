@@ -1,4 +1,4 @@
-//! Means and how sure they are.
+//! Means and their confidence intervals.
 
 use core::iter::Sum;
 
@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 pub struct Summary {
     /// The mean.
     pub mean: f64,
-    /// The standard deviation of a run; zero for a single one.
+    /// The standard deviation of a run; zero for a single run.
     pub deviation: f64,
     /// Half the width of a 95 % confidence interval of the mean.
     pub margin: f64,
 }
 
-/// Student's t for 95 %, by degrees of freedom from 1; beyond the list the normal distribution's is near enough.
+/// Student's t for 95 %, by degrees of freedom from 1. Beyond the list, the normal distribution is close enough.
 const STUDENT: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 const NORMAL: f64 = 1.96;
 
-/// Half the width of a 99 % interval, in standard deviations of a mean of very many.
+/// Half the width of a 99 % interval for very many samples, in standard deviations of the mean.
 pub const NORMAL_99: f64 = 2.576;
 
 impl Summary {
-    /// Of a value that `function`, which rises or falls over the interval, makes of this one. The deviation has no such rule
-    /// and becomes that of a straight line.
+    /// Returns the summary of `function` of this value. The function must be monotonic over the interval. The deviation
+    /// is approximated by that of a linear function.
     #[must_use]
     pub fn map(&self, function: impl Fn(f64) -> f64) -> Self {
         let mean = function(self.mean);
@@ -38,7 +38,8 @@ impl Summary {
     }
 }
 
-/// Count, sum and sum of squares of numbers too many to be kept. Sums of whole numbers are exact up to 2^53, whatever their order.
+/// Count, sum and sum of squares of numbers that are too many to keep. Sums of integers up to 2^53 are exact in any
+/// order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     count: f64,
@@ -47,20 +48,20 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Counts a number in.
+    /// Adds a number.
     pub fn add(&mut self, value: f64) {
         self.count += 1.0;
         self.sum += value;
         self.squares += value * value;
     }
 
-    /// How many there were.
+    /// Returns how many numbers there were.
     #[must_use]
     pub fn count(&self) -> f64 {
         self.count
     }
 
-    /// Mean, deviation and interval, as for very many; all zero for none.
+    /// Returns mean, deviation and interval, assuming very many numbers; all zero if there were none.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let count = self.count.max(1.0);
@@ -80,13 +81,13 @@ impl Sum for Moments {
     }
 }
 
-/// The share of `hits` among very many `trials`.
+/// Returns the share of `hits` among very many `trials`.
 #[must_use]
 pub fn proportion(hits: u64, trials: u64) -> Summary {
     Moments { count: trials as f64, sum: hits as f64, squares: hits as f64 }.summary()
 }
 
-/// Summarises runs; a mean of none is not a number.
+/// Summarizes runs. The mean of no runs is NaN.
 #[must_use]
 pub fn summary(values: &[f64]) -> Summary {
     let count = values.len() as f64;
@@ -100,7 +101,7 @@ pub fn summary(values: &[f64]) -> Summary {
     Summary { mean, deviation, margin: student * deviation / count.sqrt() }
 }
 
-/// The slope of the straight line through `(ln x, ln y)` with the least squares: the exponent of a power law.
+/// Returns the slope of the least-squares line through `(ln x, ln y)`, which is the exponent of a power law.
 #[must_use]
 pub fn exponent(points: &[(f64, f64)]) -> f64 {
     let count = points.len() as f64;
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_give_what_the_numbers_themselves_give() {
+    fn moments_give_the_same_summary_as_the_numbers() {
         let numbers = [1.0, 2.0, 2.0, 5.0, 9.0, 4.0];
         let of = |numbers: &[f64]| {
             let mut moments = Moments::default();

@@ -1,11 +1,11 @@
-//! An outcome as a table for a terminal: what is printed beside what came out, and the checks.
+//! An outcome as a table for a terminal: printed numbers next to computed ones, and the checks.
 
 use core::fmt::{self, Write};
 
 use crate::outcome::{Outcome, SKIPPED};
 
 impl Outcome {
-    /// The table, with notes and checks below it.
+    /// Formats the table, with notes and checks below it.
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = String::new();
@@ -43,7 +43,7 @@ impl Outcome {
     }
 }
 
-/// A number with as many digits as one wants to read.
+/// Formats a number with a readable number of digits.
 fn number(value: f64) -> String {
     if value.abs() >= 1e4 {
         format!("{value:.3e}")

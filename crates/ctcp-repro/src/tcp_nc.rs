@@ -12,5 +12,5 @@ mod slotted_chain;
 mod tandem;
 pub(crate) mod theorem2;
 
-/// Named in every outcome.
+/// The name of the paper in every outcome.
 const PAPER: &str = "TCP/NC (2009)";

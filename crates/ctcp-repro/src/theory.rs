@@ -1,4 +1,4 @@
-//! The papers' closed forms, as printed and, where the text errs, as they follow from its own derivation.
+//! The papers' closed forms, as printed and, if the text has an error, as they follow from its own derivation.
 //!
 //! | form | paper | file |
 //! |---|---|---|
@@ -10,7 +10,8 @@
 //! | queues along a chain | TCP/NC, Theorem 2 | [`queues`] |
 //! | packets until a block is known | thesis, section 3.1.4 | [`completion`] |
 //!
-//! Plain numbers in, plain numbers out: probabilities lie in `[0, 1]`, and each function says what else it wants.
+//! Arguments and results are plain numbers. Probabilities lie in `[0, 1]`; each function documents further
+//! requirements.
 
 pub mod adjusted_redundancy;
 pub mod block_code;

@@ -7,5 +7,5 @@ pub(crate) mod overhead;
 pub mod single;
 pub(crate) mod tables_c;
 
-/// Named in every outcome.
+/// The name of the paper in every outcome.
 const PAPER: &str = "Thesis (2012)";

@@ -1,4 +1,5 @@
-//! A chain with any number of flows and hops (one is a dumbbell), to be measured from outside: the time, the memory, the instructions of a simulated packet.
+//! A chain with any number of flows and hops (a single hop is a dumbbell), for measurements from outside: time, memory
+//! and instructions per simulated packet.
 //!
 //! ```text
 //! cargo build --release -p ctcp-sim --example flows
@@ -6,7 +7,7 @@
 //! valgrind --tool=callgrind target/release/examples/flows 10 1 20000000 tcp full
 //! ```
 //!
-//! Each hop has 25 Mbit/s for each flow and a queue of one bandwidth-delay product; all together have 20 ms.
+//! Each hop has 25 Mbit/s per flow and a queue of one bandwidth-delay product. The round trip over all hops is 20 ms.
 
 #![allow(clippy::print_stdout, reason = "the figures are what people run it for")]
 

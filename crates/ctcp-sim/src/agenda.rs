@@ -1,29 +1,30 @@
-//! Who is woken when: at most one time for each number, the earliest first, the lower number first at the same time.
+//! The wake-up times by number. A number has at most one time. The earliest time comes first, and the lower number for
+//! equal times.
 //!
-//! A binary heap that knows where each number stands, so that a time is changed in its place: nothing is out of date in it,
-//! and nothing is allocated after the first round.
+//! This is a binary heap that tracks the position of each number, so that a time can be changed in place. It holds no
+//! outdated entries, and nothing is allocated after the first round.
 
 use ctcp_base::Instant;
 
-/// The place of a number that has no time.
+/// The position of a number that has no time.
 const NOWHERE: usize = usize::MAX;
 
-/// Times by number.
+/// Wake-up times by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agenda {
-    /// Each entry is not later than the two at twice its place, plus one and plus two.
+    /// Each entry is no later than the two entries at twice its position plus one and plus two.
     heap: Vec<(Instant, usize)>,
-    /// Where each number stands in the heap.
+    /// The position of each number in the heap.
     places: Vec<usize>,
 }
 
 impl Agenda {
-    /// The earliest time and whose it is.
+    /// Returns the earliest time and its number.
     pub(crate) fn first(&self) -> Option<(Instant, usize)> {
         self.heap.first().copied()
     }
 
-    /// Sets, moves or strikes the time of `who`.
+    /// Sets, changes or removes the time of `who`.
     pub(crate) fn set(&mut self, who: usize, time: Option<Instant>) {
         if who >= self.places.len() {
             if time.is_none() {
@@ -49,7 +50,7 @@ impl Agenda {
                 self.heap.swap_remove(place);
                 self.places[who] = NOWHERE;
                 if place < self.heap.len() {
-                    // What came from the end may belong above or below.
+                    // The entry that came from the end may have to move up or down.
                     let settled = self.rise(place);
                     self.sink(settled);
                 }
@@ -57,13 +58,13 @@ impl Agenda {
         }
     }
 
-    /// Strikes all.
+    /// Removes all times.
     pub(crate) fn clear(&mut self) {
         self.heap.clear();
         self.places.clear();
     }
 
-    /// Moves an entry up to where it belongs, and says where that is.
+    /// Moves an entry up to its position, and returns the position.
     fn rise(&mut self, mut place: usize) -> usize {
         let entry = self.heap[place];
         while place > 0 {
@@ -78,7 +79,7 @@ impl Agenda {
         place
     }
 
-    /// Moves an entry down to where it belongs.
+    /// Moves an entry down to its position.
     fn sink(&mut self, mut place: usize) {
         let entry = self.heap[place];
         loop {
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_set_moved_and_struck_the_first_is_the_first_of_a_sorted_list() {
+    fn the_first_entry_is_that_of_a_sorted_list_after_any_changes() {
         let mut prng = Prng::new(1);
         let mut agenda = Agenda::default();
         let mut model = BTreeMap::new();

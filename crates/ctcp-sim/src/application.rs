@@ -1,6 +1,6 @@
-//! An application that plays its part of a script on one connection, driven by events alone, as a real one is: it
-//! reads until it is blocked and then waits for `Readable`, writes until it is blocked and then waits for `Writable`.
-//! A lost event is a stream that never ends.
+//! An application that plays its part of a script on one connection. Like a real application, it is driven by events
+//! alone: it reads until it is blocked and then waits for `Readable`, and it writes until it is blocked and then waits
+//! for `Writable`. A lost event therefore shows up as a stream that never ends.
 
 pub mod contents;
 pub mod script;
@@ -24,48 +24,48 @@ pub(crate) use task::SCRATCH;
 pub struct Application {
     script: Arc<Script>,
     role: Role,
-    /// The connection's name: a client's own from the start, a server's when it is up.
+    /// The name of the connection. A client knows it from the start, a server once the connection is established.
     name: Option<ConnectionName>,
-    /// When the connection came up.
+    /// When the connection was established.
     connected: Option<Instant>,
     closed: Option<ConnectionError>,
     tasks: BTreeMap<StreamId, Task>,
-    /// How many of our streams of the script are open.
+    /// Number of streams of the script opened by this side.
     opened: usize,
-    /// The peer allows no more streams for now.
+    /// Whether the peer's stream limit is reached.
     opener_waits: bool,
-    /// Streams on which something may be possible, in any order and any often.
+    /// Streams that may be able to make progress, unordered and with duplicates.
     ready: Vec<StreamId>,
-    /// Streams that pause.
+    /// Streams that pause, by the end of the pause.
     pauses: BTreeSet<(Instant, StreamId)>,
     /// Streams that are done.
     over: BTreeSet<StreamId>,
-    /// Since when all its streams are done.
+    /// Since when all streams opened so far are done.
     idle_since: Option<Instant>,
-    /// Bytes read, of all streams.
+    /// Bytes read from all streams.
     read: u64,
 }
 
-/// What an application needs of the world.
+/// The environment of a call of an application.
 pub(crate) struct Drive<'a> {
     pub(crate) now: Instant,
     pub(crate) connection: &'a mut Connection,
     pub(crate) ledger: &'a mut Ledger,
-    /// For what is read, [`SCRATCH`] bytes.
+    /// Buffer for reads, [`SCRATCH`] bytes.
     pub(crate) scratch: &'a mut [u8],
 }
 
-/// What an application did.
+/// The result of driving an application.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Driven {
-    /// Events it took.
+    /// Number of events handled.
     pub(crate) events: u64,
-    /// It ran a stream.
+    /// Whether it ran a stream.
     pub(crate) has_acted: bool,
 }
 
 impl Application {
-    /// An application of this side of the script; a client's has a name for its connection.
+    /// Creates the application of one side of the script. A client's application gets the name of its connection.
     #[must_use]
     pub fn new(script: Arc<Script>, role: Role, name: Option<ConnectionName>) -> Self {
         Self {
@@ -85,8 +85,8 @@ impl Application {
         }
     }
 
-    /// Takes the connection's events and does what the script says and the connection allows. Says how many events there
-    /// were, and whether it did anything that may make the connection send.
+    /// Handles the connection's events and does what the script says and the connection allows. Returns the number of
+    /// events, and whether anything was done that may make the connection send.
     pub(crate) fn drive(&mut self, call: &mut Drive<'_>) -> Driven {
         let mut driven = Driven::default();
         while let Some(event) = call.connection.poll_event() {
@@ -108,13 +108,13 @@ impl Application {
         for &id in &ready {
             self.run(id, call);
         }
-        // Nothing becomes ready while they run; the memory is used again.
+        // No stream becomes ready while the others run. The memory is reused.
         ready.clear();
         self.ready = ready;
         driven
     }
 
-    /// When it wants to be driven though nothing happens on the connection.
+    /// Returns when it must be driven even if nothing happens on the connection.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         if self.closed.is_some() {
@@ -125,37 +125,37 @@ impl Application {
         pause.into_iter().chain(start).min()
     }
 
-    /// Its part of the script is played to the end.
+    /// Returns whether its part of the script is complete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.over.len() == self.script.client.len() + self.script.server.len()
     }
 
-    /// The connection's name, once it was up.
+    /// Returns the name of the connection, once it was established.
     #[must_use]
     pub fn name(&self) -> Option<ConnectionName> {
         self.connected.and(self.name)
     }
 
-    /// When the connection came up.
+    /// Returns when the connection was established.
     #[must_use]
     pub fn connected_at(&self) -> Option<Instant> {
         self.connected
     }
 
-    /// Why the connection is over, if it is.
+    /// Returns why the connection ended, if it has.
     #[must_use]
     pub fn closed(&self) -> Option<&ConnectionError> {
         self.closed.as_ref()
     }
 
-    /// Bytes read so far, of all streams.
+    /// Returns the bytes read so far from all streams.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.read
     }
 
-    /// What is not done, for people.
+    /// Describes the streams that are not done, for messages.
     #[must_use]
     pub fn unfinished(&self) -> String {
         let opened = format!("{} of {} opened", self.opened, self.script.opened_by(self.role).len());
@@ -182,7 +182,7 @@ impl Application {
                 let remote = connection.remote();
                 self.name = self.name.or_else(|| remote.and_then(|remote| ledger.name_of(remote)));
                 if self.name.is_none() {
-                    ledger.complain(format!("{:?}: connected to nobody at {remote:?}", self.role));
+                    ledger.complain(format!("{:?}: connected to an unknown address {remote:?}", self.role));
                 }
                 if let Some(script) = self.name.and_then(|name| ledger.script_of(name)) {
                     self.script = script.clone();
@@ -200,7 +200,7 @@ impl Application {
     }
 
     fn wake(&mut self, id: StreamId, change: impl FnOnce(&mut Task)) {
-        // A stream that was not accepted yet is looked at when it is.
+        // A stream that has not been accepted yet is handled when it is.
         if let Some(task) = self.tasks.get_mut(&id) {
             change(task);
             self.ready.push(id);

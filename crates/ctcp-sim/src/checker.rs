@@ -1,5 +1,5 @@
-//! What must hold after every event, whatever the network does: the limits that both sides agreed on, time that
-//! goes forward, deadlines that lead somewhere.
+//! Checks that must hold after every event on any network: the limits that both sides agreed on, time that never goes
+//! back, and deadlines that lead to progress.
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
@@ -10,26 +10,25 @@ use ctcp_proto::{Role, TimerKind, Transmit, TransportConfig};
 use crate::mischief::Mischief;
 use crate::node::host::Peer;
 
-/// A host that is woken so often without time going on is spinning. An application with many streams and a
-/// connection with a dozen deadlines stay far below it.
+/// A host that is woken this often at the same time is spinning. An application with many streams and a connection with
+/// a dozen deadlines stay far below it.
 const WAKES_AT_ONCE_MAX: u32 = 100;
 
-/// Bytes that a server may send to an address for each that came from there, before it has proved to be its
-/// client's (RFC 9000 section 8).
+/// Bytes that a server may send to an unvalidated address for each byte received from it (RFC 9000 section 8).
 const AMPLIFICATION_MAX: u64 = 3;
 
-/// Watches a simulation. The first violation is kept.
+/// Watches a simulation and records violations.
 #[derive(Clone, Debug)]
 pub struct Checker {
     transport: TransportConfig,
     now: Instant,
-    /// When each host, by its number, was woken last, and how often at that time.
+    /// When each host was last woken, by its number, and how often at that time.
     wakes_at_once: Vec<(Instant, u32)>,
-    /// Why hosts were woken since time went on.
+    /// Why hosts were woken at the present time.
     reasons: Vec<TimerKind>,
-    /// Whether the figures of connections are compared with their limits.
+    /// Whether the statistics of connections are compared with their limits.
     checks_limits: bool,
-    /// What each host got from and sent to an address that no host has.
+    /// Bytes exchanged by each host with each address that belongs to no host.
     strangers: BTreeMap<(String, SocketAddr), Exchanged>,
     violations: Vec<String>,
 }
@@ -41,7 +40,7 @@ struct Exchanged {
 }
 
 impl Checker {
-    /// A checker of connections with this configuration.
+    /// Creates a checker of connections with this configuration.
     #[must_use]
     pub fn new(transport: TransportConfig) -> Self {
         Self {
@@ -55,13 +54,13 @@ impl Checker {
         }
     }
 
-    /// Whether every connection's figures are compared with their limits after everything that happens to it: that takes a
-    /// part of the time of a big run.
+    /// Sets whether the statistics of every connection are compared with their limits after each event. In large runs
+    /// this takes a considerable share of the time.
     pub(crate) fn set_checks_limits(&mut self, checks_limits: bool) {
         self.checks_limits = checks_limits;
     }
 
-    /// An event happens at `now`.
+    /// Records that an event happens at `now`.
     pub(crate) fn on_time(&mut self, now: Instant) {
         if now < self.now {
             self.complain(format!("time went back from {} to {now}", self.now));
@@ -72,7 +71,7 @@ impl Checker {
         self.now = now;
     }
 
-    /// A host was woken for these reasons.
+    /// Records that a host was woken for these reasons.
     pub(crate) fn on_wake(&mut self, number: usize, host: &str, kinds: &[TimerKind]) {
         self.reasons.extend_from_slice(kinds);
         if number >= self.wakes_at_once.len() {
@@ -90,14 +89,14 @@ impl Checker {
         }
     }
 
-    /// A host received a datagram.
+    /// Records that a host received a datagram.
     pub(crate) fn on_received(&mut self, host: &str, source: SocketAddr, size: usize) {
         if Mischief::invented(source) {
             self.strangers.entry((host.to_owned(), source)).or_default().received += size as u64;
         }
     }
 
-    /// A host sends a datagram, from a connection or without one.
+    /// Records that a host sends a datagram, with or without a connection.
     pub(crate) fn on_sent(&mut self, host: &str, destination: SocketAddr, size: usize) {
         if !Mischief::invented(destination) {
             return;
@@ -106,18 +105,22 @@ impl Checker {
         exchanged.sent += size as u64;
         let Exchanged { sent, received } = *exchanged;
         if sent > AMPLIFICATION_MAX * received {
-            self.complain(format!("{host} sends {sent} bytes to a stranger for {received}"));
+            self.complain(format!("{host} sends {sent} bytes to an unknown address that sent {received}"));
         }
     }
 
-    /// After a host was woken, a deadline that is not in the future would wake it again at once.
+    /// Checks that the next deadline of a host that was just woken is in the future. Otherwise it would be woken again
+    /// at once.
     pub(crate) fn check_deadline(&mut self, host: &str, next: Option<(Instant, TimerKind)>) {
         if let Some((time, kind)) = next.filter(|(time, _)| *time <= self.now) {
-            self.complain(format!("{host} was woken at {} and wants {kind:?} at {time}", self.now));
+            self.complain(format!(
+                "{host} was woken at {} but still has the deadline {kind:?} at {time}",
+                self.now
+            ));
         }
     }
 
-    /// A connection of a host sends a datagram.
+    /// Checks a datagram that a connection of a host sends.
     pub(crate) fn on_transmit(&mut self, host: &str, peer: &Peer, transmit: &Transmit, datagram: &[u8]) {
         let most = usize::from(self.transport.datagram_size_max);
         if transmit.size != datagram.len() || datagram.is_empty() || datagram.len() > most {
@@ -126,11 +129,13 @@ impl Checker {
         let is_unproved = peer.connection.role() == Role::Server && peer.application.name().is_none();
         if is_unproved && peer.sent > AMPLIFICATION_MAX * peer.received {
             let Peer { sent, received, .. } = peer;
-            self.complain(format!("{host} sends {sent} bytes to an unproved address for {received}"));
+            self.complain(format!(
+                "{host} sends {sent} bytes to an unvalidated address that sent {received}"
+            ));
         }
     }
 
-    /// A connection is at rest after an event: are its figures within their limits?
+    /// Checks after an event that the statistics of a connection are within their limits.
     pub(crate) fn check_limits(&mut self, host: &str, peer: &Peer, now: Instant) {
         if !self.checks_limits || !peer.connection.is_connected() {
             return;
@@ -151,7 +156,7 @@ impl Checker {
         self.complain(format!("{host} at {now}: {complaint}"));
     }
 
-    /// What must not be and was.
+    /// Returns the violations found so far.
     #[must_use]
     pub fn violations(&self) -> &[String] {
         &self.violations
@@ -167,14 +172,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_that_spins_is_noticed() {
+    fn a_spinning_host_is_a_violation() {
         let mut checker = Checker::new(TransportConfig::default());
         for step in 0..1_000 {
             checker.on_time(Instant::from_nanos(step));
             checker.on_wake(0, "client", &[TimerKind::Pacing]);
         }
         assert!(checker.violations().is_empty());
-        // A thousand hosts that are woken once each do not spin.
+        // A thousand hosts that are woken once each are not spinning.
         for number in 0..1_000 {
             checker.on_time(Instant::from_nanos(1_000));
             checker.on_wake(number, "client", &[TimerKind::Pacing]);
@@ -188,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_goes_back_is_noticed() {
+    fn time_that_goes_back_is_a_violation() {
         let mut checker = Checker::new(TransportConfig::default());
         checker.on_time(Instant::from_nanos(2));
         checker.on_time(Instant::from_nanos(1));

@@ -1,7 +1,7 @@
-//! The books of all streams: what was written, what was read, how each direction ended. The applications of both
-//! sides report here, and what one reads is judged against what the other wrote.
+//! A record of all streams: what was written, what was read, and how each direction ended. The applications of both
+//! sides report to it, and what one side reads is compared with what the other side wrote.
 //!
-//! Invariant, checked with every read: what a reader got is a prefix of what the writer wrote, byte for byte.
+//! Invariant, checked at every read: the bytes read are a prefix of the bytes written.
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
@@ -14,16 +14,16 @@ use ctcp_proto::{PublicKey, Role, StreamId};
 use crate::application::contents::Contents;
 use crate::application::script::Script;
 
-/// Names a connection: a client's n-th.
+/// Identifies a connection by its client and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionName {
-    /// Whose.
+    /// The client.
     pub client: PublicKey,
-    /// Which, from 0.
+    /// The number of the client's connection, counted from 0.
     pub number: u32,
 }
 
-/// Names one direction of a stream.
+/// Identifies one direction of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowName {
     /// The connection.
@@ -34,36 +34,36 @@ pub struct FlowName {
     pub writer: Role,
 }
 
-/// A place in the books: short for a [`FlowName`].
+/// An index in the ledger that stands for a [`FlowName`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowId(usize);
 
-/// The books of one direction of a stream.
+/// The record of one direction of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Bytes that the transport took from the writer.
+    /// Bytes accepted from the writer by the transport.
     pub written: u64,
-    /// Bytes that the reader got.
+    /// Bytes read by the reader.
     pub read: u64,
-    /// The writer finished.
+    /// Whether the writer finished the stream.
     pub is_finished: bool,
-    /// The writer gave up with this code.
+    /// The code with which the writer reset the stream.
     pub reset: Option<u64>,
-    /// The reader stopped with this code.
+    /// The code with which the reader stopped the stream.
     pub stop: Option<u64>,
 }
 
-/// All books.
+/// The records of all streams.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     seed: u64,
-    /// Most bytes of a stream that may be written and not read: credit and send buffer.
+    /// The maximum number of bytes of a stream that may be written but not read: credit plus send buffer.
     unread_max: u64,
-    /// How many connections a client has begun.
+    /// Number of connections begun by each client.
     attempts: BTreeMap<PublicKey, u32>,
-    /// Which connection of a client was at an address: no address is used for two.
+    /// The connection of a client that used each address. No address is used for two connections.
     addresses: BTreeMap<SocketAddr, ConnectionName>,
-    /// What connections play that have a script of their own.
+    /// Scripts of connections that have their own.
     scripts: BTreeMap<ConnectionName, Arc<Script>>,
     flows: Vec<(FlowName, Contents, Flow)>,
     ids: BTreeMap<FlowName, FlowId>,
@@ -73,7 +73,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Empty books. `stream_credit` is what the readers of this simulation grant at most.
+    /// Creates an empty ledger. `stream_credit` is the most that readers in this simulation grant.
     #[must_use]
     pub fn new(seed: u64, stream_credit: u64) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl Ledger {
         }
     }
 
-    /// A client begins a connection from this address.
+    /// Records that a client begins a connection from this address.
     pub fn on_attempt(&mut self, client: PublicKey, address: SocketAddr) -> ConnectionName {
         let attempts = self.attempts.entry(client).or_default();
         let name = ConnectionName { client, number: *attempts };
@@ -99,43 +99,43 @@ impl Ledger {
         name
     }
 
-    /// Whether what is written follows from a seed and what is read is compared with it; otherwise the same page is written over
-    /// and over, and bytes are only counted. To be set before anything is written.
+    /// Sets whether contents are derived from a seed and compared when read. Otherwise the same page is written
+    /// repeatedly and bytes are only counted. Must be set before anything is written.
     pub fn set_checks_contents(&mut self, checks_contents: bool) {
         self.checks_contents = checks_contents;
     }
 
-    /// See [`Self::set_checks_contents`].
+    /// Returns whether contents are compared; see [`Self::set_checks_contents`].
     #[must_use]
     pub fn checks_contents(&self) -> bool {
         self.checks_contents
     }
 
-    /// A connection plays a script of its own, not that of its hosts.
+    /// Records that a connection plays its own script instead of its hosts'.
     pub fn on_script(&mut self, name: ConnectionName, script: Arc<Script>) {
         self.scripts.insert(name, script);
     }
 
-    /// The script of its own that a connection plays, if it has one.
+    /// Returns the connection's own script, if it has one.
     #[must_use]
     pub fn script_of(&self, name: ConnectionName) -> Option<&Arc<Script>> {
         self.scripts.get(&name)
     }
 
-    /// A client, with its newest connection, is at another address now.
+    /// Records that a client with its newest connection now has another address.
     pub fn on_address(&mut self, client: PublicKey, address: SocketAddr) {
         if let Some(number) = self.attempts.get(&client).and_then(|attempts| attempts.checked_sub(1)) {
             self.addresses.insert(address, ConnectionName { client, number });
         }
     }
 
-    /// Whose connection comes from this address.
+    /// Returns the connection that uses this address.
     #[must_use]
     pub fn name_of(&self, address: SocketAddr) -> Option<ConnectionName> {
         self.addresses.get(&address).copied()
     }
 
-    /// What this direction of a stream carries.
+    /// Returns the contents of this direction of a stream.
     #[must_use]
     pub fn contents(&self, flow: FlowName) -> Contents {
         let mut seed = self.seed;
@@ -148,7 +148,7 @@ impl Ledger {
         Contents::new(seed ^ u64::from(flow.writer == Role::Server))
     }
 
-    /// Opens the books of a direction, or finds them open: both sides do this.
+    /// Returns the id of a direction and creates its record if there is none. Both sides call this.
     pub fn open(&mut self, name: FlowName) -> FlowId {
         if let Some(&id) = self.ids.get(&name) {
             return id;
@@ -159,55 +159,55 @@ impl Ledger {
         id
     }
 
-    /// The books of one direction.
+    /// Returns the record of one direction.
     #[must_use]
     pub fn flow(&self, id: FlowId) -> Flow {
         self.flows[id.0].2
     }
 
-    /// The name of one direction.
+    /// Returns the name of one direction.
     #[must_use]
     pub fn name(&self, id: FlowId) -> FlowName {
         self.flows[id.0].0
     }
 
-    /// Every direction of every stream, by its name.
+    /// Returns all directions of all streams, sorted by name.
     pub fn flows(&self) -> impl Iterator<Item = (&FlowName, &Flow)> {
         self.ids.iter().map(|(name, id)| (name, &self.flows[id.0].2))
     }
 
-    /// Writes into `out` what the writer sends from its byte number `offset` on.
+    /// Fills `out` with the writer's bytes starting at `offset`.
     pub fn fill(&self, id: FlowId, offset: u64, out: &mut [u8]) {
         self.flows[id.0].1.fill(offset, out);
     }
 
-    /// The transport took `count` more bytes.
+    /// Records that the transport accepted `count` more bytes.
     pub fn on_written(&mut self, id: FlowId, count: u64) {
         let (name, _, flow) = &mut self.flows[id.0];
         flow.written += count;
         let unread = flow.written - flow.read;
         if unread > self.unread_max && flow.stop.is_none() {
-            let what = format!("{name:?}: {unread} bytes are taken from the writer and not read");
+            let what = format!("{name:?}: {unread} bytes are accepted from the writer but not read");
             self.violations.push(what);
         }
     }
 
-    /// The writer finished.
+    /// Records that the writer finished the stream.
     pub fn on_finish(&mut self, id: FlowId) {
         self.flows[id.0].2.is_finished = true;
     }
 
-    /// The writer gave up.
+    /// Records that the writer reset the stream.
     pub fn on_reset(&mut self, id: FlowId, code: u64) {
         self.flows[id.0].2.reset = Some(code);
     }
 
-    /// The reader wants no more.
+    /// Records that the reader stopped the stream.
     pub fn on_stop(&mut self, id: FlowId, code: u64) {
         self.flows[id.0].2.stop = Some(code);
     }
 
-    /// The reader got these bytes.
+    /// Records and checks bytes that the reader got.
     pub fn on_read(&mut self, id: FlowId, data: &[u8]) {
         let (name, contents, flow) = &mut self.flows[id.0];
         let offset = flow.read;
@@ -225,7 +225,7 @@ impl Ledger {
         }
     }
 
-    /// The reader was told that this was the end.
+    /// Checks the end of the stream as reported to the reader.
     pub fn on_end_read(&mut self, id: FlowId) {
         let (name, flow) = (self.name(id), self.flow(id));
         if !flow.is_finished || flow.read != flow.written {
@@ -233,7 +233,7 @@ impl Ledger {
         }
     }
 
-    /// The reader was told that the writer gave up.
+    /// Checks a reset as reported to the reader.
     pub fn on_reset_read(&mut self, id: FlowId, code: u64) {
         let (name, flow) = (self.name(id), self.flow(id));
         if flow.reset != Some(code) {
@@ -241,7 +241,7 @@ impl Ledger {
         }
     }
 
-    /// The writer was told that the reader wants no more.
+    /// Checks a stop as reported to the writer.
     pub fn on_stop_heard(&mut self, id: FlowId, code: u64) {
         let (name, flow) = (self.name(id), self.flow(id));
         if flow.stop != Some(code) {
@@ -249,7 +249,7 @@ impl Ledger {
         }
     }
 
-    /// The writer was told that everything has arrived.
+    /// Checks the arrival of everything as reported to the writer.
     pub fn on_arrival_heard(&mut self, id: FlowId) {
         let (name, flow) = (self.name(id), self.flow(id));
         if !flow.is_finished {
@@ -257,18 +257,18 @@ impl Ledger {
         }
     }
 
-    /// Something else that must not be.
+    /// Records any other violation.
     pub fn complain(&mut self, what: String) {
         self.violations.push(what);
     }
 
-    /// What must not be and was.
+    /// Returns the violations found so far.
     #[must_use]
     pub fn violations(&self) -> &[String] {
         &self.violations
     }
 
-    /// Bytes read so far, of all streams.
+    /// Returns the bytes read so far from all streams.
     #[must_use]
     pub fn total_read(&self) -> u64 {
         self.read
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_of_what_was_written_is_fine_and_more_is_not() {
+    fn reading_more_than_was_written_is_a_violation() {
         let (mut ledger, id) = books();
         ledger.on_written(id, 10);
         let data = bytes(&ledger, 11);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_runs_away_from_its_reader_is_a_violation() {
+    fn a_writer_too_far_ahead_of_its_reader_is_a_violation() {
         let (mut ledger, id) = books();
         ledger.on_written(id, 1_000 + SEND_BUFFER_MAX as u64);
         assert!(ledger.violations().is_empty());
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn every_direction_of_every_stream_has_contents_of_its_own() {
+    fn every_direction_of_every_stream_has_its_own_contents() {
         let ledger = Ledger::new(1, 1_000);
         let other_way = FlowName { writer: Role::Server, ..flow() };
         let other_stream = FlowName { stream: StreamId(8), ..flow() };

@@ -1,5 +1,5 @@
-//! Random and scripted networks in virtual time: real endpoints of `ctcp-proto`, emulated links of `ctcp-netem`,
-//! and checkers that look at everything that happens.
+//! Random and scripted networks in virtual time: real endpoints of `ctcp-proto`, emulated links of `ctcp-netem`, and
+//! checkers that watch everything that happens.
 //!
 //! ```text
 //!   Host ---- DuplexLink ---- Router ---- DuplexLink ---- Host        Simulation: one agenda ordered by (time, links first)
@@ -8,8 +8,8 @@
 //!   Application                                        Application    Ledger:   what was written, what was read
 //! ```
 //!
-//! A figure of a paper is a [`Chain`](topology::Chain) of hops with flows on it; four hops of 1 Mbit/s, the second flow a
-//! thousand seconds later (TCP/NC, Fig. 5):
+//! A figure of a paper is a [`Chain`](topology::Chain) of hops with flows on it. This is TCP/NC, Fig. 5: four hops of 1
+//! Mbit/s, with a second flow that starts a thousand seconds later.
 //!
 //! ```
 //! use core::time::Duration;
@@ -36,8 +36,8 @@
 //! assert!(network.bytes_read(first) > 100_000 && network.bytes_read(second) == 0);
 //! ```
 //!
-//! Nothing here reads a clock, and everything random follows from one seed: the same seed gives the same trace, to
-//! the byte. [`swarm::run`] draws a whole network from a seed; a failure is replayed with that number alone.
+//! Nothing here reads a clock, and all randomness is derived from one seed. The same seed gives exactly the same trace.
+//! [`swarm::run`] draws a whole network from a seed, so a failure can be replayed with that number alone.
 
 mod agenda;
 pub mod application;

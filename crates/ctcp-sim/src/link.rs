@@ -1,4 +1,4 @@
-//! A link between two nodes: an emulated way in each direction, each with a script of changes.
+//! A link between two nodes: an emulated link in each direction, each with a schedule of changes.
 
 use ctcp_base::{Instant, Prng, Probability};
 use ctcp_netem::{Link, LinkConfig, LinkStats, LossModel, PathConfig, Schedule};
@@ -6,11 +6,11 @@ use ctcp_netem::{Link, LinkConfig, LinkStats, LossModel, PathConfig, Schedule};
 use crate::mischief::Mischief;
 use crate::node::{Datagram, NodeId};
 
-/// Names a link of a simulation.
+/// Identifies a link of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkId(pub(crate) usize);
 
-/// One way over a link.
+/// A direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// From the first end to the second.
@@ -20,7 +20,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The other one.
+    /// Returns the opposite direction.
     #[must_use]
     pub fn reverse(self) -> Self {
         match self {
@@ -30,16 +30,16 @@ impl Direction {
     }
 }
 
-/// Two nodes joined in both directions.
+/// A link that connects two nodes in both directions.
 #[derive(Debug)]
 pub struct DuplexLink {
     ends: [NodeId; 2],
     ways: [Way; 2],
-    /// Who adds to what passes.
+    /// An attacker that adds datagrams to those that pass.
     pub(crate) mischief: Option<Mischief>,
 }
 
-/// One direction.
+/// One direction of a link.
 #[derive(Debug)]
 pub struct Way {
     name: String,
@@ -59,7 +59,7 @@ impl DuplexLink {
         Self { ends, mischief: None, ways: [way(">", &path.forward), way("<", &path.backward)] }
     }
 
-    /// Who receives what goes this way.
+    /// Returns the node that receives in this direction.
     #[must_use]
     pub fn receiver(&self, direction: Direction) -> NodeId {
         match direction {
@@ -68,13 +68,13 @@ impl DuplexLink {
         }
     }
 
-    /// Who sends what goes this way.
+    /// Returns the node that sends in this direction.
     #[must_use]
     pub fn sender(&self, direction: Direction) -> NodeId {
         self.receiver(direction.reverse())
     }
 
-    /// One of the two ways.
+    /// Returns one direction of the link.
     #[must_use]
     pub fn way(&self, direction: Direction) -> &Way {
         &self.ways[direction as usize]
@@ -86,52 +86,53 @@ impl DuplexLink {
 }
 
 impl Way {
-    /// For the trace.
+    /// Returns the name in the trace.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What happened so far.
+    /// Returns the statistics so far.
     #[must_use]
     pub fn stats(&self) -> LinkStats {
         self.link.stats()
     }
 
-    /// Packets that wait at `now` or are being transmitted.
+    /// Returns the number of packets queued or being transmitted at `now`.
     #[must_use]
     pub fn queued_packets(&self, now: Instant) -> u64 {
         self.link.queued_packets(now)
     }
 
-    /// What it is like now.
+    /// Returns the present configuration.
     #[must_use]
     pub fn config(&self) -> &LinkConfig {
         self.link.config()
     }
 
-    /// Datagrams that were lost because they are larger than the link's MTU.
+    /// Returns the number of datagrams dropped because they exceeded the link's MTU.
     #[must_use]
     pub fn oversized(&self) -> u64 {
         self.oversized
     }
 
-    /// Loses larger datagrams.
+    /// Sets the MTU. Larger datagrams are dropped.
     pub(crate) fn set_mtu(&mut self, mtu: Option<usize>) {
         self.mtu = mtu;
     }
 
-    /// Replaces the script of changes.
+    /// Replaces the schedule of changes.
     pub(crate) fn set_schedule(&mut self, schedule: Schedule) {
         self.schedule = schedule;
     }
 
-    /// Makes it another link now.
+    /// Changes the configuration now.
     pub(crate) fn set_config(&mut self, now: Instant, config: LinkConfig) {
         self.link.set_config(now, config);
     }
 
-    /// Nothing is lost, held back, doubled or damaged any more, and nothing will change; rate, delay and queue stay.
+    /// Removes all faults and future changes: nothing is lost, held back, duplicated or corrupted any more. Rate, delay
+    /// and queue stay.
     pub(crate) fn heal(&mut self, now: Instant) {
         self.schedule = Schedule::default();
         let config = LinkConfig {

@@ -1,5 +1,5 @@
-//! A stranger beside the link: it sees what passes, and sends copies of it, damaged copies, copies from other
-//! addresses, and noise. It has no keys, so nothing it does may count.
+//! An attacker next to the link. It observes datagrams and sends copies, damaged copies, copies from other addresses,
+//! and noise. It has no keys, so nothing it sends may have any effect.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -7,13 +7,13 @@ use ctcp_base::{Prng, Probability};
 
 use crate::node::Datagram;
 
-/// Datagrams that it remembers.
+/// Number of datagrams it remembers.
 const MEMORY: usize = 32;
 
-/// Addresses of its own: the port that nobody else here has.
+/// The port of its own addresses, which no host uses.
 const PORT: u16 = 666;
 
-/// The stranger.
+/// The attacker.
 #[derive(Clone, Debug)]
 pub struct Mischief {
     prng: Prng,
@@ -23,19 +23,19 @@ pub struct Mischief {
 }
 
 impl Mischief {
-    /// A stranger that adds something with the probability `rate` whenever a datagram passes.
+    /// Creates an attacker that adds a datagram with the probability `rate` whenever one passes.
     #[must_use]
     pub fn new(rate: Probability, prng: Prng) -> Self {
         Self { prng, rate, memory: Vec::new(), seen: 0 }
     }
 
-    /// Whether an address is one that it invents, not a host's.
+    /// Returns whether an address belongs to the attacker and not to a host.
     #[must_use]
     pub fn invented(address: SocketAddr) -> bool {
         address.port() == PORT
     }
 
-    /// A datagram passes. What it sends on the same way, if anything.
+    /// Observes a passing datagram. Returns a datagram to send in the same direction, if any.
     pub(crate) fn on_datagram(&mut self, datagram: &Datagram) -> Option<Datagram> {
         if self.memory.len() < MEMORY {
             self.memory.push(datagram.clone());
@@ -48,7 +48,7 @@ impl Mischief {
     }
 
     fn invent(&mut self, passing: &Datagram) -> Datagram {
-        // What it remembers may have come the other way: then it is sent back to its sender.
+        // A remembered datagram may have travelled in the other direction; it is then sent back to its sender.
         let remembered = self.prng.below(self.memory.len() as u64) as usize;
         let model = if self.prng.below(2) == 0 { passing } else { &self.memory[remembered] };
         let mut bytes = model.bytes.clone();
@@ -60,7 +60,7 @@ impl Mischief {
             }
             2 => self.damage(&mut bytes),
             3 => {
-                // The header stays, so that it reaches a connection.
+                // Keep the header, so that the datagram reaches a connection.
                 let keep = bytes.len().min(9 + self.prng.below(8) as usize);
                 self.prng.fill(&mut bytes[keep..]);
             }
@@ -82,7 +82,7 @@ impl Mischief {
         }
     }
 
-    /// The true sender's address, or one of its own.
+    /// Returns the true sender's address or one of the attacker's.
     fn source(&mut self, true_source: SocketAddr) -> SocketAddr {
         if self.prng.below(2) == 0 {
             return true_source;
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_sends_to_whom_it_sees_and_from_addresses_that_can_be_told() {
+    fn the_attacker_sends_to_observed_destinations_from_true_or_recognizable_addresses() {
         let mut mischief = Mischief::new(Probability::ONE, Prng::new(1));
         let sent: Vec<Datagram> = (0..200).filter_map(|_| mischief.on_datagram(&datagram())).collect();
         assert_eq!(sent.len(), 200);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_does_the_same_mischief() {
+    fn the_same_seed_gives_the_same_attack() {
         let run = || {
             let mut mischief = Mischief::new(Probability::new(0.5).expect("a probability"), Prng::new(2));
             (0..50).map(|_| mischief.on_datagram(&datagram())).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! A network with flows: what a figure of a paper is a picture of. Each flow is a connection of its own between hosts of its own.
+//! A network with flows, as shown in a figure of a paper. Each flow is a separate connection between separate hosts.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -17,35 +17,37 @@ use crate::link::{Direction, LinkId};
 use crate::node::NodeId;
 use crate::{Simulation, Stop};
 
-/// What a flow is to do.
+/// The configuration of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowConfig {
-    /// What sender (the client) and receiver (the server) do.
+    /// The script of sender (the client) and receiver (the server).
     pub script: Script,
-    /// Profile and limits of both.
+    /// The profile and limits of both sides.
     pub transport: TransportConfig,
-    /// When it begins to connect, counted from the beginning of the simulation.
+    /// When it begins to connect, counted from the start of the simulation.
     pub start: Duration,
-    /// A link between the sender and its router, forward away from the sender; without it the sender is at the router.
+    /// An optional link between the sender and its router; forward leads away from the sender. Without it the sender is
+    /// wired to the router.
     pub access: Option<PathConfig>,
-    /// Its combinations have no coefficients and no payload ([`ctcp_baselines::symbolic`]).
+    /// The channel of symbolic coding, in which combinations have no coefficients and no payload
+    /// ([`ctcp_baselines::symbolic`]).
     pub symbolic: Option<SymbolicChannel>,
 }
 
 impl FlowConfig {
-    /// A flow that begins at once.
+    /// Creates a flow that starts at once.
     #[must_use]
     pub fn new(script: Script, transport: &TransportConfig) -> Self {
         Self { script, transport: transport.clone(), start: Duration::ZERO, access: None, symbolic: None }
     }
 
-    /// The same flow beginning after `start`.
+    /// Returns the flow with a start after `start`.
     #[must_use]
     pub fn starting_after(self, start: Duration) -> Self {
         Self { start, ..self }
     }
 
-    /// The same flow with symbolic coding: for a source of TCP/NC.
+    /// Returns the flow with symbolic coding, for a source of TCP/NC.
     #[must_use]
     pub fn symbolic(mut self) -> Self {
         let channel = SymbolicChannel::default();
@@ -53,7 +55,7 @@ impl FlowConfig {
         Self { symbolic: Some(channel), ..self }
     }
 
-    /// The same flow behind an access link.
+    /// Returns the flow with an access link.
     #[must_use]
     pub fn over(self, access: PathConfig) -> Self {
         Self { access: Some(access), ..self }
@@ -67,25 +69,25 @@ pub struct NetworkFlow {
     pub sender: NodeId,
     /// The server's host.
     pub receiver: NodeId,
-    /// Where the server is, and its key.
+    /// The address of the server and its key.
     pub server: (SocketAddr, PublicKey),
-    /// What it does.
+    /// The configuration of the flow.
     pub config: FlowConfig,
-    /// Its connection, once it began.
+    /// The name of its connection, once it has begun.
     pub name: Option<ConnectionName>,
 }
 
 /// A simulation and its flows.
 #[derive(Debug)]
 pub struct Network {
-    /// What runs.
+    /// The simulation.
     pub simulation: Simulation,
     flows: Vec<NetworkFlow>,
     hops: Vec<LinkId>,
     routers: Vec<NodeId>,
-    /// Flows that have not begun, by the time of their start.
+    /// Flows that have not begun, sorted by start time.
     waiting: VecDeque<usize>,
-    /// Flows with a lower number are complete: none has to be asked again.
+    /// All flows with a lower number are complete and need not be checked again.
     complete_below: usize,
 }
 
@@ -101,25 +103,26 @@ impl Network {
         Self { simulation, flows, hops, routers, waiting: waiting.into(), complete_below: 0 }
     }
 
-    /// The flows, by their numbers.
+    /// Returns the flows, by their numbers.
     #[must_use]
     pub fn flows(&self) -> &[NetworkFlow] {
         &self.flows
     }
 
-    /// The links that flows share, in order.
+    /// Returns the shared links, in order.
     #[must_use]
     pub fn hops(&self) -> &[LinkId] {
         &self.hops
     }
 
-    /// The routers, in order.
+    /// Returns the routers, in order.
     #[must_use]
     pub fn routers(&self) -> &[NodeId] {
         &self.routers
     }
 
-    /// Keeps figures over time of every sender, every receiver and both ways of every hop, in bins of this width from now on.
+    /// Records time series of every sender, every receiver and both directions of every hop, in bins of this width from
+    /// now on.
     pub fn keep_series(&mut self, width: Duration) {
         let hosts = self.flows.iter().flat_map(|flow| [flow.sender, flow.receiver]).collect();
         let both = |&hop| [(hop, Direction::Forward), (hop, Direction::Backward)];
@@ -127,36 +130,36 @@ impl Network {
         self.simulation.keep_series(width, hosts, ways);
     }
 
-    /// Runs for `limit`, beginning each flow at its time. [`Stop::Silence`] when nothing will happen any more before.
+    /// Runs for `limit` and starts each flow at its time. Returns [`Stop::Silence`] if nothing will ever happen again.
     pub fn run_for(&mut self, limit: Duration) -> Stop {
         self.run(limit, false)
     }
 
-    /// Runs until every flow has played its script, for `limit` at most.
+    /// Runs until every flow has completed its script, for at most `limit`.
     pub fn run_to_completion(&mut self, limit: Duration) -> Stop {
         self.run(limit, true)
     }
 
-    /// The flow's script is played to its end on both sides.
+    /// Returns whether both sides have completed the flow's script.
     #[must_use]
     pub fn is_complete(&self, flow: usize) -> bool {
         is_complete(&self.simulation, &self.flows[flow])
     }
 
-    /// Bytes that the receiver's application of a flow has read so far.
+    /// Returns the bytes that the receiver's application of a flow has read so far.
     #[must_use]
     pub fn bytes_read(&self, flow: usize) -> u64 {
         let flow = &self.flows[flow];
         application(&self.simulation, flow, flow.receiver).map_or(0, Application::bytes_read)
     }
 
-    /// The sender's connection in figures.
+    /// Returns the statistics of the sender's connection.
     #[must_use]
     pub fn sender_stats(&self, flow: usize) -> ConnectionStats {
         self.simulation.host(self.flows[flow].sender).stats()
     }
 
-    /// The receiver's connection in figures.
+    /// Returns the statistics of the receiver's connection.
     #[must_use]
     pub fn receiver_stats(&self, flow: usize) -> ConnectionStats {
         self.simulation.host(self.flows[flow].receiver).stats()
@@ -202,7 +205,7 @@ impl Network {
     }
 }
 
-/// The application of one side of a flow.
+/// Returns the application of one side of a flow.
 fn application<'a>(simulation: &'a Simulation, flow: &NetworkFlow, host: NodeId) -> Option<&'a Application> {
     simulation.host(host).application(flow.name?)
 }

@@ -1,7 +1,7 @@
-//! What stands at the ends of links.
+//! The nodes at the ends of links.
 //!
-//! Two kinds: a [`Host`] has an endpoint and applications, acts by itself and is woken for its deadlines; a [`Router`] sends on what
-//! comes, and re-encodes the flows that it was told to.
+//! There are two kinds. A [`Host`] has an endpoint and applications, acts on its own and is woken for its deadlines. A
+//! [`Router`] forwards datagrams, and re-encodes the flows for which a recoder was set.
 
 pub mod host;
 pub mod router;
@@ -16,7 +16,7 @@ pub use router::Router;
 
 use crate::link::{Direction, LinkId};
 
-/// Names a node of a simulation.
+/// Identifies a node of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeId(pub(crate) usize);
 
@@ -27,23 +27,23 @@ pub(crate) enum Node {
     Router(Router),
 }
 
-/// Where a datagram leaves a node.
+/// The way by which a datagram leaves a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Port {
-    /// Over a link.
+    /// A link.
     Link(LinkId, Direction),
-    /// To a node that is as good as at the same place: no queue, no delay, no loss.
+    /// A direct connection to a node, without queue, delay or loss.
     Wire(NodeId),
 }
 
-/// A UDP datagram on its way.
+/// A UDP datagram in transit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Who sent it.
+    /// The sender's address.
     pub source: SocketAddr,
-    /// Whom it is for.
+    /// The receiver's address.
     pub destination: SocketAddr,
-    /// The codepoint in the IP header; `None` is that of a sender that takes no part.
+    /// The codepoint in the IP header; `None` for a sender without ECN.
     pub ecn: Option<Ecn>,
     /// The UDP payload.
     pub bytes: Vec<u8>,

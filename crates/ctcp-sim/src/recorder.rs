@@ -1,17 +1,17 @@
-//! The trace of a run: a hash over every datagram, and, when asked for, a log that people can read.
+//! The trace of a run: a hash over every datagram and, optionally, a human-readable log.
 
 use ctcp_base::Instant;
 
-/// Where on its way a datagram was seen.
+/// The point at which a datagram was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tap {
     /// Offered to a link by its sender.
     Sent,
-    /// Handed to its receiver by the link.
+    /// Delivered to its receiver by the link.
     Delivered,
 }
 
-/// Hashes what it is told. Two runs with equal hashes sent and delivered the same bytes at the same times.
+/// Hashes all observed datagrams. Two runs with equal hashes sent and delivered the same bytes at the same times.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     hash: u64,
@@ -22,10 +22,10 @@ pub struct Recorder {
     log: Option<String>,
 }
 
-/// Odd, with about as many ones as zeros: 2^64 divided by the golden ratio.
+/// 2^64 divided by the golden ratio: odd, with about as many ones as zeros.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The log stops growing here, so that a run that never ends does not fill the memory.
+/// The maximum size of the log, so that an endless run does not exhaust the memory.
 const LOG_BYTES_MAX: usize = 256 << 20;
 
 impl Default for Recorder {
@@ -40,12 +40,12 @@ impl Recorder {
         self.log.get_or_insert_default();
     }
 
-    /// Hashes datagrams from now on, or only counts them: in a big run the hash takes a tenth of the time.
+    /// Sets whether datagrams are hashed or only counted. In large runs the hash takes a tenth of the time.
     pub fn set_hashing(&mut self, is_hashing: bool) {
         self.is_hashing = is_hashing;
     }
 
-    /// A datagram passed a tap on the way number `way`, whose name is `link`.
+    /// Records that a datagram passed a tap at direction number `way` of a link, whose name is `link`.
     pub fn on_datagram(&mut self, now: Instant, (tap, way): (Tap, usize), link: &str, bytes: &[u8]) {
         if self.is_hashing {
             self.add(now.as_nanos());
@@ -70,31 +70,31 @@ impl Recorder {
         }
     }
 
-    /// The hash so far; of no use when datagrams are not hashed.
+    /// Returns the hash so far. It is meaningless if datagrams are not hashed.
     #[must_use]
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// Datagrams sent so far.
+    /// Returns the number of datagrams sent so far.
     #[must_use]
     pub fn datagrams(&self) -> u64 {
         self.datagrams
     }
 
-    /// Bytes of UDP payload sent so far.
+    /// Returns the bytes of UDP payload sent so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The log, empty when none was asked for.
+    /// Returns the log, which is empty if none is kept.
     #[must_use]
     pub fn log(&self) -> &str {
         self.log.as_deref().unwrap_or_default()
     }
 
-    /// Four words at a time, each into a sum of its own, so that no multiplication waits for the one before.
+    /// Hashes four words at a time into separate lanes, so that no multiplication waits for the previous one.
     fn add_bytes(&mut self, bytes: &[u8]) {
         let mut lanes = [self.hash; 4];
         let mut blocks = bytes.chunks_exact(32);
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_place_and_every_byte_change_the_hash() {
+    fn time_direction_and_every_byte_change_the_hash() {
         let hash = |nanos, tap, way, bytes: &[u8]| {
             let mut recorder = Recorder::default();
             recorder.on_datagram(Instant::from_nanos(nanos), (tap, way), "a", bytes);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_hash_datagrams_are_counted_all_the_same() {
+    fn without_a_hash_datagrams_are_still_counted() {
         let mut recorder = Recorder::default();
         let before = recorder.hash();
         recorder.set_hashing(false);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_kept_only_when_asked_for() {
+    fn a_log_is_kept_only_on_request() {
         let mut recorder = Recorder::default();
         recorder.on_datagram(Instant::from_millis(1), (Tap::Sent, 0), "up", &[0x80]);
         assert_eq!(recorder.log(), "");

@@ -1,15 +1,15 @@
-//! Which way leads where: the fewest links, of equal routes the one whose link was added first.
+//! Routing: the route with the fewest links, and of equal routes the one whose link was added first.
 //!
-//! Invariant: along the routes to a host, each router is one link nearer to it than the one before, so that no datagram can go
-//! in a circle, and none needs a count of the hops it may still take.
+//! Invariant: along the route to a host, each router is one link nearer to it than the one before. Datagrams therefore
+//! cannot loop, and no hop limit is needed.
 
 use std::collections::VecDeque;
 
 use crate::link::{Direction, DuplexLink, LinkId};
 use crate::node::{NodeId, Port};
 
-/// For every node the port through which `target` is reached, `None` at the target itself and where no route leads to it.
-/// Datagrams pass through the nodes that `forwards` is true of, and through no others.
+/// Returns for every node the port through which `target` is reached, or `None` at the target itself and without a
+/// route. Datagrams pass only through nodes for which `forwards` is true.
 pub(crate) fn towards(
     target: NodeId,
     neighbours: &Neighbours,
@@ -31,12 +31,12 @@ pub(crate) fn towards(
     ports
 }
 
-/// For every node its neighbours, each with the port at which the neighbour reaches the node.
+/// For every node its neighbours, each with the port through which the neighbour reaches the node.
 #[derive(Debug)]
 pub(crate) struct Neighbours(Vec<Vec<(NodeId, Port)>>);
 
 impl Neighbours {
-    /// The neighbours of `nodes` nodes, by links and by wires between two nodes.
+    /// Creates the neighbours of `nodes` nodes, given their links and their wires.
     pub(crate) fn new(nodes: usize, links: &[DuplexLink], wires: &[(NodeId, NodeId)]) -> Self {
         let mut neighbours = vec![Vec::new(); nodes];
         for (index, link) in links.iter().enumerate() {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shorter_way_is_taken_and_of_equal_ones_the_first() {
+    fn the_shortest_route_is_taken_and_of_equal_routes_the_first() {
         // 0 - 1 - 2 - 3 and 0 - 4 - 3 and 0 - 5 - 3.
         let (_, neighbours) = joined(6, &[(0, 1), (1, 2), (2, 3), (0, 4), (4, 3), (0, 5), (5, 3)]);
         let ports = towards(NodeId(3), &neighbours, |_| true);
@@ -79,14 +79,14 @@ mod tests {
     }
 
     #[test]
-    fn nobody_sends_through_a_node_that_does_not_forward() {
+    fn no_route_leads_through_a_node_that_does_not_forward() {
         let (_, neighbours) = joined(3, &[(0, 1), (1, 2)]);
         assert_eq!(towards(NodeId(2), &neighbours, |_| false)[0], None);
         assert!(towards(NodeId(2), &neighbours, |_| true)[0].is_some());
     }
 
     #[test]
-    fn in_any_network_every_step_leads_nearer_so_that_nothing_goes_in_a_circle() {
+    fn routes_in_random_networks_have_no_loops() {
         for seed in 0..50 {
             let mut prng = Prng::new(seed);
             let nodes = 2 + prng.below(20) as usize;
@@ -103,7 +103,7 @@ mod tests {
                         assert_eq!(links[link.0].sender(direction), at);
                         at = links[link.0].receiver(direction);
                         steps += 1;
-                        assert!(steps < nodes, "seed {seed}: a circle from {start} to {target}");
+                        assert!(steps < nodes, "seed {seed}: a loop from {start} to {target}");
                     }
                     assert!(steps == 0 || at == NodeId(target), "seed {seed}: a dead end");
                 }

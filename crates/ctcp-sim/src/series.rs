@@ -1,7 +1,8 @@
-//! Figures over time: what connections and links look like at the end of each bin of a chosen width.
+//! Time series: the state of connections and links at the end of each bin of a chosen width.
 //!
-//! A sample is taken between two events and only reads, so that a run with samples is the run without. Bin n covers the time from
-//! n widths after the beginning up to, not including, n + 1 widths; the last bin is there when the run has come to its end.
+//! A sample is taken between two events and only reads, so that sampling does not change a run. Bin n covers the time
+//! from n widths after the start up to, but not including, n + 1 widths. The last bin is complete when the run has
+//! ended.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -13,14 +14,14 @@ use crate::link::{Direction, DuplexLink, LinkId};
 use crate::node::host::Peer;
 use crate::node::{Host, NodeId};
 
-/// A connection at the end of a bin, as one of its sides sees it. Before it began all is zero.
+/// The state of a connection at the end of a bin, as seen by one side. All zero before the connection began.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ConnectionSample {
     /// Congestion window in packets.
     pub window: f64,
     /// Smoothed round-trip time.
     pub rtt: Duration,
-    /// The loss average of what this side sends.
+    /// Average loss of what this side sends.
     pub loss: f64,
     /// Packets in flight.
     pub in_flight: u64,
@@ -30,18 +31,18 @@ pub struct ConnectionSample {
     pub symbols_decoded: u64,
     /// New symbols sent so far.
     pub symbols_sent: u64,
-    /// Combinations and repeated symbols sent so far.
+    /// Combinations and retransmitted symbols sent so far.
     pub repairs_sent: u64,
     /// Packets lost so far.
     pub packets_lost: u64,
 }
 
-/// One way of a link at the end of a bin.
+/// The state of one direction of a link at the end of a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaySample {
-    /// Packets that wait, the one being transmitted included.
+    /// Queued packets, including the one being transmitted.
     pub queued: u64,
-    /// Packets dropped by the full queue so far.
+    /// Packets dropped by the queue so far.
     pub dropped: u64,
     /// Packets lost by the loss model so far.
     pub lost: u64,
@@ -67,57 +68,57 @@ impl Series {
         hosts: Vec<NodeId>,
         ways: Vec<(LinkId, Direction)>,
     ) -> Self {
-        // A width of zero would never come to an end.
+        // With a width of zero, sampling would never end.
         let width = width.max(Duration::from_nanos(1));
         let ways = ways.into_iter().map(|way| (way, Vec::new())).collect();
         Self { start, width, bins: 0, hosts, connections: BTreeMap::new(), ways }
     }
 
-    /// The width of a bin.
+    /// Returns the width of a bin.
     #[must_use]
     pub fn width(&self) -> Duration {
         self.width
     }
 
-    /// How many bins are over.
+    /// Returns the number of complete bins.
     #[must_use]
     pub fn bins(&self) -> usize {
         self.bins
     }
 
-    /// Every connection of a host that was watched, by its name, with a sample a bin up to its end.
+    /// Returns every connection of a watched host by its name, with one sample per bin up to its end.
     pub fn connections(&self, host: NodeId) -> impl Iterator<Item = (ConnectionName, &[ConnectionSample])> {
         let mine = self.connections.iter().filter(move |((node, _), _)| *node == host);
         mine.map(|((_, name), samples)| (*name, &samples[..]))
     }
 
-    /// The samples of a host with one connection; empty when it had none.
+    /// Returns the samples of a host with a single connection, or nothing if it had none.
     #[must_use]
     pub fn connection(&self, host: NodeId) -> &[ConnectionSample] {
         self.connections(host).next().map_or(&[], |(_, samples)| samples)
     }
 
-    /// The samples of one way of a link; empty when it was not watched.
+    /// Returns the samples of one direction of a link, or nothing if it was not watched.
     #[must_use]
     pub fn way(&self, link: LinkId, direction: Direction) -> &[WaySample] {
         let way = self.ways.iter().find(|(way, _)| *way == (link, direction));
         way.map_or(&[], |(_, samples)| samples)
     }
 
-    /// What a receiver's application reads, in Mbit/s, bin by bin.
+    /// Returns the goodput of a receiver's application in Mbit/s, per bin.
     #[must_use]
     pub fn goodput_mbps(&self, host: NodeId) -> Vec<f64> {
         let read = increments(self.connection(host), |sample| sample.bytes_read);
         read.into_iter().map(|bytes| bytes as f64 * 8e-6 / self.width.as_secs_f64()).collect()
     }
 
-    /// Symbols that a receiver decodes, bin by bin.
+    /// Returns the symbols decoded by a receiver, per bin.
     #[must_use]
     pub fn symbols_decoded(&self, host: NodeId) -> Vec<u64> {
         increments(self.connection(host), |sample| sample.symbols_decoded)
     }
 
-    /// When the bin under way is over.
+    /// Returns when the present bin ends.
     pub(crate) fn next(&self) -> Instant {
         let bins = u32::try_from(self.bins + 1).unwrap_or(u32::MAX);
         self.start + self.width.saturating_mul(bins)
@@ -136,7 +137,7 @@ impl Series {
         }
     }
 
-    /// The bin is over: adds the ways, and begins the next.
+    /// Ends the bin: adds the samples of links, and starts the next bin.
     pub(crate) fn end_bin(&mut self, now: Instant, links: &[DuplexLink]) {
         for ((link, direction), samples) in &mut self.ways {
             let way = links[link.0].way(*direction);
@@ -152,7 +153,7 @@ impl Series {
     }
 }
 
-/// How much a count grew in each bin.
+/// Returns the growth of a count in each bin.
 #[must_use]
 pub fn increments<T>(samples: &[T], count: impl Fn(&T) -> u64) -> Vec<u64> {
     let mut before = 0;

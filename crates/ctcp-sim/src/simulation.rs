@@ -1,6 +1,7 @@
-//! The loop: one queue of wake-ups ordered by time and, at the same time, links before nodes: what arrives with a
-//! deadline comes before it, however often the deadline was asked for. `carry` says how a datagram goes from node to node,
-//! `changes` what may be made another in the middle of a run.
+//! The main loop: a queue of wake-ups ordered by time and, for equal times, links before nodes. A datagram that arrives
+//! at the time of a deadline is thus handled before it, however often the deadline was polled.
+//!
+//! `carry` transports datagrams between nodes. `changes` has everything that can be changed during a run.
 
 mod carry;
 mod changes;
@@ -24,40 +25,40 @@ use crate::recorder::Recorder;
 use crate::series::Series;
 use crate::topology::Plan;
 
-/// Why a run stopped.
+/// The reason why a run stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The condition holds.
+    /// The condition became true.
     Done,
-    /// The time is over.
+    /// The time limit was reached.
     TimeUp,
     /// Nothing will ever happen again.
     Silence,
-    /// A checker complained.
+    /// A checker found a violation.
     Violation,
 }
 
-/// How closely a simulation looks at itself. Looking changes nothing that happens, but for one thing: the trailing zeros of a
-/// combination are not sent, so that other contents make a repair shorter by a byte now and then.
+/// How closely a simulation checks itself. Checking does not change a run, with one exception: the trailing zeros of a
+/// combination are not sent, so with other contents a repair is occasionally a byte shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scrutiny {
-    /// Every datagram is hashed, so that two runs can be compared.
+    /// Whether every datagram is hashed, so that two runs can be compared.
     pub hash: bool,
-    /// Streams carry bytes that follow from a seed, and every byte that is read is compared; otherwise they are only counted.
+    /// Whether streams carry seeded contents and every byte read is compared. Otherwise bytes are only counted.
     pub contents: bool,
-    /// The figures of a connection are compared with its limits after everything that happens to it.
+    /// Whether the statistics of a connection are compared with its limits after each event.
     pub limits: bool,
 }
 
 impl Scrutiny {
-    /// Everything: for tests, and unless something else is said.
+    /// All checks, the default and the setting for tests.
     pub const FULL: Self = Self { hash: true, contents: true, limits: true };
 
-    /// Nothing that takes time: for big runs of what was tested in small ones.
+    /// No check that takes time, for large runs of scenarios that were tested in small ones.
     pub const LIGHT: Self = Self { hash: false, contents: false, limits: false };
 }
 
-/// Who is woken.
+/// The owner of a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Actor {
     Way(LinkId, Direction),
@@ -68,14 +69,14 @@ enum Actor {
 #[derive(Debug)]
 pub struct Simulation {
     now: Instant,
-    /// By the numbers of ways and nodes, see [`Self::number`].
+    /// Indexed by the numbers of directions and nodes, see [`Self::number`].
     agenda: Agenda,
     events: u64,
     nodes: Vec<Node>,
     links: Vec<DuplexLink>,
-    /// Where what a node sends itself leaves it.
+    /// The port by which each node sends its own datagrams.
     uplinks: Vec<Option<Port>>,
-    /// Came by a wire and waits for its host to be at rest.
+    /// Datagrams that arrived by wire, waiting until the host that is active has finished.
     arrivals: VecDeque<(NodeId, Datagram)>,
     outbox: Vec<Datagram>,
     spare: Vec<Vec<u8>>,
@@ -88,7 +89,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// When a simulation begins. Not zero, so that what is subtracted from a time has room.
+    /// The start time of a simulation. It is not zero, so that durations can be subtracted.
     pub const START: Instant = Instant::from_secs(1_000);
 
     pub(crate) fn new(seed: u64, plan: Plan, transport: &TransportConfig) -> Self {
@@ -111,37 +112,38 @@ impl Simulation {
         }
     }
 
-    /// Looks at itself as closely as this from now on; to be said before anything is sent.
+    /// Sets how closely the simulation checks itself. Must be set before anything is sent.
     pub fn set_scrutiny(&mut self, scrutiny: Scrutiny) {
         self.recorder.set_hashing(scrutiny.hash);
         self.ledger.set_checks_contents(scrutiny.contents);
         self.checker.set_checks_limits(scrutiny.limits);
     }
 
-    /// The time.
+    /// Returns the present time.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// Wake-ups so far.
+    /// Returns the number of wake-ups so far.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// The trace so far.
+    /// Returns the trace so far.
     #[must_use]
     pub fn recorder(&self) -> &Recorder {
         &self.recorder
     }
 
-    /// Keeps figures of these hosts' connections and of these ways over time, in bins of this width from now on.
+    /// Records time series of these hosts' connections and these directions of links, in bins of this width from now
+    /// on.
     pub fn keep_series(&mut self, width: Duration, hosts: Vec<NodeId>, ways: Vec<(LinkId, Direction)>) {
         self.series = Some(Box::new(Series::new(self.now, width, hosts, ways)));
     }
 
-    /// The figures over time, if they are kept.
+    /// Returns the time series, if they are recorded.
     #[must_use]
     pub fn series(&self) -> Option<&Series> {
         self.series.as_deref()
@@ -152,16 +154,16 @@ impl Simulation {
         self.recorder.keep_log();
     }
 
-    /// The books of all streams.
+    /// Returns the record of all streams.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// A host.
+    /// Returns a host.
     ///
     /// # Panics
-    /// When the node is a router.
+    /// Panics if the node is a router.
     #[must_use]
     pub fn host(&self, id: NodeId) -> &Host {
         match &self.nodes[id.0] {
@@ -170,10 +172,10 @@ impl Simulation {
         }
     }
 
-    /// A router.
+    /// Returns a router.
     ///
     /// # Panics
-    /// When the node is a host.
+    /// Panics if the node is a host.
     #[must_use]
     pub fn router(&self, id: NodeId) -> &Router {
         match &self.nodes[id.0] {
@@ -182,13 +184,13 @@ impl Simulation {
         }
     }
 
-    /// A link.
+    /// Returns a link.
     #[must_use]
     pub fn link(&self, id: LinkId) -> &DuplexLink {
         &self.links[id.0]
     }
 
-    /// What the checkers complain of.
+    /// Returns the violations found by the checkers.
     pub fn violations(&self) -> impl Iterator<Item = &String> {
         self.ledger.violations().iter().chain(self.checker.violations())
     }
@@ -207,7 +209,7 @@ impl Simulation {
         self.connect_with(client, (remote, key), transport, None)
     }
 
-    /// Begins a connection that plays a script of its own, if there is one.
+    /// Begins a connection, with its own script if `script` is not `None`.
     ///
     /// # Errors
     /// As [`ctcp_proto::Endpoint::connect`].
@@ -222,7 +224,7 @@ impl Simulation {
         self.with_host(client, |host, world| host.connect(remote, key, transport, script, world))
     }
 
-    /// Runs for `limit`, or until `is_done` or a checker says so; asked after every event.
+    /// Runs for `limit`, until `is_done` returns true after an event, or until a checker finds a violation.
     pub fn run_for(&mut self, limit: Duration, mut is_done: impl FnMut(&Self) -> bool) -> Stop {
         let end = self.now + limit;
         loop {
@@ -242,14 +244,14 @@ impl Simulation {
         }
     }
 
-    /// Makes it later, but not past the next thing that happens.
+    /// Advances the time to `time`, but not past the next event.
     pub(crate) fn skip_to(&mut self, time: Instant) {
         let time = time.min(self.next_time().unwrap_or(time));
         self.sample_until(time);
         self.now = self.now.max(time);
     }
 
-    /// Ends the bins that end by `time`, before anything happens at that time.
+    /// Ends the bins that end by `time`, before any event at that time.
     fn sample_until(&mut self, time: Instant) {
         let Some(series) = &mut self.series else { return };
         while series.next() <= time {
@@ -266,10 +268,10 @@ impl Simulation {
         self.agenda.first().map(|(time, _)| time)
     }
 
-    /// Lets the next thing happen.
+    /// Processes the next event.
     fn step(&mut self) {
         let Some((time, number)) = self.agenda.first() else { return };
-        // A deadline in the past is due now: a connection may ask for one when it is told something late.
+        // A deadline in the past is due now. A connection may set one when it handles a late event.
         self.now = self.now.max(time);
         self.events += 1;
         self.checker.on_time(self.now);
@@ -291,7 +293,8 @@ impl Simulation {
         self.checker.on_wake(id.0, host.name(), &kinds);
     }
 
-    /// Ways first, so that they come before nodes that are woken at the same time.
+    /// Returns the number of an actor. Directions of links have lower numbers than nodes, so they come first at the
+    /// same time.
     fn number(&self, actor: Actor) -> usize {
         match actor {
             Actor::Way(link, direction) => way_number(link, direction),

@@ -1,8 +1,8 @@
-//! A random network from one number. First everything may go wrong that the plan says: the checkers must be content
-//! (safety). Then the network heals, and everything that was not given up must arrive, both sides must close in
-//! order and forget each other, all within a time that follows from the sizes (liveness).
+//! A random network drawn from a number. First everything that the plan contains may go wrong, and the checkers must
+//! find no violation (safety). Then the network heals. Within a time limit computed from the sizes, everything that was
+//! not reset must arrive, and both sides must close cleanly and drop their state (liveness).
 //!
-//! [`run`] does it twice and compares the traces, so that a failure can be replayed from its seed.
+//! [`run`] does this twice and compares the traces, so that a failure can be replayed from its seed.
 
 mod draw;
 mod drive;
@@ -16,16 +16,16 @@ pub use plan::{Happening, NetworkPlan, Plan};
 
 use drive::Driver;
 
-/// What came of a seed.
+/// The result of a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The seed.
     pub seed: u64,
-    /// What it stands for, in a line.
+    /// A one-line description of the plan.
     pub plan: String,
-    /// How long the run took in its own time, in nanoseconds.
+    /// The virtual duration of the run in nanoseconds.
     pub virtual_nanos: u64,
-    /// Wake-ups of hosts and links.
+    /// Number of wake-ups of hosts and links.
     pub events: u64,
     /// Datagrams sent.
     pub datagrams: u64,
@@ -33,16 +33,16 @@ pub struct Report {
     pub delivered: u64,
     /// The hash of the trace.
     pub hash: u64,
-    /// Connections that were begun: more than one when the network was too bad for the first.
+    /// Number of connections begun: more than one if the network was too bad for the first.
     pub attempts: u32,
-    /// From the healing of the network to the end of the script, in nanoseconds.
+    /// The time from the healing of the network to the end of the script, in nanoseconds.
     pub healing_nanos: u64,
-    /// What went wrong, if anything did.
+    /// A description of the failure, if any.
     pub failure: Option<String>,
 }
 
 impl Report {
-    /// Nothing went wrong.
+    /// Returns whether there was no failure.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.failure.is_none()
@@ -70,8 +70,8 @@ impl fmt::Display for Report {
     }
 }
 
-/// Runs the network of a seed twice and compares. A seed with needless calls has none in its second run: they must
-/// not make a difference.
+/// Runs the network of a seed twice and compares the runs. If the plan has spurious calls, the second run has none,
+/// because they must not make a difference.
 #[must_use]
 pub fn run(seed: u64) -> Report {
     let plan = Plan::draw(seed);
@@ -79,7 +79,7 @@ pub fn run(seed: u64) -> Report {
     if first.is_success() {
         let second = run_plan(seed, &Plan { is_noisy: false, ..plan.clone() });
         if second.hash != first.hash || (!plan.is_noisy && second != first) {
-            first.failure = Some(format!("the second run is another one: {second}"));
+            first.failure = Some(format!("the second run differs: {second}"));
         }
     }
     first
@@ -91,7 +91,7 @@ pub fn run_once(seed: u64) -> Report {
     run_plan(seed, &Plan::draw(seed))
 }
 
-/// Runs a plan once and returns its log, too.
+/// Runs a plan once with a log, and returns the log, too.
 #[must_use]
 pub fn run_with_log(seed: u64, plan: &Plan) -> (Report, String) {
     let mut driver = Driver::new(seed, plan);
@@ -101,7 +101,7 @@ pub fn run_with_log(seed: u64, plan: &Plan) -> (Report, String) {
     (report(seed, plan, &driver, failure), log)
 }
 
-/// Runs a plan that was drawn from a seed, or changed by hand to find out what a failure needs.
+/// Runs a plan that was drawn from a seed, or changed by hand to analyse a failure.
 #[must_use]
 pub fn run_plan(seed: u64, plan: &Plan) -> Report {
     let mut driver = Driver::new(seed, plan);

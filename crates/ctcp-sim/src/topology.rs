@@ -1,4 +1,4 @@
-//! Networks, written as one would draw them.
+//! Network topologies.
 
 mod chain;
 mod flows;
@@ -22,8 +22,10 @@ pub use chain::Chain;
 pub use pair::Pair;
 pub use parallel::Parallel;
 
-/// A network in the making: nodes joined by links. A router may have any number of them. A host has one, and sends everything
-/// there; one with several would choose a port by the address that a connection uses (`Peer::local`).
+/// A network under construction: nodes connected by links.
+///
+/// A router may have any number of links. A host has one and sends everything over it. A host with several links would
+/// have to choose a port by the address that a connection uses (`Peer::local`).
 #[derive(Debug)]
 pub struct Topology {
     seed: u64,
@@ -31,11 +33,11 @@ pub struct Topology {
     nodes: Vec<Node>,
     links: Vec<DuplexLink>,
     wires: Vec<(NodeId, NodeId)>,
-    /// At this router, what is for this host leaves by this link.
+    /// Fixed routes: at this router, datagrams for this host leave over this link.
     routed: Vec<(NodeId, NodeId, LinkId)>,
 }
 
-/// A network that is drawn to the end: what a simulation is made of.
+/// A finished network, from which a simulation is created.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) nodes: Vec<Node>,
@@ -44,7 +46,7 @@ pub(crate) struct Plan {
 }
 
 impl Topology {
-    /// An empty network. All that is random about it, and about what happens on it, follows from `seed`.
+    /// Creates an empty network. All randomness of the network and of the simulation is derived from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -71,21 +73,21 @@ impl Topology {
         NodeId(self.nodes.len() - 1)
     }
 
-    /// Puts a host where a router is: nothing between them takes time, waits or is lost. Several hosts at one router are
-    /// several programs on the paper's node.
+    /// Connects a host to a router without delay, queue or loss. Several hosts at one router stand for several programs
+    /// on a node of a paper.
     pub fn wire(&mut self, host: NodeId, router: NodeId) {
         self.wires.push((host, router));
     }
 
-    /// At `router`, what is for `host` leaves by `link`, whatever the way with the fewest links is.
+    /// Makes `router` send datagrams for `host` over `link`, even if another route has fewer links.
     pub fn route_by(&mut self, router: NodeId, host: NodeId, link: LinkId) {
         self.routed.push((router, host, link));
     }
 
-    /// A router re-encodes what goes to `destination`.
+    /// Makes a router re-encode datagrams for `destination`.
     ///
     /// # Panics
-    /// When the node is a host.
+    /// Panics if the node is a host.
     pub fn recode(&mut self, router: NodeId, destination: SocketAddr, recoder: SymbolicRecoder) {
         match &mut self.nodes[router.0] {
             Node::Router(router) => router.recode(destination, recoder),
@@ -93,20 +95,20 @@ impl Topology {
         }
     }
 
-    /// Joins two nodes; `path.forward` leads from the first to the second.
+    /// Connects two nodes; `path.forward` leads from the first to the second.
     pub fn link(&mut self, name: &str, first: NodeId, second: NodeId, path: &PathConfig) -> LinkId {
         self.links.push(DuplexLink::new(name, [first, second], path, &self.prng));
         LinkId(self.links.len() - 1)
     }
 
-    /// The network at rest. `transport` has the limits that its connections are held to.
+    /// Builds the network. `transport` has the limits against which its connections are checked.
     #[must_use]
     pub fn build(self, transport: &TransportConfig) -> Simulation {
         let seed = self.seed;
         Simulation::new(seed, self.plan(), transport)
     }
 
-    /// Finds the routes.
+    /// Computes the routes.
     fn plan(mut self) -> Plan {
         let neighbours = Neighbours::new(self.nodes.len(), &self.links, &self.wires);
         let mut uplinks = vec![None; self.nodes.len()];
@@ -140,7 +142,7 @@ impl Topology {
     }
 }
 
-/// The address of a node that has one.
+/// Returns the address of a node, if it has one.
 fn address((index, node): (usize, &Node)) -> Option<(NodeId, IpAddr)> {
     match node {
         Node::Host(host) => Some((NodeId(index), host.address().ip())),
@@ -148,7 +150,7 @@ fn address((index, node): (usize, &Node)) -> Option<(NodeId, IpAddr)> {
     }
 }
 
-/// The limits that hold for both, whichever side grants them.
+/// Returns limits that hold for both configurations, no matter which side grants them.
 fn loosest(one: &TransportConfig, other: &TransportConfig) -> TransportConfig {
     TransportConfig {
         datagram_size_max: one.datagram_size_max.max(other.datagram_size_max),

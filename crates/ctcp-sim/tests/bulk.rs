@@ -1,6 +1,7 @@
-//! A long download over a link of 25 Mbit/s and 20 ms, queue of one bandwidth-delay product, loss in both directions.
+//! A long download over a link of 25 Mbit/s and 20 ms, with a queue of one bandwidth-delay product and loss in both
+//! directions.
 //!
-//! The table goes to the output: `cargo test --release -p ctcp-sim --test bulk -- --nocapture`.
+//! To see the table: `cargo test --release -p ctcp-sim --test bulk -- --nocapture`.
 
 #![allow(clippy::print_stdout, reason = "the table is what people run it for")]
 
@@ -22,7 +23,7 @@ fn share(profile: Profile, loss: f64, seed: u64) -> f64 {
     share_of(profile, RATE, RTT, loss, SIZE, seed)
 }
 
-/// The share of the link that a download gets, from the first datagram of the handshake to the last byte read.
+/// Returns the share of the link used by a download, from the first datagram of the handshake to the last byte read.
 fn share_of(profile: Profile, rate: Rate, rtt: Duration, loss: f64, size: u64, seed: u64) -> f64 {
     let loss_model = LossModel::Bernoulli(Probability::new(loss).expect("a probability"));
     let path = PathConfig::new(rate, rtt, loss_model);
@@ -55,18 +56,18 @@ fn the_default_profile_fills_the_link_at_any_loss() {
 }
 
 #[test]
-fn the_papers_profile_beats_the_uncoded_one_where_packets_are_lost() {
+fn the_papers_profile_beats_the_uncoded_one_under_loss() {
     for loss in [0.0, 0.05, 0.2] {
         let coded = share(Profile::CTCP, loss, 1);
         let uncoded = share(Profile::TCP, loss, 1);
-        // Without loss the uncoded one may win: CTCP steers its window by the delay and leaves room in the queue.
+        // Without loss the uncoded profile may win: CTCP controls its window by the delay and leaves room in the queue.
         assert!(loss == 0.0 || coded > uncoded, "{coded:.3} against {uncoded:.3} at loss {loss}");
         assert!(coded > 0.5, "{coded:.3} at loss {loss}");
     }
 }
 
-/// A satellite, and the other side of the world. The time of slow start is in the share; no window of the receiver may be
-/// the limit.
+/// A satellite, and the other side of the world. The share includes slow start. The receiver's window must not be the
+/// limit.
 #[test]
 fn one_stream_fills_a_long_path() {
     for (megabits, rtt, size, least) in [(25, 600, 60_000_000, 0.62), (100, 100, 100_000_000, 0.80)] {
@@ -76,7 +77,7 @@ fn one_stream_fills_a_long_path() {
     }
 }
 
-/// Bad luck: a handshake, a request or credit that is lost several times must not cost more than a moment.
+/// A handshake, request or credit update that is lost several times must not cost more than a moment.
 #[test]
 #[ignore = "takes a while; docs/testing.md"]
 fn no_seed_of_sixty_is_far_behind() {
@@ -89,13 +90,13 @@ fn no_seed_of_sixty_is_far_behind() {
 }
 
 #[test]
-fn a_long_path_that_loses_a_quarter_in_bursts_is_used_and_not_flooded_with_repairs() {
+fn a_long_path_with_bursty_loss_is_used_and_not_flooded_with_repairs() {
     let loss = LossModel::bursts(Probability::new(0.25).expect("a probability"), 15.0).expect("possible");
     let rate = Rate::from_megabits_per_second(200);
     let path = PathConfig::new(rate, Duration::from_millis(60), loss).with_lossless_return();
     let size = 40_000_000;
     let script = Script::of_client(vec![StreamPlan::upload(Duration::ZERO, size)]);
-    // One seed of a wide range: over the first eight the share is 0.20 to 0.61, with marks or without.
+    // One seed of a wide range: over the first eight seeds the share is 0.20 to 0.61, with and without marks.
     let mut pair = Pair::new(2, &path, &TransportConfig::default(), &script);
     let start = pair.simulation.now();
     pair.connect().expect("a valid configuration");

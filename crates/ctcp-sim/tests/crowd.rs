@@ -1,6 +1,7 @@
-//! Many flows on one link, without random loss: what the queue drops stays bounded, and everybody gets something.
+//! Many flows on one link without random loss: the share of dropped packets stays bounded, and every flow makes
+//! progress.
 //!
-//! `cargo xtask trials crowd` has the whole table, beside as many Reno flows.
+//! `cargo xtask trials crowd` prints the whole table, alongside the same number of Reno flows.
 
 use core::time::Duration;
 
@@ -15,8 +16,8 @@ use ctcp_sim::topology::Chain;
 
 const TIME: Duration = Duration::from_secs(15);
 
-/// The share of packets that the queue drops, and the fewest bytes that a flow brings, when `flows` begin one after the other within five
-/// seconds.
+/// Runs `flows` flows that start one after the other within five seconds. Returns the share of packets that the queue
+/// drops, and the bytes read by the slowest flow.
 fn crowd(flows: u32, megabits: u64, rtt: Duration) -> (f64, u64) {
     let path = PathConfig::new(Rate::from_megabits_per_second(megabits), rtt, LossModel::None);
     let mut chain = Chain::dumbbell(1, &path);
@@ -34,11 +35,11 @@ fn crowd(flows: u32, megabits: u64, rtt: Duration) -> (f64, u64) {
 }
 
 #[test]
-fn many_flows_in_a_small_queue_do_not_drive_each_other_into_collapse() {
+fn many_flows_in_a_small_queue_do_not_collapse() {
     for (flows, megabits, millis) in [(5, 10, 20), (20, 25, 20), (50, 100, 20)] {
         let (dropped, least) = crowd(flows, megabits, Duration::from_millis(millis));
         println!("{flows} flows: {dropped:.3} dropped, the least {least} bytes");
         assert!(dropped < 0.2, "{flows} flows: {dropped:.3} of the packets are dropped");
-        assert!(least > 0, "{flows} flows: somebody gets nothing");
+        assert!(least > 0, "{flows} flows: a flow gets nothing");
     }
 }

@@ -1,4 +1,4 @@
-//! What goes wrong on real paths, one thing at a time.
+//! Faults of real paths, one at a time.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -31,7 +31,7 @@ fn download(size: u64) -> Script {
     Script::of_client(vec![StreamPlan::download(Duration::ZERO, size)])
 }
 
-/// A pair whose client has begun to connect.
+/// Returns a pair whose client has begun to connect.
 fn connecting(path: &PathConfig, profile: Profile, script: &Script) -> Pair {
     let mut pair = Pair::new(1, path, &transport(profile), script);
     pair.connect().expect("a valid configuration");
@@ -49,18 +49,18 @@ fn bytes_read(pair: &Pair) -> u64 {
     pair.simulation.ledger().total_read()
 }
 
-/// Classical TCP: some promises of ours it does not give.
+/// Returns whether the profile is classical TCP, which does not give all the guarantees of the others.
 fn is_classic(profile: Profile) -> bool {
     profile.code.window() == WindowOf::Symbols
 }
 
-/// Every profile of the laboratory.
+/// Returns all profiles of the laboratory.
 fn profiles() -> Vec<Profile> {
     ctcp_baselines::catalogue().profiles().to_vec()
 }
 
 #[test]
-fn a_blackout_of_ten_seconds_is_survived_and_over_soon_after_the_path_is_back() {
+fn a_transfer_resumes_soon_after_a_blackout_of_ten_seconds() {
     for profile in profiles() {
         let mut pair = connecting(&path(), profile, &download(10_000_000));
         let start = pair.simulation.now();
@@ -83,7 +83,7 @@ fn a_blackout_of_ten_seconds_is_survived_and_over_soon_after_the_path_is_back() 
         println!(
             "{profile}: the first byte comes {silence:.2?} after the path is back, the last one {rest:.2?}"
         );
-        // Probes are a second apart at most. A classical TCP has doubled its time-out to eight seconds by then.
+        // Probes are at most a second apart. By then a classical TCP has doubled its timeout to eight seconds.
         let patience = Duration::from_millis(if is_classic(profile) { 8_000 } else { 1_100 });
         assert!(silence <= patience, "{profile}: {silence:?}");
     }
@@ -95,21 +95,22 @@ fn reordering_alone_causes_almost_no_repair() {
         let mut path = path();
         path.forward = path.forward.with_reorder(probability(0.05), Duration::from_millis(4));
         path.backward = path.backward.with_reorder(probability(0.05), Duration::from_millis(4));
-        // The thesis sends a tenth of what is missing ahead, whatever was lost. Here it is not to.
+        // The thesis sends a tenth of what is missing ahead, regardless of losses. That would hide the effect, so it is
+        // disabled here.
         let redundancy = if profile == SPARSE_PROFILE { Redundancy::FEEDBACK } else { profile.redundancy };
         let asked = Profile { redundancy, ..profile };
         let mut pair = connecting(&path, asked, &download(5_000_000));
         assert_completes(&mut pair, Duration::from_secs(60), profile.name.as_str());
         let stats = pair.simulation.host(pair.server).stats();
         let link = pair.simulation.link(pair.link).way(Direction::Backward).stats();
-        // What the queue drops is a true loss.
+        // A packet dropped by the queue is a real loss.
         let needless = stats.repairs_sent.saturating_sub(link.dropped);
         println!(
             "{profile}: {} reordered of {}, {} repairs, {} spurious losses, {} dropped by the queue",
             link.reordered, link.delivered, stats.repairs_sent, stats.spurious_losses, link.dropped
         );
         assert!(link.reordered > 100, "{profile}: {link:?}");
-        // Below a coding layer every packet is a repair, and a third duplicate acknowledgement is a loss.
+        // Below a coding layer every packet is a repair, and a third duplicate acknowledgement indicates a loss.
         assert!(
             is_classic(profile) || needless * 50 <= stats.symbols_sent,
             "{profile}: {needless} for {} symbols",
@@ -128,12 +129,12 @@ fn duplicated_packets_are_harmless() {
         assert_completes(&mut pair, Duration::from_secs(20), profile.name.as_str());
         let stats = pair.simulation.host(pair.client).stats();
         println!("{profile}: {} copies dropped of {}", stats.datagrams_dropped, stats.datagrams_received);
-        assert!(stats.datagrams_dropped > 500, "{profile}: the link doubles everything: {stats:?}");
+        assert!(stats.datagrams_dropped > 500, "{profile}: the link duplicates everything: {stats:?}");
     }
 }
 
 #[test]
-fn damaged_packets_count_as_lost() {
+fn corrupted_packets_count_as_lost() {
     for profile in profiles() {
         let mut path = path();
         path.forward = path.forward.with_corrupt(probability(0.1));
@@ -144,7 +145,7 @@ fn damaged_packets_count_as_lost() {
 }
 
 #[test]
-fn a_client_that_moves_goes_on_after_a_path_validation() {
+fn a_client_that_moves_continues_after_path_validation() {
     for (host, port) in [(2, 20_000), (77, 30_000)] {
         let mut pair = connecting(&path(), Profile::DEFAULT, &download(10_000_000));
         pair.simulation.run_for(Duration::from_secs(1), |_| false);
@@ -152,7 +153,7 @@ fn a_client_that_moves_goes_on_after_a_path_validation() {
         pair.simulation.set_address(pair.client, address);
         let (moved, before) = (pair.simulation.now(), bytes_read(&pair));
         let client = pair.client;
-        // What was on its way to the old address is lost; then the next bytes come.
+        // Datagrams in transit to the old address are lost; then the next bytes arrive.
         let stop = pair.simulation.run_for(Duration::from_secs(5), |simulation| {
             simulation.ledger().total_read() > before && simulation.host(client).counts().misaddressed > 0
         });
@@ -167,7 +168,7 @@ fn a_client_that_moves_goes_on_after_a_path_validation() {
 }
 
 #[test]
-fn a_client_that_moves_while_it_uploads_is_followed_at_once() {
+fn the_server_follows_an_uploading_client_that_moves_at_once() {
     let script = Script::of_client(vec![StreamPlan::upload(Duration::ZERO, 5_000_000)]);
     let mut pair = connecting(&path(), Profile::DEFAULT, &script);
     pair.simulation.run_for(Duration::from_secs(1), |_| false);
@@ -179,10 +180,10 @@ fn a_client_that_moves_while_it_uploads_is_followed_at_once() {
 }
 
 #[test]
-fn a_handshake_that_loses_its_first_packets_comes_up_all_the_same() {
+fn a_handshake_succeeds_although_its_first_packets_are_lost() {
     for lost in 0..6 {
         let mut path = path();
-        // The first packets of each way are lost; INITIATE and RESPONSE are repeated.
+        // The first packets of each direction are lost; INITIATE and RESPONSE are retransmitted.
         path.forward.loss = LossModel::Pattern(vec![true; lost]);
         path.backward.loss = LossModel::Pattern(vec![true; lost / 2]);
         let mut pair = connecting(&path, Profile::DEFAULT, &download(10_000));
@@ -207,11 +208,11 @@ fn without_loss_a_small_download_takes_two_round_trips() {
     });
     let time = pair.simulation.now() - start;
     assert_eq!(stop, Stop::Done);
-    // One for the handshake, one for the request; transmission takes the rest.
+    // One for the handshake, one for the request; the rest is transmission time.
     assert!(time < 2 * RTT + Duration::from_millis(6), "{time:?}");
 }
 
-/// Why the client's last connection ended, and when it learned.
+/// Returns why the client's last connection ended and how long it took to detect that.
 fn runs_until_closed(pair: &mut Pair, limit: Duration) -> Option<(ConnectionError, Duration)> {
     let start = pair.simulation.now();
     let client = pair.client;
@@ -244,7 +245,7 @@ fn a_client_learns_within_a_second_that_its_server_was_restarted() {
         let (error, time) = end.expect("an end");
         assert_eq!(error, ConnectionError::Reset, "{what}");
         assert!(time <= Duration::from_secs(1) + 2 * RTT, "{what}: {time:?}");
-        // The new server takes it again.
+        // The new server accepts the client again.
         let read = bytes_read(&pair);
         pair.connect().expect("a valid configuration");
         pair.simulation.run_for(Duration::from_secs(1), |_| false);
@@ -253,7 +254,7 @@ fn a_client_learns_within_a_second_that_its_server_was_restarted() {
 }
 
 #[test]
-fn a_thousand_idle_streams_disturb_nobody() {
+fn a_thousand_idle_streams_cause_no_traffic_and_no_delay() {
     let idle = StreamPlan {
         start: Duration::ZERO,
         request: FlowPlan { end: End::Finish(Duration::from_secs(60)), ..FlowPlan::of(10) },
@@ -268,7 +269,7 @@ fn a_thousand_idle_streams_disturb_nobody() {
     let (quiet, events) = (pair.simulation.recorder().datagrams(), pair.simulation.events());
     pair.simulation.run_for(Duration::from_millis(900), |_| false);
     assert!(pair.simulation.recorder().datagrams() - quiet < 10, "idle streams are silent");
-    assert!(pair.simulation.events() - events < 20, "and nobody is woken for them");
+    assert!(pair.simulation.events() - events < 20, "idle streams cause no wake-ups");
     let stop = pair
         .simulation
         .run_for(Duration::from_secs(3), |simulation| simulation.ledger().total_read() == 20_000 + 5_000_100);
@@ -277,7 +278,7 @@ fn a_thousand_idle_streams_disturb_nobody() {
 }
 
 #[test]
-fn a_reader_that_stops_reading_stops_the_writer_and_nobody_else() {
+fn a_reader_that_stops_reading_stops_only_its_own_writer() {
     let mut slow = StreamPlan::download(Duration::ZERO, 20_000_000);
     slow.response.reading =
         ctcp_sim::application::script::Pace { chunk: 1, pause: Duration::from_secs(3_600) };

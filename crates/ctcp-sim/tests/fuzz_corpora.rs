@@ -1,4 +1,4 @@
-//! Replays every file of `fuzz/corpus/` through the entry point of its target, with any compiler.
+//! Replays every file of `fuzz/corpus/` through the entry point of its target. This works with any compiler.
 
 use std::fs;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ fn fuzz_directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// The files of a directory with their contents, by name.
+/// Returns the files of a directory with their contents, sorted by name.
 fn files(directory: &PathBuf) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let mut files: Vec<(String, Vec<u8>)> = entries
@@ -48,7 +48,7 @@ fn every_corpus_file_passes_its_entry_point() {
         let corpus = files(&fuzz_directory().join("corpus").join(target));
         assert!(!corpus.is_empty(), "{target} has no corpus");
         for (name, contents) in corpus {
-            // Shown only when the entry point panics.
+            // Test output is shown only if the entry point panics.
             println!("{target}/{name}");
             run(&contents);
         }

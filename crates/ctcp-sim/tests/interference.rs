@@ -1,4 +1,4 @@
-//! Paths that come and go by the clock: for a while everything is lost, or nearly nothing gets through, and then all is well.
+//! Paths that fail periodically: for a while everything is lost or the rate is very low, and then the path works again.
 
 use core::time::Duration;
 
@@ -13,7 +13,7 @@ use ctcp_sim::topology::Chain;
 
 const RTT: Duration = Duration::from_millis(10);
 
-/// A flow without end of profile `ctcp` that begins after `start`.
+/// Returns a network with an endless flow of profile `ctcp` that begins after `start`.
 fn network(path: PathConfig, queue: u64, start: Duration) -> Network {
     let path = path.with_lossless_return();
     let forward = path.forward.with_queue(QueueLimit::Packets(queue)).with_loss_place(LossPlace::BehindQueue);
@@ -24,20 +24,22 @@ fn network(path: PathConfig, queue: u64, start: Duration) -> Network {
     dumbbell.build()
 }
 
-/// The same on a link that loses everything in the first `on` of each `period`. The flow begins when the first losses are over.
+/// Returns such a network on a link that loses everything in the first `on` of each `period`. The flow begins after the
+/// first losses.
 fn with_losses(megabits: u64, period: Duration, on: Duration) -> Network {
     let loss = LossModel::OnOff { period, on, loss: Probability::ONE };
     network(PathConfig::new(Rate::from_megabits_per_second(megabits), RTT, loss), 100, on)
 }
 
-/// A window that is lost whole leaves nothing to wait for but the few packets behind it, whose acknowledgements arrive when the next pulse
-/// begins. Who waits for them sends only what is lost.
+/// If a whole window is lost, the only acknowledgements left are those of the few packets sent after it. These packets
+/// arrive just before the next pulse. A sender that waits for their acknowledgements would send everything into the
+/// pulse.
 ///
 /// Requirement: C5, C11
 #[test]
-fn a_flow_beside_a_microwave_oven_does_not_fall_into_step_with_it() {
+fn a_flow_does_not_synchronize_with_a_microwave_oven() {
     for megabits in [14, 17, 24, 30] {
-        // With 9 ms of pulses and half a millisecond on the air, what leaves in 0.525 of the time arrives unharmed.
+        // With a pulse of 9 ms and airtime of 0.5 ms, packets that leave in 0.525 of the time arrive.
         let mut network = with_losses(megabits, 2 * RTT, Duration::from_micros(9_500));
         network.run_for(Duration::from_secs(20));
         let share = network.bytes_read(0) as f64 * 8e-6 / 20.0 / megabits as f64;
@@ -45,29 +47,30 @@ fn a_flow_beside_a_microwave_oven_does_not_fall_into_step_with_it() {
     }
 }
 
-/// In place of what is lost unheard packets may leave, but a path that died gets fewer and fewer.
+/// Unacknowledged packets may be replaced by others, but a dead path gets fewer and fewer packets.
 ///
 /// Requirement: C4
 #[test]
-fn a_path_that_died_is_sent_less_and_less() {
+fn a_dead_path_gets_fewer_and_fewer_packets() {
     let seconds = Duration::from_secs;
     let mut network = with_losses(25, seconds(20), seconds(10));
     network.run_for(seconds(25));
     let link = network.hops()[0];
     let before = network.simulation.link(link).way(Direction::Forward).stats();
     assert!(before.delivered > 10_000, "{before:?}");
-    // In the middle of the silence, which began with a window and a full queue under way.
+    // In the middle of the silence, which began with a window in flight and a full queue.
     assert!((100..600).contains(&before.lost), "{before:?}");
     network.run_for(seconds(5));
     let after = network.simulation.link(link).way(Direction::Forward).stats();
     assert!(after.lost - before.lost < 60, "{} packets in 5 s of silence", after.lost - before.lost);
 }
 
-/// In a stall round trips become seconds. Who spreads his window over their average when it is over lets the good second pass by.
+/// In a stall, round trips take seconds. A sender that then paces its window over their average would waste the good
+/// second.
 ///
 /// Requirement: C4
 #[test]
-fn a_flow_makes_use_of_the_air_as_soon_as_it_is_back() {
+fn a_flow_uses_the_link_as_soon_as_it_recovers() {
     let trace = Trace::parse("0s rate 3750kbit\n1s rate 50kbit\n1.6s repeat").expect("a trace");
     let loss = LossModel::Bernoulli(Probability::new(0.0428).expect("a probability"));
     let path = PathConfig::new(Rate::from_bits_per_second(3_750_000), Duration::from_millis(54), loss);
@@ -76,5 +79,5 @@ fn a_flow_makes_use_of_the_air_as_soon_as_it_is_back() {
     network.simulation.set_schedule(link, Direction::Forward, trace.schedule(Simulation::START));
     network.run_for(Duration::from_secs(120));
     let megabits = network.bytes_read(0) as f64 * 8e-6 / 120.0;
-    assert!(megabits > 1.5, "{megabits:.2} Mbit/s, of which 2.3 could be");
+    assert!(megabits > 1.5, "{megabits:.2} Mbit/s, of which 2.3 are possible");
 }

@@ -1,4 +1,4 @@
-//! Jitter of the size of the round trip: delay says "queue" all the time, and the link is to be used all the same.
+//! Jitter as large as the round trip: the delay indicates a queue all the time, but the link must still be used.
 
 #![allow(clippy::print_stdout, reason = "the figures are what people run it for")]
 
@@ -15,7 +15,8 @@ use ctcp_sim::topology::Pair;
 
 const TIME: Duration = Duration::from_secs(8);
 
-/// The share of the link that an upload gets from cold, and the share of its packets that the queue drops.
+/// Returns the share of the link used by an upload from a cold start, and the share of its packets that the queue
+/// drops.
 fn upload(path: &PathConfig, seed: u64) -> (f64, f64) {
     let script = Script::of_client(vec![StreamPlan::upload(Duration::ZERO, u64::MAX / 4)]);
     let transport = TransportConfig {
@@ -48,7 +49,7 @@ fn path(megabits: u64, rtt: u64, jitter: u64, loss: f64, burst: f64) -> PathConf
 
 #[test]
 fn jitter_of_the_size_of_the_round_trip_does_not_starve_a_flow() {
-    // Rate, round trip, jitter each way, loss, mean burst, and the share of the link at least.
+    // Rate, round trip, jitter in each direction, loss, mean burst, and the minimum share of the link.
     let cases = [
         (110, 22, 11, 0.009, 1.0, 0.85),
         (75, 26, 12, 0.24, 5.0, 0.62),
@@ -57,7 +58,7 @@ fn jitter_of_the_size_of_the_round_trip_does_not_starve_a_flow() {
         (25, 20, 20, 0.02, 1.0, 0.68),
     ];
     for (megabits, rtt, jitter, loss, burst, least) in cases {
-        // Runs differ by a tenth and more: the middle one of three.
+        // Runs differ by a tenth and more, so take the median of three.
         let mut runs = [1, 2, 3].map(|seed| upload(&path(megabits, rtt, jitter, loss, burst), seed));
         runs.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
         let (share, dropped) = runs[1];

@@ -1,7 +1,7 @@
-//! Queues that mark instead of dropping, queues that keep flows apart, and policers: nothing is lost to a queue that marks, it
-//! stays at its target, and a policer gives most of its rate.
+//! Queues that mark instead of dropping, queues that separate flows, and policers. With a marking queue nothing is
+//! dropped and the queue stays at its target. With a policer, a flow gets most of the policer's rate.
 //!
-//! The figures are printed: `cargo test -p ctcp-sim --release --test marks -- --nocapture`.
+//! To see the figures: `cargo test -p ctcp-sim --release --test marks -- --nocapture`.
 
 use core::time::Duration;
 
@@ -19,11 +19,11 @@ use ctcp_sim::topology::Chain;
 const MEGABITS: u64 = 25;
 const RTT: Duration = Duration::from_millis(20);
 
-/// What happens before is the start: slow start has no way to know the link.
+/// The start-up phase, which is not measured, because slow start cannot know the link.
 const START: Duration = Duration::from_secs(3);
 const TIME: Duration = Duration::from_secs(20);
 
-/// 100 full packets: 48 ms.
+/// A queue of 100 full packets, which is 48 ms.
 fn bottleneck(discipline: Discipline) -> LinkConfig {
     LinkConfig::default()
         .with_rate(Rate::from_megabits_per_second(MEGABITS))
@@ -44,7 +44,7 @@ fn network(forward: LinkConfig, profiles: &[Profile]) -> Network {
     network
 }
 
-/// What happened after the start.
+/// The measurements after the start.
 #[derive(Debug)]
 struct Outcome {
     /// Goodput of each flow in Mbit/s.
@@ -52,11 +52,11 @@ struct Outcome {
     /// Packets dropped and marked by the queue or the policer.
     dropped: u64,
     marked: u64,
-    /// What a packet waited on average before its transmission.
+    /// Mean wait of a packet before its transmission.
     mean_wait: Duration,
     /// Packets that each flow's sender counts as lost.
     lost: Vec<u64>,
-    /// Mean of the smoothed round trips of each flow.
+    /// Mean smoothed round trip of each flow.
     rtt: Vec<Duration>,
 }
 
@@ -110,7 +110,7 @@ fn fq_codel() -> Discipline {
 }
 
 #[test]
-fn a_step_marking_queue_loses_nothing_and_stays_at_its_step() {
+fn a_step_marking_queue_drops_nothing_and_stays_at_its_threshold() {
     let outcome =
         run("default, step", bottleneck(Discipline::StepMarking { threshold: STEP }), &[Profile::DEFAULT]);
     assert_eq!((outcome.dropped, &outcome.lost[..]), (0, &[0][..]));
@@ -119,7 +119,7 @@ fn a_step_marking_queue_loses_nothing_and_stays_at_its_step() {
 }
 
 #[test]
-fn classical_controllers_live_with_a_step_marking_queue() {
+fn classical_controllers_work_with_a_step_marking_queue() {
     let step = bottleneck(Discipline::StepMarking { threshold: STEP });
     let outcome = run("tcp, step", step, &[Profile::TCP]);
     assert_eq!((outcome.dropped, &outcome.lost[..]), (0, &[0][..]));
@@ -127,7 +127,7 @@ fn classical_controllers_live_with_a_step_marking_queue() {
 }
 
 #[test]
-fn a_flow_alone_in_fq_codel_loses_nothing_and_waits_no_longer_than_the_target() {
+fn a_single_flow_in_fq_codel_loses_nothing_and_waits_no_longer_than_the_target() {
     let outcome = run("default, fq_codel", bottleneck(fq_codel()), &[Profile::DEFAULT]);
     assert_eq!((outcome.dropped, &outcome.lost[..]), (0, &[0][..]));
     assert!(outcome.mean_wait <= CodelConfig::default().target, "{:?}", outcome.mean_wait);
@@ -135,7 +135,7 @@ fn a_flow_alone_in_fq_codel_loses_nothing_and_waits_no_longer_than_the_target() 
 }
 
 #[test]
-fn beside_reno_in_fq_codel_both_get_their_half_without_loss() {
+fn next_to_reno_in_fq_codel_both_get_half_without_loss() {
     let flows = [Profile::DEFAULT, Profile::TCP];
     let outcome = run("default and tcp, fq_codel", bottleneck(fq_codel()), &flows);
     assert_eq!((outcome.dropped, &outcome.lost[..]), (0, &[0, 0][..]));
@@ -145,7 +145,7 @@ fn beside_reno_in_fq_codel_both_get_their_half_without_loss() {
 
 #[test]
 #[ignore = "the controller: 5.03 ms of 5 ms; two Reno flows wait 4.09 ms"]
-fn beside_reno_in_fq_codel_packets_wait_no_longer_than_the_target() {
+fn next_to_reno_in_fq_codel_packets_wait_no_longer_than_the_target() {
     let flows = [Profile::DEFAULT, Profile::TCP];
     let outcome = run("default and tcp, fq_codel", bottleneck(fq_codel()), &flows);
     assert!(outcome.mean_wait <= CodelConfig::default().target, "{:?}", outcome.mean_wait);
@@ -153,7 +153,7 @@ fn beside_reno_in_fq_codel_packets_wait_no_longer_than_the_target() {
 
 #[test]
 #[ignore = "the controller: 21.8 and 1.6 Mbit/s"]
-fn beside_reno_a_step_marking_queue_is_shared() {
+fn next_to_reno_a_step_marking_queue_is_shared() {
     let step = bottleneck(Discipline::StepMarking { threshold: STEP });
     let outcome = run("default and tcp, step", step, &[Profile::DEFAULT, Profile::TCP]);
     assert_eq!(outcome.dropped, 0);
@@ -161,7 +161,7 @@ fn beside_reno_a_step_marking_queue_is_shared() {
     assert!(ours < 3.0 * reno && reno < 3.0 * ours, "{ours:.2} {reno:.2}");
 }
 
-/// Goodput over a fast line with a policer in front, as a share of the policer's rate.
+/// Returns the goodput over a fast link with a policer in front, as a share of the policer's rate.
 fn share_of_policer(packets: u64, loss: f64) -> f64 {
     let rate = Rate::from_megabits_per_second(MEGABITS);
     let policer = PolicerConfig { rate, bucket: packets * 1_500 };
@@ -176,7 +176,7 @@ fn share_of_policer(packets: u64, loss: f64) -> f64 {
 }
 
 #[test]
-fn a_policer_with_a_small_or_a_larger_bucket_gives_most_of_its_rate_also_with_random_loss() {
+fn a_flow_gets_most_of_the_rate_of_a_policer_with_and_without_random_loss() {
     for (packets, loss) in [(16, 0.0), (64, 0.0), (16, 0.01), (64, 0.01)] {
         let share = share_of_policer(packets, loss);
         assert!(share >= 0.85, "{packets} packets, loss {loss}: {share:.3}");

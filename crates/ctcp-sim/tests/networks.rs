@@ -1,4 +1,4 @@
-//! Networks of several nodes and flows: what routers do, what chains lose, what flows share, and that a run can be repeated.
+//! Networks of several nodes and flows: routing, loss over chains, sharing between flows, and repeatable runs.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -73,7 +73,7 @@ fn routed(script: &Script) -> Routed {
 }
 
 #[test]
-fn a_router_sends_on_what_it_has_a_route_for_and_drops_the_rest() {
+fn a_router_forwards_datagrams_with_a_route_and_drops_the_rest() {
     let mut network = routed(&Script::bulk(100_000));
     let simulation = &mut network.simulation;
     let nobody = SocketAddr::from(([10, 9, 9, 9], 4_433));
@@ -94,7 +94,7 @@ fn a_router_sends_on_what_it_has_a_route_for_and_drops_the_rest() {
 }
 
 #[test]
-fn a_client_that_moves_behind_a_router_is_found_at_its_new_address() {
+fn a_client_that_moves_behind_a_router_is_reached_at_its_new_address() {
     let mut network = routed(&Script::of_client(vec![StreamPlan::download(Duration::ZERO, 2_000_000)]));
     let simulation = &mut network.simulation;
     simulation
@@ -163,7 +163,8 @@ fn a_chain_of_k_hops_with_loss_p_delivers_a_share_of_1_minus_p_to_the_k() {
     }
 }
 
-/// A saturated hop of 1 Mbit/s carries 125 packets of 1000 bytes a second, whatever our packets are, control included.
+/// A saturated hop of 1 Mbit/s carries 125 packets of 1000 bytes per second, whatever their actual size, including
+/// control packets.
 #[test]
 fn a_link_that_charges_the_papers_sizes_carries_the_papers_packets() {
     let way = way(1, 20, 50).with_charge(Charge::every(1_000));
@@ -197,7 +198,7 @@ fn busy_network(seed: u64, scrutiny: Scrutiny) -> Network {
 }
 
 #[test]
-fn a_network_of_many_nodes_runs_the_same_way_twice_and_another_seed_another_way() {
+fn runs_of_a_large_network_are_equal_for_equal_seeds_only() {
     let [one, same, other] = [1, 1, 2].map(|seed| busy_network(seed, Scrutiny::FULL));
     assert_eq!(one.simulation.recorder().hash(), same.simulation.recorder().hash());
     assert_eq!(one.simulation.events(), same.simulation.events());
@@ -205,7 +206,7 @@ fn a_network_of_many_nodes_runs_the_same_way_twice_and_another_seed_another_way(
 }
 
 #[test]
-fn looking_less_closely_changes_nothing_that_happens() {
+fn fewer_checks_do_not_change_a_run() {
     let without = Scrutiny { contents: true, ..Scrutiny::LIGHT };
     let [close, light] = [Scrutiny::FULL, without].map(|scrutiny| busy_network(4, scrutiny));
     assert_eq!(close.simulation.now(), light.simulation.now());
@@ -213,7 +214,7 @@ fn looking_less_closely_changes_nothing_that_happens() {
     for flow in 0..close.flows().len() {
         assert_eq!(close.sender_stats(flow), light.sender_stats(flow), "flow {flow}");
     }
-    // Other contents, and with them other lengths of a few repairs.
+    // Light checks also change the contents, and with them the lengths of a few repairs.
     let light = busy_network(4, Scrutiny::LIGHT);
     for flow in 0..close.flows().len() {
         assert_eq!(light.bytes_read(flow), 300_000);
@@ -221,7 +222,7 @@ fn looking_less_closely_changes_nothing_that_happens() {
 }
 
 #[test]
-fn figures_over_time_add_up_to_those_of_the_end_and_disturb_nothing() {
+fn time_series_add_up_to_the_final_statistics_and_do_not_change_the_run() {
     let run = |keep: bool| {
         let hop = PathConfig::symmetric(way(10, 10, 20).with_loss(bernoulli(0.01)));
         let mut chain = Chain::new(1, &[hop.clone(), hop]);
@@ -263,7 +264,7 @@ fn figures_over_time_add_up_to_those_of_the_end_and_disturb_nothing() {
 }
 
 #[test]
-fn flows_begin_at_their_time_even_when_nothing_else_happens() {
+fn flows_begin_at_their_time_even_if_nothing_else_happens() {
     let mut chain = Chain::dumbbell(1, &PathConfig::symmetric(way(10, 10, 50)));
     let at = |seconds| {
         FlowConfig::new(Script::bulk(10_000), &transport(Profile::DEFAULT)).starting_after(seconds * SECOND)
@@ -281,27 +282,27 @@ fn flows_begin_at_their_time_even_when_nothing_else_happens() {
 }
 
 #[test]
-fn requests_follow_one_another_and_a_constant_rate_is_kept() {
+fn requests_run_in_sequence_and_a_constant_rate_is_kept() {
     let mut chain = Chain::dumbbell(1, &PathConfig::symmetric(way(10, 10, 50)));
     let requests = Script::requests(10, 100, 1_000, Duration::from_millis(50));
     let requests = chain.flow(FlowConfig::new(requests, &transport(Profile::DEFAULT)));
     let constant = Script::constant_rate(Rate::from_megabits_per_second(1), 1_000, 10 * SECOND);
     let constant = chain.flow(FlowConfig::new(constant, &transport(Profile::DEFAULT)));
     let mut network = chain.build();
-    // A handshake, and ten times a pause and a round trip: 720 ms and what transmission takes.
+    // The handshake, and ten times a pause and a round trip, take 720 ms plus transmission time.
     network.run_for(SECOND * 7 / 10);
     assert!(!network.is_complete(requests));
     network.run_for(SECOND * 43 / 10);
     assert!(network.is_complete(requests) && !network.is_complete(constant));
     let read = network.bytes_read(constant);
-    // A round trip for the handshake and half of one for the way are missing.
+    // One round trip for the handshake and half a round trip in transit are missing.
     assert!((614_000..=625_000).contains(&read), "{read} bytes in 5 s");
     assert_eq!(network.run_to_completion(6 * SECOND), Stop::Done);
     assert_eq!(network.bytes_read(constant), 1_250_000);
 }
 
 #[test]
-fn flows_on_parallel_paths_have_each_its_own() {
+fn flows_on_parallel_paths_each_use_their_own_path() {
     let paths = [(10, 5), (2, 40)].map(|(megabits, delay)| PathConfig::symmetric(way(megabits, delay, 50)));
     let mut parallel = Parallel::new(3, &paths);
     let transport = transport(Profile::DEFAULT);
@@ -315,7 +316,7 @@ fn flows_on_parallel_paths_have_each_its_own() {
 
 // Requirement: N5
 #[test]
-fn a_node_that_re_encodes_before_the_worst_hop_makes_up_for_it_and_delivers_what_was_sent() {
+fn a_re_encoding_node_before_the_worst_hop_compensates_its_loss() {
     let lossy = |loss| {
         let there = way(1, 20, 200).with_loss(bernoulli(loss)).with_loss_place(LossPlace::BehindQueue);
         PathConfig { forward: there.with_charge(Charge::every(1_000)), backward: way(1, 20, 200) }
@@ -334,7 +335,7 @@ fn a_node_that_re_encodes_before_the_worst_hop_makes_up_for_it_and_delivers_what
         }
         let mut network = chain.build();
         let stop = network.run_to_completion(600 * SECOND);
-        // Every byte is compared on its way out of the sink.
+        // Every byte that the sink delivers is compared with the bytes sent.
         assert_eq!((stop, violations(&network.simulation)), (Stop::Done, Vec::new()));
         let made = network.simulation.router(network.routers()[1]).counts().recoded;
         (network.simulation.now() - Simulation::START, made)

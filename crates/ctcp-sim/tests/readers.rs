@@ -1,4 +1,4 @@
-//! Readers that stop: what they do not read keeps no other stream of their connection from its share.
+//! Readers that stop reading must not take bandwidth from other streams of their connection.
 #![expect(clippy::print_stdout, reason = "the times are in the decisions")]
 
 use core::time::Duration;
@@ -13,10 +13,10 @@ use ctcp_sim::topology::Pair;
 /// Bytes of each flow whose reader stops.
 const ENDLESS: u64 = 20_000_000;
 
-/// Bytes that a stream whose reader stopped holds about.
+/// Approximate bytes held by a stream whose reader has stopped.
 const EARLY: u64 = 1 << 20;
 
-/// Bytes of the request that comes later.
+/// Bytes of the request that follows.
 const REQUEST: u64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ enum Way {
     Upload,
 }
 
-/// A stream that brings `size` bytes in this direction, and its answer.
+/// Returns a stream with `size` bytes in this direction, and access to that direction.
 fn stream(way: Way, start: Duration, size: u64) -> (StreamPlan, fn(&mut StreamPlan) -> &mut FlowPlan) {
     match way {
         Way::Download => (StreamPlan::download(start, size), |plan| &mut plan.response),
@@ -33,7 +33,7 @@ fn stream(way: Way, start: Duration, size: u64) -> (StreamPlan, fn(&mut StreamPl
     }
 }
 
-/// Streams one after the other, a pause between them, whose readers read `read` bytes and then stop.
+/// Returns streams that start one after the other, separated by a pause. Their readers read `read` bytes and then stop.
 fn stopping(way: Way, count: u32, read: u64, pause: Duration) -> Vec<StreamPlan> {
     let one = |index| {
         let (mut plan, flow) = stream(way, pause * index, ENDLESS);
@@ -43,7 +43,7 @@ fn stopping(way: Way, count: u32, read: u64, pause: Duration) -> Vec<StreamPlan>
     (0..count).map(one).collect()
 }
 
-/// How long a request takes on a connection on which these streams were begun before.
+/// Returns how long a request takes on a connection on which the streams `before` were begun earlier.
 fn time_of_request(path: &PathConfig, way: Way, before: Vec<StreamPlan>, start: Duration) -> Duration {
     let size = stream(way, start, REQUEST).0.size();
     let mut streams = before;
@@ -57,16 +57,17 @@ fn time_of_request(path: &PathConfig, way: Way, before: Vec<StreamPlan>, start: 
     let stop = pair
         .simulation
         .run_for(Duration::from_secs(60), |simulation| simulation.ledger().total_read() >= read + size);
-    assert_eq!(stop, Stop::Done, "{way:?}: a request beside readers that stopped");
+    assert_eq!(stop, Stop::Done, "{way:?}: a request next to readers that stopped");
     pair.simulation.now() - connected - start
 }
 
-/// Nothing is lost: whether a request meets a loss is worth a round trip, and a matter of luck.
+/// A path without loss. Whether a request is hit by a loss is a matter of chance and costs a round trip.
 fn path(megabits: u64, rtt: Duration) -> PathConfig {
     PathConfig::new(Rate::from_megabits_per_second(megabits), rtt, LossModel::None)
 }
 
-/// A request beside readers that stopped takes at most 1.2 times as long as after as many bytes that were read.
+/// Asserts that a request next to readers that stopped takes at most 1.2 times as long as after the same number of
+/// bytes that were read.
 fn assert_not_held_up(path: &PathConfig, count: u32, read: u64, (pause, start): (Duration, Duration)) {
     for way in [Way::Download, Way::Upload] {
         let whole = |index| stream(way, pause * index, read + EARLY).0;

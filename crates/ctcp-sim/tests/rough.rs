@@ -1,7 +1,7 @@
-//! Paths that lose packets in bursts or whose delay varies, as `ctcp-lab testbed compare` has them, in virtual time: a file and a stream of
-//! messages, from the client to the server.
+//! Paths with bursty loss or varying delay, as in `ctcp-lab testbed compare`, in virtual time: a file and a stream of
+//! messages from the client to the server.
 //!
-//! The tables go to the output: `cargo test --release -p ctcp-sim --test rough -- --include-ignored --nocapture`.
+//! To see the tables: `cargo test --release -p ctcp-sim --test rough -- --include-ignored --nocapture`.
 
 #![allow(clippy::print_stdout, reason = "the tables are what people run it for")]
 
@@ -47,13 +47,13 @@ fn pair(seed: u64, path: &PathConfig, script: &Script) -> Pair {
     Pair::new(seed, path, &transport, script)
 }
 
-/// How a file of five seconds went.
+/// The result of a file transfer of five seconds.
 struct Sent {
-    /// Of the link.
+    /// Share of the link.
     share: f64,
-    /// Packets sent for each that would have been enough.
+    /// Packets sent per packet that would have been needed.
     excess: f64,
-    /// The share that the queue dropped.
+    /// Share of packets dropped by the queue.
     dropped: f64,
 }
 
@@ -74,7 +74,7 @@ fn file(rough: Rough, loss: f64, seed: u64) -> Sent {
     }
 }
 
-/// From due to delivered in order, sorted, and packets sent for each message.
+/// Returns the sorted delays from due to delivered in order, and the packets sent per message.
 fn stream(rough: Rough, loss: f64, seed: u64) -> (Vec<f64>, f64) {
     let rate = Rate::from_megabits_per_second(3);
     let lasting = rate.time_to_send(MESSAGE) * MESSAGES as u32;

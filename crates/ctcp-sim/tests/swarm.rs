@@ -1,8 +1,8 @@
-//! Random networks: a few seeds with every test run, and all that ever failed.
+//! Random networks: a few seeds in every test run, and all seeds that ever failed.
 
 use ctcp_sim::swarm;
 
-/// A thousand and more are run by `cargo xtask swarm`.
+/// `cargo xtask swarm` runs a thousand seeds and more.
 const SEEDS: u64 = 60;
 
 fn run_all(seeds: impl IntoIterator<Item = u64>) {
@@ -15,7 +15,7 @@ fn run_all(seeds: impl IntoIterator<Item = u64>) {
     assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// The seeds that failed once; true for those that still do.
+/// Returns the seeds that failed once, with true for those that still fail.
 fn failed_seeds() -> Vec<(u64, bool)> {
     let lines = include_str!("failed_seeds.txt").lines();
     let lines = lines.filter(|line| !line.starts_with('#') && !line.trim().is_empty());
@@ -27,17 +27,17 @@ fn failed_seeds() -> Vec<(u64, bool)> {
 }
 
 #[test]
-fn random_networks_keep_every_promise() {
+fn random_networks_are_safe_and_live() {
     let failed = failed_seeds();
     run_all((1..=SEEDS).filter(|seed| !failed.contains(&(*seed, true))));
 }
 
 #[test]
-fn seeds_that_failed_once_do_not_fail_again() {
+fn seeds_that_failed_before_pass() {
     run_all(failed_seeds().into_iter().filter(|(_, is_open)| !is_open).map(|(seed, _)| seed));
 }
 
 #[test]
-fn another_seed_is_another_trace() {
+fn different_seeds_give_different_traces() {
     assert_ne!(swarm::run_once(1).hash, swarm::run_once(2).hash);
 }

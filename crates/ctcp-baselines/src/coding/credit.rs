@@ -1,17 +1,17 @@
-//! How many combinations are due: the counter NUM of TCP/NC (section III-C), and R_int of a node that re-encodes.
+//! Counts the combinations that are due: NUM of TCP/NC (section III-C), and R_int of a node that re-encodes.
 //!
-//! A source earns R combinations with each new packet, a relay R_int with each arrival, and each sends whole ones as soon as it
-//! has earned them. R a little above 1/(1-p) makes up for the share p of the packets that gets lost.
+//! A source earns R combinations with each new packet, a relay R_int with each arrival. Each sends a combination as
+//! soon as a whole one is earned. An R slightly above 1/(1-p) compensates for the loss of a share p of the packets.
 //!
 //! Requirement: N2, N5
 
-/// Most combinations that one packet earns; more would be no redundancy but a flood.
+/// The maximum number of combinations that one packet earns. More would flood the link.
 pub const RATIO_MAX: f64 = 64.0;
 
-/// Most combinations saved up. A caller that cannot send for a while shall not burst without end.
+/// The maximum credit. It limits the burst of a caller that could not send for a while.
 const CREDIT_MAX: f64 = 4096.0;
 
-/// Combinations earned and not yet sent.
+/// Combinations that are earned but not yet sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CombinationCredit {
     ratio: f64,
@@ -19,7 +19,7 @@ pub struct CombinationCredit {
 }
 
 impl CombinationCredit {
-    /// Each packet earns `ratio` combinations (0 to [`RATIO_MAX`], what is beyond counts as the bound).
+    /// Creates a credit in which each packet earns `ratio` combinations. The ratio is clamped to 0..=[`RATIO_MAX`].
     #[must_use]
     pub fn new(ratio: f64) -> Self {
         let mut credit = Self { ratio: 0.0, earned: 0.0 };
@@ -27,35 +27,35 @@ impl CombinationCredit {
         credit
     }
 
-    /// The ratio that sends as much more as is lost: 1/(1-p). With exactly that much the backlog has no drift, so that a little more
-    /// is needed for it to shrink.
+    /// Returns the ratio that exactly compensates for the loss, 1/(1-p). With exactly this ratio the backlog has no
+    /// drift, so a slightly larger one is needed for it to shrink.
     #[must_use]
     pub fn ratio_for(loss: f64) -> f64 {
         if loss < 1.0 { (1.0 / (1.0 - loss)).clamp(1.0, RATIO_MAX) } else { RATIO_MAX }
     }
 
-    /// Changes what the packets from now on earn, as the measured loss changes.
+    /// Changes what packets earn from now on, for example as the measured loss changes.
     pub fn set_ratio(&mut self, ratio: f64) {
         self.ratio = if ratio >= 0.0 { ratio.min(RATIO_MAX) } else { 0.0 };
     }
 
-    /// A packet was new (source) or arrived (relay).
+    /// Counts a new packet (at a source) or an arrival (at a relay).
     pub fn on_packet(&mut self) {
         self.earned = (self.earned + self.ratio).min(CREDIT_MAX);
     }
 
-    /// So many combinations are due beside those that packets earn.
+    /// Adds combinations that are due in addition to those earned by packets.
     pub fn add(&mut self, combinations: u64) {
         self.earned = (self.earned + combinations as f64).min(CREDIT_MAX);
     }
 
-    /// Whether one more combination is due.
+    /// Returns whether another combination is due.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.earned >= 1.0
     }
 
-    /// Whether one more combination is due; if so it counts as sent.
+    /// Returns whether another combination is due, and counts it as sent if so.
     pub fn take(&mut self) -> bool {
         let is_due = self.is_due();
         if is_due {
@@ -64,7 +64,7 @@ impl CombinationCredit {
         is_due
     }
 
-    /// What one packet earns.
+    /// Returns how many combinations one packet earns.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.ratio
@@ -81,7 +81,7 @@ mod tests {
 
     // Requirement: N2, N5
     #[test]
-    fn whole_combinations_are_due_as_they_are_earned_and_the_rest_is_kept() {
+    fn whole_combinations_are_due_as_they_are_earned_and_fractions_are_kept() {
         let mut credit = CombinationCredit::new(1.25);
         let due = [(); 8].map(|()| {
             credit.on_packet();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_earns_nothing_or_the_bound() {
+    fn invalid_ratios_are_clamped() {
         for (ratio, expected) in [(f64::NAN, 0.0), (-1.0, 0.0), (f64::INFINITY, RATIO_MAX), (3.0, 3.0)] {
             assert_eq!(CombinationCredit::new(ratio).ratio(), expected);
         }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ratio_makes_up_for_the_loss() {
+    fn the_ratio_compensates_for_the_loss() {
         for (loss, ratio) in [(0.0, 1.0), (0.2, 1.25), (0.5, 2.0), (1.0, RATIO_MAX), (f64::NAN, RATIO_MAX)] {
             assert_eq!(CombinationCredit::ratio_for(loss), ratio);
         }

@@ -1,4 +1,4 @@
-//! The source of TCP/NC: it combines all packets that are not yet acknowledged as seen.
+//! The source of TCP/NC, which combines all packets that are not yet acknowledged as seen.
 //!
 //! ```text
 //!              oldest unseen                 next index
@@ -6,13 +6,14 @@
 //!   released ... ) [ s  s  s  s  s  s  s  s  s  s )      every combination spans the whole coding window
 //! ```
 //!
-//! With each new symbol NUM grows by R, and floor(NUM) combinations go out (section III-C). The receiver acknowledges the oldest
-//! symbol that it has not *seen* ([`Decoder::oldest_unseen`](ctcp_coding::Decoder::oldest_unseen)), decoded or not, and the
-//! source releases what lies below it ([`Encoder::release_before`](ctcp_coding::Encoder::release_before)): by Theorem 1 all is
-//! decodable once all is seen.
+//! With each new symbol NUM grows by R, and floor(NUM) combinations are sent (section III-C). The receiver acknowledges
+//! the oldest symbol that it has not *seen* ([`Decoder::oldest_unseen`](ctcp_coding::Decoder::oldest_unseen)), decoded
+//! or not. The source releases all symbols below it
+//! ([`Encoder::release_before`](ctcp_coding::Encoder::release_before)), because by Theorem 1 everything is decodable
+//! once everything is seen.
 //!
-//! A pure policy: it holds a credit and the next key, no symbols. The relay's part is [`Recoder`](ctcp_coding::Recoder) with a
-//! [`CombinationCredit`] of its own.
+//! This is a pure policy: it holds a credit and the next key, but no symbols. A relay is a
+//! [`Recoder`](ctcp_coding::Recoder) with its own [`CombinationCredit`].
 //!
 //! Requirement: N2
 
@@ -20,65 +21,70 @@ use ctcp_coding::{MAX_SPAN, SymbolRange};
 
 use super::CombinationCredit;
 
-/// Which combination a source of TCP/NC sends next.
+/// Decides which combination a source of TCP/NC sends next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowCode {
     credit: CombinationCredit,
     next_key: u16,
 }
 
-/// A combination to be sent: `coefficients::generate` with the key gives its coefficients.
+/// A combination to send. `coefficients::generate` with the key gives its coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyedRange {
     /// The symbols to combine.
     pub range: SymbolRange,
-    /// It counts up, so that 65536 combinations of one range have different keys.
+    /// A counter, so that 65536 combinations of one range have different keys.
     pub key: u16,
 }
 
 impl WindowCode {
-    /// `redundancy`: combinations for each new symbol, the paper's R.
+    /// Creates a source that earns `redundancy` combinations per new symbol, the paper's R.
     #[must_use]
     pub fn new(redundancy: f64) -> Self {
         Self { credit: CombinationCredit::new(redundancy), next_key: 0 }
     }
 
-    /// Changes R, as for a new measurement of the loss ([`CombinationCredit::ratio_for`]).
+    /// Changes R, for example after a new measurement of the loss ([`CombinationCredit::ratio_for`]).
     pub fn set_redundancy(&mut self, redundancy: f64) {
         self.credit.set_ratio(redundancy);
     }
 
-    /// A symbol was pushed, or the transport above sends one again, which earns as much: else a flow that stalls stays so.
+    /// Counts a pushed or retransmitted symbol. Retransmissions earn as much, since otherwise a stalled flow would stay
+    /// stalled.
     pub fn on_symbol(&mut self) {
         self.credit.on_packet();
     }
 
-    /// So many combinations more are due, as for what a receiver is known to lack.
+    /// Adds combinations that are due in addition, for example for symbols that a receiver is known to lack.
     pub fn add(&mut self, combinations: u64) {
         self.credit.add(combinations);
     }
 
-    /// The next combination of the symbols `[oldest_unseen, next_index)`, while one is due and there are symbols to combine.
+    /// Returns the next combination of the symbols `[oldest_unseen, next_index)`, if one is due and the range is not
+    /// empty.
     pub fn next(&mut self, oldest_unseen: u64, next_index: u64) -> Option<KeyedRange> {
         let due = self.due(oldest_unseen, next_index, MAX_SPAN)?;
         self.on_sent();
         Some(due)
     }
 
-    /// The same, of at most `span_max` symbols: it stays due until [`Self::on_sent`] says that it was sent.
+    /// Returns the next combination as [`Self::next`], with at most `span_max` symbols. It stays due until
+    /// [`Self::on_sent`].
     ///
-    /// A window longer than a combination may span counts from its oldest end, which is what the receiver needs first.
+    /// If the window is longer than a combination may span, the combination covers its oldest part, which the receiver
+    /// needs first.
     pub fn due(&mut self, oldest_unseen: u64, next_index: u64, span_max: u16) -> Option<KeyedRange> {
         let end = next_index.min(oldest_unseen.saturating_add(u64::from(span_max.min(MAX_SPAN))));
         let Some(range) = SymbolRange::from_bounds(oldest_unseen, end) else {
-            // All is seen: what was earned to make up for losses is not needed, and must not become a burst later.
+            // Everything is seen, so the credit earned for losses is not needed. Drop it, or it would cause a burst
+            // later.
             while self.credit.take() {}
             return None;
         };
         self.credit.is_due().then_some(KeyedRange { range, key: self.next_key })
     }
 
-    /// What was due was sent.
+    /// Records that the combination returned by [`Self::due`] was sent.
     pub fn on_sent(&mut self) {
         self.credit.take();
         self.next_key = self.next_key.wrapping_add(1);
@@ -106,11 +112,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_combined_when_all_is_seen_and_a_long_window_counts_from_its_oldest_end() {
+    fn nothing_is_combined_when_all_is_seen_and_a_long_window_is_cut_at_its_newest_end() {
         let mut code = WindowCode::new(1.0);
         code.on_symbol();
         assert_eq!(code.next(7, 7), None);
-        assert_eq!(code.next(7, 8), None, "what was not needed is not saved up");
+        assert_eq!(code.next(7, 8), None, "credit that was not needed is dropped");
         code.on_symbol();
         let sent = code.next(7, 100_000).expect("one is due");
         assert_eq!(sent.range, SymbolRange::new(7, MAX_SPAN).expect("the longest"));

@@ -1,10 +1,10 @@
-//! CTCP's Algorithm 2 with the same growth whether there is a queue or not.
+//! CTCP's Algorithm 2 with the same growth with and without a queue.
 
 use ctcp_proto::congestion::{Algorithm, AlgorithmSpec, Ctcp};
 
 pub(super) const PARTS: &[Algorithm] = &[CTCP_CONSTANT_ALPHA];
 
-/// Algorithm 2 of the CTCP paper with the same growth always, as Eqs. 4 to 6 have it.
+/// Algorithm 2 of the CTCP paper with constant growth, as in Eqs. 4 to 6.
 pub const CTCP_CONSTANT_ALPHA: Algorithm = Algorithm::new(&AlgorithmSpec {
     number: 6,
     name: "ctcp-constant-alpha",

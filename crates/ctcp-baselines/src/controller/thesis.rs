@@ -1,5 +1,5 @@
-//! The thesis's congestion control (2012, section 3.4, Algorithm 2): it looks at how far the round trip of a packet is above the
-//! smoothed one.
+//! The congestion control of the thesis (2012, section 3.4, Algorithm 2). It compares the round trip of each packet
+//! with the smoothed round trip.
 //!
 //! ```text
 //!   srtt = (1 - phi) srtt + phi rtt          with each acknowledgement, then
@@ -8,18 +8,19 @@
 //!              0.05 = v_alpha     0.2 = v_beta
 //!   -- window + 1/window --|-- stay --|-- window - 1/window -->
 //! ```
+//! Slow start is "TCP Reno's with no changes". It runs at the beginning and after every time-out and adds a packet per
+//! acknowledgement. It ends with a loss, which halves the window, or at the threshold, which is half of the window at
+//! the last time-out. Outside slow start a loss changes nothing: erasures "slide the window", they do not shrink it.
 //!
-//! Slow start is "TCP Reno's with no changes", at the beginning and behind every time-out: a packet more for each acknowledgement, until a
-//! loss, which halves the window, or the threshold, half of the window at the last time-out. Outside slow start a loss changes nothing:
-//! erasures "slide the window", they do not shrink it.
+//! Line 3 of Algorithm 2 prints `increment <- 1` before `increment <- -1`. This is a slip; the second assignment is
+//! meant. The thesis does not state the initial window (here ten packets, as in our other controllers) or how packets
+//! leave (here paced, as in our other controllers).
 //!
-//! Printed in line 3 of Algorithm 2 is `increment <- 1` before `increment <- -1`: a slip, the second counts. Silent are the initial
-//! window (ten packets, as our others) and how packets leave (paced, as our others do).
-//!
-//! What it does not have: Vegas compares with the smallest round trip, this one with the mean of the last 25 or so. A queue that stands is
-//! in that mean already, so only one that grows by a twentieth within those packets is seen, which a window above two dozen
-//! packets, growing by one a round trip, never makes. Then it grows until something else stops it: the two blocks of the
-//! sparse code, the peer's window, a time-out. The test `a_standing_queue_is_not_seen` shows it.
+//! Unlike Vegas, which compares with the smallest round trip, this controller compares with the mean of the last 25 or
+//! so. A standing queue is part of that mean, so the controller detects only a queue that grows by a twentieth within
+//! those packets. A window above two dozen packets that grows by one per round trip never causes that. Such a window
+//! grows until something else stops it: the two blocks of the sparse code, the peer's window, or a time-out. The test
+//! `the_thesis_does_not_see_a_standing_queue` demonstrates it.
 //!
 //! Requirement: U6
 
@@ -32,7 +33,7 @@ use ctcp_proto::congestion::{
 
 pub(super) const PARTS: &[Algorithm] = &[THESIS];
 
-/// The thesis's, which compares a round trip with the smoothed one and ignores loss.
+/// The thesis's controller, which compares a round trip with the smoothed one and ignores loss.
 pub const THESIS: Algorithm = Algorithm::new(&AlgorithmSpec {
     number: 3,
     name: "thesis",
@@ -42,16 +43,16 @@ pub const THESIS: Algorithm = Algorithm::new(&AlgorithmSpec {
     needs_symbols: false,
 });
 
-/// v below it: the window grows.
+/// The window grows while v is below this.
 const V_ALPHA: f64 = 0.05;
-/// v above it: it shrinks.
+/// The window shrinks while v is above this.
 const V_BETA: f64 = 0.2;
-/// The weight of a round trip in the smoothed one: 1 / (`BLOCK_SIZE` / 5), about 0.04.
+/// The weight of a sample in the smoothed round trip: 1 / (`BLOCK_SIZE` / 5), about 0.04.
 const PHI: f64 = 5.0 / 128.0;
 
 /// RFC 6928.
 const INITIAL_WINDOW: f64 = 10.0;
-/// RFC 5681 3.1: the loss window behind a time-out.
+/// RFC 5681 3.1: the loss window after a time-out.
 const LOSS_WINDOW: f64 = 1.0;
 /// RFC 5681 3.1: half.
 const BACK_OFF: f64 = 0.5;
@@ -59,23 +60,23 @@ const BACK_OFF: f64 = 0.5;
 const PACING_GAIN: f64 = 1.2;
 const PACING_GAIN_SLOW_START: f64 = 2.0;
 
-/// The thesis's Algorithm 2.
+/// Algorithm 2 of the thesis.
 #[derive(Debug)]
 pub(super) struct Thesis {
     window: f64,
     is_slow_start: bool,
-    /// Slow start ends here.
+    /// The window at which slow start ends.
     threshold: f64,
-    /// In seconds.
+    /// Smoothed round trip in seconds.
     smoothed: Option<f64>,
-    /// Since slow start began: losses of packets sent before say nothing new.
+    /// When slow start began. Losses of packets sent earlier carry no new information.
     slow_start: Round,
     datagram: u64,
     rtt: Option<RttView>,
 }
 
 impl Thesis {
-    /// A controller in slow start.
+    /// Creates a controller in slow start.
     pub(super) fn new(datagram: u64) -> Self {
         Self {
             window: INITIAL_WINDOW,
@@ -88,7 +89,7 @@ impl Thesis {
         }
     }
 
-    /// v: the share of a round trip that is above the smoothed one, which it goes into first.
+    /// Updates the smoothed round trip with the sample, and returns v, the share of the sample that exceeds it.
     fn excess(&mut self, sample: Duration) -> f64 {
         let rtt = sample.as_secs_f64();
         let before = self.smoothed.unwrap_or(rtt);
@@ -118,7 +119,8 @@ impl Controller for Thesis {
         if change < 0.0 || !acked.is_app_limited {
             self.window = (self.window + change).clamp(WINDOW_MIN, WINDOW_MAX);
         }
-        // Not again where the window falls below it: the thesis starts slowly only at the beginning and behind time-outs.
+        // Slow start does not resume if the window falls below the threshold: it runs only at the beginning and after
+        // time-outs.
         self.is_slow_start &= self.window < self.threshold;
     }
 
@@ -130,7 +132,7 @@ impl Controller for Thesis {
     }
 
     fn on_timeout(&mut self, timed_out: &TimedOut) {
-        // A second time-out in a row says nothing new of the path.
+        // A second time-out in a row carries no new information about the path.
         if self.window > LOSS_WINDOW {
             self.threshold = (self.window * BACK_OFF).max(WINDOW_MIN);
         }

@@ -1,10 +1,10 @@
 //! TCP Vegas (Brakmo and Peterson 1995), with the parameters that TCP/NC and its successors simulate.
 //!
-//! Once a round trip it compares the rate that an empty path would give with the one it got. The difference times the smallest
-//! round-trip time is how many packets of its own wait in queues:
+//! Once per round trip it compares the rate that an empty path would give with the actual rate. The difference times
+//! the smallest round-trip time is the number of its own packets in queues:
 //!
 //! ```text
-//!   queued = flight (1 - BaseRTT / RTT)          flight: packets under way, at most the window
+//!   queued = flight (1 - BaseRTT / RTT)          flight: packets in flight, at most the window
 //!
 //!        0          alpha       beta
 //!        |-- window+1 --|-- stay --|-- window-1 -->
@@ -12,10 +12,11 @@
 //!
 //! In slow start the window doubles every other round trip, until more than gamma packets are queued.
 //!
-//! The paper leaves open which RTT of a round counts: here the mean of its samples. A packet that was sent more than once gives none.
-//! A window that is not used does not grow (RFC 7661): the receiver's may be what holds the flow, and a window that grew beyond it meanwhile
-//! would have to shrink for as long before it gave way to another flow.
-//! Under TCP/NC the packets are symbols, and a round trip ends when a symbol is acknowledged as seen: the effective RTT.
+//! The paper does not state which RTT of a round counts; here it is the mean of the samples. A packet that was sent
+//! more than once gives no sample. An unused window does not grow (RFC 7661). The receiver's window may be the limit,
+//! and a congestion window that had grown beyond it would shrink for as long before it gave way to another flow.
+//!
+//! Under TCP/NC the packets are symbols. A round trip ends when a symbol is acknowledged as seen: the effective RTT.
 //!
 //! Requirement: N3
 
@@ -38,49 +39,49 @@ pub const VEGAS: Algorithm = Algorithm::new(&AlgorithmSpec {
     needs_symbols: true,
 });
 
-/// Fewer queued packets than this: the window grows (TCP/NC section V-A, EOT/PB section II).
+/// The window grows while fewer packets than this are queued (TCP/NC section V-A, EOT/PB section II).
 const ALPHA: f64 = 28.0;
-/// More than this: it shrinks.
+/// The window shrinks while more packets than this are queued.
 const BETA: f64 = 30.0;
-/// More than this ends slow start.
+/// Slow start ends when more packets than this are queued.
 const GAMMA: f64 = 2.0;
 
-/// As TCP of 1995 begins (RFC 2001).
+/// The initial window of TCP in 1995 (RFC 2001).
 const INITIAL_WINDOW: f64 = 2.0;
-/// What is kept when slow start ends, and when a packet was lost.
+/// The factor applied to the window when slow start ends.
 const SLOW_START_EXIT: f64 = 7.0 / 8.0;
 const BACK_OFF: f64 = 3.0 / 4.0;
 
-/// Vegas.
+/// The Vegas controller.
 #[derive(Debug)]
 pub(super) struct Vegas {
     window: f64,
     is_slow_start: bool,
-    /// Slow start ends at the latest here.
+    /// The window at which slow start ends at the latest.
     threshold: f64,
-    /// In slow start: this round trip the window grows.
+    /// In slow start: whether the window grows during this round trip.
     is_growing: bool,
-    /// The smallest round-trip time, the empty path's.
+    /// The smallest round-trip time, assumed to be that of the empty path.
     base: Option<Duration>,
     round: Round,
     samples: Samples,
-    /// Packets under way when the last one was sent.
+    /// Packets in flight when the last one was sent.
     flight: u64,
     backed_off: Option<Instant>,
 }
 
-/// What a round trip measured.
+/// Measurements of one round trip.
 #[derive(Debug, Default)]
 struct Samples {
     sum: Duration,
     count: u32,
-    /// Most packets under way.
+    /// The maximum number of packets in flight.
     flight: u64,
     is_app_limited: bool,
 }
 
 impl Vegas {
-    /// A controller in slow start.
+    /// Creates a controller in slow start.
     pub(super) fn new() -> Self {
         Self {
             window: INITIAL_WINDOW,
@@ -95,7 +96,7 @@ impl Vegas {
         }
     }
 
-    /// Packets of ours that waited in queues during the round trip.
+    /// Returns the number of own packets in queues during the round trip.
     fn queued(&self) -> Option<f64> {
         let base = self.base?.as_secs_f64();
         let mean = self.samples.sum.checked_div(self.samples.count)?.as_secs_f64();
@@ -103,7 +104,8 @@ impl Vegas {
         Some(flight * (1.0 - base / mean.max(base)))
     }
 
-    /// The window, and nothing else, is what holds the flow. In slow start it is ahead of what it was used for, by twice at most.
+    /// Returns whether the window limits the flow. In slow start it may be up to twice as large as the packets in
+    /// flight.
     fn is_used(&self) -> bool {
         let flight = self.flight as f64;
         if self.is_slow_start { self.window < 2.0 * flight } else { self.window < flight + 1.0 }
@@ -151,7 +153,7 @@ impl Controller for Vegas {
         }
     }
 
-    /// A packet that left before the last reduction says nothing new.
+    /// Losses of packets sent before the last reduction are ignored.
     fn on_loss(&mut self, lost: &Lost) {
         if self.backed_off.is_some_and(|time| lost.sent_time <= time) {
             return;
@@ -178,7 +180,7 @@ impl Controller for Vegas {
         self.window
     }
 
-    /// Its packets leave with the acknowledgements, as in the paper.
+    /// Packets leave with the acknowledgements, as in the paper.
     fn pacing_rate(&self) -> Option<f64> {
         None
     }

@@ -1,11 +1,11 @@
-//! EOT (2013): the end of a transmission is protected.
+//! EOT (2013): protects the end of a transmission.
 
 use ctcp_proto::scheme::{RepairRule, TakesRatio};
 use ctcp_proto::{Ratio, Redundancy};
 
 pub(super) const PARTS: &[&RepairRule] = &[&END_OF_TRANSMISSION];
 
-/// R combinations for each new symbol, and after the last symbol as many as the receiver is known to lack (EOT).
+/// R combinations per new symbol, and after the last symbol as many as the receiver is known to lack (EOT).
 pub static END_OF_TRANSMISSION: RepairRule = RepairRule {
     number: 4,
     name: "end-of-transmission",
@@ -15,7 +15,7 @@ pub static END_OF_TRANSMISSION: RepairRule = RepairRule {
     codes: &[],
 };
 
-/// [`END_OF_TRANSMISSION`] with R.
+/// Returns [`END_OF_TRANSMISSION`] with the given R.
 #[must_use]
 pub const fn end_of_transmission(ratio: Ratio) -> Redundancy {
     Redundancy::with_ratio(&END_OF_TRANSMISSION, ratio)

@@ -5,7 +5,8 @@ use ctcp_proto::{Ratio, Redundancy};
 
 pub(super) const PARTS: &[&RepairRule] = &[&PSEUDO_BLOCK];
 
-/// R combinations for each new symbol, and after each hundred and after the last as many as the receiver is known to lack (PB).
+/// R combinations per new symbol. After every hundredth symbol and after the last one, it adds as many as the receiver
+/// is known to lack (PB).
 pub static PSEUDO_BLOCK: RepairRule = RepairRule {
     number: 5,
     name: "pseudo-block",
@@ -15,7 +16,7 @@ pub static PSEUDO_BLOCK: RepairRule = RepairRule {
     codes: &[],
 };
 
-/// [`PSEUDO_BLOCK`] with R.
+/// Returns [`PSEUDO_BLOCK`] with the given R.
 #[must_use]
 pub const fn pseudo_block(ratio: Ratio) -> Redundancy {
     Redundancy::with_ratio(&PSEUDO_BLOCK, ratio)

@@ -1,22 +1,22 @@
-//! Classical TCP over symbols, and TCP/NC, its coding layer, to the letter.
+//! Classical TCP over symbols, and TCP/NC, its coding layer, exactly as in the papers.
 //!
 //! ```text
 //!   TCP          a window of symbols, cumulative acknowledgements, one timer        (source.rs)
-//!    |  each symbol it sends, or sends again          ^ oldest symbol not seen
+//!    |  each symbol sent or retransmitted             ^ oldest unseen symbol
 //!    v                                                |
-//!   coding       NUM += R; floor(NUM) combinations of all symbols that are not seen
+//!   coding       NUM += R; floor(NUM) combinations of all unseen symbols
 //!    |                                                |
 //!    v                                                |
 //!   packets      neither paced nor counted: the window above is of symbols
 //! ```
 //!
-//! Without the coding layer each symbol travels as it is: the plain TCP that the papers compare with. Congestion control hears of
-//! symbols only: of the *effective* round trip from the first sending of a symbol until it is seen, and of time-outs. The loss of
-//! packets is masked, which RFC 9265 advises against: nothing but the profiles `tcp-nc*` does so.
+//! Without the coding layer each symbol is sent uncoded, as in the plain TCP that the papers compare with. Congestion
+//! control sees only symbols: their *effective* round trip, from the first transmission until the symbol is seen, and
+//! time-outs. The loss of packets is masked, which RFC 9265 advises against. Only the profiles `tcp-nc*` do so.
 //!
-//! On top of R come combinations for the packets that the receiver is known to lack (EOT/PB section II): N_lp, the newest
-//! symbol it has heard of less the one it acknowledges; or, as the source's own estimate, the symbols that were not acknowledged within a
-//! round trip (section V).
+//! In addition to R there are combinations for the packets that the receiver is known to lack (EOT/PB section II). This
+//! number, N_lp, is the newest symbol the receiver has heard of less the one it acknowledges. Alternatively the source
+//! estimates it as the symbols that were not acknowledged within a round trip (section V).
 //!
 //! Requirement: N2, K1, K2
 
@@ -35,10 +35,10 @@ pub(crate) use codes::UNPACED;
 pub use codes::{CLASSIC, VEGAS_SOURCE, WINDOW, WINDOW_EOT, WINDOW_EOT_ESTIMATED};
 use source::{Reading, Sequence, Wanted};
 
-/// New symbols from one addition of N_lp combinations to the next (EOT/PB section II).
+/// New symbols between two additions of N_lp combinations (EOT/PB section II).
 const PSEUDO_BLOCK: u64 = 100;
 
-/// Which source it is.
+/// The kind of source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source {
     reading: Reading,
@@ -48,22 +48,22 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// TCP without coding.
+    /// Creates TCP without coding.
     pub(super) fn plain(reading: Reading) -> Self {
         Self { reading, is_coded: false, is_unpaced: false, estimates_lost: false }
     }
 
-    /// With TCP/NC's coding layer.
+    /// Creates TCP with TCP/NC's coding layer.
     pub(super) fn coded(reading: Reading) -> Self {
         Self { is_coded: true, ..Self::plain(reading) }
     }
 
-    /// Nothing but its window of symbols holds its packets.
+    /// Makes the window of symbols the only limit for its packets.
     pub(super) fn unpaced(self) -> Self {
         Self { is_unpaced: true, ..self }
     }
 
-    /// N_lp is its own estimate and not the acknowledgements'.
+    /// Makes the source estimate N_lp instead of reading it from acknowledgements.
     pub(super) fn estimating(self) -> Self {
         Self { estimates_lost: true, ..self }
     }
@@ -77,16 +77,16 @@ pub(super) struct Classic {
     source: Source,
 }
 
-/// The coding layer of the source.
+/// The coding layer of a source.
 #[derive(Debug)]
 struct Coding {
     code: WindowCode,
     redundancy: Redundancy,
-    /// Most symbols in a combination.
+    /// The maximum number of symbols in a combination.
     length_max: u16,
-    /// N_lp: packets the receiver is known to lack.
+    /// N_lp: packets that the receiver is known to lack.
     lacking: u64,
-    /// New symbols so far.
+    /// Number of new symbols so far.
     symbols: u64,
 }
 
@@ -100,7 +100,7 @@ impl Classic {
             lacking: 0,
             symbols: 0,
         });
-        // What is in flight is combined: no more of it than a combination may span.
+        // All symbols in flight are combined, so there must not be more than a combination may span.
         let window_max =
             if source.is_coded { setup.window_max.min(u32::from(length_max)) } else { setup.window_max };
         Self { sequence: Sequence::new(window_max, source.reading), coding, source }
@@ -211,7 +211,7 @@ impl Coding {
         self.redundancy.as_str() == rule.name
     }
 
-    /// The next combination of all symbols not seen, if one is due.
+    /// Returns the next combination of all unseen symbols, if one is due.
     fn choose(&mut self, unseen: SymbolIndex, next: SymbolIndex) -> Option<Choice> {
         let KeyedRange { range, key } = self.code.due(unseen, next, self.length_max)?;
         Some(Choice::Combination { first: range.first(), length: range.length(), key })

@@ -1,25 +1,28 @@
-//! The thesis's sparse code (2012): blocks of 128 symbols, two at a time, whose repairs combine a few neighbours instead of all.
+//! The thesis's sparse code (2012): blocks of 128 symbols, two at a time. Repairs combine a few neighbours instead of
+//! all.
 //!
 //! ```text
 //!   current block   s s s s s s s s s s s s s s s s      its symbols first, once each (section 3.1.5)
 //!                     [ - - - ]   [ - - - ]              then coding_wnd consecutive ones, spread evenly,
-//!                   [ - - - - - - - - - - - - - ]        twice as many with each packet near the end
+//!                   [ - - - - - - - - - - - - - ]        the window doubles with each packet near the end
 //!   next block                         s s s s s         with the rest of the window (section 3.3.3)
 //! ```
 //!
-//! The ranges are drawn by [`SparseRepairs`] of the coding library. In the frame the range itself is the band: CODED
-//! `[first, length)`, a lost symbol that is the last one missing of its block as it was.
+//! [`SparseRepairs`] draws the ranges. In the frame, the range itself is the band: CODED `[first, length)`. The last
+//! missing symbol of a block is sent uncoded.
 //!
-//! Block transition: of the window the current block has as many packets as the receiver lacks degrees of freedom, and x % more "to
-//! account for the coding loss rate"; what is left goes to the next block. So x is this profile's redundancy,
-//! R = 1.1, in whole packets as in decision 0005. A third block waits until the first one is decoded.
+//! Block transition: the current block gets as many packets of the window as the receiver lacks degrees of freedom, and
+//! x % more "to account for the coding loss rate". The rest of the window goes to the next block. So x is this
+//! profile's redundancy, R = 1.1, in whole packets as in decision 0005. A third block waits until the first one is
+//! decoded.
 //!
 //! Where the thesis is silent:
-//! - `coding_wnd` by the loss: [`coding_window`], taken with the first repair of a block and kept, as section 3.1.3 assumes.
-//! - When the window doubles, "a certain threshold": counted in packets that are still to be sent of the block, so that the last of each batch
-//!   spans all of it (Listing D.1 stretches it over a batch, too), and later ones as well.
-//! - Combinations begin behind what is decoded of the block; the symbols before have left the sender.
-//! - A short block, at the end of what the application wrote, is repaired as it is.
+//! - `coding_wnd` by the loss: [`coding_window`], chosen with the first repair of a block and kept, as section 3.1.3
+//!   assumes.
+//! - When the window doubles ("a certain threshold"): counted in packets still to be sent for the block, so that the
+//!   last packet of each batch and all later ones span the whole block. Listing D.1 also stretches it over a batch.
+//! - Combinations start after the decoded symbols of the block, which the sender no longer holds.
+//! - A short block, at the end of what the application wrote, is repaired at its actual length.
 //!
 //! Requirement: U1, U2, U4
 
@@ -44,22 +47,22 @@ pub const SPARSE: Code = Code::new(&CodeSpec {
     expires: false,
 });
 
-/// `BLOCK_SIZE` of section 3.2, at most what the handshake allows.
+/// `BLOCK_SIZE` of section 3.2, unless the handshake allows less.
 const BLOCK_SIZE: u16 = 128;
 
-/// Section 3.3.3.
+/// Number of blocks in flight (section 3.3.3).
 const BLOCKS: u16 = 2;
 
-/// The share of losses beyond which the estimate says more about the estimator than about the path.
+/// The maximum loss estimate used. A higher value says more about the estimator than about the path.
 const LOSS_MAX: f64 = 0.9;
 
-/// The sender half of the sparse code.
+/// The sending side of the sparse code.
 #[derive(Debug)]
 pub(super) struct SparseBlockCode {
     redundancy: Redundancy,
     block_size: u16,
     blocks: Blocks<Option<SparseRepairs>>,
-    /// What the repairs of a block are once the packet chosen last has left.
+    /// The state of a block's repairs once the packet chosen last is sent.
     chosen: Option<SparseRepairs>,
 }
 
@@ -76,7 +79,7 @@ impl Scheme for SparseBlockCode {
         let can_add = situation.has_data && situation.has_room && self.blocks.can_take_symbol();
         let loss = situation.loss;
         let short = self.blocks.iter().find_map(|block| {
-            // The first n packets of a block are its symbols, whatever was lost of them.
+            // The first n packets of a block are its symbols, regardless of losses.
             let is_being_filled = !block.is_full() && can_add;
             let rest = if is_being_filled { 0 } else { self.rest(block, loss) };
             (rest > 0).then(|| self.repair(block, loss, rest))
@@ -91,7 +94,7 @@ impl Scheme for SparseBlockCode {
     }
 
     fn choose_probe(&mut self) -> Option<Choice> {
-        // Nothing is under way, so the best is what tells something new for sure: a combination of the whole block.
+        // Nothing is in flight, so send a combination of the whole block, which is certainly innovative.
         let block = self.blocks.iter().find(|block| block.missing > 0)?;
         let (choice, repairs) = self.repair(block, 0.0, 1);
         self.chosen = Some(repairs);
@@ -136,13 +139,13 @@ impl Scheme for SparseBlockCode {
 }
 
 impl SparseBlockCode {
-    /// Packets that are to be sent of `block` until its part of the window is under way.
+    /// Returns the number of packets still to be sent for `block` until its part of the window is in flight.
     fn rest(&self, block: &Block<Option<SparseRepairs>>, loss: f64) -> u32 {
         let ratio = self.redundancy.ratio_or(CombinationCredit::ratio_for(loss.clamp(0.0, LOSS_MAX)));
         whole_packets(block.missing, ratio).saturating_sub(block.in_flight)
     }
 
-    /// The next repair of `block` when `rest` are to be sent, and what is to be remembered if it is.
+    /// Returns the next repair of `block` when `rest` are to be sent, and the state to keep if it is sent.
     fn repair(&self, block: &Block<Option<SparseRepairs>>, loss: f64, rest: u32) -> (Choice, SparseRepairs) {
         let (first, length) = self.blocks.undecoded(block);
         let mut repairs =

@@ -2,15 +2,16 @@
 //!
 //! ```text
 //!   source -- sealed datagram --> recoder -- the same datagram --------------> sink
-//!      |                            |  \---- R_int - 1 more for each ----------> |
+//!      |                            |  \---- R_int - 1 more per datagram ------> |
 //!      +-- tag: combination ------->+--------- tag: combination --------------->+      SymbolicChannel
 //! ```
 //!
-//! Such a node cannot look into a datagram, and could not seal one. The channel tells it what a datagram carries, known by its last
-//! bytes, and tells the sink what a datagram carries that the node made: a copy of one that passed, with other last bytes. Such a datagram
-//! takes its share of the links as any, opens for nobody, and says nothing without the channel.
+//! Such a node can neither decrypt nor encrypt a datagram. The channel tells it the combination in a datagram, which it
+//! identifies by its last bytes. A datagram made by the node is a copy of one that passed, with other last bytes, and
+//! the channel tells the sink its combination. On the links it counts like any other datagram, but it cannot be
+//! decrypted and is useless without the channel.
 //!
-//! The datagram that passes is the first of the R_int combinations of what the node holds: it is one of them.
+//! The datagram that passes counts as the first of the R_int combinations.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,25 +20,25 @@ use crate::coding::CombinationCredit;
 use super::{SymbolicChannel, SymbolicCombination, SymbolicDecoder};
 use ctcp_proto::{Ratio, Role};
 
-/// Bytes at the end of a datagram that tell it from all others: the tag of the packet protection.
+/// Bytes at the end of a datagram that identify it: the tag of the packet protection.
 const TAG_SIZE: usize = 16;
-/// Datagrams remembered; far more than are under way at once.
+/// The maximum number of datagrams remembered, far more than are in flight at once.
 const PASSING_MAX: usize = 1 << 14;
 
-/// What datagrams carry.
+/// The combinations in datagrams.
 #[derive(Debug, Default)]
 pub(super) struct Passing {
     by_tag: BTreeMap<u128, Carried>,
-    /// Tags, the oldest first.
+    /// Tags, oldest first.
     order: VecDeque<u128>,
-    /// Datagrams that nodes made so far.
+    /// Number of datagrams that nodes have made.
     made: u128,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Carried {
     combination: SymbolicCombination,
-    /// A node made it: the source's packet protection knows nothing of it.
+    /// Whether a node made it, so that the source's packet protection does not know it.
     is_made: bool,
 }
 
@@ -54,14 +55,14 @@ impl Passing {
 }
 
 impl SymbolicChannel {
-    /// A side has sealed a datagram with a combination.
+    /// Records that a side has sealed a datagram with a combination.
     pub(crate) fn on_sealed(&self, sender: Role, datagram: &[u8], combination: SymbolicCombination) {
         if let (Some(passing), Some(tag)) = (&mut self.side(sender).passing, tag(datagram)) {
             passing.insert(tag, Carried { combination, is_made: false });
         }
     }
 
-    /// The combination in a datagram that a node made of what this side sent.
+    /// Returns the combination in a datagram that a node made from what this side sent.
     pub(crate) fn made_by_node(&self, sender: Role, datagram: &[u8]) -> Option<SymbolicCombination> {
         let side = self.side(sender);
         let carried = side.passing.as_ref()?.by_tag.get(&tag(datagram)?)?;
@@ -78,8 +79,8 @@ pub struct SymbolicRecoder {
 }
 
 impl SymbolicRecoder {
-    /// A node that sends `ratio` (R_int) combinations for each that comes from the client of the connection with this channel. It is to be
-    /// made before anything is sent.
+    /// Creates a node that sends `ratio` (R_int) combinations for each one from the client of this channel's
+    /// connection. It must be created before anything is sent.
     #[must_use]
     pub fn new(channel: &SymbolicChannel, ratio: Ratio) -> Self {
         channel.side(Role::Client).passing.get_or_insert_default();
@@ -87,7 +88,7 @@ impl SymbolicRecoder {
         Self { channel: channel.clone(), decoder: SymbolicDecoder::default(), credit }
     }
 
-    /// A datagram passes. Returns those that leave behind it.
+    /// Handles a passing datagram. Returns the datagrams to send after it.
     pub fn on_datagram(&mut self, datagram: &[u8]) -> Vec<Vec<u8>> {
         let mut side = self.channel.side(Role::Client);
         let Some(passing) = &mut side.passing else { return Vec::new() };
@@ -96,13 +97,13 @@ impl SymbolicRecoder {
         };
         self.decoder.handle(carried.combination);
         self.credit.on_packet();
-        // The datagram itself.
+        // The datagram itself counts as one.
         self.credit.take();
         let mut made = Vec::new();
         while self.credit.take() {
             let carried = Carried { combination: self.decoder.combine(), is_made: true };
             passing.made += 1;
-            // No tag of a sealed packet is as small but with a probability of 2^-64.
+            // The tag of a sealed packet is as small as this only with a probability of 2^-64.
             let (tag, mut copy) = (passing.made, datagram.to_vec());
             let place = copy.len() - TAG_SIZE;
             copy[place..].copy_from_slice(&tag.to_be_bytes());
@@ -113,7 +114,7 @@ impl SymbolicRecoder {
     }
 }
 
-/// The last bytes of a datagram.
+/// Returns the last bytes of a datagram.
 fn tag(datagram: &[u8]) -> Option<u128> {
     datagram.last_chunk().map(|bytes: &[u8; TAG_SIZE]| u128::from_be_bytes(*bytes))
 }
@@ -124,7 +125,7 @@ mod tests {
 
     // Requirement: N5
     #[test]
-    fn a_node_sends_r_int_datagrams_for_each_that_it_knows_and_none_for_others() {
+    fn a_node_sends_r_int_datagrams_per_known_datagram_and_none_for_others() {
         let channel = SymbolicChannel::default();
         let mut node = SymbolicRecoder::new(&channel, Ratio::new(1.5).expect("at least 1"));
         let mut made = Vec::new();

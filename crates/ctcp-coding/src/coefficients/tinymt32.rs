@@ -1,15 +1,15 @@
 //! TinyMT32 (RFC 8682): a small Mersenne Twister with a 127-bit state.
 //!
-//! Written from the recurrences of RFC 8682 section 2 with its one parameter set.
+//! Implemented from the recurrences of RFC 8682 section 2, with its only parameter set.
 
 const MATRIX_1: u32 = 0x8f70_11ee;
 const MATRIX_2: u32 = 0xfc78_ff1f;
 const TEMPERING_MATRIX: u32 = 0x3793_fdff;
-/// Rounds that spread the seed over the state, and steps thrown away after them.
+/// Rounds that spread the seed over the state, and steps discarded after them.
 const SEED_ROUNDS: u32 = 8;
 const WARM_UP_STEPS: u32 = 8;
 
-/// The generator; its sequence follows from the seed alone.
+/// The generator. The seed determines the whole sequence.
 pub(super) struct TinyMt32 {
     state: [u32; 4],
 }
@@ -46,7 +46,7 @@ impl TinyMt32 {
     }
 }
 
-/// `matrix` if the lowest bit of `chooser` is set, otherwise 0, without a branch.
+/// Returns `matrix` if the lowest bit of `chooser` is set, otherwise 0, without a branch.
 #[inline]
 fn select(matrix: u32, chooser: u32) -> u32 {
     matrix & (chooser & 1).wrapping_neg()

@@ -1,8 +1,8 @@
-//! Which symbols hang together: the bound on the work of an arrival.
+//! Tracks which symbols are linked by combinations, to bound the work of an arrival.
 //!
-//! Two combinations can only meet in elimination if their ranges overlap, or if others link them. The symbols that are linked
-//! so are a *component*: everything that the decoder does with a row happens in the columns of its component, and to the rows led
-//! in it.
+//! Two combinations can interact in elimination only if their ranges overlap or other combinations link them. The
+//! symbols linked in this way form a *component*. Everything the decoder does with a row happens in the columns of its
+//! component and in the rows led by symbols of the component.
 //!
 //! ```text
 //!   ranges of combinations     [====)  [=====)      [===)
@@ -10,12 +10,12 @@
 //!   components                 [=============)      [===)
 //! ```
 //!
-//! A sender that codes block by block makes one component a block. One that does not could link the whole window, and every
-//! arrival would cost its square. So a combination that would make a component of more than
-//! [`DecoderConfig::component_max`](super::DecoderConfig::component_max) symbols is not taken.
+//! A sender that codes block by block makes one component per block. Any other sender could link the whole window, and
+//! every arrival would cost its square. Therefore a combination that would make a component of more than
+//! [`DecoderConfig::component_max`](super::DecoderConfig::component_max) symbols is dropped.
 //!
-//! Invariant: components ascend and do not overlap; each row's pivot, and every symbol in whose column the row has anything, lies in one
-//! component.
+//! Invariant: components ascend and do not overlap. The pivot of each row, and every symbol with a non-zero coefficient
+//! in it, lies in one component.
 
 use alloc::vec::Vec;
 
@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 pub(super) struct Component {
     pub(super) first: u64,
     pub(super) end: u64,
-    /// Rows led in it.
+    /// Number of rows led by its symbols.
     rows: usize,
 }
 
@@ -41,20 +41,21 @@ impl Component {
 /// The components of all rows.
 #[derive(Debug, Default)]
 pub(super) struct Components {
-    /// No more than rows.
+    /// At most as many as rows.
     components: Vec<Component>,
 }
 
 impl Components {
-    /// The component of a symbol, of which nothing below `oldest` is unknown. `None`: no row has anything in its column.
+    /// Returns the component of a symbol, cut at `oldest`, below which every symbol is known. Returns `None` if no row
+    /// involves the symbol.
     pub(super) fn of(&self, index: u64, oldest: u64) -> Option<Component> {
         let position = self.components.partition_point(|component| component.end <= index);
         let found = self.components.get(position).filter(|component| component.contains(index))?;
         Some(Component { first: found.first.max(oldest), ..*found })
     }
 
-    /// The component that a combination of the symbols `[first, end)` belongs to, with those that it links; what lies below
-    /// `oldest` is known.
+    /// Returns the component of a combination of the symbols `[first, end)`, merged with those it links and cut at
+    /// `oldest`, below which every symbol is known.
     pub(super) fn linked(&self, first: u64, end: u64, oldest: u64) -> Component {
         let (start, stop) = self.overlapping(first, end);
         let linked = &self.components[start..stop];
@@ -65,7 +66,7 @@ impl Components {
         }
     }
 
-    /// A row was added to `component`, which [`Components::linked`] returned.
+    /// Records a new row in `component`, which [`Components::linked`] returned.
     pub(super) fn add_row(&mut self, component: Component) {
         let (start, stop) = self.overlapping(component.first, component.end);
         let grown = Component { rows: component.rows + 1, ..component };
@@ -77,7 +78,7 @@ impl Components {
         }
     }
 
-    /// A row led by `pivot` was removed.
+    /// Records that the row led by `pivot` was removed.
     pub(super) fn remove_row(&mut self, pivot: u64) {
         let position = self.components.partition_point(|component| component.end <= pivot);
         let Some(component) = self.components.get_mut(position) else { return };
@@ -91,7 +92,7 @@ impl Components {
         self.components.shrink_to_fit();
     }
 
-    /// The positions of those that overlap `[first, end)`.
+    /// Returns the positions of the components that overlap `[first, end)`.
     fn overlapping(&self, first: u64, end: u64) -> (usize, usize) {
         let start = self.components.partition_point(|component| component.end <= first);
         let count = self.components[start..].partition_point(|component| component.first < end);
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_is_linked_and_what_only_touches_is_not() {
+    fn overlapping_ranges_are_linked_and_adjacent_ones_are_not() {
         let mut components = Components::default();
         for (first, end) in [(10, 20), (20, 30), (40, 50)] {
             let linked = components.linked(first, end, 0);
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_component_goes_with_its_last_row() {
+    fn a_component_is_removed_with_its_last_row() {
         let mut components = Components::default();
         for _ in 0..2 {
             components.add_row(components.linked(3, 9, 0));

@@ -1,26 +1,26 @@
-//! Where degrees of freedom are missing: what an acknowledgement tells the sender.
+//! Finds where degrees of freedom are missing, which acknowledgements report to the sender.
 
 use super::rows::Rows;
 use super::window::{State, Window};
 use alloc::vec::Vec;
 
-/// Consecutive symbols `[first, end)` that `missing` more innovative combinations of them make known.
+/// Consecutive symbols `[first, end)` that become known with `missing` more innovative combinations of them.
 ///
-/// Symbols inside it may be known; the first is not.
+/// Some of them may be known, but the first is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingInterval {
-    /// Index of its first symbol, which is unknown.
+    /// Index of the first symbol, which is unknown.
     pub first: u64,
-    /// Index after its last symbol.
+    /// One past the index of the last symbol.
     pub end: u64,
-    /// Unknown symbols in it less the equations about them; at least 1.
+    /// Number of unknown symbols less the number of equations about them; at least 1.
     pub missing: u64,
 }
 
 /// An interval under construction.
 struct Open {
     interval: MissingInterval,
-    /// Whether equations span it; otherwise it is a run of symbols no equation involves.
+    /// Whether equations span it. Otherwise it is a run of symbols that no equation involves.
     has_equations: bool,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn collect(
 }
 
 impl Open {
-    /// Whether the symbol `index` still belongs to it.
+    /// Returns whether the symbol `index` belongs to this interval.
     fn reaches(&self, index: u64, state: &State) -> bool {
         if self.has_equations { index < self.interval.end } else { matches!(state, State::Unknown) }
     }

@@ -1,20 +1,20 @@
-//! The row-reduced basis of what is known about unknown symbols, coefficients only.
+//! The row-reduced basis of what is known about unknown symbols. It holds coefficients only.
 //!
-//! A row says what its leading symbol, the pivot, is: a sum of *free* symbols (unknown, leading no row) and of stored equations,
-//! those combinations as they arrived. In a row-reduced basis the columns of pivots hold nothing of interest: one in the own
-//! row, zero in all others. There are as many equations as pivots, so each equation takes the column of a pivot, and a row is
-//! not longer than its component:
+//! A row expresses its leading symbol, the pivot, as a sum of *free* symbols (unknown and leading no row) and of stored
+//! equations, which are the combinations as they arrived. In a row-reduced basis the pivot columns carry no
+//! information: each is one in its own row and zero in all others. There are as many equations as pivots, so each
+//! equation is stored in the column of a pivot, and a row is no longer than its component:
 //!
 //! ```text
 //!   symbol                    4   5   6   7   8   9
-//!   stands for               e0   f  e1  e2   f   k      f free symbol, k known (zeros), e stored equation
+//!   column holds             e0   f  e1  e2   f   k      f free symbol, k known (zeros), e stored equation
 //!   row of pivot 4            .   .   .   .   .   0
-//!   row of pivot 6            .   0   .   .   .   0      nothing but zeros at free symbols below the pivot
+//!   row of pivot 6            .   0   .   .   .   0      zero at the free symbols below the pivot
 //!   row of pivot 7            .   0   .   .   .   0
 //! ```
 //!
-//! Which pivot's column an equation has, means nothing else. A new pivot is an exchange of a free symbol for an equation in
-//! one column, which is a step of Gauss-Jordan elimination in place.
+//! It does not matter which pivot's column holds which equation. Adding a pivot exchanges a free symbol for an equation
+//! in one column, which is a step of in-place Gauss-Jordan elimination.
 
 use super::components::{Component, Components};
 use super::tableau::Tableau;
@@ -25,50 +25,50 @@ use crate::symbol_range::SymbolRange;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Rows that enter one kernel call.
+/// The maximum number of rows in one kernel call.
 const BATCH: usize = 64;
-/// All rows take part in one kernel call if at least one in so many changes.
+/// All rows take part in one kernel call if at least one in `SPREAD_SHARE` of them changes.
 const SPREAD_SHARE: usize = 4;
 
 /// A combination as it arrived.
 #[derive(Debug, Default)]
 pub(super) struct Equation {
     pub(super) first: u64,
-    /// Empty where there is no equation.
+    /// Empty if there is no equation.
     pub(super) coefficients: Vec<u8>,
     pub(super) payload: Slot,
 }
 
-/// All rows and equations. Buffers are used again.
+/// All rows and equations. Buffers are reused.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     tableau: Tableau,
-    /// Leading symbol of each row.
+    /// The leading symbol of each row.
     pivots: Vec<u64>,
-    /// For each row the index after its last free symbol: exact between arrivals, during one an upper bound.
+    /// For each row, one past its last free symbol. It is exact between arrivals and an upper bound during one.
     ends: Vec<u64>,
     components: Components,
-    /// All ones for free symbols, zero for the others, in a ring over the window.
+    /// All ones for free symbols and zero for all others, in a ring over the window.
     free: Vec<u8>,
-    /// Those in the columns of pivots, in the same ring.
+    /// The equations in the columns of pivots, in the same ring.
     equations: Vec<Equation>,
-    /// Index after the last symbol in the ring, which is up to date while there are rows.
+    /// One past the last symbol in the ring. Up to date while there are rows.
     end: u64,
     oldest_reference: Option<u64>,
-    /// Scratch: how often a row is added to each.
+    /// Scratch: the factor with which a row is added to each row.
     factors: Vec<u8>,
-    /// Scratch: the rows of the component at hand.
+    /// Scratch: the rows of the component being worked on.
     members: Vec<u32>,
     /// Bytes of coefficients read so far in whole-row operations.
     work: u64,
-    /// Coefficients' memory of equations that have gone.
+    /// Coefficient buffers of removed equations, kept for reuse.
     spare: Vec<Vec<u8>>,
-    /// Bytes of memory for coefficients, in use or not.
+    /// Bytes allocated for coefficients, including spare buffers.
     coefficients: usize,
 }
 
 impl Equation {
-    /// Index after the last symbol it refers to.
+    /// Returns one past the last symbol to which it refers.
     pub(super) fn end(&self) -> u64 {
         self.first + self.coefficients.len() as u64
     }
@@ -87,63 +87,64 @@ impl Rows {
         self.pivots[id as usize]
     }
 
-    /// The component of a symbol, without what is known already.
+    /// Returns the component of a symbol, without the symbols that are already known.
     pub(super) fn component_of(&self, index: u64, window: &Window) -> Option<Component> {
         self.components.of(index, window.oldest_undecoded())
     }
 
-    /// The component that a combination of the symbols `[first, end)` would make.
+    /// Returns the component that a combination of the symbols `[first, end)` would form.
     pub(super) fn linked(&self, first: u64, end: u64, window: &Window) -> Component {
         self.components.linked(first, end, window.oldest_undecoded())
     }
 
-    /// Bytes of coefficients read so far: what elimination costs.
+    /// Returns the bytes of coefficients read so far, as the cost of elimination.
     pub(super) fn work(&self) -> u64 {
         self.work
     }
 
-    /// The row's elements at the columns of the symbols `[first, end)`, all of which have one: one or two runs.
+    /// Returns the row's elements for the symbols `[first, end)` of its component, as one or two runs.
     pub(super) fn elements(&self, id: u32, first: u64, end: u64) -> [&[u8]; 2] {
         let row = self.tableau.row(id as usize);
         self.tableau.columns(first, end).map(|columns| &row[columns])
     }
 
-    /// How often the equation in the column of symbol `index` enters the row.
+    /// Returns the factor of the equation in the column of symbol `index` in the row.
     pub(super) fn element(&self, id: u32, index: u64) -> u8 {
         self.tableau.row(id as usize)[self.tableau.column(index)]
     }
 
-    /// The equation in the column of a pivot.
+    /// Returns the equation in the column of a pivot.
     pub(super) fn equation(&self, index: u64) -> &Equation {
         &self.equations[self.place(index)]
     }
 
-    /// The place of a symbol in the ring over the window.
+    /// Returns the position of a symbol in the ring over the window.
     fn place(&self, index: u64) -> usize {
         index as usize & self.free.len().wrapping_sub(1)
     }
 
-    /// The columns of the symbols `[first, end)` of a component, in one or two runs, each with its places in the ring.
+    /// Returns the columns of the symbols `[first, end)` of a component as one or two runs, each with its positions in
+    /// the ring.
     fn runs(&self, first: u64, end: u64) -> [(Range<usize>, Range<usize>); 2] {
         let [near, far] = self.tableau.columns(first, end);
-        // A run ends where a row does, and the ring is as long as a number of rows.
+        // A run ends where a row ends, and the length of the ring is a multiple of a row.
         let (start, next) = (self.place(first), self.place(first + near.len() as u64));
         let places = [start..start + near.len(), next..next + far.len()];
         let [near_places, far_places] = places;
         [(near, near_places), (far, far_places)]
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory in use.
     pub(super) fn memory(&self) -> usize {
         self.tableau.memory() + self.coefficients + self.equations.capacity() * size_of::<Equation>()
     }
 
-    /// Index after the last unknown symbol of a row.
+    /// Returns one past the last unknown symbol of a row.
     pub(super) fn end_of(&self, id: u32) -> u64 {
         self.ends[id as usize]
     }
 
-    /// From the pivot, with coefficient 1, to the last symbol involved.
+    /// Returns the coefficients from the pivot, whose coefficient is 1, to the last symbol involved.
     pub(super) fn witness(&self, id: u32) -> Vec<u8> {
         let mut coefficients = self.free_elements(id, self.pivot(id));
         coefficients[0] = 1;
@@ -151,7 +152,7 @@ impl Rows {
         coefficients
     }
 
-    /// The last free symbol of a row, below the bound that is known.
+    /// Returns the last free symbol of a row, searching below the known bound.
     fn last_free(&self, row: usize) -> Option<u64> {
         let (first, end) = (self.pivots[row], self.ends[row]);
         let row = self.tableau.row(row);
@@ -163,7 +164,7 @@ impl Rows {
         })
     }
 
-    /// Replaces `solved` by the numbers of the rows of `component` without free symbols.
+    /// Replaces `solved` by the numbers of the rows of `component` that have no free symbols.
     pub(super) fn collect_solved(&mut self, component: Component, solved: &mut Vec<u32>) {
         solved.clear();
         self.collect_members(component);
@@ -188,8 +189,11 @@ impl Rows {
         self.members.extend(led.map(|(id, _)| id));
     }
 
-    /// Reduces a combination of unknown and known symbols from `first` on, the oldest undecoded one or later, by the basis.
-    /// Returns the first symbol of what is left of it, if anything is; then [`Rows::insert`] may follow. It belongs to `component`.
+    /// Reduces a combination by the basis. `first` is the oldest undecoded symbol or a later one, and the combination
+    /// belongs to `component`.
+    ///
+    /// Returns the first symbol of the remainder, or `None` if it is zero. A following [`Rows::insert`] adds the
+    /// remainder.
     pub(super) fn reduce(
         &mut self,
         first: u64,
@@ -224,7 +228,7 @@ impl Rows {
         self.first_free(self.pivots.len() + 1, first..component.end)
     }
 
-    /// The first free symbol of those that a row of the tableau contains.
+    /// Returns the first free symbol in `symbols` that a row of the tableau contains.
     fn first_free(&self, row: usize, symbols: Range<u64>) -> Option<u64> {
         let row = self.tableau.row(row);
         let mut start = symbols.start;
@@ -238,7 +242,7 @@ impl Rows {
         None
     }
 
-    /// Gives all symbols up to `end` places, and makes room for one more row, which `component` is to hold.
+    /// Extends the ring to all symbols below `end`, and makes room for one more row in `component`.
     fn reach(&mut self, end: u64, component: Component, window: &Window) {
         let first = window.oldest_undecoded();
         let span = component.length() as usize;
@@ -268,7 +272,7 @@ impl Rows {
         self.equations.resize_with(self.free.len(), Equation::default);
     }
 
-    /// Marks the free ones of the symbols from `first` to the end.
+    /// Marks the free symbols from `first` to the end.
     fn mark_free(&mut self, first: u64, window: &Window) {
         for (index, state) in window.states(first, self.end) {
             if matches!(state, State::Unknown) {
@@ -278,10 +282,10 @@ impl Rows {
         }
     }
 
-    /// Brings the equations from the places of a ring of `old_length` to those of the present one.
+    /// Moves the equations from a ring of `old_length` to the present one.
     fn spread_equations(&mut self, old_length: usize) {
         self.equations.resize_with(self.free.len(), Equation::default);
-        // The new length is a multiple of the old one, so an equation stays or moves up to where none was.
+        // The new length is a multiple of the old one, so an equation stays or moves up to an empty position.
         for &pivot in &self.pivots {
             let old = pivot as usize & (old_length - 1);
             let new = pivot as usize & (self.free.len() - 1);
@@ -289,7 +293,7 @@ impl Rows {
         }
     }
 
-    /// Adds what the last [`Rows::reduce`] left of a combination, which begins with the symbol `lead`.
+    /// Adds the remainder of the last [`Rows::reduce`], which begins with the symbol `lead`.
     pub(super) fn insert(
         &mut self,
         lead: u64,
@@ -301,8 +305,8 @@ impl Rows {
         let count = self.pivots.len();
         let (_, row, reduced) = self.tableau.split(count);
         let inverse = element::inverse(reduced[column]).expect("the lead is not zero");
-        // The equation itself, once, in exchange for the symbol. While the row is added to the others, a one more in the
-        // symbol's column takes the symbol out of them.
+        // Insert the equation, with factor one, in exchange for the symbol. When the row is added to the other rows,
+        // the extra one in the symbol's column cancels the symbol there.
         reduced[column] ^= 1;
         Engine::current().combine(row, &[inverse], &[reduced]);
         self.pivots.push(lead);
@@ -329,7 +333,7 @@ impl Rows {
         window.set_seen(lead, count as u32);
     }
 
-    /// What the members have in a column; all others have nothing there.
+    /// Collects the elements of the member rows in a column. All other rows are zero there.
     fn collect_factors(&mut self, column: usize) {
         self.factors.clear();
         self.factors.resize(self.pivots.len(), 0);
@@ -338,7 +342,8 @@ impl Rows {
         }
     }
 
-    /// Adds the first scratch row, of a component and without free symbols from `end` on, to all rows as often as `factors` say.
+    /// Adds the first scratch row to all rows, multiplied by `factors`. It belongs to `component` and has no free
+    /// symbols from `end` on.
     fn add_to_rows(&mut self, component: Component, end: u64) {
         let count = self.pivots.len();
         let lines = self.tableau.lines(component.first, component.end);
@@ -361,7 +366,7 @@ impl Rows {
         }
     }
 
-    /// Takes a row out of the basis; the last row gets its number.
+    /// Removes a row from the basis. The last row takes its number.
     pub(super) fn remove(&mut self, id: u32, window: &mut Window) {
         let (row, last) = (id as usize, self.pivots.len() - 1);
         self.components.remove_row(self.pivots[row]);
@@ -375,12 +380,12 @@ impl Rows {
         }
     }
 
-    /// The symbol that leads row `id` has become known: what is left of the row finds another pivot.
+    /// Updates the basis after the symbol leading row `id` has become known: the rest of the row gets another pivot.
     pub(super) fn release_pivot(&mut self, id: u32, component: Component, window: &mut Window) {
         let count = self.pivots.len();
         let pivot = self.pivots[id as usize];
         let old = self.tableau.column(pivot);
-        // A row of one symbol would have made it known before, so something is left.
+        // A row with a single symbol would have been solved before, so the rest is not empty.
         let end = self.end_of(id);
         let lead = self.first_free(id as usize, pivot..end).expect("an unsolved row contains a free symbol");
         let column = self.tableau.column(lead);
@@ -395,7 +400,7 @@ impl Rows {
         self.add_to_rows(component, end);
         let (rows, scaled, _) = self.tableau.split(count);
         rows[id as usize * width..][..width].copy_from_slice(scaled);
-        // The equation in the old pivot's column moves with the pivot.
+        // The equation in the old pivot's column moves along with the pivot.
         self.tableau.move_column(old, column, &self.members);
         let places = (self.place(pivot), self.place(lead));
         self.equations.swap(places.0, places.1);
@@ -404,14 +409,14 @@ impl Rows {
         window.set_seen(lead, id);
     }
 
-    /// A symbol of `component` that leads no row has become known.
+    /// Updates the basis after a symbol of `component` that leads no row has become known.
     pub(super) fn clear_column(&mut self, index: u64, component: Component) {
         self.collect_members(component);
         self.forget_column(index);
         self.tableau.clear_column(self.tableau.column(index), &self.members);
     }
 
-    /// A symbol that no row contains has become known.
+    /// Updates the basis after a symbol that no row contains has become known.
     pub(super) fn forget_column(&mut self, index: u64) {
         if index < self.end && !self.is_empty() {
             let place = self.place(index);
@@ -419,9 +424,11 @@ impl Rows {
         }
     }
 
-    /// Whether the equations in the rows `ids`, all of `component`, are those in the columns of their pivots, and in no other row.
+    /// Returns whether the rows `ids`, all in `component`, contain exactly the equations in the columns of their own
+    /// pivots, and no other row contains these.
     ///
-    /// Then they can go together with the rows. If they are all rows of the component, they are, because rows are independent.
+    /// If so, the equations can be removed along with the rows. It always holds if `ids` are all rows of the component,
+    /// because rows are independent.
     pub(super) fn are_apart(&mut self, ids: &[u32], component: Component) -> bool {
         self.collect_members(component);
         if ids.len() == self.members.len() {
@@ -436,8 +443,10 @@ impl Rows {
         })
     }
 
-    /// Takes one of the equations in row `id`, whose one symbol is now known and therefore free to be added anywhere, out of all
-    /// other rows, and drops it. Returns its payload. The row is of no use any more and must be removed.
+    /// Removes one of the equations in row `id` from all other rows, drops it and returns its payload.
+    ///
+    /// The row's only symbol is now known, so the row can be added to any other. The row is invalid afterwards and must
+    /// be removed.
     pub(super) fn drop_one_equation(&mut self, id: u32, component: Component) -> Slot {
         let count = self.pivots.len();
         let own = self.tableau.column(self.pivot(id));
@@ -465,7 +474,7 @@ impl Rows {
         payload
     }
 
-    /// Drops the equation in the column of a pivot whose row is about to go. No row needs it any more.
+    /// Drops the equation in the column of a pivot whose row is about to be removed. No other row may need it.
     pub(super) fn drop_equation_at(&mut self, pivot: u64) -> Slot {
         let place = self.place(pivot);
         let equation = &mut self.equations[place];
@@ -475,20 +484,20 @@ impl Rows {
         core::mem::take(&mut equation.payload)
     }
 
-    /// To be called after equations were dropped and their rows removed.
+    /// Must be called after equations were dropped and their rows removed.
     pub(super) fn update_oldest_reference(&mut self) {
         self.oldest_reference = self.pivots.iter().map(|&pivot| self.equation(pivot).first).min();
     }
 
-    /// Smallest symbol index in a stored equation.
+    /// Returns the smallest symbol index in a stored equation.
     pub(super) fn oldest_reference(&self) -> Option<u64> {
         self.oldest_reference
     }
 
-    /// Dimension of the span of all rows, within the sums that involve symbols of `range` alone.
+    /// Returns the dimension of the subspace of the rows' span that involves only symbols of `range`.
     ///
-    /// Only rows led inside the range can be part of such a sum. They contribute one each, less the
-    /// rank of what they have beyond the range's end, which must cancel.
+    /// Only rows led by a symbol of the range can contribute. They contribute one each, less the rank of their parts
+    /// beyond the end of the range, which must cancel.
     pub(super) fn rank_within(&self, range: SymbolRange) -> usize {
         let mut rank = 0;
         let mut beyond: Vec<(u64, Vec<u8>)> = Vec::new();
@@ -506,7 +515,7 @@ impl Rows {
         rank - beyond.len()
     }
 
-    /// How often the symbols from `first` to the row's end enter it, zero for those that are not free.
+    /// Returns the row's elements from `first` to its end, with zeros for symbols that are not free.
     fn free_elements(&self, id: u32, first: u64) -> Vec<u8> {
         let row = self.tableau.row(id as usize);
         let runs = self.runs(first, self.end_of(id)).into_iter();
@@ -524,11 +533,11 @@ impl Rows {
     }
 }
 
-/// The first position where both have a bit in common.
+/// Returns the first position at which both have a bit in common.
 fn first_common(row: &[u8], mask: &[u8]) -> Option<usize> {
     const CHUNK: usize = 64;
     for (number, (row, mask)) in row.chunks(CHUNK).zip(mask.chunks(CHUNK)).enumerate() {
-        // Without a way out in between, the compiler makes it vector instructions.
+        // Without an early exit inside the chunk, the compiler vectorizes this.
         if row.iter().zip(mask).fold(0, |bits, (a, b)| bits | (a & b)) != 0 {
             let position = row.iter().zip(mask).position(|(a, b)| a & b != 0);
             return position.map(|position| number * CHUNK + position);
@@ -537,7 +546,7 @@ fn first_common(row: &[u8], mask: &[u8]) -> Option<usize> {
     None
 }
 
-/// The last position where both, of equal length, have a bit in common.
+/// Returns the last position at which both, of equal length, have a bit in common.
 fn last_common(row: &[u8], mask: &[u8]) -> Option<usize> {
     const CHUNK: usize = 64;
     let mut end = row.len();
@@ -551,7 +560,7 @@ fn last_common(row: &[u8], mask: &[u8]) -> Option<usize> {
     None
 }
 
-/// Rows on their way into one kernel call a run of columns.
+/// Rows collected for one kernel call per run of columns.
 struct Batch<'a> {
     sources: [&'a [u8]; BATCH],
     factors: [u8; BATCH],
@@ -563,7 +572,7 @@ impl<'a> Batch<'a> {
         Self { sources: [&[]; BATCH], factors: [0; BATCH], count: 0 }
     }
 
-    /// Adds `factor * source` to the columns `lines` of `row`, now or later.
+    /// Adds `factor * source` to the columns `lines` of `row`, possibly deferred until the batch is full or flushed.
     fn push(&mut self, source: &'a [u8], factor: u8, row: &mut [u8], lines: &[Range<usize>]) {
         (self.sources[self.count], self.factors[self.count]) = (source, factor);
         self.count += 1;
@@ -584,7 +593,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Adds `vector` to an echelon form of (lead position, vector) unless it depends on it.
+/// Adds `vector` to an echelon form of (lead position, vector), unless it is linearly dependent on it.
 fn reduce_into(echelon: &mut Vec<(u64, Vec<u8>)>, mut vector: Vec<u8>) {
     for (lead, other) in echelon.iter() {
         let factor = vector[*lead as usize];

@@ -1,15 +1,15 @@
-//! Turns rows of a single symbol into that symbol's contents: the only place that works on payload.
+//! Turns rows with a single symbol into that symbol's contents. This is the only module that works on payload.
 //!
-//! A solved row is a sum of stored equations in which all unknown symbols but one cancel. Adding up
-//! their coefficients the same way gives what must be subtracted of each known symbol:
+//! A solved row is a sum of stored equations in which all unknown symbols but one cancel. The same sum of their
+//! coefficients gives the multiple of each known symbol that must be subtracted:
 //!
 //! ```text
 //! symbol = sum_e transform[e] * payload[e]  -  sum_k (sum_e transform[e] * coefficient[e][k]) * known[k]
 //! ```
 //!
-//! The inner sum is cheap (coefficients), the outer one a fused sweep. Both work on all symbols that become known
-//! together. An equation has the column of an unknown symbol, and known symbols have theirs: so a row of the basis, with the inner
-//! sums added, is the row of coefficients of the outer sum.
+//! The inner sum works on coefficients and is cheap; the outer sum is a fused sweep. Both handle all symbols that
+//! become known together. An equation is stored in the column of an unknown symbol, and known symbols have their own
+//! columns. A row of the basis plus the inner sums is therefore the coefficient row of the outer sum.
 
 use super::components::Component;
 use super::rows::Rows;
@@ -20,29 +20,29 @@ use crate::sweep::{BATCH, OUTPUTS, combine_batch};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Scratch memory of the solution.
+/// Scratch memory for solving.
 #[derive(Debug, Default)]
 pub(super) struct Solver {
     /// Numbers of the rows solved by this arrival.
     solved: Vec<u32>,
-    /// The pivots whose columns have equations that the solved rows contain, ascending.
+    /// The pivots whose columns hold equations that the solved rows contain, in ascending order.
     used: Vec<u64>,
-    /// For each solved row, how often each equation of `used` enters it.
+    /// For each solved row, the factor of each equation in `used`.
     transforms: Vec<u8>,
-    /// For each solved row, how often each of the terms enters its symbol.
+    /// For each solved row, the factor of each term.
     weights: Vec<u8>,
-    /// All of them together: zero where no solved row has anything.
+    /// The union of all rows: zero where no solved row has a non-zero element.
     any: Vec<u8>,
-    /// The symbols whose contents enter, or in whose columns the equations are whose payloads do.
+    /// The symbols whose contents contribute, or whose columns hold equations whose payloads contribute.
     terms: Vec<u64>,
-    /// What is computed.
+    /// The computed symbols.
     slots: Vec<Slot>,
     /// Bytes read so far.
     work: u64,
 }
 
 impl Solver {
-    /// Makes the symbols of all solved rows of a component known and takes those rows out of the basis.
+    /// Makes the symbols of all solved rows of a component known, and removes those rows from the basis.
     pub(super) fn solve(
         &mut self,
         component: Component,
@@ -63,7 +63,7 @@ impl Solver {
             window.set_known(rows.pivot(id), slot);
         }
         self.drop_equations(component, rows, pool);
-        // Descending, so that no number still to come changes.
+        // In descending order, so that removals do not change the remaining numbers.
         self.solved.sort_unstable_by(|a, b| b.cmp(a));
         for &id in &self.solved {
             rows.remove(id, window);
@@ -71,7 +71,7 @@ impl Solver {
         rows.update_oldest_reference();
     }
 
-    /// Bytes read so far to compute contents, and coefficients for them.
+    /// Returns the bytes read so far to compute contents and their coefficients.
     pub(super) fn work(&self) -> u64 {
         self.work
     }
@@ -92,7 +92,7 @@ impl Solver {
         self.used.extend((first..).zip(&self.any).filter(|(_, any)| **any != 0).map(|(index, _)| index));
     }
 
-    /// Writes into `weights` one row of coefficients for each solved row, and returns the symbols whose columns they are.
+    /// Writes one row of coefficients per solved row into `weights`, and returns the symbols of their columns.
     fn add_up(&mut self, rows: &Rows, window: &Window) -> Range<u64> {
         let equations = || self.used.iter().map(|&pivot| rows.equation(pivot));
         let oldest = self.used.first().copied().expect("a row of the basis contains equations");
@@ -116,7 +116,7 @@ impl Solver {
         if known_end > first {
             self.add_coefficients(rows, first..known_end, width);
             for (weights, &id) in self.weights.chunks_exact_mut(width).zip(&self.solved) {
-                // Of the unknown symbols, all others have cancelled.
+                // All other unknown symbols have cancelled.
                 let own = rows.pivot(id);
                 if own < known_end {
                     weights[(own - first) as usize] ^= 1;
@@ -126,7 +126,8 @@ impl Solver {
         span
     }
 
-    /// Adds the coefficients of the symbols `known` in the equations, as the solved rows add up the equations.
+    /// Adds the equations' coefficients of the symbols `known`, with the factors that the equations have in the solved
+    /// rows.
     fn add_coefficients(&mut self, rows: &Rows, known: Range<u64>, width: usize) {
         self.transforms.clear();
         for &id in &self.solved {
@@ -164,7 +165,7 @@ impl Solver {
         }
     }
 
-    /// Finds the terms with coefficients other than zero, and takes the others' out of `weights`.
+    /// Finds the terms with non-zero coefficients and removes all others from `weights`.
     fn find_terms(&mut self, span: Range<u64>, window: &Window) {
         let width = (span.end - span.start) as usize;
         self.any.clear();
@@ -220,8 +221,8 @@ impl Solver {
 
     /// Frees as many equations as rows were solved.
     ///
-    /// If no other row contains an equation of theirs, those are as many as the solved rows, because the basis is
-    /// independent. Otherwise each solved row frees one, after taking it out of all other rows.
+    /// If no other row contains an equation of the solved rows, there are exactly as many of these, because the basis
+    /// is independent. Otherwise each solved row frees one equation after removing it from all other rows.
     fn drop_equations(&mut self, component: Component, rows: &mut Rows, pool: &mut SlotPool) {
         let are_apart = rows.are_apart(&self.solved, component);
         for &id in &self.solved {

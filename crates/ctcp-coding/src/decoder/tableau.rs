@@ -1,29 +1,29 @@
-//! The basis's matrix: a row of bytes for each equation, whose columns are symbols, taken in a circle.
+//! The matrix of the basis: one row of bytes per equation. Columns are symbols, used as a ring.
 //!
 //! ```text
 //!   width 64:   column   0   1   2  ...  9   10  ... 63
 //!               symbol  64  65  66      73 | 10      63      while the oldest undecoded symbol is 10
 //! ```
 //!
-//! A symbol keeps its column while the window slides on, so no row ever moves. Rows are whole cache lines, one after another,
-//! so that one kernel call works on all of them.
+//! A symbol keeps its column while the window slides, so rows never move. Rows are contiguous and made of whole cache
+//! lines, so that one kernel call can work on all of them.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Unit of a row's length, and its alignment: the widest register.
+/// Unit and alignment of a row: the widest register.
 const LINE: usize = 64;
-/// Rows beyond those in use, where a new one is worked out.
+/// Additional rows in which a new row is computed.
 pub(super) const SCRATCH_ROWS: usize = 2;
 
-/// Rows in use, then [`SCRATCH_ROWS`] others. Which rows are in use, the caller knows.
+/// Rows in use, followed by [`SCRATCH_ROWS`] scratch rows. The caller keeps track of which rows are in use.
 #[derive(Debug, Default)]
 pub(super) struct Tableau {
     storage: Vec<u8>,
-    /// Where the aligned part begins in `storage`.
+    /// Offset of the aligned part of `storage`.
     start: usize,
-    /// Bytes of a row: a power of two.
+    /// Bytes per row, a power of two.
     width: usize,
 }
 
@@ -32,13 +32,14 @@ impl Tableau {
         self.width
     }
 
-    /// The column of a symbol.
+    /// Returns the column of a symbol.
     #[inline]
     pub(super) fn column(&self, index: u64) -> usize {
         index as usize & self.width.wrapping_sub(1)
     }
 
-    /// The columns of the symbols `[first, end)`, of which there are not more than columns, in order: one or two runs.
+    /// Returns the columns of the symbols `[first, end)`, in order, as one or two runs. There must be at most `width`
+    /// symbols.
     pub(super) fn columns(&self, first: u64, end: u64) -> [Range<usize>; 2] {
         let start = self.column(first);
         let length = end.saturating_sub(first) as usize;
@@ -46,12 +47,13 @@ impl Tableau {
         [start..start + unwrapped, 0..length - unwrapped]
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory in use.
     pub(super) fn memory(&self) -> usize {
         self.storage.capacity()
     }
 
-    /// The same in whole cache lines. Two runs never overlap; where they would, the first is all columns.
+    /// Returns the same columns rounded to whole cache lines. If the two runs would overlap, the first covers all
+    /// columns.
     pub(super) fn lines(&self, first: u64, end: u64) -> [Range<usize>; 2] {
         let [near, far] = self.columns(first, end);
         let near = near.start / LINE * LINE..near.end.next_multiple_of(LINE);
@@ -69,7 +71,7 @@ impl Tableau {
         &mut self.storage[self.start + row * self.width..][..self.width]
     }
 
-    /// The first `count` rows together, and the two scratch rows after them.
+    /// Returns the first `count` rows together, and the two scratch rows after them.
     #[inline]
     pub(super) fn split(&mut self, count: usize) -> (&mut [u8], &mut [u8], &mut [u8]) {
         let width = self.width;
@@ -78,14 +80,14 @@ impl Tableau {
         (rows, first, second)
     }
 
-    /// Writes zeros into a column of some rows.
+    /// Clears a column of some rows.
     pub(super) fn clear_column(&mut self, column: usize, rows: &[u32]) {
         for &row in rows {
             self.row_mut(row as usize)[column] = 0;
         }
     }
 
-    /// Column `from` of some rows takes the place of column `to` and leaves zeros.
+    /// Moves column `from` of some rows to column `to`, and clears column `from`.
     pub(super) fn move_column(&mut self, from: usize, to: usize, rows: &[u32]) {
         for &row in rows {
             let row = self.row_mut(row as usize);
@@ -93,13 +95,13 @@ impl Tableau {
         }
     }
 
-    /// Chooses the width for symbols that span `span`, while no row is in use.
+    /// Sets the width for symbols that span `span`. No row may be in use.
     pub(super) fn set_width(&mut self, span: usize) {
         self.width = span.next_power_of_two().max(LINE);
     }
 
-    /// Makes room for one row more than the first `count`, and for `span` symbols in each; the symbols that `live` says of a row keep
-    /// what they hold there.
+    /// Makes room for one row more than the first `count`, and for `span` symbols in each row. Each row keeps its
+    /// elements for the symbols that `live` returns.
     pub(super) fn reserve(&mut self, count: usize, span: usize, live: impl Fn(usize) -> Range<u64>) {
         let width = self.width.max(span.next_power_of_two()).max(LINE);
         let needed = (count + 1 + SCRATCH_ROWS) * width;
@@ -107,13 +109,13 @@ impl Tableau {
             return;
         }
         let storage = vec![0; needed + needed / 2 + LINE - 1];
-        // The answer is usize::MAX where alignment cannot be known (Miri); unaligned rows work as well.
+        // `align_offset` returns usize::MAX if the alignment is unknown (Miri); unaligned rows work as well.
         let start = Some(storage.as_ptr().align_offset(LINE)).filter(|&start| start < LINE).unwrap_or(0);
         let mut grown = Self { storage, start, width };
         for row in 0..count {
             let Range { start: mut first, end } = live(row);
             for old in self.columns(first, end) {
-                // The new width is a multiple of the old one, so that what is together stays so.
+                // The new width is a multiple of the old one, so each run stays contiguous.
                 let new = grown.column(first);
                 grown.row_mut(row)[new..][..old.len()].copy_from_slice(&self.row(row)[old.clone()]);
                 first += old.len() as u64;

@@ -1,4 +1,4 @@
-//! What a reader should know of the decoder, and encoder to decoder at packet size.
+//! Behaviour of the decoder in small examples, and encoder to decoder at packet size.
 
 use super::*;
 use crate::coefficients::{DENSITY_MAX, generate};
@@ -6,7 +6,7 @@ use crate::encoder::Encoder;
 use crate::test_random::TestRandom;
 use std::vec;
 
-/// Bytes of a symbol. Miri takes minutes for packets of true size and for long blocks.
+/// Symbol size in bytes. Under Miri, packets of real size and long blocks would take minutes.
 const SIZE: usize = if cfg!(miri) { 100 } else { 1344 };
 
 fn range(first: u64, length: u16) -> SymbolRange {
@@ -21,7 +21,7 @@ fn polled(decoder: &mut Decoder) -> Vec<u64> {
     core::iter::from_fn(|| decoder.poll_decoded().map(|(index, _)| index)).collect()
 }
 
-/// The combination of `range` under `key` at `density`.
+/// Returns the combination of `range` under `key` at `density`.
 fn repair(encoder: &Encoder, range: SymbolRange, key: u16, density: u8) -> (Vec<u8>, Vec<u8>) {
     let mut row = vec![0; usize::from(range.length())];
     generate(key, density, &mut row);
@@ -32,7 +32,7 @@ fn repair(encoder: &Encoder, range: SymbolRange, key: u16, density: u8) -> (Vec<
 
 // Requirement: C6, U4
 #[test]
-fn an_uncoded_symbol_is_handed_out_at_once_even_when_older_ones_are_missing() {
+fn an_uncoded_symbol_is_returned_at_once_even_when_older_ones_are_missing() {
     let mut decoder = decoder(8);
     decoder.handle_source(3, b"three").unwrap();
     let (index, contents) = decoder.poll_decoded().unwrap();
@@ -57,7 +57,7 @@ fn a_combination_makes_its_oldest_symbol_seen_and_one_more_decodes_both() {
 }
 
 #[test]
-fn intervals_tell_untouched_runs_from_equations_and_count_what_is_missing() {
+fn intervals_distinguish_untouched_runs_from_equations_and_count_missing_symbols() {
     let mut decoder = decoder(32);
     decoder.handle_source(3, &[]).unwrap();
     decoder.handle_combination(range(4, 4), &[1, 2, 3, 4], &[1]).unwrap();
@@ -75,7 +75,7 @@ fn intervals_tell_untouched_runs_from_equations_and_count_what_is_missing() {
 }
 
 #[test]
-fn what_lies_beyond_the_window_is_refused_and_polling_moves_the_window() {
+fn symbols_beyond_the_window_are_refused_and_polling_moves_the_window() {
     let mut decoder = decoder(4);
     assert_eq!(decoder.handle_source(4, &[1]), Err(DecodeError::OutsideWindow));
     assert_eq!(decoder.handle_combination(range(1, 4), &[1; 4], &[1]), Err(DecodeError::OutsideWindow));
@@ -118,7 +118,7 @@ fn an_equation_keeps_the_released_symbols_it_needs() {
 }
 
 #[test]
-fn zero_coefficients_are_redundant_and_a_single_one_is_a_symbol() {
+fn zero_coefficients_are_redundant_and_a_single_non_zero_one_is_a_symbol() {
     let mut decoder = decoder(8);
     assert_eq!(decoder.handle_combination(range(0, 3), &[0; 3], &[9]), Ok(Arrival::Redundant));
     assert_eq!(decoder.handle_combination(range(0, 3), &[0, 2, 0], &[6]), Ok(Arrival::Innovative));
@@ -155,7 +155,7 @@ fn a_systematic_block_with_any_losses_decodes_from_as_many_combinations() {
 }
 
 #[test]
-fn mixed_overlapping_ranges_in_any_order_with_duplicates_decode() {
+fn overlapping_ranges_in_any_order_with_duplicates_decode() {
     let (seeds, count) = if cfg!(miri) { (2, 12) } else { (20, 100) };
     for seed in 0..seeds {
         let mut random = TestRandom::new(seed);
@@ -183,7 +183,7 @@ fn mixed_overlapping_ranges_in_any_order_with_duplicates_decode() {
 
 #[test]
 fn equations_over_later_symbols_leave_room_for_those_over_the_oldest() {
-    // Four blocks of eight symbols, all of them lost, and room for eight equations.
+    // Four blocks of eight symbols, all lost, and room for eight equations.
     let config = DecoderConfig { equations_max: 8, ..DecoderConfig::new(SIZE, 64) };
     let (mut decoder, mut random, mut encoder) =
         (Decoder::new(config), TestRandom::new(3), Encoder::new(SIZE, 64));
@@ -195,8 +195,8 @@ fn equations_over_later_symbols_leave_room_for_those_over_the_oldest() {
             decoder.handle_combination(span, &row, &payload).unwrap();
         }
     }
-    assert_eq!(decoder.equations(), 6, "the last quarter is kept");
-    // Two symbols of the oldest block are missing: their repairs are taken, and the block is whole.
+    assert_eq!(decoder.equations(), 6, "the last quarter is reserved");
+    // Two symbols of the oldest block are missing: their repairs are accepted, and the block is decoded.
     (0..6).for_each(|index| {
         decoder.handle_source(index, encoder.symbol(index).unwrap()).unwrap();
     });
@@ -207,7 +207,7 @@ fn equations_over_later_symbols_leave_room_for_those_over_the_oldest() {
     assert_eq!(decoder.oldest_undecoded(), 8);
 }
 
-/// All symbols come out once, with the contents that were pushed.
+/// Checks that all symbols are returned once, with the contents that were pushed.
 fn check_contents(decoder: &mut Decoder, encoder: &Encoder) {
     let mut indexes = Vec::new();
     while let Some((index, contents)) = decoder.poll_decoded() {

@@ -1,21 +1,21 @@
-//! The state of every symbol between the oldest held and the newest heard of.
+//! The state of every symbol between the oldest one held and the newest one referred to.
 
 use crate::slots::{Slot, SlotPool};
 use crate::symbol_range::SymbolRange;
 use alloc::collections::VecDeque;
 
-/// What is known of one symbol.
+/// The state of one symbol.
 #[derive(Debug)]
 pub(super) enum State {
-    /// Nothing, or only equations that other symbols lead.
+    /// Unknown, and leading no row.
     Unknown,
-    /// It leads the row with this number.
+    /// Leads the row with this number.
     Seen(u32),
-    /// Its contents.
+    /// Known, with its contents.
     Known { slot: Slot, is_delivered: bool },
 }
 
-/// Symbols `[base, end)`; all below `base` are known, delivered and released.
+/// The symbols `[base, end)`. All symbols below `base` are known, delivered and released.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     symbols: VecDeque<State>,
@@ -23,7 +23,7 @@ pub(super) struct Window {
     oldest_undelivered: u64,
     oldest_undecoded: u64,
     oldest_unseen: u64,
-    /// Known and not yet delivered, in the order they became known.
+    /// Known but not yet delivered symbols, in the order they became known.
     decoded: VecDeque<u64>,
 }
 
@@ -44,23 +44,23 @@ impl Window {
         self.oldest_unseen
     }
 
-    /// The state of a symbol inside `[base, end)`.
+    /// Returns the state of a symbol inside `[base, end)`.
     pub(super) fn state(&self, index: u64) -> &State {
         &self.symbols[(index - self.base) as usize]
     }
 
-    /// The state of a symbol, if it lies in `[base, end)`.
+    /// Returns the state of a symbol if it lies in `[base, end)`.
     pub(super) fn find(&self, index: u64) -> Option<&State> {
         self.symbols.get(usize::try_from(index.checked_sub(self.base)?).ok()?)
     }
 
-    /// Indexes with states from `first` (at least `base`) up to `end` (at most the window's).
+    /// Returns the indexes and states from `first` (at least `base`) up to `end` (at most the window's end).
     pub(super) fn states(&self, first: u64, end: u64) -> impl Iterator<Item = (u64, &State)> {
         let skip = (first - self.base) as usize;
         (first..).zip(self.symbols.range(skip..(end - self.base) as usize))
     }
 
-    /// Number of symbols from `first` to the last known one before `end`, both as for [`Window::states`].
+    /// Returns the number of symbols from `first` to the last known one before `end`. Bounds as for [`Window::states`].
     pub(super) fn length_to_last_known(&self, first: u64, end: u64) -> usize {
         let mut states = self.symbols.range((first - self.base) as usize..(end - self.base) as usize);
         states.rposition(|state| matches!(state, State::Known { .. })).map_or(0, |last| last + 1)
@@ -85,14 +85,14 @@ impl Window {
         }
     }
 
-    /// Makes room for the symbols below `end`. The caller has checked `end` against the limit.
+    /// Adds the unknown symbols below `end`. The caller has checked `end` against the limit.
     pub(super) fn extend_to(&mut self, end: u64) {
         while self.end() < end {
             self.symbols.push_back(State::Unknown);
         }
     }
 
-    /// Stores the contents of a symbol inside `[base, end)` and returns the row that it led, if it led one.
+    /// Stores the contents of a symbol inside `[base, end)` and returns the row that it led, if any.
     pub(super) fn set_known(&mut self, index: u64, slot: Slot) -> Option<u32> {
         let state = &mut self.symbols[(index - self.base) as usize];
         debug_assert!(!matches!(state, State::Known { .. }), "a symbol becomes known once");
@@ -106,7 +106,7 @@ impl Window {
         row
     }
 
-    /// Notes that a symbol inside `[base, end)` leads the row `row`.
+    /// Records that a symbol inside `[base, end)` leads the row `row`.
     pub(super) fn set_seen(&mut self, index: u64, row: u32) {
         let state = &mut self.symbols[(index - self.base) as usize];
         debug_assert!(!matches!(state, State::Known { .. }), "a known symbol leads no row");
@@ -114,7 +114,7 @@ impl Window {
         self.skip_seen(index);
     }
 
-    /// The symbol `index` has become known or seen.
+    /// Updates `oldest_unseen` after the symbol `index` has become known or seen.
     fn skip_seen(&mut self, index: u64) {
         if index == self.oldest_unseen {
             self.oldest_unseen =
@@ -122,14 +122,14 @@ impl Window {
         }
     }
 
-    /// The first symbol from `index` on that is not so; the one at `index` is.
+    /// Returns the first symbol after `index` for which `is_so` is false.
     fn skip(&self, index: u64, is_so: impl Fn(&State) -> bool) -> u64 {
         let next = index + 1;
         let states = self.symbols.range((next - self.base) as usize..);
         next + states.take_while(|state| is_so(state)).count() as u64
     }
 
-    /// The next symbol to hand out; it counts as delivered from now on.
+    /// Returns the next symbol to deliver, which counts as delivered from now on.
     pub(super) fn pop_decoded(&mut self) -> Option<u64> {
         let index = self.decoded.pop_front()?;
         if let Some(State::Known { is_delivered, .. }) = self.symbols.get_mut((index - self.base) as usize) {
@@ -142,9 +142,9 @@ impl Window {
         Some(index)
     }
 
-    /// Frees the symbols below `index`, all of which have been delivered.
+    /// Frees the symbols below `index`, all of which must have been delivered.
     pub(super) fn release_before(&mut self, index: u64, pool: &mut SlotPool) {
-        debug_assert!(index <= self.oldest_undelivered, "no symbol goes before it is delivered");
+        debug_assert!(index <= self.oldest_undelivered, "no symbol is released before it is delivered");
         while self.base < index {
             if let Some(State::Known { slot, .. }) = self.symbols.pop_front() {
                 pool.give_back(slot);

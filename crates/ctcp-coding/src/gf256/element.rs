@@ -5,21 +5,21 @@ use super::tables::{EXPONENTIALS, LOGARITHMS, PRODUCTS};
 /// The field's polynomial, x^8 + x^4 + x^3 + x^2 + 1. The element 2 generates its multiplicative group.
 pub const POLYNOMIAL: u16 = 0x11D;
 
-/// The product of two elements. (Sum and difference are `^`.)
+/// Returns the product of two elements. (Sum and difference are `^`.)
 #[must_use]
 #[inline]
 pub fn mul(a: u8, b: u8) -> u8 {
     PRODUCTS[usize::from(a)][usize::from(b)]
 }
 
-/// The element whose product with `a` is 1; `None` for 0, which has no inverse.
+/// Returns the element whose product with `a` is 1, or `None` for 0, which has no inverse.
 #[must_use]
 #[inline]
 pub fn inverse(a: u8) -> Option<u8> {
     (a != 0).then(|| EXPONENTIALS[255 - usize::from(LOGARITHMS[usize::from(a)])])
 }
 
-/// The product computed bit by bit from the definition: the reference the tables are built from and tested against.
+/// Computes the product bit by bit from the definition. The tables are built from this and tested against it.
 #[must_use]
 pub const fn mul_by_definition(a: u8, b: u8) -> u8 {
     let mut product = 0u16;

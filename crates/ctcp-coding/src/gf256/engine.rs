@@ -1,7 +1,7 @@
-//! The kernels, one file an instruction set, and the choice between them.
+//! The kernels, one file per instruction set, and the choice between them.
 //!
-//! An [`Engine`] value exists only for an instruction set this processor has: that is what makes its
-//! safe methods sound. [`Engine::current`] is the fastest one unless [`Engine::force`] chose another.
+//! An [`Engine`] value exists only for an instruction set that this processor supports, which makes its safe methods
+//! sound. [`Engine::current`] is the fastest engine unless [`Engine::force`] chose another.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -32,7 +32,7 @@ use task::{Mode, Sources, Spread, Task};
 #[derive(Clone, Copy)]
 pub struct Engine(Detected);
 
-/// The kernels of this build, slowest first; whether the processor can run them is found at run time.
+/// The kernels of this build, slowest first. Whether the processor can run them is detected at run time.
 static ALL: &[&Kernels] = &[
     &naive::KERNELS,
     &scalar::KERNELS,
@@ -49,24 +49,24 @@ static ALL: &[&Kernels] = &[
 ];
 
 impl Engine {
-    /// The engines of this processor, slowest first. `naive` and `scalar` run everywhere.
+    /// Returns the engines of this processor, slowest first. `naive` and `scalar` run everywhere.
     pub fn available() -> impl DoubleEndedIterator<Item = Self> {
         ALL.iter().filter_map(|kernels| Detected::new(kernels)).map(Self)
     }
 
-    /// The engine called `name`, if there is one and this processor can run it.
+    /// Returns the engine called `name`, if it exists and this processor can run it.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::available().find(|engine| engine.name() == name)
     }
 
-    /// The fastest engine of this processor.
+    /// Returns the fastest engine of this processor.
     #[must_use]
     pub fn fastest() -> Self {
-        Self::available().next_back().expect("some run everywhere")
+        Self::available().next_back().expect("naive and scalar run everywhere")
     }
 
-    /// The engine that the functions of [`gf256`](crate::gf256), the encoder and the decoder use.
+    /// Returns the engine used by the functions of [`gf256`](crate::gf256), the encoder and the decoder.
     #[must_use]
     #[inline]
     pub fn current() -> Self {
@@ -80,12 +80,12 @@ impl Engine {
         fastest
     }
 
-    /// Makes this the engine of the whole process. For measurements and tests: all engines give equal bytes.
+    /// Makes this the engine of the whole process, for measurements and tests. All engines give equal results.
     pub fn force(self) {
         self.0.select();
     }
 
-    /// Its name, as taken by [`Engine::named`].
+    /// Returns its name, as accepted by [`Engine::named`].
     #[must_use]
     pub fn name(self) -> &'static str {
         self.0.name()
@@ -119,47 +119,47 @@ impl Engine {
         self.0.sum(out, sources);
     }
 
-    /// `rows[r] ^= factors[r] * source` for the rows of a matrix, each as long as the source: a step of elimination,
-    /// on all rows at once.
+    /// Computes `rows[r] ^= factors[r] * source` for the rows of a matrix, each as long as the source. This is a step
+    /// of elimination on all rows at once.
     ///
     /// # Panics
     ///
-    /// If the source is not a multiple of 64 bytes long, or the matrix is not as many rows as there are factors.
+    /// If the length of the source is not a multiple of 64 bytes, or the matrix does not have one row per factor.
     #[inline]
     pub fn spread(self, matrix: &mut [u8], factors: &[u8], source: &[u8]) {
         self.0.spread(Spread::new(matrix, factors, source));
     }
 
-    /// Reads the sources and does nothing else but an XOR for each load: returns the XOR of all their words of 8 bytes in the
-    /// little-endian order, a source's last one filled up with zeros.
+    /// Reads the sources and does nothing but one XOR per load. Returns the XOR of all their 8-byte words in
+    /// little-endian order, with the last word of a source zero padded.
     ///
-    /// For measurements: what a [`sum`](Engine::sum) of the same sources could come to.
+    /// For measurements: an upper bound for the speed of a [`sum`](Engine::sum) of the same sources.
     #[must_use]
     pub fn read(self, sources: &[&[u8]]) -> u64 {
         self.0.read(sources)
     }
 
-    /// The arithmetic of a sweep into `outputs` outputs and nothing else: no source is read. Returns the number of
-    /// products (bytes times coefficients) in all `rounds`, or 0 if this engine's products come from memory.
+    /// Performs the arithmetic of a sweep into `outputs` outputs without reading any source. Returns the number of
+    /// products (bytes times coefficients) in all `rounds`, or 0 if this engine looks up its products in memory.
     ///
-    /// For measurements: what a sweep could come to if reading its sources cost nothing. It is compiled by itself, so that a sweep
-    /// can be faster by a few percent.
+    /// For measurements: the speed of a sweep if reading its sources were free. It is compiled separately, so an actual
+    /// sweep can be a few percent faster.
     #[must_use]
     pub fn multiply_in_registers(self, outputs: usize, rounds: u64) -> u64 {
         self.0.multiply_in_registers(outputs, rounds)
     }
 
-    /// One output: coefficient rows are short, so that the way here counts.
+    /// Runs one output. Coefficient rows are short, so the overhead of this path matters.
     #[inline]
     fn run_single(self, out: &mut [u8], row: &[u8], sources: &[&[u8]], mode: Mode) {
         let sources = Sources::new(sources, out.len());
         self.0.sweep_one(Task::new([out], [row], sources, mode));
     }
 
-    /// Any number of outputs, in as few sweeps as possible.
+    /// Runs any number of outputs in as few sweeps as possible.
     fn run(self, outs: &mut [&mut [u8]], rows: &[&[u8]], sources: &[&[u8]], mode: Mode) {
         let Some(first) = outs.first() else { return };
-        assert!(outs.len() == rows.len(), "one row of coefficients an output");
+        assert!(outs.len() == rows.len(), "one row of coefficients per output");
         let sources = Sources::new(sources, first.len());
         for (outs, rows) in outs.chunks_mut(SWEEP_OUTPUTS_MAX).zip(rows.chunks(SWEEP_OUTPUTS_MAX)) {
             self.0.sweep(outs, rows, sources, mode);

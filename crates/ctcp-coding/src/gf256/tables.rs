@@ -4,9 +4,9 @@ use super::element::POLYNOMIAL;
 
 /// `EXPONENTIALS[i]` = 2^i, for i up to 510 so that sums of two logarithms need no reduction.
 pub(crate) static EXPONENTIALS: [u8; 512] = exponentials();
-/// `LOGARITHMS[a]` = i with 2^i = a. The entry of 0 has no meaning.
+/// `LOGARITHMS[a]` = i with 2^i = a. The entry for 0 is unused.
 pub(crate) static LOGARITHMS: [u8; 256] = logarithms();
-/// `PRODUCTS[a][b]` = a * b (64 KiB; a row is the scalar engine's table of one coefficient).
+/// `PRODUCTS[a][b]` = a * b (64 KiB). A row is the scalar engine's table for one coefficient.
 pub(crate) static PRODUCTS: [[u8; 256]; 256] = products();
 
 const fn exponentials() -> [u8; 512] {
@@ -55,8 +55,8 @@ const fn products() -> [[u8; 256]; 256] {
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) static NIBBLES: [Nibbles; 256] = nibbles();
 
-/// The products of a coefficient with all low and with all high halves of a byte, on one cache line: a load that
-/// crosses two is slower.
+/// The products of a coefficient with all low and all high halves of a byte. Aligned to lie in one cache line, since a
+/// load that crosses two is slower.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[derive(Clone, Copy)]
 #[repr(align(32))]
@@ -65,8 +65,8 @@ pub(crate) struct Nibbles {
     pub(crate) high: [u8; 16],
 }
 
-/// For `gf2p8affineqb`: multiplication by c as an 8 x 8 bit matrix. The instruction takes output bit i from
-/// the parity of the input AND byte 7 - i of the matrix.
+/// For `gf2p8affineqb`: multiplication by c as an 8 x 8 bit matrix. Output bit i of the instruction is the parity of
+/// the input AND byte 7 - i of the matrix.
 #[cfg(target_arch = "x86_64")]
 pub(crate) static MATRICES: [u64; 256] = matrices();
 
@@ -95,7 +95,7 @@ const fn matrices() -> [u64; 256] {
     while c < 256 {
         let mut column = 0;
         while column < 8 {
-            // Column j of the matrix is the image of the input bit j.
+            // Column j of the matrix is the image of input bit j.
             let image = products[c][1 << column];
             let mut row = 0;
             while row < 8 {

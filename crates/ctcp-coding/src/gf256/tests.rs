@@ -1,4 +1,4 @@
-//! The field's laws, and every engine against the naive one.
+//! The laws of the field, and every engine against plain element arithmetic.
 
 use super::*;
 use crate::test_random::TestRandom;
@@ -42,7 +42,7 @@ fn scalar_and_naive_are_always_available_and_found_by_name() {
 }
 
 #[test]
-fn every_engine_multiplies_as_the_table_for_all_pairs() {
+fn every_engine_agrees_with_the_table_for_all_pairs() {
     let all: Vec<u8> = (0..=255).collect();
     for engine in Engine::available() {
         for coefficient in 0..=255u8 {
@@ -60,7 +60,7 @@ fn every_engine_multiplies_as_the_table_for_all_pairs() {
     }
 }
 
-/// Compares one engine with plain element arithmetic at one shape; guards show writes outside the outputs.
+/// Compares one engine with plain element arithmetic for one shape. Guard bytes detect writes outside the outputs.
 fn check_shape(engine: Engine, random: &mut TestRandom, outputs: usize, sources: usize, length: usize) {
     let storage: Vec<(usize, Vec<u8>)> =
         (0..sources).map(|_| (random.below(64) as usize, random.bytes(length + 64))).collect();
@@ -103,7 +103,7 @@ fn every_engine_equals_element_arithmetic_at_all_lengths() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "takes hours there")]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn every_engine_equals_element_arithmetic_at_all_lengths_for_all_counts() {
     let mut random = TestRandom::new(3);
     for engine in Engine::available() {
@@ -119,14 +119,14 @@ fn every_engine_equals_element_arithmetic_at_all_lengths_for_all_counts() {
 
 #[test]
 #[cfg(target_pointer_width = "64")]
-#[should_panic(expected = "one factor a row")]
-#[cfg_attr(miri, ignore = "four gigabytes of zeros are free only where nobody looks")]
+#[should_panic(expected = "one factor per row")]
+#[cfg_attr(miri, ignore = "Miri would allocate the four gigabytes of zeros")]
 fn a_matrix_whose_size_wraps_is_refused() {
     let zeros = std::vec![0; 1 << 32];
     Engine::fastest().spread(&mut [], &zeros, &zeros);
 }
 
-/// Source counts that vary with the length, zero included.
+/// Returns a number of sources that varies with the length and includes zero.
 fn random_count(length: usize) -> usize {
     (length * 7 + 3) % 6
 }
@@ -186,13 +186,13 @@ fn every_engine_spreads_a_source_over_rows() {
 }
 
 #[test]
-#[should_panic(expected = "one factor a row")]
-fn a_matrix_of_another_height_is_refused() {
+#[should_panic(expected = "one factor per row")]
+fn a_matrix_with_the_wrong_number_of_rows_is_refused() {
     Engine::fastest().spread(&mut [0; 192], &[1, 2], &[0; 64]);
 }
 
 #[test]
-#[should_panic(expected = "a row is not of whole units")]
+#[should_panic(expected = "the length of a row is not a multiple of the unit")]
 fn rows_of_half_a_unit_are_refused() {
     Engine::fastest().spread(&mut [0; 64], &[1, 2], &[0; 32]);
 }
@@ -215,8 +215,9 @@ fn every_engine_reads_all_bytes_of_its_sources() {
 }
 
 #[test]
-fn this_processor_has_the_vector_engines_of_its_kind() {
-    // No such processor of the last fifteen years is without. Without `std` the build says what there is, not the processor.
+fn this_processor_has_the_basic_vector_engine_of_its_architecture() {
+    // Every such processor of the last fifteen years has it. Without `std`, the build target decides instead of the
+    // processor.
     let vector = if cfg!(target_arch = "aarch64") { "neon" } else { "ssse3" };
     let is_known =
         cfg!(feature = "std") && cfg!(any(target_arch = "aarch64", target_arch = "x86_64")) && !cfg!(miri);
@@ -248,12 +249,12 @@ fn outputs_of_different_lengths_are_refused() {
 }
 
 #[test]
-#[should_panic(expected = "one coefficient a source")]
+#[should_panic(expected = "one coefficient per source")]
 fn a_missing_coefficient_is_refused() {
     Engine::fastest().combine_rows(&mut [&mut [0; 64]], &[&[1]], &[&[0; 64], &[0; 64]]);
 }
 
-/// The whole product of lengths, alignments of source and output, and coefficients.
+/// All combinations of lengths, alignments of source and output, and coefficients.
 #[test]
 #[ignore = "takes minutes; run with: cargo test --release -p ctcp-coding -- --ignored"]
 fn every_engine_equals_element_arithmetic_for_all_lengths_alignments_and_coefficients() {

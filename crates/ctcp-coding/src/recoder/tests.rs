@@ -1,4 +1,4 @@
-//! What a reader should know of the recoder. `tests/recoder_operations.rs` compares it with full elimination.
+//! Behaviour of the recoder in small examples. `tests/recoder_operations.rs` compares it with full elimination.
 
 use super::*;
 use crate::coefficients::generate_uniform;
@@ -17,7 +17,7 @@ fn recoder(window: u16) -> Recoder {
     Recoder::new(RecoderConfig { symbol_size_max: SIZE, window })
 }
 
-/// A combination of all rows, weighted as the recoder has them.
+/// Returns a combination of all rows with the given weights, in the recoder's order.
 fn combined(recoder: &Recoder, weights: &[u8]) -> (SymbolRange, Vec<u8>, Vec<u8>) {
     let (mut row, mut payload) = (Vec::new(), Vec::new());
     let span = recoder.combine(recoder.span().unwrap(), weights, &mut row, &mut payload).unwrap();
@@ -25,7 +25,7 @@ fn combined(recoder: &Recoder, weights: &[u8]) -> (SymbolRange, Vec<u8>, Vec<u8>
 }
 
 #[test]
-fn only_what_is_innovative_is_kept() {
+fn only_innovative_arrivals_are_kept() {
     let mut recoder = recoder(8);
     assert_eq!(recoder.handle_combination(range(0, 2), &[1, 1], &[5]), Ok(Arrival::Innovative));
     assert_eq!(recoder.handle_combination(range(0, 2), &[7, 7], &[35]), Ok(Arrival::Redundant));
@@ -37,7 +37,7 @@ fn only_what_is_innovative_is_kept() {
 }
 
 #[test]
-fn a_combination_involves_the_range_asked_for_and_nothing_else() {
+fn a_combination_involves_only_the_requested_range() {
     let mut recoder = recoder(16);
     recoder.handle_source(0, &[1]).unwrap();
     recoder.handle_combination(range(1, 3), &[1, 0, 2], &[2]).unwrap();
@@ -59,7 +59,7 @@ fn a_combination_involves_the_range_asked_for_and_nothing_else() {
 
 // Requirement: N5
 #[test]
-fn a_floor_takes_one_row_and_leaves_what_can_be_said_without_its_symbols() {
+fn raising_the_floor_by_one_symbol_drops_one_row() {
     let mut random = TestRandom::new(3);
     let mut recoder = recoder(8);
     let mut encoder = Encoder::new(SIZE, 8);
@@ -99,7 +99,7 @@ fn newer_symbols_move_the_window_and_old_rows_fall_out_of_it() {
 }
 
 #[test]
-fn what_breaks_the_rules_is_refused_and_changes_nothing() {
+fn invalid_arrivals_are_refused_and_change_nothing() {
     let mut recoder = recoder(4);
     let whole = range(0, 5);
     assert_eq!(recoder.handle_combination(whole, &[1; 5], &[1]), Err(DecodeError::OutsideWindow));
@@ -115,7 +115,7 @@ fn what_breaks_the_rules_is_refused_and_changes_nothing() {
 #[test]
 fn combinations_of_combinations_decode_to_what_was_sent() {
     let mut random = TestRandom::new(5);
-    // Miri takes minutes for the large ones, and sees nothing new in them.
+    // Under Miri the large ones would take minutes and cover nothing new.
     let counts: &[u16] = if cfg!(miri) { &[1, 5] } else { &[1, 5, 40, 100] };
     for &count in counts {
         let mut encoder = Encoder::new(SIZE, usize::from(count));

@@ -1,4 +1,4 @@
-//! Full Gaussian elimination on a dense matrix over all symbols there ever were.
+//! Full Gaussian elimination on a dense matrix over all symbols ever sent.
 
 use ctcp_coding::{Arrival, DecodeError, MissingInterval, SymbolRange, gf256::element};
 use std::collections::BTreeSet;
@@ -10,13 +10,13 @@ enum State {
     Decoded,
 }
 
-/// What the decoder should answer.
+/// The model of a decoder.
 pub(crate) struct Model {
     pub(crate) window: usize,
     equations_max: usize,
-    /// The reduced row echelon form of everything accepted, sorted by pivot, columns from 0 on.
+    /// The reduced row echelon form of everything accepted, sorted by pivot, with columns starting at symbol 0.
     rows: Vec<Vec<u8>>,
-    /// What the rows say of each symbol from 0 on.
+    /// The state of each symbol according to the rows, starting at symbol 0.
     states: Vec<State>,
     known_end: u64,
     delivered: BTreeSet<u64>,
@@ -105,8 +105,8 @@ impl Model {
     }
 
     pub(crate) fn deliver(&mut self, index: u64) {
-        assert!(self.is_decoded(index), "{index} is handed out but not decodable");
-        assert!(self.delivered.insert(index), "{index} is handed out twice");
+        assert!(self.is_decoded(index), "{index} is returned but not decodable");
+        assert!(self.delivered.insert(index), "{index} is returned twice");
         self.move_floor();
     }
 
@@ -160,7 +160,7 @@ impl Model {
         first_without(|index| self.delivered.contains(&index))
     }
 
-    /// Rank of everything less the rank of its part outside the range.
+    /// Returns the rank of all rows less the rank of their parts outside the range.
     pub(crate) fn rank_in(&self, range: SymbolRange) -> usize {
         let mut outside = self.rows.clone();
         for row in &mut outside {
@@ -219,7 +219,7 @@ fn row_end(row: &[u8]) -> u64 {
     row.iter().rposition(|&coefficient| coefficient != 0).expect("no row is zero") as u64 + 1
 }
 
-/// Brings a matrix into reduced row echelon form, zero rows removed.
+/// Brings a matrix into reduced row echelon form and removes zero rows.
 fn reduce(rows: &mut Vec<Vec<u8>>) {
     let width = rows.iter().map(Vec::len).max().unwrap_or(0);
     rows.iter_mut().for_each(|row| row.resize(width, 0));

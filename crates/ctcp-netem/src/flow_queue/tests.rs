@@ -60,14 +60,14 @@ impl Bench {
         waiting.map(|waiting| waiting.packet)
     }
 
-    /// The flows of the next `count` packets, all of the first millisecond.
+    /// Returns the flows of the next `count` packets, all popped at one millisecond.
     fn flows(&mut self, count: usize) -> Vec<u64> {
         (0..count).filter_map(|_| self.pop(1)).map(|packet| packet.flow).collect()
     }
 }
 
 #[test]
-fn flows_share_in_bytes_whatever_the_size_of_their_packets() {
+fn flows_share_bytes_fairly_for_any_packet_size() {
     let mut bench = Bench::new(QueueLimit::Unlimited);
     for _ in 0..1_000 {
         bench.push(0, 1, 1_500, true);
@@ -84,7 +84,7 @@ fn flows_share_in_bytes_whatever_the_size_of_their_packets() {
 }
 
 #[test]
-fn a_flow_that_begins_passes_those_with_a_backlog_once() {
+fn a_new_flow_overtakes_backlogged_flows_once() {
     let mut bench = Bench::new(QueueLimit::Unlimited);
     for _ in 0..10 {
         bench.push(0, 1, 1_514, true);
@@ -92,7 +92,7 @@ fn a_flow_that_begins_passes_those_with_a_backlog_once() {
     assert_eq!(bench.flows(3), [1, 1, 1]);
     bench.push(0, 2, 100, true);
     assert_eq!(bench.flows(2), [2, 1]);
-    // With a backlog of its own it has its turn like any other, once its first credit is used up.
+    // With a backlog of its own, and its first credit used up, it takes turns like any other flow.
     for _ in 0..6 {
         bench.push(0, 2, 1_514, true);
     }
@@ -117,7 +117,7 @@ fn beyond_the_limit_the_longest_queue_loses_its_oldest_packet() {
     assert_eq!((bytes.stats.dropped, bytes.queues.held()), (1, (1, 1_000)));
 }
 
-/// A packet arrives and one leaves each millisecond, 50 ms later.
+/// Pushes a packet every millisecond and pops one 50 ms later.
 fn standing_queue(is_capable: bool) -> (LinkStats, u64) {
     let mut bench = Bench::new(QueueLimit::Unlimited);
     let mut marked = 0;
@@ -131,18 +131,18 @@ fn standing_queue(is_capable: bool) -> (LinkStats, u64) {
 }
 
 #[test]
-fn codel_marks_what_is_capable_and_drops_the_rest() {
+fn codel_marks_ecn_capable_packets_and_drops_others() {
     let (stats, marked) = standing_queue(true);
-    // The first at 150 ms; then 100 ms / sqrt(1) + .. + 100 ms / sqrt(24) are 844 ms.
+    // The first mark comes at 150 ms. The following 24 take 100 ms / sqrt(1) + .. + 100 ms / sqrt(24) = 844 ms.
     assert_eq!((stats.dropped, stats.marked, marked), (0, 25, 25));
     let (stats, marked) = standing_queue(false);
-    // Drops shorten the wait from 50 ms: fewer are needed than marks.
+    // Drops shorten the wait, so fewer drops than marks are needed.
     assert_eq!((stats.marked, marked), (0, 0));
     assert!((15..=25).contains(&stats.dropped), "{stats:?}");
 }
 
 #[test]
-fn flows_do_not_pay_for_each_other() {
+fn only_the_flow_with_a_standing_queue_is_marked() {
     let mut bench = Bench::new(QueueLimit::Unlimited);
     let mut marked = [0; 3];
     for millis in 0..1_000 {

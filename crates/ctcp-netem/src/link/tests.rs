@@ -16,7 +16,7 @@ fn millis(value: u64) -> Duration {
     Duration::from_millis(value)
 }
 
-/// Packet number `number`, `length` bytes long.
+/// Returns a packet with the given number and length.
 fn packet(number: u64, length: usize) -> Packet {
     let mut bytes = vec![0; length.max(8)];
     bytes[..8].copy_from_slice(&number.to_be_bytes());
@@ -27,7 +27,7 @@ fn number(packet: &Packet) -> u64 {
     u64::from_be_bytes(packet[..8].try_into().expect("eight bytes"))
 }
 
-/// Everything the link still holds, with the instant of its delivery.
+/// Delivers everything the link still holds, with the delivery times.
 fn drain(link: &mut Link<Packet>) -> Vec<(Instant, Packet)> {
     let mut deliveries = Vec::new();
     while let Some(due) = link.poll_timeout() {
@@ -37,7 +37,7 @@ fn drain(link: &mut Link<Packet>) -> Vec<(Instant, Packet)> {
     deliveries
 }
 
-/// `count` packets of `length` bytes, one every `gap`, and what became of them.
+/// Sends `count` packets of `length` bytes, one every `gap`, and returns the deliveries.
 fn run(config: LinkConfig, seed: u64, count: u64, length: usize, gap: Duration) -> Vec<(Instant, Packet)> {
     let mut link = Link::new(config, Prng::new(seed));
     let mut deliveries = Vec::new();
@@ -95,13 +95,13 @@ fn a_backlogged_link_delivers_exactly_its_rate_for_every_packet_size() {
 }
 
 #[test]
-fn loss_before_the_rate_costs_no_capacity() {
+fn loss_before_the_rate_uses_no_capacity() {
     let rate = Rate::from_megabits_per_second(10);
     let config = LinkConfig::default()
         .with_rate(rate)
         .with_queue(QueueLimit::Packets(20))
         .with_loss(LossModel::Bernoulli(probability(0.3)));
-    // Offered twice what the link carries: after the loss there is still enough to fill it.
+    // The load is twice the capacity, so the packets that are not lost still fill the link.
     let deliveries = run(config, 3, 20_000, 1_222, Duration::from_micros(500));
     let bytes: u64 = deliveries.iter().map(|(_, packet)| packet.len() as u64 + 28).sum();
     let end = deliveries.last().expect("deliveries").0;
@@ -110,14 +110,14 @@ fn loss_before_the_rate_costs_no_capacity() {
 }
 
 #[test]
-fn loss_behind_the_rate_costs_capacity() {
+fn loss_after_the_rate_uses_capacity() {
     let rate = Rate::from_megabits_per_second(10);
     let config = LinkConfig::default()
         .with_rate(rate)
         .with_queue(QueueLimit::Packets(20))
         .with_loss(LossModel::Bernoulli(probability(0.3)))
         .with_loss_place(LossPlace::BehindQueue);
-    // The same as above: twice what the link carries.
+    // The load is twice the capacity, as above.
     let deliveries = run(config, 3, 20_000, 1_222, Duration::from_micros(500));
     let bytes: u64 = deliveries.iter().map(|(_, packet)| packet.len() as u64 + 28).sum();
     let end = deliveries.last().expect("deliveries").0;
@@ -127,7 +127,7 @@ fn loss_behind_the_rate_costs_capacity() {
 }
 
 #[test]
-fn a_packet_lost_behind_the_queue_was_in_it_and_is_not_held() {
+fn a_packet_lost_after_the_queue_was_in_it_and_is_not_held() {
     let config = LinkConfig::default()
         .with_rate(Rate::from_megabits_per_second(8))
         .with_delay(millis(10))
@@ -143,16 +143,16 @@ fn a_packet_lost_behind_the_queue_was_in_it_and_is_not_held() {
     assert_eq!((stats.lost, stats.dropped, stats.held), (1, 1, 2));
     assert!(is_balanced(stats));
     assert_eq!([0, 1, 2, 3].map(|at| link.queued_packets(Instant::from_millis(at))), [3, 2, 1, 0]);
-    // Half the rate from 0.5 ms on: the lost packet takes its time all the same.
+    // The rate halves at 0.5 ms. The lost packet still takes its time.
     link.set_rate(Instant::from_micros(500), Rate::from_megabits_per_second(4));
     let times: Vec<_> = drain(&mut link).into_iter().map(|(due, packet)| (due, number(&packet))).collect();
     assert_eq!(times, [(Instant::from_micros(11_500), 0), (Instant::from_micros(15_500), 2)]);
 }
 
 #[test]
-fn behind_the_queue_the_loss_is_that_of_the_instant_at_which_a_packet_leaves() {
+fn loss_after_the_queue_is_drawn_when_the_packet_leaves() {
     let (sure, none) = (probability(1.0), probability(0.0));
-    // Everything that leaves in the second second is lost.
+    // All packets that leave in the second second are lost.
     let model = LossModel::Steps {
         since: Instant::ZERO,
         step: Duration::from_secs(1),
@@ -161,7 +161,7 @@ fn behind_the_queue_the_loss_is_that_of_the_instant_at_which_a_packet_leaves() {
     let config =
         LinkConfig::default().with_rate(Rate::from_megabits_per_second(8)).with_overhead(0).with_loss(model);
     for (place, expected) in [(LossPlace::BeforeQueue, 3_000), (LossPlace::BehindQueue, 2_000)] {
-        // Three thousand at once, one of which leaves every millisecond.
+        // Three thousand packets at once, one of which leaves every millisecond.
         let config = config.clone().with_loss_place(place);
         let deliveries = run(config, 1, 3_000, 1_000, Duration::ZERO);
         assert_eq!(deliveries.len(), expected, "{place:?}");
@@ -203,7 +203,7 @@ fn the_queue_never_holds_more_than_its_limit() {
         let stats = link.stats();
         assert_eq!((stats.held, stats.dropped), (packets, 100 - packets), "{limit:?}");
         assert_eq!((stats.queue_max_packets, stats.queue_max_bytes), (packets, packets * 1_028));
-        // One leaves after 8.224 ms, and its place is free again.
+        // A packet leaves after 8.224 ms, which frees its place.
         link.handle_packet(Instant::from_micros(8_223), packet(100, 1_000));
         assert_eq!(link.stats().dropped, 101 - packets);
         link.handle_packet(Instant::from_micros(8_224), packet(101, 1_000));
@@ -212,7 +212,7 @@ fn the_queue_never_holds_more_than_its_limit() {
 }
 
 #[test]
-fn an_unlimited_queue_stops_at_the_memory_limit_and_says_so() {
+fn an_unlimited_queue_stops_at_the_memory_limit_and_counts_the_overflow() {
     let config = LinkConfig::default().with_rate(Rate::from_bits_per_second(1));
     let mut link = Link::new(config, Prng::new(1));
     for sequence in 0..crate::MAX_HELD_PACKETS as u64 + 10 {
@@ -224,7 +224,7 @@ fn an_unlimited_queue_stops_at_the_memory_limit_and_says_so() {
 }
 
 #[test]
-fn the_mean_loss_is_the_one_asked_for_with_every_random_model() {
+fn every_random_model_has_the_configured_mean_loss() {
     let wanted = 0.1;
     let bursts = GilbertElliott::from_mean_and_burst(probability(wanted), 4.0).expect("possible");
     let models = [
@@ -246,7 +246,7 @@ fn jitter_spreads_the_delay_but_never_changes_the_order() {
     let deliveries = run(config.clone(), 4, 2_000, 8, Duration::from_micros(100));
     let order: Vec<u64> = deliveries.iter().map(|(_, packet)| number(packet)).collect();
     assert!(order.is_sorted());
-    // Packets far apart show the whole range.
+    // Packets far apart from each other show the whole range.
     let deliveries = run(config, 4, 2_000, 8, millis(20));
     let delays: Vec<Duration> =
         deliveries.iter().map(|(due, packet)| *due - Instant::from_millis(number(packet) * 20)).collect();
@@ -257,7 +257,7 @@ fn jitter_spreads_the_delay_but_never_changes_the_order() {
 }
 
 #[test]
-fn reordering_happens_only_if_it_is_asked_for() {
+fn reordering_happens_only_if_configured() {
     let base = LinkConfig::default().with_rate(Rate::from_megabits_per_second(20)).with_delay(millis(10));
     let jittery = base.with_jitter(millis(8)).with_duplicate(probability(0.1)).with_corrupt(probability(0.1));
     for (reorder, share) in [(0.0, 0.0..0.000_1), (0.02, 0.01..0.03)] {
@@ -287,7 +287,7 @@ fn corruption_flips_at_least_one_bit_and_keeps_the_length() {
 }
 
 #[test]
-fn corruption_strikes_with_its_probability_and_leaves_empty_packets_alone() {
+fn corruption_happens_with_its_probability_and_skips_empty_packets() {
     let mut link = Link::new(LinkConfig::default().with_corrupt(probability(0.1)), Prng::new(2));
     for sequence in 0..20_000 {
         link.handle_packet(Instant::ZERO, packet(sequence, 8));
@@ -315,7 +315,7 @@ fn a_duplicate_follows_its_original_and_uses_capacity() {
 }
 
 #[test]
-fn asking_for_other_faults_does_not_move_the_losses() {
+fn other_faults_do_not_change_the_losses() {
     let plain = LinkConfig::default().with_loss(LossModel::Bernoulli(probability(0.2)));
     let busy = plain.clone().with_jitter(millis(3)).with_reorder(probability(0.1), millis(2));
     let delivered = |config: LinkConfig| {
@@ -328,7 +328,7 @@ fn asking_for_other_faults_does_not_move_the_losses() {
 }
 
 #[test]
-fn a_slower_rate_stretches_what_is_being_transmitted_and_what_waits() {
+fn a_slower_rate_applies_to_the_packet_in_transmission_and_to_queued_packets() {
     let config = LinkConfig::default().with_rate(Rate::from_megabits_per_second(8)).with_overhead(0);
     let mut link = Link::new(config, Prng::new(1));
     for sequence in 0..3 {
@@ -336,12 +336,12 @@ fn a_slower_rate_stretches_what_is_being_transmitted_and_what_waits() {
     }
     link.set_rate(Instant::from_micros(1_500), Rate::from_megabits_per_second(4));
     let times: Vec<u64> = drain(&mut link).iter().map(|(due, _)| due.as_nanos() / 1_000).collect();
-    // The first left before; half of the second takes 1 ms now, and the third 2 ms.
+    // The first packet has left. Half of the second now takes 1 ms, and the third 2 ms.
     assert_eq!(times, [1_000, 2_500, 4_500]);
 }
 
 #[test]
-fn lifting_the_rate_limit_sends_what_waits_at_once() {
+fn removing_the_rate_limit_sends_queued_packets_at_once() {
     let config = LinkConfig::default().with_rate(Rate::from_bits_per_second(1)).with_delay(millis(5));
     let mut link = Link::new(config, Prng::new(1));
     for sequence in 0..3 {
@@ -355,7 +355,7 @@ fn lifting_the_rate_limit_sends_what_waits_at_once() {
 }
 
 #[test]
-fn a_blackout_loses_new_packets_and_delivers_those_under_way() {
+fn a_blackout_loses_new_packets_and_delivers_those_in_transit() {
     let mut link = Link::new(LinkConfig::default().with_delay(millis(10)), Prng::new(1));
     link.handle_packet(Instant::ZERO, packet(1, 8));
     link.set_down(true);
@@ -379,7 +379,7 @@ fn a_shorter_delay_does_not_let_new_packets_overtake_old_ones() {
 }
 
 #[test]
-fn an_unchanged_loss_model_keeps_its_state_through_a_new_configuration() {
+fn an_unchanged_loss_model_keeps_its_state_across_configurations() {
     let config = LinkConfig::default().with_loss(LossModel::Pattern(vec![false, true]));
     let mut link = Link::new(config.clone(), Prng::new(1));
     link.handle_packet(Instant::ZERO, packet(0, 8));
@@ -449,7 +449,7 @@ prop_compose! {
     }
 }
 
-/// What a driver does at some instant.
+/// A call of the link's driver.
 #[derive(Clone, Debug)]
 enum Step {
     Offer(usize),
@@ -468,7 +468,7 @@ fn any_step() -> impl Strategy<Value = (u64, Step)> {
     (0..3_000_u64, step)
 }
 
-/// Runs the steps, polling only every `grain`; returns all deliveries and the statistics.
+/// Runs the steps, polling only every `grain`. Returns all deliveries and the statistics.
 fn drive(config: &LinkConfig, steps: &[(u64, Step)], grain: Duration) -> (Vec<Packet>, LinkStats) {
     let mut link = Link::new(config.clone(), Prng::new(77));
     let (mut now, mut next_poll) = (Instant::ZERO, Instant::ZERO);
@@ -513,8 +513,8 @@ proptest! {
         steps in prop::collection::vec(any_step(), 0..300),
         grain in 0..50_u64,
     ) {
-        // As a driver in real time wakes up: every few milliseconds, instead of at each instant. What
-        // reaches the link at the same instants leaves it in the same order.
+        // A driver in real time wakes up every few milliseconds instead of at each instant. The same arrivals must
+        // still give the same deliveries in the same order.
         let (punctual, stats) = drive(&config, &steps, Duration::ZERO);
         let (late, late_stats) = drive(&config, &steps, millis(grain));
         prop_assert_eq!(punctual, late);

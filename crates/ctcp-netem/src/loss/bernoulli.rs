@@ -13,7 +13,7 @@ mod tests {
     const PACKETS: usize = 100_000;
 
     #[test]
-    fn the_mean_loss_is_the_one_asked_for() {
+    fn the_mean_loss_is_the_configured_one() {
         for wanted in [0.01, 0.05, 0.2, 0.5] {
             let probability = Probability::new(wanted).expect("a probability");
             let mut prng = Prng::new(11);

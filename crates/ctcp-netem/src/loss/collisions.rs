@@ -1,5 +1,5 @@
-//! Collisions with a terminal that cannot be heard (CTCP paper, section 7.2): it begins its frames at the instants of a Poisson process,
-//! whatever is on the air, and every packet that overlaps one of them is lost.
+//! Collisions with a hidden terminal (CTCP paper, section 7.2). It begins its frames at the instants of a Poisson
+//! process, regardless of other transmissions, and every packet that overlaps a frame is lost.
 //!
 //! ```text
 //!   frames     ---[####]-----------------[####]------------> time        begin: Poisson
@@ -7,22 +7,23 @@
 //!               lost  lost              lost  lost
 //! ```
 //!
-//! A packet whose last bit leaves at t is lost when a frame began in the *vulnerable period* before t: the packet's own time
-//! on the air and the frame's. The model is meant for a loss behind the queue, where it is asked for just that instant.
+//! A packet whose last bit leaves at t is lost if a frame began in the *vulnerable period* before t: the packet's
+//! airtime plus the frame's. The model is meant for loss after the queue, where it is evaluated at exactly that
+//! instant.
 
 use core::time::Duration;
 
 use ctcp_base::{Instant, Prng};
 
-/// The Poisson process, as far as it has been looked at.
+/// The part of the Poisson process generated so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Collisions {
-    /// From one beginning to the next, on average.
+    /// The mean time from one beginning to the next.
     interval: Duration,
     vulnerable: Duration,
     /// The latest beginning that has passed.
     last: Option<Instant>,
-    /// The one after it, once one was drawn.
+    /// The beginning after it, if one was drawn.
     next: Option<Instant>,
 }
 
@@ -32,11 +33,11 @@ impl Collisions {
     }
 
     pub(crate) fn is_lost(&mut self, now: Instant, prng: &mut Prng) -> bool {
-        // Without any time between two there is always one.
+        // With an interval of zero, frames begin all the time.
         if self.interval.is_zero() {
             return true;
         }
-        // A process without memory may begin anywhere: here a vulnerable period before the first packet.
+        // The process is memoryless, so it may begin anywhere: here a vulnerable period before the first packet.
         let first = Instant::from_nanos(now.as_nanos().saturating_sub(nanos(self.vulnerable)));
         let mut next = self.next.unwrap_or_else(|| first + self.gap(prng));
         while next <= now {
@@ -48,19 +49,19 @@ impl Collisions {
     }
 
     fn gap(&self, prng: &mut Prng) -> Duration {
-        // At least a nanosecond, so that there are finitely many in any time.
+        // At least a nanosecond, so that the number of frames in any time is finite.
         Duration::from_nanos((nanos(self.interval) as f64 * exponential(prng)) as u64 + 1)
     }
 }
 
-/// Of the exponential distribution with the mean 1, by comparisons alone (von Neumann, 1951): the same on all machines, which
-/// those of a platform's logarithm are not.
+/// Draws from the exponential distribution with mean 1 by comparisons alone (von Neumann, 1951). Unlike a platform's
+/// logarithm, this gives the same values on all machines.
 fn exponential(prng: &mut Prng) -> f64 {
     let mut whole = 0.0;
     loop {
         let first = prng.unit();
         let (mut least, mut is_odd) = (first, true);
-        // The run of falling numbers that `first` begins has an odd length with probability exp(-first).
+        // The falling run that starts with `first` has an odd length with probability exp(-first).
         loop {
             let drawn = prng.unit();
             if drawn >= least {
@@ -85,13 +86,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_draw_has_the_mean_the_deviation_and_the_tail_of_the_exponential_distribution() {
+    fn draws_have_the_mean_deviation_and_tail_of_the_exponential_distribution() {
         let mut prng = Prng::new(4);
         let drawn: Vec<f64> = (0..200_000).map(|_| exponential(&mut prng)).collect();
         let count = drawn.len() as f64;
         let mean = drawn.iter().sum::<f64>() / count;
         let squares = drawn.iter().map(|value| value * value).sum::<f64>() / count;
-        // Four standard deviations: of the mean 1/sqrt(n), of the mean square sqrt(20/n).
+        // Four standard deviations: 1/sqrt(n) for the mean, sqrt(20/n) for the mean square.
         assert!((mean - 1.0).abs() < 0.009 && (squares - 2.0).abs() < 0.04, "{mean} {squares}");
         for at_least in [0.5, 1.0, 2.5] {
             let share = drawn.iter().filter(|value| **value >= at_least).count() as f64 / count;
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loss_is_one_less_the_chance_of_a_quiet_vulnerable_period() {
+    fn the_loss_is_the_probability_of_a_frame_in_the_vulnerable_period() {
         let (interval, vulnerable) = (Duration::from_millis(12), Duration::from_micros(2_800));
         let wanted = 1.0 - (-2.8_f64 / 12.0).exp();
         let mut prng = Prng::new(5);
@@ -122,12 +123,12 @@ mod tests {
             .collect();
         let runs = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         let mean = lost.iter().filter(|lost| **lost).count() as f64 / runs as f64;
-        // Twenty steps of a tenth of a millisecond, a little more where two frames meet.
+        // Twenty steps of 0.1 ms, and slightly more where two frames overlap.
         assert!((19.0..22.5).contains(&mean), "{mean} packets a run");
     }
 
     #[test]
-    fn what_has_no_length_or_no_gap_is_no_accident() {
+    fn zero_lengths_and_intervals_are_valid() {
         let mut prng = Prng::new(1);
         let mut harmless = Collisions::new(Duration::from_millis(1), Duration::ZERO);
         assert!((0..1_000).all(|millis| !harmless.is_lost(Instant::from_millis(millis), &mut prng)));

@@ -1,4 +1,4 @@
-//! Burst loss: the two-state Markov chain of Gilbert (1960) and Elliott (1963), moving once a packet.
+//! Burst loss: the two-state Markov chain of Gilbert (1960) and Elliott (1963), with one transition per packet.
 //!
 //! ```text
 //!               to_bad
@@ -12,12 +12,12 @@
 
 use ctcp_base::{Prng, Probability};
 
-/// The chain's parameters. Each packet is judged in the present state, then the chain moves.
+/// The chain's parameters. The present state decides about a packet, then the chain moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
-    /// The probability of going from good to bad, per packet.
+    /// The probability of a transition from good to bad, per packet.
     pub to_bad: Probability,
-    /// The probability of going from bad to good, per packet.
+    /// The probability of a transition from bad to good, per packet.
     pub to_good: Probability,
     /// The loss in the good state.
     pub loss_good: Probability,
@@ -26,11 +26,11 @@ pub struct GilbertElliott {
 }
 
 impl GilbertElliott {
-    /// The chain without loss in the good state and without delivery in the bad one, whose mean loss
-    /// is `mean` and whose bursts are `burst` packets long on average.
+    /// Returns the chain that loses nothing in the good state and everything in the bad state, with the mean loss
+    /// `mean` and bursts of `burst` packets on average.
     ///
-    /// `None` when no such chain exists: a burst shorter than one packet, or so much loss that the
-    /// good state would last less than a packet (`mean` above `burst / (burst + 1)`).
+    /// Returns `None` if no such chain exists: for a burst shorter than one packet, or for so much loss that the good
+    /// state would last less than a packet (`mean` above `burst / (burst + 1)`).
     #[must_use]
     pub fn from_mean_and_burst(mean: Probability, burst: f64) -> Option<Self> {
         if !burst.is_finite() || burst < 1.0 || mean >= Probability::ONE {
@@ -46,22 +46,22 @@ impl GilbertElliott {
         })
     }
 
-    /// The loss over a long time.
+    /// Returns the long-run mean loss.
     #[must_use]
     pub fn mean(&self) -> f64 {
         let bad = self.share_of_bad();
         bad * self.loss_bad.as_f64() + (1.0 - bad) * self.loss_good.as_f64()
     }
 
-    /// The share of packets that meet the bad state; zero for a chain that never moves.
+    /// Returns the share of packets that meet the bad state, or zero for a chain that never moves.
     fn share_of_bad(&self) -> f64 {
         let moves = self.to_bad.as_f64() + self.to_good.as_f64();
         if moves > 0.0 { self.to_bad.as_f64() / moves } else { 0.0 }
     }
 }
 
-/// The chain in motion. Its first state is drawn from the long-run shares, so that short runs have
-/// the same mean as long ones.
+/// The chain with its state. The first state is drawn from the long-run shares, so that short runs have the same mean
+/// as long ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     parameters: GilbertElliott,
@@ -97,7 +97,7 @@ mod tests {
         Probability::new(value).expect("a probability")
     }
 
-    /// The mean loss and the mean length of runs of losses.
+    /// Returns the mean loss and the mean length of runs of losses.
     fn measure(parameters: GilbertElliott, seed: u64) -> (f64, f64) {
         let mut prng = Prng::new(seed);
         let mut chain = Chain::new(parameters);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_loss_and_burst_length_are_the_ones_asked_for() {
+    fn mean_loss_and_burst_length_are_the_configured_ones() {
         for (mean, burst) in [(0.01, 2.0), (0.05, 4.0), (0.2, 8.0), (0.3, 1.5)] {
             let chain = GilbertElliott::from_mean_and_burst(probability(mean), burst).expect("possible");
             assert!((chain.mean() - mean).abs() < 1e-12);

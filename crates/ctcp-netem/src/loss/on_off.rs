@@ -1,5 +1,5 @@
-//! Periodic interference, as of a microwave oven (CTCP paper, section 7.1): the loss follows the
-//! clock and not the packets, so that a sender which pauses meets a different share of it.
+//! Periodic interference, such as a microwave oven's (CTCP paper, section 7.1). The loss depends on the clock and not
+//! on the packets, so a sender that pauses sees a different share of it.
 
 use core::time::Duration;
 
@@ -19,7 +19,7 @@ impl OnOff {
     }
 
     pub(crate) fn is_lost(&self, now: Instant, prng: &mut Prng) -> bool {
-        // The draw is made in any case, so that the lossy part's place does not move later draws.
+        // Draw in any case, so that the phase does not change later draws.
         let drawn = prng.chance(self.loss);
         // A period of zero has no lossy part.
         now.as_nanos().checked_rem(self.period_nanos).is_some_and(|phase| drawn && phase < self.on_nanos)
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lossy_part_loses_the_share_asked_for() {
+    fn the_lossy_part_loses_the_configured_share() {
         let half = Probability::new(0.5).expect("a probability");
         let oven = OnOff::new(Duration::from_millis(20), Duration::from_millis(10), half);
         let mut prng = Prng::new(2);

@@ -1,6 +1,6 @@
-//! Scripted loss, for tests that need one certain packet to be lost.
+//! Scripted loss, for tests that need a specific packet to be lost.
 
-/// Loses the packets whose entry is true; after the end nothing is lost.
+/// Loses the packets whose entry is true. After the end, no packet is lost.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     rest: std::vec::IntoIter<bool>,

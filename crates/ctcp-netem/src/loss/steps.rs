@@ -1,11 +1,11 @@
-//! Independent loss that changes with time, as a table: a fading channel, or a node that moves (TCP/NC, Fig. 8).
+//! Independent loss that changes with time according to a table: a fading channel or a moving node (TCP/NC, Fig. 8).
 
 use core::time::Duration;
 use std::sync::Arc;
 
 use ctcp_base::{Instant, Prng, Probability};
 
-/// The table, read by the clock.
+/// The table, indexed by time.
 #[derive(Clone, Debug)]
 pub(crate) struct Steps {
     since: Instant,
@@ -20,19 +20,19 @@ impl Steps {
 
     pub(crate) fn is_lost(&self, now: Instant, prng: &mut Prng) -> bool {
         let passed = now.as_nanos().saturating_sub(self.since.as_nanos());
-        // A step without length lasts for ever.
+        // With a length of zero, the first step lasts forever.
         let step = passed.checked_div(self.step_nanos).unwrap_or_default();
-        // An empty table loses nothing; the draw is made in any case, so that it does not move later draws.
+        // An empty table loses nothing. Draw in any case, so that later draws do not change.
         let place = step.checked_rem(self.losses.len() as u64).unwrap_or_default();
         let loss = usize::try_from(place).ok().and_then(|place| self.losses.get(place));
         prng.chance(loss.copied().unwrap_or(Probability::ZERO))
     }
 }
 
-/// sin(2 pi `turn`) for a `turn` from 0 to 1, with an error below 1e-11: by + - * alone, whose results are the same on all
-/// machines, which those of a platform's `sin` are not.
+/// Returns sin(2 pi `turn`) for a `turn` from 0 to 1, with an error below 1e-11. It uses only +, - and *, which give
+/// the same results on all machines, unlike a platform's `sin`.
 pub(crate) fn sine_of_turn(turn: f64) -> f64 {
-    // Folded to a quarter turn on both sides of zero: sin(pi - x) = sin(x).
+    // Fold to a quarter turn on both sides of zero: sin(pi - x) = sin(x).
     let folded = if turn < 0.25 {
         turn
     } else if turn < 0.75 {
@@ -42,7 +42,7 @@ pub(crate) fn sine_of_turn(turn: f64) -> f64 {
     };
     let angle = folded * core::f64::consts::TAU;
     let square = angle * angle;
-    // The series of Taylor to the 15th power, from its end: x (1 - x^2/(2 3) (1 - x^2/(4 5) ( .. ))).
+    // Taylor series up to the 15th power, from its end: x (1 - x^2/(2 3) (1 - x^2/(4 5) ( .. ))).
     let mut series = 1.0;
     for power in [14.0, 12.0, 10.0, 8.0, 6.0, 4.0, 2.0] {
         series = 1.0 - square / (power * (power + 1.0)) * series;
@@ -56,7 +56,7 @@ mod tests {
     use crate::LossModel;
 
     #[test]
-    fn the_sine_is_that_of_the_platform() {
+    fn the_sine_agrees_with_the_platform_function() {
         for step in 0..=10_000 {
             let turn = f64::from(step) / 10_000.0;
             let error = sine_of_turn(turn) - (turn * core::f64::consts::TAU).sin();
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn each_step_has_its_loss_and_the_table_begins_anew() {
+    fn each_step_has_its_loss_and_the_table_repeats() {
         let losses = [Probability::ZERO, Probability::ONE, Probability::ZERO].into();
         let steps = Steps::new(Instant::from_secs(1_000), Duration::from_secs(1), losses);
         let mut prng = Prng::new(1);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_table_and_a_step_without_length_are_no_accident() {
+    fn an_empty_table_and_a_step_of_length_zero_are_valid() {
         let mut prng = Prng::new(1);
         assert!(
             !Steps::new(Instant::ZERO, Duration::from_secs(1), [].into())

@@ -1,4 +1,4 @@
-//! Who takes part in a comparison: a profile, and its name in the legends.
+//! The transports that the figures compare: their profiles, and their names in legends.
 
 use ctcp_proto::Profile;
 use ctcp_proto::congestion::Algorithm;
@@ -8,20 +8,20 @@ use super::shared_link::tcp;
 /// A transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
-    /// The paper.
+    /// The paper's CTCP.
     Ctcp,
-    /// The best we have.
+    /// Profile `default`.
     Default,
     /// "Standard TCP": selective acknowledgements, Reno's congestion control.
     Reno,
-    /// What the paper's machines ran unless told otherwise.
+    /// The default of the paper's machines.
     Cubic,
 }
 
 impl Contender {
-    /// Those of ours, of which the figures claim something.
+    /// The coded transports, about which the figures make claims.
     pub const OURS: [Self; 2] = [Self::Ctcp, Self::Default];
-    /// All of them.
+    /// All transports.
     pub const ALL: [Self; 4] = [Self::Ctcp, Self::Default, Self::Reno, Self::Cubic];
 
     pub(super) fn profile(self) -> Profile {
@@ -33,7 +33,7 @@ impl Contender {
         }
     }
 
-    /// In legends, here and on the testbed.
+    /// Returns the name in legends, here and on the testbed.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,14 +1,15 @@
-//! Eq. 6: how flows share a link, where the model's assumptions hold: the queue is short or stays empty, and flows that share a loss
-//! event back off together.
+//! Eq. 6: how flows share a link under the model's assumptions. The queue is short or empty, and flows that share a
+//! loss event back off together.
 //!
 //! ```text
-//!   a0 ---\                         round trips    interference loses packets of all flows at once, every second
-//!   a1 ----+=== bottleneck === sinks   losses      each flow loses packets of its own on its access link
+//!   a0 ---\                         round trips    interference hits the packets of all flows at once, every second
+//!   a1 ----+=== bottleneck === sinks   losses      each flow loses packets on its own access link
 //!   b0 ---/                         back-offs      the bottleneck's queue overflows; a halves, b takes RTTmin/RTT
 //! ```
 //!
-//! Each pair of classes, a and b, differs in one thing. What a flow of class a gets, as a part of what one of a and one of b get together, is
-//! set beside what Eq. 6 predicts. The queue's overflow is the exception to "together": the model wants every flow to lose a packet at each.
+//! Each pair of classes, a and b, differs in one property. The throughput of a flow of class a, as a share of the sum
+//! of one a and one b, is compared with the prediction of Eq. 6. Queue overflow is an exception to "together": the
+//! model assumes that every flow loses a packet at each overflow.
 //!
 //! Requirement: C12
 
@@ -45,15 +46,16 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// The shorter round trip.
 const RTT: Duration = Duration::from_millis(40);
 const WARM_UP: Duration = Duration::from_secs(30);
-/// Bytes of a full packet on the wire, and those of them that are the application's.
+/// Bytes of a full packet on the wire, and its application bytes.
 const PACKET: f64 = 1500.0;
 const PAYLOAD: f64 = 1426.0;
-/// The rate where the queue is to overflow, elsewhere it is out of reach.
+/// The rate in the scenarios where the queue overflows. In the others the rate is unlimited.
 const MEGABITS: u64 = 25;
-/// Loss of class a where losses differ.
+/// Loss of class a in the scenarios with different losses.
 const LOSS: f64 = 0.004;
 
-/// In what the classes differ, and how much: the second over the first, or for back-offs the queue in bandwidth-delay products.
+/// The difference between the classes: a ratio of the second to the first, or for back-offs the queue in
+/// bandwidth-delay products.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Difference {
     RoundTrips(f64),
@@ -85,7 +87,7 @@ impl Difference {
         }
     }
 
-    /// Flows of each class: the model of losses wants many.
+    /// Returns the number of flows per class. The loss model assumes many flows.
     fn flows(self) -> usize {
         if matches!(self, Losses(_)) { 4 } else { 1 }
     }
@@ -94,7 +96,8 @@ impl Difference {
         let one_way = LinkConfig::default().with_delay(RTT / 2);
         match self {
             RoundTrips(_) => {
-                // As long as the shorter round trip, so that a flow backs off once, and hard enough to hit each flow.
+                // As long as the shorter round trip, so that a flow backs off once, and with enough loss to hit every
+                // flow.
                 let loss = Probability::new(0.5).expect("a probability");
                 let (period, on) = (Duration::from_secs(1), RTT);
                 one_way.with_loss(LossModel::OnOff { period, on, loss })
@@ -107,7 +110,7 @@ impl Difference {
         }
     }
 
-    /// The access link of the flows of class b, or a.
+    /// Returns the access link of the flows of class b or a.
     fn access(self, is_b: bool) -> PathConfig {
         let way = LinkConfig::default();
         match self {
@@ -124,7 +127,7 @@ impl Difference {
         tcp(if is_b && matches!(self, BackOffs(_)) { CTCP_CONSTANT_ALPHA } else { Algorithm::RENO })
     }
 
-    /// What Eq. 6 says, given the packets that all flows together have under way.
+    /// Returns the prediction of Eq. 6, given the packets in flight of all flows.
     fn predicted(self, under_way: f64) -> f64 {
         let flow = Flow { increase: 1.0, round_trip: RTT.as_secs_f64(), backoff: 0.5 };
         match self {
@@ -158,7 +161,7 @@ fn plan(settings: &Settings) -> Plan {
     })
 }
 
-/// The share of class a, packets under way of all flows, and the work it was.
+/// Returns the share of class a, the packets in flight of all flows, and the number of events.
 fn measure(cell: &Cell) -> (f64, f64, u64) {
     let &Cell { difference, seconds, seed } = cell;
     let path =
@@ -167,7 +170,7 @@ fn measure(cell: &Cell) -> (f64, f64, u64) {
     for number in 0..2 * difference.flows() {
         let is_b = number % 2 == 1;
         let transport = TransportConfig { profile: difference.profile(is_b), ..TransportConfig::default() };
-        // No two begin at the same time.
+        // No two flows begin at the same time.
         let start = Duration::from_millis(37 * number as u64 + 211 * seed);
         let flow = FlowConfig::new(Script::endless(), &transport).starting_after(start);
         dumbbell.flow(flow.over(difference.access(is_b)));
@@ -207,7 +210,7 @@ fn outcome(quick: bool, seeds: u32, found: &[(Cell, (f64, f64, u64))]) -> Outcom
         outcome.exact(&format!("{series}: Eq. 6"), x, predicted);
         outcome.point(&format!("{series}: simulated"), x, &share);
         let name = format!("{series} of {x}: simulated / Eq. 6");
-        // Two flows at a queue that overflows every few seconds: a minute has too few of them.
+        // The queue overflows only every few seconds, so a minute has too few overflows.
         if quick && matches!(difference, BackOffs(_)) {
             outcome.skip(name);
         } else {

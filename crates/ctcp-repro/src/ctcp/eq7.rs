@@ -1,9 +1,12 @@
-//! Eq. 7: what a block's redundancy costs when nothing else does, against the loss.
+//! Eq. 7: the cost of a block's redundancy alone, against the loss.
 //!
-//! Blocks of 32 packets, each with `n = floor(N/(1-p)) - N` combinations ahead of any feedback. What is still missing then is sent one
-//! by one, until the receiver has the block; nothing of that is wasted. The link loses packets before its rate limit, as in
-//! section 6, so its efficiency is the share of useful packets among those that arrive. This is the curve "theory" of Fig. 3b;
-//! congestion control, feedback and windows, which the measurements of Fig. 3b contain, have no part in it.
+//! Each block of 32 packets has `n = floor(N/(1-p)) - N` combinations that are sent ahead of any feedback. Packets that
+//! are still missing are then sent one by one until the receiver has the block; none of these is wasted. The link loses
+//! packets before its rate limit, as in section 6, so its efficiency is the share of useful packets among those that
+//! arrive.
+//!
+//! This is the curve "theory" of Fig. 3b. Congestion control, feedback and windows, which the measurements of Fig. 3b
+//! include, play no role in it.
 //!
 //! Requirement: C12
 
@@ -31,16 +34,17 @@ const BLOCK: u32 = 32;
 
 const LOSSES: [f64; 9] = [0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.2];
 
-/// Blocks a seed.
+/// Blocks per seed.
 const BLOCKS: u32 = 200_000;
 
-/// With elimination a block takes longer.
+/// Blocks per seed with elimination, which takes longer.
 const BLOCKS_WITH_COEFFICIENTS: u32 = 2_000;
 
 #[derive(Clone, Debug)]
 struct Cell {
     loss: f64,
-    /// Whether the receiver eliminates, or every combination that arrives while it lacks something is taken as innovative.
+    /// Whether the receiver runs elimination. Otherwise every combination that arrives while something is missing
+    /// counts as innovative.
     with_coefficients: bool,
     seed: u64,
 }
@@ -56,7 +60,7 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells, measure, move |found| outcome(seeds, found))
 }
 
-/// Wasted packets of each block.
+/// Returns the wasted packets per block.
 fn measure(cell: &Cell) -> Moments {
     let mut prng = Prng::new(cell.seed).fork(&format!("{} {}", cell.loss, cell.with_coefficients));
     let loss = Probability::new(cell.loss).expect("a probability");
@@ -70,14 +74,15 @@ fn measure(cell: &Cell) -> Moments {
     moments
 }
 
-/// Packets of a block that arrive for nothing: those beyond the 32nd of what is sent ahead. Later ones are sent on demand.
+/// Returns the redundant packets of a block: the arrivals beyond the 32nd of those sent ahead. Later ones are sent on
+/// demand.
 fn wasted(loss: Probability, prng: &mut Prng) -> u32 {
     let sent = BLOCK + ahead(BLOCK, loss.as_f64());
     let arrived = (0..sent).filter(|_| !prng.chance(loss)).count() as u32;
     arrived.saturating_sub(BLOCK)
 }
 
-/// The same, as the receiver's elimination counts it: systematic first, then combinations of the whole block.
+/// The same with real elimination: first the symbols themselves, then combinations of the whole block.
 fn wasted_of_decoder(loss: Probability, prng: &mut Prng) -> u32 {
     let sent_ahead = BLOCK + ahead(BLOCK, loss.as_f64());
     let mut decoder = Decoder::new(DecoderConfig::new(1, BLOCK as usize));
@@ -128,7 +133,7 @@ fn outcome(seeds: u32, found: &[(Cell, Moments)]) -> Outcome {
         outcome.point("simulated", loss, &simulated(&counted));
         outcome.point("simulated, GF(256)", loss, &simulated(&decoded));
         let margin = NORMAL_99 * counted.summary().deviation / counted.count().sqrt() / block;
-        // Where nothing is sent ahead nothing can be wasted, and there is nothing to test.
+        // If nothing is sent ahead, nothing can be wasted and there is nothing to test.
         if derived > 0.0 {
             outcome.check(
                 format!("eta at {loss} as derived, 99 % interval"),
@@ -153,7 +158,7 @@ mod tests {
 
     // Requirement: C12
     #[test]
-    fn a_decoder_wastes_what_counting_says_and_hardly_more() {
+    fn elimination_wastes_hardly_more_than_counting_predicts() {
         let mean = |with_coefficients| {
             measure(&Cell { loss: 0.1, with_coefficients, seed: 1 }).summary().mean / f64::from(BLOCK)
         };

@@ -1,7 +1,9 @@
-//! Fig. 10: throughput on an 802.11 link of 11 Mbit/s against the mean rate of a hidden terminal, which sends at exponential intervals.
+//! Fig. 10: throughput on an 802.11 link of 11 Mbit/s against the mean rate of a hidden terminal, which sends at
+//! exponential intervals.
 //!
-//! The text prints that CTCP consistently gets about twice what TCP Cubic gets, and no throughput; the path is that of
-//! [`super::wireless`]: packets that overlap a frame of the hidden terminal are lost, and the card does not send them again.
+//! The text states that CTCP consistently gets about twice the throughput of TCP Cubic, but no throughput. The path is
+//! described in [`super::wireless`]: packets that overlap a frame of the hidden terminal are lost and not retransmitted
+//! by the card.
 //!
 //! Requirement: C11
 
@@ -20,15 +22,16 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     takes: &[Parameter::Time],
 };
 
-/// Mean rates of the hidden terminal: 9 to 43 % of the packets collide. Below, a kernel's Cubic gets more than half of the link by itself
-/// (0.25 Mbit/s: 2.9 Mbit/s, 0.1: 5.1), so that nobody could get twice of it.
+/// Mean rates of the hidden terminal, at which 9 to 43 % of the packets collide. At lower rates a kernel's Cubic
+/// already gets more than half of the link (0.25 Mbit/s: 2.9 Mbit/s, 0.1: 5.1), so no transport could get twice as
+/// much.
 const KILOBITS: [u64; 7] = [400, 600, 800, 1_000, 1_500, 2_000, 2_500];
 
 fn plan(settings: &Settings) -> Plan {
     interference::plan(settings, figure())
 }
 
-/// The figure at all its places.
+/// Returns the figure with all its points.
 #[must_use]
 pub fn figure() -> Figure {
     Figure {
@@ -42,7 +45,7 @@ pub fn figure() -> Figure {
     }
 }
 
-/// Beside a hidden terminal of this rate; the text says "about twice" of all.
+/// Returns the point for a hidden terminal of this rate. The text says "about twice" for all of them.
 fn place(kilobits: u64) -> Place {
     let megabits = kilobits as f64 / 1e3;
     Place { megabits, in_text: megabits, path: HIDDEN_TERMINAL.beside_terminal(kilobits), printed: 2.0 }

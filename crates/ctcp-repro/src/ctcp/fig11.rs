@@ -1,7 +1,7 @@
 //! Fig. 11: a file of 50 MB downloaded at five public hotspots, with standard TCP and with CTCP.
 //!
-//! Measured in the paper in food courts, coffee shops and hotel lobbies, of which it prints mean loss, mean RTT and the two times. The rest of
-//! each path is fixed in [`super::wireless`], and said there how.
+//! The paper measured in food courts, coffee shops and hotel lobbies. It prints mean loss, mean RTT and the two times
+//! for each. The rest of each path is chosen in [`super::wireless`] and explained there.
 //!
 //! Requirement: C11
 
@@ -25,30 +25,30 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     takes: &[],
 };
 
-/// Who downloads.
+/// The transports that download.
 pub const CONTENDERS: [Contender; 3] = [Contender::Ctcp, Contender::Default, Contender::Cubic];
-/// The file.
+/// Size of the file in MB.
 pub const MEGABYTES: f64 = 50.0;
-/// Parts of it, of each of which is noted when it was there.
+/// Number of equal parts of the file. The arrival time of each part is recorded.
 pub const PARTS: u32 = 50;
-/// Nobody waits longer, and no download here has to.
+/// The time limit, which no download reaches.
 const PATIENCE: Duration = Duration::from_secs(36_000);
 
 /// A download.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// By whom.
+    /// The transport.
     pub contender: Contender,
-    /// Where.
+    /// The hotspot.
     pub hotspot: Hotspot,
-    /// What is left to chance follows from it.
+    /// The seed of the run.
     pub seed: u64,
 }
 
-/// When each part was there, in seconds, and the work it was.
+/// The arrival time of each part in seconds, and the number of events.
 pub type Trace = (Vec<f64>, u64);
 
-/// Everyone at all hotspots.
+/// Returns the downloads of all transports at all hotspots.
 #[must_use]
 pub fn cells(seeds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
@@ -78,13 +78,13 @@ pub(super) fn measure(cell: &Cell) -> Trace {
     (times.collect(), download.events())
 }
 
-/// Seconds for all of it.
+/// Returns the seconds for the whole file.
 pub(super) fn seconds(found: &[(Cell, Trace)], hotspot: Hotspot, contender: Contender) -> Summary {
     let here = found.iter().filter(|(cell, _)| cell.contender == contender && cell.hotspot == hotspot);
     summary(&here.map(|(_, (times, _))| times[times.len() - 1]).collect::<Vec<f64>>())
 }
 
-/// What downloads of so many megabytes say. Of a smaller file than the paper's all checks are skipped.
+/// Evaluates downloads of the given size. For a smaller file than the paper's, all checks are skipped.
 #[must_use]
 pub fn outcome(seeds: u32, megabytes: f64, found: &[(Cell, Trace)]) -> Outcome {
     let is_whole = megabytes == MEGABYTES;

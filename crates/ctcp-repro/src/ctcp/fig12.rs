@@ -1,7 +1,7 @@
 //! Fig. 12: the mean goodput of the downloads of Fig. 11.
 //!
-//! Over all its measurements, more than the five of Fig. 11, the text gives about 750 kbit/s for CTCP and 300 for TCP. The five by themselves,
-//! from their printed times, have 930 and 510.
+//! Over all measurements of the paper, more than the five of Fig. 11, the text gives about 750 kbit/s for CTCP and 300
+//! for TCP. The printed times of the five alone give 930 and 510.
 //!
 //! Requirement: C11
 
@@ -23,7 +23,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     takes: &[],
 };
 
-/// Where the mean over the hotspots stands, behind the fifth.
+/// Position of the mean over the hotspots, after the fifth.
 const MEAN: f64 = 6.0;
 
 fn plan(settings: &Settings) -> Plan {
@@ -31,10 +31,10 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells(seeds), measure, move |found| outcome(seeds, MEGABYTES, found))
 }
 
-/// What downloads of so many megabytes say. Of a smaller file than the paper's all checks are skipped.
+/// Evaluates downloads of the given size. For a smaller file than the paper's, all checks are skipped.
 #[must_use]
 pub fn outcome(seeds: u32, megabytes: f64, found: &[(Cell, Trace)]) -> Outcome {
-    // Mbit; the printed ones are of 50 MB.
+    // In Mbit. The printed times are for 50 MB.
     let (file, printed_file) = (megabytes * 8.0, MEGABYTES * 8.0);
     let plot = Plot {
         title: "Goodput at five hotspots, and their mean at 6 (CTCP, Fig. 12)",

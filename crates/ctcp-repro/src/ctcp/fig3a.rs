@@ -1,8 +1,8 @@
-//! Fig. 3a: the part of a link of 25 Mbit/s that a flow by itself gets, against the loss, for CTCP and for standard TCP.
+//! Fig. 3a: the share of a link of 25 Mbit/s that a single flow gets, against the loss, for CTCP and for standard TCP.
 //!
-//! Measured in the paper on a testbed; here the same protocol code runs in virtual time. TCP follows `sqrt(1.5 / p)` packets a round
-//! trip; CTCP gets above 96 % at 1 % loss, with a queue of a quarter of a bandwidth-delay product as well. A full datagram carries
-//! 1426 bytes of the application in 1500 on the wire, so that 0.951 is all that there is.
+//! The paper measured on a testbed; here the same protocol code runs in virtual time. TCP follows `sqrt(1.5 / p)`
+//! packets per round trip. CTCP gets above 96 % at 1 % loss, also with a queue of a quarter of a bandwidth-delay
+//! product. A full datagram carries 1426 application bytes in 1500 bytes on the wire, so 0.951 is the maximum.
 //!
 //! Requirement: C8
 
@@ -29,7 +29,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 const LINK: Bottleneck = Bottleneck { megabits: 25, rtt_millis: 25, loss: 0.0, buffer: 1.0 };
 const LOSSES: [f64; 8] = [0.0005, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2];
-/// What an application can get at best.
+/// The maximum share for an application.
 const PAYLOAD: f64 = 1426.0 / 1500.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,7 +88,7 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells, measure, move |found| outcome(seeds, link, found))
 }
 
-/// The share of the link, and the work it was.
+/// Returns the share of the link and the number of events.
 fn measure(cell: &Cell) -> (f64, u64) {
     cell.link.share_alone(cell.seed, cell.flow.profile(), cell.seconds)
 }
@@ -102,7 +102,7 @@ fn outcome(seeds: u32, link: Bottleneck, found: &[(Cell, (f64, u64))]) -> Outcom
         dots: &[],
     };
     let mut outcome = Outcome::new(plot, seeds);
-    // Packets of 1500 bytes in a round trip.
+    // Number of packets of 1500 bytes per round trip.
     let capacity = (link.megabits * link.rtt_millis) as f64 * 1e3 / 8.0 / 1500.0;
     let share = |flow, loss| -> Summary {
         let cells = found.iter().filter(|(cell, _)| cell.flow == flow && cell.link.loss == loss);
@@ -128,7 +128,7 @@ fn outcome(seeds: u32, link: Bottleneck, found: &[(Cell, (f64, u64))]) -> Outcom
         Want::AtMost(0.05),
         queues.into_iter().fold(f64::NEG_INFINITY, f64::max),
     );
-    // Below 0.5 % the queue is the limit, above 5 % time-outs are.
+    // Below 0.5 % the queue is the limit, above 5 % timeouts are.
     for loss in [0.005, 0.01, 0.02] {
         let model = padhye::efficiency(loss, capacity) * PAYLOAD;
         let name = format!("TCP Reno at {} %, against sqrt(1.5/p)", 100.0 * loss);

@@ -1,7 +1,7 @@
-//! Fig. 3b: the part of a link that one flow gets, for a range of link rates, round-trip times and losses.
+//! Fig. 3b: the share of a link that a single flow gets, for a range of link rates, round-trip times and losses.
 //!
-//! The paper's claim is that rate and RTT make no difference, and a queue of a quarter of a bandwidth-delay product hardly any. Beside it
-//! stands what a block code's redundancy leaves of a link when nothing else costs anything (Eq. 7, as derived).
+//! The paper claims that rate and RTT make no difference, and that a queue of a quarter of a bandwidth-delay product
+//! makes hardly any. The figure also shows the efficiency of a block code's redundancy alone (Eq. 7, as derived).
 //!
 //! Requirement: C8
 
@@ -26,40 +26,40 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 /// The rates of the figure.
 pub const MEGABITS: [u64; 3] = [5, 10, 25];
-/// Its round-trip times.
+/// The round-trip times of the figure.
 pub const RTT_MILLIS: [u64; 3] = [10, 50, 200];
-/// Its losses.
+/// The losses of the figure.
 pub const LOSSES: [f64; 5] = [0.001, 0.01, 0.05, 0.1, 0.2];
-/// Its queues.
+/// The queues of the figure, in bandwidth-delay products.
 pub const BUFFERS: [f64; 2] = [1.0, 0.25];
-/// What an application can get at best.
+/// The maximum share for an application.
 const PAYLOAD: f64 = 1426.0 / 1500.0;
 /// N of Eq. 7.
 const BLOCK: u32 = 32;
 
-/// A flow by itself on a link.
+/// A single flow on a link.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Whose flow.
+    /// The transport.
     pub contender: Contender,
-    /// On what.
+    /// The link.
     pub link: Bottleneck,
-    /// For how long.
+    /// Duration in virtual seconds.
     pub seconds: u64,
-    /// What is left to chance follows from it.
+    /// The seed of the run.
     pub seed: u64,
 }
 
 fn plan(settings: &Settings) -> Plan {
     let (seeds, seconds) = (settings.seeds_or(2, 1), settings.seconds_or(300, 10));
     let is_quick = settings.quick;
-    // A quick run leaves the short queue out.
+    // A quick run skips the short queue.
     let links = links(&MEGABITS, &RTT_MILLIS, &LOSSES, if is_quick { &BUFFERS[..1] } else { &BUFFERS });
     let cells = cells(&links, seconds, seeds);
     Plan::new(cells, measure, move |found| outcome(seeds, is_quick, &links, found))
 }
 
-/// Both of ours on all links.
+/// Returns the runs of both coded transports on all links.
 #[must_use]
 pub fn cells(links: &[Bottleneck], seconds: u64, seeds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
@@ -71,7 +71,7 @@ pub fn cells(links: &[Bottleneck], seconds: u64, seeds: u32) -> Vec<Cell> {
     cells
 }
 
-/// Every one of these with every other.
+/// Returns every combination of these parameters.
 #[must_use]
 pub fn links(megabits: &[u64], rtt_millis: &[u64], losses: &[f64], buffers: &[f64]) -> Vec<Bottleneck> {
     let mut links = Vec::new();
@@ -85,12 +85,12 @@ pub fn links(megabits: &[u64], rtt_millis: &[u64], losses: &[f64], buffers: &[f6
     links
 }
 
-/// The share of the link, and the work it was.
+/// Returns the share of the link and the number of events.
 fn measure(cell: &Cell) -> (f64, u64) {
     cell.link.share_alone(cell.seed, cell.contender.profile(), cell.seconds)
 }
 
-/// What shares of these links say, each with the work it was.
+/// Evaluates shares of these links, each with its number of events.
 #[must_use]
 pub fn outcome(seeds: u32, is_quick: bool, links: &[Bottleneck], found: &[(Cell, (f64, u64))]) -> Outcome {
     let has = |loss: f64| links.iter().any(|link| link.loss == loss);
@@ -114,7 +114,7 @@ pub fn outcome(seeds: u32, is_quick: bool, links: &[Bottleneck], found: &[(Cell,
             let series = series.trim_end_matches(", CTCP");
             outcome.point(series, link.loss, &share(contender, link));
         }
-        // All paths with this loss and this queue, the worst and the best.
+        // Returns the worst and the best share over all paths with this loss and this queue.
         let extremes = |loss: f64, buffer: f64| {
             let here = links.iter().filter(|link| link.loss == loss && link.buffer == buffer);
             let shares: Vec<f64> = here.map(|&link| share(contender, link).mean).collect();
@@ -126,7 +126,7 @@ pub fn outcome(seeds: u32, is_quick: bool, links: &[Bottleneck], found: &[(Cell,
             let name = |what| format!("{}, {} %, {what}", contender.name(), 100.0 * loss);
             let worst = name("worst of all rates and RTTs");
             let spread = name("what rate and RTT make of it at most");
-            // In a short run the beginning is most of what differs.
+            // In a short run most of the difference comes from the start.
             if is_quick {
                 [worst, spread].into_iter().for_each(|name| outcome.skip(name));
                 continue;

@@ -1,7 +1,8 @@
 //! Fig. 4: a standard TCP flow and a CTCP flow share a link without losses, where only the full queue drops packets.
 //!
-//! With a queue of one bandwidth-delay product CTCP's back-off RTTmin/RTT is one half when the queue is full, TCP's own, and both should get
-//! the same (section 4.3). 10 and 25 Mbit/s, RTTs from 10 to 200 ms; two TCP flows beside one another are the yardstick.
+//! With a queue of one bandwidth-delay product, CTCP's back-off RTTmin/RTT is one half when the queue is full, as
+//! TCP's. Both flows should then get the same share (section 4.3). 10 and 25 Mbit/s, RTTs from 10 to 200 ms; two TCP
+//! flows serve as the reference.
 //!
 //! Requirement: C9
 
@@ -28,7 +29,7 @@ fn plan(settings: &Settings) -> Plan {
     sharing::plan(settings, figure())
 }
 
-/// The figure on all its links.
+/// Returns the figure with all its links.
 #[must_use]
 pub fn figure() -> Figure {
     let plot = Plot {

@@ -1,7 +1,7 @@
 //! Fig. 5: a standard TCP flow and a CTCP flow share a lossy link, 25 ms.
 //!
-//! TCP gets less with each loss, and CTCP takes what it leaves. The claim is that CTCP costs TCP nothing: beside CTCP it gets what it gets
-//! beside another TCP.
+//! TCP gets less with rising loss, and CTCP takes what TCP leaves. The claim is that CTCP costs TCP nothing: next to
+//! CTCP, TCP gets the same as next to another TCP.
 //!
 //! Requirement: C9
 
@@ -28,7 +28,7 @@ fn plan(settings: &Settings) -> Plan {
     sharing::plan(settings, figure())
 }
 
-/// The figure on all its links.
+/// Returns the figure with all its links.
 #[must_use]
 pub fn figure() -> Figure {
     let plot = Plot {

@@ -1,7 +1,7 @@
-//! Fig. 6: two CTCP flows share a lossy link of 25 ms; the second begins when the first has all of it.
+//! Fig. 6: two CTCP flows share a lossy link of 25 ms. The second begins when the first uses the whole link.
 //!
-//! Their tokens converge (a, at 25 Mbit/s and 5 %), and over a range of rates and losses they get the same (b). Profile `default` stands
-//! beside, as the claim is about any flow that calls itself CTCP.
+//! Their tokens converge (a, at 25 Mbit/s and 5 %), and they get the same share over a range of rates and losses (b).
+//! Profile `default` is included, because the claim applies to any flow that calls itself CTCP.
 //!
 //! Requirement: C9
 
@@ -30,25 +30,25 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 const MEGABITS: [u64; 2] = [10, 25];
 const LOSSES: [f64; 5] = [0.001, 0.01, 0.05, 0.1, 0.2];
-/// What Fig. 6a shows.
+/// The link of Fig. 6a.
 pub const SHOWN: Bottleneck = Bottleneck { megabits: 25, rtt_millis: 25, loss: 0.05, buffer: 1.0 };
-/// From one value of the tokens to the next in the simulator.
+/// Interval between two token values in the simulator.
 const BIN: Duration = Duration::from_millis(500);
 
-/// Two flows of the same kind on a link.
+/// Two flows of the same transport on a link.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Whose flows.
+    /// The transport.
     pub contender: Contender,
-    /// On what.
+    /// The link.
     pub link: Bottleneck,
-    /// For how long.
+    /// Duration in virtual seconds.
     pub seconds: u64,
-    /// What is left to chance follows from it.
+    /// The seed of the run.
     pub seed: u64,
 }
 
-/// A flow: its tokens at times in seconds, and what it got from half of the time to the end, in Mbit/s.
+/// The result of a flow: its tokens at times in seconds, and its goodput in the second half of the time, in Mbit/s.
 pub type Flow = (Vec<(f64, f64)>, f64);
 
 fn plan(settings: &Settings) -> Plan {
@@ -58,14 +58,14 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells, measure, move |found| outcome(seeds, is_quick, &links, found))
 }
 
-/// Those of the figure.
+/// Returns the links of the figure.
 #[must_use]
 pub fn links() -> Vec<Bottleneck> {
     let links = MEGABITS.into_iter().flat_map(|megabits| LOSSES.map(|loss| (megabits, loss)));
     links.map(|(megabits, loss)| Bottleneck { megabits, loss, ..SHOWN }).collect()
 }
 
-/// Two flows of each of ours on all links.
+/// Returns the runs of both coded transports on all links.
 #[must_use]
 pub fn cells(links: &[Bottleneck], seconds: u64, seeds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
@@ -78,13 +78,13 @@ pub fn cells(links: &[Bottleneck], seconds: u64, seeds: u32) -> Vec<Cell> {
 }
 
 impl Cell {
-    /// Whether the tokens of this run are drawn.
+    /// Returns whether the tokens of this run are plotted.
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.link == SHOWN && self.seed == 0
     }
 
-    /// When each flow begins: the second after a sixth of the time.
+    /// Returns when each flow begins. The second one begins after a sixth of the time.
     #[must_use]
     pub fn starts(&self) -> [Duration; 2] {
         [Duration::ZERO, Duration::from_secs(self.seconds) / 6]
@@ -112,7 +112,7 @@ fn measure(cell: &Cell) -> ([Flow; 2], u64) {
     (flows, network.simulation.events())
 }
 
-/// What the flows say, each pair with the work it was.
+/// Evaluates the flows, each pair with its number of events.
 #[must_use]
 pub fn outcome(
     seeds: u32,
@@ -156,7 +156,7 @@ pub fn outcome(
                 link.megabits,
                 100.0 * link.loss
             );
-            // Twenty seconds are not enough for two flows with few losses.
+            // Twenty seconds are too short for two flows with little loss.
             if is_quick && link.loss < 0.01 {
                 outcome.skip(name);
             } else {

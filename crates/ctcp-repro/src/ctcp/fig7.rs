@@ -1,7 +1,7 @@
-//! Fig. 7: how long an HTTP request takes, against the size of the file: 25 Mbit/s, 10 ms, losses to 20 %.
+//! Fig. 7: completion time of HTTP requests against the file size: 25 Mbit/s, 10 ms, losses up to 20 %.
 //!
-//! Each request has a connection of its own, from its first packet to the last byte that the client reads. CTCP's times hardly depend on
-//! the loss; those of TCP grow twentyfold and more.
+//! Each request uses its own connection and is timed from its first packet to the last byte that the client reads.
+//! CTCP's times hardly depend on the loss; those of TCP grow by a factor of twenty and more.
 //!
 //! Requirement: C10
 
@@ -20,28 +20,28 @@ use crate::statistics::{Summary, summary};
 pub(crate) const EXPERIMENT: Experiment =
     Experiment { id: "ctcp-fig7", paper: PAPER, title: "completion time of HTTP requests", plan, takes: &[] };
 
-/// Without its loss.
+/// The link, without its loss.
 pub const LINK: Bottleneck = Bottleneck { megabits: 25, rtt_millis: 10, loss: 0.0, buffer: 1.0 };
 /// The losses of the figure.
 pub const LOSSES: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2];
-/// Its files.
+/// The file sizes of the figure.
 pub const KILOBYTES: [u64; 4] = [10, 100, 1_000, 10_000];
-/// Nobody waits longer; no request here comes near.
+/// The time limit, far above the time of any request.
 const PATIENCE: Duration = Duration::from_secs(3_600);
-/// The text's seconds for standard TCP: kB, loss, time.
+/// Times of standard TCP in the text: kB, loss, seconds.
 const PUBLISHED: [(u64, f64, f64); 4] =
     [(1_000, 0.01, 0.9), (1_000, 0.2, 18.5), (10_000, 0.01, 7.1), (10_000, 0.2, 205.0)];
 
 /// A request.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// By whom.
+    /// The transport.
     pub contender: Contender,
-    /// On the link with this loss.
+    /// The loss of the link.
     pub loss: f64,
-    /// Of a file of this size.
+    /// The size of the file.
     pub kilobytes: u64,
-    /// What is left to chance follows from it.
+    /// The seed of the run.
     pub seed: u64,
 }
 
@@ -52,7 +52,7 @@ fn plan(settings: &Settings) -> Plan {
     })
 }
 
-/// Everyone, with every loss, for every file.
+/// Returns the requests of all transports with every loss and every file size.
 #[must_use]
 pub fn cells(losses: &[f64], kilobytes: &[u64], seeds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
@@ -66,7 +66,7 @@ pub fn cells(losses: &[f64], kilobytes: &[u64], seeds: u32) -> Vec<Cell> {
     cells
 }
 
-/// Seconds, and the work it was.
+/// Returns the seconds and the number of events.
 fn measure(cell: &Cell) -> (f64, u64) {
     let path = Bottleneck { loss: cell.loss, ..LINK }.path();
     let bytes = 1_000 * cell.kilobytes;
@@ -75,7 +75,8 @@ fn measure(cell: &Cell) -> (f64, u64) {
     (seconds, download.events())
 }
 
-/// What the times in seconds say, each with the work it was. A check of what was not asked for is skipped.
+/// Evaluates the times in seconds, each with its number of events. Checks about losses or sizes that were not run are
+/// skipped.
 #[must_use]
 pub fn outcome(seeds: u32, losses: &[f64], kilobytes: &[u64], found: &[(Cell, (f64, u64))]) -> Outcome {
     let plot = Plot {

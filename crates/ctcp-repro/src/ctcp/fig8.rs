@@ -1,9 +1,11 @@
-//! Fig. 8: a film of 60 s streamed over 25 Mbit/s, 10 ms: how long it plays, and how often it stops.
+//! Fig. 8: a film of 60 s streamed over 25 Mbit/s, 10 ms: how long it takes, and how often it stalls.
 //!
-//! The player takes the film in blocks of frames. It begins when it has the first blocks, plays a block only when all of it is there, and
-//! stops after a block when the next is not: an under-run. The paper counts at most about a hundred, one behind every block, so that a
-//! block is 0.6 s. It does not print the film's rate: 95 s at 1 % loss, at the rate at which Fig. 7's TCP fetches 10 MB in 7.1 s, are
-//! 1070 Mbit, 17.9 Mbit/s.
+//! The player receives the film in blocks of frames. It starts once it has the first blocks, plays a block only if it
+//! is complete, and stalls after a block if the next one is not: an under-run.
+//!
+//! The paper counts at most about a hundred under-runs, one after every block, so a block is 0.6 s. It does not print
+//! the film's rate. TCP takes 95 s at 1 % loss. At the rate at which Fig. 7's TCP fetches 10 MB in 7.1 s, this is 1070
+//! Mbit, or 17.9 Mbit/s.
 //!
 //! ```text
 //!   arrived  |--0--|-1-|--2--|-------3-------|-4-|
@@ -36,25 +38,25 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// The losses of the figure.
 pub const LOSSES: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2];
 const LOSSES_QUICK: [f64; 3] = [0.0, 0.01, 0.2];
-/// Blocks of the film.
+/// Number of blocks of the film.
 pub const BLOCKS: u32 = 100;
 /// Seconds of film in a block.
 const BLOCK: f64 = 0.6;
-/// 0.6 s at 17.9 Mbit/s.
+/// Bytes of a block: 0.6 s at 17.9 Mbit/s.
 pub const BLOCK_BYTES: u64 = 1_342_500;
-/// Blocks that the player has before it begins.
+/// Number of blocks that the player buffers before it starts.
 const AHEAD: usize = 2;
-/// Nobody waits longer.
+/// The time limit.
 const PATIENCE: Duration = Duration::from_secs(36_000);
 
-/// A film.
+/// The streaming of a film.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// By whom it comes.
+    /// The transport.
     pub contender: Contender,
-    /// Over the link with this loss.
+    /// The loss of the link.
     pub loss: f64,
-    /// What is left to chance follows from it.
+    /// The seed of the run.
     pub seed: u64,
 }
 
@@ -70,7 +72,7 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells, measure, move |found| outcome(seeds, losses, BLOCKS, found))
 }
 
-/// What a viewer saw.
+/// Streams the film and plays it.
 fn measure(cell: &Cell) -> (Showing, u64) {
     let path = Bottleneck { loss: cell.loss, ..fig7::LINK }.path();
     let size = u64::from(BLOCKS) * BLOCK_BYTES;
@@ -81,13 +83,13 @@ fn measure(cell: &Cell) -> (Showing, u64) {
     (show(&arrivals), download.events())
 }
 
-/// Seconds from the request to the film's end, and how often it stopped.
+/// Seconds from the request to the end of the film, and the number of under-runs.
 pub type Showing = (f64, u32);
 
-/// Plays blocks that are there at these times, at least one.
+/// Plays blocks with these arrival times.
 ///
 /// # Panics
-/// Without a block.
+/// Panics if there is no block.
 #[must_use]
 pub fn show(arrivals: &[f64]) -> Showing {
     let begin = arrivals[AHEAD.min(arrivals.len()) - 1];
@@ -96,7 +98,7 @@ pub fn show(arrivals: &[f64]) -> Showing {
     })
 }
 
-/// What the films say, each with the work it was. Of a film that is shorter than the paper's most checks are skipped.
+/// Evaluates the films, each with its number of events. For a shorter film than the paper's, most checks are skipped.
 #[must_use]
 pub fn outcome(seeds: u32, losses: &[f64], blocks: u32, found: &[(Cell, (Showing, u64))]) -> Outcome {
     let is_whole = blocks == BLOCKS;
@@ -162,10 +164,10 @@ mod tests {
 
     // Requirement: C10
     #[test]
-    fn a_film_plays_on_while_blocks_are_there_and_stops_once_for_each_that_is_not() {
+    fn a_film_stalls_once_for_each_block_that_is_late() {
         let (end, under_runs) = show(&[0.1, 0.2, 0.3, 0.4]);
         assert!((end - (0.2 + 4.0 * BLOCK)).abs() < 1e-12 && under_runs == 0);
-        // The second block ends at 1.4, and the third at 2.6, when the fourth is just there.
+        // The second block ends at 1.4 and the third at 2.6, when the fourth has just arrived.
         let (end, under_runs) = show(&[0.1, 0.2, 2.0, 2.6]);
         assert!((end - 3.2).abs() < 1e-12 && under_runs == 1, "{end}");
         let slow: Vec<f64> = (1..=100).map(|block| f64::from(block) * 20.0).collect();

@@ -1,8 +1,10 @@
-//! Fig. 9: throughput against the PHY rate on an 802.11 link beside a microwave oven, which sends for 9 ms of every 20.
+//! Fig. 9: throughput against the PHY rate on an 802.11 link next to a microwave oven, which transmits for 9 ms of
+//! every 20 ms.
 //!
-//! The text prints how many times TCP's throughput CTCP has: 2 at 5.5 Mbit/s, 3 at 8, 11 and 18, 10 above. It prints no throughput, so
-//! that there is no column of TCP to fit: the path, of [`super::wireless`], is airtime and pulses alone, without the retransmissions of the
-//! card and without the losses by distance that end the paper's curves above 36 Mbit/s.
+//! The text prints the ratio of CTCP's throughput to TCP's: 2 at 5.5 Mbit/s, 3 at 8, 11 and 18, 10 above. It prints no
+//! throughput, so there is no TCP curve to fit. The path, defined in [`super::wireless`], models only airtime and
+//! pulses. It has no retransmissions by the card, and none of the losses by distance that end the paper's curves above
+//! 36 Mbit/s.
 //!
 //! Requirement: C11
 
@@ -25,7 +27,7 @@ fn plan(settings: &Settings) -> Plan {
     interference::plan(settings, figure())
 }
 
-/// The figure at all its places.
+/// Returns the figure with all its points.
 #[must_use]
 pub fn figure() -> Figure {
     Figure {
@@ -46,7 +48,7 @@ fn place(phy: Phy) -> Place {
     Place { megabits, in_text, path: phy.beside_oven(), printed: printed(phy) }
 }
 
-/// How many times TCP's throughput is printed for CTCP.
+/// Returns the printed ratio of CTCP's throughput to TCP's.
 fn printed(phy: Phy) -> f64 {
     if phy.kilobits <= 5_500 {
         2.0

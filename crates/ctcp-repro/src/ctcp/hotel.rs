@@ -1,7 +1,8 @@
-//! The slides' hotel: a link of 26.5 Mbit/s, of which at 5 % loss TCP gets 1.31 Mbit/s and coded TCP 10.68, eight times as much.
+//! The hotel of the slides: a link of 26.5 Mbit/s with 5 % loss, where TCP gets 1.31 Mbit/s and coded TCP 10.68, eight
+//! times as much.
 //!
-//! The round-trip time is not printed; it is chosen such that a kernel's Cubic gets about what is printed. The
-//! simulator's gets half as much again.
+//! The round-trip time is not printed. It is chosen so that a kernel's Cubic gets about the printed throughput. The
+//! simulator's Cubic gets half as much again.
 //!
 //! Requirement: C8
 
@@ -23,19 +24,19 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     takes: &[Parameter::Time],
 };
 
-/// Those of the figure, in per cent.
+/// The losses of the figure, in percent.
 pub const LOSSES: [f64; 5] = [0.0, 1.0, 2.0, 5.0, 10.0];
 
-/// A flow by itself.
+/// A single flow.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Whose.
+    /// The transport.
     pub contender: Contender,
-    /// In per cent.
+    /// The loss in percent.
     pub loss: f64,
-    /// For how long.
+    /// Duration in virtual seconds.
     pub seconds: u64,
-    /// What is left to chance follows from it.
+    /// The seed of the run.
     pub seed: u64,
 }
 
@@ -45,7 +46,7 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells, measure, move |found| outcome(seeds, &LOSSES, found))
 }
 
-/// Everyone with all losses.
+/// Returns the runs of all transports with all losses.
 #[must_use]
 pub fn cells(losses: &[f64], seconds: u64, seeds: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
@@ -58,19 +59,19 @@ pub fn cells(losses: &[f64], seconds: u64, seeds: u32) -> Vec<Cell> {
 }
 
 impl Cell {
-    /// The hotel with its loss.
+    /// Returns the hotel's path with the loss of this run.
     #[must_use]
     pub fn path(&self) -> WirelessPath {
         WirelessPath { loss: WirelessLoss::Dropped(self.loss / 100.0), ..HOTEL }
     }
 }
 
-/// Mbit/s, and the work it was.
+/// Returns the goodput in Mbit/s and the number of events.
 fn measure(cell: &Cell) -> (f64, u64) {
     goodput_alone(cell.seed, &cell.path().config(), cell.contender.profile(), cell.seconds)
 }
 
-/// What the speeds in Mbit/s say, each with the work it was.
+/// Evaluates the goodputs in Mbit/s, each with its number of events.
 #[must_use]
 pub fn outcome(seeds: u32, losses: &[f64], found: &[(Cell, (f64, u64))]) -> Outcome {
     let plot = Plot {

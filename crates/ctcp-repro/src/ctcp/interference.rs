@@ -1,5 +1,5 @@
-//! One flow at a time on an 802.11 link beside something that disturbs it, against how many times TCP's throughput the text gives CTCP.
-//! Figs. 9 and 10 say beside what.
+//! A single flow on an 802.11 link next to a source of interference, compared with the ratio of CTCP's throughput to
+//! TCP's in the text. Figs. 9 and 10 define the interference.
 
 use super::contender::Contender;
 use super::shared_link::goodput_alone;
@@ -10,55 +10,55 @@ use crate::plan::Plan;
 use crate::plot::{Axis, Plot, Scale};
 use crate::statistics::{Summary, summary};
 
-/// What TCP counts for in Mbit/s where it gets less, so that ratios are numbers.
+/// The minimum throughput of TCP in Mbit/s for ratios, to avoid division by zero.
 const STANDSTILL: f64 = 1e-3;
 
-/// One of the figures.
+/// The definition of one of the figures.
 pub struct Figure {
-    /// Of the picture.
+    /// The title of the plot.
     pub title: &'static str,
-    /// Of the places on the x axis.
+    /// The label of the x axis.
     pub label: &'static str,
-    /// Where it is measured.
+    /// The points of the figure.
     pub places: Vec<Place>,
-    /// What a reader must know.
+    /// Notes for readers.
     pub notes: Vec<&'static str>,
 }
 
-/// A place on the x axis.
+/// A point on the x axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
-    /// Where it is, in Mbit/s.
+    /// The position on the x axis in Mbit/s.
     pub megabits: f64,
-    /// Where the text says it is.
+    /// The corresponding position in the text.
     pub in_text: f64,
-    /// The path there.
+    /// The path at this point.
     pub path: WirelessPath,
-    /// How many times TCP's throughput is printed for CTCP.
+    /// The printed ratio of CTCP's throughput to TCP's.
     pub printed: f64,
 }
 
-/// A flow by itself at a place.
+/// A single flow at a point.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Whose flow.
+    /// The transport.
     pub contender: Contender,
-    /// Where.
+    /// The point.
     pub place: Place,
-    /// For how long.
+    /// Duration in virtual seconds.
     pub seconds: u64,
-    /// What is left to chance follows from it.
+    /// The seed of the run.
     pub seed: u64,
 }
 
-/// Everyone at all places, for 300 s.
+/// Plans the runs of all transports at all points, for 300 s.
 pub(super) fn plan(settings: &Settings, figure: Figure) -> Plan {
     let (seeds, seconds) = (settings.seeds_or(4, 1), settings.seconds_or(300, 20));
     Plan::new(figure.cells(seconds, seeds), measure, move |found| outcome(seeds, &figure, found))
 }
 
 impl Figure {
-    /// Everyone at all places.
+    /// Returns the runs of all transports at all points.
     #[must_use]
     pub fn cells(&self, seconds: u64, seeds: u32) -> Vec<Cell> {
         let mut cells = Vec::new();
@@ -71,12 +71,12 @@ impl Figure {
     }
 }
 
-/// Mbit/s, and the work it was.
+/// Returns the throughput in Mbit/s and the number of events.
 fn measure(cell: &Cell) -> (f64, u64) {
     goodput_alone(cell.seed, &cell.place.path.config(), cell.contender.profile(), cell.seconds)
 }
 
-/// What the throughputs in Mbit/s say, each with the work it was.
+/// Evaluates the throughputs in Mbit/s, each with its number of events.
 #[must_use]
 pub fn outcome(seeds: u32, figure: &Figure, found: &[(Cell, (f64, u64))]) -> Outcome {
     let plot = Plot {

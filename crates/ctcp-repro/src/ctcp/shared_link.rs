@@ -1,10 +1,10 @@
-//! The link of the paper's section 6: a bottleneck with a drop-tail queue, before which packets are lost.
+//! The link of the paper's section 6: a bottleneck with a drop-tail queue, in front of which packets are lost.
 //!
 //! ```text
-//!   sender --- loss --- [ queue ] === rate, half an RTT ==> receiver        acknowledgements come back over the same, lossless
+//!   sender --- loss --- [ queue ] === rate, half an RTT ==> receiver        acknowledgements return without loss
 //! ```
 //!
-//! Packets have their true sizes, headers of IP and UDP included, as on the testbed.
+//! Packets have their true sizes, including IP and UDP headers, as on the testbed.
 
 use core::time::Duration;
 
@@ -23,9 +23,9 @@ use crate::changes::Changes;
 /// The link of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bottleneck {
-    /// Its rate in Mbit/s.
+    /// Rate in Mbit/s.
     pub megabits: u64,
-    /// The round trip without any queue.
+    /// Round-trip time without queueing.
     pub rtt_millis: u64,
     /// Share of data packets lost.
     pub loss: f64,
@@ -34,7 +34,7 @@ pub struct Bottleneck {
 }
 
 impl Bottleneck {
-    /// The same link with another rate or round-trip time.
+    /// Returns the link with another rate or round-trip time.
     pub(super) fn changed_by(self, changes: Changes) -> Self {
         Self {
             megabits: changes.megabits.unwrap_or(self.megabits),
@@ -43,10 +43,10 @@ impl Bottleneck {
         }
     }
 
-    /// Both directions for the link model. Acknowledgements come back unharmed.
+    /// Returns both directions for the link model. Acknowledgements are not lost.
     ///
     /// # Panics
-    /// When the loss is no probability.
+    /// Panics if the loss is not a probability.
     #[must_use]
     pub fn path(self) -> PathConfig {
         let (rate, rtt) =
@@ -57,12 +57,12 @@ impl Bottleneck {
         PathConfig { forward: path.forward.with_queue(queue), ..path }
     }
 
-    /// The link with its flows, each a file without end, not yet begun.
+    /// Returns the link with endless flows that have not begun.
     pub(super) fn with_flows(self, seed: u64, flows: &[(Profile, Duration)]) -> Network {
         with_flows(seed, &self.path(), flows)
     }
 
-    /// The part of the link's rate that a flow by itself gets over the first `seconds`, and the work it was.
+    /// Returns the share of the link's rate that a single flow gets in the first `seconds`, and the number of events.
     pub(super) fn share_alone(self, seed: u64, profile: Profile, seconds: u64) -> (f64, u64) {
         let time = Duration::from_secs(seconds);
         let mut network = self.with_flows(seed, &[(profile, Duration::ZERO)]);
@@ -70,13 +70,13 @@ impl Bottleneck {
         (self.share(&network, 0, time), network.simulation.events())
     }
 
-    /// The part of the link's rate that the application of a flow got over `time`.
+    /// Returns the share of the link's rate that the application of a flow got over `time`.
     pub(super) fn share(self, network: &Network, flow: usize, time: Duration) -> f64 {
         network.bytes_read(flow) as f64 * 8.0 / time.as_secs_f64() / (self.megabits as f64 * 1e6)
     }
 }
 
-/// A path that flows share, each a file without end, not yet begun.
+/// Returns a path shared by endless flows that have not begun.
 pub(super) fn with_flows(seed: u64, path: &PathConfig, flows: &[(Profile, Duration)]) -> Network {
     let mut dumbbell = Chain::dumbbell(seed, path);
     for &(profile, start) in flows {
@@ -88,15 +88,18 @@ pub(super) fn with_flows(seed: u64, path: &PathConfig, flows: &[(Profile, Durati
     network
 }
 
-/// What a flow by itself gets of a path in Mbit/s over the first `seconds`, and the work it was.
+/// Returns the goodput of a single flow on a path in Mbit/s over the first `seconds`, and the number of events.
 pub(super) fn goodput_alone(seed: u64, path: &PathConfig, profile: Profile, seconds: u64) -> (f64, u64) {
     let mut network = with_flows(seed, path, &[(profile, Duration::ZERO)]);
     network.run_for(Duration::from_secs(seconds));
     (network.bytes_read(0) as f64 * 8e-6 / seconds as f64, network.simulation.events())
 }
 
-/// TCP by the RFCs: no coding, cumulative acknowledgements, fast retransmit, one timer of 0.2 s at least. A kernel's TCP lies between this and
-/// [`tcp`]: all three get the same to 5 % loss, at 20 % this gets a third to two thirds of a kernel's share and `tcp` two and a half times of it.
+/// TCP exactly as in the RFCs: no coding, cumulative acknowledgements, fast retransmit, and one timer of at least 0.2
+/// s.
+///
+/// A kernel's TCP lies between this and [`tcp`]. Up to 5 % loss all three get the same. At 20 % this gets a third to
+/// two thirds of a kernel's share, and `tcp` gets two and a half times that share.
 pub(super) fn classical_tcp(congestion: Algorithm) -> Profile {
     Profile { congestion, code: CLASSIC, ..Profile::TCP }
 }

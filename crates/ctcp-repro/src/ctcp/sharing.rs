@@ -1,8 +1,8 @@
-//! Two flows on one link: a standard TCP and whoever stands beside it. Figs. 4 and 5 say on which links, and how they differ.
+//! Two flows on one link: a standard TCP and a companion. Figs. 4 and 5 define the links and differ only in them.
 //!
 //! ```text
 //!   TCP Reno      ---+--- loss --- [ queue ] === rate ===+--> receiver
-//!   its companion ---+                                   +--> receiver
+//!   companion     ---+                                   +--> receiver
 //! ```
 
 use core::time::Duration;
@@ -15,26 +15,26 @@ use crate::plan::Plan;
 use crate::plot::Plot;
 use crate::statistics::{Summary, summary};
 
-/// One of the figures.
+/// The definition of one of the figures.
 pub struct Figure {
-    /// How it is drawn.
+    /// The plot.
     pub plot: Plot,
-    /// Where it is measured.
+    /// The links of the figure.
     pub links: Vec<Bottleneck>,
-    /// Who stands beside the TCP flow: ours, and, as the yardstick, another TCP.
+    /// The transports next to the TCP flow: coded ones and, as the reference, another TCP.
     pub companions: &'static [Contender],
-    /// What of a link is drawn against.
+    /// Returns the position of a link on the x axis.
     pub x: fn(&Bottleneck) -> f64,
-    /// The same in words.
+    /// Returns the same in words.
     pub x_in_words: fn(&Bottleneck) -> String,
-    /// What a reader must know.
+    /// Notes for readers.
     pub notes: Vec<&'static str>,
 }
 
-/// CTCP, ourselves, and another TCP.
+/// CTCP, profile `default`, and another TCP.
 pub const COMPANIONS: &[Contender] = &[Contender::Ctcp, Contender::Default, Contender::Reno];
 
-/// All companions on all links, for 300 s.
+/// Plans the runs of all companions on all links, for 300 s.
 pub(super) fn plan(settings: &Settings, figure: Figure) -> Plan {
     let (seeds, seconds) = (settings.seeds_or(4, 1), settings.seconds_or(300, 30));
     let (cells, is_quick) = (figure.cells(seconds, seeds), settings.quick);
@@ -42,7 +42,7 @@ pub(super) fn plan(settings: &Settings, figure: Figure) -> Plan {
 }
 
 impl Figure {
-    /// All companions on all links.
+    /// Returns the runs of all companions on all links.
     #[must_use]
     pub fn cells(&self, seconds: u64, seeds: u32) -> Vec<Sharing> {
         let mut cells = Vec::new();
@@ -58,22 +58,23 @@ impl Figure {
 /// A TCP flow and its companion on a link.
 #[derive(Clone, Debug)]
 pub struct Sharing {
-    /// On what.
+    /// The link.
     pub link: Bottleneck,
-    /// Beside whom.
+    /// The companion.
     pub companion: Contender,
-    /// For how long.
+    /// Duration in virtual seconds.
     pub seconds: u64,
-    /// Who begins first and by how much follows from it.
+    /// Determines which flow begins first and by how much.
     pub seed: u64,
 }
 
-/// What the two flows get over the whole time in Mbit/s, the TCP flow first.
+/// The goodputs of the two flows over the whole time in Mbit/s, the TCP flow first.
 pub type Goodputs = [f64; 2];
 
 impl Sharing {
-    /// When each of both flows begins: each is first with half of the seeds, and the other comes a little later by the seed. Without losses
-    /// nothing else of a run is left to chance, and who fills the queue first has an advantage for a while.
+    /// Returns when each flow begins. Each is first for half of the seeds, and the other one begins slightly later,
+    /// depending on the seed. Without losses a run has no other randomness, and the flow that fills the queue first has
+    /// an advantage for a while.
     #[must_use]
     pub fn starts(&self) -> [Duration; 2] {
         let late = Duration::from_millis(300 + 170 * self.seed);
@@ -81,7 +82,7 @@ impl Sharing {
     }
 }
 
-/// Both flows, and the work it was.
+/// Returns both goodputs and the number of events.
 fn measure(sharing: &Sharing) -> (Goodputs, u64) {
     let starts = sharing.starts();
     let flows = [(Contender::Reno.profile(), starts[0]), (sharing.companion.profile(), starts[1])];
@@ -92,7 +93,7 @@ fn measure(sharing: &Sharing) -> (Goodputs, u64) {
     ([goodput(0), goodput(1)], network.simulation.events())
 }
 
-/// What the TCP flow and its companion got on a link, over the seeds.
+/// Returns the goodputs of the TCP flow and its companion on a link, over the seeds.
 fn goodputs(found: &[(Sharing, (Goodputs, u64))], link: Bottleneck, companion: Contender) -> [Summary; 2] {
     [0, 1].map(|flow: usize| {
         let here = found.iter().filter(|(cell, _)| cell.link == link && cell.companion == companion);
@@ -100,13 +101,13 @@ fn goodputs(found: &[(Sharing, (Goodputs, u64))], link: Bottleneck, companion: C
     })
 }
 
-/// What the TCP flow gets beside `companion`, as a part of what each of two TCP flows gets.
+/// Returns what the TCP flow gets next to `companion`, relative to what each of two TCP flows gets.
 fn friendliness(found: &[(Sharing, (Goodputs, u64))], link: Bottleneck, companion: Contender) -> f64 {
     let [first, second] = goodputs(found, link, Contender::Reno);
     goodputs(found, link, companion)[0].mean / (0.5 * (first.mean + second.mean))
 }
 
-/// What the goodputs say, each pair with the work it was.
+/// Evaluates the goodputs, each pair with its number of events.
 #[must_use]
 pub fn outcome(seeds: u32, is_quick: bool, figure: &Figure, found: &[(Sharing, (Goodputs, u64))]) -> Outcome {
     let mut outcome = Outcome::new(figure.plot, seeds);
@@ -128,7 +129,8 @@ pub fn outcome(seeds: u32, is_quick: bool, figure: &Figure, found: &[(Sharing, (
                 (figure.x_in_words)(&link),
                 companion.name()
             );
-            // Half a minute of TCP is a handful of saw teeth, and two flows of a long round trip take minutes to settle.
+            // Half a minute of TCP has only a handful of sawtooth cycles, and two flows with a long round trip take
+            // minutes to converge.
             if is_quick {
                 outcome.skip(name);
             } else {

@@ -1,82 +1,85 @@
-//! The wireless paths of section 7 and of the slides, in one table for the simulator and for a testbed: what the papers print of them, and
-//! what they do not print, fixed here once.
+//! The wireless paths of section 7 and of the slides, in one table for the simulator and for a testbed: the parameters
+//! printed in the papers, and those not printed, which are chosen here.
 //!
-//! - **Hotspots** (Fig. 11). Printed: mean loss, mean RTT, the time of 50 MB. Fixed here, by what a kernel's TCP Cubic (Linux 6.18) takes on
-//!   the testbed: the rate, how losses come, and whether others have the air at times. The queue is a bandwidth-delay product. At c and d
-//!   losses come in bursts of two packets on average, at a and b others leave almost nothing of it for 2.4 s of each 6.4 s, and Cubic is
-//!   within 20 % of the printed time at these four. At e losses are independent, and the rate is one at which coding brings the
-//!   printed ratio; Cubic is three times faster than printed there, and the turns that mend that make profile `ctcp` slower than printed:
-//!   `docs/results/measured.md`. We take the printed mean RTT for that of the path without queue and turns.
-//! - **Microwave oven** (Fig. 9). Printed: the period of 20 ms, the pulse of 9 ms, the PHY rates, and that a frame is damaged whose time on
-//!   the air meets a pulse. So a packet is lost when its last bit leaves in a pulse or less than its time on the air behind one. Fixed
-//!   here: 802.11's airtime of a frame of 1500 bytes; an RTT of 10 ms; no retransmission by the card, no loss but the oven's.
-//! - **Hidden terminal** (Fig. 10). Printed: 11 Mbit/s, frames of 1445 bytes at exponential intervals. Fixed here: the same as there.
-//! - **Hotel** (slides). Printed: 26.5 Mbit/s and 5 % loss. Fixed here: the RTT, at which a kernel's Cubic gets about the printed
-//!   1.31 Mbit/s.
+//! - **Hotspots** (Fig. 11). Printed: mean loss, mean RTT, and the time of 50 MB. Chosen here, based on the times of a
+//!   kernel's TCP Cubic (Linux 6.18) on the testbed: the rate, the loss pattern, and whether others use the channel at
+//!   times. The queue is a bandwidth-delay product. At c and d losses come in bursts of two packets on average. At a
+//!   and b other stations leave almost no capacity for 2.4 s of each 6.4 s. Cubic is within 20 % of the printed time at
+//!   these four. At e losses are independent, and the rate is one at which coding gives the printed ratio. Cubic is
+//!   three times faster there than printed. Turns that correct this make profile `ctcp` slower than printed:
+//!   `docs/results/measured.md`. The printed mean RTT is taken as that of the path without queue and turns.
+//! - **Microwave oven** (Fig. 9). Printed: the period of 20 ms, the pulse of 9 ms, the PHY rates, and that a frame is
+//!   damaged if its airtime overlaps a pulse. So a packet is lost if its last bit leaves during a pulse, or after one
+//!   by less than its airtime. Chosen here: 802.11's airtime of a frame of 1500 bytes, an RTT of 10 ms, no
+//!   retransmission by the card, no other loss.
+//! - **Hidden terminal** (Fig. 10). Printed: 11 Mbit/s, frames of 1445 bytes at exponential intervals. Chosen here: the
+//!   same as for the microwave oven.
+//! - **Hotel** (slides). Printed: 26.5 Mbit/s and 5 % loss. Chosen here: the RTT, at which a kernel's Cubic gets about
+//!   the printed 1.31 Mbit/s.
 
 use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
 use ctcp_netem::{LossModel, LossPlace, PathConfig, QueueLimit, Trace};
 
-/// A path of which the papers print a part.
+/// A path of which the papers print some parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WirelessPath {
-    /// Of IP packets.
+    /// Rate of IP packets in kbit/s.
     pub kilobits: u64,
-    /// Without any queue.
+    /// Round-trip time without queueing.
     pub rtt_micros: u64,
-    /// What is lost, of the data alone.
+    /// Loss of data packets.
     pub loss: WirelessLoss,
-    /// Packets that wait at most.
+    /// Queue limit in packets.
     pub queue: u64,
-    /// When it is ours; `None`: always.
+    /// When other stations use the channel; `None` if they never do.
     pub turns: Option<Turns>,
 }
 
-/// Air that others have at times: from `ours_millis` to the end of each period they leave 50 kbit/s of it.
+/// A channel that other stations use at times: from `ours_millis` to the end of each period they leave 50 kbit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turns {
-    /// How long it is ours, from the beginning of each period.
+    /// The part of each period in which the channel is ours, from its beginning.
     pub ours_millis: u64,
-    /// From one beginning to the next.
+    /// The length of a period.
     pub period_millis: u64,
 }
 
 /// How packets are lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WirelessLoss {
-    /// Each with this probability, on the air.
+    /// Independent loss with this probability, on the air.
     Independent(f64),
-    /// The same before the queue, where a lost packet takes no time of the link: a router that was told to lose.
+    /// Independent loss before the queue, where a lost packet uses no link time: a router configured to drop packets.
     Dropped(f64),
-    /// With this probability on the air, this many packets in a row on average.
+    /// Loss on the air with this probability, in bursts of this mean length in packets.
     Bursts(f64, f64),
-    /// A microwave oven's pulses; with the microseconds that a packet is on the air.
+    /// Pulses of a microwave oven, with the airtime of a packet in microseconds.
     Oven(u64),
-    /// A hidden terminal of so many kbit/s, beside a link whose packets are on the air for so many microseconds.
+    /// Collisions with a hidden terminal.
     HiddenTerminal {
-        /// Its mean rate.
+        /// The mean rate of the hidden terminal in kbit/s.
         kilobits: u64,
-        /// The time of a packet of the link on the air.
+        /// The airtime of a packet of the link in microseconds.
         airtime_micros: u64,
     },
 }
 
-/// A hotspot of Fig. 11, and the seconds that 50 MB took there.
+/// A hotspot of Fig. 11, and the printed times of 50 MB in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hotspot {
-    /// The letter of its picture.
+    /// The letter in the figure.
     pub name: &'static str,
-    /// How it is modelled.
+    /// The model of its path.
     pub path: WirelessPath,
-    /// With standard TCP, as printed.
+    /// The printed time with standard TCP.
     pub tcp_seconds: f64,
-    /// With CTCP, as printed.
+    /// The printed time with CTCP.
     pub ctcp_seconds: f64,
 }
 
-/// The five of Fig. 11.
+/// The five hotspots of Fig. 11.
 pub const HOTSPOTS: [Hotspot; 5] = [
     hotspot("a", single(4_250, 54_210, 0.0428).in_turns(4_000, 6_400), [807.0, 313.0]),
     hotspot("b", single(3_750, 73_510, 0.0525).in_turns(4_000, 6_400), [1_151.0, 388.0]),
@@ -85,14 +88,15 @@ pub const HOTSPOTS: [Hotspot; 5] = [
     hotspot("e", single(1_750, 208_940, 0.0216), [3_042.0, 1_093.0]),
 ];
 
-/// The Sheraton in Needham, with 5 % loss made by a router.
+/// The Sheraton in Needham, with 5 % loss caused by a router.
 pub const HOTEL: WirelessPath = with_queue_of_one_bdp(26_500, 33_000, WirelessLoss::Dropped(0.05));
 
-/// Fig. 9's links, by PHY rates. 802.11 has no 8 Mbit/s, which the text names: 9 are meant.
+/// The links of Fig. 9, by PHY rate. The text names 8 Mbit/s, which 802.11 does not have; 9 is meant.
 ///
-/// Airtime: 192 us of preamble at 5.5 and 11 Mbit/s and 26 us with the signal extension at the others, then 1536 bytes, at the others in
-/// symbols of 4 us. Before it the DIFS and the mean of the first backoff, behind it SIFS and acknowledgement: 618 us at 5.5 and 11,
-/// 140 to 156 us at the others. The acknowledgements of the transport have the air to themselves.
+/// Airtime: 192 us of preamble at 5.5 and 11 Mbit/s, and 26 us with the signal extension at the others, then 1536
+/// bytes, at the others in symbols of 4 us. Before the packet there are the DIFS and the mean of the first backoff,
+/// after it SIFS and acknowledgement: 618 us at 5.5 and 11, 140 to 156 us at the others. The transport's
+/// acknowledgements do not compete for the channel.
 pub const OVEN: [Phy; 8] = [
     Phy { kilobits: 5_500, airtime_micros: 2_426, cycle_micros: 3_044 },
     Phy { kilobits: 9_000, airtime_micros: 1_394, cycle_micros: 1_550 },
@@ -104,28 +108,28 @@ pub const OVEN: [Phy; 8] = [
     Phy { kilobits: 54_000, airtime_micros: 254, cycle_micros: 394 },
 ];
 
-/// Fig. 10's link without the hidden terminal.
+/// The link of Fig. 10 without the hidden terminal.
 pub const HIDDEN_TERMINAL: Phy = OVEN[2];
 
 /// How 802.11 sends packets of 1500 bytes at one of its rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phy {
-    /// The rate of the bits on the air.
+    /// The PHY rate in kbit/s.
     pub kilobits: u64,
-    /// How long a packet is on the air.
+    /// The airtime of a packet.
     pub airtime_micros: u64,
-    /// From one packet to the next.
+    /// The time from one packet to the next.
     pub cycle_micros: u64,
 }
 
 impl Phy {
-    /// Beside a microwave oven.
+    /// Returns the path next to a microwave oven.
     #[must_use]
     pub const fn beside_oven(self) -> WirelessPath {
         self.with_loss(WirelessLoss::Oven(self.airtime_micros))
     }
 
-    /// Beside a hidden terminal of this mean rate.
+    /// Returns the path next to a hidden terminal of this mean rate.
     #[must_use]
     pub const fn beside_terminal(self, kilobits: u64) -> WirelessPath {
         let airtime_micros = self.airtime_micros;
@@ -133,7 +137,7 @@ impl Phy {
     }
 
     const fn with_loss(self, loss: WirelessLoss) -> WirelessPath {
-        // Bits of a packet over microseconds of a cycle.
+        // Bits per packet divided by the microseconds of a cycle.
         let kilobits = 12_000_000 / self.cycle_micros;
         WirelessPath { kilobits, rtt_micros: WLAN_RTT_MICROS, loss, queue: WLAN_QUEUE, turns: None }
     }
@@ -143,17 +147,17 @@ const fn hotspot(name: &'static str, path: WirelessPath, [tcp_seconds, ctcp_seco
     Hotspot { name, path, tcp_seconds, ctcp_seconds }
 }
 
-/// A hotspot that loses packets one at a time.
+/// A hotspot with independent loss.
 const fn single(kilobits: u64, rtt_micros: u64, loss: f64) -> WirelessPath {
     with_queue_of_one_bdp(kilobits, rtt_micros, WirelessLoss::Independent(loss))
 }
 
-/// A hotspot that loses two packets in a row on average.
+/// A hotspot with loss bursts of two packets on average.
 const fn bursty(kilobits: u64, rtt_micros: u64, loss: f64) -> WirelessPath {
     with_queue_of_one_bdp(kilobits, rtt_micros, WirelessLoss::Bursts(loss, 2.0))
 }
 
-/// With a queue of a bandwidth-delay product, in packets of 1500 bytes.
+/// A path with a queue of a bandwidth-delay product, in packets of 1500 bytes.
 const fn with_queue_of_one_bdp(kilobits: u64, rtt_micros: u64, loss: WirelessLoss) -> WirelessPath {
     let queue = (kilobits * rtt_micros).div_ceil(12_000_000);
     WirelessPath { kilobits, rtt_micros, loss, queue, turns: None }
@@ -164,7 +168,7 @@ impl WirelessPath {
         Self { turns: Some(Turns { ours_millis, period_millis }), ..self }
     }
 
-    /// How the way of the data changes over time, when it is not always ours.
+    /// Returns how the direction of the data changes over time, if other stations use the channel at times.
     #[must_use]
     pub fn trace(&self) -> Option<Trace> {
         let Turns { ours_millis, period_millis } = self.turns?;
@@ -175,7 +179,7 @@ impl WirelessPath {
         Some(Trace::parse(&text).expect("written as traces are"))
     }
 
-    /// Both directions for the link model. Acknowledgements come back unharmed.
+    /// Returns both directions for the link model. Acknowledgements are not lost.
     #[must_use]
     pub fn config(&self) -> PathConfig {
         let rate = Rate::from_bits_per_second(1_000 * self.kilobits);
@@ -206,7 +210,7 @@ impl WirelessLoss {
                 LossModel::OnOff { period: micros(OVEN_PERIOD_MICROS), on, loss: Probability::ONE }
             }
             Self::HiddenTerminal { kilobits, airtime_micros } => LossModel::Collisions {
-                // Microseconds: bits over kbit/s are milliseconds.
+                // In microseconds: bits divided by kbit/s are milliseconds.
                 interval: micros(1_000 * HIDDEN_BITS / kilobits.max(1)),
                 vulnerable: micros(airtime_micros + HIDDEN_AIRTIME_MICROS),
             },
@@ -214,15 +218,15 @@ impl WirelessLoss {
     }
 }
 
-/// What is left of the air that others have.
+/// The capacity that other stations leave while they use the channel.
 const OTHERS_LEAVE_KILOBITS: u64 = 50;
-/// Fig. 9's oven.
+/// The oven of Fig. 9.
 const OVEN_PERIOD_MICROS: u64 = 20_000;
 const OVEN_PULSE_MICROS: u64 = 9_000;
-/// Fig. 10's interference: bits of a packet of 1445 bytes, and its time on the air at 11 Mbit/s.
+/// The interference of Fig. 10: bits of a packet of 1445 bytes, and its airtime at 11 Mbit/s.
 const HIDDEN_BITS: u64 = 8 * 1_445;
 const HIDDEN_AIRTIME_MICROS: u64 = 1_269;
-/// Of both.
+/// Parameters of both figures.
 const WLAN_RTT_MICROS: u64 = 10_000;
 const WLAN_QUEUE: u64 = 100;
 
@@ -232,12 +236,12 @@ mod tests {
 
     // Requirement: C11
     #[test]
-    fn a_packet_beside_the_oven_is_lost_when_any_of_its_time_on_the_air_is_in_a_pulse() {
+    fn a_packet_is_lost_if_its_airtime_overlaps_a_pulse_of_the_oven() {
         let LossModel::OnOff { period, on, loss } = OVEN[0].beside_oven().config().forward.loss else {
             panic!("an oven")
         };
         assert_eq!((period.as_micros(), on.as_micros(), loss), (20_000, 11_426, Probability::ONE));
-        // At 1 Mbit/s a packet takes longer than the 11 ms between pulses, and none survives.
+        // At 1 Mbit/s a packet takes longer than the 11 ms between pulses, so every packet is lost.
         let slow = Phy { kilobits: 1_000, airtime_micros: 12_480, cycle_micros: 13_500 };
         let LossModel::OnOff { period, on, .. } = slow.beside_oven().config().forward.loss else {
             panic!("an oven")
@@ -247,7 +251,7 @@ mod tests {
 
     // Requirement: C11
     #[test]
-    fn a_hidden_terminal_begins_as_many_frames_as_its_rate_says() {
+    fn the_frames_of_a_hidden_terminal_follow_from_its_rate() {
         let LossModel::Collisions { interval, vulnerable } =
             HIDDEN_TERMINAL.beside_terminal(1_156).config().forward.loss
         else {

@@ -1,7 +1,8 @@
-//! Figs. 2 and 3: packets decoded in each tenth of a second of a transfer of 3 MB, and how evenly they come.
+//! Figs. 2 and 3: packets decoded per tenth of a second of a transfer of 3 MB, and how evenly they are decoded.
 //!
-//! Without pseudo blocks the sink decodes nothing while a single packet is missing, and then all at once. The paper prints a standard
-//! deviation of 121.53 for NC and of 48.08 for PB; it calls them packets per second, and the figures count tenths of a second.
+//! Without pseudo blocks the sink decodes nothing while a single packet is missing, and then everything at once. The
+//! paper prints a standard deviation of 121.53 for NC and of 48.08 for PB. It calls the unit packets per second, but
+//! the figures count tenths of a second.
 //!
 //! Requirement: K4
 
@@ -29,7 +30,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const PACKETS: u64 = 3_000;
 const BIN: Duration = Duration::from_millis(100);
 const LOSSES: [f64; 2] = [0.1, 0.05];
-/// One way, in milliseconds: as in the other simulations, and as the text of this one reads, an RTT of 50 ms.
+/// One-way delays in milliseconds: as in the other simulations, and as in the text of this one, an RTT of 50 ms.
 const DELAYS: [u64; 2] = [50, 25];
 const SCHEMES: [(Scheme, &str); 3] = [(Scheme::Nc, "NC"), (Scheme::Eot, "NC with EOT"), (Scheme::Pb, "PB")];
 const DEVIATION: &str = "standard deviation";
@@ -51,7 +52,7 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells, measure, move |found| outcome(seeds, found))
 }
 
-/// Packets decoded in each bin until the last packet, for each scheme.
+/// Returns the packets decoded per bin until the last packet, for each scheme.
 fn measure(cell: &Transfer) -> ([Vec<u64>; 3], u64) {
     let mut events = 0;
     let decoded = SCHEMES.map(|(scheme, _)| {
@@ -60,7 +61,7 @@ fn measure(cell: &Transfer) -> ([Vec<u64>; 3], u64) {
         let series = network.simulation.series().expect("it was asked for");
         let samples = series.connection(network.flows()[0].receiver);
         let mut bins = increments(samples, |sample| sample.symbols_decoded);
-        // The bin in which the last packet comes is not over.
+        // The bin of the last packet is not complete.
         let rest = PACKETS - bins.iter().sum::<u64>();
         bins.extend((rest > 0).then_some(rest));
         bins
@@ -74,7 +75,7 @@ fn deviation(bins: &[u64]) -> f64 {
     summary(&bins.iter().map(|&count| count as f64).collect::<Vec<f64>>()).deviation
 }
 
-/// Of NC and PB, and the cut from one to the other in percent, over the seeds.
+/// Returns the deviations of NC and PB, and the reduction from NC to PB in percent, over the seeds.
 fn deviations(found: &[Found], loss: f64, delay: u64, factor: Factor) -> [Summary; 3] {
     let cells =
         found.iter().filter(|(cell, _)| (cell.loss, cell.delay, cell.factor) == (loss, delay, factor));

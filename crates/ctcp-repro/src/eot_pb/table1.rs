@@ -1,7 +1,8 @@
-//! Table I: how much sooner a small file is there when the end of the transmission is protected (EOT) than without (NC).
+//! Table I: how much sooner a small file arrives with protection of the end of the transmission (EOT) than without
+//! (NC).
 //!
-//! A file of 250, 500 or 1000 packets, one way 50 or 150 ms, loss 5 or 15 %, R = 1/(1-p) or R_a: eight scenarios for each size. Both
-//! schemes see the same seed, so that they differ from the last packet on, and nowhere before.
+//! A file of 250, 500 or 1000 packets, a one-way delay of 50 or 150 ms, loss 5 or 15 %, R = 1/(1-p) or R_a: eight
+//! scenarios per size. Both schemes use the same seed, so that they do not differ before the last packet.
 //!
 //! Requirement: K4
 
@@ -22,7 +23,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     takes: &[Parameter::Rate],
 };
 
-/// Packets of a file, the printed cut of its time in percent and in seconds.
+/// Packets of a file, and the printed reduction of its time in percent and in seconds.
 const PRINTED: [(u64, f64, f64); 3] = [(250, 6.09, 0.249), (500, 8.00, 0.452), (1000, 10.04, 0.756)];
 const CUT: &str = "mean of cuts (%)";
 const CUT_OF_MEANS: &str = "cut of means (%)";
@@ -47,7 +48,7 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells, measure, move |found| outcome(seeds, found))
 }
 
-/// Seconds of NC and of EOT, and the work it was.
+/// Returns the seconds of NC and of EOT, and the number of events.
 fn measure(cell: &Transfer) -> (f64, f64, u64) {
     let ((nc, one), (eot, other)) = (cell.time(Scheme::Nc), cell.time(Scheme::Eot));
     (nc, eot, one + other)
@@ -72,7 +73,8 @@ fn outcome(seeds: u32, found: &[(Transfer, (f64, f64, u64))]) -> Outcome {
         let x = packets as f64;
         let cut = summary(&cuts);
         outcome.point(CUT, x, &cut);
-        // The cut of the means is the mean cut in seconds as a share of NC's mean, which is known far better than the cut.
+        // The cut of the means is the mean cut in seconds relative to NC's mean. It is much more precise than the mean
+        // of the cuts.
         outcome.point(CUT_OF_MEANS, x, &saved.map(|saved| 100.0 * saved / mean_nc));
         outcome.point(SECONDS, x, &saved);
         outcome.published(CUT, x, percent);

@@ -1,7 +1,9 @@
-//! Table II: how much sooner a file is there when what the sink lacks is sent every hundred packets (PB) than without (NC).
+//! Table II: how much sooner a file arrives if the packets that the sink lacks are sent every hundred packets (PB) than
+//! without (NC).
 //!
-//! Files from 100 packets, which are 100 KB, to 10 million, which are 10 GB; loss 1, 10 and 30 %; 50 ms one way; R_a. Both schemes see the same
-//! seed. Beside the table stand other readings of the text, and what the assumption costs that every combination is innovative.
+//! Files from 100 packets (100 KB) to 10 million (10 GB); loss 1, 10 and 30 %; a one-way delay of 50 ms; R_a. Both
+//! schemes use the same seed. The figure also shows other readings of the text, and the effect of assuming that every
+//! combination is innovative.
 //!
 //! Requirement: K4
 
@@ -22,7 +24,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     takes: &[Parameter::Rate, Parameter::Rtt],
 };
 
-/// Packets of a file, and the seeds of a full and of a quick run. A full run has as many as keep the interval of a large file below 5 points.
+/// Packets of a file, and the seeds of a full and of a quick run. With the seeds of a full run, the interval of a large
+/// file stays below 5 points.
 const FILES: [(u64, u32, u32); 6] = [
     (100, 400, 20),
     (1_000, 200, 20),
@@ -31,29 +34,29 @@ const FILES: [(u64, u32, u32); 6] = [
     (1_000_000, 10, 0),
     (10_000_000, 4, 0),
 ];
-/// Loss, and the printed cut in percent for each file.
+/// Loss, and the printed reduction in percent for each file.
 const PRINTED: [(f64, [f64; 6]); 3] = [
     (0.01, [7.97, 0.53, 25.47, 5.15, 51.34, 64.54]),
     (0.1, [15.66, 20.49, 11.25, 53.24, 65.23, 65.19]),
     (0.3, [17.33, 2.20, 29.77, 61.21, 70.10, 72.12]),
 ];
 
-/// What a cell belongs to.
+/// The reading of the text that a cell belongs to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reading {
     Table,
-    /// Packets are lost before they take a place in the queue.
+    /// Packets are lost before they enter the queue.
     LostBefore,
-    /// The sink acknowledges every arrival and a time-out sends all again, as in TCP/NC: three acknowledgements of nothing new make the
-    /// source think of a loss.
+    /// The sink acknowledges every arrival and a timeout retransmits everything, as in TCP/NC. Three duplicate
+    /// acknowledgements then indicate a loss.
     AsTcpNc,
-    /// R_a of the hundred packets of a pseudo block.
+    /// R_a for the hundred packets of a pseudo block.
     BlockRedundancy,
-    /// 50 ms are the round trip.
+    /// 50 ms is the round trip.
     HalfDelay,
-    /// The source estimates N_lp itself.
+    /// The source estimates N_lp.
     OwnEstimate,
-    /// Random coefficients, elimination, payload.
+    /// Random coefficients, elimination and payload.
     Coefficients,
 }
 
@@ -65,7 +68,8 @@ const READINGS: [(Reading, &str); 6] = [
     (Reading::OwnEstimate, "the source's own estimate"),
     (Reading::Coefficients, "real coefficients"),
 ];
-/// Where the readings are tried: the file's packets, seeds of a full and a quick run; with coefficients it is a smaller one.
+/// The file on which the readings are tried: packets, seeds of a full and of a quick run. With coefficients it is
+/// smaller.
 const TRIED: (u64, u32, u32) = (100_000, 10, 1);
 const TRIED_LOSS: f64 = 0.1;
 const TRIED_WITH_COEFFICIENTS: (u64, u32, u32) = (1_000, 40, 8);
@@ -107,19 +111,19 @@ fn read(reading: Reading, transfer: Transfer) -> Transfer {
 
 type Found = ((Reading, Transfer), (f64, f64, u64));
 
-/// Seconds of NC and of PB, and the work it was.
+/// Returns the seconds of NC and of PB, and the number of events.
 fn measure((_, transfer): &(Reading, Transfer)) -> (f64, f64, u64) {
     let ((nc, one), (pb, other)) = (transfer.time(Scheme::Nc), transfer.time(Scheme::Pb));
     (nc, pb, one + other)
 }
 
-/// The mean of the cuts and the cut of the means, in percent; `None` when nothing was measured.
+/// Returns the mean of the cuts and the cut of the means in percent, or `None` if nothing was measured.
 fn cuts<'a>(found: impl Iterator<Item = &'a Found>) -> Option<[Summary; 2]> {
     let times: Vec<(f64, f64)> = found.map(|(_, (nc, pb, _))| (*nc, *pb)).collect();
     let mean_nc = times.iter().map(|(nc, _)| nc).sum::<f64>() / times.len() as f64;
     let mean_pb = times.iter().map(|(_, pb)| pb).sum::<f64>() / times.len() as f64;
     let cuts: Vec<f64> = times.iter().map(|(nc, pb)| 100.0 * (1.0 - pb / nc)).collect();
-    // What a run adds to the ratio of the means, to the first order.
+    // The first-order contribution of each run to the ratio of the means.
     let shifts: Vec<f64> = times
         .iter()
         .map(|(nc, pb)| 100.0 * (1.0 - mean_pb / mean_nc - (pb - nc * mean_pb / mean_nc) / mean_nc))

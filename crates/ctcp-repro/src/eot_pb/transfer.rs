@@ -4,9 +4,9 @@
 //!   source ============== sink        5 Mbit/s, queue of 100 packets; acknowledgements are never lost
 //! ```
 //!
-//! Packets count 1000 bytes and acknowledgements 40, whatever ours have; at most 100 packets are not acknowledged. A file is counted
-//! in symbols, a packet of 1000 bytes each. Its time is from the first packet of the handshake, the connection request, until
-//! the sink has read all of it.
+//! Packets count as 1000 bytes and acknowledgements as 40, regardless of their actual sizes. At most 100 packets are
+//! unacknowledged. File sizes are counted in symbols, each standing for a packet of 1000 bytes. The time of a file runs
+//! from the first packet of the handshake until the sink has read the whole file.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ use crate::theory::adjusted_redundancy::adjusted_redundancy;
 
 /// The success rate S of R_a.
 const SUCCESS: f64 = 0.9;
-/// Bytes of a symbol, as small as it may be: its size is not what is simulated.
+/// Bytes per symbol, as small as possible, because its size is not part of the simulation.
 const SYMBOL: u16 = 256;
-/// More than the longest file has, so that nothing but the protocol holds the source back.
+/// More than the longest file, so that only the protocol limits the source.
 const CREDIT: u64 = 1 << 40;
-/// Longer than any transfer takes.
+/// A time limit longer than any transfer.
 const LIMIT: Duration = Duration::from_secs(10_000_000);
 
-/// Which of the three algorithms.
+/// The three algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
     Nc,
@@ -40,18 +40,18 @@ pub(super) enum Scheme {
     Pb,
 }
 
-/// Which redundancy.
+/// The redundancy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Factor {
     /// 1/(1-p).
     Theoretical,
-    /// R_a of the file.
+    /// R_a for the packets of the file.
     Adjusted,
-    /// R_a of so many packets, another reading of what t is.
+    /// R_a for this number of packets, another reading of t.
     AdjustedTo(u64),
 }
 
-/// A transfer of a file, without the scheme that carries it.
+/// The transfer of a file, independent of the scheme.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub(super) packets: u64,
@@ -59,21 +59,21 @@ pub(super) struct Transfer {
     pub(super) factor: Factor,
     /// Rate of the link in Mbit/s.
     pub(super) megabits: u64,
-    /// One way, in milliseconds.
+    /// One-way delay in milliseconds.
     pub(super) delay: u64,
-    /// Lost packets have used the link.
+    /// Whether packets are lost after the queue, having used the link.
     pub(super) is_lost_behind: bool,
-    /// The sink acknowledges what tells it nothing new and a time-out sends everything again, as in TCP/NC.
+    /// Whether the sink acknowledges every arrival and a timeout retransmits everything, as in TCP/NC.
     pub(super) is_as_tcp_nc: bool,
-    /// Combinations have no coefficients, and are innovative whenever they can be.
+    /// Whether coding is symbolic: combinations have no coefficients and are innovative whenever they can be.
     pub(super) is_symbolic: bool,
-    /// N_lp is the source's own estimate (section V).
+    /// Whether N_lp is the source's own estimate (section V).
     pub(super) is_estimated: bool,
     pub(super) seed: u64,
 }
 
 impl Transfer {
-    /// As in most of the paper's simulations: R_a, 50 ms.
+    /// Creates a transfer as in most of the paper's simulations, with R_a and 50 ms.
     pub(super) fn new(packets: u64, loss: f64, seed: u64) -> Self {
         Self {
             packets,
@@ -89,7 +89,8 @@ impl Transfer {
         }
     }
 
-    /// The same over another link; half of a round-trip time is the way there, in whole milliseconds.
+    /// Returns the transfer over a changed link. The one-way delay is half of the round-trip time, in whole
+    /// milliseconds.
     pub(super) fn changed_by(self, changes: Changes) -> Self {
         Self {
             megabits: changes.megabits.unwrap_or(self.megabits),
@@ -98,7 +99,7 @@ impl Transfer {
         }
     }
 
-    /// R.
+    /// Returns R.
     fn redundancy(&self) -> f64 {
         match self.factor {
             Factor::Theoretical => 1.0 / (1.0 - self.loss),
@@ -127,7 +128,7 @@ impl Transfer {
             Scheme::Eot => end_of_transmission(ratio),
             Scheme::Pb => pseudo_block(ratio),
         };
-        // The profile says which sink and source it is.
+        // The profile determines the behaviour of sink and source.
         let profile = if self.is_as_tcp_nc { TCP_NC } else { TCP_NC_PB };
         TransportConfig {
             profile: Profile { redundancy, ..profile },
@@ -156,7 +157,7 @@ impl Transfer {
         }
     }
 
-    /// The file on its way to the end; with figures over time if `width` is given.
+    /// Runs the transfer to the end, with time series if `width` is given.
     pub(super) fn run(&self, scheme: Scheme, width: Option<Duration>) -> Network {
         let size = bytes_of(self.packets);
         let mut chain = Chain::dumbbell(self.seed, &self.path());
@@ -174,7 +175,7 @@ impl Transfer {
         network
     }
 
-    /// How long it takes, in seconds, and the work it was.
+    /// Returns the duration in seconds and the number of events.
     pub(super) fn time(&self, scheme: Scheme) -> (f64, u64) {
         let network = self.run(scheme, None);
         let time = network.simulation.now() - ctcp_sim::Simulation::START;
@@ -182,8 +183,8 @@ impl Transfer {
     }
 }
 
-/// Bytes of a file that takes so many symbols: each has a length of two bytes and a frame of a stream, whose offset is
-/// of no, 1, 2, 4 or 8 bytes.
+/// Returns the bytes of a file that takes this many symbols. Each symbol has a length of two bytes and a stream frame
+/// with an offset of 0, 1, 2, 4 or 8 bytes.
 fn bytes_of(packets: u64) -> u64 {
     (0..packets).fold(0, |offset, _| {
         let number = match offset {
@@ -202,17 +203,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_its_packets_and_nc_and_eot_differ_from_the_last_one_on() {
+    fn eot_completes_no_later_than_nc() {
         for seed in 0..3 {
             let transfer = Transfer::new(300, 0.1, seed);
             let (nc, eot) = (transfer.run(Scheme::Nc, None), transfer.run(Scheme::Eot, None));
-            // `run` has compared the packets decoded.
+            // `run` has checked the number of packets decoded.
             assert!(eot.simulation.now() <= nc.simulation.now());
         }
     }
 
     #[test]
-    fn beyond_2_to_the_30_bytes_an_offset_takes_more_of_each_packet() {
+    fn offsets_beyond_2_to_the_30_bytes_take_more_of_each_packet() {
         assert_eq!([1, 2, 3].map(bytes_of), [252, 252 + 250, 252 + 2 * 250]);
         assert!(bytes_of(5_000_000) < 5_000_000 * 248);
     }

@@ -8,7 +8,7 @@ fn experiment() -> &'static Experiment {
     Experiment::named("thesis-overhead").unwrap()
 }
 
-/// The files of a run in `count` shards, as somebody would read them again.
+/// Returns the files of a run in `count` shards, written and read back.
 fn shards(count: u32, settings: &Settings) -> Vec<(String, Partial)> {
     let measured = (1..=count).map(|index| {
         let shard = Shard::new(index, count).unwrap();
@@ -27,7 +27,7 @@ fn bytes(outcome: &Outcome) -> [String; 3] {
 }
 
 #[test]
-fn one_three_and_seven_shards_give_the_bytes_of_a_run_in_one_piece() {
+fn merged_shards_give_the_same_bytes_as_an_undivided_run() {
     let whole = bytes(&experiment().run(&SETTINGS, NonZeroUsize::MIN));
     for count in [1, 3, 7] {
         let mut shards = shards(count, &SETTINGS);
@@ -39,14 +39,14 @@ fn one_three_and_seven_shards_give_the_bytes_of_a_run_in_one_piece() {
 }
 
 #[test]
-fn shards_that_are_missing_twice_there_or_of_another_run_are_named() {
+fn missing_duplicate_and_foreign_shards_are_named() {
     let three = shards(3, &SETTINGS);
     let why = |partials: Vec<(String, Partial)>| merge(partials).unwrap_err().to_string();
     assert_eq!(why(vec![]), "there is no shard to merge");
     let missing = why(three[..1].to_vec());
     assert!(missing.ends_with("2 missing (2/3, 3/3)"), "{missing}");
     let twice = why([&three[..], &[("copy.json".to_owned(), three[1].1.clone())]].concat());
-    assert_eq!(twice, "thesis-overhead.shard-2-of-3.json and copy.json are the same shard");
+    assert_eq!(twice, "thesis-overhead.shard-2-of-3.json and copy.json contain the same shard");
     let seven = shards(7, &SETTINGS);
     let foreign = why([&three[..], &seven[..1]].concat());
     assert!(foreign.contains("in 7 shards") && foreign.contains("shard-1-of-7.json"), "{foreign}");
@@ -73,10 +73,10 @@ fn shards_of_another_program_or_with_other_cells_are_refused() {
 }
 
 #[test]
-fn what_is_no_shard_or_not_all_of_it_is_no_partial() {
+fn invalid_and_incomplete_shard_files_are_refused() {
     let text = shards(3, &SETTINGS)[0].1.json();
     for broken in ["", "{}", &text[..text.len() / 2], &text.replace("1/3", "4/3"), &text.replace(FORMAT, "x")]
     {
-        assert!(Partial::from_json(broken).unwrap_err().starts_with("no shard: "));
+        assert!(Partial::from_json(broken).unwrap_err().starts_with("not a shard file: "));
     }
 }

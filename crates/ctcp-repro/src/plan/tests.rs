@@ -8,7 +8,7 @@ fn threads(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).unwrap()
 }
 
-/// Cells whose values are awkward numbers, and an outcome that depends on their order.
+/// Returns a plan whose values have no short decimal form, and whose outcome depends on their order.
 fn plan(cells: u32) -> Plan {
     let axis = Axis { label: "", scale: Scale::Linear };
     let plot = Plot { title: "", x: axis, y: axis, hidden: &[], dots: &[] };
@@ -22,7 +22,7 @@ fn plan(cells: u32) -> Plan {
 }
 
 #[test]
-fn threads_leave_no_trace_and_every_cell_is_measured_once() {
+fn results_do_not_depend_on_threads_and_every_cell_is_measured_once() {
     let plan = plan(40);
     let all = THREADS.map(|count| {
         let measured = AtomicUsize::new(0);
@@ -36,7 +36,7 @@ fn threads_leave_no_trace_and_every_cell_is_measured_once() {
 }
 
 #[test]
-fn shards_have_equally_many_cells_and_cells_at_equal_distances_fall_to_many_of_them() {
+fn shards_have_equal_numbers_of_cells_and_spread_cells_at_equal_distances() {
     let plan = plan(120);
     let shards: Vec<Vec<usize>> =
         (1..=8).map(|index| plan.cells_of(Shard::new(index, 8).unwrap()).collect()).collect();
@@ -55,7 +55,7 @@ fn a_shard_without_cells_is_empty() {
 }
 
 #[test]
-fn a_value_keeps_every_bit_on_its_way_through_text() {
+fn values_keep_every_bit_through_json() {
     let plan = plan(200);
     let values = plan.measure(Shard::WHOLE, threads(2), &|| ());
     let text = serde_json::to_string(&values).unwrap();

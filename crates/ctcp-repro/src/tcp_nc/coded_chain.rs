@@ -1,9 +1,10 @@
 //! The chain of TCP/NC, section VI-B, with coefficients: nodes keep witnesses and combine them at random over GF(256).
 //!
-//! The same slots as in [`SlottedChain`](super::slotted_chain::SlottedChain), met with the same luck, but nothing is assumed of what a
-//! reception brings: a node has seen what its elimination says. A combination that is not innovative is as if the channel had
-//! been off. That is one in 256 when the next node lacks a single packet of the sender's, and far fewer when it lacks more: so
-//! the queues lie between those of counting with mu and with mu (1 - 1/256).
+//! It uses the same slots as [`SlottedChain`](super::slotted_chain::SlottedChain) with the same random numbers, but
+//! makes no assumption about receptions: elimination determines what a node has seen. A combination that is not
+//! innovative has the same effect as a channel that is off. This happens once in 256 if the next node lacks a single
+//! packet of the sender's, and far less often if it lacks more. The queues therefore lie between those of counting with
+//! mu and with mu (1 - 1/256).
 
 use ctcp_base::Prng;
 use ctcp_coding::{Recoder, RecoderConfig, SymbolRange};
@@ -11,19 +12,20 @@ use ctcp_coding::{Recoder, RecoderConfig, SymbolRange};
 use super::slotted_chain::Luck;
 use crate::theory::queues::Chain;
 
-/// Packets from the oldest that any node keeps to the newest: far more than the loads used here need.
+/// The maximum number of packets from the oldest kept to the newest, far more than the loads used here need.
 const WINDOW: u16 = 4095;
 
 /// Nodes that keep rows: the source, relays and the sink.
 pub(super) struct CodedChain {
     luck: Luck,
     coefficients: Prng,
-    /// The source's are its packets as they came.
+    /// The source keeps its packets uncoded.
     nodes: Vec<Recoder>,
     arrived: u64,
     /// The oldest packet that the sink has not seen.
     oldest_unseen: u64,
-    /// The same, as far as each node knows. The sink keeps its rows from there on as well, since combinations still begin there.
+    /// The same, as known by each node. The sink also keeps its rows from there on, since combinations still begin
+    /// there.
     known: Vec<u64>,
 }
 
@@ -61,25 +63,25 @@ impl CodedChain {
         self.know(0, self.oldest_unseen);
     }
 
-    /// A uniform combination of all witnesses of `node`, which the next one receives.
+    /// Sends a uniform combination of all witnesses of `node` to the next node.
     fn send(&mut self, node: usize) {
         let Some(span) = self.nodes[node].span() else { return };
         let mut weights = vec![0; self.nodes[node].rank()];
         self.coefficients.fill(&mut weights);
         let (mut coefficients, mut payload) = (Vec::new(), Vec::new());
-        // All weights can be zero.
+        // All weights may be zero.
         let made = self.nodes[node].combine(span, &weights, &mut coefficients, &mut payload);
         let Ok(range): Result<SymbolRange, _> = made else { return };
         self.nodes[node + 1].handle_combination(range, &coefficients, &payload).expect("within the window");
     }
 
-    /// Drops the witnesses of packets older than the one that the sink asks for.
+    /// Records the oldest packet that the sink has not seen, as known by a node, and drops witnesses of older packets.
     fn know(&mut self, node: usize, oldest_unseen: u64) {
         self.known[node] = oldest_unseen;
         self.nodes[node].release_before(oldest_unseen);
     }
 
-    /// Mean queues over `slots` slots, after a tenth of them to settle.
+    /// Returns the mean queues over `slots` slots, after a tenth of them to settle.
     pub(super) fn mean_queues(mut self, slots: u64) -> Vec<f64> {
         let queues = self.nodes.len() - 1;
         let mut sums = vec![0; queues];
@@ -99,7 +101,7 @@ mod tests {
 
     // Requirement: N6
     #[test]
-    fn counting_is_the_same_as_coding_but_for_at_most_one_combination_in_256() {
+    fn counting_differs_from_coding_by_at_most_one_combination_in_256() {
         const SLOTS: u64 = 20_000;
         let chain = Chain { arrivals: 0.42, channels: vec![0.7, 0.6, 0.8] };
         let weaker = chain.channels.iter().map(|mu| mu * (1.0 - 1.0 / 256.0)).collect();

@@ -1,4 +1,4 @@
-//! GF(2^m) up to 256 elements, by tables of logarithms. The codec has GF(256) alone; Lemma 1 is about any field.
+//! GF(2^m) with up to 256 elements, by logarithm tables. The codec has only GF(256), but Lemma 1 is about any field.
 
 use ctcp_base::Prng;
 
@@ -7,12 +7,12 @@ use ctcp_base::Prng;
 pub(super) struct Field {
     order: u16,
     logarithm: [u8; 256],
-    /// Powers of x, twice around, so that a sum of logarithms needs no reduction.
+    /// Powers of x over two cycles, so that a sum of logarithms needs no reduction.
     power: [u8; 512],
 }
 
 impl Field {
-    /// The field of 2, 16 or 256 elements; GF(256) is the codec's.
+    /// Creates the field of 2, 16 or 256 elements. GF(256) is the codec's.
     pub(super) fn new(order: u16) -> Self {
         let polynomial = match order {
             2 => 0b11,
@@ -42,12 +42,12 @@ impl Field {
         self.power[usize::from(self.logarithm[usize::from(a)]) + usize::from(self.logarithm[usize::from(b)])]
     }
 
-    /// Of an element that is not zero.
+    /// Returns the inverse of an element, which must not be zero.
     pub(super) fn inverse(&self, element: u8) -> u8 {
         self.power[usize::from(self.order) - 1 - usize::from(self.logarithm[usize::from(element)])]
     }
 
-    /// Uniform over all elements.
+    /// Draws uniformly from all elements.
     pub(super) fn draw(&self, prng: &mut Prng) -> u8 {
         prng.below(u64::from(self.order)) as u8
     }

@@ -1,7 +1,8 @@
-//! Fig. 5: fairness. A flow has the network of four hops to itself for 1000 s, then a second one comes.
+//! Fig. 5: fairness. A flow uses a network of four hops alone for 1000 s, then a second flow begins.
 //!
-//! No losses and R = 1: coding changes nothing then but what an acknowledgement means, and the flows should share as two of TCP do. The
-//! paper shows TCP/NC against TCP, in bins of 2.5 s; coded against coded and TCP against TCP stand beside it.
+//! There are no losses and R = 1. Coding then changes only the meaning of an acknowledgement, and the flows should
+//! share like two TCP flows. The paper shows TCP/NC against TCP, in bins of 2.5 s. Here there are also coded against
+//! coded and TCP against TCP.
 //!
 //! Requirement: N4
 
@@ -29,14 +30,14 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 const HOPS: usize = 4;
 const BIN: Duration = Duration::from_millis(2_500);
-/// When the flows begin: the second one's second, the end, and how long the second flow is given to settle, in seconds.
+/// The start of the second flow, the end, and the settling time of the second flow, in seconds.
 const SECOND: u64 = 1_000;
 const END: u64 = 2_000;
 const SETTLING: u64 = 200;
-/// Mbit of a packet.
+/// Mbit per packet.
 const MEGABITS: f64 = 8_000.0 / 1e6;
 
-/// Who comes first and who second.
+/// The order in which the flows begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Pairing {
     CodedThenPlain,
@@ -59,7 +60,7 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells.collect(), measure, move |found| outcome(seeds, found))
 }
 
-/// What each flow gets in each bin in Mbit/s, and the work it was.
+/// Returns the throughput of each flow per bin in Mbit/s, and the number of events.
 fn measure(&(pairing, seed): &(Pairing, u64)) -> ([Vec<f64>; 2], u64) {
     let profiles: [Profile; 2] = match pairing {
         Pairing::CodedThenPlain => [tcp_nc(1.0), tcp()],
@@ -67,7 +68,8 @@ fn measure(&(pairing, seed): &(Pairing, u64)) -> ([Vec<f64>; 2], u64) {
         Pairing::BothCoded => [tcp_nc(1.0), tcp_nc(1.0)],
         Pairing::BothPlain => [tcp(), tcp()],
     };
-    // With nothing lost a run has no chance in it but when the second flow begins: each seed a tenth of a second later.
+    // Without losses the only randomness is the start of the second flow: it begins a tenth of a second later with each
+    // seed.
     let starts = [Duration::from_millis(500), Duration::from_millis(1_000 * SECOND + 100 * seed)];
     let flows = [0, 1].map(|which| flow(profiles[which]).starting_after(starts[which]));
     let mut network = tandem(seed, &[(); HOPS].map(|()| hop(0.0)), flows);
@@ -82,7 +84,7 @@ fn measure(&(pairing, seed): &(Pairing, u64)) -> ([Vec<f64>; 2], u64) {
     (got, network.simulation.events())
 }
 
-/// A pairing and a seed, what its flows got, and the work.
+/// A pairing and a seed, the throughputs of its flows, and the number of events.
 type Found = ((Pairing, u64), ([Vec<f64>; 2], u64));
 
 fn outcome(seeds: u32, found: &[Found]) -> Outcome {
@@ -110,7 +112,7 @@ fn outcome(seeds: u32, found: &[Found]) -> Outcome {
         let fairness: Vec<f64> = runs.iter().map(fairness).collect();
         outcome.point(&format!("{name}: Jain's index"), END as f64, &summary(&fairness));
         let least = fairness.iter().copied().fold(1.0, f64::min);
-        // TCP against itself is the yardstick, and no claim.
+        // TCP against TCP is the reference and not a claim.
         if pairing != Pairing::BothPlain {
             outcome.check(format!("Jain's index, {name}, worst seed"), Want::AtLeast(0.98), least);
         }

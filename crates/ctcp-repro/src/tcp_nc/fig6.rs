@@ -1,7 +1,8 @@
 //! Fig. 6: throughput of two flows against the redundancy factor R, at 5 % loss on each of four hops.
 //!
-//! Left of the peak R does not make up for the 19 % that are lost end to end, and TCP sees time-outs; right of it the packets sent
-//! beyond need are missing: throughput is 0.5/R. The published optimum is 0.397 Mbit/s near R = 1.25, of 0.405 that are fair.
+//! Left of the peak, R does not compensate for the end-to-end loss of 19 %, and TCP has timeouts. Right of it, unneeded
+//! packets take capacity, and the throughput is 0.5/R. The published optimum is 0.397 Mbit/s near R = 1.25; a fair
+//! share is 0.405.
 //!
 //! Requirement: N4
 
@@ -27,12 +28,12 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const HOPS: usize = 4;
 const LOSS: f64 = 0.05;
 const FACTORS: [f64; 14] = [1.0, 1.05, 1.1, 1.15, 1.2, 1.22, 1.23, 1.24, 1.25, 1.27, 1.3, 1.35, 1.4, 1.5];
-/// Without coding.
+/// The factor that stands for TCP without coding.
 const UNCODED: f64 = 0.0;
 const CODED: &str = "TCP/NC mean";
 const PLAIN: &str = "TCP mean";
 
-/// Two flows for a while.
+/// A run of two flows.
 #[derive(Clone, Debug)]
 struct Cell {
     factor: f64,
@@ -50,7 +51,7 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells.collect(), measure, move |found| outcome(quick, seeds, found))
 }
 
-/// What the two flows get, in Mbit/s, and the work it was.
+/// Returns the throughputs of the two flows in Mbit/s, and the number of events.
 fn measure(cell: &Cell) -> (f64, f64, u64) {
     let profile = if cell.factor == UNCODED { tcp() } else { tcp_nc(cell.factor) };
     let start = Duration::from_millis(500);

@@ -1,8 +1,9 @@
 //! Fig. 7: throughput of two flows against the loss of each of four hops, with the best redundancy for each loss.
 //!
-//! What gets through four hops is (1-p)^4 of the packets, and each flow's fair share is half of that. R = 1/(1-p)^4 makes up for the losses
-//! on average and for nothing beyond: the lag of the sink then wanders without drift, and takes the window with it. A few percent more
-//! bring it back, so that the optimum of the paper is taken for the best of a sweep; R to the letter stands beside it.
+//! A share (1-p)^4 of the packets crosses four hops, and each flow's fair share is half of that. R = 1/(1-p)^4 exactly
+//! compensates for the losses on average. The lag of the sink then has no drift and wanders, and the window follows it.
+//! A few percent more bring it back. The paper's optimum is therefore taken as the best of a sweep; the literal R is
+//! shown as well.
 //!
 //! Requirement: N4
 
@@ -26,22 +27,22 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 };
 
 const HOPS: usize = 4;
-/// Loss of a hop, and how far below (1-p)^4/2 the best may stay.
+/// Loss of a hop, and how far the best may stay below (1-p)^4/2.
 const LOSSES: [(f64, f64); 8] =
     [(0.0, 0.1), (0.02, 0.1), (0.05, 0.1), (0.08, 0.1), (0.1, 0.1), (0.12, 0.1), (0.15, 0.15), (0.2, 0.25)];
-/// What a quick run looks at.
+/// The losses of a quick run.
 const QUICK: [f64; 4] = [0.0, 0.05, 0.12, 0.2];
 /// R as a multiple of 1/(1-p)^4.
 const SWEEP: [f64; 5] = [LITERAL, 1.03, 1.05, 1.08, 1.12];
 const LITERAL: f64 = 1.0;
-/// Without coding.
+/// The multiple that stands for TCP without coding.
 const UNCODED: f64 = 0.0;
 const BEST: &str = "TCP/NC, best R";
 const TO_THE_LETTER: &str = "TCP/NC, R = 1/(1-p)^4";
 const PLAIN: &str = "TCP";
 const CAPACITY: &str = "(1-p)^4/2";
 
-/// Two flows for a while.
+/// A run of two flows.
 #[derive(Clone, Debug)]
 struct Cell {
     loss: f64,
@@ -69,7 +70,7 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells, measure, move |found| outcome(quick, seeds, found))
 }
 
-/// The mean of what the two flows get, in Mbit/s, and the work it was.
+/// Returns the mean throughput of the two flows in Mbit/s, and the number of events.
 fn measure(cell: &Cell) -> (f64, u64) {
     let profile = if cell.multiple == UNCODED { tcp() } else { tcp_nc(cell.multiple / through(cell.loss)) };
     let start = Duration::from_millis(500);

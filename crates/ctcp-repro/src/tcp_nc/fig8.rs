@@ -1,13 +1,14 @@
-//! Fig. 8: a flow over three hops whose losses change with time, the third being the worst on average; without coding, with coding
-//! at the source only, and with re-encoding at node 3, just before the worst hop.
+//! Fig. 8: a flow over three hops whose losses change with time, the third hop being the worst on average. It runs
+//! without coding, with coding at the source only, and with re-encoding at node 3, just before the worst hop.
 //!
 //! ```text
 //!   source ==== node ==== node 3 ==== sink        R = 1.8 at the source, R_int = 1.5 at node 3
 //!         0.08      0.08        0.34              mean losses, the same for acknowledgements
 //! ```
 //!
-//! Losses before node 3 cost its re-encoding nothing: what it sends on is made of what it has. Without it the source's redundancy
-//! has to make up for all three hops at once. The paper's losses are "specified" and not printed; ours swing by 80 % of their means.
+//! Losses before node 3 do not reduce its re-encoding, because it combines what it has received. Without re-encoding
+//! the source's redundancy must compensate for all three hops. The paper calls its losses "specified" but does not
+//! print them; ours vary by 80 % of their means.
 //!
 //! Requirement: N4, N5
 
@@ -34,17 +35,17 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     takes: &[],
 };
 
-/// Mean loss of each hop, and the period in seconds in which it swings.
+/// Mean loss of each hop, and the period of its variation in seconds.
 const HOPS: [(f64, u64); 3] = [(0.08, 160), (0.08, 214), (0.34, 107)];
-/// By how much of its mean a loss swings.
+/// The amplitude of a loss relative to its mean.
 const SWING: f64 = 0.8;
 const R: f64 = 1.8;
 const R_INT: f64 = 1.5;
-/// The router before the third hop: the paper counts the source as node 1.
+/// The router before the third hop. The paper counts the source as node 1.
 const NODE_3: usize = 2;
 const TIME: Duration = Duration::from_secs(642);
 const BIN: Duration = Duration::from_secs(5);
-/// Mbit of a packet.
+/// Mbit per packet.
 const MEGABITS: f64 = 8_000.0 / 1e6;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,7 +55,7 @@ enum Coding {
     AtNode3Too,
 }
 
-/// What is compared, and what the paper's table says of it in Mbit/s.
+/// The compared codings, and the throughput in the paper's table in Mbit/s.
 const CODINGS: [(Coding, &str, f64); 3] = [
     (Coding::None, "TCP", 0.0042),
     (Coding::AtSource, "end-to-end coding", 0.1420),
@@ -68,10 +69,10 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells.collect(), measure, move |found| outcome(seeds, found))
 }
 
-/// What a run gave.
+/// The result of a run.
 type Run = (f64, Vec<f64>, u64);
 
-/// The throughput over all the time and in each bin in Mbit/s, and the work it was.
+/// Returns the throughput over the whole time and per bin in Mbit/s, and the number of events.
 fn measure(&(coding, seed): &(Coding, u64)) -> Run {
     let hops = HOPS.map(|(mean, period)| hop(mean, Duration::from_secs(period)));
     let profile: Profile = if coding == Coding::None { tcp() } else { tcp_nc(R) };
@@ -88,7 +89,7 @@ fn measure(&(coding, seed): &(Coding, u64)) -> Run {
     (throughput(&network, 0, TIME), bins, network.simulation.events())
 }
 
-/// A hop whose loss swings from the beginning on.
+/// Returns a hop whose loss varies from the beginning on.
 fn hop(mean: f64, period: Duration) -> PathConfig {
     let loss = LossModel::sinusoid(Simulation::START, mean, SWING * mean, period);
     hop_that_loses(loss.expect("a probability all the time"))

@@ -1,23 +1,23 @@
-//! What a node knows of a few packets: a basis in echelon form, whose leading columns are the packets seen.
+//! What a node knows about a few packets: a basis in echelon form, whose leading columns are the packets seen.
 
 use ctcp_base::Prng;
 
 use super::field::Field;
 
-/// Packets that there are.
+/// The number of packets.
 pub(super) const PACKETS: usize = 6;
 
 /// Coefficients of a combination of all packets.
 pub(super) type Combination = [u8; PACKETS];
 
-/// A basis. The row of column i begins there with a one.
+/// A basis. The row at index i begins in column i with a one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Knowledge {
     rows: [Option<Combination>; PACKETS],
 }
 
 impl Knowledge {
-    /// Receives a combination; returns the packet that it makes the node see, if it is innovative.
+    /// Receives a combination. Returns the packet that the node has now seen, if the combination is innovative.
     pub(super) fn receive(&mut self, field: &Field, mut combination: Combination) -> Option<usize> {
         for column in 0..PACKETS {
             let entry = combination[column];
@@ -29,7 +29,7 @@ impl Knowledge {
                 self.rows[column] = Some(combination.map(|entry| field.multiply(entry, inverse)));
                 return Some(column);
             };
-            // In these fields adding is subtracting.
+            // In these fields addition equals subtraction.
             combination
                 .iter_mut()
                 .zip(row)
@@ -38,7 +38,8 @@ impl Knowledge {
         None
     }
 
-    /// A combination of all rows with uniform weights. Its distribution is that of the witnesses', for they span the same.
+    /// Returns a combination of all rows with uniform weights. It has the same distribution as one of the witnesses,
+    /// which span the same space.
     pub(super) fn combine(&self, field: &Field, prng: &mut Prng) -> Combination {
         let mut combination = [0; PACKETS];
         for row in self.rows.iter().flatten() {
@@ -59,7 +60,7 @@ impl Knowledge {
         (0..PACKETS).find(|&packet| !self.has_seen(packet))
     }
 
-    /// d*: the oldest packet that this node has seen and the other one has not.
+    /// Returns d*: the oldest packet that this node has seen and the other one has not.
     pub(super) fn oldest_beyond(&self, other: &Self) -> Option<usize> {
         (0..PACKETS).find(|&packet| self.has_seen(packet) && !other.has_seen(packet))
     }
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_packets_are_seen_as_innovative_combinations_came() {
+    fn the_number_of_seen_packets_is_the_number_of_innovative_combinations() {
         let field = Field::new(16);
         let mut node = Knowledge::default();
         assert_eq!(node.receive(&field, [0, 3, 5, 0, 0, 1]), Some(1));

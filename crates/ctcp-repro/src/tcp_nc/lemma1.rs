@@ -1,10 +1,12 @@
-//! Lemma 1: with what probability does a combination make the receiver see the next packet, for q = 2, 16 and 256?
+//! Lemma 1: the probability that a combination makes the receiver see the next packet, for q = 2, 16 and 256.
 //!
-//! A sends a uniform combination of all that it knows to B, who misses something of it. d* is the oldest packet that A has seen
-//! and B has not. Three situations:
-//! - the lemma's condition as its proof needs it: d* is B's oldest unseen packet; then B sees it with probability 1 - 1/q;
-//! - any knowledge, which is what the lemma says: it falls short, but what B receives is innovative with at least that probability;
-//! - the counterexample, A = {p1 + p2, p3} and B = {p1}: B sees d* = p3 with probability (1 - 1/q)/q.
+//! A sends a uniform combination of everything it knows to B, which lacks part of it. d* is the oldest packet that A
+//! has seen and B has not. There are three situations:
+//! - The lemma's condition as its proof needs it: d* is B's oldest unseen packet. Then B sees it with probability 1 -
+//!   1/q.
+//! - Any knowledge, as the lemma states: the probability is lower, but what B receives is innovative with at least that
+//!   probability.
+//! - The counterexample, A = {p1 + p2, p3} and B = {p1}: B sees d* = p3 with probability (1 - 1/q)/q.
 //!
 //! Requirement: N6
 
@@ -29,10 +31,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     takes: &[],
 };
 
-/// q, the elements of the field.
+/// q, the number of elements of the field.
 const FIELDS: [u16; 3] = [2, 16, 256];
 
-/// Receptions a seed.
+/// Receptions per seed.
 const TRIALS: u64 = 100_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +51,12 @@ struct Cell {
     seed: u64,
 }
 
-/// Of [`TRIALS`] receptions.
+/// Results of [`TRIALS`] receptions.
 #[derive(Default, Serialize, Deserialize)]
 struct Counts {
-    /// B saw d*.
+    /// How often B saw d*.
     seen: u64,
-    /// B saw any packet.
+    /// How often B saw any packet.
     innovative: u64,
 }
 
@@ -82,7 +84,7 @@ fn measure(cell: &Cell) -> Counts {
     counts
 }
 
-/// A, B and d*.
+/// Draws A, B and d*.
 fn draw(field: &Field, situation: Situation, prng: &mut Prng) -> (Knowledge, Knowledge, usize) {
     loop {
         let (mut sender, mut receiver) = (Knowledge::default(), Knowledge::default());
@@ -104,7 +106,7 @@ fn draw(field: &Field, situation: Situation, prng: &mut Prng) -> (Knowledge, Kno
     }
 }
 
-/// A random combination of a random run of packets: combinations of all packets would leave no gaps in what is seen.
+/// Draws a combination of a random run of packets. Combinations of all packets would leave no gaps in what is seen.
 fn sparse(field: &Field, prng: &mut Prng) -> Combination {
     let first = prng.below(PACKETS as u64) as usize;
     let end = first + 1 + prng.below((PACKETS - first) as u64) as usize;

@@ -1,21 +1,23 @@
-//! The chain of TCP/NC, section VI-B, in slotted time: who has seen how many packets, and who knows what the sink has seen.
+//! The chain of TCP/NC, section VI-B, in slotted time: how many packets each node has seen, and what it knows about the
+//! sink.
 //!
-//! A slot, in this order:
-//! 1. A packet arrives at the source with probability lambda, and the source may send it in the same slot.
-//! 2. Every node sends over its channel, which is on with probability mu, of what it had before the slot. If the channel is on and
-//!    the node has seen more than the next one, the next one sees one more; and the next one learns which packet the sink
-//!    asks for, as this node knew it before the slot.
+//! A slot has these steps:
+//! 1. A packet arrives at the source with probability lambda. The source may send it in the same slot.
+//! 2. Every node sends over its channel, which is on with probability mu, based on its state before the slot. If the
+//!    channel is on and the node has seen more than the next one, the next one sees one more. The next one also learns
+//!    which packet the sink requests, as this node knew it before the slot.
 //! 3. The source learns what the sink has seen.
 //!
-//! A node's queue holds the packets that it has seen and the sink, as far as the node knows, has not. Every combination that can be
-//! innovative is (Lemma 1 with a large field), so what a node has seen is a number; [`CodedChain`](super::coded_chain::CodedChain) does
-//! without this assumption.
+//! A node's queue holds the packets that it has seen and that, as far as the node knows, the sink has not. Every
+//! combination that can be innovative is innovative (Lemma 1 with a large field), so the state of a node is a number.
+//! [`CodedChain`](super::coded_chain::CodedChain) does not make this assumption.
 
 use ctcp_base::Prng;
 
 use crate::theory::queues::Chain;
 
-/// Draws the arrivals and channels of slots: always in the same order, so that two chains can meet the same luck.
+/// Draws the arrivals and channel states of slots, always in the same order, so that two chains can have the same
+/// random events.
 #[derive(Clone, Debug)]
 pub(super) struct Luck {
     prng: Prng,
@@ -25,7 +27,7 @@ pub(super) struct Luck {
 
 impl Luck {
     pub(super) fn new(chain: &Chain, prng: Prng) -> Self {
-        // Of the numbers below 2^64 those below p 2^64.
+        // A number below 2^64 is below p 2^64 with probability p.
         let threshold = |p: f64| (p * 2_f64.powi(64)) as u64;
         let channels = chain.channels.iter().map(|&mu| threshold(mu)).collect();
         Self { prng, arrivals: threshold(chain.arrivals), channels }
@@ -40,13 +42,13 @@ impl Luck {
     }
 }
 
-/// A chain of `nodes` with queues, and a sink.
+/// A chain of nodes with queues, and a sink.
 #[derive(Clone, Debug)]
 pub(super) struct SlottedChain {
     luck: Luck,
-    /// Packets seen by each node; the last is the sink.
+    /// Packets seen by each node; the last node is the sink.
     seen: Vec<u64>,
-    /// Packets seen by the sink, as far as each node with a queue knows.
+    /// Packets seen by the sink, as known by each node with a queue.
     known: Vec<u64>,
 }
 
@@ -59,7 +61,7 @@ impl SlottedChain {
     pub(super) fn run_slot(&mut self) {
         let nodes = self.known.len();
         self.seen[0] += u64::from(self.luck.has_arrival());
-        // From the sink backwards: a node has not yet changed when it sends.
+        // From the sink backwards, so that a node sends in its state before the slot.
         for node in (0..nodes).rev() {
             if !self.luck.is_on(node) {
                 continue;
@@ -72,12 +74,12 @@ impl SlottedChain {
         self.known[0] = self.seen[nodes];
     }
 
-    /// Packets in each node's queue.
+    /// Returns the packets in each node's queue.
     pub(super) fn queues(&self) -> impl Iterator<Item = u64> {
         self.seen.iter().zip(&self.known).map(|(seen, known)| seen - known)
     }
 
-    /// Mean queues over `slots` slots, after a tenth of them to settle.
+    /// Returns the mean queues over `slots` slots, after a tenth of them to settle.
     pub(super) fn mean_queues(mut self, slots: u64) -> Vec<f64> {
         let mut sums = vec![0; self.known.len()];
         (0..slots / 10).for_each(|_| self.run_slot());
@@ -98,11 +100,11 @@ mod tests {
     }
 
     #[test]
-    fn over_channels_that_are_always_on_a_packet_takes_a_slot_a_hop_and_the_news_another() {
-        // mu = 1 but for what 64 bits cannot say; arrivals likewise.
+    fn over_perfect_channels_packets_and_feedback_take_one_slot_per_hop() {
+        // mu = 1 and lambda = 1, up to the precision of 64 bits.
         let mut always = SlottedChain::new(&chain(1.0, &[1.0, 1.0, 1.0]), Prng::new(1));
         (0..10).for_each(|_| always.run_slot());
-        // One arrival a slot: the source sends it at once, node 1 a slot later, node 2 another.
+        // One arrival per slot: the source sends it at once, node 1 a slot later, node 2 another slot later.
         assert_eq!(always.seen, [10, 10, 9, 8]);
         // The source knows at once, each other node a slot after the one before it.
         assert_eq!(always.known, [8, 7, 6]);
@@ -110,7 +112,7 @@ mod tests {
 
     // Requirement: N6
     #[test]
-    fn a_million_slots_come_near_the_corrected_theorem_and_not_near_the_printed_one() {
+    fn a_million_slots_agree_with_the_corrected_theorem_and_not_with_the_printed_one() {
         let chain = chain(0.48, &[0.8, 0.6, 0.7]);
         let found = SlottedChain::new(&chain, Prng::new(1)).mean_queues(1_000_000);
         for (node, found) in found.into_iter().enumerate() {

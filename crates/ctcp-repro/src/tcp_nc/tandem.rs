@@ -4,9 +4,9 @@
 //!   sources ==== node ==== node ==== node ==== sinks        each hop: 1 Mbit/s, 100 ms, queue of 200 packets
 //! ```
 //!
-//! Packets count 1000 bytes and acknowledgements 40, whatever ours have. Losses strike behind a hop's queue, in both directions:
-//! a packet that is lost has used the link, without which the published throughput would be out of reach.
-//! What a flow gets is counted in symbols that its sink has decoded, a packet of 1000 bytes each.
+//! Packets count as 1000 bytes and acknowledgements as 40, regardless of their actual sizes. Packets are lost after a
+//! hop's queue, in both directions. A lost packet has used the link, without which the published throughput could not
+//! be reached. Throughput is counted in symbols that the sink has decoded, each standing for a packet of 1000 bytes.
 
 use core::time::Duration;
 
@@ -19,18 +19,18 @@ use ctcp_sim::application::script::Script;
 use ctcp_sim::network::{FlowConfig, Network};
 use ctcp_sim::topology::Chain;
 
-/// Bits of a packet.
+/// Bits per packet.
 const PACKET_BITS: f64 = 8_000.0;
 
 /// The receive window in packets.
 const WINDOW: u32 = 100;
 
-/// A hop that loses this share of the packets each way.
+/// Returns a hop that loses this share of the packets in each direction.
 pub(super) fn hop(loss: f64) -> PathConfig {
     hop_that_loses(LossModel::Bernoulli(Probability::new(loss).expect("a probability")))
 }
 
-/// A hop with these losses each way.
+/// Returns a hop with this loss model in each direction.
 pub(super) fn hop_that_loses(loss: LossModel) -> PathConfig {
     let way = LinkConfig::default()
         .with_rate(Rate::from_megabits_per_second(1))
@@ -44,25 +44,25 @@ pub(super) fn hop_that_loses(loss: LossModel) -> PathConfig {
     }
 }
 
-/// TCP Vegas without coding.
+/// Returns TCP Vegas without coding.
 pub(super) fn tcp() -> Profile {
     Profile { code: VEGAS_SOURCE, congestion: VEGAS, ..Profile::TCP }
 }
 
-/// The same with R combinations for each packet.
+/// Returns TCP/NC with R combinations per packet.
 pub(super) fn tcp_nc(redundancy: f64) -> Profile {
     let ratio = Ratio::new(redundancy).expect("R is at least 1");
     Profile { redundancy: Redundancy::fixed(ratio), ..TCP_NC }
 }
 
-/// A file without end under a profile.
+/// Returns an endless flow with the given profile.
 pub(super) fn flow(profile: Profile) -> FlowConfig {
     let is_coded = profile.code.spans_window();
     let defaults = TransportConfig::default();
     let transport = TransportConfig {
         profile,
         congestion_window_max: WINDOW,
-        // Symbols as small as they may be: their size is not what is simulated.
+        // Symbols are as small as possible, because their size is not part of the simulation.
         symbol_size_max: 256,
         symbol_window: 65_536,
         coding_window: if is_coded { 65_536 } else { defaults.coding_window },
@@ -74,12 +74,12 @@ pub(super) fn flow(profile: Profile) -> FlowConfig {
     if is_coded { flow.symbolic() } else { flow }
 }
 
-/// The network with its flows, not yet begun.
+/// Returns the network with its flows, which have not begun.
 pub(super) fn tandem(seed: u64, hops: &[PathConfig], flows: impl IntoIterator<Item = FlowConfig>) -> Network {
     at_rest(chain(seed, hops, flows))
 }
 
-/// The network with its flows, to be changed further.
+/// Returns a chain with its flows that can still be changed.
 pub(super) fn chain(seed: u64, hops: &[PathConfig], flows: impl IntoIterator<Item = FlowConfig>) -> Chain {
     let mut chain = Chain::new(seed, hops);
     for flow in flows {
@@ -88,14 +88,14 @@ pub(super) fn chain(seed: u64, hops: &[PathConfig], flows: impl IntoIterator<Ite
     chain
 }
 
-/// The network that a chain is, looking at itself as little as possible.
+/// Builds the network of a chain, with as few checks as possible.
 pub(super) fn at_rest(chain: Chain) -> Network {
     let mut network = chain.build();
     network.simulation.set_scrutiny(Scrutiny::LIGHT);
     network
 }
 
-/// What a flow has got over `time` in Mbit/s.
+/// Returns the throughput of a flow over `time` in Mbit/s.
 pub(super) fn throughput(network: &Network, flow: usize, time: Duration) -> f64 {
     network.receiver_stats(flow).symbols_decoded as f64 * PACKET_BITS / time.as_secs_f64() / 1e6
 }

@@ -1,8 +1,9 @@
 //! Theorem 2: the mean queues along a chain of lossy links whose relays re-encode, against the load.
 //!
-//! The model of section VI-B runs for ten million slots a seed, with chains of four equal links at loads from 0.3 to 0.95, and chains
-//! of unequal ones. Beside it stand the theorem as printed, and as it follows from the model (`theory/queues.rs`).
-//! Two chains also run with coefficients over GF(256), where a combination now and then brings nothing.
+//! The model of section VI-B runs for ten million slots per seed, with chains of four equal links at loads from 0.3 to
+//! 0.95, and with chains of unequal links. The results are compared with the theorem as printed, and as it follows from
+//! the model (`theory/queues.rs`). Two chains also run with coefficients over GF(256), where some combinations are not
+//! innovative.
 //!
 //! Requirement: N6
 
@@ -28,10 +29,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 const SLOTS: u64 = 10_000_000;
 
-/// Elimination at each reception takes a thousand times as long as counting.
+/// With elimination at each reception, a slot takes a thousand times as long as with counting.
 const SLOTS_WITH_COEFFICIENTS: u64 = 50_000;
 
-/// Four links that are on in four slots of five.
+/// Four links that are on in four out of five slots.
 const EQUAL: [f64; 4] = [0.8; 4];
 const LOADS: [f64; 7] = [0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95];
 
@@ -45,19 +46,19 @@ const UNEQUAL: [(f64, &[f64]); 6] = [
     (0.76, &[0.8, 0.85, 0.9, 0.95, 0.99]),
 ];
 
-/// Chains that run with coefficients too: an equal and an unequal one.
+/// Chains that also run with coefficients: an equal and an unequal one.
 const WITH_COEFFICIENTS: [usize; 2] = [2, 9];
 
-/// How near the corrected form has to come.
+/// The maximum relative error of the corrected form.
 const MARGIN: f64 = 0.03;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Model {
-    /// Every combination that can be innovative is.
+    /// Every combination that can be innovative is innovative.
     Counting,
     /// Coefficients over GF(256), and elimination.
     Coefficients,
-    /// Counting for as many slots as there are with coefficients, with the same luck.
+    /// Counting, for the number of slots used with coefficients and with the same random events.
     CountingShort,
 }
 
@@ -92,9 +93,9 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells, measure, move |found| outcome(seeds, found))
 }
 
-/// Mean queues of the nodes.
+/// Returns the mean queues of the nodes.
 fn measure(cell: &Cell) -> Vec<f64> {
-    // Each chain has luck of its own, the same for all models.
+    // Each chain has its own random events, the same for all models.
     let prng = Prng::new(cell.seed).fork(&format!("{:?}", cell.chain));
     match cell.model {
         Model::Counting | Model::CountingShort => {

@@ -1,16 +1,17 @@
-//! EOT/PB, R_a: the redundancy with which a file gets through at once with a given probability.
+//! EOT/PB, R_a: the redundancy at which a file is received without feedback with a given probability.
 //!
-//! The listing of the paper's algorithm (its Fig. 1) is missing from the text. Its purpose is not: "to achieve a transmission success
-//! rate S", 90 %. So this is the smallest R with
+//! The listing of the paper's algorithm (its Fig. 1) is missing from the text. Its purpose is stated: "to achieve a
+//! transmission success rate S", 90 %. So this is the smallest R with
 //!
 //! ```text
 //!   P[Binomial(ceil(R t), 1 - p) >= t] >= S        t: packets of the file
 //! ```
 //!
-//! The losses before the t-th success have a negative binomial distribution, whose terms are added up from the first one on, each from
-//! the one before it, in logarithms, as the first is 0.7^10000000 and less.
+//! The number of losses before the t-th success has a negative binomial distribution. Its terms are summed from the
+//! first one on, each computed from the previous one. They are computed as logarithms, because the first is as small as
+//! 0.7^10000000.
 
-/// R_a for a file of `packets` at least 1, each lost with probability `loss` from 0 to below 1, and a `success` below 1.
+/// Returns R_a. `packets` is at least 1, `loss` is from 0 to below 1, and `success` is below 1.
 #[must_use]
 pub fn adjusted_redundancy(packets: u64, loss: f64, success: f64) -> f64 {
     let t = packets as f64;
@@ -31,8 +32,8 @@ mod tests {
 
     // Requirement: K3
     #[test]
-    fn a_hand_computes_the_same_for_a_few_packets() {
-        // One packet at 10 %: one sending suffices with 0.9. At 20 %: 0.8, two sendings 0.96.
+    fn results_for_a_few_packets_match_manual_computation() {
+        // One packet at 10 %: one transmission suffices with 0.9. At 20 %: 0.8, two transmissions 0.96.
         assert_eq!(adjusted_redundancy(1, 0.1, 0.899_999), 1.0);
         assert_eq!(adjusted_redundancy(1, 0.2, 0.9), 2.0);
         // Ten at 10 %: 0.9^10 = 0.349; 11: + 10 * 0.1 * 0.349 = 0.697; 12: + 55 * 0.01 * 0.349 = 0.889; 13: + 220 * 0.001 * 0.349 = 0.966.
@@ -43,7 +44,7 @@ mod tests {
 
     // Requirement: K3
     #[test]
-    fn of_many_packets_it_is_what_the_normal_distribution_says() {
+    fn results_for_many_packets_match_the_normal_distribution() {
         for (packets, loss) in [(10_000_u64, 0.01), (1_000_000, 0.1), (10_000_000, 0.3)] {
             let t = packets as f64;
             let normal = t / (1.0 - loss) + 1.281_552 * (t * loss).sqrt() / (1.0 - loss);

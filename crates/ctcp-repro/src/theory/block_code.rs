@@ -1,19 +1,20 @@
-//! CTCP, Eq. 7: what a block code sends ahead for nothing.
+//! CTCP, Eq. 7: the redundant packets of a block code.
 //!
-//! With each block of N packets go `n = floor(N / (1 - p)) - N` combinations ahead of any feedback. If k of the N + n are lost
-//! and k < n, then n - k of them were not needed. Eq. 7 calls the mean of that, divided by N, the efficiency's bound; it is
-//! the waste. As printed it counts the losses among the wrong packets:
+//! With each block of N packets, `n = floor(N / (1 - p)) - N` combinations are sent ahead of any feedback. If k of the
+//! N + n are lost and k < n, then n - k of them were not needed. Eq. 7 calls the mean of that, divided by N, the
+//! efficiency's bound, but it is the waste. The printed form counts the losses among the wrong packets:
 //!
-//! - printed: `1/N sum_{k<n} (n-k) C(n,k) p^k (1-p)^(N-k)`, which is not even a mean, as its weights do not add up to 1;
+//! - printed: `1/N sum_{k<n} (n-k) C(n,k) p^k (1-p)^(N-k)`, which is not even a mean, as its weights do not add up to
+//!   1;
 //! - derived: `1/N sum_{k<n} (n-k) C(N+n,k) p^k (1-p)^(N+n-k)`.
 //!
-//! The text calls 1 - eta the bound on the efficiency. On a link that loses packets before its rate limit, where N + N eta
-//! packets take the place of N, the share is exactly 1 / (1 + eta), about eta^2 above the bound.
+//! The text calls 1 - eta the bound on the efficiency. On a link that loses packets before its rate limit, N + N eta
+//! packets take the place of N. The exact share is then 1 / (1 + eta), about eta^2 above the bound.
 
-/// `n`: combinations that are sent ahead with a block of `block` packets. `loss` is below 1.
+/// Returns `n`: the combinations sent ahead with a block of `block` packets. `loss` is below 1.
 #[must_use]
 pub fn ahead(block: u32, loss: f64) -> u32 {
-    // What the division leaves below a whole number is rounding.
+    // A result just below a whole number is a rounding error of the division.
     let sent = (f64::from(block) / (1.0 - loss) + 1e-9).floor();
     sent as u32 - block
 }
@@ -27,7 +28,7 @@ pub fn waste_printed(block: u32, loss: f64) -> f64 {
     terms.fold(0.0, |sum, term| sum + term) / f64::from(block)
 }
 
-/// Eq. 7 as derived: combinations that arrive for nothing, for a packet of the block.
+/// Eq. 7 as derived: redundant arrivals per packet of the block.
 #[must_use]
 pub fn waste(block: u32, loss: f64) -> f64 {
     let n = ahead(block, loss);
@@ -35,13 +36,13 @@ pub fn waste(block: u32, loss: f64) -> f64 {
     terms.fold(0.0, |sum, term| sum + term) / f64::from(block)
 }
 
-/// The efficiency of a link that carries what is wasted beside what is not.
+/// Returns the efficiency of a link that carries the given waste in addition to the useful packets.
 #[must_use]
 pub fn efficiency(waste: f64) -> f64 {
     1.0 / (1.0 + waste)
 }
 
-/// The probability of `k` of `n`, each with probability `p` below 1.
+/// Returns the binomial probability of `k` out of `n`, with a probability `p` below 1 for each.
 fn binomial(n: u32, k: u32, p: f64) -> f64 {
     let odds = p / (1.0 - p);
     (0..k).fold((1.0 - p).powi(n as i32), |term, i| term * odds * f64::from(n - i) / f64::from(i + 1))
@@ -61,7 +62,7 @@ mod tests {
 
     // Requirement: C12
     #[test]
-    fn nothing_is_sent_ahead_of_little_loss_and_a_quarter_at_a_fifth() {
+    fn no_combinations_are_sent_ahead_at_low_loss_and_a_quarter_of_a_block_at_a_fifth() {
         // 32 / 0.99 = 32.3; 32 / 0.95 = 33.7; 32 / 0.9 = 35.6; 32 / 0.8 = 40
         assert_eq!([0.0, 0.01, 0.05, 0.1, 0.2].map(|loss| ahead(32, loss)), [0, 0, 1, 3, 8]);
         assert_eq!([waste(32, 0.01), waste_printed(32, 0.01)], [0.0, 0.0]);
@@ -69,8 +70,9 @@ mod tests {
 
     // Requirement: C12
     #[test]
-    fn both_forms_of_equation_7_are_what_a_hand_computes() {
-        // One ahead is wasted when none of the 33 is lost: 0.95^33 / 32 = 0.184025 / 32. Printed: 0.95^32 / 32.
+    fn both_forms_of_equation_7_match_manual_computation() {
+        // The one combination is wasted if none of the 33 packets is lost: 0.95^33 / 32 = 0.184025 / 32. Printed:
+        // 0.95^32 / 32.
         assert!((waste(32, 0.05) - 0.005_750_8).abs() < 1e-7, "{}", waste(32, 0.05));
         assert!((waste_printed(32, 0.05) - 0.006_053_4).abs() < 1e-7, "{}", waste_printed(32, 0.05));
         // n = 3: (3 * 0.9^35 + 2 * 35 * 0.1 * 0.9^34 + 595 * 0.01 * 0.9^33) / 32

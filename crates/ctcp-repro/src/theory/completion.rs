@@ -1,16 +1,16 @@
-//! Thesis, section 3.1.4: how many packets it takes until a block of n is known, without loss.
+//! Thesis, section 3.1.4: the number of packets until a block of n is known, without loss.
 //!
-//! - Theorem 1: a sparse code takes at most `sum_{k<n} n/(n-k) = n H_n`, as a collector of coupons does. Printed is its
-//!   approximation `n (gamma + ln n)`, which is half a packet less and so no bound of the sum; and the "coding loss rate" of "5.3 %" at
-//!   n = 128 is the factor H_n = 5.43.
-//! - Theorem 2: combinations drawn evenly from all over a field of M elements take `sum_{k<n} 1/(1 - M^(k-n))`, which is
-//!   `n + sum_{j=1}^{n} 1/(M^j - 1)`. Printed is n + 1, "since the number of packets is an integer": but its mean is none. In GF(256) it is
-//!   n + 0.004; only in GF(2), with n + 1.6, n + 1 is a bound.
+//! - Theorem 1: a sparse code takes at most `sum_{k<n} n/(n-k) = n H_n`, like a coupon collector. The thesis prints the
+//!   approximation `n (gamma + ln n)`, which is half a packet less and therefore not a bound of the sum. The "coding
+//!   loss rate" of "5.3 %" at n = 128 is the factor H_n = 5.43.
+//! - Theorem 2: combinations drawn uniformly over a field of M elements take `sum_{k<n} 1/(1 - M^(k-n))`, which is `n +
+//!   sum_{j=1}^{n} 1/(M^j - 1)`. The thesis prints n + 1, "since the number of packets is an integer", but the mean is
+//!   not an integer. In GF(256) it is n + 0.004. Only in GF(2), with n + 1.6, is n + 1 a bound.
 
-/// gamma, as the thesis rounds it, with more digits.
+/// gamma, with more digits than in the thesis.
 pub const EULER_MASCHERONI: f64 = 0.577_215_664_901_532_9;
 
-/// Theorem 1's sum: the mean of a code whose window is one symbol, drawn evenly.
+/// Theorem 1's sum: the mean for a code whose window is one uniformly drawn symbol.
 #[must_use]
 pub fn upper_bound(block: u32) -> f64 {
     f64::from(block) * harmonic(block)
@@ -46,7 +46,7 @@ mod tests {
 
     // Requirement: U1
     #[test]
-    fn the_upper_bound_is_a_factor_above_five_and_half_a_packet_above_what_is_printed() {
+    fn the_upper_bound_is_half_a_packet_above_the_printed_one() {
         // H_4 = 1 + 1/2 + 1/3 + 1/4 = 25/12
         assert!((upper_bound(4) - 25.0 / 3.0).abs() < 1e-12);
         assert!((harmonic(128) - 5.4331).abs() < 1e-4, "{}", harmonic(128));

@@ -1,12 +1,12 @@
 //! The window of standard TCP under random loss, `sqrt(1.5 / p)` packets, as CTCP quotes it from Padhye and others (section 4.3).
 
-/// The mean window in packets, at a loss of `loss` above 0.
+/// Returns the mean window in packets. `loss` is above 0.
 #[must_use]
 pub fn window(loss: f64) -> f64 {
     (1.5 / loss).sqrt()
 }
 
-/// The share of a link that TCP gets by itself, of which `capacity` packets fit into a round trip.
+/// Returns the share of a link that a single TCP flow gets. `capacity` is the number of packets per round trip.
 #[must_use]
 pub fn efficiency(loss: f64, capacity: f64) -> f64 {
     (window(loss) / capacity).min(1.0)
@@ -18,7 +18,7 @@ mod tests {
 
     // Requirement: C12
     #[test]
-    fn a_hundredth_lost_leaves_a_fifth_or_so_of_the_papers_link() {
+    fn one_percent_loss_leaves_about_a_fifth_of_the_papers_link() {
         assert!((window(0.015) - 10.0).abs() < 1e-12);
         // sqrt(150) = 12.247 of 52 packets (25 Mbit/s, 25 ms); the text says 20 %.
         let share = efficiency(0.01, 52.0);

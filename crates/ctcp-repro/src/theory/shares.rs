@@ -4,10 +4,10 @@
 //! per second, each second. Taking means of Eq. 4, with back-offs independent of throughputs,
 //! `E[s_i] = alpha_i~ E[T] / (1 - E[beta_i~])` with `alpha_i~ = alpha / T_i^2`, and `E[T]` is the same for all flows.
 
-/// A flow, as Eq. 6 sees it.
+/// A flow in the model of Eq. 6.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flow {
-    /// `alpha`: packets by which the window grows in a round trip.
+    /// `alpha`: packets by which the window grows per round trip.
     pub increase: f64,
     /// `T_i`: the round-trip propagation delay, in seconds.
     pub round_trip: f64,
@@ -16,35 +16,37 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// `alpha_i~ / (1 - E[beta_i~])`: the throughput but for a factor that all flows have in common.
+    /// Returns `alpha_i~ / (1 - E[beta_i~])`: the throughput, up to a factor common to all flows.
     #[must_use]
     pub fn weight(&self) -> f64 {
         self.increase / (self.round_trip * self.round_trip) / (1.0 - self.backoff)
     }
 }
 
-/// The parts of the sum of all throughputs that the flows get.
+/// Returns the shares of the flows in the sum of all throughputs.
 #[must_use]
 pub fn shares(flows: &[Flow]) -> Vec<f64> {
     let sum: f64 = flows.iter().map(Flow::weight).sum();
     flows.iter().map(|flow| flow.weight() / sum).collect()
 }
 
-/// `gamma_i`: the probability that a flow of `window` packets a round trip loses none of them, so that it does not back off
-/// at a network back-off event.
+/// Returns `gamma_i`: the probability that a flow of `window` packets per round trip loses none of them and therefore
+/// does not back off at a network back-off event.
 #[must_use]
 pub fn spared(loss: f64, window: f64) -> f64 {
     (1.0 - loss).powf(window)
 }
 
-/// `E[beta_i~]` of a flow that is spared with probability `spared` and else backs off by `backoff`.
+/// Returns `E[beta_i~]` of a flow that is spared with probability `spared` and otherwise backs off by `backoff`.
 #[must_use]
 pub fn mean_backoff(spared: f64, backoff: f64) -> f64 {
     spared + (1.0 - spared) * backoff
 }
 
-/// Windows of flows that halve at losses of their own, each losing one of `losses`, above 0 and below 1, of its packets, when all windows
-/// together are `total` packets: Eq. 6 with [`spared`] as a fixed point. `E[T]`, which the flows have in common, follows from the total.
+/// Returns the windows of flows that halve at their own losses. Each flow loses one of `losses`, above 0 and below 1,
+/// of its packets. The windows add up to `total` packets.
+///
+/// This is Eq. 6 with [`spared`] as a fixed point. `E[T]`, which the flows have in common, follows from the total.
 #[must_use]
 pub fn windows_under_loss(losses: &[f64], total: f64) -> Vec<f64> {
     // w (1 - gamma(w)) is the same for all flows and grows with w.
@@ -56,7 +58,7 @@ pub fn windows_under_loss(losses: &[f64], total: f64) -> Vec<f64> {
     windows(common)
 }
 
-/// Where an increasing function from 0 to `most` passes zero.
+/// Returns the zero of an increasing function between 0 and `most`.
 fn root(most: f64, function: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (0.0, most);
     for _ in 0..60 {
@@ -66,8 +68,8 @@ fn root(most: f64, function: impl Fn(f64) -> f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// Eq. 3 when the queue overflows: `T / (T + queue / rate)`, for a queue of `queue` packets before a link of `rate` packets a
-/// second.
+/// Returns Eq. 3 when the queue overflows: `T / (T + queue / rate)`, for a queue of `queue` packets in front of a link
+/// of `rate` packets per second.
 #[must_use]
 pub fn backoff_at_overflow(round_trip: f64, queue: f64, rate: f64) -> f64 {
     round_trip / (round_trip + queue / rate)
@@ -81,7 +83,7 @@ mod tests {
 
     // Requirement: C12
     #[test]
-    fn shares_are_equal_for_equal_flows_and_go_with_the_square_of_the_ratio_of_round_trips() {
+    fn shares_are_inversely_proportional_to_the_square_of_the_round_trip() {
         assert_eq!(shares(&[TCP, TCP]), [0.5, 0.5]);
         let far = Flow { round_trip: 0.05, ..TCP };
         let found = shares(&[TCP, far]);
@@ -90,12 +92,13 @@ mod tests {
 
     // Requirement: C12
     #[test]
-    fn an_adaptive_back_off_is_as_strong_as_a_fixed_half_at_a_queue_of_one_bandwidth_delay_product() {
-        // 25 Mbit/s of 1500 bytes, 25 ms: 52 packets under way.
+    fn an_adaptive_back_off_equals_one_half_for_a_queue_of_one_bandwidth_delay_product() {
+        // 25 Mbit/s of 1500 bytes, 25 ms: 52 packets in flight.
         let rate = 25e6 / 12_000.0;
         let full = backoff_at_overflow(0.025, rate * 0.025, rate);
         assert!((full - 0.5).abs() < 1e-12);
-        // A quarter of the queue: 1/1.25 = 0.8, and the fixed flow gets 2 (1 - 0.8) = 0.4 of the adaptive one's.
+        // With a quarter of the queue it is 1/1.25 = 0.8, and the fixed flow gets 2 (1 - 0.8) = 0.4 of the adaptive
+        // one's share.
         let adaptive = Flow { backoff: backoff_at_overflow(0.025, rate * 0.025 / 4.0, rate), ..TCP };
         let ratio = TCP.weight() / adaptive.weight();
         assert!((ratio - 2.0 * (1.0 - 0.8)).abs() < 1e-12, "{ratio}");
@@ -103,7 +106,7 @@ mod tests {
 
     // Requirement: C12
     #[test]
-    fn windows_go_with_the_root_of_the_ratio_of_small_losses() {
+    fn windows_follow_the_square_root_of_the_ratio_of_small_losses() {
         let found = windows_under_loss(&[0.000_1, 0.000_4], 30.0);
         assert!((found[0] - 20.0).abs() < 0.02 && (found[1] - 10.0).abs() < 0.02, "{found:?}");
         let equal = windows_under_loss(&[0.01; 2], 50.0);
@@ -113,7 +116,7 @@ mod tests {
     // Requirement: C12
     #[test]
     fn more_loss_makes_a_smaller_share() {
-        // 10 packets a round trip: 0.99^10 = 0.904382, so E[beta] = 0.952191; 0.98^10 = 0.817073, so 0.908536.
+        // 10 packets per round trip: 0.99^10 = 0.904382, so E[beta] = 0.952191; 0.98^10 = 0.817073, so 0.908536.
         let lossy = [0.01, 0.02].map(|loss| Flow { backoff: mean_backoff(spared(loss, 10.0), 0.5), ..TCP });
         assert!((lossy[0].backoff - 0.952_191).abs() < 1e-6 && (lossy[1].backoff - 0.908_536).abs() < 1e-6);
         // (1 - 0.908536) / (1 - 0.952191) = 1.91312 times the share.

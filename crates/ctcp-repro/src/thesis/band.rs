@@ -1,26 +1,26 @@
-//! Banded matrices over the reals and over GF(256), and their inverses by elimination inside the band.
+//! Banded matrices over the reals and over GF(256), and their inverses by elimination within the band.
 
 use ctcp_base::Prng;
 use ctcp_coding::gf256::{self, element};
 
 /// An element of a field, with the row operations of elimination.
 pub(super) trait Entry: Copy + PartialEq {
-    /// Nothing.
+    /// The zero element.
     const ZERO: Self;
-    /// One.
+    /// The one element.
     const ONE: Self;
 
-    /// A random element.
+    /// Draws a random element.
     fn draw(prng: &mut Prng) -> Self;
-    /// How good it is as a pivot; zero: not at all.
+    /// Returns how good it is as a pivot; zero means unusable.
     fn weight(self) -> f64;
-    /// Whether an entry of the inverse counts as zero.
+    /// Returns whether it counts as zero in an inverse.
     fn is_negligible(self) -> bool;
-    /// `self / divisor`, which is not zero.
+    /// Returns `self / divisor`. `divisor` must not be zero.
     fn over(self, divisor: Self) -> Self;
-    /// `target -= factor * source`.
+    /// Computes `target -= factor * source`.
     fn subtract(target: &mut [Self], factor: Self, source: &[Self]);
-    /// `row *= factor`.
+    /// Computes `row *= factor`.
     fn scale(row: &mut [Self], factor: Self);
 }
 
@@ -37,7 +37,7 @@ impl Entry for f64 {
         self.abs()
     }
 
-    /// Below a half, as integers would round it: the reading under which the printed tables come out.
+    /// Below one half, as if rounded to an integer. Under this reading the printed tables come out.
     fn is_negligible(self) -> bool {
         self.abs() < 0.5
     }
@@ -87,7 +87,7 @@ impl Entry for u8 {
     }
 }
 
-/// A square matrix whose entries lie on adjacent diagonals.
+/// A square matrix whose non-zero entries lie on adjacent diagonals.
 #[derive(Clone, Debug)]
 pub(super) struct Band<E> {
     rows: Vec<Vec<E>>,
@@ -96,7 +96,7 @@ pub(super) struct Band<E> {
 }
 
 impl<E: Entry> Band<E> {
-    /// `below` random diagonals under the main one, and `above` over it.
+    /// Creates a matrix with `below` random diagonals under the main one and `above` over it.
     pub(super) fn random(size: usize, below: usize, above: usize, prng: &mut Prng) -> Self {
         let in_band = |row: usize, column: usize| column + below >= row && column <= row + above;
         let entry = |row, column, prng: &mut Prng| if in_band(row, column) { E::draw(prng) } else { E::ZERO };
@@ -104,13 +104,13 @@ impl<E: Entry> Band<E> {
         Self { rows, below, above }
     }
 
-    /// The inverse, or `None` if there is none.
+    /// Returns the inverse, or `None` if there is none.
     pub(super) fn inverse(mut self) -> Option<Vec<Vec<E>>> {
         let size = self.rows.len();
         let unit =
             |row: usize| (0..size).map(|column| if row == column { E::ONE } else { E::ZERO }).collect();
         let mut inverse: Vec<Vec<E>> = (0..size).map(unit).collect();
-        // Exchanging rows widens the band above by what is below.
+        // Exchanging rows extends the band above by the width of the band below.
         let reach = self.above + self.below;
         for pivot in 0..size {
             let candidates = pivot..(pivot + self.below + 1).min(size);
@@ -149,7 +149,7 @@ impl<E: Entry> Band<E> {
     }
 }
 
-/// The share of entries that count as zero.
+/// Returns the share of entries that count as zero.
 pub(super) fn sparsity<E: Entry>(matrix: &[Vec<E>]) -> f64 {
     let zeros: usize =
         matrix.iter().map(|row| row.iter().filter(|entry| entry.is_negligible()).count()).sum();
@@ -166,7 +166,7 @@ mod tests {
         for (index, row) in matrix.rows.iter().enumerate() {
             let mut product = vec![E::ZERO; size];
             for (&entry, other) in row.iter().zip(inverse) {
-                // Twice negated: the trait only subtracts.
+                // Subtract twice, because the trait has no addition.
                 let mut term = vec![E::ZERO; size];
                 E::subtract(&mut term, entry, other);
                 E::subtract(&mut product, E::ONE, &term);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_without_an_inverse_is_found_out() {
+    fn a_matrix_without_an_inverse_is_detected() {
         let zero = Band::<u8> { rows: vec![vec![0; 3]; 3], below: 1, above: 1 };
         assert!(zero.inverse().is_none());
     }

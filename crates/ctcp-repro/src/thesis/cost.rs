@@ -1,10 +1,10 @@
-//! What it costs to decode a block against its size, with a window of eight symbols and with a dense code, when a tenth of
+//! The cost of decoding a block against its size, with a window of eight symbols and with a dense code, when a tenth of
 //! the packets is lost.
 //!
-//! Elimination as in Algorithm 1 of the thesis, by the coding library's decoder for short combinations: a packet goes to the row of its
-//! first symbol, and while that is taken, the row is subtracted and the next one tried. (The printed line 9 divides by the wrong entry
-//! where the next coefficient is zero; here the first that is not zero counts.) Then back-substitution from the last row upwards. Counted
-//! are products of coefficients, and operations on whole payloads.
+//! Elimination follows Algorithm 1 of the thesis, in [`SparseDecoder`]. A packet goes to the row of its first symbol.
+//! If that row is taken, it is subtracted and the next one is tried. (The printed line 9 divides by the wrong entry if
+//! the next coefficient is zero; here the first non-zero one is used.) Then follows back-substitution from the last row
+//! upwards. Products of coefficients and operations on whole payloads are counted.
 //!
 //! Requirement: U1
 
@@ -30,16 +30,16 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 const SIZES: [u16; 5] = [64, 128, 256, 512, 1024];
 
-/// Of the sparse code: about log n.
+/// The window of the sparse code: about log n.
 const WINDOW: u16 = 8;
 
-/// Without loss the first n packets need no elimination at all.
+/// Without loss, the first n packets would need no elimination.
 const LOSS: f64 = 0.1;
 
 const DENSE: &str = "dense code";
 const SPARSE: &str = "window of 8";
 
-/// A block that is decoded.
+/// A block to decode.
 #[derive(Clone, Debug)]
 struct Cell {
     size: u16,
@@ -80,7 +80,7 @@ fn outcome(seeds: u32, found: &[(Cell, Cost)]) -> Outcome {
             for (size, costs) in &costs {
                 outcome.point(&format!("{name}, {part}"), *size, &summary(costs));
             }
-            // One exponent of each seed, so that they have an interval.
+            // One exponent per seed, so that they have an interval.
             let exponents = (0..seeds as usize)
                 .map(|seed| exponent(&costs.each_ref().map(|(size, costs)| (*size, costs[seed]))));
             let found = summary(&exponents.collect::<Vec<f64>>());
@@ -103,7 +103,7 @@ fn outcome(seeds: u32, found: &[(Cell, Cost)]) -> Outcome {
     outcome
 }
 
-/// What decoding took.
+/// The cost of decoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Cost {
     /// Products of coefficients.
@@ -118,7 +118,7 @@ impl Cost {
     }
 }
 
-/// Receives until the block is known.
+/// Receives packets until the block is known, and returns the cost.
 fn cost(size: u16, window: u16, prng: &Prng) -> Cost {
     let mut channel = prng.fork("channel");
     let mut sender = prng.fork(&format!("{size} {window}"));
@@ -130,16 +130,16 @@ fn cost(size: u16, window: u16, prng: &Prng) -> Cost {
     while !decoder.is_decoded() {
         let missing = size - u16::try_from(decoder.rank()).expect("no more than the block has");
         let range = match firsts.pop() {
-            // Less those that would reach over the end (Listing D.1).
+            // A combination must not reach beyond the end of the block (Listing D.1).
             Some(first) => SymbolRange::new(u64::from(first.min(size - window)), window).expect("not empty"),
             None => repairs.next(block, missing).range,
         };
-        // The lead is one, so that the receiver need not normalise; the others are uniform.
+        // The leading coefficient is one, so that the receiver need not normalise; the others are uniform.
         let mut coefficients = vec![0; usize::from(range.length())];
         sender.fill(&mut coefficients);
         coefficients[0] = 1;
         if !channel.chance(loss) {
-            // What it costs is what counts: all symbols are zero.
+            // Only the cost matters, so all symbols are zero.
             decoder.handle_combination(range, &coefficients, &[]).expect("inside the block");
         }
     }
@@ -147,7 +147,7 @@ fn cost(size: u16, window: u16, prng: &Prng) -> Cost {
     Cost { coefficients: work.coefficient_products, payloads: work.payload_terms }
 }
 
-/// The numbers below `size` in a random order.
+/// Returns the numbers below `size` in a random order.
 fn permutation(size: u16, prng: &mut Prng) -> Vec<u16> {
     let mut numbers: Vec<u16> = (0..size).collect();
     for last in (1..numbers.len()).rev() {
@@ -161,17 +161,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dense_block_costs_a_third_of_the_cube_and_the_square() {
+    fn a_dense_block_costs_a_third_of_n_cubed_products_and_n_squared_payloads() {
         let found = cost(128, 128, &Prng::new(1));
         let (cube, square) = (128_f64.powi(3), 128_f64.powi(2));
-        // Each packet is reduced by the rows before it (1/2), and then solved (1/2).
+        // Each packet is reduced by the rows before it (1/2) and then solved (1/2).
         assert!((found.payloads as f64 / square - 1.0).abs() < 0.05, "{found:?}");
-        // n packets, n/2 rows on average, what is left of a row.
+        // n packets, n/2 rows on average, and the remaining length of a row.
         assert!((found.coefficients as f64 / (cube / 3.0) - 1.0).abs() < 0.05, "{found:?}");
     }
 
     #[test]
-    fn a_window_saves_most_of_it() {
+    fn a_small_window_saves_most_of_the_cost() {
         let (sparse, dense) = (cost(256, 8, &Prng::new(1)), cost(256, 256, &Prng::new(1)));
         assert!(sparse.coefficients * 20 < dense.coefficients && sparse.payloads * 5 < dense.payloads);
     }

@@ -1,9 +1,9 @@
-//! How many packets a small window wastes, for loss from 0 to 20 %.
+//! The number of packets that a small window wastes, for loss from 0 to 20 %.
 //!
-//! A block's symbols are sent first, then combinations of `coding_wnd` consecutive ones until the receiver has them all. A
-//! packet that arrives and tells nothing new is overhead. A small window is cheap to decode and often hits symbols that the
-//! receiver has; the thesis picks it by the measured loss and doubles it with each packet near the end (section 3.1.5). The sender is
-//! the coding library's, which profile `sparse` uses.
+//! The symbols of a block are sent first, then combinations of `coding_wnd` consecutive ones until the receiver has
+//! them all. A packet that arrives and is not innovative is overhead. A small window is cheap to decode but often hits
+//! symbols that the receiver has. The thesis chooses the window by the measured loss and doubles it with each packet
+//! near the end (section 3.1.5). The sender is [`SparseCode`]; profile `sparse` uses the same repairs.
 //!
 //! Requirement: U2
 
@@ -26,7 +26,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     takes: &[],
 };
 
-/// Symbols in a block, as in the thesis.
+/// Symbols per block, as in the thesis.
 const BLOCK: u16 = 128;
 
 const WINDOWS: [u16; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
@@ -61,7 +61,7 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells, measure, move |found| outcome(seeds, found))
 }
 
-/// Packets wasted until the block is known, and packets that arrived.
+/// Returns the packets wasted until the block is known, and the packets that arrived.
 fn measure(cell: &Cell) -> (u64, u64) {
     let prng = Prng::new(u64::from(cell.seed)).fork(&format!("{} {}", cell.loss, cell.window));
     wasted(cell.window, cell.loss, cell.doubles, &prng)
@@ -81,7 +81,7 @@ fn outcome(seeds: u32, found: &[(Cell, (u64, u64))]) -> Outcome {
         let cells = found.iter().filter(|(cell, _)| is_it(cell));
         summary(&cells.map(|(_, (wasted, _))| *wasted as f64).collect::<Vec<f64>>())
     };
-    // A logarithm needs something to stand on.
+    // A logarithmic axis needs positive values.
     let raised = |found: Summary| Summary { mean: found.mean + 0.1, ..found };
     for loss in LOSSES {
         for (doubles, name) in [(false, "fixed"), (true, "doubling")] {
@@ -122,7 +122,7 @@ fn outcome(seeds: u32, found: &[(Cell, (u64, u64))]) -> Outcome {
     outcome
 }
 
-/// Packets wasted until the block is known, and packets that arrived.
+/// Returns the packets wasted until the block is known, and the packets that arrived.
 fn wasted(window: u16, loss: f64, doubles: bool, prng: &Prng) -> (u64, u64) {
     let mut channel = prng.fork("channel");
     let loss = Probability::new(loss).expect("a probability");
@@ -132,13 +132,13 @@ fn wasted(window: u16, loss: f64, doubles: bool, prng: &Prng) -> (u64, u64) {
     let mut arrived = 0;
     while !decoder.is_decoded() {
         let missing = BLOCK - u16::try_from(decoder.rank()).expect("no more than the block has");
-        // A sender that never hears of an end keeps its window.
+        // With a constant number of missing packets, the sender never doubles its window.
         let choice = code.next(if doubles { missing } else { BLOCK }).expect("some are missing");
         if channel.chance(loss) {
             continue;
         }
         arrived += 1;
-        // The coefficients are what counts: all symbols are zero.
+        // Only the coefficients matter, so all symbols are zero.
         let arrival = match choice {
             SparseChoice::Source(index) => decoder.handle_source(index, &[]),
             SparseChoice::Combination(sent) => {

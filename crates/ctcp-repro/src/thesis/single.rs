@@ -1,12 +1,13 @@
-//! One interface: a file of 11 MB over a wireless link, with losses added at the server, by the thesis's CTCP and by TCP.
+//! One interface: a file of 11 MB over a wireless link, with losses added at the server, by the thesis's CTCP and by
+//! TCP.
 //!
 //! ```text
-//!   server --- added and background loss --- [ queue ] === link ==> client          acknowledgements come back lossless
+//!   server --- added and background loss --- [ queue ] === link ==> client          acknowledgements return without loss
 //! ```
 //!
-//! Measured in the thesis on a campus network whose rate, round trip and queue are not given. The link here is made of the numbers that are
-//! printed (see [`LINK`]), so that TCP comes out as printed; then CTCP, profile `sparse`, is what is compared. Throughput is that
-//! of the application, from its first byte to its last.
+//! The thesis measured on a campus network and does not give its rate, round trip and queue. The link here is based on
+//! the printed numbers (see [`LINK`]), so that TCP comes out as printed. The comparison is then about CTCP, profile
+//! `sparse`. Throughput is that of the application, from its first byte to its last.
 //!
 //! Requirement: U2, U6
 
@@ -41,27 +42,27 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// A wireless link.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
-    /// Of IP packets.
+    /// Rate of IP packets.
     pub rate: Rate,
-    /// Without any queue.
+    /// Round-trip time without queueing.
     pub rtt: Duration,
-    /// Beside what is added.
+    /// Background loss, without the added loss.
     pub loss: f64,
 }
 
-/// 16.28 Mbit/s is the most that the thesis prints for an interface, and 0.95 of a packet is payload; 5 ms is its shortest mean round
-/// trip; 0.18 and 0.48 % are the losses it saw where none was added (section 4.2). The queue, which it does not mention, is of one
-/// bandwidth-delay product.
+/// 16.28 Mbit/s is the highest throughput that the thesis prints for an interface, and 0.95 of a packet is payload. 5
+/// ms is its shortest mean round trip. 0.18 and 0.48 % are the losses without added loss (section 4.2). The thesis does
+/// not mention the queue; it is one bandwidth-delay product.
 pub const LINK: Link =
     Link { rate: Rate::from_bits_per_second(17_100_000), rtt: Duration::from_millis(5), loss: 0.0033 };
 
 /// Bytes of the file.
 pub const FILE: u64 = 11_000_000;
 
-/// TCP was measured up to 5 %, CTCP to 15 %.
+/// The added losses. The thesis measured TCP up to 5 % and CTCP up to 15 %.
 pub const ADDED: [f64; 7] = [0.0, 0.01, 0.02, 0.05, 0.07, 0.1, 0.15];
 
-/// Longer than any transfer takes.
+/// A time limit longer than any transfer.
 const LIMIT: Duration = Duration::from_secs(3_600);
 
 const FLOWS: [(&str, Profile); 6] = [
@@ -72,12 +73,12 @@ const FLOWS: [(&str, Profile); 6] = [
     ("TCP Cubic", Profile { congestion: Algorithm::CUBIC, ..Profile::TCP }),
     ("profile default", Profile::DEFAULT),
 ];
-/// The thesis's own.
+/// The thesis's transport.
 pub const CTCP: &str = "CTCP (sparse)";
-/// What it compares with: Reno.
+/// The thesis's baseline: Reno.
 pub const TCP: &str = "TCP";
 
-/// What the code does without the thesis's window: with one that halves at a loss, and with the later paper's.
+/// The sparse code without the thesis's congestion control: with one that halves at a loss, or with the later paper's.
 const fn sparse(congestion: Algorithm) -> Profile {
     Profile { congestion, ..SPARSE_PROFILE }
 }
@@ -85,24 +86,24 @@ const fn sparse(congestion: Algorithm) -> Profile {
 /// A transfer.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Whose, as in the legends.
+    /// The name of the flow in legends.
     pub flow: String,
-    /// The loss that is added.
+    /// The added loss.
     pub added: f64,
-    /// What is left to chance follows from it.
+    /// The seed of the run.
     pub seed: u64,
 }
 
-/// What a transfer was like.
+/// The results of a transfer.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Transfer {
     /// Throughput in Mbit/s from the first byte to the last.
     pub megabits: f64,
     /// The mean round trip.
     pub rtt_millis: f64,
-    /// Share of the sender's packets that were lost, in the queue as well.
+    /// Share of the sender's packets that were lost, including losses in the queue.
     pub lost: f64,
-    /// The work it was.
+    /// Number of simulation events.
     pub events: u64,
 }
 
@@ -118,10 +119,10 @@ fn plan(settings: &Settings) -> Plan {
 }
 
 impl Link {
-    /// Both directions for the link model. Acknowledgements come back unharmed.
+    /// Returns both directions for the link model. Acknowledgements are not lost.
     ///
     /// # Panics
-    /// When `added` is no probability.
+    /// Panics if `added` is not a probability.
     #[must_use]
     pub fn path(self, added: f64) -> PathConfig {
         let loss = 1.0 - (1.0 - self.loss) * (1.0 - added);
@@ -153,21 +154,21 @@ fn measure(cell: &Cell) -> Transfer {
     }
 }
 
-/// Runs until the client has read so much; in seconds.
+/// Runs until the client has read `bytes`. Returns the time in seconds.
 fn time_of_byte(network: &mut Network, bytes: u64) -> f64 {
     let stop = network.simulation.run_for(LIMIT, |simulation| simulation.ledger().total_read() >= bytes);
     assert_eq!(stop, Stop::Done, "{bytes} bytes");
     (network.simulation.now() - ctcp_sim::Simulation::START).as_secs_f64()
 }
 
-/// Over the time of the transfer, in seconds.
+/// Returns the mean round trip over the transfer in seconds.
 fn mean_rtt(network: &Network) -> f64 {
     let series = network.simulation.series().expect("it is kept");
     let samples = series.connection(network.flows()[0].sender);
     samples.iter().map(|sample| sample.rtt.as_secs_f64()).sum::<f64>() / samples.len().max(1) as f64
 }
 
-/// What the transfers of these flows say.
+/// Evaluates the transfers of these flows.
 #[must_use]
 pub fn outcome(seeds: u32, flows: &[&str], found: &[(Cell, Transfer)]) -> Outcome {
     let plot = Plot {

@@ -1,9 +1,9 @@
 //! Tables C.1 to C.5: the share of zeros in the inverse of a random banded matrix.
 //!
-//! The thesis draws `n x n` matrices with entries on `bandwidth` adjacent diagonals, inverts them and counts zeros, to
-//! show that coding over a small window can be decoded in about `n^2` steps. Over GF(256), the field of the code, the
-//! printed figures do not come out: the inverse is dense. They do come out for real matrices with entries in (0, 1), if
-//! entries of the inverse below a half count as zero.
+//! The thesis draws `n x n` matrices with entries on `bandwidth` adjacent diagonals, inverts them and counts zeros.
+//! This is to show that coding over a small window can be decoded in about `n^2` steps. Over GF(256), the field of the
+//! code, the printed figures do not come out: the inverse is dense. They do come out for real matrices with entries in
+//! (0, 1), if entries of the inverse below one half count as zero.
 //!
 //! Requirement: U3
 
@@ -25,8 +25,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     takes: &[],
 };
 
-/// A table: `n`, and rows of bandwidth, mean and standard deviation. Table C.2 prints the bandwidth 0 for 1, and Table
-/// C.4 a mean of 0.097 for 0.97; both are corrected here.
+/// A table: `n`, and rows of bandwidth, mean and standard deviation. Two misprints are corrected here: the bandwidth 0
+/// for 1 in Table C.2, and the mean 0.097 for 0.97 in Table C.4.
 type Table = (usize, &'static [(usize, f64, f64)]);
 
 const TABLES: [Table; 5] = [
@@ -47,23 +47,23 @@ const TABLES: [Table; 5] = [
     ),
 ];
 
-/// The size that gets the fewest seeds; half of it gets twice as many.
+/// The size with the fewest seeds. Half the size has twice as many.
 const LARGEST: usize = 1024;
 
-/// How near the reading that explains the tables has to come.
+/// The maximum error of the reading that explains the tables.
 const MARGIN: f64 = 0.03;
 
-/// A quick run leaves larger ones out: with fewer seeds no size would come near its table.
+/// The largest size in a quick run. With fewer seeds, no size would come near its table.
 const LARGEST_QUICK: usize = 256;
 
-/// Which matrices, by what stands in the names of the series.
+/// The kind of matrices, which is part of the names of the series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Matrices {
-    /// Over the reals, on both sides of the main diagonal.
+    /// Over the reals, with diagonals on both sides of the main one.
     Real,
-    /// Over GF(256), likewise.
+    /// Over GF(256), with diagonals on both sides.
     Symmetric,
-    /// Over GF(256), on one side.
+    /// Over GF(256), with diagonals on one side.
     Triangular,
 }
 
@@ -81,7 +81,7 @@ fn plan(settings: &Settings) -> Plan {
     let largest = if settings.quick { LARGEST_QUICK } else { LARGEST };
     let mut cells = Vec::new();
     for (size, rows) in TABLES.into_iter().filter(|&(size, _)| size <= largest) {
-        // Small matrices differ most from each other, and cost least.
+        // Small matrices vary the most and cost the least.
         let seeds = least * (LARGEST / size) as u32;
         for &(bandwidth, ..) in rows {
             for matrices in [Matrices::Real, Matrices::Symmetric, Matrices::Triangular] {
@@ -92,7 +92,7 @@ fn plan(settings: &Settings) -> Plan {
     Plan::new(cells, measure, move |found| outcome(least, largest, found))
 }
 
-/// The share of zeros in the inverse.
+/// Returns the share of zeros in the inverse.
 fn measure(cell: &Cell) -> f64 {
     let half = cell.bandwidth / 2;
     match cell.matrices {
@@ -102,7 +102,7 @@ fn measure(cell: &Cell) -> f64 {
     }
 }
 
-/// The share of zeros in the inverse of a random matrix; those without an inverse are drawn again.
+/// Returns the share of zeros in the inverse of a random matrix. Matrices without an inverse are drawn again.
 fn zeros<E: Entry>(cell: &Cell, below: usize, above: usize, name: &str) -> f64 {
     let size = cell.size;
     let mut prng = Prng::new(u64::from(cell.seed)).fork(name).fork(&format!("{size} {below} {above}"));

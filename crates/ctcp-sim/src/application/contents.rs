@@ -1,4 +1,4 @@
-//! What streams carry: bytes that follow from a seed and their place, so that a reader can check every one.
+//! The contents of streams: bytes determined by a seed and their offset, so that a reader can verify every byte.
 
 use ctcp_base::mix;
 
@@ -9,13 +9,13 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Contents of their own for every seed.
+    /// Creates contents that are different for every seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { seed: mix(seed) }
     }
 
-    /// Writes the bytes from `offset` on into `out`.
+    /// Writes the bytes starting at `offset` to `out`.
     pub fn fill(self, offset: u64, out: &mut [u8]) {
         let mut word = offset / 8;
         let skip = (offset % 8) as usize;
@@ -33,7 +33,7 @@ impl Contents {
         rest.copy_from_slice(&self.word(word)[..rest.len()]);
     }
 
-    /// The place of the first byte of `data` that is not what stands at `offset`.
+    /// Returns the offset of the first byte of `data`, which starts at `offset`, that differs from the contents.
     #[must_use]
     pub fn first_difference(self, offset: u64, data: &[u8]) -> Option<u64> {
         let mut expected = [0; 512];
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_cut_of_the_contents_is_the_same_bytes() {
+    fn any_part_of_the_contents_has_the_same_bytes() {
         let contents = Contents::new(7);
         let mut whole = [0; 64];
         contents.fill(0, &mut whole);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_byte_is_found_at_its_place() {
+    fn the_offset_of_a_wrong_byte_is_found() {
         let contents = Contents::new(8);
         let mut data = [0; 100];
         contents.fill(5, &mut data);

@@ -1,30 +1,31 @@
-//! What applications do on a connection: a list of streams, known to both sides.
+//! The script of the applications on a connection: a list of streams, known to both sides.
 
 use core::time::Duration;
 
 use ctcp_proto::Role;
 
-/// All streams of a connection, each side's in the order in which it opens them.
+/// All streams of a connection. Each side opens its streams in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
-    /// What the client opens, by the time of the start.
+    /// The streams opened by the client, sorted by start time.
     pub client: Vec<StreamPlan>,
-    /// What the server opens, by the time of the start.
+    /// The streams opened by the server, sorted by start time.
     pub server: Vec<StreamPlan>,
-    /// One after the other: a side opens its next stream `start` after the one before it was over.
+    /// Whether streams run one after the other: a side opens its next stream `start` after the previous one is done.
     pub in_sequence: bool,
 }
 
-/// One stream: the opener sends the request, the other side the response.
+/// One stream. The opener sends the request, the other side the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamPlan {
-    /// When it is opened, counted from the moment the opener's connection is up, or, in sequence, since the stream before.
+    /// When it is opened, counted from the establishment of the connection, or in sequence from the end of the previous
+    /// stream.
     pub start: Duration,
-    /// From the opener.
+    /// The direction from the opener.
     pub request: FlowPlan,
-    /// To the opener.
+    /// The direction to the opener.
     pub response: FlowPlan,
-    /// The response waits until the request was read to its end.
+    /// Whether the response waits until the whole request was read.
     pub in_turn: bool,
 }
 
@@ -33,47 +34,47 @@ pub struct StreamPlan {
 pub struct FlowPlan {
     /// Bytes to write.
     pub size: u64,
-    /// What the writer does behind them.
+    /// What the writer does after these bytes.
     pub end: End,
-    /// How the writer takes its time.
+    /// The pace of the writer.
     pub writing: Pace,
-    /// How the reader takes its time.
+    /// The pace of the reader.
     pub reading: Pace,
-    /// The reader stops, with this code, when it has read so many bytes.
+    /// A number of bytes after which the reader stops, and the code it uses.
     pub stop: Option<(u64, u64)>,
 }
 
 /// How a direction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// In order, after waiting for so long.
+    /// Finishes after waiting for this long.
     Finish(Duration),
-    /// Given up with this code.
+    /// Resets with this code.
     Reset(u64),
 }
 
-/// So many bytes at a time with a pause behind them.
+/// A number of bytes at a time, followed by a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// Bytes between two pauses, at least one.
     pub chunk: u64,
-    /// The pause.
+    /// The duration of a pause.
     pub pause: Duration,
 }
 
 impl Pace {
-    /// As fast as it goes.
+    /// As fast as possible.
     pub const FAST: Self = Self { chunk: u64::MAX, pause: Duration::ZERO };
 }
 
 impl FlowPlan {
-    /// `size` bytes, written and read as fast as it goes.
+    /// Returns `size` bytes, written and read as fast as possible.
     #[must_use]
     pub fn of(size: u64) -> Self {
         Self { size, end: End::Finish(Duration::ZERO), writing: Pace::FAST, reading: Pace::FAST, stop: None }
     }
 
-    /// How long the script itself makes this take, whatever the network does.
+    /// Returns how long the pauses of the script take, independent of the network.
     #[must_use]
     pub fn own_time(&self) -> Duration {
         let paced = |pace: Pace| {
@@ -86,25 +87,25 @@ impl FlowPlan {
 }
 
 impl StreamPlan {
-    /// A small request that is answered by `size` bytes.
+    /// A small request with a response of `size` bytes.
     #[must_use]
     pub fn download(start: Duration, size: u64) -> Self {
         Self { start, request: FlowPlan::of(100), response: FlowPlan::of(size), in_turn: true }
     }
 
-    /// `size` bytes that are answered by a few.
+    /// A request of `size` bytes with a small response.
     #[must_use]
     pub fn upload(start: Duration, size: u64) -> Self {
         Self { start, request: FlowPlan::of(size), response: FlowPlan::of(10), in_turn: true }
     }
 
-    /// Bytes of both directions.
+    /// Returns the bytes of both directions.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.request.size.saturating_add(self.response.size)
     }
 
-    /// How long the script itself makes this take from the moment of the connection.
+    /// Returns how long the start time and the pauses of the script take, from the establishment of the connection on.
     #[must_use]
     pub fn own_time(&self) -> Duration {
         self.start.saturating_add(self.request.own_time()).saturating_add(self.response.own_time())
@@ -112,14 +113,14 @@ impl StreamPlan {
 }
 
 impl Script {
-    /// A script of streams that the client opens.
+    /// Creates a script of streams that the client opens.
     #[must_use]
     pub fn of_client(mut streams: Vec<StreamPlan>) -> Self {
         streams.sort_by_key(|plan| plan.start);
         Self { client: streams, ..Self::default() }
     }
 
-    /// The streams that a side opens.
+    /// Returns the streams opened by a side.
     #[must_use]
     pub fn opened_by(&self, role: Role) -> &[StreamPlan] {
         match role {
@@ -128,18 +129,18 @@ impl Script {
         }
     }
 
-    /// Every stream.
+    /// Returns all streams.
     pub fn streams(&self) -> impl Iterator<Item = &StreamPlan> {
         self.client.iter().chain(&self.server)
     }
 
-    /// Bytes of all streams.
+    /// Returns the bytes of all streams.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.streams().map(StreamPlan::size).fold(0, u64::saturating_add)
     }
 
-    /// How long it takes when the network takes no time.
+    /// Returns how long the script takes if the network takes no time.
     #[must_use]
     pub fn own_time(&self) -> Duration {
         let times = self.streams().map(StreamPlan::own_time);

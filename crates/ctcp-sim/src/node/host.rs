@@ -1,5 +1,5 @@
-//! A host: one endpoint with its connections, and an application on each. It drives the public interface as the
-//! runtime does: input, drain, ask for the deadline.
+//! A host: one endpoint with its connections, and an application on each connection. Like the runtime, it drives the
+//! public interface: input, drain, poll the deadline.
 
 mod peers;
 
@@ -25,33 +25,33 @@ use crate::application::{Application, Drive};
 use crate::checker::Checker;
 use crate::ledger::{ConnectionName, Ledger};
 
-/// What a host is made of.
+/// The configuration of a host.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
-    /// Name in the trace.
+    /// The name in the trace.
     pub name: String,
-    /// Where it is.
+    /// The initial address.
     pub address: SocketAddr,
-    /// Its endpoint.
+    /// The configuration of the endpoint.
     pub endpoint: EndpointConfig,
-    /// What the applications of its connections do that have no script of their own.
+    /// The script of the applications on connections that do not have their own.
     pub script: Arc<Script>,
-    /// Its connections are with clients that code symbolically, over this channel.
+    /// The channel of symbolic coding, if the clients connected to this host use it.
     pub symbolic: Option<SymbolicChannel>,
 }
 
-/// What happened on a host, in figures.
+/// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounts {
-    /// Times a deadline woke it.
+    /// Number of wake-ups by a deadline.
     pub wakes: u64,
-    /// Of these, those that a connection asked for and that came to nothing.
+    /// The wake-ups for connections that changed nothing.
     pub idle_wakes: u64,
     /// Datagrams sent.
     pub sent: u64,
     /// Datagrams received.
     pub received: u64,
-    /// Datagrams that came for an address it no longer has.
+    /// Datagrams received for an address that the host no longer has.
     pub misaddressed: u64,
 }
 
@@ -60,26 +60,26 @@ pub struct HostCounts {
 pub struct Host {
     name: String,
     address: SocketAddr,
-    /// Addresses beside `address` that connections of ours use.
+    /// Addresses other than `address` that connections still use.
     others: Vec<SocketAddr>,
     key: PublicKey,
     endpoint: Endpoint,
     script: Arc<Script>,
     symbolic: Option<SymbolicChannel>,
     peers: Peers,
-    /// When each of them wants to be woken.
+    /// The deadline of each connection.
     agenda: Agenda,
-    /// Those that are due, kept for its memory.
+    /// Connections that are due, kept to reuse the memory.
     due: Vec<ConnectionHandle>,
     /// Applications whose connections are retired, oldest first.
     retired: Vec<Application>,
     noise: Option<Noise>,
-    /// Events that applications took.
+    /// Number of events that applications have handled.
     events: u64,
     counts: HostCounts,
 }
 
-/// Calls that nobody needs, at moments that nobody asked for. They must change nothing.
+/// Spurious calls at random times, which must not change anything.
 #[derive(Debug)]
 struct Noise {
     prng: Prng,
@@ -87,7 +87,7 @@ struct Noise {
 }
 
 impl Noise {
-    /// The longest time between two needless wake-ups.
+    /// The longest time between two spurious wake-ups.
     const PAUSE_MAX: Duration = Duration::from_millis(300);
 
     fn plan_next(&mut self, now: Instant) {
@@ -96,30 +96,30 @@ impl Noise {
     }
 }
 
-/// What a host's doings reach beyond it.
+/// What a host can access outside itself.
 pub(crate) struct World<'a> {
     pub(crate) now: Instant,
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) checker: &'a mut Checker,
-    /// What it sends, in order.
+    /// Datagrams to send, in order.
     pub(crate) outbox: &'a mut Vec<Datagram>,
-    /// Memory of datagrams that were received, for those to be sent.
+    /// Buffers of received datagrams, reused for sending.
     pub(crate) spare: &'a mut Vec<Vec<u8>>,
-    /// What applications read goes here.
+    /// Buffer for what applications read.
     pub(crate) scratch: &'a mut [u8],
 }
 
-/// The memory of so many datagrams is kept: as many as a link can hold, so that those under way at a busy time are not made
-/// again and again.
+/// Number of datagram buffers kept: as many as a link can hold, so that the buffers of a busy time need not be
+/// allocated again and again.
 const SPARE_MAX: usize = MAX_HELD_PACKETS;
 
-/// Here clients may ask for any profile of the papers.
+/// Allows clients to request any profile of the papers.
 fn for_laboratories(config: EndpointConfig) -> EndpointConfig {
     let transport = with_baselines(config.transport);
     EndpointConfig { transport, grant: ctcp_baselines::everything(), ..config }
 }
 
-/// The papers' sources send as the papers say, unless the configuration brings parts of its own.
+/// Adds the papers' parts, in which sources send as in the papers, unless the configuration brings its own parts.
 fn with_baselines(transport: TransportConfig) -> TransportConfig {
     if transport.catalogue.is_general() {
         TransportConfig { catalogue: ctcp_baselines::simulated(), ..transport }
@@ -148,74 +148,74 @@ impl Host {
         }
     }
 
-    /// Its name in the trace.
+    /// Returns the name in the trace.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its address now.
+    /// Returns the present address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its public key.
+    /// Returns the public key.
     #[must_use]
     pub fn key(&self) -> PublicKey {
         self.key
     }
 
-    /// Its endpoint.
+    /// Returns the endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Bytes that the applications of all its peers have read.
+    /// Returns the bytes that the applications on all present connections have read.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.peers().map(|peer| peer.application.bytes_read()).sum()
     }
 
-    /// Its connections that are not retired.
+    /// Returns the connections that are not retired.
     pub fn peers(&self) -> impl Iterator<Item = &Peer> {
         self.peers.values()
     }
 
-    /// Applications whose connections are retired, oldest first.
+    /// Returns the applications whose connections are retired, oldest first.
     #[must_use]
     pub fn retired(&self) -> &[Application] {
         &self.retired
     }
 
-    /// The application of a connection, retired or not.
+    /// Returns the application of a connection, retired or not.
     #[must_use]
     pub fn application(&self, name: ConnectionName) -> Option<&Application> {
         let present = self.peers.values().map(|peer| &peer.application);
         present.chain(&self.retired).find(|application| application.name() == Some(name))
     }
 
-    /// The application of a connection has played its part to the end.
+    /// Returns whether the application of a connection has completed its part of the script.
     pub(crate) fn has_completed(&self, name: ConnectionName) -> bool {
         let mut applications = self.peers.values().map(|peer| &peer.application).chain(&self.retired);
-        // Asked after every event: most are not complete, and their names need no comparison.
+        // This runs after every event, so check the cheap condition first: most applications are not complete.
         applications.any(|application| application.is_complete() && application.name() == Some(name))
     }
 
-    /// The newest connection that is not retired.
+    /// Returns the newest connection that is not retired.
     #[must_use]
     pub fn newest(&self) -> Option<&Peer> {
         self.peers.values().max_by_key(|peer| peer.application.name().map(|name| name.number))
     }
 
-    /// The figures of the newest connection.
+    /// Returns the statistics of the newest connection.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
         self.newest().map(|peer| peer.connection.stats()).unwrap_or_default()
     }
 
-    /// Figures of the host.
+    /// Returns the counters of the host.
     #[must_use]
     pub fn counts(&self) -> HostCounts {
         self.counts
@@ -225,7 +225,7 @@ impl Host {
         self.noise = Some(Noise { prng, next: now });
     }
 
-    /// Every connection uses this address from now on.
+    /// Moves every connection to this address.
     pub(crate) fn set_address(&mut self, address: SocketAddr) {
         self.address = address;
         self.others.clear();
@@ -234,7 +234,7 @@ impl Host {
         }
     }
 
-    /// New connections use this address from now on; the others stay where they are.
+    /// Uses this address for new connections; the others keep theirs.
     pub(crate) fn add_address(&mut self, address: SocketAddr) {
         if address != self.address && self.peers.values().any(|peer| peer.local == self.address) {
             self.others.push(self.address);
@@ -242,7 +242,7 @@ impl Host {
         self.address = address;
     }
 
-    /// Forgets every connection and begins anew with the same key, as a restarted process does.
+    /// Drops every connection and restarts with the same key, like a restarted process.
     pub(crate) fn restart(&mut self, config: EndpointConfig, seed: [u8; 32]) {
         self.endpoint = Endpoint::new(for_laboratories(config), seed);
         self.retired.extend(self.peers.take().map(|peer| peer.application));
@@ -310,7 +310,7 @@ impl Host {
                     let application = Application::new(self.script.clone(), Role::Server, None);
                     let peer = Peer { received: size, ..Peer::new(connection, application, local) };
                     if self.peers.insert(handle, peer).is_some() {
-                        world.ledger.complain(format!("{}: {handle:?} is given twice", self.name));
+                        world.ledger.complain(format!("{}: the handle {handle:?} is used twice", self.name));
                     }
                     self.drain(handle, world);
                 }
@@ -323,7 +323,7 @@ impl Host {
         }
     }
 
-    /// Does what is due. Returns why it was woken.
+    /// Handles everything that is due. Returns the reasons for the wake-up.
     pub(crate) fn handle_timeout(&mut self, world: &mut World<'_>) -> Vec<TimerKind> {
         let now = world.now;
         let before = self.activity();
@@ -361,7 +361,7 @@ impl Host {
         kinds
     }
 
-    /// When it wants to be woken.
+    /// Returns the next deadline.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let peers = self.agenda.first().map(|(time, _)| time);
@@ -373,7 +373,7 @@ impl Host {
         self.peers.keys().collect()
     }
 
-    /// The connections that are due, or all, in their order.
+    /// Collects the connections that are due, or all connections, in the order of their handles.
     fn collect_due(&mut self, now: Instant, all: bool, due: &mut Vec<ConnectionHandle>) {
         due.clear();
         if all {
@@ -387,12 +387,12 @@ impl Host {
         due.sort_unstable();
     }
 
-    /// Remembers when a connection wants to be woken.
+    /// Updates the deadline of a connection.
     fn plan(&mut self, handle: ConnectionHandle) {
         self.agenda.set(handle.0, self.peers.get(handle).and_then(Peer::next_timeout));
     }
 
-    /// Grows with everything that a wake-up may bring about.
+    /// Returns counters of which at least one grows with anything that a wake-up can cause.
     fn activity(&self) -> (u64, u64, usize) {
         (self.counts.sent, self.events, self.retired.len())
     }
@@ -409,7 +409,7 @@ impl Host {
         world.outbox.push(Datagram { source, destination, ecn, bytes });
     }
 
-    /// Carries out of a connection all that is in it, until nothing more comes.
+    /// Drains a connection until nothing more comes out of it.
     fn drain(&mut self, handle: ConnectionHandle, world: &mut World<'_>) {
         let mut is_retired = false;
         let mut is_first_round = true;
@@ -449,7 +449,7 @@ impl Host {
         self.plan(handle);
     }
 
-    /// Sends all that a connection has to send now.
+    /// Sends all datagrams that a connection has to send now.
     fn transmit(&mut self, handle: ConnectionHandle, world: &mut World<'_>) {
         let mut buffer = world.spare.pop().unwrap_or_default();
         while let Some(peer) = self.peers.get_mut(handle) {
@@ -463,11 +463,11 @@ impl Host {
         world.spare.push(buffer);
     }
 
-    /// Calls that change nothing, at a whim.
+    /// Makes random calls that must not change anything.
     fn call_needlessly(&mut self, handle: ConnectionHandle, world: &mut World<'_>) {
         let (Some(noise), Some(peer)) = (&mut self.noise, self.peers.get_mut(handle)) else { return };
         let (draw, connection) = (noise.prng.next_u64(), &mut peer.connection);
-        // What is due is not needless.
+        // Handling a deadline that is due is not spurious.
         if draw & 1 != 0 && connection.poll_timeout().is_none_or(|(time, _)| time > world.now) {
             connection.handle_timeout(world.now);
         }
@@ -479,7 +479,7 @@ impl Host {
             self.endpoint.handle_timeout(world.now);
         }
         if draw & 8 != 0 {
-            // Neither a long nor a short header.
+            // The datagram has neither a long nor a short header.
             let network_path = NetworkPath { local: None, remote: self.address };
             let _ = self.endpoint.handle_datagram(world.now, network_path, None, &[0; 40]);
         }

@@ -1,4 +1,4 @@
-//! A router: sends each datagram on by its destination. It knows nothing but its routes, and re-encodes the flows that it was told to.
+//! A router forwards each datagram by its destination. It has only routes and the recoders of flows to re-encode.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -6,25 +6,25 @@ use ctcp_baselines::symbolic::SymbolicRecoder;
 
 use super::{Datagram, Port};
 
-/// A router in a simulation. It takes no time and has no queue: those are the links'.
+/// A router in a simulation. It has no delay and no queue; those belong to the links.
 #[derive(Debug)]
 pub struct Router {
     name: String,
     /// Sorted by address.
     routes: Vec<(u128, Port)>,
-    /// By the destination of what they re-encode.
+    /// By the destination of the flow to re-encode.
     recoders: Vec<(SocketAddr, SymbolicRecoder)>,
     counts: RouterCounts,
 }
 
-/// What happened at a router, in figures.
+/// Counters of a router.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouterCounts {
-    /// Datagrams sent on.
+    /// Datagrams forwarded.
     pub forwarded: u64,
-    /// Datagrams for an address to which no route leads; they are dropped.
+    /// Datagrams dropped because there is no route to their address.
     pub unroutable: u64,
-    /// Datagrams that this node made, re-encoding.
+    /// Datagrams created by re-encoding.
     pub recoded: u64,
 }
 
@@ -38,19 +38,19 @@ impl Router {
         }
     }
 
-    /// Its name in the trace.
+    /// Returns the name in the trace.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Figures of the router.
+    /// Returns the counters of the router.
     #[must_use]
     pub fn counts(&self) -> RouterCounts {
         self.counts
     }
 
-    /// What is for `address` leaves by `port` from now on.
+    /// Routes datagrams for `address` to `port` from now on.
     pub(crate) fn set_route(&mut self, address: IpAddr, port: Port) {
         let address = number(address);
         match self.routes.binary_search_by_key(&address, |(known, _)| *known) {
@@ -59,12 +59,12 @@ impl Router {
         }
     }
 
-    /// What is for `destination` is re-encoded from now on.
+    /// Re-encodes datagrams for `destination` from now on.
     pub(crate) fn recode(&mut self, destination: SocketAddr, recoder: SymbolicRecoder) {
         self.recoders.push((destination, recoder));
     }
 
-    /// What leaves behind a datagram that is sent on: combinations of what came to this node before.
+    /// Returns the datagrams to send after a forwarded one: combinations of what this node has received before.
     pub(crate) fn combinations(&mut self, datagram: &Datagram) -> Vec<Datagram> {
         let is_its = |(destination, _): &&mut (SocketAddr, _)| *destination == datagram.destination;
         let Some((_, recoder)) = self.recoders.iter_mut().find(is_its) else { return Vec::new() };
@@ -74,13 +74,13 @@ impl Router {
         made.into_iter().map(|bytes| Datagram { source, destination, ecn: None, bytes }).collect()
     }
 
-    /// The port for `address`.
+    /// Returns the port for `address`.
     pub(crate) fn route(&self, address: IpAddr) -> Option<Port> {
         let place = self.routes.binary_search_by_key(&number(address), |(known, _)| *known).ok()?;
         Some(self.routes[place].1)
     }
 
-    /// Where a datagram for `address` goes; it is counted.
+    /// Returns the port for a datagram to `address`, and counts the datagram.
     pub(crate) fn forward(&mut self, address: IpAddr) -> Option<Port> {
         let port = self.route(address);
         match port {
@@ -91,7 +91,7 @@ impl Router {
     }
 }
 
-/// Both families in one space, where a comparison is a single one.
+/// Maps both address families to one space, in which a comparison is a single operation.
 fn number(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),

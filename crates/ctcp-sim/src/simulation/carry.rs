@@ -1,13 +1,13 @@
-//! How a datagram goes from node to node.
+//! Transports datagrams from node to node.
 //!
 //! ```text
-//!   host --send--> port ----> link ..time.. deliver --> arrive: a host takes it
+//!   host --send--> port ----> link ..time.. deliver --> arrive: a host handles it
 //!                   ^   \                                 |
 //!                   |    +--> wire --> arrive             +--> a router: forward, to the next port
 //!                   +------------------------------------------+
 //! ```
 //!
-//! What happens on the way takes no time but on links. A host is always let finish before the next datagram arrives by wire.
+//! Only links take time. A host always finishes before the next datagram arrives by wire.
 
 use super::{Actor, Simulation, way_number};
 use crate::link::{Direction, LinkId};
@@ -16,7 +16,7 @@ use crate::node::{Datagram, Host, Node, NodeId, Port};
 use crate::recorder::Tap;
 
 impl Simulation {
-    /// Hands over what a link has ready.
+    /// Delivers the datagrams that are due on a link.
     pub(super) fn deliver(&mut self, id: LinkId, direction: Direction) {
         while let Some(datagram) = self.links[id.0].way_mut(direction).poll_delivery(self.now) {
             let link = &self.links[id.0];
@@ -31,7 +31,7 @@ impl Simulation {
         }
     }
 
-    /// Lets a host do something, and carries what it sends to where it goes.
+    /// Runs a host, and transports what it sends.
     pub(super) fn with_host<T>(&mut self, id: NodeId, act: impl FnOnce(&mut Host, &mut World<'_>) -> T) -> T {
         let result = self.act(id, act);
         self.let_arrive();
@@ -60,7 +60,7 @@ impl Simulation {
         result
     }
 
-    /// A datagram is at a node.
+    /// Handles a datagram that has arrived at a node.
     fn arrive(&mut self, id: NodeId, datagram: Datagram) {
         match &mut self.nodes[id.0] {
             Node::Host(_) => self.act(id, |host, world| host.handle_datagram(datagram, world)),
@@ -75,7 +75,7 @@ impl Simulation {
         }
     }
 
-    /// Lets arrive what wires brought meanwhile, and what comes of it.
+    /// Delivers the datagrams that were sent by wire meanwhile, and those that follow from them.
     fn let_arrive(&mut self) {
         while let Some((id, datagram)) = self.arrivals.pop_front() {
             self.arrive(id, datagram);

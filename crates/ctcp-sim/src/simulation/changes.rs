@@ -1,4 +1,4 @@
-//! What may be made another in the middle of a run: addresses, links, the peace of a host.
+//! Changes during a run: addresses, links, and spurious calls or attacks.
 
 use core::net::SocketAddr;
 
@@ -18,8 +18,8 @@ impl Simulation {
         self.with_host(host, |host, world| host.close(code, reason, world));
     }
 
-    /// The host has another address from now on, as after a change of its NAT's binding: what is on its way to the
-    /// old one is lost. No address may be used twice.
+    /// Changes the host's address, as after a change of its NAT's binding. Datagrams in transit to the old address are
+    /// lost. No address may be used twice.
     pub fn set_address(&mut self, host: NodeId, address: SocketAddr) {
         self.recorder.note(self.now, || format!("address {address}"));
         let host_now = self.host_mut(host);
@@ -30,8 +30,8 @@ impl Simulation {
         self.route_as(before, address);
     }
 
-    /// The host's next connections come from this address; those that it has stay where they are. With another port it is what
-    /// a program does that opens another socket. No address may be used twice.
+    /// Sets the address of the host's next connections; its present connections keep theirs. With another port, this
+    /// corresponds to a program that opens another socket. No address may be used twice.
     pub fn add_address(&mut self, host: NodeId, address: SocketAddr) {
         let host_now = self.host_mut(host);
         let before = host_now.address();
@@ -39,7 +39,7 @@ impl Simulation {
         self.route_as(before, address);
     }
 
-    /// The host forgets all connections and begins anew, as a restarted process does.
+    /// Makes the host drop all connections and restart, like a restarted process.
     pub fn restart(&mut self, host: NodeId, config: EndpointConfig) {
         self.recorder.note(self.now, || "restart".to_owned());
         let mut seed = [0; 32];
@@ -48,7 +48,7 @@ impl Simulation {
         self.reschedule(Actor::Node(host));
     }
 
-    /// Makes the host call its endpoint and connections more often than it must.
+    /// Makes the host call its endpoint and connections more often than necessary.
     pub fn add_noise(&mut self, host: NodeId) {
         let prng = self.prng.fork(self.host(host).name());
         let now = self.now;
@@ -56,13 +56,13 @@ impl Simulation {
         self.reschedule(Actor::Node(host));
     }
 
-    /// Lets a stranger add to what passes over the link, see [`Mischief`].
+    /// Adds an attacker that sends datagrams over the link, see [`Mischief`].
     pub fn add_mischief(&mut self, link: LinkId, rate: Probability) {
         let prng = self.prng.fork("mischief");
         self.links[link.0].mischief = Some(Mischief::new(rate, prng));
     }
 
-    /// Datagrams with more bytes than this are lost on the link from now on, both ways.
+    /// Drops datagrams with more bytes than this on the link from now on, in both directions.
     pub fn set_mtu(&mut self, link: LinkId, mtu: Option<usize>) {
         self.recorder.note(self.now, || format!("mtu {mtu:?}"));
         for direction in [Direction::Forward, Direction::Backward] {
@@ -70,19 +70,20 @@ impl Simulation {
         }
     }
 
-    /// Gives one way of a link a script of changes.
+    /// Sets the schedule of changes of one direction of a link.
     pub fn set_schedule(&mut self, link: LinkId, direction: Direction, schedule: Schedule) {
         self.links[link.0].way_mut(direction).set_schedule(schedule);
         self.reschedule(Actor::Way(link, direction));
     }
 
-    /// Makes one way of a link another one now.
+    /// Changes the configuration of one direction of a link now.
     pub fn set_link(&mut self, link: LinkId, direction: Direction, config: LinkConfig) {
         self.links[link.0].way_mut(direction).set_config(self.now, config);
         self.reschedule(Actor::Way(link, direction));
     }
 
-    /// From now on the link loses, holds back, doubles and damages nothing, and no stranger adds anything.
+    /// Removes all faults of a link: from now on nothing is lost, held back, duplicated or corrupted, and no attacker
+    /// is active.
     pub fn heal(&mut self, link: LinkId) {
         self.recorder.note(self.now, || "heal".to_owned());
         self.links[link.0].mischief = None;
@@ -99,7 +100,7 @@ impl Simulation {
         }
     }
 
-    /// Routers send what is for the address `after` where they send what is for `before`.
+    /// Makes routers forward datagrams for `after` to where they forward those for `before`.
     fn route_as(&mut self, before: SocketAddr, after: SocketAddr) {
         for node in &mut self.nodes {
             if let Node::Router(router) = node

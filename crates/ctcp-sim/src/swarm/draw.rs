@@ -10,24 +10,24 @@ use ctcp_proto::{Profile, Role, Suite, TransportConfig};
 use super::plan::{Happening, NetworkPlan, Plan, bytes_a_round_trip};
 use crate::application::script::{End, FlowPlan, Pace, Script, StreamPlan};
 
-/// Content of a run at most: the swarm has to be quick.
+/// The maximum content of a run in bytes, to keep the swarm fast.
 const SIZE_MAX: u64 = 3_000_000;
 
-/// Content of a run at most, as time on the link: at 0.3 Mbit/s a run would never end.
+/// The maximum content of a run as time on the link. At 0.3 Mbit/s a run would otherwise take too long.
 const TRANSFER_TIME_MAX: Duration = Duration::from_secs(40);
 
-/// Content of a run at most, as round trips that small windows make of it.
+/// The maximum content of a run in round trips, for small windows.
 const ROUND_TRIPS_MAX: u64 = 100;
 
-/// Blackouts end before the idle time-out of 30 s may end the connection.
+/// Blackouts end before the idle timeout of 30 s can end the connection.
 const BLACKOUT_MAX_MILLIS: u64 = 6_000;
 
-/// In this order, so that a seed stands for the same plan as ever.
+/// The order must not change, so that a seed always gives the same plan.
 const PROFILES: [Profile; 7] =
     [Profile::DEFAULT, Profile::CTCP, TCP_NC, TCP_NC_EOT, TCP_NC_PB, SPARSE_PROFILE, Profile::TCP];
 
 impl Plan {
-    /// The plan that `seed` stands for.
+    /// Returns the plan of `seed`.
     #[must_use]
     pub fn draw(seed: u64) -> Self {
         let prng = Prng::new(seed).fork("plan");
@@ -57,7 +57,7 @@ impl Plan {
     }
 }
 
-/// A generator of everything that is in a plan.
+/// Draws all parts of a plan.
 struct Draw(Prng);
 
 impl Draw {
@@ -69,7 +69,7 @@ impl Draw {
         self.below(count) == 0
     }
 
-    /// From `low` to `high`, every octave as likely as any other.
+    /// Draws from `low` to `high`, with the same probability for every octave.
     fn spread(&mut self, low: u64, high: u64) -> u64 {
         let octaves = u64::from((high / low.max(1)).max(1).ilog2()) + 1;
         let start = low << self.below(octaves);
@@ -102,7 +102,7 @@ impl Draw {
         NetworkPlan { path, is_routed: false, mischief, mtu, blackouts, rates, delays }
     }
 
-    /// Where the server is, and where packets are lost.
+    /// Draws where the server is and where packets are lost.
     fn places(&mut self, network: &mut NetworkPlan) {
         network.is_routed = self.one_in(4);
         for way in [&mut network.path.forward, &mut network.path.backward] {
@@ -125,7 +125,7 @@ impl Draw {
         all
     }
 
-    /// The limits of one side: mostly the usual ones.
+    /// Draws the limits of one side, mostly the defaults.
     fn limits(&mut self) -> TransportConfig {
         let keep_alive = Some(Duration::from_secs(1 + self.below(10)));
         let mut limits = TransportConfig { keep_alive, ..TransportConfig::default() };
@@ -148,7 +148,7 @@ impl Draw {
         limits
     }
 
-    /// Mostly none, else one to three.
+    /// Draws one to three values with the probability `1 / one_in`, and none otherwise.
     fn some<T>(&mut self, one_in: u64, mut one: impl FnMut(&mut Self) -> T) -> Vec<T> {
         if !self.one_in(one_in) {
             return Vec::new();
@@ -170,7 +170,7 @@ impl Draw {
         let jitter = if self.one_in(3) { self.millis(50) } else { Duration::ZERO };
         let products = [0.1, 0.5, 1.0, 1.0, 2.0, 5.0][self.below(6) as usize];
         let queue = match QueueLimit::bandwidth_delay_products(products, rate, 2 * delay) {
-            // What a window needs at the least, and no more than the model holds.
+            // At least what a window needs, and at most what the model can hold.
             QueueLimit::Packets(packets) => QueueLimit::Packets(packets.clamp(4, 2_000)),
             other => other,
         };
@@ -238,7 +238,7 @@ impl Draw {
         plan
     }
 
-    /// Makes a direction slow, or gives it up.
+    /// Sometimes makes a direction slow, or ends it early.
     fn temper(&mut self, flow: &mut FlowPlan) {
         if self.one_in(8) {
             flow.writing = self.pace(flow.size);
@@ -257,7 +257,7 @@ impl Draw {
         }
     }
 
-    /// At most forty pauses of 200 ms.
+    /// Draws at most forty pauses of at most 200 ms.
     fn pace(&mut self, size: u64) -> Pace {
         let pauses = self.below(40) + 1;
         Pace { chunk: (size / pauses).max(1), pause: self.millis(200) }

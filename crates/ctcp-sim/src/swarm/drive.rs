@@ -1,4 +1,4 @@
-//! Carries a plan out.
+//! Executes a plan.
 
 use core::net::IpAddr;
 use core::time::Duration;
@@ -14,38 +14,38 @@ use crate::link::Direction;
 use crate::node::Host;
 use crate::topology::Pair;
 
-/// The code with which the swarm closes when all is done ..
+/// The code with which the swarm closes the connection at the end.
 const CLOSE_CODE: u64 = 42;
 
-/// .. and in the middle.
+/// The code with which the swarm closes the connection in the middle.
 const MIDDLE_CODE: u64 = 43;
 
-/// After a connection was lost to the network, the client waits so long before it tries again.
+/// How long the client waits before it reconnects after losing a connection.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// More attempts than a network that heals after 20 s can need.
+/// The maximum number of connections, more than a network that heals after 20 s can need.
 const ATTEMPTS_MAX: u32 = 20;
 
-/// Wake-ups of a host that came to nothing: so many for a datagram sent or received, as one that was sent may expire,
-/// be declared lost and time out ..
+/// Idle wake-ups of a host allowed per datagram sent or received. A sent datagram can expire, be declared lost and time
+/// out.
 const IDLE_WAKES_A_DATAGRAM: u64 = 1;
 
-/// .. and so many in a second of silence, for time-outs that back off.
+/// Idle wake-ups allowed per second of silence, for timeouts that back off.
 const IDLE_WAKES_A_SECOND: u64 = 5;
 
-/// A plan on its way.
+/// A plan being executed.
 pub(super) struct Driver<'a> {
     pub(super) pair: Pair,
     pub(super) start: Instant,
     pub(super) attempts: u32,
     plan: &'a Plan,
     moves: u16,
-    /// The server forgot a connection that the client may still believe in.
+    /// The server has dropped a connection that the client may still consider open.
     may_be_reset: bool,
     /// An application closed the present connection.
     was_closed: bool,
     healed_at: Option<Instant>,
-    /// From the healing to the end of the script.
+    /// The time from the healing to the end of the script.
     pub(super) took: Duration,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Everything, in order.
+    /// Runs all phases in order.
     pub(super) fn run(&mut self) -> Result<(), String> {
         self.connect()?;
         for (at, happening) in &self.plan.happenings {
@@ -105,7 +105,7 @@ impl<'a> Driver<'a> {
         self.check_wakes()
     }
 
-    /// Deadlines that lead to nothing cost a real machine its battery.
+    /// Checks the number of idle wake-ups, which would cost energy on a real machine.
     fn check_wakes(&self) -> Result<(), String> {
         let seconds = (self.pair.simulation.now() - self.start).as_secs();
         for id in [self.pair.client, self.pair.server] {
@@ -114,7 +114,7 @@ impl<'a> Driver<'a> {
             let most =
                 IDLE_WAKES_A_DATAGRAM * (counts.sent + counts.received) + IDLE_WAKES_A_SECOND * (seconds + 1);
             if counts.idle_wakes > most {
-                return Err(format!("{} was woken for nothing too often: {counts:?}", host.name()));
+                return Err(format!("{} had too many idle wake-ups: {counts:?}", host.name()));
             }
         }
         Ok(())
@@ -158,7 +158,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Runs until `end` or until everything is done, with a new connection whenever the network killed the last.
+    /// Runs until `end` or until everything is done. Reconnects whenever a connection is lost.
     fn run_to(&mut self, end: Instant) -> Result<(), String> {
         loop {
             let (client, server) = (self.pair.client, self.pair.server);
@@ -169,7 +169,7 @@ impl<'a> Driver<'a> {
             match stop {
                 Stop::Violation => return Err(self.first_violation()),
                 Stop::TimeUp => return Ok(()),
-                Stop::Silence => return Err(format!("nothing will happen any more: {}", self.state())),
+                Stop::Silence => return Err(format!("nothing will ever happen again: {}", self.state())),
                 Stop::Done if Pair::is_complete(&self.pair.simulation, client, server) => return Ok(()),
                 Stop::Done => self.connect_again(end)?,
             }
@@ -180,7 +180,7 @@ impl<'a> Driver<'a> {
         let host = self.pair.simulation.host(self.pair.client);
         let error = last_application(host).and_then(Application::closed).cloned();
         let may_be_lost = match &error {
-            // A half-open connection of the server may expire before the client's first sealed packet comes.
+            // A half-open connection of the server may expire before the client's first sealed packet arrives.
             Some(ConnectionError::HandshakeTimedOut { .. }) => self.is_bad_lately(),
             Some(ConnectionError::Reset) => self.is_bad_lately() || self.may_be_reset,
             Some(ConnectionError::TimedOut) => self.may_miss_a_reset(),
@@ -199,12 +199,13 @@ impl<'a> Driver<'a> {
         self.connect()
     }
 
-    /// A reset token is good for one address of the client. If it moves while nobody knows it, no reset tells it so.
+    /// A reset token is valid for one address of the client. If the client moves while the server has no state for it,
+    /// it gets no reset.
     fn may_miss_a_reset(&self) -> bool {
         self.moves > 0 && self.may_be_reset
     }
 
-    /// The network was not whole for as long as a handshake takes.
+    /// Returns whether the network had faults within the last handshake timeout.
     fn is_bad_lately(&self) -> bool {
         let handshake = self.pair.transport.handshake_timeout + Duration::from_secs(2);
         self.healed_at.is_none_or(|healed| self.pair.simulation.now() < healed + handshake)
@@ -222,14 +223,14 @@ impl<'a> Driver<'a> {
             (self.pair.client, self.pair.server)
         };
         if self.moves > 0 && server_closes {
-            // A server learns of an idle client's new address by its next keep-alive.
+            // A server learns an idle client's new address from its next keep-alive.
             let wait = self.pair.transport.keep_alive.unwrap_or_default() + Duration::from_secs(2);
             if self.pair.simulation.run_for(wait, |_| false) == Stop::Violation {
                 return Err(self.first_violation());
             }
         }
         self.pair.simulation.close(closing, CLOSE_CODE, "done");
-        // Three probe intervals, which a full queue stretches, and half-open connections that nobody needed.
+        // Three probe intervals, which a full queue extends, and half-open connections that were not needed.
         let mut limit = Duration::from_secs(10) + 20 * self.round_trip() + 10 * self.queueing_time();
         if self.plan.count(|happening| matches!(happening, Happening::Close(_))) > 0 {
             // The CLOSE of an earlier connection may have been lost.
@@ -242,14 +243,14 @@ impl<'a> Driver<'a> {
         match stop {
             Stop::Violation => return Err(self.first_violation()),
             Stop::Done => {}
-            _ => return Err(format!("not forgotten {limit:.1?} after the end: {}", self.state())),
+            _ => return Err(format!("connections left {limit:.1?} after the end: {}", self.state())),
         }
         let ends = [closing, other].map(|host| {
             last_application(self.pair.simulation.host(host))
                 .and_then(|application| application.closed().cloned())
         });
         match ends {
-            // The end came while an earlier close was under way: either may have been first.
+            // An earlier close was still in progress, so either side may have closed first.
             [Some(_), Some(_)] if self.was_closed => Ok(()),
             [Some(ConnectionError::ClosedLocally), Some(ConnectionError::ClosedByPeer(close))]
                 if close.code == CLOSE_CODE && close.by_application && close.reason == "done" =>
@@ -270,7 +271,7 @@ impl<'a> Driver<'a> {
             .sum()
     }
 
-    /// How long a packet waits at most in the full queues of both ways.
+    /// Returns how long a packet waits at most in the full queues of both directions.
     fn queueing_time(&self) -> Duration {
         [Direction::Forward, Direction::Backward]
             .map(|direction| {
@@ -285,9 +286,9 @@ impl<'a> Driver<'a> {
             .sum()
     }
 
-    /// How long a healed network may take: what the script waits for, the content at a tenth of the slower way's
-    /// rate or ten packets a round trip, whichever is slower, and the time that time-outs grown in a blackout have
-    /// yet to run.
+    /// Returns how long a healed network may take. This is the pauses of the script, the content at a tenth of the
+    /// slower direction's rate or at ten packets per round trip, whichever is slower, and the remainder of timeouts
+    /// that have grown in a blackout.
     fn liveness_limit(&self) -> Duration {
         let script = &self.plan.script;
         let rate = [Direction::Forward, Direction::Backward]
@@ -299,7 +300,7 @@ impl<'a> Driver<'a> {
             u32::try_from(script.size() / 1_000 + script.streams().count() as u64).unwrap_or(u32::MAX);
         let transfer = 10 * rate.time_to_send(script.size());
         let windows = self.round_trip() * packets / 10;
-        // Small limits: a window a round trip, and streams one after the other.
+        // With small limits: one window per round trip, and streams one after the other.
         let rounds =
             u32::try_from(8 * script.size() / self.plan.bytes_a_round_trip().max(1)).unwrap_or(u32::MAX);
         let limited = self.round_trip() * rounds + self.time_in_turn();
@@ -312,7 +313,7 @@ impl<'a> Driver<'a> {
             + transfer.max(windows).max(limited)
     }
 
-    /// What the streams take when only so many may be open at a time.
+    /// Returns the time for the streams if the number of open streams is limited.
     fn time_in_turn(&self) -> Duration {
         let most = self.plan.client.streams.min(self.plan.server.streams);
         let streams = self.plan.script.streams().count() as u64;
@@ -327,7 +328,7 @@ impl<'a> Driver<'a> {
         self.pair.simulation.violations().next().cloned().unwrap_or_default()
     }
 
-    /// For people.
+    /// Describes the state of both hosts for messages.
     fn state(&self) -> String {
         let mut text = String::new();
         for id in [self.pair.client, self.pair.server] {
@@ -362,14 +363,14 @@ fn schedule(plan: &Plan, start: Instant, direction: Direction) -> Schedule {
     schedule
 }
 
-/// The application of the newest connection, retired or not. Those that came up count more than others: when a
-/// client moves in the middle of the handshake, the server's answer to its old address stays half open.
+/// Returns the application of the newest connection, retired or not. Established connections take precedence: if a
+/// client moves during the handshake, the server's response to its old address leaves a half-open connection.
 fn last_application(host: &Host) -> Option<&Application> {
     let all = host.retired().iter().chain(host.peers().map(|peer| &peer.application));
     all.max_by_key(|application| application.name().map(|name| name.number))
 }
 
-/// The client has no connection any more.
+/// Returns whether the client has no connection left.
 fn is_lost(host: &Host) -> bool {
     host.peers().next().is_none()
 }

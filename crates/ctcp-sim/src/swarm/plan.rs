@@ -1,4 +1,4 @@
-//! What a seed stands for.
+//! The plan that is drawn from a seed.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,55 +9,55 @@ use ctcp_proto::{Role, TransportConfig};
 
 use crate::application::script::Script;
 
-/// A network, what happens to it, and what the applications do on it. All times count from the start.
+/// A network, its changes, and the script of the applications. All times count from the start.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The network.
     pub network: NetworkPlan,
-    /// What happens to the hosts, by the time.
+    /// What happens to the hosts, sorted by time.
     pub happenings: Vec<(Duration, Happening)>,
     /// The applications.
     pub script: Script,
-    /// What the client asks for, with its limits.
+    /// The transport configuration of the client.
     pub client: TransportConfig,
-    /// The server's limits.
+    /// The transport configuration of the server.
     pub server: TransportConfig,
     /// When the network heals.
     pub heals_after: Duration,
-    /// Both hosts call their endpoints more often than they must.
+    /// Whether both hosts call their endpoints more often than necessary.
     pub is_noisy: bool,
-    /// Who closes at the end.
+    /// The side that closes at the end.
     pub closer: Role,
 }
 
 /// A path and its changes.
 #[derive(Clone, Debug)]
 pub struct NetworkPlan {
-    /// Both directions.
+    /// The configuration of both directions.
     pub path: PathConfig,
-    /// The server is at a router behind the link, not at its end.
+    /// Whether the server is at a router behind the link instead of at its end.
     pub is_routed: bool,
-    /// How often a stranger adds something of its own when a datagram passes.
+    /// The probability that the attacker sends a datagram when one passes.
     pub mischief: Option<Probability>,
-    /// The largest datagram that passes.
+    /// The size of the largest datagram that passes.
     pub mtu: Option<usize>,
-    /// Times at which a way is down: from, how long, forward, backward.
+    /// Blackouts: start, duration, and whether the forward and the backward direction are down.
     pub blackouts: Vec<(Duration, Duration, [bool; 2])>,
-    /// Times at which both ways get another rate.
+    /// Times at which both directions change their rate.
     pub rates: Vec<(Duration, Rate)>,
-    /// Times at which both ways get another delay.
+    /// Times at which both directions change their delay.
     pub delays: Vec<(Duration, Duration)>,
 }
 
-/// What happens to a host.
+/// An event that concerns a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
-    /// The client gets another port, and perhaps another IP address.
+    /// The client gets another port and possibly another IP address.
     Move {
-        /// The IP address changes, too.
+        /// Whether the IP address changes, too.
         changes_host: bool,
     },
-    /// The server forgets everything and begins anew with the same key.
+    /// The server loses all state and restarts with the same key.
     Restart,
     /// An application closes the connection in the middle.
     Close(Role),

@@ -1,5 +1,5 @@
-//! Routers in a row and flows along them: the tandem network of TCP/NC's figures, and with a single hop the dumbbell of all
-//! papers on fairness.
+//! Routers in a row and flows along them: the tandem network of TCP/NC's figures and, with a single hop, the dumbbell
+//! of all papers on fairness.
 //!
 //! ```text
 //!    sender 0 --+                                   +-- receiver 0
@@ -9,8 +9,8 @@
 //!    sender n --+                                   +-- receiver n
 //! ```
 //!
-//! The hops are the only links that take time, unless a flow has an access link of its own: then it stands between its sender
-//! and the first router. A flow goes from end to end, or between any two of the routers, in either direction.
+//! Only the hops have delay, unless a flow has its own access link between its sender and the first router. A flow runs
+//! from end to end, or between any two routers in either direction.
 
 use ctcp_baselines::symbolic::SymbolicRecoder;
 use ctcp_netem::PathConfig;
@@ -22,7 +22,7 @@ use crate::link::LinkId;
 use crate::network::{FlowConfig, Network, NetworkFlow};
 use crate::node::NodeId;
 
-/// A chain in the making.
+/// A chain under construction.
 #[derive(Debug)]
 pub struct Chain {
     flows: Flows,
@@ -31,7 +31,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Routers joined by `hops`; forward is from the first router to the last.
+    /// Creates routers connected by `hops`; forward is from the first router to the last.
     #[must_use]
     pub fn new(seed: u64, hops: &[PathConfig]) -> Self {
         let mut topology = Topology::new(seed);
@@ -45,13 +45,13 @@ impl Chain {
         Self { flows: Flows::new(topology), routers, hops }
     }
 
-    /// All flows share one link.
+    /// Creates a dumbbell, in which all flows share one link.
     #[must_use]
     pub fn dumbbell(seed: u64, bottleneck: &PathConfig) -> Self {
         Self::new(seed, core::slice::from_ref(bottleneck))
     }
 
-    /// Adds a flow from one end to the other; returns its number.
+    /// Adds a flow from the first router to the last. Returns its number.
     ///
     /// # Panics
     /// As [`Self::flow_between`].
@@ -59,27 +59,29 @@ impl Chain {
         self.flow_between(0, self.hops.len(), config)
     }
 
-    /// Adds a flow from a sender at the router `from` to a receiver at the router `to`, both counted from 0; returns its number.
+    /// Adds a flow from a sender at the router `from` to a receiver at the router `to`, both counted from 0. Returns
+    /// its number.
     ///
     /// # Panics
-    /// When there is no such router, the configuration is not valid, or there are more than 65,536 flows.
+    /// Panics if there is no such router, the configuration is invalid, or there are more than 65,536 flows.
     pub fn flow_between(&mut self, from: usize, to: usize, config: FlowConfig) -> usize {
         self.flows.add(self.routers[from], self.routers[to], config)
     }
 
-    /// The router `index`, counted from 0, sends `ratio` (R_int) combinations for each that it gets of a flow.
+    /// Makes the router `index`, counted from 0, send `ratio` (R_int) combinations for each one it receives from a
+    /// flow.
     ///
     /// # Panics
-    /// When there is no such router or flow, or the flow's coding is not symbolic.
+    /// Panics if there is no such router or flow, or the flow's coding is not symbolic.
     pub fn recode_at(&mut self, index: usize, flow: usize, ratio: Ratio) {
         let NetworkFlow { config, server, .. } = self.flows.get(flow);
         let channel = config.symbolic.as_ref();
-        let channel = channel.expect("nodes of a simulation re-encode where coding is symbolic");
+        let channel = channel.expect("routers re-encode only flows with symbolic coding");
         let recoder = SymbolicRecoder::new(channel, ratio);
         self.flows.topology.recode(self.routers[index], server.0, recoder);
     }
 
-    /// The network at rest.
+    /// Builds the network.
     #[must_use]
     pub fn build(self) -> Network {
         self.flows.build(self.hops, self.routers)

@@ -1,4 +1,4 @@
-//! Flows in the making: for each a sender and a receiver of its own at two routers, with keys and addresses.
+//! Flows under construction: each has its own sender and receiver at two routers, with keys and addresses.
 
 use core::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::network::{FlowConfig, Network, NetworkFlow};
 use crate::node::NodeId;
 use crate::node::host::HostConfig;
 
-/// More flows have no addresses.
+/// The maximum number of flows, limited by the addresses.
 const FLOWS_MAX: usize = 1 << 16;
 
 /// A topology and the flows on it.
@@ -32,10 +32,10 @@ impl Flows {
         &self.flows[number]
     }
 
-    /// Adds a flow from a sender at the router `from` to a receiver at the router `to`; returns its number.
+    /// Adds a flow from a sender at the router `from` to a receiver at the router `to`. Returns its number.
     ///
     /// # Panics
-    /// When the configuration is not valid, or there are more than 65,536 flows.
+    /// Panics if the configuration is invalid, or there are more than 65,536 flows.
     pub(super) fn add(&mut self, from: NodeId, to: NodeId, config: FlowConfig) -> usize {
         let number = self.flows.len();
         assert!(number < FLOWS_MAX, "a network has at most {FLOWS_MAX} flows");
@@ -76,21 +76,21 @@ impl Flows {
         number
     }
 
-    /// The network at rest, with the links that flows share and its routers.
+    /// Builds the network, given its shared links and its routers.
     pub(super) fn build(self, shared: Vec<LinkId>, routers: Vec<NodeId>) -> Network {
         let limits = self.limits.unwrap_or_default();
         Network::new(self.topology.build(&limits), self.flows, shared, routers)
     }
 }
 
-/// A key of its own for every host.
+/// Returns a different key for every host.
 fn key(side: u8, number: usize) -> SecretKey {
     let mut bytes = [side; 32];
     bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());
     SecretKey::from_bytes(bytes)
 }
 
-/// 10.side.number, in two bytes.
+/// Returns the address 10.side.number, with the number in two bytes.
 fn address(side: u8, number: usize, port: u16) -> SocketAddr {
     let [high, low] = u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes();
     SocketAddr::from(([10, side, high, low], port))

@@ -14,7 +14,7 @@ use crate::node::NodeId;
 use crate::node::host::HostConfig;
 use crate::{Simulation, Stop};
 
-/// A client and a server that knows it, joined by one link: what most scenarios need.
+/// A client and a server connected by one link, which most scenarios need. The client knows the server's key.
 #[derive(Debug)]
 pub struct Pair {
     /// The network.
@@ -23,34 +23,34 @@ pub struct Pair {
     pub client: NodeId,
     /// The host at the second end.
     pub server: NodeId,
-    /// The link. Forward is towards the server.
+    /// The link. Forward leads to the server.
     pub link: LinkId,
-    /// What the client asks for.
+    /// The client's transport configuration.
     pub transport: TransportConfig,
-    /// Connections begun.
+    /// Number of connections begun.
     attempts: u16,
 }
 
 impl Pair {
-    /// Where the server is.
+    /// The server's address.
     pub const SERVER: ([u8; 4], u16) = ([192, 0, 2, 1], 4433);
 
-    /// Where the client is at first.
+    /// The client's initial address.
     pub const CLIENT: ([u8; 4], u16) = ([192, 0, 2, 2], 10_000);
 
-    /// Two hosts that will play `script`; both have the limits of `transport`.
+    /// Creates two hosts that will play `script`, both with the limits of `transport`.
     #[must_use]
     pub fn new(seed: u64, path: &PathConfig, transport: &TransportConfig, script: &Script) -> Self {
         Self::unequal(seed, path, [transport, transport], script)
     }
 
-    /// Two hosts that will play `script`, with limits of their own: the client's, the server's.
+    /// Creates two hosts that will play `script`, with separate limits for client and server.
     #[must_use]
     pub fn unequal(seed: u64, path: &PathConfig, transports: [&TransportConfig; 2], script: &Script) -> Self {
         Self::build(seed, path, transports, script, false)
     }
 
-    /// The same with the server at a router at the second end of the link.
+    /// As [`Self::unequal`], with the server at a router at the second end of the link.
     #[must_use]
     pub fn routed(seed: u64, path: &PathConfig, transports: [&TransportConfig; 2], script: &Script) -> Self {
         Self::build(seed, path, transports, script, true)
@@ -87,16 +87,16 @@ impl Pair {
         EndpointConfig { memory: u64::MAX, ..EndpointConfig::client(client_key()) }
     }
 
-    /// The server's endpoint, for [`Simulation::restart`].
+    /// Returns the configuration of the server's endpoint, for [`Simulation::restart`].
     #[must_use]
     pub fn server_config(transport: &TransportConfig) -> EndpointConfig {
         let listed = [client_key().public_key()].into_iter().collect();
         let config = EndpointConfig::server(server_key(), ClientPolicy::Listed(listed));
-        // What a simulation grants is what its configuration says, however many hosts share this machine.
+        // The limits of a simulation come from its configuration alone, however many hosts share this machine's memory.
         EndpointConfig { transport: transport.clone(), memory: u64::MAX, ..config }
     }
 
-    /// The client begins a connection to the server, from another port each time, as a new socket does.
+    /// Begins a connection from the client to the server, each time from another port, like a new socket.
     ///
     /// # Errors
     /// As [`ctcp_proto::Endpoint::connect`].
@@ -111,13 +111,13 @@ impl Pair {
         self.simulation.connect(self.client, remote, Self::server_key(), self.transport.clone()).map(|_| ())
     }
 
-    /// The server's public key.
+    /// Returns the server's public key.
     #[must_use]
     pub fn server_key() -> PublicKey {
         server_key().public_key()
     }
 
-    /// Both sides of the newest connection have played their parts of the script.
+    /// Returns whether both sides of the newest connection have completed their parts of the script.
     #[must_use]
     pub fn is_complete(simulation: &Simulation, client: NodeId, server: NodeId) -> bool {
         let parts = [client, server].map(|host| {
@@ -127,7 +127,7 @@ impl Pair {
         matches!(parts, [Some(client), Some(server)] if client == server)
     }
 
-    /// Runs for `limit` or until the script is played, see [`Simulation::run_for`].
+    /// Runs for `limit` or until the script is complete, see [`Simulation::run_for`].
     pub fn run_to_completion(&mut self, limit: Duration) -> Stop {
         let (client, server) = (self.client, self.server);
         self.simulation.run_for(limit, |simulation| Self::is_complete(simulation, client, server))

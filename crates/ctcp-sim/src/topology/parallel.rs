@@ -1,4 +1,4 @@
-//! Two routers joined by several links, as a device with WiFi and mobile radio has them; each flow goes by one of them.
+//! Two routers connected by several links, like a device with WiFi and mobile radio. Each flow uses one of the links.
 //!
 //! ```text
 //!    sender 0 --+      path 0       +-- receiver 0
@@ -7,7 +7,7 @@
 //!    sender n --+      ... ..       +-- receiver n
 //! ```
 //!
-//! Both directions of a flow use its path. A connection that uses several at once will choose by its own addresses.
+//! Both directions of a flow use its path. A multipath connection will choose by its own addresses.
 
 use ctcp_netem::PathConfig;
 
@@ -17,7 +17,7 @@ use crate::link::LinkId;
 use crate::network::{FlowConfig, Network};
 use crate::node::NodeId;
 
-/// Parallel paths in the making.
+/// Parallel paths under construction.
 #[derive(Debug)]
 pub struct Parallel {
     flows: Flows,
@@ -26,7 +26,7 @@ pub struct Parallel {
 }
 
 impl Parallel {
-    /// Two routers joined by `paths`; forward is from senders to receivers.
+    /// Creates two routers connected by `paths`; forward is from senders to receivers.
     #[must_use]
     pub fn new(seed: u64, paths: &[PathConfig]) -> Self {
         let mut topology = Topology::new(seed);
@@ -38,10 +38,10 @@ impl Parallel {
         Self { flows: Flows::new(topology), ends, paths }
     }
 
-    /// Adds a flow over the path `path`, counted from 0; returns its number.
+    /// Adds a flow over the path `path`, counted from 0. Returns its number.
     ///
     /// # Panics
-    /// When there is no such path, the configuration is not valid, or there are more than 65,536 flows.
+    /// Panics if there is no such path, the configuration is invalid, or there are more than 65,536 flows.
     pub fn flow_over(&mut self, path: usize, config: FlowConfig) -> usize {
         let (link, [left, right]) = (self.paths[path], self.ends);
         let number = self.flows.add(left, right, config);
@@ -51,7 +51,7 @@ impl Parallel {
         number
     }
 
-    /// The network at rest.
+    /// Builds the network.
     #[must_use]
     pub fn build(self) -> Network {
         let [left, right] = self.ends;

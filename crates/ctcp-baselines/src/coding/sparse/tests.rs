@@ -1,4 +1,4 @@
-//! What the sparse code saves and what it wastes.
+//! The savings and the overhead of the sparse code.
 
 use super::*;
 use ctcp_coding::coefficients::{DENSITY_MAX, generate};
@@ -69,7 +69,7 @@ fn repairs_stay_inside_a_block_that_loses_its_beginning_or_grows() {
 }
 
 #[test]
-fn combinations_are_spread_so_that_each_part_of_the_block_has_its_share() {
+fn combinations_are_spread_evenly_over_the_block() {
     for count in [8_usize, 16, 64] {
         let mut code = SparseCode::new(range(0, 128), 4);
         assert!((0..128).all(|_| code.next(128).is_some()));
@@ -91,7 +91,7 @@ fn the_coding_window_shrinks_with_the_loss() {
     assert_eq!(coding_window(128, f64::NAN), 128);
 }
 
-/// Wasted packets in each block of `n` symbols (arrived, and told nothing new), and the mean length of a combination.
+/// Returns the redundant arrivals per block of `n` symbols, and the mean length of a combination.
 fn overhead(n: u16, window: u16, loss: f64, blocks: u64) -> (f64, f64) {
     let mut random = TestRandom::new(u64::from(window) * 1000 + (loss * 100.0) as u64);
     let mut decoder = SparseDecoder::new(range(0, n), 1);
@@ -130,7 +130,7 @@ fn a_longer_window_wastes_less_at_every_loss() {
 
 // Requirement: U2
 #[test]
-fn the_coding_window_by_loss_wastes_less_than_a_packet_a_block() {
+fn the_coding_window_by_loss_wastes_less_than_a_packet_per_block() {
     for n in [32, 64, 128, 256] {
         for loss in [0.01, 0.02, 0.05, 0.1, 0.2] {
             let (wasted, _) = overhead(n, coding_window(n, loss), loss, 60);
@@ -139,7 +139,7 @@ fn the_coding_window_by_loss_wastes_less_than_a_packet_a_block() {
     }
 }
 
-/// `cargo test -p ctcp-coding --lib table_of_overhead -- --ignored --nocapture`
+/// Run with `cargo test -p ctcp-baselines --lib table_of_overhead -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints a table"]
 fn table_of_overhead() {
@@ -157,11 +157,11 @@ fn table_of_overhead() {
     }
 }
 
-/// What it takes to decode a block of `n` symbols with a window of `window`, after `loss`.
+/// Returns the work to decode a block of `n` symbols with a coding window of `window` at the given loss.
 fn work(n: u16, window: u16, loss: u64, seed: u64) -> Work {
     let mut random = TestRandom::new(seed);
     let mut decoder = SparseDecoder::new(range(0, n), 1);
-    // Combinations from the beginning, their first symbols a permutation (section 3.1.5), then as the code has them.
+    // First combinations whose first symbols form a permutation (section 3.1.5), then combinations chosen by the code.
     let mut firsts: Vec<u64> = (0..u64::from(n)).collect();
     for last in (1..firsts.len()).rev() {
         firsts.swap(last, random.below(last as u64 + 1) as usize);
@@ -188,12 +188,12 @@ fn work(n: u16, window: u16, loss: u64, seed: u64) -> Work {
     decoder.work()
 }
 
-/// How often the value doubles when n does, from the first to the last of sizes that double.
+/// Returns the mean of log2(next / previous) over values for sizes that double.
 fn slope(values: &[u64]) -> f64 {
     (*values.last().unwrap() as f64 / values[0] as f64).log2() / (values.len() - 1) as f64
 }
 
-/// Products of coefficients and payloads added for n = 64, 128, ... 1024, the sums over some blocks.
+/// Returns coefficient products and payload additions for n = 64, 128, ... 1024, summed over some blocks.
 fn work_by_size(window: u16, loss: u64, blocks: u64) -> [[u64; 5]; 2] {
     let work = [64, 128, 256, 512, 1024]
         .map(|n| (0..blocks).map(|seed| work(n, window.min(n), loss, seed)).collect::<Vec<_>>());
@@ -206,17 +206,17 @@ fn work_by_size(window: u16, loss: u64, blocks: u64) -> [[u64; 5]; 2] {
 fn elimination_stays_inside_the_band() {
     for loss in [0, 10] {
         let [coefficients, payloads] = work_by_size(8, loss, 4);
-        // The thesis promises 2; the dense code has 3 for coefficients.
+        // The thesis promises an exponent of 2. For coefficients, the dense code has 3.
         assert!(loss == 0 || slope(&coefficients) < 2.0, "{coefficients:?}");
         assert!(slope(&payloads) < 1.6, "{loss}: {payloads:?}");
-        // Without loss each row has its place at once, and back-substitution adds what the window has.
+        // Without loss no row needs elimination, and back-substitution adds at most a window per row.
         assert!(loss > 0 || payloads[4] < 4 * 1024 * 10, "{payloads:?}");
     }
 }
 
 // Requirement: U1
 #[test]
-fn a_dense_block_costs_a_third_of_the_cube_and_the_square() {
+fn a_dense_block_costs_a_third_of_n_cubed_products_and_n_squared_payloads() {
     let sizes = [64, 128, 256];
     let dense = sizes.map(|n| {
         let mut random = TestRandom::new(u64::from(n));
@@ -234,7 +234,7 @@ fn a_dense_block_costs_a_third_of_the_cube_and_the_square() {
     }
 }
 
-/// `cargo test -p ctcp-coding --lib table_of_work -- --ignored --nocapture`
+/// Run with `cargo test -p ctcp-baselines --lib table_of_work -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints a table"]
 fn table_of_work() {

@@ -5,7 +5,7 @@ use ctcp_proto::congestion::{INITIAL_RTT, RttEstimator};
 
 const DATAGRAM: u64 = 1_472;
 
-/// Acknowledges packet after packet, each with a round trip of its own.
+/// Acknowledges packet after packet, each with its own round trip.
 struct Path {
     thesis: Thesis,
     next: u64,
@@ -16,7 +16,7 @@ impl Path {
         Self { thesis: Thesis::new(DATAGRAM), next: 0 }
     }
 
-    /// In congestion avoidance with so large a window, behind many round trips of 100 ms.
+    /// A path in congestion avoidance with the given window, after many round trips of 100 ms.
     fn avoiding(window: f64) -> Self {
         let mut path = Self::in_slow_start();
         path.thesis.is_slow_start = false;
@@ -70,7 +70,8 @@ impl Path {
 // Requirement: U6
 #[test]
 fn between_its_bounds_the_window_stays() {
-    // With s the smoothed time, v = 1 - ((1-phi) s + phi rtt) / rtt = (1-phi) (1 - s/rtt): 0.05 at 105.5 ms, 0.2 at 126.3.
+    // With s the smoothed time, v = 1 - ((1-phi) s + phi rtt) / rtt = (1-phi) (1 - s/rtt): 0.05 at 105.5 ms, 0.2 at
+    // 126.3.
     for (millis, change) in
         [(50.0, 1.0), (100.0, 1.0), (105.0, 1.0), (106.0, 0.0), (126.0, 0.0), (127.0, -1.0)]
     {
@@ -106,15 +107,15 @@ fn the_first_loss_ends_slow_start_and_later_ones_change_nothing() {
 
 // Requirement: U6
 #[test]
-fn a_time_out_starts_slowly_again_up_to_half() {
+fn a_time_out_restarts_slow_start_up_to_half_the_window() {
     let mut path = Path::avoiding(20.0);
     path.time_out();
     assert_eq!((path.thesis.window(), path.thesis.phase()), (1.0, Phase::SlowStart));
     path.lose(path.next);
-    assert_eq!(path.thesis.phase(), Phase::SlowStart, "what left before says nothing of what is sent now");
+    assert_eq!(path.thesis.phase(), Phase::SlowStart, "losses of older packets change nothing");
     path.time_out();
     (0..9).for_each(|_| path.ack(100.0));
     assert_eq!((path.thesis.window(), path.thesis.phase()), (10.0, Phase::Avoidance));
     (0..400).for_each(|step| path.ack(if step % 40 == 0 { 500.0 } else { 106.0 }));
-    assert_eq!(path.thesis.phase(), Phase::Avoidance, "a window below the threshold is no slow start");
+    assert_eq!(path.thesis.phase(), Phase::Avoidance, "slow start does not restart below the threshold");
 }

@@ -2,12 +2,12 @@ use super::*;
 use ctcp_proto::PacketNumber;
 use ctcp_proto::congestion::{INITIAL_RTT, RttEstimator};
 
-/// A path that is told packets one window after another, each with the same round-trip time.
+/// A path that sends and acknowledges one window after another, with a given round-trip time.
 struct Path {
     vegas: Vegas,
     next: u64,
     now: Instant,
-    /// Most packets under way, whatever the window is.
+    /// Upper limit of packets in flight, independent of the window.
     held_at: u64,
 }
 
@@ -16,7 +16,7 @@ impl Path {
         Self { vegas: Vegas::new(), next: 0, now: Instant::from_secs(1), held_at: u64::MAX }
     }
 
-    /// A whole window sent and acknowledged.
+    /// Sends and acknowledges a whole window.
     fn round_trip(&mut self, millis: u64) {
         let (first, flight) = (self.next, (self.vegas.window() as u64).min(self.held_at));
         let rtt = RttEstimator::new(INITIAL_RTT).view(self.now);
@@ -75,7 +75,7 @@ fn slow_start_doubles_every_other_round_trip_until_a_queue_shows() {
         })
         .collect();
     assert_eq!(windows, [4.0, 4.0, 8.0, 8.0, 16.0, 16.0]);
-    // Three of sixteen wait in queues.
+    // A round trip of 125 ms means that a fifth of the packets are queued, three of sixteen.
     path.round_trip(125);
     path.round_trip(125);
     assert_eq!(path.vegas.phase(), Phase::Avoidance);
@@ -84,15 +84,15 @@ fn slow_start_doubles_every_other_round_trip_until_a_queue_shows() {
 
 // Requirement: N3
 #[test]
-fn between_alpha_and_beta_queued_packets_the_window_stays() {
-    // 28 queued of 98 make a round trip of 140 ms, 30 of them one of 144.
+fn the_window_stays_between_alpha_and_beta_queued_packets() {
+    // Of 98 packets, 28 queued ones mean a round trip of 140 ms, and 30 one of 144 ms.
     for (millis, change) in [(100, 1.0), (139, 1.0), (142, 0.0), (146, -1.0), (200, -1.0)] {
         let mut path = Path::new();
         path.round_trip(100);
         path.vegas.is_slow_start = false;
         path.vegas.window = 98.0;
         path.round_trip(millis);
-        // The first acknowledgement of the next one closes it.
+        // The first acknowledgement of the next round trip completes it.
         path.vegas.window = 98.0;
         path.round_trip(millis);
         assert_eq!(path.vegas.window() - 98.0, change, "{millis} ms");
@@ -100,7 +100,7 @@ fn between_alpha_and_beta_queued_packets_the_window_stays() {
 }
 
 #[test]
-fn a_quarter_goes_once_for_all_losses_of_a_window() {
+fn all_losses_of_a_window_reduce_it_once_by_a_quarter() {
     let mut path = Path::new();
     path.vegas.window = 80.0;
     let before = path.now;
@@ -116,7 +116,7 @@ fn a_quarter_goes_once_for_all_losses_of_a_window() {
 }
 
 #[test]
-fn a_window_that_is_not_used_does_not_grow() {
+fn an_unused_window_does_not_grow() {
     let mut path = Path::new();
     path.held_at = 10;
     for _ in 0..100 {

@@ -1,18 +1,21 @@
-//! The sending side of classical TCP, counted in symbols: a window, cumulative acknowledgements, fast retransmit, one timer.
+//! The sending side of classical TCP in units of symbols: a window, cumulative acknowledgements, fast retransmit, one
+//! timer.
 //!
 //! ```text
 //!        unacked              resume                    next
 //!           |                    |                       |
 //!  acked  [ s   s   s   s   s  | s   s   s   s   s   s ) not sent yet
 //!           \_______ window _______________/
-//!                                ^ what to send next; below `next` only behind a time-out
+//!                                ^ what to send next; below `next` only after a time-out
 //! ```
 //!
-//! An acknowledgement names the oldest symbol that the receiver has not seen; without coding that is the oldest it does not have.
-//! Everything follows from that number alone: no packet numbers, no selective acknowledgements.
+//! An acknowledgement names the oldest symbol that the receiver has not seen. Without coding, this is the oldest symbol
+//! it does not have. Everything follows from that number alone: there are no packet numbers and no selective
+//! acknowledgements.
 //!
-//! Sources: RFC 5681 (fast retransmit, window inflation), RFC 6298 (timer), Brakmo and Peterson 1995 (Vegas looks at the age of the
-//! oldest symbol at a duplicate acknowledgement, and behind a retransmission, instead of waiting for three).
+//! Sources: RFC 5681 (fast retransmit, window inflation), RFC 6298 (timer), and Brakmo and Peterson 1995. Vegas checks
+//! the age of the oldest symbol at a duplicate acknowledgement and after a retransmission, instead of waiting for three
+//! duplicates.
 
 use std::collections::VecDeque;
 
@@ -24,29 +27,31 @@ use ctcp_proto::{PacketNumber, SymbolIndex};
 
 use super::timer::{RetransmissionTimer, patience};
 
-/// Duplicate acknowledgements that mean a loss (RFC 5681 3.2).
+/// Number of duplicate acknowledgements that indicate a loss (RFC 5681 3.2).
 const DUPLICATES: u32 = 3;
-/// Acknowledgements behind a retransmission at which Vegas looks whether the next symbol is overdue, too.
+/// Number of acknowledgements after a retransmission at which Vegas checks whether the next symbol is overdue, too.
 const LOOKS: u32 = 2;
 
-/// What may be sent.
+/// What the source may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     New,
     Again(SymbolIndex),
 }
 
-/// Which TCP it is. On what a source of TCP/NC does the two papers differ, or are silent: there, what fits the figures that each prints.
+/// The variant of TCP. The papers differ, or are silent, on some details of a source of TCP/NC. There, each variant
+/// does what fits the figures printed in its paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::scheme) enum Reading {
-    /// The sink acknowledges each arrival, so that duplicates mean a loss; a time-out sends everything again from the oldest symbol on,
-    /// as BSD's TCP does.
+    /// The sink acknowledges each arrival, so that duplicates indicate a loss. A time-out retransmits everything from
+    /// the oldest symbol on, as BSD's TCP does.
     TcpNc,
-    /// The sink acknowledges only what is new (EOT/PB section II): an acknowledgement of nothing new, which our receiver sends all
-    /// the same, has not been. A time-out sends the oldest symbol again and no more (RFC 6298, 5.4).
+    /// The sink acknowledges only what is new (EOT/PB section II), so duplicates, which our receiver sends
+    /// nevertheless, are ignored. A time-out retransmits only the oldest symbol (RFC 6298, 5.4).
     EotPb,
-    /// No coding, TCP as systems have it: as in [`Reading::TcpNc`], and an acknowledgement of less than was under way at a loss reveals the
-    /// next one (RFC 6582), duplicates let new symbols go at once (RFC 3042), and few under way need fewer of them (RFC 5827).
+    /// No coding, and TCP as in operating systems: as in [`Reading::TcpNc`], with three additions. A partial
+    /// acknowledgement indicates the next loss (RFC 6582), duplicates release new symbols at once (RFC 3042), and with
+    /// few symbols in flight fewer duplicates are needed (RFC 5827).
     NewReno,
 }
 
@@ -55,26 +60,27 @@ pub(in crate::scheme) enum Reading {
 pub(super) struct Sequence {
     unacked: SymbolIndex,
     resume: SymbolIndex,
-    /// From `unacked` to `next`.
+    /// The symbols from `unacked` to `next`.
     symbols: VecDeque<Sending>,
     duplicates: u32,
     looks: u32,
-    /// NewReno's fast recovery: up to here, what was sent when the loss was noticed, each acknowledgement reveals the next one.
+    /// NewReno's fast recovery ends here, at the end of what had been sent when the loss was detected. Until then, each
+    /// new acknowledgement indicates the next loss.
     recovery: Option<SymbolIndex>,
-    /// Fast retransmit is due.
+    /// Whether fast retransmit is due.
     is_overdue: bool,
-    /// When something was sent again last. Round trips of symbols sent before then say how long the repair took, and are
-    /// no samples, whether it was that symbol or one before it that was repaired (Karn's algorithm, as BSD has it).
+    /// When a symbol was last retransmitted. For symbols sent before, the time until the acknowledgement includes the
+    /// repair, of that symbol or of an earlier one. It is therefore not a sample (Karn's algorithm, as in BSD).
     repaired: Option<Instant>,
     rtt: RttEstimator,
     timer: RetransmissionTimer,
-    /// Most symbols under way, whatever congestion control allows: the receiver's window.
+    /// The receiver's window: the maximum number of symbols in flight, regardless of congestion control.
     window_max: f64,
     reading: Reading,
     signals: VecDeque<Signal>,
 }
 
-/// When a symbol was sent.
+/// The times at which a symbol was sent.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     first: Instant,
@@ -101,34 +107,34 @@ impl Sequence {
         }
     }
 
-    /// The oldest symbol that is not acknowledged.
+    /// Returns the oldest symbol that is not acknowledged.
     pub(super) fn unacked(&self) -> SymbolIndex {
         self.unacked
     }
 
-    /// One past the newest symbol.
+    /// Returns one past the newest symbol.
     pub(super) fn next(&self) -> SymbolIndex {
         self.unacked + self.symbols.len() as u64
     }
 
-    /// Duplicates that mean a loss.
+    /// Returns the number of duplicates that indicate a loss.
     fn duplicates_needed(&self) -> u32 {
         let others = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX).saturating_sub(1);
         if self.reading == Reading::NewReno { DUPLICATES.min(others).max(1) } else { DUPLICATES }
     }
 
-    /// Symbols sent more than a round trip ago and not acknowledged.
+    /// Returns the number of symbols sent more than a round trip ago and not acknowledged.
     pub(super) fn overdue(&self, now: Instant) -> u64 {
         let rtt = self.rtt.smoothed();
         self.symbols.iter().take_while(|symbol| now - symbol.first > rtt).count() as u64
     }
 
-    /// What the window of `window` symbols lets go now.
+    /// Returns what a window of `window` symbols allows to send now.
     pub(super) fn wants(&self, window: f64) -> Option<Wanted> {
         if self.is_overdue {
             return Some(Wanted::Again(self.unacked));
         }
-        // Each duplicate says that a packet has left the network (RFC 5681 3.2, step 4).
+        // Each duplicate means that a packet has left the network (RFC 5681 3.2, step 4).
         let is_inflated = self.duplicates >= self.duplicates_needed() || self.reading == Reading::NewReno;
         let inflation = if is_inflated { f64::from(self.duplicates) } else { 0.0 };
         let window = (window + inflation).min(self.window_max);
@@ -139,7 +145,7 @@ impl Sequence {
         Some(if self.resume < self.next() { Wanted::Again(self.resume) } else { Wanted::New })
     }
 
-    /// A symbol was handed to the network.
+    /// Records that a symbol was passed to the network.
     pub(super) fn on_sent(&mut self, now: Instant, sent: Wanted) {
         let index = match sent {
             Wanted::New => {
@@ -168,14 +174,14 @@ impl Sequence {
         }));
     }
 
-    /// The window has room, and the application nothing to send.
+    /// Records that the window has room but the application has no data.
     pub(super) fn on_app_limited(&mut self) {
         if let Some(newest) = self.symbols.back_mut() {
             newest.is_app_limited = true;
         }
     }
 
-    /// An acknowledgement arrived: the receiver has seen every symbol below `unseen`.
+    /// Handles an acknowledgement: the receiver has seen every symbol below `unseen`.
     pub(super) fn on_ack(&mut self, now: Instant, unseen: SymbolIndex) {
         if unseen > self.unacked {
             self.on_progress(now, unseen.min(self.next()));
@@ -189,7 +195,7 @@ impl Sequence {
             self.duplicates += 1;
             let needed = self.duplicates_needed();
             if self.recovery.is_some() {
-                // They let new symbols go, and no more.
+                // During recovery, duplicates only release new symbols.
             } else if self.duplicates == needed {
                 self.retransmit(now);
             } else if self.duplicates < needed {
@@ -198,12 +204,12 @@ impl Sequence {
         }
     }
 
-    /// Whether an acknowledgement of nothing new says that a packet has left the network, and counts towards a loss.
+    /// Returns whether a duplicate means that a packet has left the network, and counts towards a loss.
     fn counts_duplicates(&self) -> bool {
         match self.reading {
             Reading::TcpNc => !self.symbols.is_empty(),
             Reading::EotPb => false,
-            // One for a lone symbol may be for a packet without any.
+            // A duplicate for a single symbol may acknowledge a packet without symbols.
             Reading::NewReno => self.symbols.len() > 1,
         }
     }
@@ -241,7 +247,7 @@ impl Sequence {
         self.timer.on_ack(now, !self.symbols.is_empty(), has_sample);
     }
 
-    /// Vegas: the oldest symbol is sent again if it is older than any round trip should take.
+    /// Vegas: retransmits the oldest symbol if it is older than any round trip should take.
     fn look_for_overdue(&mut self, now: Instant) {
         if self.reading == Reading::NewReno {
             return;
@@ -269,17 +275,17 @@ impl Sequence {
         }));
     }
 
-    /// What congestion control has to be told next.
+    /// Returns the next signal for congestion control.
     pub(super) fn poll_signal(&mut self) -> Option<Signal> {
         self.signals.pop_front()
     }
 
-    /// When the retransmission timer goes off.
+    /// Returns when the retransmission timer expires.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.timer.deadline(&self.rtt).filter(|_| !self.symbols.is_empty())
     }
 
-    /// It went off: the oldest symbol is sent again, or everything from there on.
+    /// Handles the expiry of the timer: retransmits the oldest symbol, or everything starting with it.
     pub(super) fn on_timeout(&mut self, now: Instant) {
         self.timer.on_timeout(now);
         self.duplicates = 0;
@@ -288,9 +294,10 @@ impl Sequence {
         if self.reading != Reading::EotPb {
             self.resume = self.unacked;
         }
-        // Duplicates count again at once: some are for what had arrived before, but waiting for `next` would cost a time-out more at each loss.
+        // Duplicates count again at once. Some refer to earlier arrivals, but waiting for `next` would cost a time-out
+        // per loss.
         self.recovery = None;
-        // What is sent again has the numbers that it had: the window grows with the first of it that arrives.
+        // Retransmissions keep their numbers, and the window grows with the first of them that is acknowledged.
         let is_again = self.reading == Reading::NewReno;
         let largest = if is_again { self.unacked } else { self.next() };
         self.signals.push_back(Signal::TimedOut(TimedOut {

@@ -20,7 +20,7 @@ fn ratio(value: f64) -> Ratio {
     Ratio::new(value).expect("in range")
 }
 
-/// Sends what the code wants until it wants another new symbol; returns the combinations.
+/// Sends what the code chooses until it wants another new symbol. Returns the combinations.
 fn combinations(code: &mut Classic, situation: &Situation) -> Vec<(SymbolIndex, u16)> {
     let mut sent = Vec::new();
     while let Some(choice) = code.choose(situation) {
@@ -56,7 +56,7 @@ fn each_symbol_earns_r_combinations_of_all_that_is_unseen() {
 }
 
 #[test]
-fn without_a_factor_the_measured_loss_decides() {
+fn without_a_ratio_the_measured_loss_decides() {
     let mut code = coded(Redundancy::FROM_LOSS);
     let lossy = Situation { loss: 0.5, ..SITUATION };
     assert_eq!(code.choose(&lossy), Some(Choice::NewSymbol));
@@ -65,7 +65,7 @@ fn without_a_factor_the_measured_loss_decides() {
 }
 
 #[test]
-fn what_tcp_sends_again_earns_as_much() {
+fn retransmitted_symbols_earn_as_much_as_new_ones() {
     let mut code = coded(Redundancy::fixed(ratio(2.0)));
     assert_eq!(add_symbol(&mut code).len(), 2);
     assert_eq!(add_symbol(&mut code).len(), 2);
@@ -77,7 +77,7 @@ fn what_tcp_sends_again_earns_as_much() {
 
 // Requirement: K1, K2
 #[test]
-fn the_end_and_each_pseudo_block_add_what_the_receiver_lacks() {
+fn the_end_and_each_pseudo_block_add_the_combinations_that_the_receiver_lacks() {
     for (redundancy, at_hundred, at_end) in [
         (Redundancy::fixed(ratio(1.0)), 1, 1),
         (end_of_transmission(ratio(1.0)), 1, 8),
@@ -87,7 +87,7 @@ fn the_end_and_each_pseudo_block_add_what_the_receiver_lacks() {
         for _ in 0..98 {
             assert_eq!(add_symbol(&mut code).len(), 1);
         }
-        // Of 98 it has heard and seen 91.
+        // Of 98 symbols it has heard of, the receiver has seen 91.
         acknowledge(&mut code, 91, 98);
         assert_eq!(add_symbol(&mut code).len(), 1);
         assert_eq!(add_symbol(&mut code).len(), at_hundred, "{redundancy}");
@@ -98,7 +98,7 @@ fn the_end_and_each_pseudo_block_add_what_the_receiver_lacks() {
 }
 
 #[test]
-fn nothing_is_owed_once_all_is_seen() {
+fn nothing_is_due_once_all_is_seen() {
     let mut code = coded(end_of_transmission(ratio(1.0)));
     assert_eq!(add_symbol(&mut code).len(), 1);
     code.on_sent(Choice::NewSymbol, 1, &SITUATION);
@@ -108,7 +108,7 @@ fn nothing_is_owed_once_all_is_seen() {
 }
 
 #[test]
-fn without_coding_symbols_travel_as_they_are() {
+fn without_coding_symbols_are_sent_uncoded() {
     let mut code = code(Redundancy::FEEDBACK, 256, Source::plain(Reading::TcpNc));
     assert!(code.sends_symbols());
     assert_eq!(code.choose(&SITUATION), Some(Choice::NewSymbol));
@@ -120,7 +120,7 @@ fn without_coding_symbols_travel_as_they_are() {
 
 // Requirement: K1
 #[test]
-fn the_sink_of_the_later_paper_says_nothing_twice() {
+fn duplicates_are_ignored_as_in_the_later_paper() {
     for (reading, repairs) in [(Reading::TcpNc, 1), (Reading::EotPb, 0)] {
         let mut code = code(Redundancy::fixed(ratio(1.0)), 256, Source::coded(reading));
         for _ in 0..5 {
@@ -135,7 +135,7 @@ fn the_sink_of_the_later_paper_says_nothing_twice() {
 
 // Requirement: N2
 #[test]
-fn no_more_is_under_way_than_a_combination_spans() {
+fn no_more_symbols_are_in_flight_than_a_combination_spans() {
     let mut code = code(Redundancy::fixed(ratio(1.0)), 3, Source::coded(Reading::TcpNc));
     for length in 1..=3 {
         assert_eq!(add_symbol(&mut code), [(0, length)]);
@@ -147,7 +147,7 @@ fn no_more_is_under_way_than_a_combination_spans() {
 
 // Requirement: K1
 #[test]
-fn a_source_that_estimates_counts_what_is_older_than_a_round_trip() {
+fn an_estimating_source_counts_symbols_older_than_a_round_trip() {
     let source = Source::coded(Reading::EotPb).estimating();
     let mut code = code(end_of_transmission(ratio(1.0)), 256, source);
     let at = |millis| Situation { now: Instant::from_millis(millis), ..SITUATION };
@@ -156,7 +156,7 @@ fn a_source_that_estimates_counts_what_is_older_than_a_round_trip() {
         code.on_sent(Choice::NewSymbol, code.sequence.next(), &at(millis));
         combinations(code, &at(millis)).len()
     };
-    // One symbol says how long a round trip is; of the next three one is acknowledged.
+    // The first symbol gives the round-trip time. Of the next three, one is acknowledged.
     assert_eq!(send(&mut code, 1_000), 1);
     let seen = |oldest_unseen| Feedback {
         oldest_undecoded: 0,
@@ -175,6 +175,6 @@ fn a_source_that_estimates_counts_what_is_older_than_a_round_trip() {
     assert_eq!(
         combinations(&mut code, &at(1_315)).len(),
         1,
-        "1,210 ms is longer ago than a round trip, 1,220 not"
+        "only the symbol of 1,210 ms is older than a round trip"
     );
 }

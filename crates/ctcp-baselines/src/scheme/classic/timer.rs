@@ -1,6 +1,7 @@
 //! The retransmission timer of classical TCP (RFC 6298): one timer, for the oldest packet that is not acknowledged.
 //!
-//! The transport's own timers probe and take nothing back. This one is for sources that do exactly what TCP does.
+//! The transport's own timers send probes and do not go back to earlier data. This one is for sources that behave
+//! exactly like TCP.
 
 use core::time::Duration;
 
@@ -8,31 +9,34 @@ use ctcp_base::Instant;
 
 use ctcp_proto::congestion::RttEstimator;
 
-/// RFC 6298 (2.4) asks for a second, for the coarse clocks of its day; the simulators of the papers and today's systems have this.
+/// RFC 6298 (2.4) requires a second because of the coarse clocks of its time. The papers' simulators and today's
+/// systems use this value.
 const MINIMUM: Duration = Duration::from_millis(200);
-/// RFC 6298 (2.5) allows a bound of at least this.
+/// RFC 6298 (2.5) allows a maximum of at least this.
 const MAXIMUM: Duration = Duration::from_secs(60);
 /// RFC 6298 (2.1).
 const INITIAL: Duration = Duration::from_secs(1);
 
-/// When to send again.
+/// The retransmission timer.
 #[derive(Debug, Default)]
 pub(super) struct RetransmissionTimer {
-    /// It runs since then.
+    /// Since when the timer runs.
     started: Option<Instant>,
-    /// Time-outs since something new was acknowledged (5.5).
+    /// Number of time-outs since something new was acknowledged (5.5).
     backoff: u32,
 }
 
 impl RetransmissionTimer {
-    /// A packet was sent: the timer runs from now on unless it does (5.1).
+    /// Records that a packet was sent, and starts the timer unless it runs (5.1).
     pub(super) fn on_sent(&mut self, now: Instant) {
         self.started.get_or_insert(now);
     }
 
-    /// Something new was acknowledged: the timer begins anew while there is more to wait for (5.2, 5.3).
+    /// Records that something new was acknowledged. Restarts the timer if more is outstanding, and stops it otherwise
+    /// (5.2, 5.3).
     ///
-    /// The doubled time-out is kept until a packet that was sent once is acknowledged (Karn's algorithm, section 3).
+    /// The doubled time-out is kept until a packet that was sent only once is acknowledged (Karn's algorithm, section
+    /// 3).
     pub(super) fn on_ack(&mut self, now: Instant, is_outstanding: bool, has_sample: bool) {
         self.started = is_outstanding.then_some(now);
         if has_sample {
@@ -40,13 +44,13 @@ impl RetransmissionTimer {
         }
     }
 
-    /// It went off (5.5, 5.6).
+    /// Handles the expiry of the timer (5.5, 5.6).
     pub(super) fn on_timeout(&mut self, now: Instant) {
         self.started = Some(now);
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// When it goes off.
+    /// Returns when the timer expires.
     pub(super) fn deadline(&self, rtt: &RttEstimator) -> Option<Instant> {
         let base = if rtt.has_sample() { patience(rtt).max(MINIMUM) } else { INITIAL };
         let interval = base.saturating_mul(1 << self.backoff.min(10)).min(MAXIMUM.max(base));
@@ -54,7 +58,7 @@ impl RetransmissionTimer {
     }
 }
 
-/// Longer than this no acknowledgement should take: SRTT + 4 RTTVAR (2.3).
+/// Returns the time within which an acknowledgement should arrive: SRTT + 4 RTTVAR (2.3).
 pub(super) fn patience(rtt: &RttEstimator) -> Duration {
     rtt.smoothed() + 4 * rtt.variance()
 }
@@ -65,7 +69,7 @@ mod tests {
     use ctcp_proto::congestion::INITIAL_RTT;
 
     #[test]
-    fn it_waits_for_its_minimum_doubles_and_begins_anew_with_news() {
+    fn the_time_out_has_a_minimum_doubles_and_restarts_with_acknowledgements() {
         let mut rtt = RttEstimator::new(INITIAL_RTT);
         let mut timer = RetransmissionTimer::default();
         let at = Instant::from_millis;

@@ -8,7 +8,7 @@ const TENTH_MORE: Redundancy = Redundancy::fixed(Ratio::TENTH_MORE);
 const BULK: Situation = Situation { loss: 0.05, ..Situation::BULK };
 const IDLE: Situation = Situation { has_data: false, ..BULK };
 
-/// A code, and what it sent.
+/// A code and the symbols that it has sent.
 struct Sender {
     code: SparseBlockCode,
     next: SymbolIndex,
@@ -20,7 +20,7 @@ impl Sender {
     }
 
     fn send(&mut self, situation: &Situation) -> Option<(Choice, Sent)> {
-        // Asked and not sent: it must not count.
+        // A choice that is not sent must not change the state.
         self.code.choose(situation);
         let choice = self.code.choose(situation)?;
         let index = match choice {
@@ -37,7 +37,7 @@ impl Sender {
         core::iter::from_fn(|| self.send(situation)).take(1_000).collect()
     }
 
-    /// The receiver lacks `missing`, symbol by symbol, of what was sent.
+    /// Reports that the receiver lacks the symbols `missing` of everything sent.
     fn report(&mut self, missing: &[SymbolIndex]) {
         let interval = |&first: &SymbolIndex| MissingInterval { first, end: first + 1, missing: 1 };
         let intervals: Vec<MissingInterval> = missing.iter().map(interval).collect();
@@ -61,7 +61,7 @@ fn lengths(sent: &[(Choice, Sent)]) -> Vec<u16> {
 
 // Requirement: U2, U4
 #[test]
-fn a_block_gets_its_symbols_then_a_tenth_more_and_then_the_next_block_begins() {
+fn a_block_gets_its_symbols_then_a_tenth_more_repairs_and_then_the_next_block_begins() {
     let mut sender = Sender::new(TENTH_MORE, LIMITS);
     let sent = sender.send_all(&BULK);
     let (first, rest) = sent.split_at(128);
@@ -70,14 +70,14 @@ fn a_block_gets_its_symbols_then_a_tenth_more_and_then_the_next_block_begins() {
     assert!(
         ahead.iter().all(|(choice, sent)| matches!(choice, Choice::Combination { .. }) && sent.first < 128)
     );
-    // Two blocks and no third one.
+    // Two blocks, but not a third one.
     assert!(rest[..128].iter().all(|(choice, _)| *choice == Choice::NewSymbol));
     assert_eq!((rest.len(), sender.next), (128 + 12, 256));
 }
 
 // Requirement: U1, U2
 #[test]
-fn repairs_span_the_coding_window_and_at_the_end_twice_as_much_with_each() {
+fn repairs_span_the_coding_window_which_doubles_with_each_packet_at_the_end() {
     let mut sender = Sender::new(TENTH_MORE, LIMITS);
     let lossy = Situation { loss: 0.2, ..BULK };
     let sent = sender.send_all(&lossy);
@@ -96,7 +96,7 @@ fn repairs_span_the_coding_window_and_at_the_end_twice_as_much_with_each() {
 
 // Requirement: U4
 #[test]
-fn the_symbols_of_a_block_go_before_any_repair_of_it() {
+fn all_symbols_of_a_block_are_sent_before_its_repairs() {
     let mut sender = Sender::new(TENTH_MORE, LIMITS);
     let sent: Vec<Sent> = (0..64).filter_map(|_| sender.send(&BULK)).map(|(_, sent)| sent).collect();
     sent.iter().for_each(|packet| sender.code.on_acked(packet));
@@ -107,10 +107,10 @@ fn the_symbols_of_a_block_go_before_any_repair_of_it() {
 
 // Requirement: U1, U4
 #[test]
-fn what_was_lost_is_repaired_by_combinations_behind_what_is_decoded() {
+fn losses_are_repaired_by_combinations_that_start_after_the_decoded_symbols() {
     let mut sender = Sender::new(Redundancy::FEEDBACK, LIMITS);
     let sent = sender.send_all(&IDLE);
-    assert!(sent.is_empty(), "nothing to send is nothing to repair");
+    assert!(sent.is_empty(), "without data there is nothing to repair");
     let sent = sender.send_all(&BULK);
     assert_eq!(sent.len(), 256);
     sent.iter().for_each(|(_, packet)| sender.code.on_acked(packet));
@@ -121,7 +121,7 @@ fn what_was_lost_is_repaired_by_combinations_behind_what_is_decoded() {
         repairs[..2].iter().all(|(_, sent)| sent.first >= 100 && sent.first + u64::from(sent.length) <= 128)
     );
     assert!(repairs[2].1.first >= 128);
-    // One of the first two told nothing new: what follows spans all that may be missing.
+    // One of the first two was redundant, so the next one spans everything that may be missing.
     repairs.iter().for_each(|(_, packet)| sender.code.on_acked(packet));
     sender.report(&[110]);
     assert_eq!(
@@ -140,13 +140,13 @@ fn a_third_block_waits_until_the_first_is_decoded() {
 }
 
 #[test]
-fn the_last_missing_symbol_of_a_block_goes_as_it_was_and_a_probe_spans_the_whole_block() {
+fn the_last_missing_symbol_of_a_block_is_sent_uncoded_and_a_probe_spans_the_whole_block() {
     let mut sender = Sender::new(TENTH_MORE, LIMITS);
     assert_eq!(sender.code.choose_probe(), None);
     for _ in 0..8 {
         sender.send(&BULK);
     }
-    assert_eq!(sender.send(&IDLE), None, "a tenth of eight is no packet");
+    assert_eq!(sender.send(&IDLE), None, "a tenth of eight is less than a packet");
     let probe = sender.code.choose_probe();
     assert_eq!(probe, Some(Choice::Combination { first: 0, length: 8, key: 0 }));
     sender.report(&[7]);
@@ -154,13 +154,13 @@ fn the_last_missing_symbol_of_a_block_goes_as_it_was_and_a_probe_spans_the_whole
 }
 
 #[test]
-fn the_handshake_may_make_blocks_smaller() {
+fn blocks_are_not_larger_than_the_handshake_allows() {
     let mut sender = Sender::new(Redundancy::FEEDBACK, CodeLimits { block_size: 1, blocks: 1 });
     assert_eq!(sender.send_all(&BULK), [(Choice::NewSymbol, Sent { first: 0, length: 1 })]);
 }
 
 #[test]
-fn without_a_factor_the_measured_loss_decides_how_much_goes_ahead() {
+fn without_a_ratio_the_measured_loss_decides_how_many_repairs_are_sent_ahead() {
     for (redundancy, packets) in [
         (Redundancy::FEEDBACK, 128),
         (Redundancy::FROM_LOSS, 160),

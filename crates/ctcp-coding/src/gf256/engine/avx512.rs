@@ -1,7 +1,7 @@
-//! GFNI with 64-byte registers: one instruction multiplies 64 bytes by a constant, whatever the polynomial.
+//! GFNI with 64-byte registers: one instruction multiplies 64 bytes by a constant, for any polynomial.
 //!
-//! Two sources a step are merged by a three-input XOR: the products and a plain XOR compete for the
-//! same ports. Masked loads and stores treat every length alike.
+//! Two sources per step are merged by a three-input XOR, because products and plain XORs compete for the same ports.
+//! Masked loads and stores handle every length.
 
 #![allow(unsafe_code, reason = "instructions that `self` is proof of")]
 
@@ -13,7 +13,8 @@ use core::arch::x86_64::{
     _mm512_maskz_loadu_epi8, _mm512_set1_epi64, _mm512_ternarylogic_epi64, _mm512_xor_si512,
 };
 
-// One output of a usual symbol fits as a whole (1344 bytes are 21 registers), so that each source is read from end to end.
+// One output of a typical symbol fits into registers as a whole (1344 bytes are 21 registers), so each source is read
+// from end to end.
 vector_engine! {
     Avx512, "avx512", features: "gfni", "avx512f", "avx512bw";
     sweep: 1 => [21, 3, 1], 2 => [7, 3, 1], 3 => [7, 3, 1], 4 => [3, 1];
@@ -28,7 +29,7 @@ const XOR3: i32 = 0x96;
 impl Avx512 {
     #[inline(always)]
     fn product(self, source: __m512i, factor: __m512i) -> __m512i {
-        // SAFETY: `self` is proof of the features.
+        // SAFETY: `self` proves that the processor has the features.
         unsafe { _mm512_gf2p8affine_epi64_epi8::<0>(source, factor) }
     }
 }
@@ -44,13 +45,13 @@ unsafe impl InstructionSet for Avx512 {
 
     #[inline(always)]
     fn xor(self, a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: `self` is proof of the features.
+        // SAFETY: `self` proves that the processor has the features.
         unsafe { _mm512_xor_si512(a, b) }
     }
 
     #[inline(always)]
     fn and(self, a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: `self` is proof of the features.
+        // SAFETY: `self` proves that the processor has the features.
         unsafe { _mm512_and_si512(a, b) }
     }
 
@@ -61,7 +62,7 @@ unsafe impl InstructionSet for Avx512 {
 
     #[inline(always)]
     fn factor(self, coefficient: u8) -> __m512i {
-        // SAFETY: `self` is proof of the features.
+        // SAFETY: `self` proves that the processor has the features.
         unsafe { _mm512_set1_epi64(MATRICES[usize::from(coefficient)].cast_signed()) }
     }
 
@@ -73,7 +74,7 @@ unsafe impl InstructionSet for Avx512 {
     #[inline(always)]
     fn add_two_products(self, sum: __m512i, sources: [__m512i; 2], factors: [__m512i; 2]) -> __m512i {
         let products = [self.product(sources[0], factors[0]), self.product(sources[1], factors[1])];
-        // SAFETY: `self` is proof of the features.
+        // SAFETY: `self` proves that the processor has the features.
         unsafe { _mm512_ternarylogic_epi64::<XOR3>(sum, products[0], products[1]) }
     }
 
@@ -81,8 +82,8 @@ unsafe impl InstructionSet for Avx512 {
     fn sweep_tail<const R: usize>(self, mut task: Task<'_, '_, R>, done: usize) {
         let mask: __mmask64 = (1 << (task.length() - done)) - 1;
         let mut sums = [self.zero(); R];
-        // SAFETY: `self` is proof of the features; the mask selects what is left of sources and outputs; the indexes are
-        // below the count of sources and R.
+        // SAFETY: `self` proves that the processor has the features. The mask selects the remaining bytes of sources
+        // and outputs. The indexes are below the number of sources and R.
         unsafe {
             if task.mode() == Mode::Add {
                 for (r, sum) in sums.iter_mut().enumerate() {

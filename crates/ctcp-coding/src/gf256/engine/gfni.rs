@@ -1,4 +1,4 @@
-//! GFNI with 32-byte registers: one instruction multiplies 32 bytes by a constant, whatever the polynomial.
+//! GFNI with 32-byte registers: one instruction multiplies 32 bytes by a constant, for any polynomial.
 
 #![allow(unsafe_code, reason = "instructions that `self` is proof of")]
 
@@ -25,13 +25,13 @@ unsafe impl InstructionSet for Gfni {
 
     #[inline(always)]
     fn xor(self, a: __m256i, b: __m256i) -> __m256i {
-        // SAFETY: `self` is proof of the features.
+        // SAFETY: `self` proves that the processor has the features.
         unsafe { _mm256_xor_si256(a, b) }
     }
 
     #[inline(always)]
     fn and(self, a: __m256i, b: __m256i) -> __m256i {
-        // SAFETY: `self` is proof of the features.
+        // SAFETY: `self` proves that the processor has the features.
         unsafe { _mm256_and_si256(a, b) }
     }
 
@@ -42,13 +42,13 @@ unsafe impl InstructionSet for Gfni {
 
     #[inline(always)]
     fn factor(self, coefficient: u8) -> __m256i {
-        // SAFETY: `self` is proof of the features.
+        // SAFETY: `self` proves that the processor has the features.
         unsafe { _mm256_set1_epi64x(MATRICES[usize::from(coefficient)].cast_signed()) }
     }
 
     #[inline(always)]
     fn add_product(self, sum: __m256i, source: __m256i, factor: __m256i) -> __m256i {
-        // SAFETY: `self` is proof of the features.
+        // SAFETY: `self` proves that the processor has the features.
         unsafe { _mm256_xor_si256(sum, _mm256_gf2p8affine_epi64_epi8::<0>(source, factor)) }
     }
 }

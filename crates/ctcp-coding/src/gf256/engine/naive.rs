@@ -1,4 +1,4 @@
-//! The oracle: every product bit by bit from the definition of the field. Slow on purpose.
+//! The test oracle: computes every product bit by bit from the definition of the field. Deliberately slow.
 
 use super::kernels::Kernels;
 use super::task::{Mode, Sources, Spread, Task};

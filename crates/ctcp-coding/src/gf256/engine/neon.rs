@@ -1,4 +1,4 @@
-//! NEON: a byte is multiplied as two halves of four bits, each by a table look-up in a table of 16 bytes.
+//! NEON: multiplies a byte as two 4-bit halves, each by a look-up in a 16-byte table.
 
 #![allow(unsafe_code, reason = "instructions that `self` is proof of")]
 
@@ -22,26 +22,26 @@ unsafe impl InstructionSet for Neon {
 
     #[inline(always)]
     fn xor(self, a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
-        // SAFETY: `self` is proof of the feature.
+        // SAFETY: `self` proves that the processor has the feature.
         unsafe { veorq_u8(a, b) }
     }
 
     #[inline(always)]
     fn and(self, a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
-        // SAFETY: `self` is proof of the feature.
+        // SAFETY: `self` proves that the processor has the feature.
         unsafe { vandq_u8(a, b) }
     }
 
     #[inline(always)]
     fn operand(self, source: uint8x16_t) -> Halves<uint8x16_t> {
-        // SAFETY: `self` is proof of the feature.
+        // SAFETY: `self` proves that the processor has the feature.
         unsafe { Halves { low: vandq_u8(source, vdupq_n_u8(0x0F)), high: vshrq_n_u8::<4>(source) } }
     }
 
     #[inline(always)]
     fn factor(self, coefficient: u8) -> Halves<uint8x16_t> {
         let Nibbles { low, high } = &NIBBLES[usize::from(coefficient)];
-        // SAFETY: `self` is proof of the feature, and both halves have 16 bytes.
+        // SAFETY: `self` proves that the processor has the feature, and both halves have 16 bytes.
         unsafe { Halves { low: vld1q_u8(low.as_ptr()), high: vld1q_u8(high.as_ptr()) } }
     }
 
@@ -52,7 +52,7 @@ unsafe impl InstructionSet for Neon {
         source: Halves<uint8x16_t>,
         factor: Halves<uint8x16_t>,
     ) -> uint8x16_t {
-        // SAFETY: `self` is proof of the feature.
+        // SAFETY: `self` proves that the processor has the feature.
         unsafe {
             let low = vqtbl1q_u8(factor.low, source.low);
             let high = vqtbl1q_u8(factor.high, source.high);

@@ -1,10 +1,10 @@
-//! Portable kernel: one 256-byte table of products a coefficient.
+//! Portable kernel: one 256-byte table of products per coefficient.
 
 use super::kernels::Kernels;
 use super::task::{Mode, Sources, Spread, Task};
 use crate::gf256::tables::PRODUCTS;
 
-/// Bytes of output kept hot in the first-level cache while the sources pass.
+/// Bytes of output that stay in the first-level cache while all sources are added.
 const TILE: usize = 512;
 
 pub(super) static KERNELS: Kernels = Kernels {
@@ -17,7 +17,7 @@ pub(super) static KERNELS: Kernels = Kernels {
     multiply_in_registers: |_, _| 0,
 };
 
-/// Also what the vector engines do with outputs shorter than a register.
+/// Also used by the vector engines for outputs shorter than a register.
 pub(super) fn sweep<const R: usize>(mut task: Task<'_, '_, R>) {
     let (sources, mode) = (task.sources(), task.mode());
     for (out, row) in task.outputs() {
@@ -32,7 +32,7 @@ pub(super) fn sweep<const R: usize>(mut task: Task<'_, '_, R>) {
     }
 }
 
-/// The sum of the sources from byte `at` on; also what the vector engines do with the last bytes.
+/// Sums the sources from byte `at` on. Also used by the vector engines for the last bytes.
 pub(super) fn sum_from(out: &mut [u8], sources: Sources<'_>, at: usize) {
     for (number, tile) in out[at..].chunks_mut(TILE).enumerate() {
         tile.fill(0);
@@ -49,7 +49,7 @@ fn spread(mut task: Spread<'_>) {
     }
 }
 
-/// Also what the vector engines do with the last bytes of a source.
+/// Also used by the vector engines for the last bytes of a source.
 pub(super) fn read(sources: &[&[u8]]) -> u64 {
     let mut sum = 0;
     for source in sources {

@@ -1,4 +1,4 @@
-//! SSSE3: a byte is multiplied as two halves of four bits, each by a table look-up with a byte shuffle.
+//! SSSE3: multiplies a byte as two 4-bit halves, each by a table look-up with a byte shuffle.
 
 #![allow(unsafe_code, reason = "instructions that `self` is proof of")]
 
@@ -24,19 +24,19 @@ unsafe impl InstructionSet for Ssse3 {
 
     #[inline(always)]
     fn xor(self, a: __m128i, b: __m128i) -> __m128i {
-        // SAFETY: `self` is proof of the feature.
+        // SAFETY: `self` proves that the processor has the feature.
         unsafe { _mm_xor_si128(a, b) }
     }
 
     #[inline(always)]
     fn and(self, a: __m128i, b: __m128i) -> __m128i {
-        // SAFETY: `self` is proof of the feature.
+        // SAFETY: `self` proves that the processor has the feature.
         unsafe { _mm_and_si128(a, b) }
     }
 
     #[inline(always)]
     fn operand(self, source: __m128i) -> Halves<__m128i> {
-        // SAFETY: `self` is proof of the feature.
+        // SAFETY: `self` proves that the processor has the feature.
         unsafe {
             let mask = _mm_set1_epi8(0x0F);
             let high = _mm_and_si128(_mm_srli_epi64::<4>(source), mask);
@@ -47,7 +47,7 @@ unsafe impl InstructionSet for Ssse3 {
     #[inline(always)]
     fn factor(self, coefficient: u8) -> Halves<__m128i> {
         let Nibbles { low, high } = &NIBBLES[usize::from(coefficient)];
-        // SAFETY: `self` is proof of the feature, and both halves have 16 bytes.
+        // SAFETY: `self` proves that the processor has the feature, and both halves have 16 bytes.
         unsafe {
             Halves { low: _mm_loadu_si128(low.as_ptr().cast()), high: _mm_loadu_si128(high.as_ptr().cast()) }
         }
@@ -55,7 +55,7 @@ unsafe impl InstructionSet for Ssse3 {
 
     #[inline(always)]
     fn add_product(self, sum: __m128i, source: Halves<__m128i>, factor: Halves<__m128i>) -> __m128i {
-        // SAFETY: `self` is proof of the feature.
+        // SAFETY: `self` proves that the processor has the feature.
         unsafe {
             let low = _mm_shuffle_epi8(factor.low, source.low);
             let high = _mm_shuffle_epi8(factor.high, source.high);

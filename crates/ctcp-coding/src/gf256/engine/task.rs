@@ -1,7 +1,7 @@
-//! What a kernel works on, with all lengths checked once, so that its loops need no checks.
+//! The input of a kernel. All lengths are checked once, so that the kernel's loops need no checks.
 //!
-//! Invariant: all outputs have one length, every source has at least that length, and every row has one
-//! coefficient a source. The fields are private to this file: nothing else can break it.
+//! Invariant: all outputs have the same length, every source has at least that length, and every row has one
+//! coefficient per source. The fields are private to this file, so no other code can break it.
 
 #![allow(unsafe_code, reason = "loads whose bounds were checked when the value was made")]
 
@@ -12,7 +12,7 @@ pub(super) enum Mode {
     Add,
 }
 
-/// Slices that have at least `length` bytes each.
+/// Slices of at least `length` bytes each.
 #[derive(Clone, Copy)]
 pub(super) struct Sources<'s> {
     slices: &'s [&'s [u8]],
@@ -25,7 +25,7 @@ impl<'s> Sources<'s> {
     /// If a slice is shorter than `length`.
     #[inline]
     pub(super) fn new(slices: &'s [&'s [u8]], length: usize) -> Self {
-        // Without a branch for each of them.
+        // Branch-free over the slices.
         let shortest = slices.iter().fold(usize::MAX, |shortest, slice| shortest.min(slice.len()));
         assert!(shortest >= length, "a source is shorter than the output");
         Self { slices, length }
@@ -36,18 +36,18 @@ impl<'s> Sources<'s> {
         self.slices.len()
     }
 
-    /// What every slice has at least.
+    /// Returns the minimum length of the slices.
     #[inline]
     pub(super) fn length(&self) -> usize {
         self.length
     }
 
-    /// The slices, cut to the common length.
+    /// Returns the slices, cut to the common length.
     pub(super) fn iter(&self) -> impl Iterator<Item = &'s [u8]> {
         self.slices.iter().map(|slice| &slice[..self.length])
     }
 
-    /// The beginning of slice `j`, from which [`Sources::length`] bytes may be read.
+    /// Returns the start of slice `j`, from which [`Sources::length`] bytes may be read.
     ///
     /// # Safety
     ///
@@ -55,7 +55,7 @@ impl<'s> Sources<'s> {
     #[inline]
     pub(super) unsafe fn start(&self, j: usize) -> *const u8 {
         debug_assert!(j < self.slices.len(), "no such source");
-        // SAFETY: the caller's condition.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.slices.get_unchecked(j).as_ptr() }
     }
 }
@@ -71,7 +71,7 @@ pub(super) struct Task<'t, 's, const R: usize> {
 impl<'t, 's, const R: usize> Task<'t, 's, R> {
     /// # Panics
     ///
-    /// If an output is not as long as [`Sources::length`], or a row has not one coefficient a source.
+    /// If the length of an output is not [`Sources::length`], or a row does not have one coefficient per source.
     #[inline]
     pub(super) fn new(
         outs: [&'t mut [u8]; R],
@@ -80,7 +80,7 @@ impl<'t, 's, const R: usize> Task<'t, 's, R> {
         mode: Mode,
     ) -> Self {
         assert!(outs.iter().all(|out| out.len() == sources.length), "outputs differ in length");
-        assert!(rows.iter().all(|row| row.len() == sources.count()), "one coefficient a source");
+        assert!(rows.iter().all(|row| row.len() == sources.count()), "one coefficient per source");
         Self { outs, rows, sources, mode }
     }
 
@@ -94,30 +94,30 @@ impl<'t, 's, const R: usize> Task<'t, 's, R> {
         self.sources
     }
 
-    /// Bytes of each output.
+    /// Returns the bytes per output.
     #[inline]
     pub(super) fn length(&self) -> usize {
         self.sources.length
     }
 
-    /// Each output with its row of coefficients.
+    /// Returns each output with its row of coefficients.
     pub(super) fn outputs(&mut self) -> impl Iterator<Item = (&mut [u8], &'t [u8])> {
         self.outs.iter_mut().map(|out| &mut **out).zip(self.rows)
     }
 
-    /// How often source `j` enters output `r`.
+    /// Returns the coefficient of source `j` in output `r`.
     ///
     /// # Safety
     ///
-    /// `r` must be below `R` and `j` below the count of sources.
+    /// `r` must be below `R` and `j` below the number of sources.
     #[inline]
     pub(super) unsafe fn coefficient(&self, r: usize, j: usize) -> u8 {
         debug_assert!(r < R && j < self.rows[r].len(), "no such coefficient");
-        // SAFETY: the caller's condition, and every row has one coefficient a source.
+        // SAFETY: guaranteed by the caller, and every row has one coefficient per source.
         unsafe { *self.rows.get_unchecked(r).get_unchecked(j) }
     }
 
-    /// The beginning of output `r`, where [`Task::length`] bytes may be read and written.
+    /// Returns the start of output `r`, where [`Task::length`] bytes may be read and written.
     #[inline]
     pub(super) fn out(&mut self, r: usize) -> *mut u8 {
         self.outs[r].as_mut_ptr()
@@ -132,29 +132,29 @@ pub(super) struct Spread<'t> {
 }
 
 impl<'t> Spread<'t> {
-    /// Unit of the length of a row: no kernel has a wider register.
+    /// Unit of the length of a row, at least as wide as any kernel's register.
     pub(super) const UNIT: usize = 64;
 
     /// # Panics
     ///
-    /// If the source, which is as long as a row, is not some [`Spread::UNIT`]s long, or the matrix is not as
-    /// many rows as there are factors.
+    /// If the length of the source, which is the length of a row, is not a multiple of [`Spread::UNIT`], or the matrix
+    /// does not have one row per factor.
     #[inline]
     pub(super) fn new(matrix: &'t mut [u8], factors: &'t [u8], source: &'t [u8]) -> Self {
-        assert!(source.len().is_multiple_of(Self::UNIT), "a row is not of whole units");
-        // A product that wraps could be the length of a matrix that is far too short.
+        assert!(source.len().is_multiple_of(Self::UNIT), "the length of a row is not a multiple of the unit");
+        // A product that wraps around could equal the length of a matrix that is far too short.
         let length = factors.len().checked_mul(source.len());
-        assert!(length == Some(matrix.len()), "one factor a row");
+        assert!(length == Some(matrix.len()), "one factor per row");
         Self { matrix, factors, source }
     }
 
-    /// Bytes of a row.
+    /// Returns the bytes per row.
     #[inline]
     pub(super) fn width(&self) -> usize {
         self.source.len()
     }
 
-    /// Each row with its factor.
+    /// Returns each row with its factor.
     pub(super) fn rows(&mut self) -> impl Iterator<Item = (&mut [u8], u8)> {
         let width = self.source.len().max(1);
         self.matrix.chunks_exact_mut(width).zip(self.factors.iter().copied())
@@ -170,7 +170,7 @@ impl<'t> Spread<'t> {
         self.factors
     }
 
-    /// The beginning of row `r`, where [`Spread::width`] bytes may be read and written.
+    /// Returns the start of row `r`, where [`Spread::width`] bytes may be read and written.
     ///
     /// # Safety
     ///

@@ -1,9 +1,9 @@
-//! What the engines with vector registers have in common: the algorithms, written once over [`InstructionSet`].
+//! The algorithms shared by the engines with vector registers, written once over [`InstructionSet`].
 //!
-//! An engine's own file has its instructions, and how many registers go to what. From both, [`vector_engine`] makes the
-//! entry points, which are the only functions compiled for the engine's features. All that stands between them and the
-//! intrinsics is `inline(always)`, and so is compiled for the features as part of them. Anything else in between, closures
-//! included, can turn single instructions into calls.
+//! An engine's own file has its instructions and the allocation of its registers. From both, [`vector_engine`]
+//! generates the entry points, the only functions compiled for the engine's features. Everything between them and the
+//! intrinsics is `inline(always)` and is thus compiled for the features as part of them. Anything else in between,
+//! including closures, can turn single instructions into calls.
 
 #![allow(unsafe_code, reason = "vector loads and stores")]
 #![allow(clippy::needless_range_loop, reason = "one index runs over the registers of several arrays")]
@@ -20,23 +20,24 @@ use super::task::Task;
 
 /// The instructions of an engine.
 ///
-/// A value is the proof that the processor has them: only functions compiled for the features make one. That is why
-/// arithmetic in registers is safe.
+/// A value proves that the processor has them, because only functions compiled for the features create one. This makes
+/// arithmetic in registers safe.
 ///
 /// # Safety
 ///
-/// Every bit pattern must be a [`Self::Register`], which has at most [`Spread::UNIT`](super::task::Spread::UNIT) bytes.
+/// Every bit pattern must be a valid [`Self::Register`], which has at most [`Spread::UNIT`](super::task::Spread::UNIT)
+/// bytes.
 pub(super) unsafe trait InstructionSet: Copy {
-    /// Bytes in a vector register.
+    /// A vector register of bytes.
     type Register: Copy;
-    /// Bytes of a source as the multiplication takes them.
+    /// Bytes of a source in the form that the multiplication takes.
     type Operand: Copy;
-    /// A coefficient as the multiplication takes it.
+    /// A coefficient in the form that the multiplication takes.
     type Factor: Copy;
 
-    /// Bytes in a register.
+    /// Bytes per register.
     const WIDTH: usize = size_of::<Self::Register>();
-    /// Whether a sweep takes two sources a step, by [`Self::add_two_products`].
+    /// Whether a sweep takes two sources per step with [`Self::add_two_products`].
     const TAKES_PAIRS: bool = false;
 
     fn xor(self, a: Self::Register, b: Self::Register) -> Self::Register;
@@ -47,10 +48,10 @@ pub(super) unsafe trait InstructionSet: Copy {
 
     fn factor(self, coefficient: u8) -> Self::Factor;
 
-    /// `sum + source * factor`.
+    /// Returns `sum + source * factor`.
     fn add_product(self, sum: Self::Register, source: Self::Operand, factor: Self::Factor) -> Self::Register;
 
-    /// `sum + sources[0] * factors[0] + sources[1] * factors[1]`.
+    /// Returns `sum + sources[0] * factors[0] + sources[1] * factors[1]`.
     #[inline(always)]
     fn add_two_products(
         self,
@@ -62,17 +63,17 @@ pub(super) unsafe trait InstructionSet: Copy {
         self.add_product(sum, sources[1], factors[1])
     }
 
-    /// The last bytes of a sweep from `done` on, fewer than a register holds.
+    /// Handles the last bytes of a sweep from `done` on, fewer than a register holds.
     #[inline(always)]
     fn sweep_tail<const R: usize>(self, task: Task<'_, '_, R>, done: usize) {
         sweep::tail(self, task, done);
     }
 
-    // What follows is the same for all.
+    // The rest is the same for all engines.
 
     #[inline(always)]
     fn zero(self) -> Self::Register {
-        // SAFETY: every bit pattern is a register.
+        // SAFETY: every bit pattern is a valid register.
         unsafe { core::mem::zeroed() }
     }
 
@@ -81,7 +82,7 @@ pub(super) unsafe trait InstructionSet: Copy {
     /// A register must be readable at `bytes`.
     #[inline(always)]
     unsafe fn load(self, bytes: *const u8) -> Self::Register {
-        // SAFETY: the caller's condition, and every bit pattern is a register.
+        // SAFETY: guaranteed by the caller, and every bit pattern is a valid register.
         unsafe { bytes.cast::<Self::Register>().read_unaligned() }
     }
 
@@ -90,7 +91,7 @@ pub(super) unsafe trait InstructionSet: Copy {
     /// A register must be writable at `bytes`.
     #[inline(always)]
     unsafe fn store(self, bytes: *mut u8, register: Self::Register) {
-        // SAFETY: the caller's condition.
+        // SAFETY: guaranteed by the caller.
         unsafe { bytes.cast::<Self::Register>().write_unaligned(register) }
     }
 
@@ -101,7 +102,7 @@ pub(super) unsafe trait InstructionSet: Copy {
     unsafe fn load_all<const V: usize>(self, bytes: *const u8) -> [Self::Register; V] {
         let mut registers = [self.zero(); V];
         for v in 0..V {
-            // SAFETY: v is below V, and the caller's condition.
+            // SAFETY: v is below V; the rest is guaranteed by the caller.
             registers[v] = unsafe { self.load(bytes.add(v * Self::WIDTH)) };
         }
         registers
@@ -113,7 +114,7 @@ pub(super) unsafe trait InstructionSet: Copy {
     #[inline(always)]
     unsafe fn store_all<const V: usize>(self, bytes: *mut u8, registers: &[Self::Register; V]) {
         for v in 0..V {
-            // SAFETY: v is below V, and the caller's condition.
+            // SAFETY: v is below V; the rest is guaranteed by the caller.
             unsafe { self.store(bytes.add(v * Self::WIDTH), registers[v]) };
         }
     }
@@ -123,7 +124,7 @@ pub(super) unsafe trait InstructionSet: Copy {
     /// `V` registers must be readable at `bytes`.
     #[inline(always)]
     unsafe fn load_operands<const V: usize>(self, bytes: *const u8) -> [Self::Operand; V] {
-        // SAFETY: the caller's condition.
+        // SAFETY: guaranteed by the caller.
         self.operands(unsafe { self.load_all(bytes) })
     }
 
@@ -137,7 +138,7 @@ pub(super) unsafe trait InstructionSet: Copy {
     }
 }
 
-/// The low and the high halves of bytes, or what a coefficient makes of all sixteen of each.
+/// The low and the high halves of bytes, or a coefficient's products with all sixteen values of each.
 #[derive(Clone, Copy)]
 pub(super) struct Halves<T> {
     pub(super) low: T,

@@ -1,4 +1,4 @@
-//! Policers, marks and queues of flows, as a whole link shows them.
+//! Tests of policers, marking and flow queues in a complete link.
 
 use super::{millis, probability};
 use ctcp_base::{Instant, Prng, Rate};
@@ -8,7 +8,7 @@ use crate::{
     QueueLimit,
 };
 
-/// A packet whose first byte is its flow and whose second one is its mark: 1 for capable, 2 for CE.
+/// A packet whose first byte is its flow and whose second byte is its ECN state: 1 for ECN-capable, 2 for CE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Sample(Vec<u8>);
 
@@ -38,14 +38,14 @@ impl Packet for Sample {
     }
 }
 
-/// 1000 bytes.
+/// Returns a packet of 1000 bytes.
 fn sample(flow: u8, mark: u8) -> Sample {
     let mut bytes = vec![0; 1_000];
     bytes[..2].copy_from_slice(&[flow, mark]);
     Sample(bytes)
 }
 
-/// A packet of 1000 bytes takes a millisecond.
+/// A link on which a packet of 1000 bytes takes a millisecond.
 fn config() -> LinkConfig {
     LinkConfig::default().with_overhead(0).with_rate(Rate::from_megabits_per_second(8)).with_delay(millis(10))
 }
@@ -54,7 +54,7 @@ fn flow_queue() -> Discipline {
     Discipline::FlowQueueCodel(CodelConfig::default())
 }
 
-/// All deliveries as (microseconds, flow, mark).
+/// Returns all deliveries as (microseconds, flow, mark).
 fn drain(link: &mut Link<Sample>) -> Vec<(u64, u8, u8)> {
     let mut found = Vec::new();
     while let Some(due) = link.poll_timeout() {
@@ -66,13 +66,13 @@ fn drain(link: &mut Link<Sample>) -> Vec<(u64, u8, u8)> {
 }
 
 #[test]
-fn a_packet_is_marked_when_it_has_to_wait_longer_than_the_step_and_is_capable() {
+fn an_ecn_capable_packet_that_waits_longer_than_the_threshold_is_marked() {
     let step = Discipline::StepMarking { threshold: millis(2) };
     let mut link = Link::new(config().with_discipline(step), Prng::new(1));
     for mark in [1, 1, 1, 1, 0, 1] {
         link.handle_packet(Instant::ZERO, sample(1, mark));
     }
-    // The third waits 2 ms, the fourth 3.
+    // The third packet waits 2 ms, the fourth 3 ms.
     let marks: Vec<u8> = drain(&mut link).into_iter().map(|(.., mark)| mark).collect();
     assert_eq!(marks, [1, 1, 1, 2, 0, 2]);
     let stats = link.stats();
@@ -81,7 +81,7 @@ fn a_packet_is_marked_when_it_has_to_wait_longer_than_the_step_and_is_capable() 
 }
 
 #[test]
-fn a_policer_drops_what_exceeds_its_rate_and_delays_nothing() {
+fn a_policer_drops_packets_that_exceed_its_rate_and_delays_none() {
     let policer = PolicerConfig { rate: Rate::from_megabits_per_second(8), bucket: 3_000 };
     let fast = config().with_rate(Rate::default()).with_policer(policer);
     let mut link = Link::new(fast, Prng::new(1));
@@ -95,13 +95,13 @@ fn a_policer_drops_what_exceeds_its_rate_and_delays_nothing() {
 }
 
 #[test]
-fn flows_take_turns_and_every_packet_takes_its_time() {
+fn flows_take_turns_and_every_packet_takes_its_transmission_time() {
     let mut link = Link::new(config().with_discipline(flow_queue()), Prng::new(1));
     for flow in [1, 1, 1, 1, 2] {
         link.handle_packet(Instant::ZERO, sample(flow, 0));
     }
     assert_eq!((link.queued_packets(Instant::ZERO), link.stats().held), (5, 5));
-    // Half of a quantum is left to the first flow after its first packet.
+    // After its first packet, the first flow still has a third of its quantum left.
     let wanted = [(11_000, 1, 0), (12_000, 1, 0), (13_000, 2, 0), (14_000, 1, 0), (15_000, 1, 0)];
     assert_eq!(drain(&mut link), wanted);
     let stats = link.stats();
@@ -109,7 +109,7 @@ fn flows_take_turns_and_every_packet_takes_its_time() {
 }
 
 #[test]
-fn queues_of_flows_asked_late_deliver_what_they_would_have_delivered_in_time() {
+fn late_polling_of_flow_queues_gives_the_same_deliveries() {
     let lossy = config()
         .with_discipline(flow_queue())
         .with_queue(QueueLimit::Packets(120))
@@ -137,14 +137,14 @@ fn queues_of_flows_asked_late_deliver_what_they_would_have_delivered_in_time() {
 }
 
 #[test]
-fn a_change_of_rate_or_discipline_loses_no_packet_that_waits() {
+fn changing_rate_or_discipline_loses_no_queued_packet() {
     let mut link = Link::new(config().with_discipline(flow_queue()), Prng::new(1));
     for flow in [1, 1, 2, 2] {
         link.handle_packet(Instant::ZERO, sample(flow, 1));
     }
     let half = Change::Rate(Rate::from_megabits_per_second(4));
     link.apply(Instant::from_micros(500), half);
-    // Half of the first packet is left, then a packet takes 2 ms.
+    // Half of the first packet is left. Each further packet takes 2 ms.
     let next = core::iter::from_fn(|| link.poll_delivery(Instant::from_micros(11_499))).count();
     assert_eq!(next, 0);
     link.set_config(Instant::from_micros(1_600), config().with_rate(Rate::from_megabits_per_second(4)));

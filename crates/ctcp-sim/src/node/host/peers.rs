@@ -1,5 +1,5 @@
-//! The connections of a host, found by their handles: an endpoint counts these from zero and uses them again, so that they are
-//! places in a list.
+//! The connections of a host, found by their handles. An endpoint numbers handles from zero and reuses them, so they
+//! are used as indexes of a list.
 
 use core::net::SocketAddr;
 
@@ -8,18 +8,18 @@ use ctcp_proto::{Connection, ConnectionHandle};
 
 use crate::application::Application;
 
-/// A connection and the application on it.
+/// A connection and its application.
 #[derive(Debug)]
 pub struct Peer {
     /// The connection.
     pub connection: Connection,
-    /// Who uses it.
+    /// The application on the connection.
     pub application: Application,
-    /// The address of the host that it uses.
+    /// The address of the host that the connection uses.
     pub local: SocketAddr,
-    /// Bytes that came for it.
+    /// Bytes received for the connection.
     pub received: u64,
-    /// Bytes that it sent.
+    /// Bytes sent by the connection.
     pub sent: u64,
 }
 
@@ -28,14 +28,14 @@ impl Peer {
         Self { connection, application, local, received: 0, sent: 0 }
     }
 
-    /// When the connection or the application wants to be woken.
+    /// Returns the next deadline of the connection or its application.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let connection = self.connection.poll_timeout().map(|(time, _)| time);
         connection.into_iter().chain(self.application.next_timeout()).min()
     }
 }
 
-/// All of them.
+/// All connections of a host.
 #[derive(Debug, Default)]
 pub(super) struct Peers {
     places: Vec<Option<Box<Peer>>>,
@@ -55,7 +55,7 @@ impl Peers {
         self.places.get_mut(handle.0)?.as_deref_mut()
     }
 
-    /// Returns the one that had the handle before.
+    /// Inserts a connection, and returns the one that had the handle before.
     pub(super) fn insert(&mut self, handle: ConnectionHandle, peer: Peer) -> Option<Box<Peer>> {
         if handle.0 >= self.places.len() {
             self.places.resize_with(handle.0 + 1, || None);
@@ -71,7 +71,7 @@ impl Peers {
         peer
     }
 
-    /// In the order of their handles.
+    /// Returns the connections in the order of their handles.
     pub(super) fn values(&self) -> impl Iterator<Item = &Peer> {
         self.places.iter().filter_map(Option::as_deref)
     }
@@ -85,7 +85,7 @@ impl Peers {
         taken.map(|(index, _)| ConnectionHandle(index))
     }
 
-    /// Takes out all.
+    /// Removes and returns all connections.
     pub(super) fn take(&mut self) -> impl Iterator<Item = Box<Peer>> + use<> {
         self.count = 0;
         core::mem::take(&mut self.places).into_iter().flatten()

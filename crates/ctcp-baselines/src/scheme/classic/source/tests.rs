@@ -5,7 +5,7 @@ fn at(millis: u64) -> Instant {
     Instant::from_secs(10) + Duration::from_millis(millis)
 }
 
-/// A source with `count` symbols sent, one a millisecond, from 0 on.
+/// Returns a source that has sent `count` symbols, one per millisecond, starting at 0.
 fn sent(count: u64) -> Sequence {
     sent_as(Reading::TcpNc, count)
 }
@@ -33,7 +33,7 @@ fn signals(source: &mut Sequence) -> Vec<&'static str> {
 }
 
 #[test]
-fn the_smaller_of_both_windows_holds_and_acknowledgements_open_it() {
+fn the_smaller_of_both_windows_is_the_limit_and_acknowledgements_open_it() {
     let mut source = sent(4);
     assert_eq!(source.wants(4.9), None);
     assert_eq!(source.wants(5.0), Some(Wanted::New));
@@ -48,7 +48,7 @@ fn the_smaller_of_both_windows_holds_and_acknowledgements_open_it() {
 }
 
 #[test]
-fn the_third_duplicate_sends_the_oldest_again_and_lets_new_ones_follow() {
+fn the_third_duplicate_retransmits_the_oldest_symbol_and_releases_new_ones() {
     let mut source = sent(5);
     for _ in 0..2 {
         source.on_ack(at(50), 0);
@@ -75,20 +75,20 @@ fn a_duplicate_is_enough_when_the_oldest_is_overdue() {
     for _ in 0..3 {
         source.on_sent(at(200), Wanted::New);
     }
-    // The round trip was 100 ms, its deviation counts as 50.
+    // The round trip was 100 ms, and the first sample sets its deviation to 50 ms.
     source.on_ack(at(499), 1);
     assert_eq!(source.wants(3.0), None);
     source.on_ack(at(501), 1);
     assert_eq!(source.wants(3.0), Some(Wanted::Again(1)));
     source.on_sent(at(501), Wanted::Again(1));
     drop(signals(&mut source));
-    // The next one was sent with it and is overdue as well.
+    // The next symbol was sent at the same time and is overdue as well.
     source.on_ack(at(600), 2);
     assert_eq!(source.wants(3.0), Some(Wanted::Again(2)));
 }
 
 #[test]
-fn a_time_out_sends_everything_again_from_the_oldest_on() {
+fn a_time_out_retransmits_everything_from_the_oldest_symbol_on() {
     let mut source = sent(3);
     assert_eq!(source.deadline(), Some(at(1_000)));
     source.on_timeout(at(1_000));
@@ -102,13 +102,13 @@ fn a_time_out_sends_everything_again_from_the_oldest_on() {
     source.on_ack(at(1_100), 1);
     assert_eq!(signals(&mut source)[2..], ["acked, no sample"]);
     assert_eq!(source.wants(2.0), Some(Wanted::Again(2)));
-    // The receiver had kept what came before.
+    // The receiver had kept the symbols that arrived earlier.
     source.on_ack(at(1_200), 3);
     assert_eq!(source.wants(2.0), Some(Wanted::New));
 }
 
 #[test]
-fn a_time_out_of_eot_and_pb_sends_the_oldest_again_and_no_more() {
+fn a_time_out_of_eot_and_pb_retransmits_only_the_oldest_symbol() {
     let mut source = sent_as(Reading::EotPb, 3);
     for _ in 0..5 {
         source.on_ack(at(500), 0);
@@ -123,7 +123,7 @@ fn a_time_out_of_eot_and_pb_sends_the_oldest_again_and_no_more() {
 }
 
 #[test]
-fn new_reno_repairs_one_loss_after_the_other_and_needs_fewer_duplicates_for_fewer_symbols() {
+fn new_reno_repairs_losses_one_by_one_and_needs_fewer_duplicates_for_few_symbols() {
     let mut source = sent_as(Reading::NewReno, 6);
     source.on_ack(at(50), 0);
     assert_eq!(source.wants(6.0), Some(Wanted::New), "limited transmit");
@@ -146,7 +146,7 @@ fn new_reno_repairs_one_loss_after_the_other_and_needs_fewer_duplicates_for_fewe
 }
 
 #[test]
-fn behind_a_time_out_new_reno_begins_slowly() {
+fn new_reno_slow_starts_after_a_time_out() {
     let mut source = sent_as(Reading::NewReno, 20);
     source.on_ack(at(100), 1);
     let mut reno = ctcp_proto::congestion::Algorithm::RENO.controller(1_200);

@@ -1,6 +1,6 @@
-//! An engine's functions that are compiled for its features.
+//! Generates an engine's functions that are compiled for its features.
 
-/// Whether this processor has all the features: asked at run time with `std`, at build time without.
+/// Returns whether this processor has all the features: detected at run time with `std`, at build time without.
 macro_rules! has_features {
     ($($feature:tt),+) => {{
         #[cfg(all(feature = "std", target_arch = "x86_64"))]
@@ -14,16 +14,18 @@ macro_rules! has_features {
 }
 pub(in super::super) use has_features;
 
-/// Makes an engine of an [`InstructionSet`](super::InstructionSet): the type that the file implements it for, and the table
-/// of kernels.
+/// Generates an engine from an [`InstructionSet`](super::InstructionSet): the type for which the file implements the
+/// trait, and the table of kernels.
 ///
-/// The numbers are sizes of tiles, in registers of each output or row. As many tiles as fit have the first size, from where
-/// they end the next ones have the second, and so on.
+/// The numbers are tile sizes, in registers per output or row. As many tiles as fit have the first size, the following
+/// ones have the second, and so on.
 ///
-/// - `sweep`, for one to four outputs: the sums, a source or two and their coefficients have to fit into the registers.
+/// - `sweep`, for one to four outputs: the sums, one or two sources and their coefficients have to fit into the
+///   registers.
 /// - `sum`: the sums and two sources. Whole cache lines are best.
-/// - `spread`: a row, the source and a coefficient. The last tile is no longer than [`Spread::UNIT`](super::super::task::Spread::UNIT).
-/// - `multiply`, for one and for four outputs: where registers alone are fastest.
+/// - `spread`: a row, the source and a coefficient. The last tile is no longer than
+///   [`Spread::UNIT`](super::super::task::Spread::UNIT).
+/// - `multiply`, for one and for four outputs: the size that is fastest in registers alone.
 macro_rules! vector_engine {
     (
         $set:ident, $name:literal, features: $($feature:tt),+;
@@ -32,7 +34,7 @@ macro_rules! vector_engine {
         spread: [$($spread:literal),+];
         multiply: 1 => $one:literal, 4 => $four:literal;
     ) => {
-        /// The proof that the processor has the features.
+        /// Proves that the processor has the features.
         #[derive(Clone, Copy)]
         pub(super) struct $set(());
 
@@ -76,7 +78,7 @@ macro_rules! vector_engine {
             fn spread(mut task: Spread<'_>) {
                 let (set, done) = ($set::new(), 0);
                 $(let done = spread::tiles::<_, $spread>(set, &mut task, done);)+
-                debug_assert!(done == task.width(), "a row is of whole units");
+                debug_assert!(done == task.width(), "the length of a row is a multiple of the unit");
             }
 
             #[target_feature($(enable = $feature),+)]

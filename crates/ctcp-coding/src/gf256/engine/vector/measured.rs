@@ -1,4 +1,4 @@
-//! For measurements: a sweep's arithmetic without its loads, and loads without arithmetic.
+//! Kernels for measurements: a sweep's arithmetic without its loads, and loads without arithmetic.
 
 use super::super::scalar;
 use super::super::task::Spread;
@@ -6,7 +6,7 @@ use super::InstructionSet;
 use super::sweep::{add_products, add_products_of_two};
 use core::hint::black_box;
 
-/// The arithmetic of tiles with R outputs of V registers; returns the number of products.
+/// Performs the arithmetic of tiles with R outputs of V registers, and returns the number of products.
 #[inline(always)]
 pub(in super::super) fn multiply<I: InstructionSet, const R: usize, const V: usize>(
     set: I,
@@ -29,20 +29,20 @@ pub(in super::super) fn multiply<I: InstructionSet, const R: usize, const V: usi
     rounds * (sources * R * V * I::WIDTH) as u64
 }
 
-/// The XOR of all words of 8 bytes, a source's last one filled up with zeros: loads, and an XOR each so that none is
-/// left out.
+/// Returns the XOR of all 8-byte words, with the last word of a source zero padded. It performs loads, and one XOR for
+/// each so that none is optimized away.
 #[inline(always)]
 pub(in super::super) fn read<I: InstructionSet>(set: I, sources: &[&[u8]]) -> u64 {
-    /// Registers that are loaded in a step. A symbol of 1344 bytes is a multiple of them, however wide they are.
+    /// Registers loaded per step. A symbol of 1344 bytes is a multiple of them at every register width.
     const LOADS: usize = 21;
-    /// Registers that they are added to in turn; with more of them the loop was slower.
+    /// Accumulators used in turn. The loop was slower with more.
     const SUMS: usize = 4;
     let mut sums = [set.zero(); SUMS];
     let mut rest = 0;
     for source in sources {
         let mut at = 0;
         while at + LOADS * I::WIDTH <= source.len() {
-            // SAFETY: the registers end inside the source.
+            // SAFETY: the loads end inside the source.
             let loaded = unsafe { set.load_all::<LOADS>(source.as_ptr().add(at)) };
             for v in 0..LOADS {
                 sums[v % SUMS] = set.xor(sums[v % SUMS], loaded[v]);
@@ -55,7 +55,7 @@ pub(in super::super) fn read<I: InstructionSet>(set: I, sources: &[&[u8]]) -> u6
     }
     let mut bytes = [[0; Spread::UNIT]; SUMS];
     for v in 0..SUMS {
-        // SAFETY: a unit is at least a register long.
+        // SAFETY: a unit is at least as long as a register.
         unsafe { set.store(bytes[v].as_mut_ptr(), sums[v]) };
     }
     rest ^ scalar::read(&[bytes.as_flattened()])

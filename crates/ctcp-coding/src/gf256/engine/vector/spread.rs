@@ -1,9 +1,9 @@
-//! `rows[r] ^= factors[r] * source`, some registers of all rows at a time.
+//! Computes `rows[r] ^= factors[r] * source`, a few registers of all rows at a time.
 
 use super::super::task::Spread;
 use super::InstructionSet;
 
-/// V registers of all rows at a time from byte `at` on, as often as they fit; returns where they end.
+/// Processes V registers of all rows at a time from byte `at` on, as often as they fit. Returns where they end.
 #[inline(always)]
 pub(in super::super) fn tiles<I: InstructionSet, const V: usize>(
     set: I,
@@ -11,7 +11,7 @@ pub(in super::super) fn tiles<I: InstructionSet, const V: usize>(
     mut at: usize,
 ) -> usize {
     while at + V * I::WIDTH <= task.width() {
-        // SAFETY: the tile ends inside the source and inside every row, and the rows are as many as the factors.
+        // SAFETY: the tile ends inside the source and inside every row, and there are as many rows as factors.
         unsafe {
             let source = set.load_operands::<V>(task.source().as_ptr().add(at));
             for (r, &factor) in task.factors().iter().enumerate() {

@@ -1,9 +1,9 @@
-//! `out = sum_j sources[j]`, tile by tile.
+//! Computes `out = sum_j sources[j]`, tile by tile.
 
 use super::super::task::Sources;
 use super::InstructionSet;
 
-/// Tiles of V registers from byte `at` on, as many as fit; returns where they end.
+/// Processes tiles of V registers from byte `at` on, as many as fit. Returns where they end.
 #[inline(always)]
 pub(in super::super) fn tiles<I: InstructionSet, const V: usize>(
     set: I,
@@ -14,9 +14,9 @@ pub(in super::super) fn tiles<I: InstructionSet, const V: usize>(
     while at + V * I::WIDTH <= out.len().min(sources.length()) {
         let mut sums = [set.zero(); V];
         let mut j = 0;
-        // SAFETY: the tile ends inside the output and inside every source; j is below their count.
+        // SAFETY: the tile ends inside the output and inside every source; j is below the number of sources.
         unsafe {
-            // Two sources a step: a sum waits half as often.
+            // Two sources per step halve the dependency chain on each sum.
             while j + 2 <= sources.count() {
                 let first = set.load_all::<V>(sources.start(j).add(at));
                 let second = set.load_all::<V>(sources.start(j + 1).add(at));

@@ -1,11 +1,11 @@
-//! `outs[r] (^)= sum_j rows[r][j] * sources[j]`, tile by tile: the sums of a tile of all outputs stay in registers
-//! while the sources pass.
+//! Computes `outs[r] (^)= sum_j rows[r][j] * sources[j]`, tile by tile. The sums of a tile of all outputs stay in
+//! registers while the sources are read.
 
 use super::super::scalar;
 use super::super::task::{Mode, Spread, Task};
 use super::InstructionSet;
 
-/// Tiles of V registers an output from byte `at` on, as many as fit; returns where they end.
+/// Processes tiles of V registers per output from byte `at` on, as many as fit. Returns where they end.
 #[inline(always)]
 pub(in super::super) fn tiles<I: InstructionSet, const R: usize, const V: usize>(
     set: I,
@@ -22,7 +22,7 @@ pub(in super::super) fn tiles<I: InstructionSet, const R: usize, const V: usize>
 
 /// # Safety
 ///
-/// `at` plus V registers must not be beyond the task's length.
+/// `at` plus V registers must not exceed the task's length.
 #[inline(always)]
 unsafe fn tile<I: InstructionSet, const R: usize, const V: usize>(
     set: I,
@@ -31,7 +31,7 @@ unsafe fn tile<I: InstructionSet, const R: usize, const V: usize>(
 ) {
     let count = task.sources().count();
     let mut sums = [[set.zero(); V]; R];
-    // SAFETY: outputs have the task's length, which the tile does not pass; j is below the count of sources.
+    // SAFETY: the tile ends within the outputs, which have the task's length; j is below the number of sources.
     unsafe {
         if task.mode() == Mode::Add {
             for r in 0..R {
@@ -61,7 +61,7 @@ unsafe fn tile<I: InstructionSet, const R: usize, const V: usize>(
 
 /// # Safety
 ///
-/// `at` plus V registers must not be beyond the task's length, and `j` be below the count of sources.
+/// `at` plus V registers must not exceed the task's length, and `j` must be below the number of sources.
 #[inline(always)]
 unsafe fn add_source<I: InstructionSet, const R: usize, const V: usize>(
     set: I,
@@ -70,7 +70,7 @@ unsafe fn add_source<I: InstructionSet, const R: usize, const V: usize>(
     at: usize,
     j: usize,
 ) {
-    // SAFETY: the caller's conditions; a source has at least the task's length; r is below R.
+    // SAFETY: guaranteed by the caller; a source has at least the task's length; r is below R.
     unsafe {
         let source = set.load_operands::<V>(task.sources().start(j).add(at));
         for r in 0..R {
@@ -81,7 +81,7 @@ unsafe fn add_source<I: InstructionSet, const R: usize, const V: usize>(
 
 /// # Safety
 ///
-/// As [`add_source`], and `j + 1` must be below the count of sources as well.
+/// As [`add_source`], and `j + 1` must be below the number of sources as well.
 #[inline(always)]
 unsafe fn add_two_sources<I: InstructionSet, const R: usize, const V: usize>(
     set: I,
@@ -91,7 +91,7 @@ unsafe fn add_two_sources<I: InstructionSet, const R: usize, const V: usize>(
     j: usize,
 ) {
     let mut factors = [[set.factor(0); 2]; R];
-    // SAFETY: the caller's conditions; a source has at least the task's length; r is below R.
+    // SAFETY: guaranteed by the caller; a source has at least the task's length; r is below R.
     unsafe {
         let first = set.load_operands::<V>(task.sources().start(j).add(at));
         let second = set.load_operands::<V>(task.sources().start(j + 1).add(at));
@@ -102,7 +102,7 @@ unsafe fn add_two_sources<I: InstructionSet, const R: usize, const V: usize>(
     }
 }
 
-/// `sum += source * factor`, for one output.
+/// Computes `sum += source * factor` for one output.
 #[inline(always)]
 pub(super) fn add_products<I: InstructionSet, const V: usize>(
     set: I,
@@ -115,9 +115,9 @@ pub(super) fn add_products<I: InstructionSet, const V: usize>(
     }
 }
 
-/// `sums[r] += sources[0] * factors[r][0] + sources[1] * factors[r][1]`.
+/// Computes `sums[r] += sources[0] * factors[r][0] + sources[1] * factors[r][1]`.
 ///
-/// The factors of all outputs stay in registers, and the sources pass: two of these take more registers.
+/// The factors of all outputs stay in registers while the sources are read, since two sources take more registers.
 #[inline(always)]
 pub(super) fn add_products_of_two<I: InstructionSet, const R: usize, const V: usize>(
     set: I,
@@ -132,11 +132,11 @@ pub(super) fn add_products_of_two<I: InstructionSet, const R: usize, const V: us
     }
 }
 
-/// The last bytes, fewer than a register holds: the last register of the outputs once more, with what is already
-/// done masked out of the sources. Outputs shorter than a register are left to the scalar kernel.
+/// Handles the last bytes, fewer than a register holds. It computes the last full register of the outputs again, with
+/// the finished bytes masked out of the sources. Outputs shorter than a register are left to the scalar kernel.
 #[inline(always)]
 pub(super) fn tail<I: InstructionSet, const R: usize>(set: I, mut task: Task<'_, '_, R>, done: usize) {
-    /// Zeros, ones, zeros.
+    /// Zeros, ones, zeros, one unit each.
     static MASKS: [u8; 3 * Spread::UNIT] = {
         let mut masks = [0; 3 * Spread::UNIT];
         let mut position = Spread::UNIT;
@@ -152,8 +152,8 @@ pub(super) fn tail<I: InstructionSet, const R: usize>(set: I, mut task: Task<'_,
     let kept = if task.mode() == Mode::Add { &MASKS[Spread::UNIT..] } else { ones_before };
     let sources = task.sources();
     let mut sums = [set.zero(); R];
-    // SAFETY: the task is at least a register long, so that the last one lies inside sources and outputs; a mask has a
-    // unit of bytes or more left; the indexes are below the count of sources and R.
+    // SAFETY: the task is at least a register long, so the last register lies inside sources and outputs. At least a
+    // unit of each mask remains. The indexes are below the number of sources and R.
     unsafe {
         let (left, kept) = (set.load(ones_after.as_ptr()), set.load(kept.as_ptr()));
         for r in 0..R {
