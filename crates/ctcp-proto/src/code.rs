@@ -199,7 +199,7 @@ impl Code {
         self.0.redundancies
     }
 
-    /// Whether it works with this redundancy.
+    /// Whether the code supports this repair rule.
     #[must_use]
     pub fn takes(self, redundancy: &Redundancy) -> bool {
         let rule = redundancy.rule();

@@ -107,7 +107,7 @@ pub struct CloseReason {
 pub enum Mismatch {
     /// No AEAD suite in common.
     Suite,
-    /// The server grants a profile that this side does not have.
+    /// The server granted a profile that is not in this side's catalogue.
     Profile,
 }
 
@@ -150,7 +150,7 @@ pub enum ConnectionError {
     },
     /// The server's answer was authentic, but its parameters are invalid.
     HandshakeFailed,
-    /// The server's answer is authentic, but this side cannot use its parameters.
+    /// The server's answer was authentic, but the two sides cannot agree on its parameters.
     NothingInCommon(Mismatch),
     /// No packet arrived from the peer for the idle timeout.
     TimedOut,
