@@ -97,7 +97,7 @@ mod tests {
         let said = vegas.check().expect_err("the window of block is of packets").to_string();
         assert_eq!(
             said,
-            "congestion control vegas needs a code whose window is of symbols, and that of block is of packets"
+            "congestion control vegas needs a code whose window counts symbols; that of code block counts packets"
         );
     }
 }

@@ -1,7 +1,7 @@
-//! What a program has to choose from: profiles and their parts, by name and by number.
+//! The profiles and parts that a program can choose from, by name and by number.
 //!
-//! A product has the parts for general use. A laboratory registers its own here, and everything else works with them as with ours: the
-//! command line, the handshake, sockets and simulations.
+//! The product has the parts for general use. A laboratory registers its own here. Everything else then works with them: the command line,
+//! the handshake, sockets and simulations.
 
 use crate::code::Code;
 use crate::congestion::Algorithm;
@@ -9,7 +9,7 @@ use crate::profile::{Profile, UnknownName};
 use crate::redundancy::{self, Redundancy, RepairRule};
 use crate::wire::ProfileParameter;
 
-/// Profiles, codes, congestion controls and rules of redundancy. The numbers of each kind differ.
+/// Profiles, codes, congestion controllers and repair rules. Within each kind, numbers are unique.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     profiles: Vec<Profile>,
@@ -19,7 +19,7 @@ pub struct Catalogue {
 }
 
 impl Default for Catalogue {
-    /// What is for general use.
+    /// The parts for general use.
     fn default() -> Self {
         Self {
             profiles: vec![Profile::DEFAULT, Profile::CTCP, Profile::TCP],
@@ -31,10 +31,10 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    /// With another profile, of parts that are here.
+    /// Adds a profile that is made of registered parts.
     ///
     /// # Panics
-    /// When a profile has its number or name already.
+    /// Panics if a profile with the same number or name is registered.
     #[must_use]
     pub fn with_profile(mut self, profile: Profile) -> Self {
         let is_taken =
@@ -44,10 +44,10 @@ impl Catalogue {
         self
     }
 
-    /// With another code.
+    /// Adds a code.
     ///
     /// # Panics
-    /// When a code has its number or name already.
+    /// Panics if a code with the same number or name is registered.
     #[must_use]
     pub fn with_code(mut self, code: Code) -> Self {
         let is_taken = |known: &Code| *known == code || known.as_str() == code.as_str();
@@ -56,7 +56,7 @@ impl Catalogue {
         self
     }
 
-    /// With another implementation of the code that has its number.
+    /// Replaces the implementation of the code with the same number.
     #[must_use]
     pub fn replacing_code(mut self, code: Code) -> Self {
         self.codes.retain(|&known| known != code);
@@ -64,10 +64,10 @@ impl Catalogue {
         self
     }
 
-    /// With another congestion control.
+    /// Adds a congestion controller.
     ///
     /// # Panics
-    /// When a congestion control has its number or name already.
+    /// Panics if a congestion controller with the same number or name is registered.
     #[must_use]
     pub fn with_control(mut self, control: Algorithm) -> Self {
         let is_taken = |known: &Algorithm| *known == control || known.as_str() == control.as_str();
@@ -76,10 +76,10 @@ impl Catalogue {
         self
     }
 
-    /// With another rule of redundancy.
+    /// Adds a repair rule.
     ///
     /// # Panics
-    /// When a rule has its number or name already.
+    /// Panics if a repair rule with the same number or name is registered.
     #[must_use]
     pub fn with_rule(mut self, rule: &'static RepairRule) -> Self {
         let is_taken = |known: &&RepairRule| known.number == rule.number || known.name == rule.name;
@@ -88,7 +88,7 @@ impl Catalogue {
         self
     }
 
-    /// True when nothing but the parts for general use is here.
+    /// Whether this contains only the parts for general use.
     #[must_use]
     pub fn is_general(&self) -> bool {
         let general = Self::default();
@@ -102,7 +102,7 @@ impl Catalogue {
         &self.profiles
     }
 
-    /// All congestion controls.
+    /// All congestion controllers.
     #[must_use]
     pub fn controls(&self) -> &[Algorithm] {
         &self.controls
@@ -111,7 +111,7 @@ impl Catalogue {
     /// The profile with this name.
     ///
     /// # Errors
-    /// Which there are, when there is none.
+    /// Returns an error that lists the known names if there is no such profile.
     pub fn profile(&self, name: &str) -> Result<Profile, UnknownName> {
         named("profile", &self.profiles, |profile| profile.name.as_str(), name)
     }
@@ -119,23 +119,23 @@ impl Catalogue {
     /// The code with this name.
     ///
     /// # Errors
-    /// Which there are, when there is none.
+    /// Returns an error that lists the known names if there is no such code.
     pub fn code(&self, name: &str) -> Result<Code, UnknownName> {
         named("code", &self.codes, Code::as_str, name)
     }
 
-    /// The congestion control with this name.
+    /// The congestion controller with this name.
     ///
     /// # Errors
-    /// Which there are, when there is none.
+    /// Returns an error that lists the known names if there is no such congestion controller.
     pub fn control(&self, name: &str) -> Result<Algorithm, UnknownName> {
         named("congestion control", &self.controls, Algorithm::as_str, name)
     }
 
-    /// The rule of redundancy with this name, and its factor: `fixed=1.25`.
+    /// The repair rule with this name, and its factor: `fixed=1.25`.
     ///
     /// # Errors
-    /// Which there are, when there is none.
+    /// Returns an error that lists the known names if there is no such rule.
     pub fn redundancy(&self, text: &str) -> Result<Redundancy, UnknownName> {
         Redundancy::parse(&self.rules, text)
     }
@@ -145,7 +145,7 @@ impl Catalogue {
         self.profile_of(&to_parameter(profile)).is_some()
     }
 
-    /// The profile of a handshake's parameter; `None` for what is not here, or does not fit together.
+    /// The profile for a parameter of the handshake; `None` if a part is not registered or the parts do not fit together.
     pub(crate) fn profile_of(&self, parameter: &ProfileParameter) -> Option<Profile> {
         let named = self.profiles.iter().find(|profile| profile.name.number() == parameter.profile)?;
         let profile = Profile {
@@ -162,7 +162,7 @@ impl Catalogue {
     }
 }
 
-/// The bytes of the handshake's profile parameter (PROTOCOL.md section 3.1).
+/// The handshake's profile parameter (PROTOCOL.md section 3.1).
 pub(crate) fn to_parameter(profile: &Profile) -> ProfileParameter {
     let (redundancy, redundancy_parameter) = profile.redundancy.to_numbers();
     ProfileParameter {
@@ -174,7 +174,7 @@ pub(crate) fn to_parameter(profile: &Profile) -> ProfileParameter {
     }
 }
 
-/// The one of `known` that is called `name`.
+/// The element of `known` with this name.
 fn named<T: Copy>(
     kind: &str,
     known: &[T],
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_here_or_does_not_fit_together_is_no_profile() {
+    fn unregistered_parts_and_misfits_are_rejected() {
         let catalogue = Catalogue::default();
         let of = |change: fn(&mut ProfileParameter)| {
             let mut parameter = to_parameter(&Profile::DEFAULT);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_those_there_are() {
+    fn the_error_for_an_unknown_name_lists_the_known_ones() {
         let catalogue = Catalogue::default();
         let said = |error: Result<_, UnknownName>| error.map(|_: ()| ()).expect_err("unknown").to_string();
         assert_eq!(

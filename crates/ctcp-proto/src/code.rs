@@ -1,7 +1,7 @@
-//! Which combination the next packet carries: the sender half of a coding scheme, and what both halves share.
+//! The sender half of a coding scheme, which decides what combination the next packet carries, and types shared by both halves.
 //!
-//! A [`Scheme`] needs no counterpart at the receiver, which decodes any mix of ranges and reports degrees of freedom. So it is only a small
-//! policy: it holds no payload and does no arithmetic on it. A new one is a type of its own and a [`Code`] that says how to make it.
+//! A [`Scheme`] needs no counterpart at the receiver, which decodes any mix of ranges and reports degrees of freedom. A scheme is a small
+//! policy: it holds no payload and does no field arithmetic. To add one, define a type for it and a [`Code`] that creates it.
 
 mod block;
 mod blocks;
@@ -25,12 +25,12 @@ pub(crate) use receiver::{CodedReceiver, DecoderReport};
 pub(crate) use segments::Part;
 pub(crate) use sender::CodedSender;
 
-/// What the next packet carries.
+/// The contents of the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// A symbol that has not been sent yet: the caller fills it from the streams and sends it uncoded.
+    /// A symbol that has not been sent yet. The caller fills it from the streams and sends it uncoded.
     NewSymbol,
-    /// A symbol sent before, uncoded again.
+    /// A symbol that was sent before, uncoded again.
     Again(SymbolIndex),
     /// A combination of `[first, first + length)` with the coefficients of `key`.
     Combination {
@@ -43,47 +43,47 @@ pub enum Choice {
     },
 }
 
-/// What a sent packet carried, remembered until its fate is known.
+/// What a sent packet carried, kept until the packet is acknowledged or lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// First symbol of the combination.
     pub first: SymbolIndex,
-    /// Number of symbols, 1 for an uncoded one.
+    /// Number of symbols; 1 for an uncoded symbol.
     pub length: u16,
 }
 
-/// The combination, or the piece of one, that a packet carried.
+/// The combination, or the segment of one, that a packet carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Carried {
     pub(crate) sent: Sent,
     pub(crate) part: Part,
 }
 
-/// What the sender knows when it may send a packet.
+/// The state of the sender when it may send a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation {
-    /// The time.
+    /// The current time.
     pub now: Instant,
     /// The loss average `p` of the path.
     pub loss: f64,
-    /// By how much losses scatter more than single ones (see `recovery/bursts.rs`).
+    /// How much more losses cluster than independent ones (see `recovery/bursts.rs`).
     pub dispersion: f64,
     /// The streams have bytes that may be sent.
     pub has_data: bool,
-    /// The coding window takes another symbol.
+    /// The coding window has room for another symbol.
     pub has_room: bool,
-    /// The congestion window in packets, about one bandwidth-delay product: the size of new blocks.
+    /// The congestion window in packets, about one bandwidth-delay product. It determines the size of new blocks.
     pub window: f64,
 }
 
 impl Situation {
-    /// A long transfer over a path without losses: for tests of schemes.
+    /// A long transfer over a path without losses, for tests of schemes.
     #[doc(hidden)]
     pub const BULK: Self =
         Self { now: Instant::ZERO, loss: 0.0, dispersion: 1.0, has_data: true, has_room: true, window: 32.0 };
 }
 
-/// What an acknowledgement said about the receiver's decoder.
+/// An acknowledgement's report on the receiver's decoder.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback<'a> {
     /// Oldest symbol the receiver cannot decode.
@@ -92,7 +92,7 @@ pub struct Feedback<'a> {
     pub oldest_unseen: SymbolIndex,
     /// Groups of unknown symbols, ascending.
     pub intervals: &'a [MissingInterval],
-    /// One past the last symbol the receiver heard of.
+    /// One past the last symbol that any packet mentioned to the receiver.
     pub known_end: SymbolIndex,
     /// The intervals are complete below this.
     pub reported_end: SymbolIndex,
@@ -101,53 +101,53 @@ pub struct Feedback<'a> {
 /// Limits of the scheme, from the handshake.
 #[derive(Clone, Copy, Debug)]
 pub struct CodeLimits {
-    /// `blksize`: most symbols in a block.
+    /// `blksize`: maximum number of symbols in a block.
     pub block_size: u16,
-    /// `numblks`: most blocks in flight.
+    /// `numblks`: maximum number of blocks in flight.
     pub blocks: u16,
 }
 
-/// What a scheme is made from.
+/// The arguments for creating a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// How much is sent ahead.
+    /// The rule for repair sent ahead of feedback.
     pub redundancy: Redundancy,
-    /// Limits of both sides.
+    /// Limits agreed in the handshake.
     pub limits: CodeLimits,
-    /// Most packets, or symbols, in flight, whatever congestion control allows.
+    /// Maximum number of packets, or symbols, in flight, whatever congestion control allows.
     pub window_max: u32,
 }
 
 /// What a congestion window counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowOf {
-    /// Packets. What becomes of each is what congestion control hears of.
+    /// Packets. Congestion control is notified of each packet.
     Packets,
-    /// Symbols that were not acknowledged as seen, by a window and a timer of the scheme's own: classical TCP, TCP/NC. Congestion control
-    /// hears of [`Signal`]s only.
+    /// Symbols that have not been acknowledged as seen, with a window and a timer of the scheme: classical TCP, TCP/NC. Congestion control
+    /// is notified only by [`Signal`]s.
     Symbols,
 }
 
-/// How a scheme is made, and what the rest of the transport must know of it.
+/// A constructor for a scheme and its properties that matter to the rest of the transport.
 pub struct CodeSpec {
-    /// On the wire (PROTOCOL.md section 3.1).
+    /// The number on the wire (PROTOCOL.md section 3.1).
     pub number: u8,
-    /// On the command line.
+    /// The name on the command line.
     pub name: &'static str,
     /// Makes the sender half for a new connection.
     pub make: fn(&Setup) -> Box<dyn Scheme>,
-    /// Names of the rules of redundancy that it can follow, besides those that name it themselves.
+    /// Names of the repair rules that it supports, in addition to rules that list this code themselves.
     pub redundancies: &'static [&'static str],
     /// What the congestion window counts.
     pub window: WindowOf,
-    /// Combinations may span all that is in flight, so that a receiver has to keep as many as it keeps symbols, and memory for their
-    /// coefficients grows with the square.
+    /// Combinations may span everything in flight. A receiver then keeps as many combinations as symbols, and the memory for coefficients
+    /// grows with the square of the window.
     pub spans_window: bool,
-    /// It wants to be told of packets older than 1.5 RTT before their fate is known.
+    /// Whether the scheme is notified of packets older than 1.5 RTT before they are acknowledged or lost.
     pub expires: bool,
 }
 
-/// Which range of source symbols the next combination spans.
+/// A coding scheme: which range of source symbols the next combination spans.
 #[derive(Clone, Copy)]
 pub struct Code(&'static CodeSpec);
 
@@ -155,16 +155,16 @@ impl Code {
     /// Systematic block code (CTCP).
     pub const BLOCK: Self = Self(&block::SPEC);
 
-    /// No coding: lost symbols are sent again as they were.
+    /// No coding: lost symbols are retransmitted unchanged.
     pub const PLAIN: Self = Self(&plain::SPEC);
 
-    /// A code of a laboratory.
+    /// A code defined outside this crate.
     #[must_use]
     pub const fn new(spec: &'static CodeSpec) -> Self {
         Self(spec)
     }
 
-    /// The name as a person writes it.
+    /// The name in configuration and on the command line.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         self.0.name
@@ -176,7 +176,7 @@ impl Code {
         self.0.window
     }
 
-    /// Whether combinations may span all that is in flight.
+    /// Whether combinations may span everything in flight.
     #[must_use]
     pub const fn spans_window(&self) -> bool {
         self.0.spans_window
@@ -226,7 +226,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// What becomes of a symbol, for the congestion control of a scheme whose window is of symbols.
+/// The fate of a symbol, for the congestion controller of a scheme whose window counts symbols.
 #[derive(Clone, Copy, Debug)]
 pub enum Signal {
     /// It was sent.
@@ -235,12 +235,12 @@ pub enum Signal {
     Acked(Acked),
     /// It was lost.
     Lost(Lost),
-    /// The scheme's timer went off.
+    /// The scheme's timer expired.
     TimedOut(TimedOut),
 }
 
 impl Signal {
-    /// Tells the controller.
+    /// Notifies the controller.
     pub fn tell(&self, controller: &mut dyn Controller) {
         match self {
             Self::Sent(sent) => controller.on_sent(sent),
@@ -253,59 +253,58 @@ impl Signal {
 
 /// The sender half of a coding scheme: it decides what the next packet carries.
 ///
-/// - [`Self::choose`] may be asked many times before a packet leaves, and must then answer alike.
-/// - `next_timeout`, `handle_timeout`, `poll_signal` and `is_unpaced` are for schemes whose window is of symbols ([`WindowOf::Symbols`]). While
-///   there is a timeout the path is not probed, and after `handle_timeout` it must lie in the future.
-/// - Where `sends_symbols` is false, `choose` is asked again right after a new symbol, and must choose a combination or nothing.
+/// - [`Self::choose`] may be called many times before a packet is sent, and must then return the same choice.
+/// - `next_timeout`, `handle_timeout`, `poll_signal` and `is_unpaced` are for schemes whose window counts symbols ([`WindowOf::Symbols`]).
+///   While there is a timeout the path is not probed. After `handle_timeout` the timeout must lie in the future.
+/// - If `sends_symbols` is false, `choose` is called again right after a new symbol, and must return a combination or nothing.
 /// - `is_unpaced` never changes.
-/// - A packet may leave in pieces: `on_expired` comes for the last one when it is acknowledged, since all of it may not have arrived.
+/// - A combination may be sent in several segments. `on_expired` is called when the last one is acknowledged, since others may be lost.
 pub trait Scheme: fmt::Debug + Send {
-    /// What to send now, `None` when nothing would be useful. [`Self::on_sent`] follows if it is sent.
+    /// What to send now; `None` if nothing would be useful. [`Self::on_sent`] follows if it is sent.
     fn choose(&mut self, situation: &Situation) -> Option<Choice>;
 
-    /// What to send when the path has been silent for a probe time-out: the most useful packet, even though
-    /// enough should be in flight.
+    /// What to send when the path has been silent for a probe timeout: the most useful packet, even if enough packets are in flight.
     fn choose_probe(&mut self) -> Option<Choice>;
 
-    /// The packet of `choice` was sent, or the first of several; a new symbol got `index`.
+    /// The packet of `choice`, or its first segment, was sent. `index` is the index of a new symbol.
     fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent;
 
-    /// A packet arrived that had not expired.
+    /// A packet that had not expired was acknowledged.
     fn on_acked(&mut self, sent: &Sent);
 
-    /// A packet was lost; `was_expired` if [`Self::on_expired`] came before.
+    /// A packet was lost. `was_expired` if [`Self::on_expired`] was called before.
     fn on_lost(&mut self, sent: &Sent, was_expired: bool);
 
-    /// A packet is so old (1.5 RTT) that it is no longer counted in flight, though its fate is unknown.
-    /// [`Self::on_acked`] does not follow for it.
+    /// A packet is so old (1.5 RTT) that it no longer counts as in flight, although it is neither acknowledged nor lost. [`Self::on_acked`]
+    /// is not called for it.
     fn on_expired(&mut self, sent: &Sent);
 
-    /// The receiver told what it misses.
+    /// The receiver reported which symbols it misses.
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>);
 
-    /// The symbol just sent was the last one, for now: the application has written no more.
+    /// The symbol just sent was the last one for now: the streams have no more data.
     fn on_end(&mut self) {}
 
-    /// Whether a new symbol travels uncoded first.
+    /// Whether a new symbol is first sent uncoded.
     fn sends_symbols(&self) -> bool {
         true
     }
 
-    /// When its own timer goes off; `None` while nothing is in flight.
+    /// When the scheme's own timer expires; `None` if nothing is in flight.
     fn next_timeout(&self) -> Option<Instant> {
         None
     }
 
-    /// Its timer went off.
+    /// The scheme's timer expired.
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// What congestion control has to be told next.
+    /// The next signal for the congestion controller.
     fn poll_signal(&mut self) -> Option<Signal> {
         None
     }
 
-    /// Packets leave whenever it chooses one, neither paced nor held by the congestion window: the sources of papers, in a simulation. It
-    /// floods a network that others use.
+    /// Whether packets are sent whenever the scheme chooses one, without pacing or a congestion window. Only for traffic models of papers
+    /// in a simulation: it would flood a shared network.
     fn is_unpaced(&self) -> bool {
         false
     }

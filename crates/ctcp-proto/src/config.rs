@@ -1,4 +1,4 @@
-//! What an application may set, with the limits on everything a peer can make us hold.
+//! Settings of the application, including the limits on what a peer can make this side hold.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -12,49 +12,49 @@ use crate::grant::Grant;
 use crate::memory::STREAM_COST;
 use crate::profile::Profile;
 
-/// Limits and time-outs of a connection. Both sides have their own; what must agree is negotiated.
+/// Limits and timeouts of a connection. Each side has its own; shared values are negotiated.
 #[derive(Clone, Debug)]
 pub struct TransportConfig {
-    /// Scheme to ask for (client) or to use when the client does not ask (server).
+    /// The profile that a client asks for, or that a server uses unless it grants the client's.
     pub profile: Profile,
-    /// What the peer may ask for, and what is made of it.
+    /// The profiles and parts that are available.
     pub catalogue: Arc<Catalogue>,
-    /// Congestion control of what this side sends, if not the profile's.
+    /// The congestion controller for this side's packets, if not the profile's.
     pub controller: Option<ControllerFactory>,
     /// Largest source symbol in bytes. The memory of a window is this times [`Self::symbol_window`].
     pub symbol_size_max: u16,
-    /// Source symbols a receiver stores behind the oldest undecoded one.
+    /// Source symbols that a receiver stores beyond the oldest undecoded one.
     pub symbol_window: u32,
-    /// The same for a peer that combines by the window code, whose combinations may all wait for one another: as many are stored,
+    /// The same for codes whose combinations may span the window. All combinations may then wait for one another, so as many are stored,
     /// and the memory for their coefficients grows with the square.
     pub coding_window: u32,
-    /// Keeps and combines symbols instead of our encoder and decoder: for simulations. Both sides must have the like.
+    /// Replaces the encoder and decoder, for simulations. Both sides must use the same kind.
     pub coding: Option<Arc<dyn Coding>>,
-    /// `blksize`: most symbols in a block.
+    /// `blksize`: maximum number of symbols in a block.
     pub block_size: u16,
-    /// `numblks`: most blocks in flight.
+    /// `numblks`: maximum number of blocks in flight.
     pub blocks: u16,
-    /// Most packets, or symbols where the window is of symbols, that congestion control lets be in flight.
+    /// Maximum congestion window, in packets, or in symbols if the window counts symbols.
     pub congestion_window_max: u32,
-    /// Stream bytes the peer may have sent that the application has not read, over all streams.
+    /// Stream bytes that the peer may send ahead of what the application has read, over all streams.
     pub connection_credit: u64,
-    /// It grows to this while the application reads fast, or leaves much unread.
+    /// Maximum to which `connection_credit` grows while the application reads fast or leaves much unread.
     pub connection_credit_max: u64,
     /// The same for one stream.
     pub stream_credit: u64,
-    /// It grows to this while the application reads fast.
+    /// Maximum to which `stream_credit` grows while the application reads fast.
     pub stream_credit_max: u64,
-    /// Streams the peer may have open at once.
+    /// Streams that the peer may have open at the same time.
     pub streams: u64,
-    /// It grows to this while half of them are used.
+    /// Maximum to which `streams` grows while half of the streams are in use.
     pub streams_max: u64,
-    /// Without any packet from the peer for so long the connection is over.
+    /// Time without packets from the peer after which the connection is closed.
     pub idle_timeout: Duration,
-    /// A packet is sent at least this often while the connection is idle; `None` lets it die.
+    /// Interval of packets that keep an idle connection alive; `None` lets it time out.
     pub keep_alive: Option<Duration>,
-    /// How long the handshake may take.
+    /// Maximum duration of the handshake.
     pub handshake_timeout: Duration,
-    /// Largest UDP payload we send or accept.
+    /// Largest UDP payload sent or accepted.
     pub datagram_size_max: u16,
     /// AEAD suites, best first.
     pub suites: Vec<Suite>,
@@ -89,7 +89,7 @@ impl Default for TransportConfig {
 }
 
 impl TransportConfig {
-    /// The same for a connection whose first promises may take about `promise` bytes of memory each.
+    /// A copy whose initial promises to the peer take about `promise` bytes of memory each.
     pub(crate) fn within(&self, promise: u64) -> Self {
         const CREDIT_MIN: u64 = 64 << 10;
         const STREAMS_MIN: u64 = 4;
@@ -102,10 +102,10 @@ impl TransportConfig {
         }
     }
 
-    /// Says what is outside its range, if anything is.
+    /// Checks the ranges of the settings.
     ///
     /// # Errors
-    /// The name of the setting and its range.
+    /// Returns a description of the first setting that is out of range.
     pub fn check(&self) -> Result<(), &'static str> {
         let checks = [
             ((256..=16_384).contains(&self.symbol_size_max), "symbol_size_max is 256 to 16384 bytes"),
@@ -136,7 +136,7 @@ impl TransportConfig {
 pub enum ClientPolicy {
     /// Only the listed keys.
     Listed(BTreeSet<PublicKey>),
-    /// Anybody who knows the server's public key.
+    /// Any client that knows the server's public key.
     Any,
 }
 
@@ -151,34 +151,34 @@ impl ClientPolicy {
     }
 }
 
-/// An endpoint: our key, and what we accept.
+/// The configuration of an endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// Our static private key.
+    /// This endpoint's static private key.
     pub secret_key: SecretKey,
-    /// `Some`: answer first packets of these clients. `None`: only connect.
+    /// `Some`: accept these clients. `None`: only connect.
     pub accept: Option<ClientPolicy>,
-    /// For accepted connections.
+    /// The settings of accepted connections.
     pub transport: TransportConfig,
-    /// The profiles clients may choose besides the server's own.
+    /// The profiles that clients may choose in addition to the server's own.
     pub grant: Grant,
-    /// Connections at most; beyond it clients are refused.
+    /// Maximum number of connections; further clients are refused.
     pub connections: usize,
-    /// Connections of one client's key at most. Half-open ones do not count, since anybody may claim a key; a client that
-    /// proves its key on one too many is told so and closed.
+    /// Maximum number of connections per client key. Half-open ones do not count, since anyone may claim a key. A client that proves its
+    /// key on one too many gets a CLOSE with the reason.
     pub connections_per_client: usize,
-    /// Bytes of memory that all connections together may take. A client may take an eighth of what is free.
+    /// Bytes of memory for all connections together. A client may use an eighth of what is free.
     pub memory: u64,
 }
 
 impl EndpointConfig {
-    /// Connections a server holds unless it is told otherwise.
+    /// The default for [`Self::connections`].
     pub const CONNECTIONS: usize = 10_000;
 
-    /// Connections a client may have unless the server is told otherwise: a household of programs with one key.
+    /// The default for [`Self::connections_per_client`]: enough for many programs with one key.
     pub const CONNECTIONS_PER_CLIENT: usize = 256;
 
-    /// Memory for all connections of an endpoint unless it is told otherwise: 1 GiB.
+    /// The default for [`Self::memory`]: 1 GiB.
     pub const MEMORY: u64 = 1 << 30;
 
     /// An endpoint that only connects.
@@ -195,7 +195,7 @@ impl EndpointConfig {
         }
     }
 
-    /// An endpoint that also accepts.
+    /// An endpoint that also accepts connections.
     #[must_use]
     pub fn server(secret_key: SecretKey, accept: ClientPolicy) -> Self {
         Self { accept: Some(accept), ..Self::client(secret_key) }

@@ -1,14 +1,13 @@
-//! Congestion control: how many packets may be in flight on a path, and how fast they leave.
+//! Congestion control: how many packets may be in flight on a path, and how fast they are sent.
 //!
-//! A [`Controller`] is told what happens to each packet and answers with a window in packets (the paper's
-//! `tokens`) and a pacing rate. It knows nothing of what the packets hold: coding works inside its window
-//! and hides no loss from it (RFC 9265).
+//! A [`Controller`] is notified of the fate of each packet. It returns a window in packets (the paper's `tokens`) and a pacing rate. It
+//! knows nothing of the contents of packets: coding works within its window and hides no loss from it (RFC 9265).
 //!
 //! ```text
 //!  on_sent   each packet that counts against the window
 //!  on_ack    once per newly acknowledged packet, in ascending order
-//!  on_loss   once per packet declared lost; one back-off per round trip is the controller's own affair
-//!  on_timeout  the retransmission time-out of the path passed
+//!  on_loss   once per packet declared lost; limiting back-offs to one per round trip is up to the controller
+//!  on_timeout  the retransmission timeout of the path expired
 //! ```
 
 use core::fmt::{self, Debug};
@@ -31,56 +30,56 @@ mod steady;
 
 use crate::PacketNumber;
 
-/// The smallest window any controller keeps: two packets, so that an acknowledgement comes without delay.
+/// The smallest window of any controller: two packets, so that the receiver acknowledges without delay.
 pub const WINDOW_MIN: f64 = 2.0;
 
-/// The largest: 2^16 packets are 7 Gbit/s at 100 ms. It keeps a controller that measures nonsense finite.
+/// The largest window: 2^16 packets are 7 Gbit/s at 100 ms. It bounds a controller with bad measurements.
 pub const WINDOW_MAX: f64 = 65_536.0;
 
-/// What a congestion mark leaves of a window at most (RFC 8511 section 3, which has the same queues in mind: short ones).
+/// The largest factor for a window at a congestion mark (RFC 8511 section 3, which also assumes short queues).
 pub(crate) const BACK_OFF_MARK: f64 = 0.8;
 
-/// A packet left.
+/// A packet was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// When.
+    /// The current time.
     pub now: Instant,
-    /// Its number.
+    /// The packet number.
     pub number: PacketNumber,
-    /// Bytes of its datagram.
+    /// The size of its datagram in bytes.
     pub size: u64,
-    /// Packets in flight, with it.
+    /// Packets in flight, including this one.
     pub in_flight: u64,
-    /// Round-trip times; before the first sample the initial guess.
+    /// Round-trip times; before the first sample the initial estimate.
     pub rtt: RttView,
-    /// Nothing more was there to send though the window had room.
+    /// There was no more data to send though the window had room.
     pub is_app_limited: bool,
 }
 
-/// A packet was acknowledged for the first time, and it had not been declared lost.
+/// A packet was newly acknowledged and had not been declared lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
     /// When the ACK arrived.
     pub now: Instant,
-    /// The packet.
+    /// The packet number.
     pub number: PacketNumber,
-    /// When it had left.
+    /// When it was sent.
     pub sent_time: Instant,
-    /// Its own round trip, if it is known: not of a symbol that was sent again.
+    /// Its own round trip, if known. It is not known for a symbol that was retransmitted.
     pub sample: Option<Duration>,
-    /// Bytes of its datagram.
+    /// The size of its datagram in bytes.
     pub size: u64,
-    /// Packets in flight behind the whole ACK.
+    /// Packets in flight after the whole ACK.
     pub in_flight: u64,
-    /// The largest packet number sent so far, which marks where the next round trip ends.
+    /// The largest packet number sent so far, which marks the end of the next round trip.
     pub largest_sent: PacketNumber,
-    /// Round-trip times, this ACK's sample included.
+    /// Round-trip times, including the sample of this ACK.
     pub rtt: RttView,
     /// The paper's `p`, in `[0, 1]`.
     pub loss_average: f64,
-    /// The packet left while the application had nothing more to send.
+    /// The packet was sent while there was no more data to send.
     pub is_app_limited: bool,
-    /// The largest delivery rate of the last ten round trips in bytes a second, behind random loss.
+    /// The maximum delivery rate of the last ten round trips in bytes per second, after random loss.
     pub delivery_rate: Option<f64>,
     /// The ACK reported new congestion marks.
     pub ecn_ce: bool,
@@ -89,51 +88,51 @@ pub struct Acked {
 /// A packet was declared lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
-    /// When.
+    /// The current time.
     pub now: Instant,
-    /// The packet.
+    /// The packet number.
     pub number: PacketNumber,
-    /// When it had left.
+    /// When it was sent.
     pub sent_time: Instant,
-    /// Bytes of its datagram.
+    /// The size of its datagram in bytes.
     pub size: u64,
-    /// Packets in flight without it.
+    /// Packets in flight without this one.
     pub in_flight: u64,
     /// The largest packet number sent so far.
     pub largest_sent: PacketNumber,
     /// Round-trip times.
     pub rtt: RttView,
-    /// The paper's `p`, this loss included.
+    /// The paper's `p`, including this loss.
     pub loss_average: f64,
 }
 
-/// Nothing was heard for the retransmission time-out.
+/// The retransmission timeout expired.
 #[derive(Clone, Copy, Debug)]
 pub struct TimedOut {
-    /// When.
+    /// The current time.
     pub now: Instant,
     /// Packets in flight.
     pub in_flight: u64,
     /// The largest packet number sent so far.
     pub largest_sent: PacketNumber,
-    /// Round-trip times, as old as the last ACK.
+    /// Round-trip times as of the last ACK.
     pub rtt: RttView,
 }
 
-/// What a controller is about.
+/// The phase of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Looking for the capacity.
+    /// Searching for the capacity.
     SlowStart,
-    /// Near it.
+    /// Near the capacity.
     Avoidance,
-    /// A back-off is less than a round trip old.
+    /// The last back-off was less than a round trip ago.
     Recovery,
 }
 
 /// A congestion control algorithm for one path.
 pub trait Controller: Debug + Send {
-    /// A packet that counts against the window left.
+    /// A packet that counts against the window was sent.
     fn on_sent(&mut self, sent: &Sent);
 
     /// A packet was acknowledged.
@@ -142,39 +141,39 @@ pub trait Controller: Debug + Send {
     /// A packet was lost.
     fn on_loss(&mut self, lost: &Lost);
 
-    /// The retransmission time-out passed.
+    /// The retransmission timeout expired.
     fn on_timeout(&mut self, timed_out: &TimedOut);
 
-    /// The full datagram of the path now has `bytes`.
+    /// The size of a full datagram changed to `bytes`.
     fn on_datagram_size(&mut self, bytes: u64);
 
     /// How many packets may be in flight (the paper's `tokens`), at least one.
     fn window(&self) -> f64;
 
-    /// Bytes a second at which packets should leave; `None` before a round trip was measured.
+    /// The pacing rate in bytes per second; `None` before a round trip was measured.
     fn pacing_rate(&self) -> Option<f64>;
 
-    /// What it is about.
+    /// The current phase.
     fn phase(&self) -> Phase;
 
-    /// Its name, for logs and metrics.
+    /// The name for logs and metrics.
     fn name(&self) -> &'static str;
 }
 
-/// How a congestion control is made, and what the rest of the transport must know of it. A new one is a constant of this type and its place in
-/// a [`Catalogue`](crate::Catalogue).
+/// A constructor for a congestion controller and its properties that matter to the rest of the transport. To add one, define a constant of
+/// this type and list it in a [`Catalogue`](crate::Catalogue).
 pub struct AlgorithmSpec {
-    /// On the wire (PROTOCOL.md section 3.1).
+    /// The number on the wire (PROTOCOL.md section 3.1).
     pub number: u8,
-    /// On the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// Makes a controller for a new path with full datagrams of so many bytes.
+    /// Creates a controller for a new path, given the size of a full datagram in bytes.
     pub make: fn(u64) -> Box<dyn Controller>,
-    /// It takes a congestion mark for congestion.
+    /// Whether it treats congestion marks as congestion.
     pub answers_to_marks: bool,
-    /// Packets should leave when the pacer says and not a millisecond later: it answers to the queue of a burst as to any other.
+    /// Whether packets should be sent exactly when the pacer allows, because the controller reacts to the queue of a burst as to any other.
     pub is_punctual: bool,
-    /// It works on a window of symbols only ([`crate::scheme::WindowOf`]).
+    /// Whether it needs a window that counts symbols ([`crate::scheme::WindowOf`]).
     pub needs_symbols: bool,
 }
 
@@ -183,7 +182,7 @@ pub struct AlgorithmSpec {
 pub struct Algorithm(&'static AlgorithmSpec);
 
 impl Algorithm {
-    /// Ours: the paper's back-off made robust against noise, fast and with a small queue (`steady`).
+    /// The default: the paper's back-off made robust against noise, fast and with a small queue (`steady`).
     pub const DEFAULT: Self = Self(&AlgorithmSpec {
         number: 0,
         name: "default",
@@ -193,7 +192,7 @@ impl Algorithm {
         needs_symbols: false,
     });
 
-    /// Algorithm 2 of the CTCP paper, which grows less beside a queue.
+    /// Algorithm 2 of the CTCP paper, with slower growth while there is a queue.
     pub const CTCP: Self = Self(&AlgorithmSpec {
         number: 1,
         name: "ctcp",
@@ -203,7 +202,7 @@ impl Algorithm {
         needs_symbols: false,
     });
 
-    /// What standard TCP does (RFC 5681, RFC 6582), counted in packets.
+    /// Standard TCP (RFC 5681, RFC 6582), counted in packets.
     pub const RENO: Self = Self(&AlgorithmSpec {
         number: 4,
         name: "reno",
@@ -213,7 +212,7 @@ impl Algorithm {
         needs_symbols: false,
     });
 
-    /// What most kernels run (RFC 9438).
+    /// CUBIC (RFC 9438), the default of most kernels.
     pub const CUBIC: Self = Self(&AlgorithmSpec {
         number: 5,
         name: "cubic",
@@ -223,25 +222,25 @@ impl Algorithm {
         needs_symbols: false,
     });
 
-    /// One of a laboratory.
+    /// An algorithm defined outside this crate.
     #[must_use]
     pub const fn new(spec: &'static AlgorithmSpec) -> Self {
         Self(spec)
     }
 
-    /// The name as a person writes it.
+    /// The name in configuration and on the command line.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         self.0.name
     }
 
-    /// A controller for a new path with full datagrams of `datagram_size` bytes.
+    /// Creates a controller for a new path with full datagrams of `datagram_size` bytes.
     #[must_use]
     pub fn controller(self, datagram_size: u64) -> Box<dyn Controller> {
         (self.0.make)(datagram_size)
     }
 
-    /// Packets should leave when the pacer says and not a millisecond later.
+    /// Whether packets should be sent exactly when the pacer allows.
     #[must_use]
     pub fn is_punctual(self) -> bool {
         self.0.is_punctual
@@ -286,12 +285,12 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// A controller from outside, used instead of the one that the profile names: for simulations that compare designs.
+/// An external controller that replaces the one of the profile, for simulations that compare designs.
 #[derive(Clone)]
 pub struct ControllerFactory(Arc<dyn Fn(u64) -> Box<dyn Controller> + Send + Sync>);
 
 impl ControllerFactory {
-    /// `make` gets the size of a full datagram in bytes and makes a controller for a new path.
+    /// Creates a factory. `make` creates a controller for a new path, given the size of a full datagram in bytes.
     #[must_use]
     pub fn new(make: impl Fn(u64) -> Box<dyn Controller> + Send + Sync + 'static) -> Self {
         Self(Arc::new(make))
@@ -308,12 +307,12 @@ impl Debug for ControllerFactory {
     }
 }
 
-/// Packets of `datagram` bytes that `rate` bytes a second are in `time`.
+/// The number of packets of `datagram` bytes that `rate` bytes per second deliver in `time`.
 fn packets_in(rate: f64, time: Duration, datagram: u64) -> f64 {
     rate * time.as_secs_f64() / datagram.max(1) as f64
 }
 
-/// A pacing rate in bytes a second: `gain` times `window` packets of `datagram` bytes a round trip.
+/// A pacing rate in bytes per second: `gain` times `window` packets of `datagram` bytes per round trip.
 #[must_use]
 pub fn pacing_rate(gain: f64, window: f64, datagram: u64, rtt: Duration) -> f64 {
     gain * window * datagram as f64 / rtt.as_secs_f64().max(1e-6)

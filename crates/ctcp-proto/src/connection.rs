@@ -1,5 +1,5 @@
-//! One peer: streams above, sealed packets below. This module only dispatches; each file under `connection/`
-//! is one direction or one concern, and all arithmetic lives in the policies they ask.
+//! A connection to one peer. This module only dispatches: each file under `connection/` handles one direction or one concern, and the
+//! algorithms are in the modules that these files call.
 //!
 //! ```text
 //!   write/read/open ...                     poll_event
@@ -15,11 +15,10 @@
 //!
 //! # The contract of the loop
 //!
-//! After any input (`handle_*`, a stream call) drain [`Connection::poll_transmit`], [`Connection::poll_event`] and
-//! [`Connection::poll_endpoint_event`] until `None`, then ask [`Connection::poll_timeout`] once and call
-//! [`Connection::handle_timeout`] when that time has come. Any order of calls is legal and spurious calls change
-//! nothing: not draining costs latency, never correctness. `now` must not go back; a smaller one is taken as the
-//! latest seen.
+//! After any input (a `handle_*` call or a call on a stream), call [`Connection::poll_transmit`], [`Connection::poll_event`] and
+//! [`Connection::poll_endpoint_event`] until each returns `None`. Then call [`Connection::poll_timeout`] once, and
+//! [`Connection::handle_timeout`] when that time has come. Calls are legal in any order, and spurious calls change nothing. Not draining
+//! costs latency, never correctness. `now` must not go back; an earlier `now` counts as the latest one seen.
 
 mod acknowledged;
 mod close;
@@ -83,23 +82,23 @@ use timers::Timers;
 ///                  RESPONSE                    close(), CLOSE sent
 ///   Handshaking ------------> Established ---------------------------> Ending --> Over
 ///        |                      |    ^                                   ^
-///        | time-out, refusal    |    | (a server's connection begins     | CLOSE received, fault
+///        | timeout, refusal     |    | (a server's connection begins     | CLOSE received, fault
 ///        v                      |    |  here, unconfirmed)               |
 ///      Over <-------------------+    +-- Endpoint::accept       ---------+
-///            idle time-out, stateless reset
+///            idle timeout, stateless reset
 /// ```
 pub struct Connection {
     role: Role,
     config: TransportConfig,
     state: State,
     peer_key: PublicKey,
-    /// The latest time we were told, so that a smaller one cannot do harm.
+    /// The latest `now` of any call. Earlier values are raised to it.
     now: Instant,
     events: VecDeque<Event>,
     endpoint_events: VecDeque<EndpointEvent>,
-    /// What is left when it was up and is over.
+    /// State kept after an established connection has closed.
     remains: Option<Box<Remains>>,
-    /// Its part of the endpoint's memory.
+    /// This connection's share of the endpoint's memory budget.
     lease: Option<Lease>,
 }
 
@@ -107,12 +106,12 @@ enum State {
     /// A client that waits for the RESPONSE.
     Handshaking(Box<ClientHandshake>),
     Established(Box<Established>),
-    /// CLOSE was sent or received; late packets are answered or swallowed for a while.
+    /// CLOSE was sent or received; late packets are answered or ignored for a while.
     Ending(Ending),
     Over,
 }
 
-/// What exists only while the connection is up.
+/// State that exists only while the connection is established.
 pub(crate) struct Established {
     role: Role,
     config: TransportConfig,
@@ -127,24 +126,24 @@ pub(crate) struct Established {
     sender: CodedSender,
     receiver: CodedReceiver,
     streams: Streams,
-    /// A server's RESPONSE until its client is confirmed.
+    /// A server's RESPONSE, kept until the client is confirmed.
     response: Option<PendingResponse>,
-    /// The peer was heard under the connection's keys.
+    /// A packet that the peer sealed with the connection's keys has arrived.
     is_confirmed: bool,
-    /// The endpoint must still be told of it.
+    /// The endpoint has not been notified of the confirmation yet.
     is_newly_confirmed: bool,
-    /// A PING is owed: to confirm, to keep alive, to ask whether the peer is there.
+    /// A PING must be sent: to confirm the keys, to keep the connection alive or to check that the peer is still there.
     ping: bool,
-    /// The number of the packet whose ACK told last what the decoder has: an older one is out of date.
+    /// Number of the newest packet whose ACK reported the state of the peer's decoder. Reports in older packets are out of date.
     newest_report: Option<PacketNumber>,
     control: ControlFrames,
     counts: Counts,
     timers: Timers,
-    /// For what the peer must not guess.
+    /// Source of values that the peer must not be able to guess.
     rng: SecretRng,
 }
 
-/// What a handshake leads to.
+/// The result of a handshake, from which [`Established`] is built.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) role: Role,
@@ -154,23 +153,23 @@ pub(crate) struct Setup {
     pub(crate) negotiated: Negotiated,
     pub(crate) protection: PacketProtection,
     pub(crate) network: NetworkPath,
-    /// A server's.
+    /// Only for a server.
     pub(crate) reset_key: Option<ResetKey>,
     pub(crate) rng: SecretRng,
 }
 
-/// A RESPONSE is small beside the INITIATE that it answers, and its loss costs as much.
+/// Times a RESPONSE is sent at once. It is small compared to the INITIATE that it answers, and losing it costs as much.
 const RESPONSE_COPIES: u8 = 2;
 
 /// A server's RESPONSE while it may have to be sent again.
 #[derive(Debug)]
 pub(crate) struct PendingResponse {
     datagram: Vec<u8>,
-    /// How often it is to be sent now.
+    /// How many copies to send now.
     copies_due: u8,
-    /// When it first left.
+    /// When the first copy was sent.
     first_sent: Option<Instant>,
-    /// When the client must have shown its first sealed packet.
+    /// The client's first sealed packet must arrive before this time.
     deadline: Instant,
 }
 
@@ -248,11 +247,11 @@ impl Established {
         }
     }
 
-    /// The handshake was a round trip too: without it a loss among the first packets would cost the time-out of a path of
-    /// which nothing is known, a second. Where a message left twice nobody knows which one was answered, so the time
-    /// counts from the first: too long rather than too short.
+    /// Uses the handshake as the first round-trip sample. Without a sample, a loss among the first packets would cost the initial probe
+    /// timeout of one second. If a message was sent twice, the reply may be to either copy. The sample then starts at the first copy, so
+    /// that it errs on the long side.
     fn on_handshake_round_trip(&mut self, now: Instant, first_sent: Option<Instant>) {
-        // Longer than the guess it replaces, it is as likely a blackout as a long path: the first ACK will tell.
+        // A sample longer than the initial estimate may be due to a lost message rather than a long path. Wait for the first ACK instead.
         if let Some(rtt) = first_sent.map(|sent| now - sent).filter(|&rtt| rtt < INITIAL_RTT) {
             self.path.on_rtt_sample(now, rtt, Duration::ZERO);
         }
@@ -288,8 +287,8 @@ impl Connection {
         }
     }
 
-    /// Takes a datagram that [`crate::Endpoint::handle_datagram`] found to be ours. What the peer did wrong ends the
-    /// connection; what anybody could have sent is dropped.
+    /// Handles a datagram that [`crate::Endpoint::handle_datagram`] routed to this connection. A violation by the authenticated peer ends
+    /// the connection. A datagram that anyone could have sent is dropped.
     pub fn handle_datagram(
         &mut self,
         now: Instant,
@@ -303,7 +302,7 @@ impl Connection {
                 let step = handshake.handle_datagram(now, datagram);
                 self.apply_handshake(now, network_path, step);
             }
-            // We were stopped, and what waited meanwhile is no sign that the peer still waits for us.
+            // This process was suspended. Datagrams that queued up meanwhile do not show that the peer still has the connection.
             State::Established(established) if established.is_idle_time_over(now) => {
                 self.end(ConnectionError::TimedOut);
             }
@@ -321,8 +320,8 @@ impl Connection {
         self.settle();
     }
 
-    /// A decoder from outside ([`crate::scheme::Coding`]) has combinations that came by other means than a packet, as from a relay of a
-    /// simulation: it is asked for them, and what they decode is handed on.
+    /// Fetches and delivers what an external decoder ([`crate::scheme::Coding`]) has decoded from combinations that did not arrive in a
+    /// packet, for example from a simulated relay.
     pub fn on_decoder_news(&mut self, now: Instant) {
         let now = self.advance(now);
         if self.config.coding.is_none() {
@@ -337,7 +336,7 @@ impl Connection {
         self.settle();
     }
 
-    /// Does what is due at `now`. Harmless when nothing is.
+    /// Handles all deadlines that are due at `now`. Does nothing if none is.
     pub fn handle_timeout(&mut self, now: Instant) {
         let now = self.advance(now);
         match &mut self.state {
@@ -355,15 +354,15 @@ impl Connection {
         }
     }
 
-    /// Ends the connection: the peer is told `code` (at most 2^62 - 1) and `reason` (cut to what a packet holds).
-    /// Streams are lost.
+    /// Closes the connection and sends the peer `code` (at most 2^62 - 1) and `reason` (truncated to fit a packet). Unfinished streams are
+    /// lost.
     pub fn close(&mut self, now: Instant, code: u64, reason: &str) {
         let code = code.min(VARINT_MAX);
         self.close_for(now, &CloseReason { by_application: true, code, reason: reason.to_owned() });
     }
 
-    /// Ends the connection as [`crate::Endpoint::poll_close`] asked for: the peer is told the reason, and here it counts
-    /// as [`ConnectionError::ClosedLocally`].
+    /// Closes the connection for the reason that [`crate::Endpoint::poll_close`] returned. The peer receives the reason; the local error is
+    /// [`ConnectionError::ClosedLocally`].
     pub fn close_for(&mut self, now: Instant, reason: &CloseReason) {
         let now = self.advance(now);
         match &self.state {
@@ -373,7 +372,7 @@ impl Connection {
         }
     }
 
-    /// Writes the next datagram to send into `buffer` (cleared before), or answers `None`.
+    /// Writes the next datagram to send into `buffer`, which is cleared first. Returns `None` if there is nothing to send.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let now = self.advance(now);
         buffer.clear();
@@ -392,7 +391,7 @@ impl Connection {
         }
     }
 
-    /// What happened, oldest first.
+    /// Returns the next event for the application, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
         if self.events.is_empty() {
             self.drain_established();
@@ -400,26 +399,26 @@ impl Connection {
         self.events.pop_front()
     }
 
-    /// What the endpoint must know, see [`crate::Endpoint::handle_event`].
+    /// Returns the next event for the endpoint. Pass it to [`crate::Endpoint::handle_event`].
     pub fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {
         self.endpoint_events.pop_front()
     }
 
-    /// Whether the next datagram, if it leaves at `now`, may hold a share of new keys, so that [`Self::mix_entropy`] should be called before it
-    /// is asked for.
+    /// Whether the next datagram, if sent at `now`, may contain a fresh key share. If so, call [`Self::mix_entropy`] before
+    /// [`Self::poll_transmit`].
     #[must_use]
     pub fn wants_entropy(&self, now: Instant) -> bool {
         matches!(&self.state, State::Established(established) if established.wants_entropy(now))
     }
 
-    /// Mixes entropy of the system into what the connection draws from.
+    /// Mixes entropy from the operating system into the connection's random generator.
     pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
         if let State::Established(established) = &mut self.state {
             established.rng.mix(entropy);
         }
     }
 
-    /// When [`Self::handle_timeout`] wants to be called, and why.
+    /// When [`Self::handle_timeout`] must be called next, and why.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<(Instant, TimerKind)> {
         match &self.state {
@@ -430,13 +429,13 @@ impl Connection {
         }
     }
 
-    /// Whether packets wait for the pacer.
+    /// Whether packets are waiting for the pacer.
     #[must_use]
     pub fn is_paced(&self) -> bool {
         matches!(&self.state, State::Established(established) if established.timers.pacing.is_some())
     }
 
-    /// Which side we are.
+    /// Whether this is the client or the server side.
     #[must_use]
     pub fn role(&self) -> Role {
         self.role
@@ -448,7 +447,7 @@ impl Connection {
         self.peer_key
     }
 
-    /// Where the peer is now.
+    /// The peer's current address.
     #[must_use]
     pub fn remote(&self) -> Option<SocketAddr> {
         match &self.state {
@@ -459,26 +458,27 @@ impl Connection {
         }
     }
 
-    /// True from [`Event::Connected`] to the end.
+    /// True from the end of the handshake until the connection closes. A server's connection is in this state before [`Event::Connected`],
+    /// too.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         matches!(self.state, State::Established(_))
     }
 
-    /// True while the handshake waits although somebody said that its first message could not be opened: most likely the
-    /// server has another key. That is not authenticated, and an answer that is may still come.
+    /// True while the handshake waits although a REJECT said that the server could not open the INITIATE. Most likely the server has
+    /// another key. A REJECT is not authenticated, so a valid RESPONSE may still arrive.
     #[must_use]
     pub fn is_rejected(&self) -> bool {
         matches!(&self.state, State::Handshaking(handshake) if handshake.is_rejected())
     }
 
-    /// True when nothing can be sent or received any more.
+    /// True once no more data can be sent or received.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self.state, State::Ending(_) | State::Over)
     }
 
-    /// What was granted in the handshake.
+    /// The profile granted in the handshake.
     #[must_use]
     pub fn profile(&self) -> Option<Profile> {
         match &self.state {
@@ -487,14 +487,14 @@ impl Connection {
         }
     }
 
-    /// What this client asked for, if the server granted something else.
+    /// The profile this client asked for, if the server granted another one.
     #[must_use]
     pub fn declined_profile(&self) -> Option<Profile> {
         let granted = self.profile().filter(|_| self.role == Role::Client)?;
         Some(self.config.profile).filter(|&asked| asked != granted)
     }
 
-    /// As if datagrams of the present size passed no more.
+    /// Simulates a path that no longer carries datagrams of the current size.
     #[cfg(test)]
     pub(crate) fn shrink_datagrams(&mut self) {
         if let State::Established(established) = &mut self.state {
@@ -508,7 +508,7 @@ impl Connection {
         self.now
     }
 
-    /// Carries what the parts have to tell to the application and the endpoint.
+    /// Forwards pending notifications of the components to the application and the endpoint.
     fn drain_established(&mut self) {
         let State::Established(established) = &mut self.state else { return };
         if core::mem::take(&mut established.is_newly_confirmed) && self.role == Role::Server {

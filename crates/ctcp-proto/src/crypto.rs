@@ -1,7 +1,7 @@
 //! Keys, packet protection, replay protection and stateless reset (PROTOCOL.md sections 2.2 and 2.3).
 //!
-//! Nothing here asks for entropy or time: both are arguments. AEAD, header protection, HKDF and HMAC are ring's;
-//! the Noise handshake lives in [`crate::handshake`].
+//! Nothing here gathers entropy or reads the time: both are arguments. AEAD, header protection, HKDF and HMAC come from ring. The Noise
+//! handshake is in [`crate::handshake`].
 
 pub mod derive;
 pub mod exchange;

@@ -1,4 +1,4 @@
-//! One socket: connection ids, first packets, and the answers that need no state.
+//! One socket: routing by connection id, first packets, and stateless answers.
 //!
 //! ```text
 //!   datagram -- known id ----------------------------------> Connection
@@ -16,8 +16,8 @@
 //!      +-- short header, unknown id -- stateless reset
 //! ```
 //!
-//! Invariant: an answer without state is never longer than the datagram that provoked it. All but cookies are limited in
-//! rate; a cookie answers at least 1200 bytes by some 50, and honest clients need theirs most during a flood.
+//! Invariant: a stateless answer is never longer than the datagram that triggered it. All but cookies are rate-limited. A cookie answers at
+//! least 1200 bytes with some 50, and honest clients need it most during a flood.
 
 mod clients;
 mod incoming;
@@ -49,20 +49,20 @@ pub use refused::RefusedClient;
 use refused::is_version_of_ours;
 use routing::{AnswerLimits, Routes};
 
-/// Names a connection of an endpoint. Handles of connections that are gone are used again.
+/// Identifies a connection of an endpoint. Handles of closed connections are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionHandle(pub usize);
 
 /// What to do with a datagram.
 #[derive(Debug)]
 pub enum DatagramOutcome {
-    /// It is this connection's: pass it to [`Connection::handle_datagram`].
+    /// It belongs to this connection: pass it to [`Connection::handle_datagram`].
     Connection(ConnectionHandle),
-    /// A new client that passed the policy: [`Endpoint::accept`] or [`Endpoint::refuse`] it.
+    /// A new client that is allowed by the policy: [`Endpoint::accept`] or [`Endpoint::refuse`] it.
     Incoming(Box<Incoming>),
-    /// Send this back to where the datagram came from.
+    /// Send this to the source of the datagram.
     Answer(Vec<u8>),
-    /// Nothing.
+    /// Nothing to do.
     Dropped(DropReason),
 }
 
@@ -72,23 +72,23 @@ pub enum DatagramOutcome {
 pub enum DropReason {
     /// It cannot be parsed.
     Malformed,
-    /// It is for no connection of ours, or a first packet and we accept none.
+    /// It is for no known connection, or a first packet although this endpoint accepts none.
     Unknown,
-    /// The rate of answers without state is exhausted.
+    /// The rate limit of stateless answers is reached, or the handshake message was already received.
     Limited,
-    /// Its parameters are bad.
+    /// Its parameters are invalid.
     Parameters,
 }
 
-/// Why [`Endpoint::connect`] cannot begin.
+/// Why [`Endpoint::connect`] failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// A setting is outside its range.
+    /// A setting is out of range.
     InvalidConfig(&'static str),
     /// The limit of connections is reached.
     TooMany,
-    /// The connections that there are take the endpoint's memory.
+    /// The existing connections use up the endpoint's memory budget.
     Memory,
 }
 
@@ -108,43 +108,43 @@ impl core::error::Error for ConnectError {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EndpointStats {
-    /// Datagrams of strangers that were dropped.
+    /// Datagrams without a connection that were dropped.
     pub dropped: u64,
-    /// Answers sent without state: cookies, rejects, refusals, resets, version lists.
+    /// Stateless answers sent: cookies, rejects, refusals, resets, version lists.
     pub answers: u64,
-    /// Of these, cookies.
+    /// Cookies among these answers.
     pub cookies: u64,
-    /// Clients whose key is not listed.
+    /// Clients refused because their key is not listed.
     pub refused: u64,
-    /// Clients of another version of this protocol that were told ours. Noise and other protocols do not count.
+    /// Clients of another version of this protocol that got a version list. Noise and other protocols do not count.
     pub other_versions: u64,
-    /// Half-open handshakes now.
+    /// Half-open handshakes, now.
     pub half_open: usize,
-    /// Bytes of memory that all connections take, with what they promised their peers to take.
+    /// Bytes of memory used by all connections or promised to their peers, now.
     pub memory: u64,
 }
 
-/// One socket's worth of connections.
+/// The connections of one socket.
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
     rng: SecretRng,
-    /// Of the first packets for us.
+    /// Checks the tags of first packets to this endpoint.
     first_packets: FirstPacketKey,
     cookies: CookieJar,
     reset_key: ResetKey,
     routes: Routes,
     half_open: HalfOpen<ConnectionHandle>,
-    /// By the ephemeral keys of their first messages.
+    /// Half-open connections, by the ephemeral keys of their first messages.
     half_open_messages: Census<ConnectionHandle, [u8; 32]>,
-    /// Whose keys the half-open ones claim to have.
+    /// The keys claimed by the clients of half-open connections.
     half_open_keys: BTreeMap<ConnectionHandle, PublicKey>,
-    /// Confirmed connections.
+    /// Confirmed connections, by the client's key.
     clients: Census<ConnectionHandle, PublicKey>,
     memory: Memory,
-    /// By the peers' keys.
+    /// Memory accounts, by the peer's key.
     accounts: BTreeMap<PublicKey, Account>,
-    /// Connections that must go, and what their clients are told.
+    /// Connections that must be closed, with the reason to send.
     closes: VecDeque<(ConnectionHandle, CloseReason)>,
     /// The client that was refused last.
     refused: Option<RefusedClient>,
@@ -153,8 +153,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint whose every choice follows from `seed`, from what [`Self::mix_entropy`] adds and from what happens to
-    /// it. The seed must be secret and never used twice: keys and connection ids are drawn from it.
+    /// Creates an endpoint. All its random choices follow from `seed` and from what [`Self::mix_entropy`] adds. The seed must be secret and
+    /// never reused: keys and connection ids are derived from it.
     #[must_use]
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
         let mut rng = SecretRng::new(seed);
@@ -178,8 +178,8 @@ impl Endpoint {
         }
     }
 
-    /// Mixes entropy of the system into what keys, connection ids and challenges are drawn from: a seed that became known
-    /// is worth nothing after it. Call it before each handshake.
+    /// Mixes entropy from the operating system into the generator of keys, connection ids and challenges, so that a leaked seed becomes
+    /// worthless. Call it before each handshake.
     pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
         self.rng.mix(entropy);
     }
@@ -187,7 +187,7 @@ impl Endpoint {
     /// Begins a connection to the server with this public key.
     ///
     /// # Errors
-    /// When a setting is out of range or there are too many connections.
+    /// Returns an error if a setting is out of range, or if there are too many connections or too little memory.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -224,7 +224,7 @@ impl Endpoint {
         Ok((handle, connection.with_lease(account.lease(CONNECTION_COST))))
     }
 
-    /// Finds out whose a datagram is, or answers it. It changes nothing in any connection.
+    /// Determines the connection of a datagram, or answers it. Does not change any connection.
     pub fn handle_datagram(
         &mut self,
         now: Instant,
@@ -252,7 +252,7 @@ impl Endpoint {
         outcome
     }
 
-    /// What [`Connection::poll_endpoint_event`] said. Drain [`Self::poll_close`] after it.
+    /// Processes an event of [`Connection::poll_endpoint_event`]. Drain [`Self::poll_close`] after it.
     pub fn handle_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
         match event {
             EndpointEvent::Confirmed => {
@@ -269,26 +269,26 @@ impl Endpoint {
         }
     }
 
-    /// Forgets what is due to be forgotten. Harmless at any time.
+    /// Removes expired half-open handshakes. May be called at any time.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(handle) = self.half_open.poll_expired(now) {
             self.no_longer_half_open(handle);
         }
     }
 
-    /// When [`Self::handle_timeout`] wants to be called.
+    /// When [`Self::handle_timeout`] must be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.half_open.next_timeout()
     }
 
-    /// The endpoint in figures.
+    /// The statistics of the endpoint.
     #[must_use]
     pub fn stats(&self) -> EndpointStats {
         EndpointStats { half_open: self.half_open.len(), memory: self.memory.used(), ..self.stats }
     }
 
-    /// What the connections of a peer may take.
+    /// The memory account of a peer.
     fn account(&mut self, key: PublicKey, open: fn(&Memory) -> Account) -> Account {
         if let Some(account) = self.accounts.get(&key) {
             return account.clone();
@@ -299,7 +299,7 @@ impl Endpoint {
         account
     }
 
-    /// How many connections it has.
+    /// The number of connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.routes.len()
@@ -321,12 +321,12 @@ impl Endpoint {
         if let Some(handle) = self.routes.find(&destination, network_path.remote) {
             return DatagramOutcome::Connection(handle);
         }
-        // Our peer may have been restarted: then it answers with a reset, which has no connection id of ours.
+        // If the peer has restarted it answers with a reset, which contains no connection id of this endpoint.
         let tokens = self.routes.reset_tokens(network_path.remote);
         if let Some((handle, _)) = tokens.into_iter().find(|(_, token)| is_reset(datagram, token)) {
             return DatagramOutcome::Connection(handle);
         }
-        // Or we were: the peer learns that we know nothing of it any more.
+        // If this endpoint has restarted, a reset tells the peer that the connection is unknown.
         if self.config.accept.is_none() {
             return DatagramOutcome::Dropped(DropReason::Unknown);
         }
@@ -362,7 +362,7 @@ impl Endpoint {
         (destination, source): (&[u8], &[u8]),
         datagram: &[u8],
     ) -> DatagramOutcome {
-        // Version 0 is itself an answer: answering it could go on for ever.
+        // Version 0 is itself an answer. Answering it could cause a loop.
         if version == 0 || self.config.accept.is_none() || datagram.len() < DATAGRAM_SIZE_MIN {
             return DatagramOutcome::Dropped(DropReason::Unknown);
         }
@@ -378,8 +378,7 @@ impl Endpoint {
         DatagramOutcome::Answer(answer)
     }
 
-    /// An id nobody can guess. Its first byte says, in the manner of QUIC-LB, that it holds no server id: balancers
-    /// fall back on addresses.
+    /// An unpredictable id. Its first byte says, as in QUIC-LB, that it contains no server id, so balancers fall back to addresses.
     fn new_id(&mut self) -> ConnectionId {
         loop {
             let mut bytes: [u8; 32] = self.rng.bytes();

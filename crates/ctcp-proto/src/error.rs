@@ -1,5 +1,5 @@
-//! Why a connection ends. A peer's fault is a typed error with the code it is told; a caller's misuse has a
-//! small enum beside each call; normal outcomes are values.
+//! Errors that end a connection. A violation by the peer is a typed error with a code that is sent to it. Misuse by the caller has a small
+//! enum for each call. Normal outcomes are values.
 
 use core::fmt;
 
@@ -7,35 +7,35 @@ use ctcp_base::Escaped;
 
 use crate::wire::VERSION;
 
-/// Codes of CLOSE by the transport (PROTOCOL.md section 7).
+/// Error codes of a CLOSE by the transport (PROTOCOL.md section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum TransportErrorCode {
-    /// Regular end.
+    /// Regular close.
     NoError,
-    /// Our own fault.
+    /// An internal error.
     Internal,
     /// A frame that cannot be parsed.
     FrameEncoding,
-    /// A frame that must not be here.
+    /// A frame that is not allowed here.
     ProtocolViolation,
-    /// More bytes than credited.
+    /// More bytes than the credit allows.
     FlowControl,
     /// More streams than allowed.
     StreamLimit,
-    /// A frame for a stream that cannot take it.
+    /// A frame for a stream in an incompatible state.
     StreamState,
-    /// Bytes behind the end of a stream, or two different ends.
+    /// Bytes after the end of a stream, or two different ends.
     FinalSize,
-    /// Bad parameters in the handshake.
+    /// Invalid parameters in the handshake.
     Parameter,
     /// A symbol beyond the window.
     SymbolWindow,
-    /// A decoded symbol that holds no valid stream frames.
+    /// A decoded symbol without valid stream frames.
     SymbolEncoding,
-    /// Too many packets that did not open.
+    /// Too many packets failed authentication, or a key was used too often.
     AeadLimit,
-    /// A code this version does not know.
+    /// A code that this version does not define.
     Unknown(u64),
 }
 
@@ -55,14 +55,14 @@ impl TransportErrorCode {
         Self::AeadLimit,
     ];
 
-    /// The code of a number from the wire.
+    /// Returns the code for a number on the wire.
     #[must_use]
     pub fn from_number(number: u64) -> Self {
         let known = usize::try_from(number).ok().and_then(|index| Self::KNOWN.get(index));
         known.copied().unwrap_or(Self::Unknown(number))
     }
 
-    /// Its number on the wire.
+    /// The number on the wire.
     #[must_use]
     pub fn number(self) -> u64 {
         match self {
@@ -72,32 +72,32 @@ impl TransportErrorCode {
     }
 }
 
-/// A peer broke the protocol: the code it is told and what we saw.
+/// A protocol violation by the peer: the code to send and a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportError {
     /// The code of the CLOSE frame.
     pub code: TransportErrorCode,
-    /// What we saw, in words. It is sent to the peer and logged.
+    /// A description, which is sent to the peer and logged.
     pub reason: &'static str,
 }
 
 impl TransportError {
-    /// An error with its code and reason.
+    /// Creates an error with a code and a reason.
     #[must_use]
     pub const fn new(code: TransportErrorCode, reason: &'static str) -> Self {
         Self { code, reason }
     }
 }
 
-/// What a CLOSE frame said.
+/// The contents of a CLOSE frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CloseReason {
-    /// True when the application closed, false when the transport did.
+    /// True if the application closed the connection, false if the transport did.
     pub by_application: bool,
-    /// The application's own code, or the number of a [`TransportErrorCode`].
+    /// The application's error code, or the number of a [`TransportErrorCode`].
     pub code: u64,
-    /// A text for people, possibly empty, as it came from the peer: escape it before it reaches a terminal or log, as the
-    /// [`fmt::Display`] of [`ConnectionError`] does.
+    /// A text for people, possibly empty, exactly as the peer sent it. Escape it before printing or logging it, as the [`fmt::Display`] of
+    /// [`ConnectionError`] does.
     pub reason: String,
 }
 
@@ -123,51 +123,51 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Why a connection is over.
+/// Why a connection has closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionError {
-    /// Nobody answered the handshake in time. `rejected`: somebody did, but could not open our
-    /// first message, which most likely means the wrong server key (unauthenticated hint).
+    /// The server did not complete the handshake in time. If `rejected`, a REJECT said that the server could not open the first message,
+    /// most likely because it has another key (unauthenticated hint).
     HandshakeTimedOut {
-        /// A REJECT was seen.
+        /// Whether a REJECT was received.
         rejected: bool,
     },
-    /// Nobody let us in before our time was over; somebody said that there are too many handshakes at once
-    /// (unauthenticated hint).
+    /// The server did not complete the handshake in time, and a REJECT said that it has too many handshakes in progress (unauthenticated
+    /// hint).
     Busy,
-    /// The server refused with this code and text (authenticated).
+    /// The server refused the connection with this code and text (authenticated).
     Refused {
-        /// 1: our key is not on its list; 2: it is full.
+        /// 1: this client's key is not listed; 2: the server is full.
         code: u8,
-        /// Its words, as they came: escape them before they reach a terminal or log, as [`fmt::Display`] does.
+        /// The server's text, exactly as sent. Escape it before printing or logging it, as [`fmt::Display`] does.
         reason: String,
     },
-    /// The server speaks no version of ours (unauthenticated hint).
+    /// The server does not support this version (unauthenticated hint).
     VersionMismatch {
-        /// The newest one that it speaks, as on the wire.
+        /// The newest version that the server supports, as on the wire.
         server: u32,
     },
-    /// The handshake's cryptography failed.
+    /// The server's answer was authentic, but its parameters are invalid.
     HandshakeFailed,
-    /// The two sides have no common parameters.
+    /// The server's answer is authentic, but this side cannot use its parameters.
     NothingInCommon(Mismatch),
-    /// Nothing came from the peer for the idle time-out.
+    /// No packet arrived from the peer for the idle timeout.
     TimedOut,
-    /// The peer does not know this connection any more: most likely it was restarted.
+    /// The peer no longer has this connection, most likely because it was restarted (stateless reset).
     Reset,
-    /// We found the peer at fault.
+    /// The peer violated the protocol.
     PeerFault(TransportError),
-    /// The peer closed.
+    /// The peer closed the connection.
     ClosedByPeer(CloseReason),
-    /// We closed.
+    /// This side closed the connection.
     ClosedLocally,
-    /// What drives the connections of the endpoint is gone: its task panicked, or its runtime was shut down. The protocol
-    /// never says so itself, its runtime does.
+    /// The driver of the endpoint's connections is gone: its task panicked, or its runtime was shut down. Only the runtime reports this
+    /// error, never the protocol itself.
     EndpointLost,
 }
 
-/// A version as people name it: the number behind "CT", or all of it in hexadecimal.
+/// A version as shown to people: the number after "CT", or all of it in hexadecimal.
 pub(crate) struct VersionName(pub(crate) u32);
 
 impl fmt::Display for VersionName {
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_a_peer_reach_no_terminal_unescaped() {
+    fn texts_of_a_peer_are_escaped() {
         let reason = "full\u{1b}[2J\nINFO all is well\u{202e}\u{9b}\u{200b} – \"it's\" über".to_owned();
         let closed = CloseReason { by_application: true, code: 1, reason: reason.clone() };
         for error in [
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn two_versions_are_named_as_people_count_them() {
+    fn versions_are_shown_as_small_numbers() {
         let text = |server| ConnectionError::VersionMismatch { server }.to_string();
         assert!(
             text(0x4354_0001)

@@ -1,4 +1,4 @@
-//! What the application sees of a connection.
+//! Events of a connection for the application and the endpoint.
 
 use core::net::SocketAddr;
 
@@ -6,46 +6,45 @@ use crate::crypto::ResetToken;
 use crate::error::ConnectionError;
 use crate::id::StreamId;
 
-/// Something happened that the application may want to act upon. Events are coalesced: one tells that there is
-/// something to do, not how much.
+/// An event for the application. Events are coalesced: one says that there is something to do, not how much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The handshake is complete; streams may be opened. Always the first event of a connection that comes up.
+    /// The handshake is complete and streams may be opened. Always the first event of an established connection.
     Connected,
-    /// The peer opened streams: [`crate::Connection::accept`] has some.
+    /// The peer opened streams, which [`crate::Connection::accept`] returns.
     StreamOpened,
     /// More streams may be opened than before.
     StreamsAvailable,
-    /// [`crate::Connection::read`] has something new: data, the end, or a reset.
+    /// [`crate::Connection::read`] returns something new: data, the end, or a reset.
     Readable(StreamId),
-    /// [`crate::Connection::write`] takes data again.
+    /// [`crate::Connection::write`] accepts data again.
     Writable(StreamId),
-    /// Everything written to the stream, and its end, has arrived.
+    /// All data written to the stream, and its end, has arrived.
     Finished(StreamId),
-    /// The peer reads no more of this stream.
+    /// The peer stopped reading this stream.
     Stopped {
         /// The stream.
         id: StreamId,
-        /// The code the peer gave.
+        /// The peer's error code.
         code: u64,
     },
-    /// The connection is over. Always the last event.
+    /// The connection has closed. Always the last event.
     Closed(ConnectionError),
 }
 
-/// What a connection tells its endpoint; the runtime carries it there.
+/// A notification of a connection for its endpoint, which the runtime forwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EndpointEvent {
-    /// The client proved that it holds its key: the connection is no longer half open.
+    /// The client proved possession of its key: the connection is no longer half open.
     Confirmed,
-    /// A datagram from `remote` that ends in `token` says that the peer has forgotten this connection.
+    /// A datagram from `remote` that ends with `token` is a stateless reset of this connection.
     ResetToken {
         /// The peer's address.
         remote: SocketAddr,
-        /// The token of its parameters.
+        /// The reset token.
         token: ResetToken,
     },
-    /// The connection is over and drained: its ids are free.
+    /// The connection is closed and drained: its ids are free.
     Retired,
 }

@@ -1,5 +1,4 @@
-//! Parts that fuzz targets and tests outside of this crate drive directly. Not part of the API: no promise of
-//! stability.
+//! Internals for fuzz targets and tests of other crates. Not part of the public API, and not stable.
 
 pub use crate::stream::{
     Assembler, Control, Pace, PagePool, SEND_BUFFER_MAX, SEND_TOTAL_MAX, StreamEvent, Streams, StreamsConfig,

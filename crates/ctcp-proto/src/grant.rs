@@ -1,21 +1,21 @@
-//! Which profiles clients may choose. A profile holds for both directions, so a client that asks for one decides how the server sends.
+//! Which profiles clients may choose. A profile applies to both directions, so a client's choice determines how the server sends.
 
 use crate::code::Code;
 use crate::congestion::Algorithm;
 use crate::profile::{Profile, ProfileName};
 use crate::redundancy::Redundancy;
 
-/// Most combinations for a symbol that a client may ask for: enough where half of all packets get lost.
+/// Maximum number of combinations per symbol that a client may ask for: enough for a loss of half of all packets.
 const RATIO_MAX: f64 = 2.0;
 
 /// The profiles for general use.
 const GENERAL: [ProfileName; 3] = [ProfileName::DEFAULT, ProfileName::CTCP, ProfileName::TCP];
 
-/// The profiles a server grants besides its own, by name.
+/// The profiles, by name, that a server grants in addition to its own.
 ///
-/// Those for general use, `default`, `ctcp` and `tcp`, come with bounds: only block code or none, only congestion controls that answer to
-/// a full queue as other traffic does, and at most two combinations for a symbol. The profiles of the other papers leave a client all parts to choose,
-/// and are for networks of one's own.
+/// The profiles for general use, `default`, `ctcp` and `tcp`, are restricted: only the block code or none, only congestion controllers that
+/// respond to a full queue like other traffic, and at most two combinations per symbol. The profiles of the other papers let a client
+/// choose all parts, and are for private networks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant(Vec<ProfileName>);
 
@@ -27,20 +27,20 @@ impl Default for Grant {
 }
 
 impl Grant {
-    /// The profiles with these names.
+    /// Grants the profiles with these names.
     #[must_use]
     pub fn of(names: impl IntoIterator<Item = ProfileName>) -> Self {
         Self(names.into_iter().collect())
     }
 
-    /// Nothing but the server's own profile.
+    /// Grants nothing but the server's own profile.
     #[must_use]
     pub fn nothing() -> Self {
         Self(Vec::new())
     }
 
-    /// What a server whose own profile is `own` answers to a client that asked for `asked`: that, or its own. `None` is what this
-    /// version does not know.
+    /// The profile that a server with profile `own` grants to a client that asked for `asked`: that one, or its own. `None` is a profile
+    /// unknown to this version.
     pub(crate) fn answer(&self, asked: Option<Profile>, own: Profile) -> Profile {
         asked.filter(|asked| self.allows(asked)).unwrap_or(own)
     }
@@ -50,7 +50,7 @@ impl Grant {
     }
 }
 
-/// Whether a profile does others no more harm than any transfer does, part by part: its name is only a label.
+/// Whether a profile does other traffic no more harm than any transfer does. The parts are checked, since the name is only a label.
 fn is_fair(profile: &Profile) -> bool {
     let fair_controls = [Algorithm::DEFAULT, Algorithm::CTCP, Algorithm::RENO, Algorithm::CUBIC];
     let redundancy = profile.redundancy;
@@ -69,7 +69,7 @@ mod tests {
     use crate::redundancy::{Ratio, RepairRule, TakesRatio};
 
     #[test]
-    fn what_is_not_granted_becomes_the_servers_own() {
+    fn a_profile_that_is_not_granted_becomes_the_servers_own() {
         let own = Profile { congestion: Algorithm::CUBIC, ..Profile::default() };
         for asked in [Profile::DEFAULT, Profile::CTCP, Profile::TCP] {
             assert_eq!(Grant::default().answer(Some(asked), own), asked, "{asked}");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_harmless_name_covers_no_other_parts() {
+    fn a_granted_name_does_not_permit_other_parts() {
         static RECKLESS: AlgorithmSpec = AlgorithmSpec {
             number: 77,
             name: "reckless",

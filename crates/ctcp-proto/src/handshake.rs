@@ -1,4 +1,4 @@
-//! The handshake's parts (PROTOCOL.md section 3): Noise messages, cookies, and how many strangers may wait.
+//! The parts of the handshake (PROTOCOL.md section 3): Noise messages, cookies, and limits on half-open handshakes.
 //!
 //! ```text
 //!  INITIATE ---> HalfOpen::admit ---> Responder::open ---> Responder::answer ---> HalfOpen::insert ---> RESPONSE

@@ -1,16 +1,16 @@
-//! The names of things on the wire, each its own type so that none can be taken for another.
+//! Identifiers on the wire, each a type of its own so that they cannot be confused.
 
 use core::fmt;
 
-/// The index of a source symbol: the position in the connection's one symbol space, from 0.
+/// The index of a source symbol in the connection's symbol space, from 0.
 pub type SymbolIndex = u64;
 
-/// Which side of the connection we are.
+/// The side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// Sent the INITIATE.
+    /// The side that sent the INITIATE.
     Client,
-    /// Answered it.
+    /// The side that answered it.
     Server,
 }
 
@@ -25,12 +25,12 @@ impl Role {
     }
 }
 
-/// Which way bytes flow.
+/// The direction of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
-    /// From us to the peer.
+    /// From this side to the peer.
     Send,
-    /// From the peer to us.
+    /// From the peer to this side.
     Receive,
 }
 
@@ -39,7 +39,7 @@ pub enum Direction {
 pub struct PacketNumber(pub u64);
 
 impl PacketNumber {
-    /// The number behind this one.
+    /// The following number.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
@@ -52,7 +52,7 @@ impl fmt::Display for PacketNumber {
     }
 }
 
-/// A path of a connection. Path 0 is the handshake's.
+/// A path of a connection. Path 0 is that of the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub u8);
 
@@ -73,7 +73,7 @@ impl StreamId {
         Self(index << 2 | matches!(initiator, Role::Server) as u64)
     }
 
-    /// Who opened it; `None` for the reserved residues.
+    /// The side that opened it; `None` for the reserved residues.
     #[must_use]
     pub const fn initiator(self) -> Option<Role> {
         match self.0 & 3 {
@@ -83,7 +83,7 @@ impl StreamId {
         }
     }
 
-    /// Its position among the streams of its initiator, from 0.
+    /// The position among the streams of its initiator, from 0.
     #[must_use]
     pub const fn index(self) -> u64 {
         self.0 >> 2
@@ -104,12 +104,12 @@ pub struct ConnectionId {
 }
 
 impl ConnectionId {
-    /// The longest id that the invariants of RFC 8999 and our header allow.
+    /// The longest id that RFC 8999 and the header allow.
     pub const MAX: usize = 20;
-    /// The length of the ids we choose for ourselves.
+    /// The length of the ids that an endpoint chooses for itself.
     pub const LOCAL: usize = 8;
 
-    /// An id of the given bytes; `None` beyond [`Self::MAX`].
+    /// Creates an id from bytes. Returns `None` if there are more than [`Self::MAX`].
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let mut id = Self { length: u8::try_from(bytes.len()).ok()?, bytes: [0; Self::MAX] };
@@ -117,7 +117,7 @@ impl ConnectionId {
         Some(id)
     }
 
-    /// Its bytes.
+    /// The bytes of the id.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stream_ids_know_their_initiator_and_index() {
+    fn stream_ids_contain_their_initiator_and_index() {
         let id = StreamId::new(Role::Server, 5);
         assert_eq!((id.0, id.initiator(), id.index()), (21, Some(Role::Server), 5));
         assert_eq!(StreamId(2).initiator(), None);

@@ -1,9 +1,8 @@
 //! The ctcp transport protocol without I/O.
 //!
-//! [`Endpoint`] stands for one socket: it knows connection ids, answers first packets and hands datagrams to
-//! connections. [`Connection`] is one peer: streams above, sealed packets below. Neither reads a clock, opens a
-//! socket or asks for entropy: time, datagrams and a seed are arguments, so that a simulator and the real
-//! runtime drive the very same code.
+//! [`Endpoint`] is one UDP socket: it routes datagrams to connections by connection id and handles the first packets of new clients.
+//! [`Connection`] is the state machine for one peer: streams, coding, recovery and packet protection. Neither reads a clock, opens a socket
+//! or gathers entropy. Time, datagrams and a seed are arguments, so a simulator and the real runtime run the same code.
 
 mod ack;
 mod catalogue;
@@ -49,7 +48,7 @@ pub use profile::{AckRule, ExpiryRule, LossRule, Misfit, Profile, ProfileName, R
 pub use redundancy::{Ratio, Redundancy, RepairRule};
 pub use stream::{OpenError, ReadError, ReadOutcome, UnknownStream, WriteError};
 
-/// For new coding schemes: what they are told, and what they answer.
+/// The types that a new coding scheme implements or uses.
 pub mod scheme {
     pub use crate::code::{
         Block, Blocks, Choice, Code, CodeLimits, CodeSpec, Coding, Feedback, Scheme, Sent, Setup, Signal,

@@ -1,40 +1,40 @@
-//! One budget of memory for all connections of an endpoint, of which no client may take more than its share.
+//! One memory budget for all connections of an endpoint, with a limit for each client.
 //!
 //! ```text
 //!   budget  |##### client a #####|## b ##|# c #|. . . . . . . . free . . . . . . . .|
 //!                                                <- a client grows to what is free ->
 //! ```
 //!
-//! A client may grow while what it has is at most an eighth of what is free: the dynamic threshold of shared switch buffers (Choudhury and
-//! Hahne, IEEE/ACM ToN 1998). The first client that wants everything gets a ninth of the budget, the twentieth a ninth of what the others left,
-//! which is a tenth of the budget still. Nothing is ever taken back: what a client may not have any more it keeps until it is used up.
-//! Servers that we chose to connect to may take all that is free.
+//! A client may grow while it uses at most an eighth of what is free: the dynamic threshold of shared switch buffers (Choudhury and Hahne,
+//! IEEE/ACM ToN 1998). The first client that takes all it can gets a ninth of the budget. The twentieth gets a ninth of what the others
+//! left, and a tenth of the budget is still free then. Memory is never taken back: a client that exceeds its limit keeps what it has until
+//! it is used up. Servers that this endpoint connects to may take everything that is free.
 //!
-//! A connection accounts for what it holds and for what it has promised its peer to hold ([`Usage`]), by counters and not by asking the allocator.
+//! A connection accounts for memory that it uses and that it has promised to its peer, with counters rather than through the allocator.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// What a connection costs that does nothing: its state, keys and tables, and the tasks of the program that drives it.
+/// The cost of an idle connection: its state, keys and tables, and the tasks of the program that drives it.
 pub(crate) const CONNECTION_COST: u64 = 48 * 1024;
 
-/// What an open stream costs beside its bytes: its state, and the buffers of the program that carries it on.
+/// The cost of an open stream in addition to its bytes: its state, and the buffers of the program that uses it.
 pub(crate) const STREAM_COST: u64 = 24 * 1024;
 
-/// The least that must be free for a new one: it promises its client something.
+/// Minimum of free memory for a new connection, which promises its client something.
 pub(crate) const CONNECTION_MIN: u64 = 384 << 10;
 
-/// Symbols that may be in flight in each direction even without memory: a connection goes on, slowly.
+/// Symbols that may be in flight in each direction even without free memory, so that a connection makes slow progress.
 pub(crate) const SYMBOLS_MIN: u64 = 64;
 
-/// A client may have one part in so many of what is free.
+/// A client may use one part in this many of the free memory.
 const PARTS: u64 = 8;
 
-/// A connection promises one part in so many of what its client may still have, from the beginning.
+/// A new connection promises one part in this many of what its client may still use.
 const FIRST_PARTS: u64 = 64;
 
-/// The books are put right when they are off by this, so that not every packet writes to what all share.
+/// Smaller changes are not recorded, so that not every packet writes to the shared counters.
 const STEP: u64 = 16 * 1024;
 
 #[derive(Debug)]
@@ -43,14 +43,14 @@ struct Budget {
     used: AtomicU64,
 }
 
-/// What one client has of an endpoint's memory.
+/// The memory account of one client.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
     budget: Arc<Budget>,
     used: Arc<AtomicU64>,
-    /// Connections that have a lease of it.
+    /// The number of connections with a lease of this account.
     leases: Arc<AtomicU64>,
-    /// It may have one part in so many of what is free; zero: all.
+    /// The client may use one part in this many of the free memory; zero for all of it.
     parts: u64,
 }
 
@@ -59,47 +59,47 @@ pub(crate) struct Account {
 pub(crate) struct Memory(Arc<Budget>);
 
 impl Memory {
-    /// A budget of `total` bytes.
+    /// Creates a budget of `total` bytes.
     pub(crate) fn new(total: u64) -> Self {
         Self(Arc::new(Budget { total, used: AtomicU64::new(0) }))
     }
 
-    /// An account for another client.
+    /// Opens an account for a client.
     pub(crate) fn for_client(&self) -> Account {
         Account { budget: self.0.clone(), used: Arc::default(), leases: Arc::default(), parts: PARTS }
     }
 
-    /// An account for a server that we connect to.
+    /// Opens an account for a server that this endpoint connects to.
     pub(crate) fn for_server(&self) -> Account {
         Account { parts: 0, ..self.for_client() }
     }
 
-    /// Bytes in use.
+    /// The number of bytes in use.
     pub(crate) fn used(&self) -> u64 {
         self.0.used.load(Ordering::Relaxed)
     }
 }
 
 impl Account {
-    /// How much more its client may have now, in bytes.
+    /// How many more bytes the client may use now.
     pub(crate) fn room(&self) -> u64 {
         let free = self.budget.total.saturating_sub(self.budget.used.load(Ordering::Relaxed));
-        // What it takes is free no longer.
+        // Memory that the client takes is no longer free.
         free.saturating_sub(self.used.load(Ordering::Relaxed).saturating_mul(self.parts)) / (self.parts + 1)
     }
 
-    /// What another connection may promise its peer from the beginning, of credit and of streams each: a small part, which grows with use, and
-    /// less for each connection that its client has, so that thousands of idle ones leave room.
+    /// How many bytes another connection may promise its peer initially, for credit and for streams each. It is a small part, which grows
+    /// with use. It is smaller if the client has more connections, so that thousands of idle ones leave room.
     pub(crate) fn first_promise(&self) -> u64 {
         self.room() / FIRST_PARTS / (1 + self.leases.load(Ordering::Relaxed))
     }
 
-    /// No connection has a lease of it.
+    /// Whether no connection has a lease of this account.
     pub(crate) fn is_unused(&self) -> bool {
         self.leases.load(Ordering::Relaxed) == 0
     }
 
-    /// A lease of `bytes` for a connection.
+    /// Leases `bytes` to a connection.
     pub(crate) fn lease(&self, bytes: u64) -> Lease {
         self.leases.fetch_add(1, Ordering::Relaxed);
         let mut lease = Lease { account: self.clone(), bytes: 0 };
@@ -108,7 +108,7 @@ impl Account {
     }
 }
 
-/// What one connection has, given back when it is dropped.
+/// The memory of one connection, returned when it is dropped.
 pub(crate) struct Lease {
     account: Account,
     bytes: u64,
@@ -121,7 +121,7 @@ impl fmt::Debug for Lease {
 }
 
 impl Lease {
-    /// The connection has `bytes` now. What it has was promised before: only [`Self::room`] says no.
+    /// Sets the memory of the connection to `bytes`. This never fails, since the memory was promised before; only [`Self::room`] limits it.
     pub(crate) fn update(&mut self, bytes: u64) {
         if bytes.abs_diff(self.bytes) >= STEP {
             self.set(bytes);
@@ -139,7 +139,7 @@ impl Lease {
         self.bytes = bytes;
     }
 
-    /// How much more the connection may have now, in bytes.
+    /// How many more bytes the connection may use now.
     pub(crate) fn room(&self) -> u64 {
         self.account.room()
     }
@@ -159,7 +159,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn one_client_gets_a_ninth_and_what_it_gives_back_is_free() {
+    fn one_client_gets_a_ninth_and_returned_memory_is_free() {
         let memory = Memory::new(90 * MIB);
         let account = memory.for_client();
         let lease = account.lease(account.room());
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn twenty_that_want_everything_one_after_the_other_leave_a_tenth() {
+    fn twenty_greedy_clients_leave_a_tenth_of_the_budget() {
         let memory = Memory::new(1_000 * MIB);
         let accounts: Vec<Account> = (0..20).map(|_| memory.for_client()).collect();
         let leases: Vec<Lease> = accounts.iter().map(|account| account.lease(account.room())).collect();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn small_changes_are_not_written_down_at_once() {
+    fn small_changes_are_not_recorded_at_once() {
         let memory = Memory::new(MIB);
         let mut lease = memory.for_client().lease(1_000);
         lease.update(1_000 + STEP - 1);

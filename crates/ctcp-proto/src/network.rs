@@ -1,8 +1,8 @@
-//! Where datagrams come from and go to.
+//! Addresses of datagrams, and their ECN codepoints.
 
 use core::net::{IpAddr, SocketAddr};
 
-/// Address and port in the one form that MACs cover: of fixed length, and a client of a dual-stack socket is one client.
+/// Address and port in the form that MACs cover: of fixed length, and the same for a client of a dual-stack socket.
 pub(crate) fn address_bytes(address: SocketAddr) -> [u8; 18] {
     let ip = match address.ip() {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -14,10 +14,10 @@ pub(crate) fn address_bytes(address: SocketAddr) -> [u8; 18] {
     bytes
 }
 
-/// Explicit congestion notification: the two bits of the IP header (RFC 3168).
+/// Explicit congestion notification: the two ECN bits of the IP header (RFC 3168).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {
-    /// The sender does not take part.
+    /// Not ECN-capable.
     NotCapable,
     /// ECT(0).
     Ect0,
@@ -30,21 +30,21 @@ pub enum Ecn {
 /// The addresses of a datagram. A path keeps its identity when they change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkPath {
-    /// Our address it came to, where the socket tells.
+    /// The local address of the datagram, if the socket reports it.
     pub local: Option<IpAddr>,
     /// The peer's address and port.
     pub remote: SocketAddr,
 }
 
-/// A datagram to send; its bytes are in the buffer of the call.
+/// A datagram to send. Its bytes are in the buffer of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Where to.
+    /// Where to send it.
     pub destination: SocketAddr,
-    /// Which of our addresses to send from, if it matters.
+    /// The local address to send from, if it matters.
     pub source: Option<IpAddr>,
     /// The ECN codepoint; `None` is [`Ecn::NotCapable`].
     pub ecn: Option<Ecn>,
-    /// Bytes of the datagram.
+    /// The size of the datagram in bytes.
     pub size: usize,
 }

@@ -1,5 +1,4 @@
-//! What belongs to one path besides its packets: whether its address is real, how large its datagrams may be, and whether they
-//! may be marked.
+//! The state of one network path: address validation, datagram size, ECN, measurements, congestion control and timers.
 
 mod admission;
 pub(crate) mod ecn;

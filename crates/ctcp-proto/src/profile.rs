@@ -1,4 +1,4 @@
-//! A profile: the parts of the transport that go together. Each part is a value of its own, and a combination that makes no sense is an error.
+//! Profiles: combinations of parts of the transport. Each part is a value of its own, and parts that do not fit together are an error.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use crate::code::{Code, WindowOf};
 use crate::congestion::Algorithm;
 use crate::redundancy::Redundancy;
 
-/// What a profile is asked for by.
+/// The name and number of a profile.
 #[derive(Clone, Copy, Debug)]
 pub struct ProfileName {
     number: u8,
@@ -14,22 +14,22 @@ pub struct ProfileName {
 }
 
 impl ProfileName {
-    /// The best we have.
+    /// The recommended profile.
     pub const DEFAULT: Self = Self::new(0, "default");
 
-    /// The 2013 paper.
+    /// The CTCP paper of 2013.
     pub const CTCP: Self = Self::new(1, "ctcp");
 
     /// The baseline: no coding.
     pub const TCP: Self = Self::new(6, "tcp");
 
-    /// A name with its number on the wire (PROTOCOL.md section 3.1).
+    /// Creates a name with its number on the wire (PROTOCOL.md section 3.1).
     #[must_use]
     pub const fn new(number: u8, name: &'static str) -> Self {
         Self { number, name }
     }
 
-    /// The name as a person writes it.
+    /// The name in configuration and on the command line.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.name
@@ -55,62 +55,62 @@ impl fmt::Display for ProfileName {
     }
 }
 
-/// When a receiver acknowledges.
+/// When a receiver acknowledges packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckRule {
-    /// Every second packet, and at once whatever changes what is missing.
+    /// Every second packet, and at once if the set of missing packets changes.
     Delayed,
-    /// Every packet, as the papers' receivers do.
+    /// Every packet, like the papers' receivers.
     EveryPacket,
 }
 
-/// How the loss average `p` is kept.
+/// How the loss average `p` is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossRule {
     /// CTCP's Algorithm 1 exactly as printed.
     Printed,
-    /// The same, steadied over more packets.
+    /// The same, averaged over more packets when losses come in bursts.
     Steadied,
 }
 
-/// What becomes of packets that expire: older than 1.5 RTT, though their fate is unknown (CTCP section 4.5).
+/// What happens to expired packets: older than 1.5 RTT, but neither acknowledged nor lost (CTCP section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpiryRule {
-    /// They no longer count for the code, which sends repair instead, and still count in the congestion window.
+    /// The code no longer counts them and sends repair instead; the congestion window still counts them.
     Repair,
-    /// They leave the congestion window as well: a new packet may leave in their place.
+    /// They leave the congestion window as well, so that new packets may be sent in their place.
     Free,
 }
 
-/// The rules of a profile that no option changes.
+/// The rules of a profile that cannot be changed by options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// When the receiver acknowledges.
     pub acks: AckRule,
     /// How the loss average is kept.
     pub loss: LossRule,
-    /// What becomes of expired packets.
+    /// What happens to expired packets.
     pub expiry: ExpiryRule,
-    /// Packets may leave as ECN-capable, if the congestion control answers to marks.
+    /// Whether packets may be sent as ECN-capable, if the congestion controller responds to marks.
     pub marks: bool,
 }
 
 impl Rules {
-    /// Those of profiles for general use.
+    /// The rules of profiles for general use.
     pub const GENERAL: Self =
         Self { acks: AckRule::Delayed, loss: LossRule::Steadied, expiry: ExpiryRule::Repair, marks: true };
 }
 
-/// What a connection uses, in both directions.
+/// The parts that a connection uses in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// The name it was asked for by. In the handshake it stands for the rules, which have no numbers of their own.
+    /// The name. In the handshake it implies the rules, which have no numbers of their own.
     pub name: ProfileName,
-    /// Which ranges are combined.
+    /// The coding scheme.
     pub code: Code,
-    /// How much is sent ahead.
+    /// How much repair is sent ahead of feedback.
     pub redundancy: Redundancy,
-    /// How fast.
+    /// The congestion controller.
     pub congestion: Algorithm,
     /// Everything else.
     pub rules: Rules,
@@ -126,9 +126,9 @@ impl Default for Profile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misfit {
-    /// The code cannot follow the rule of redundancy.
+    /// The code does not support the repair rule.
     Redundancy(Code, Redundancy),
-    /// The congestion control works on a window of symbols, and the code has none.
+    /// The congestion controller needs a window that counts symbols, which the code does not have.
     Congestion(Code, Algorithm),
 }
 
@@ -141,7 +141,7 @@ impl fmt::Display for Misfit {
             }
             Self::Congestion(code, algorithm) => write!(
                 formatter,
-                "congestion control {algorithm} needs a code whose window is of symbols, and that of {code} is of packets"
+                "congestion control {algorithm} needs a code whose window counts symbols; that of code {code} counts packets"
             ),
         }
     }
@@ -150,7 +150,7 @@ impl fmt::Display for Misfit {
 impl core::error::Error for Misfit {}
 
 impl Profile {
-    /// The best we have.
+    /// The recommended profile.
     pub const DEFAULT: Self = Self {
         name: ProfileName::DEFAULT,
         code: Code::BLOCK,
@@ -159,7 +159,7 @@ impl Profile {
         rules: Rules::GENERAL,
     };
 
-    /// The 2013 paper.
+    /// The CTCP paper of 2013.
     pub const CTCP: Self = Self {
         name: ProfileName::CTCP,
         code: Code::BLOCK,
@@ -182,10 +182,10 @@ impl Profile {
         rules: Rules::GENERAL,
     };
 
-    /// Whether the parts fit together.
+    /// Checks that the parts fit together.
     ///
     /// # Errors
-    /// The first two that do not.
+    /// Returns the first two parts that do not fit together.
     pub fn check(&self) -> Result<(), Misfit> {
         if !self.code.takes(&self.redundancy) {
             return Err(Misfit::Redundancy(self.code, self.redundancy));
@@ -196,24 +196,24 @@ impl Profile {
         Ok(())
     }
 
-    /// The receiver acknowledges every packet: by rule, or because acknowledgements are the clock of the sender's window.
+    /// Whether the receiver acknowledges every packet: by rule, or because the sender's window is clocked by acknowledgements.
     pub(crate) fn acknowledges_every_packet(&self) -> bool {
         self.rules.acks == AckRule::EveryPacket || self.counts_symbols()
     }
 
-    /// The window is of symbols, and what becomes of symbols is all that congestion control hears of.
+    /// Whether the window counts symbols, so that congestion control is notified of symbols only.
     pub(crate) fn counts_symbols(&self) -> bool {
         self.code.window() == WindowOf::Symbols
     }
 
-    /// Packets may leave as ECN-capable, since congestion control takes a mark for congestion.
+    /// Whether packets may be sent as ECN-capable, since the congestion controller treats marks as congestion.
     pub(crate) fn answers_to_marks(&self) -> bool {
         self.rules.marks && self.congestion.answers_to_marks() && !self.counts_symbols()
     }
 }
 
 impl fmt::Display for Profile {
-    /// The name, and after it the parts that differ from the profile of that name for general use.
+    /// The name, followed by the parts that differ from the profile of that name for general use.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.name)?;
         let general = [Self::DEFAULT, Self::CTCP, Self::TCP];
@@ -233,7 +233,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// A name that this version does not have; it says which there are.
+/// A name that this version does not know. The message lists the known ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownName(pub(crate) String);
 
@@ -251,7 +251,7 @@ mod tests {
     use crate::redundancy::Ratio;
 
     #[test]
-    fn a_profile_says_what_differs_from_its_name() {
+    fn a_profile_displays_how_it_differs_from_its_name() {
         let profile = Profile { congestion: Algorithm::RENO, ..Profile::default() };
         assert_eq!(profile.to_string(), "default congestion=reno");
     }

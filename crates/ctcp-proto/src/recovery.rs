@@ -1,14 +1,13 @@
-//! What one path knows about the packets it sent: which arrived, which are lost, how long a round trip takes,
-//! when to ask again and when the next packet may leave.
+//! Recovery of one path: which sent packets arrived or are lost, how long a round trip takes, when to probe and when the next packet may be
+//! sent.
 //!
-//! Every part is a policy of its own without a clock, a socket or a connection: `now` is an argument. The
-//! connection joins them:
+//! Each part is independent of clocks, sockets and the connection: `now` is an argument. The connection combines them:
 //!
 //! ```text
 //!   send   pacer -> sent (ledger), delivery_rate (snapshot), timeout (armed)
 //!   ACK    sent -> newly acked -> rtt, delivery_rate, loss average, congestion
 //!                -> detect_losses (loss thresholds) -> loss average, congestion, owed degrees of freedom
-//!   timer  loss time | probe time-out | retransmission time-out
+//!   timer  loss time | probe timeout | retransmission timeout
 //! ```
 
 pub(crate) mod bursts;

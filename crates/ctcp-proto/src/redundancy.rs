@@ -1,4 +1,4 @@
-//! How many combinations are sent beyond the source symbols, and when: a rule, and for some rules a factor R.
+//! How many combinations are sent beyond the source symbols, and when: a repair rule and, for some rules, a factor R.
 
 mod ahead;
 
@@ -14,22 +14,22 @@ use crate::profile::UnknownName;
 pub struct Ratio(u32);
 
 impl Ratio {
-    /// 1/(1-p) of the measured loss p.
+    /// Follows the measured loss p: 1/(1-p).
     pub const FROM_LOSS: Self = Self(0);
 
     /// A tenth more than is missing: the thesis's x = 10 % "to account for the coding loss rate" (section 3.3.3).
     pub const TENTH_MORE: Self = Self(1_100_000);
 
-    /// Most packets for a symbol.
+    /// Maximum number of packets per symbol.
     pub const MAX: f64 = 64.0;
 
-    /// `None` outside 1 to [`Ratio::MAX`].
+    /// Returns `None` if `ratio` is not between 1 and [`Ratio::MAX`].
     #[must_use]
     pub fn new(ratio: f64) -> Option<Self> {
         (1.0..=Self::MAX).contains(&ratio).then_some(Self((ratio * 1e6 + 0.5) as u32))
     }
 
-    /// `None` when it follows the measured loss.
+    /// The factor, or `None` if it follows the measured loss.
     #[must_use]
     pub fn value(self) -> Option<f64> {
         (self != Self::FROM_LOSS).then(|| f64::from(self.0) / 1e6)
@@ -44,53 +44,53 @@ impl Ratio {
     }
 }
 
-/// What a block code knows of a block that has as many packets in flight as it lacks, and all its symbols sent.
+/// The state of a block whose symbols were all sent and that has as many packets in flight as it lacks.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
-    /// Packets of the block whose fate is unknown.
+    /// Packets of the block that are neither acknowledged nor lost.
     pub in_flight: u32,
-    /// Degrees of freedom the receiver lacks, packets in flight not counted.
+    /// Degrees of freedom that the receiver lacks, not counting packets in flight.
     pub missing: u32,
     /// The loss average `p`, in `[0, 1]`.
     pub loss: f64,
-    /// By how much the number of losses scatters more than that of single ones: 1 where losses are independent.
+    /// The variance of the number of losses relative to independent losses, for which it is 1.
     pub dispersion: f64,
-    /// R, where the rule has one that is set.
+    /// R, if the rule has one that is set.
     pub ratio: Option<f64>,
-    /// Nothing else is left to send.
+    /// There is nothing else left to send.
     pub is_tail: bool,
 }
 
-/// Whether a rule has a factor.
+/// Whether a rule takes a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakesRatio {
     /// No factor.
     Never,
-    /// With one, or 1/(1-p) of the measured loss without.
+    /// Either with a factor, or with 1/(1-p) of the measured loss.
     Optional,
-    /// Always with one.
+    /// A factor is required.
     Always,
 }
 
-/// A rule of redundancy. A new one is a constant of this type and its place in a [`Catalogue`](crate::Catalogue).
+/// A repair rule. To add one, define a constant of this type and list it in a [`Catalogue`](crate::Catalogue).
 #[derive(Debug)]
 pub struct RepairRule {
-    /// On the wire (PROTOCOL.md section 3.1).
+    /// The number on the wire (PROTOCOL.md section 3.1).
     pub number: u8,
-    /// On the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// Whether it has a factor.
+    /// Whether it takes a factor.
     pub takes_ratio: TakesRatio,
-    /// For the code `block`, of a block that lacks something: whether another packet should be sent ahead of feedback. Other codes
-    /// read the factor alone.
+    /// For the code `block`: whether another packet should be sent ahead of feedback for a block that lacks something. Other codes use only
+    /// the factor.
     pub is_short: fn(&Need) -> bool,
     /// For the code `block`: how many congestion windows a block spans.
     pub windows_in_block: f64,
-    /// Names of codes that can follow it, besides those that name it themselves.
+    /// Names of codes that support it, in addition to codes that list it themselves.
     pub codes: &'static [&'static str],
 }
 
-/// How many combinations beyond the source symbols are sent, and when.
+/// A repair rule and its factor.
 #[derive(Clone, Copy)]
 pub struct Redundancy {
     rule: &'static RepairRule,
@@ -98,17 +98,17 @@ pub struct Redundancy {
 }
 
 impl Redundancy {
-    /// Only what the receiver is known to miss.
+    /// Sends only what the receiver is known to miss.
     pub const FEEDBACK: Self = Self::following(&FEEDBACK);
 
-    /// What the measured loss will probably take, sent ahead: our own reading of CTCP's Algorithm 3. It sends a little less ahead in the
-    /// middle of a transfer, which saves goodput, and a little more at its end, which saves a round trip. For a window code, 1/(1-p).
+    /// Sends ahead what the measured loss will probably take: a variant of CTCP's Algorithm 3. It sends a little less ahead in the middle
+    /// of a transfer, which saves goodput, and a little more at its end, which saves a round trip. For a window code, 1/(1-p).
     pub const FROM_LOSS: Self = Self::following(&FROM_LOSS);
 
-    /// CTCP's Algorithm 3 exactly as it is printed.
+    /// CTCP's Algorithm 3 exactly as printed.
     pub const ALGORITHM_3: Self = Self::following(&ALGORITHM_3);
 
-    /// R packets for each degree of freedom that is missing.
+    /// Sends R packets for each missing degree of freedom.
     #[must_use]
     pub const fn fixed(ratio: Ratio) -> Self {
         Self::with_ratio(&FIXED, ratio)
@@ -120,7 +120,7 @@ impl Redundancy {
         Self::with_ratio(rule, Ratio::FROM_LOSS)
     }
 
-    /// A rule with its factor.
+    /// A rule with a factor.
     #[must_use]
     pub const fn with_ratio(rule: &'static RepairRule, ratio: Ratio) -> Self {
         Self { rule, ratio }
@@ -132,7 +132,7 @@ impl Redundancy {
         self.rule
     }
 
-    /// Its name, without the factor.
+    /// The name of the rule, without the factor.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         self.rule.name
@@ -144,18 +144,18 @@ impl Redundancy {
         self.ratio.value()
     }
 
-    /// R of a code that sends so many packets for each symbol: `from_loss` where it follows the measured loss, 1 where nothing is sent ahead.
+    /// R of a code that sends this many packets per symbol: `from_loss` if it follows the measured loss, 1 if nothing is sent ahead.
     #[must_use]
     pub fn ratio_or(&self, from_loss: f64) -> f64 {
         if *self == Self::FEEDBACK { 1.0 } else { self.ratio().unwrap_or(from_loss) }
     }
 
-    /// Whether the rule is that of [`Self::fixed`].
+    /// Whether this is the rule of [`Self::fixed`].
     pub(crate) fn is_fixed(&self) -> bool {
         self.rule.number == FIXED.number
     }
 
-    /// The rule of `rules` with this number on the wire, and its factor in millionths.
+    /// Returns the rule with this number on the wire, with its factor in millionths.
     pub(crate) fn from_numbers(rules: &[&'static RepairRule], number: u8, millionths: u32) -> Option<Self> {
         let rule = rules.iter().find(|rule| rule.number == number)?;
         let ratio = match rule.takes_ratio {
@@ -168,12 +168,12 @@ impl Redundancy {
         Some(Self { rule, ratio })
     }
 
-    /// Its numbers on the wire.
+    /// The numbers on the wire.
     pub(crate) fn to_numbers(self) -> (u8, u32) {
         (self.rule.number, self.ratio.millionths())
     }
 
-    /// `NAME`, or `NAME=R` for a rule with a factor: `fixed=1.25`.
+    /// Parses `NAME`, or `NAME=R` for a rule with a factor: `fixed=1.25`.
     pub(crate) fn parse(rules: &[&'static RepairRule], text: &str) -> Result<Self, UnknownName> {
         let (name, ratio) = match text.split_once('=') {
             Some((name, ratio)) => (name, Some(ratio)),
@@ -223,7 +223,7 @@ impl fmt::Display for Redundancy {
 impl FromStr for Redundancy {
     type Err = UnknownName;
 
-    /// One of the rules for general use.
+    /// Parses one of the rules for general use.
     fn from_str(text: &str) -> Result<Self, UnknownName> {
         Self::parse(&RULES, text)
     }

@@ -1,21 +1,20 @@
-//! Streams: many ordered byte sequences over one space of symbols.
+//! Streams: ordered byte sequences multiplexed over one space of symbols.
 //!
 //! ```text
 //!   write ──> SendHalf ──┐                                     ┌──> ReceiveHalf ──> read
 //!   write ──> SendHalf ──┼─ Scheduler ─> symbols ~~~> symbols ─┼──> ReceiveHalf ──> read
-//!   write ──> SendHalf ──┘  (credit)     coded by others       └──> ReceiveHalf ──> read
+//!   write ──> SendHalf ──┘  (credit)     coded in between      └──> ReceiveHalf ──> read
 //! ```
 //!
-//! A symbol is packed once and never changes; the code below repairs it. So a stream sends each byte once,
-//! knows nothing of packets and losses, and learns of delivery by one number: the oldest symbol that the peer
-//! has not decoded. Control ([`Control`]) travels beside the symbols and is repeated by its latest value when lost.
+//! A symbol is filled once and never changes; the coding layer below repairs it. So a stream sends each byte once and knows nothing of
+//! packets and losses. It learns of delivery by one number: the oldest symbol that the peer has not decoded. Control frames ([`Control`])
+//! travel alongside the symbols. If one is lost, its latest value is sent again.
 //!
-//! Source: PROTOCOL.md section 5; states, final sizes and credit as RFC 9000 sections 2 to 4, all streams
-//! bidirectional. Needs no time and no randomness.
+//! Source: PROTOCOL.md section 5. States, final sizes and credit follow RFC 9000 sections 2 to 4; all streams are bidirectional. Needs
+//! neither time nor randomness.
 //!
-//! What a peer can make us hold: bytes up to the window of the connection, one page and one [`Streams`] entry
-//! for each stream it may open. What the application can: [`SEND_BUFFER_MAX`] a stream, in total about
-//! [`SEND_TOTAL_MAX`].
+//! Memory that a peer can occupy: bytes up to the window of the connection, plus one page and one [`Streams`] entry for each stream it may
+//! open. Memory that the application can occupy: [`SEND_BUFFER_MAX`] per stream, and about [`SEND_TOTAL_MAX`] in total.
 
 mod assembler;
 mod control;
@@ -38,32 +37,32 @@ pub use streams::{SEND_TOTAL_MAX, Streams, StreamsConfig};
 
 use core::fmt;
 
-/// What a read found.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOutcome {
-    /// That many bytes, at least one (none only into an empty buffer).
+    /// The number of bytes read, at least one (zero only if the buffer is empty).
     Data(usize),
-    /// Nothing now. A [`StreamEvent::Readable`] follows.
+    /// No data now. A [`StreamEvent::Readable`] follows.
     Blocked,
-    /// The peer finished, and all was read.
+    /// The peer finished the stream and everything was read.
     Finished,
 }
 
 /// Why a stream cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// The peer allows no more now. A [`StreamEvent::Available`] follows.
+    /// The peer allows no more streams now. A [`StreamEvent::Available`] follows.
     LimitReached,
 }
 
-/// Why nothing can be written.
+/// Why a write failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
-    /// There is no such stream, or it is over on both sides.
+    /// The stream does not exist or has closed in both directions.
     UnknownStream,
     /// The buffer is full. A [`StreamEvent::Writable`] follows.
     Blocked,
-    /// The peer's application wants no more, for the reason of this code.
+    /// The peer's application stopped reading, with this error code.
     Stopped(u64),
     /// This side has finished the stream.
     Finished,
@@ -71,18 +70,18 @@ pub enum WriteError {
     Reset,
 }
 
-/// Why nothing can be read.
+/// Why a read failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// There is no such stream, or it is over on both sides.
+    /// The stream does not exist or has closed in both directions.
     UnknownStream,
-    /// The peer's application gave the stream up, for the reason of this code.
+    /// The peer's application reset the stream with this error code.
     Reset(u64),
     /// This side has stopped reading.
     Stopped,
 }
 
-/// There is no such stream, or it is over on both sides.
+/// The stream does not exist or has closed in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownStream;
 

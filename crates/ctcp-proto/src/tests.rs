@@ -1,4 +1,4 @@
-//! Two endpoints in virtual time: what the parts do together.
+//! Tests with two endpoints in virtual time.
 
 mod bulk;
 mod damage;

@@ -1,4 +1,4 @@
-//! The wire format (PROTOCOL.md sections 2 to 5): pure reading and writing, no state, no policy.
+//! The wire format (PROTOCOL.md sections 2 to 5): parsing and serialisation without state or policy.
 //!
 //! ```text
 //!  datagram ─ peek ─┬─ LongPacket, VersionNegotiation          handshake, in the clear
@@ -7,8 +7,8 @@
 //!                                                  └─ SOURCE, CODED, .. ── symbol ── stream frames
 //! ```
 //!
-//! Invariants: reading never panics and never allocates more than a named limit, whatever the bytes are; a
-//! value that was read or built within its limits is written to bytes that read as the same value.
+//! Invariants: parsing never panics and never allocates more than a named limit, for any input. A value that was parsed, or built within
+//! its limits, is written as bytes that parse as the same value.
 
 mod datagram;
 mod frame;
@@ -47,27 +47,27 @@ pub use varint::{Reader, VARINT_MAX, varint_length, write_u16, write_u32, write_
 
 use crate::error::{TransportError, TransportErrorCode};
 
-/// Bytes that are not what they should be. The reason is for people; nothing branches on it.
+/// A parse error. The reason is only for diagnostics; no code depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(&'static str);
 
 impl Malformed {
-    /// The bytes end in the middle of something.
+    /// The input ends in the middle of a value.
     pub const TRUNCATED: Self = Self("ends too early");
 
-    /// An error with its reason.
+    /// Creates an error with this reason.
     #[must_use]
     pub const fn new(reason: &'static str) -> Self {
         Self(reason)
     }
 
-    /// What is wrong, in words.
+    /// The reason as text.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         self.0
     }
 
-    /// The error that ends a connection with `code` for these bytes.
+    /// Converts it to an error that closes the connection with `code`.
     #[must_use]
     pub const fn into_error(self, code: TransportErrorCode) -> TransportError {
         TransportError::new(code, self.0)
@@ -83,7 +83,7 @@ impl fmt::Display for Malformed {
 impl core::error::Error for Malformed {}
 
 impl From<Malformed> for TransportError {
-    /// A frame that cannot be parsed. Symbols have a code of their own: see [`Malformed::into_error`].
+    /// The error for a frame that cannot be parsed. Symbols have a code of their own, see [`Malformed::into_error`].
     fn from(malformed: Malformed) -> Self {
         malformed.into_error(TransportErrorCode::FrameEncoding)
     }

@@ -1,19 +1,19 @@
-//! The assembler of a stream against a naive model, driven by bytes.
+//! The assembler of a stream compared to a naive model, with operations derived from bytes.
 //!
-//! [`run`] reads any byte string as a sequence of inserts, reads and discards and checks every answer against a
-//! map from offset to byte. A fuzz target can include this file and call it.
+//! [`run`] interprets any byte string as a sequence of inserts, reads and discards, and compares every result with a map from offset to
+//! byte. A fuzz target can include this file and call it.
 
 use std::collections::BTreeMap;
 
 use ctcp_proto::fuzzing::{Assembler, PagePool};
 
-/// The credit of the stream: several pages, no multiple of one.
+/// The credit of the stream: several pages, not a multiple of one.
 const WINDOW: u64 = 9000;
 
-/// Bytes of a page as the assembler has them; only to check that memory follows the bytes.
+/// The size of the assembler's pages, to check that memory follows the bytes.
 const PAGE_SIZE: u64 = 2048;
 
-/// Bytes that never end: zeros follow.
+/// An endless input: zeros follow the bytes.
 struct Input<'a> {
     bytes: &'a [u8],
 }
@@ -30,7 +30,7 @@ impl Input<'_> {
     }
 }
 
-/// What was inserted and not read, byte by byte.
+/// Bytes that were inserted and not read.
 #[derive(Default)]
 struct Model {
     bytes: BTreeMap<u64, u8>,
@@ -80,14 +80,14 @@ pub fn run(bytes: &[u8]) {
                 model.discard();
             }
             kind @ 192..=254 => {
-                // Short reads and reads of everything.
+                // Short reads, and reads of everything.
                 let count = if kind < 224 { usize::from(input.byte()) } else { WINDOW as usize };
                 let mut out = vec![0; count];
                 let taken = assembler.read(&mut pool, &mut out);
                 assert_eq!(out[..taken], model.read(count));
             }
             kind => {
-                // From before what was read, in order, or anywhere within the credit; in pieces of all sizes.
+                // From before what was read, in order, or anywhere within the credit; of all lengths.
                 let offset = match kind % 3 {
                     0 => model.read.saturating_sub(100) + input.number() % 200,
                     1 => model.ready,
@@ -95,7 +95,7 @@ pub fn run(bytes: &[u8]) {
                 };
                 let most = (model.read + WINDOW).saturating_sub(offset);
                 let length = if kind < 96 { input.number() % 1400 } else { u64::from(input.byte()) % 4 };
-                // Repeated ranges differ, so that it shows which one won.
+                // Repeated ranges have different contents, which shows which one won.
                 let data: Vec<u8> = (0..length.min(most)).map(|at| (at * 7 + step * 13) as u8).collect();
                 assembler.insert(&mut pool, offset, &data);
                 model.insert(offset, &data);
@@ -104,7 +104,7 @@ pub fn run(bytes: &[u8]) {
         assert_eq!(assembler.ready(), model.ready);
         assert_eq!(assembler.readable() as u64, model.ready - model.read);
         assert_eq!(assembler.buffered(), model.bytes.len());
-        // The page that is being read may have nothing left.
+        // The page that is being read may have no unread bytes left.
         assert!((model.pages()..=model.pages() + 1).contains(&assembler.pages()), "pages follow the bytes");
     }
 }
@@ -117,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_assembler_equals_the_model_under_any_operations(bytes in vec(any::<u8>(), 0..400)) {
+        fn the_assembler_equals_the_model_for_any_operations(bytes in vec(any::<u8>(), 0..400)) {
             run(&bytes);
         }
     }

@@ -1,5 +1,4 @@
-//! The known answers of PROTOCOL.md section 8 that concern the wire format: what the page says is what is read
-//! and written.
+//! The known answers of PROTOCOL.md section 8 for the wire format: what the page says is what is parsed and written.
 
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ const INITIAL_ID: &str = "8394c8f03e515708";
 const CLIENT_ID: &str = "c1c2c3c4c5c6c7c8";
 const SERVER_ID: &str = "5152535455565758";
 
-/// The bytes of a hexadecimal text that must stand on the page, after `name`.
+/// The bytes of a hexadecimal text that must be on the page, after `name`.
 fn on_page(name: &str, hexadecimal: &str) -> Vec<u8> {
     let page: String = include_str!("../../../PROTOCOL.md").split_whitespace().collect();
     let digits: String = hexadecimal.split_whitespace().collect();
@@ -136,7 +135,7 @@ fn parameters_are_as_on_the_page() {
     assert_eq!(Parameters::parse_from_server(&bytes), Ok(ServerAnswer::Refused(refusal)));
 }
 
-/// An acknowledgement of packets that knows no symbol.
+/// An acknowledgement of packets without symbols.
 fn of_packets(path: u8, ranges: &[(u64, u64)], ecn: Option<EcnCounts>) -> AckFrame {
     AckFrame {
         path: PathId(path),

@@ -1,5 +1,4 @@
-//! Every parser of the wire format on random bytes and on damaged real ones: no panic, no contradiction, and
-//! whatever is accepted can be written and reads as the same again.
+//! Every parser of the wire format on random and on damaged input: no panic, no contradiction, and everything accepted round-trips.
 
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ fn inputs() -> u64 {
     INPUTS * factor.unwrap_or(1)
 }
 
-/// How often each parser accepted its input: a test whose parsers refuse everything shows nothing.
+/// How often each parser accepted its input. A test whose parsers reject everything shows nothing.
 #[derive(Default, Debug)]
 struct Accepted {
     peek: u64,
@@ -33,7 +32,7 @@ struct Accepted {
 }
 
 #[test]
-fn random_bytes_harm_no_parser() {
+fn parsers_handle_random_bytes() {
     let mut prng = Prng::new(0x0ff);
     let mut accepted = Accepted::default();
     for _ in 0..inputs() {
@@ -52,7 +51,7 @@ fn random_bytes_harm_no_parser() {
 }
 
 #[test]
-fn damaged_real_bytes_harm_no_parser() {
+fn parsers_handle_damaged_input() {
     let mut prng = Prng::new(0xdad);
     let mut accepted = Accepted::default();
     let samples = samples();
@@ -84,7 +83,7 @@ fn random_bytes(prng: &mut Prng) -> Vec<u8> {
     bytes
 }
 
-/// One change: a bit, a byte, a number at the edge, a cut, an insertion, or the tail of another sample.
+/// One change: a bit, a byte, a number at a limit, a truncation, an insertion, or the tail of another sample.
 fn damage(bytes: &mut Vec<u8>, samples: &[Vec<u8>], prng: &mut Prng) {
     let position = prng.below(bytes.len() as u64 + 1) as usize;
     match prng.below(7) {
@@ -182,10 +181,10 @@ fn parse_frames(bytes: &[u8], accepted: &mut Accepted) {
         total += out.len();
         assert_eq!(frames(&out).collect::<Vec<_>>(), [Ok(frame)]);
     }
-    assert!(total <= bytes.len(), "what we write is the shortest form");
+    assert!(total <= bytes.len(), "the written form is the shortest");
 }
 
-/// What the rest of the protocol relies on.
+/// Checks the invariants that the rest of the protocol relies on.
 fn check_frame(frame: &Frame<'_>) {
     assert!(!frame.to_string().contains('\n'));
     match frame {
@@ -226,7 +225,7 @@ fn check_ack(ack: &AckFrame) {
         assert!(start <= end && above.is_none_or(|above| end + 1 < above));
         above = Some(start);
     }
-    // Any budget gives an acknowledgement within it or nothing.
+    // With any budget there is an acknowledgement within it, or none.
     for budget in [0, 8, 12, 20, 40] {
         let mut out = Vec::new();
         let fits = ack.write_within(&mut out, budget);
@@ -238,7 +237,7 @@ fn parse_symbol(bytes: &[u8], accepted: &mut Accepted) {
     let Ok(content) = frames_in_symbol(bytes) else { return };
     let Ok(content) = content.collect::<Result<Vec<_>, _>>() else { return };
     accepted.symbols += 1;
-    // A length in front of the last frame may be what we leave away, and the other way round.
+    // The length of the last frame may be omitted or added when it is written.
     let mut builder = SymbolBuilder::new(bytes.len() + 9);
     for frame in &content {
         assert!(frame.offset + frame.data.len() as u64 <= VARINT_MAX);
@@ -267,7 +266,7 @@ fn parse_parameters(bytes: &[u8], accepted: &mut Accepted) {
     }
 }
 
-/// Real bytes of every kind.
+/// Valid input of every kind.
 fn samples() -> Vec<Vec<u8>> {
     let mut samples = Vec::new();
     sample_packets(&mut samples);

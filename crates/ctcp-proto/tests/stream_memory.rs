@@ -1,11 +1,11 @@
-//! What streams cost: nothing is allocated per symbol after warm-up, idle streams are small, and what a peer can
-//! make us hold is what the credit says.
+//! The memory of streams: nothing is allocated per symbol after warm-up, idle streams are small, and a peer can occupy no more than its
+//! credit.
 
 use ctcp_proto::fuzzing::{Control, Pace, Streams, StreamsConfig};
 use ctcp_proto::wire::{StreamFrame, SymbolBuilder};
 use ctcp_proto::{ReadOutcome, Role, StreamId};
 
-/// Readers are fast on it, so windows grow.
+/// A pace on which readers are fast, so that windows grow.
 const PACE: Pace = Pace { now: ctcp_base::Instant::ZERO, rtt: core::time::Duration::from_secs(1) };
 
 const SYMBOL_SIZE: usize = 1202;
@@ -74,7 +74,7 @@ fn an_idle_stream_costs_less_than_300_bytes_on_either_side() {
         let [client, server] = &mut sides;
         let mut symbol = Vec::new();
         for index in 0..1000 {
-            // Each has been used: a request came and was read.
+            // Each was used: a request arrived and was read.
             let id = client.open().expect("streams are allowed");
             client.write(id, b"hello").expect("there is room");
             assert!(client.fill_symbol(index, SYMBOL_SIZE, &mut symbol));
@@ -90,7 +90,7 @@ fn an_idle_stream_costs_less_than_300_bytes_on_either_side() {
 }
 
 #[test]
-fn a_peer_that_sends_single_bytes_far_apart_makes_us_hold_little_more_than_its_credit() {
+fn single_bytes_far_apart_take_little_more_memory_than_the_credit() {
     let config = StreamsConfig::fixed(1 << 20, 1 << 16, 64);
     let mut server = streams(Role::Server, config);
     let mut taken = 0;
@@ -103,7 +103,7 @@ fn a_peer_that_sends_single_bytes_far_apart_makes_us_hold_little_more_than_its_c
             }
         }
     });
-    // 16 streams use the credit of the connection up; the bit of each byte adds an eighth.
+    // 16 streams use up the credit of the connection; the bit of each byte adds an eighth.
     assert_eq!(taken, 16 * 501);
     println!("{} bytes held for {taken} single bytes", info.bytes_current);
     assert!(info.bytes_current < (1 << 20) * 5 / 4, "{} bytes", info.bytes_current);

@@ -1,19 +1,18 @@
-//! Streams whose peer says anything, driven by bytes.
+//! Streams with an arbitrary peer, with operations derived from bytes.
 //!
-//! [`run`] reads any byte string as what a hostile peer sends and what an application does meanwhile. Nothing may
-//! panic, and what is held must stay within the limits. A fuzz target can include
-//! this file and call it.
+//! [`run`] interprets any byte string as what a hostile peer sends and what an application does meanwhile. Nothing may panic, and memory
+//! must stay within the limits. A fuzz target can include this file and call it.
 
 use ctcp_proto::fuzzing::{Control, Pace, Streams, StreamsConfig};
 use ctcp_proto::wire::{StreamFrame, SymbolBuilder, VARINT_MAX};
 use ctcp_proto::{Role, StreamId, TransportError};
 
-/// Readers are fast on it, so windows grow.
+/// A pace on which readers are fast, so that windows grow.
 const PACE: Pace = Pace { now: ctcp_base::Instant::ZERO, rtt: core::time::Duration::from_secs(1) };
 
 const CONFIG: StreamsConfig = StreamsConfig::fixed(5000, 3000, 5);
 
-/// Bytes that never end: zeros follow.
+/// An endless input: zeros follow the bytes.
 struct Input<'a> {
     bytes: &'a [u8],
 }
@@ -46,16 +45,16 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What this side did.
+/// The state of this side.
 #[derive(Default)]
 struct Local {
     opened: usize,
     next_symbol: u64,
-    /// Control frames of unknown fate.
+    /// Control frames that are neither acknowledged nor lost.
     sent: Vec<Control>,
 }
 
-/// Interprets `bytes` until they end.
+/// Interprets `bytes` to their end.
 pub fn run(bytes: &[u8]) {
     let mut input = Input { bytes };
     let mut streams = Streams::new(Role::Server, CONFIG);
@@ -64,7 +63,7 @@ pub fn run(bytes: &[u8]) {
     while !input.bytes.is_empty() {
         let kind = input.byte();
         if kind < 128 {
-            // A connection ends at the first fault; going on asks more of the streams.
+            // A connection ends at the first violation; going on tests the streams more.
             drop(handle_peer(&mut streams, &mut input, kind));
         } else {
             use_streams(&mut streams, &mut input, kind, &mut local);
@@ -74,7 +73,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// What the peer sends.
+/// An action of the peer.
 fn handle_peer(streams: &mut Streams, input: &mut Input<'_>, kind: u8) -> Result<(), TransportError> {
     match kind % 10 {
         0 => {
@@ -101,7 +100,7 @@ fn handle_peer(streams: &mut Streams, input: &mut Input<'_>, kind: u8) -> Result
     }
 }
 
-/// What the application and the connection do. The results do not matter here.
+/// An action of the application or the connection. The results do not matter here.
 fn use_streams(streams: &mut Streams, input: &mut Input<'_>, kind: u8, local: &mut Local) {
     match kind % 14 {
         0 => local.opened += usize::from(streams.open().is_ok()),
@@ -140,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_peer_that_says_anything_breaks_nothing(bytes in vec(any::<u8>(), 0..1500)) {
+        fn streams_withstand_an_arbitrary_peer(bytes in vec(any::<u8>(), 0..1500)) {
             run(&bytes);
         }
     }

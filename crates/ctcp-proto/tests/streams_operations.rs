@@ -1,11 +1,10 @@
-//! The streams of both ends of a connection, driven by bytes.
+//! The streams of both ends of a connection, with operations derived from bytes.
 //!
-//! [`run`] reads any byte string as a sequence of what two applications and the path between them do: symbols
-//! arrive in any order, control frames are lost, or declared lost although they arrived. Then the path heals and
-//! both applications finish, waiting for events alone. Checked all the time: what is read is what was written, no
-//! end breaks the protocol in the eyes of the other, memory stays within the credit. Checked at the end:
-//! everything was delivered, both ends agree on how each stream ended, and nothing is left behind. A fuzz target
-//! can include this file and call it.
+//! [`run`] interprets any byte string as actions of two applications and the path between them. Symbols arrive in any order, and control
+//! frames are lost, or declared lost although they arrived. Then the path heals, and both applications finish, driven by events alone.
+//! Checked continuously: what is read is what was written, no end violates the protocol, and memory stays within the credit. Checked at the
+//! end: everything was delivered, both ends agree on how each stream ended, and no state is left. A fuzz target can include this file and
+//! call it.
 
 #[path = "streams_operations/side.rs"]
 mod side;
@@ -14,10 +13,10 @@ use ctcp_proto::fuzzing::{Control, StreamsConfig};
 use ctcp_proto::{Role, StreamId};
 use side::Side;
 
-/// Rounds of the healed path until everything must have ended; far more than any run needs.
+/// Number of rounds of the healed path after which everything must have ended; far more than any run needs.
 const HEALING_ROUNDS: usize = 3000;
 
-/// Bytes that never end: zeros follow.
+/// An endless input: zeros follow the bytes.
 struct Input<'a> {
     bytes: &'a [u8],
 }
@@ -34,7 +33,7 @@ impl Input<'_> {
     }
 }
 
-/// Both ends and what is on its way.
+/// Both ends and what is in flight.
 struct World<'a> {
     input: Input<'a>,
     sides: [Side; 2],
@@ -44,7 +43,7 @@ struct World<'a> {
 /// Interprets `bytes` as operations, then heals the path and checks that everything ends.
 pub fn run(bytes: &[u8]) {
     let mut input = Input { bytes };
-    // Windows from tighter than a symbol to wider than anything written.
+    // Windows from smaller than a symbol to larger than everything written.
     let data = [150, 1500, 60_000][input.below(3)];
     let stream_data = [90, 700, 30_000][input.below(3)];
     let growth = [1, 3][input.below(2)];
@@ -107,14 +106,14 @@ impl World<'_> {
         reader.read(id, amount, writer.half(id));
     }
 
-    /// A symbol that `here` sent is decoded by the other side.
+    /// The other side decodes a symbol that `here` sent.
     fn deliver_symbol(&mut self, here: usize, which: usize) {
         let symbols = &mut self.sides[here].symbols;
         if symbols.is_empty() {
             return;
         }
         let (_, symbol) = symbols.swap_remove(which % symbols.len());
-        self.sides[1 - here].streams.on_symbol_decoded(&symbol).expect("we keep the protocol");
+        self.sides[1 - here].streams.on_symbol_decoded(&symbol).expect("both ends follow the protocol");
     }
 
     /// `here` learns what the other side has decoded.
@@ -123,7 +122,7 @@ impl World<'_> {
         self.sides[here].streams.on_peer_decoded_below(oldest);
     }
 
-    /// A control frame that `here` sent arrives, is lost, or both in the eyes of its sender.
+    /// A control frame that `here` sent arrives, is lost, or arrives and is declared lost.
     fn settle_control(&mut self, here: usize, which: usize, fate: usize) {
         let controls = &mut self.sides[here].controls;
         if controls.is_empty() {
@@ -142,7 +141,7 @@ impl World<'_> {
                 }
                 Control::StopSending { id, code } => streams.on_stop_sending(id, code),
             };
-            result.expect("we keep the protocol");
+            result.expect("both ends follow the protocol");
         }
         if is_acked {
             self.sides[here].streams.on_control_acked(&control);
@@ -151,7 +150,7 @@ impl World<'_> {
         }
     }
 
-    /// Everything arrives and both applications come to an end, led by events alone.
+    /// Everything arrives, and both applications finish, driven by events alone.
     fn heal(&mut self) {
         for round in 0..HEALING_ROUNDS {
             for here in [0, 1] {
@@ -191,7 +190,7 @@ mod tests {
     proptest! {
         // PROPTEST_CASES asks for more than 256 cases.
         #[test]
-        fn two_ends_agree_on_every_stream_whatever_is_reordered_or_lost(bytes in vec(any::<u8>(), 0..1200)) {
+        fn two_ends_agree_on_every_stream_despite_reordering_and_loss(bytes in vec(any::<u8>(), 0..1200)) {
             run(&bytes);
         }
     }

@@ -1,26 +1,26 @@
-//! The packet numbers that arrived, as few inclusive ranges.
+//! Received packet numbers as a small number of inclusive ranges.
 //!
-//! Invariant: ranges ascend, none touches its neighbour, all lie at or above `floor`, and there are at most
-//! [`RANGES_MAX`]; beyond that the oldest is forgotten.
+//! Invariant: ranges ascend, none touches its neighbour, all are at or above `floor`, and there are at most [`RANGES_MAX`]; beyond that the
+//! oldest is dropped.
 
 use std::collections::VecDeque;
 
-/// How many ranges are remembered. At 30 % loss a range is about five numbers long, so this covers some 5,000
-/// packets: the 4096 an ACK's bitmap can name, 1.5 round trips of 400 Mbit/s at 100 ms. It is 16 KB.
+/// Maximum number of ranges. At 30 % loss a range is about five numbers long, so this covers some 5,000 packets. These are the 4096 in an
+/// ACK's bitmap, or 1.5 round trips of 400 Mbit/s at 100 ms. It takes 16 KB.
 pub(crate) const RANGES_MAX: usize = 1024;
 
-/// What a number was when it was inserted.
+/// The relation of an inserted number to the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inserted {
-    /// The successor of the largest (or the very first).
+    /// The successor of the largest number, or the first one.
     InOrder,
     /// Beyond the successor: the numbers between are missing.
     Gap,
-    /// Below the largest and not seen before.
+    /// Below the largest number and not seen before.
     Filled,
     /// Seen before.
     Duplicate,
-    /// Below what is remembered.
+    /// Below the floor.
     Forgotten,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Inserted {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReceivedNumbers {
     ranges: VecDeque<(u64, u64)>,
-    /// Numbers below it are of no interest any more.
+    /// Numbers below this are no longer stored.
     floor: u64,
 }
 
@@ -43,7 +43,7 @@ impl ReceivedNumbers {
         if number < self.floor {
             return Inserted::Forgotten;
         }
-        // The first range, from the newest down, that begins at or below the number's successor.
+        // Searches from the newest range down, for the first one that begins at or below the number.
         let above = self.ranges.iter().rev().take_while(|range| range.0 > number).count();
         let index = self.ranges.len() - above;
         let kind = if above > 0 {
@@ -88,7 +88,7 @@ impl ReceivedNumbers {
         kind
     }
 
-    /// Forgets the numbers below `floor`, for good.
+    /// Permanently drops the numbers below `floor`.
     pub(crate) fn forget_below(&mut self, floor: u64) {
         self.floor = self.floor.max(floor);
         while self.ranges.front().is_some_and(|range| range.1 < self.floor) {
@@ -99,7 +99,7 @@ impl ReceivedNumbers {
         }
     }
 
-    /// Whether `number` is remembered as received.
+    /// Whether `number` is stored as received.
     #[cfg(test)]
     pub(crate) fn contains(&self, number: u64) -> bool {
         let above = self.ranges.partition_point(|range| range.1 < number);
@@ -111,17 +111,17 @@ impl ReceivedNumbers {
         self.ranges.back().map(|range| range.1)
     }
 
-    /// How many ranges there are.
+    /// The number of ranges.
     pub(crate) fn range_count(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Whether it holds nothing.
+    /// Whether the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// The ranges as inclusive `(first, last)`, from the largest downwards.
+    /// The ranges as inclusive `(first, last)` pairs in descending order.
     pub(crate) fn descending(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + Clone + '_ {
         self.ranges.iter().rev().copied()
     }

@@ -1,8 +1,7 @@
-//! When to acknowledge, and what an ACK must repeat (RFC 9000 section 13.2, PROTOCOL.md section 4.1).
+//! When to send an ACK, and what it must repeat (RFC 9000 section 13.2, PROTOCOL.md section 4.1).
 //!
-//! An ACK is due with every second packet that asks for one, after the acknowledgement delay, and at once when a
-//! number is missing or a gap is filled: the sender's loss detection lives on it. Some profiles acknowledge
-//! each packet, as the papers' receivers do.
+//! An ACK is due for every second ack-eliciting packet, and after the acknowledgement delay. It is due at once if a number is missing or a
+//! gap is filled, since the sender's loss detection depends on it. Some profiles acknowledge every packet, like the papers' receivers.
 //!
 //! Requirement: C6
 
@@ -16,45 +15,45 @@ use crate::id::PathId;
 use crate::network::Ecn;
 use crate::wire::{AckFrame, AckRanges, DatagramBuilder, EcnCounts, Frame};
 
-/// How long an ACK may wait by default. The sender takes the wait off its samples, so it costs little accuracy;
-/// it is 5 ms because a quarter of the papers' 20 ms round trip is what a coded flow can wait for its feedback.
+/// The default delay of an ACK. The sender subtracts it from its samples, so it costs little accuracy. A coded flow can wait a quarter of
+/// the papers' 20 ms round trip for its feedback, hence 5 ms.
 pub(crate) const MAX_ACK_DELAY: Duration = Duration::from_millis(5);
 
-/// Whatever the round trip, timers are no finer than this.
+/// Minimum delay, because timers are no finer, whatever the round trip.
 const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
 
-/// Room for an ACK in a packet: enough for the longest lists, and it leaves a symbol worth sending behind it.
+/// Maximum length of an ACK in a packet: enough for the longest lists, and it leaves room for a useful symbol.
 const ACK_SIZE_MAX: usize = 700;
 
-/// How many ack-eliciting packets one ACK covers.
+/// Number of ack-eliciting packets covered by one ACK.
 const PACKETS_PER_ACK: u32 = 2;
 
-/// From how many ranges on an ACK is long enough to ask for its own acknowledgement, so that the old ranges can
-/// be forgotten (RFC 9000 section 13.2.4).
+/// Number of ranges from which an ACK is long enough to request its own acknowledgement, so that old ranges can be dropped (RFC 9000
+/// section 13.2.4).
 const RANGES_WORTH_A_PING: usize = 8;
 
 /// Decides when to acknowledge the packets of one path.
 #[derive(Clone, Debug)]
 pub(crate) struct AckScheduler {
     received: ReceivedNumbers,
-    /// When the largest number arrived.
+    /// When the largest number was received.
     largest_time: Instant,
     /// Ack-eliciting packets since the last ACK.
     pending: u32,
-    /// An ACK is due at this time, `Instant::ZERO` standing for at once; `None`: nothing to say.
+    /// When an ACK is due; `None` if there is nothing to acknowledge.
     due: Option<Instant>,
     max_ack_delay: Duration,
-    /// The delay in force: the configured one, or a quarter of the round trip.
+    /// The current delay: the configured one, or a quarter of the round trip if that is less.
     ack_delay: Duration,
     every_packet: bool,
     ecn: EcnCounts,
-    /// When an ACK was last sent in a packet that will be acknowledged itself.
+    /// When an ACK was last sent in an ack-eliciting packet.
     last_confirmable: Option<Instant>,
     round_trip: Duration,
 }
 
 impl AckScheduler {
-    /// A scheduler that delays at most `max_ack_delay`, or acknowledges `every_packet`.
+    /// Creates a scheduler that delays ACKs by at most `max_ack_delay`, or acknowledges `every_packet`.
     pub(crate) fn new(max_ack_delay: Duration, every_packet: bool) -> Self {
         Self {
             received: ReceivedNumbers::new(),
@@ -70,13 +69,13 @@ impl AckScheduler {
         }
     }
 
-    /// The round trip is known now: a delay beyond a quarter of it would be the sender's lull.
+    /// Adapts the delay to the round trip: more than a quarter of it could stall the sender.
     pub(crate) fn set_round_trip(&mut self, smoothed: Duration) {
         self.round_trip = smoothed;
         self.ack_delay = self.max_ack_delay.min((smoothed / 4).max(MIN_ACK_DELAY));
     }
 
-    /// An authentic packet arrived. Returns whether its number is new.
+    /// Processes an authentic packet. Returns whether its number is new.
     pub(crate) fn on_packet(
         &mut self,
         now: Instant,
@@ -96,7 +95,7 @@ impl AckScheduler {
         }
         if ack_eliciting {
             self.pending += 1;
-            // RFC 9000 13.2.1: also a congestion mark is news that should not wait.
+            // RFC 9000 13.2.1: a congestion mark should not wait, either.
             let is_urgent = is_out_of_order || self.every_packet || ecn == Some(Ecn::Ce);
             let deadline =
                 if is_urgent || self.pending >= PACKETS_PER_ACK { now } else { now + self.ack_delay };
@@ -105,7 +104,7 @@ impl AckScheduler {
         true
     }
 
-    /// Something else became worth telling at once: a symbol became decodable.
+    /// Requests an ACK at once for another reason: a symbol was decoded.
     pub(crate) fn on_news(&mut self, now: Instant) {
         if !self.received.is_empty() {
             self.due = Some(self.due.map_or(now, |due| due.min(now)));
@@ -117,7 +116,7 @@ impl AckScheduler {
         self.due.is_some_and(|due| due <= now)
     }
 
-    /// Whether there is something to acknowledge, so that a packet which leaves anyway should say it.
+    /// Whether there is something to acknowledge, so that a packet sent anyway should contain an ACK.
     pub(crate) fn has_news(&self) -> bool {
         self.pending > 0
     }
@@ -127,8 +126,8 @@ impl AckScheduler {
         self.due
     }
 
-    /// Writes an ACK with what the decoder has to tell, and a PING if the ACK should be acknowledged itself. The largest number in it, if it
-    /// fits; [`Self::on_ack_sent`] follows if the packet leaves.
+    /// Writes an ACK with the decoder's report, and a PING if the ACK should be acknowledged itself. Returns the largest number in it, if
+    /// it fits. The caller calls [`Self::on_ack_sent`] if the packet is sent.
     pub(crate) fn write(
         &self,
         now: Instant,
@@ -147,14 +146,14 @@ impl AckScheduler {
             reported_end: report.reported_end,
             ecn: self.ecn_counts(),
         };
-        // A side that only receives would repeat its ranges for ever: now and then it asks for a confirmation.
+        // A side that only receives would otherwise repeat its ranges for ever.
         if self.wants_confirmation(now) {
             builder.write(&Frame::Ping);
         }
         builder.write_ack(&frame, ACK_SIZE_MAX).then(|| self.largest()).flatten()
     }
 
-    /// An ACK of everything received leaves, in a packet that is `ack_eliciting` itself or not.
+    /// An ACK of everything received was sent, in a packet that is ack-eliciting itself or not.
     pub(crate) fn on_ack_sent(&mut self, now: Instant, ack_eliciting: bool) {
         self.pending = 0;
         self.due = None;
@@ -163,20 +162,19 @@ impl AckScheduler {
         }
     }
 
-    /// The peer acknowledged a packet of ours that held an ACK up to `largest`: what lies at or below it need
-    /// not be repeated (RFC 9000 section 13.2.4).
+    /// The peer acknowledged a packet with an ACK up to `largest`. Numbers at or below it need not be repeated (RFC 9000 section 13.2.4).
     pub(crate) fn on_ack_of_ack(&mut self, largest: u64) {
         self.received.forget_below(largest.saturating_add(1).min(self.received.largest().unwrap_or(0)));
     }
 
-    /// Whether the next ACK should ask for an acknowledgement (a PING beside it): it is long, and no ACK that
-    /// could be confirmed left for a round trip. Otherwise a side that only receives repeats its ranges for ever.
+    /// Whether the next ACK should request an acknowledgement (with a PING): it is long, and no acknowledgeable ACK was sent for a round
+    /// trip.
     pub(crate) fn wants_confirmation(&self, now: Instant) -> bool {
         self.received.range_count() >= RANGES_WORTH_A_PING
             && self.last_confirmable.is_none_or(|last| now - last >= self.round_trip)
     }
 
-    /// How long the largest number has been waiting for its acknowledgement.
+    /// How long ago the largest number was received.
     pub(crate) fn delay(&self, now: Instant) -> Duration {
         now - self.largest_time
     }
@@ -186,12 +184,12 @@ impl AckScheduler {
         self.received.largest()
     }
 
-    /// The numbers to acknowledge, as inclusive `(first, last)`, from the largest downwards.
+    /// The numbers to acknowledge, as inclusive `(first, last)` pairs in descending order.
     pub(crate) fn ranges(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + Clone + '_ {
         self.received.descending()
     }
 
-    /// The ECN marks so far, if there was any.
+    /// The ECN counts so far, if there are any.
     pub(crate) fn ecn_counts(&self) -> Option<EcnCounts> {
         (self.ecn != EcnCounts::default()).then_some(self.ecn)
     }

@@ -1,5 +1,5 @@
-//! CTCP's block code: a block's symbols are sent uncoded first, then random combinations of all of them
-//! (systematic code), and the next packet goes to the first block that is short of degrees of freedom.
+//! CTCP's block code. The symbols of a block are sent uncoded first, then random combinations of all of them (systematic code). The next
+//! packet goes to the first block that lacks degrees of freedom.
 //!
 //! ```text
 //!   symbols   0 ............ 31 | 32 ............ 63 | 64 ..
@@ -8,9 +8,8 @@
 //!             in flight 2         in flight 30         in flight 3
 //! ```
 //!
-//! Where the paper's receiver tells the degrees of freedom of the current block only, ours reports every undecodable
-//! interval ("it is not difficult to piggy-back more information on the ACKs", section 4.5), so every block is judged
-//! by what it really misses.
+//! The paper's receiver reports only the degrees of freedom of the current block. This receiver reports every undecodable interval ("it is
+//! not difficult to piggy-back more information on the ACKs", section 4.5), so the deficit of every block is known.
 //!
 //! Requirement: C1, C2, C5, U4
 
@@ -20,7 +19,7 @@ use crate::id::SymbolIndex;
 use crate::redundancy::{Need, Redundancy};
 use ctcp_base::Instant;
 
-/// Fewest symbols a block is opened for: below it, whole packets of redundancy are too coarse.
+/// Minimum capacity of a block. In smaller blocks, redundancy in whole packets is too coarse.
 const BLOCK_SIZE_MIN: u16 = 16;
 
 pub(super) static SPEC: CodeSpec = CodeSpec {
@@ -33,7 +32,7 @@ pub(super) static SPEC: CodeSpec = CodeSpec {
     expires: true,
 };
 
-/// The sender half of the block code. It holds a few numbers a block, at most `numblks` blocks.
+/// The sender half of the block code. It stores a few numbers per block and at most `numblks` blocks.
 #[derive(Debug)]
 pub(crate) struct BlockCode {
     redundancy: Redundancy,
@@ -107,7 +106,7 @@ impl Scheme for BlockCode {
 }
 
 impl BlockCode {
-    /// A combination of what the receiver may still lack of `block`.
+    /// A combination of the symbols of `block` that the receiver may still lack.
     fn repair(&self, block: &Block<NextKey>) -> Choice {
         match self.blocks.undecoded(block) {
             (first, length) if length > 1 => Choice::Combination { first, length, key: block.repairs },
@@ -118,7 +117,8 @@ impl BlockCode {
     fn is_short(&self, block: &Block<NextKey>, can_add: bool, situation: &Situation) -> bool {
         let known = block.in_flight < block.missing;
         if known || block.missing == 0 || (!block.is_full() && can_add) {
-            // A block that is still being filled gets what was lost, but nothing ahead: its own symbols come first.
+            // A block that is still being filled gets repairs for known losses only; its own symbols come before any repair ahead of
+            // feedback.
             return known;
         }
         (self.redundancy.rule().is_short)(&Need {

@@ -1,6 +1,6 @@
-//! The blocks of a transfer as their sender knows them: what each holds, what is under way of it, and what the receiver lacks.
+//! The sender's view of the blocks of a transfer: their symbols, packets in flight, and the degrees of freedom that the receiver lacks.
 //!
-//! Which packet goes next is the policy of a code. Each keeps something of its own for the repairs of a block, `R`.
+//! The choice of the next packet is up to the code, which can store state `R` for the repairs of each block.
 
 use std::collections::VecDeque;
 
@@ -13,46 +13,46 @@ pub struct Blocks<R> {
     blocks: VecDeque<Block<R>>,
     /// `numblks`.
     most: usize,
-    /// Below it the receiver has everything: repair spans only what is behind.
+    /// The receiver has decoded all symbols below this one. Repairs do not span them.
     oldest_undecoded: SymbolIndex,
 }
 
-/// A block.
+/// A block of source symbols.
 #[derive(Debug)]
 pub struct Block<R> {
-    /// Its first symbol.
+    /// The first symbol.
     pub first: SymbolIndex,
-    /// Symbols it holds.
+    /// Number of symbols in the block so far.
     pub length: u16,
-    /// Symbols it is opened for.
+    /// Number of symbols that fill the block.
     capacity: u16,
-    /// Packets of this block whose fate is unknown (the paper's `onfly`).
+    /// Packets of this block that are neither acknowledged nor lost (the paper's `onfly`).
     pub in_flight: u32,
-    /// Degrees of freedom the receiver lacks, packets in flight not counted (`blksize - currdof`).
+    /// Degrees of freedom that the receiver lacks, not counting packets in flight (`blksize - currdof`).
     pub missing: u32,
-    /// What the code keeps for its repairs.
+    /// State of the code for its repairs.
     pub repairs: R,
 }
 
 impl<R> Blocks<R> {
-    /// None yet, and at most `most` (`numblks`).
+    /// Creates an empty list of at most `most` blocks (`numblks`).
     #[must_use]
     pub fn new(most: u16) -> Self {
         Self { blocks: VecDeque::new(), most: usize::from(most), oldest_undecoded: 0 }
     }
 
-    /// Ascending.
+    /// Iterates over the blocks in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = &Block<R>> {
         self.blocks.iter()
     }
 
-    /// Whether another symbol finds a place, in a block that is not full or in a new one.
+    /// Whether there is room for another symbol, in a block that is not full or in a new one.
     #[must_use]
     pub fn can_take_symbol(&self) -> bool {
         self.blocks.back().is_some_and(|block| !block.is_full()) || self.blocks.len() < self.most
     }
 
-    /// Adds a symbol; a block that it opens will have `capacity` symbols.
+    /// Adds a symbol. If it opens a new block, that block has room for `capacity` symbols.
     pub fn add_symbol(&mut self, index: SymbolIndex, capacity: u16, repairs: R) {
         if self.blocks.back().is_none_or(Block::is_full) {
             self.blocks.push_back(Block {
@@ -70,26 +70,25 @@ impl<R> Blocks<R> {
         }
     }
 
-    /// A packet left.
+    /// A packet was sent.
     pub fn on_sent(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
             block.in_flight += 1;
         }
     }
 
-    /// A packet arrived, was lost, or is too old to be counted. What the receiver gained by it comes with the
-    /// acknowledgement's feedback.
+    /// A packet was acknowledged, lost or expired. Its effect at the receiver is part of the acknowledgement's feedback.
     pub fn on_resolved(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
             block.in_flight = block.in_flight.saturating_sub(1);
         }
     }
 
-    /// The receiver told what it misses.
+    /// The receiver reported which symbols it misses.
     pub fn on_feedback(&mut self, feedback: &Feedback<'_>) {
         let decoded = feedback.oldest_undecoded;
         self.oldest_undecoded = self.oldest_undecoded.max(decoded);
-        // A block that is not full stays: block i is full before block i + 1 is opened.
+        // A block that is not full stays, because it must be filled before the next one is opened.
         while self.blocks.front().is_some_and(|block| block.is_full() && block.end() <= decoded) {
             self.blocks.pop_front();
         }
@@ -100,7 +99,7 @@ impl<R> Blocks<R> {
         }
     }
 
-    /// The symbols of `block` that the receiver may still lack: the first, and how many.
+    /// The symbols of `block` that the receiver may still lack: the first one and their number.
     #[must_use]
     pub fn undecoded(&self, block: &Block<R>) -> (SymbolIndex, u16) {
         let first = block.first.max(self.oldest_undecoded);
@@ -121,13 +120,13 @@ impl<R> Block<R> {
         self.first + u64::from(self.length)
     }
 
-    /// It holds all that it is opened for. Only the last block may not.
+    /// Whether the block has reached its capacity. Only the last block may not.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.length >= self.capacity
     }
 
-    /// The degrees of freedom the receiver lacked when it sent `feedback`.
+    /// The degrees of freedom that the receiver lacked when it sent `feedback`.
     fn missing_by(&self, feedback: &Feedback<'_>) -> u32 {
         let unheard = self.end().saturating_sub(feedback.known_end.max(self.first));
         let reported = feedback.intervals.iter().map(|interval| {

@@ -1,4 +1,4 @@
-//! No coding: every symbol is sent as it is and again when it was lost, as selective retransmission in TCP.
+//! No coding: every symbol is sent unchanged, and again if it was lost, like selective retransmission in TCP.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(super) static SPEC: CodeSpec = CodeSpec {
 
 /// The sender half of plain retransmission.
 ///
-/// It holds one number for each lost symbol, so it is bounded by the coding window.
+/// It stores one number per lost symbol, so its memory is bounded by the coding window.
 #[derive(Debug, Default)]
 pub(crate) struct PlainCode {
     lost: BTreeSet<SymbolIndex>,
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_receiver_has_is_not_sent_again() {
+    fn decoded_symbols_are_not_sent_again() {
         let mut code = PlainCode::default();
         for index in 0..3 {
             code.on_sent(Choice::NewSymbol, index, &BULK);

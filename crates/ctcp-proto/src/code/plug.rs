@@ -1,4 +1,4 @@
-//! Where a laboratory plugs in another way to keep and combine symbols. A product has one: [`Encoder`] and [`Decoder`].
+//! Interfaces for external encoders and decoders, used by simulations. The product uses [`Encoder`] and [`Decoder`].
 
 use core::fmt;
 
@@ -11,16 +11,17 @@ use crate::id::{Role, SymbolIndex};
 
 /// The sender's window of source symbols.
 pub trait SymbolEncoder: fmt::Debug + Send {
-    /// Appends a symbol, for which there is room, and returns its index.
+    /// Appends a symbol and returns its index. There must be room for it.
     fn push(&mut self, contents: &[u8]) -> SymbolIndex;
 
-    /// A symbol as it was pushed.
+    /// Returns a symbol as it was pushed.
     fn symbol(&self, index: SymbolIndex) -> Option<&[u8]>;
 
-    /// Computes a combination of `range` with the coefficients of `key` and `density` into `out`. False if the range is not in the window.
+    /// Computes a combination of `range` into `out`, with coefficients from `key` and `density`. Returns false if the range is not in the
+    /// window.
     fn combine(&mut self, range: SymbolRange, density: u8, key: u16, out: &mut Vec<u8>) -> bool;
 
-    /// Forgets what is below `index`.
+    /// Removes the symbols below `index`.
     fn release_before(&mut self, index: SymbolIndex);
 
     /// The oldest symbol in the window.
@@ -29,31 +30,31 @@ pub trait SymbolEncoder: fmt::Debug + Send {
     /// One past the newest symbol.
     fn next_index(&self) -> SymbolIndex;
 
-    /// True when there is no room for another symbol.
+    /// Whether there is no room for another symbol.
     fn is_full(&self) -> bool;
 
-    /// Symbols that the window holds at most.
+    /// The capacity of the window in symbols.
     fn window(&self) -> usize;
 
     /// Bytes of memory.
     fn memory(&self) -> usize;
 
-    /// A datagram with this combination was sealed: nodes of a simulation may want to know.
+    /// A datagram with this combination was sealed. Simulated nodes may use it.
     fn on_sealed(&mut self, _sent: &Sent, _datagram: &[u8]) {}
 }
 
 /// The receiver's decoder.
 pub trait SymbolDecoder: fmt::Debug + Send {
-    /// Takes an uncoded symbol.
+    /// Processes an uncoded symbol.
     ///
     /// # Errors
-    /// When the peer may not have sent it.
+    /// Returns an error if the peer was not allowed to send it.
     fn handle_source(&mut self, index: SymbolIndex, contents: &[u8]) -> Result<Arrival, DecodeError>;
 
-    /// Takes a combination with the coefficients of `key` and `density`.
+    /// Processes a combination with the coefficients derived from `key` and `density`.
     ///
     /// # Errors
-    /// When the peer may not have sent it.
+    /// Returns an error if the peer was not allowed to send it.
     fn handle_keyed(
         &mut self,
         range: SymbolRange,
@@ -62,10 +63,10 @@ pub trait SymbolDecoder: fmt::Debug + Send {
         payload: &[u8],
     ) -> Result<Arrival, DecodeError>;
 
-    /// Takes a combination with these coefficients.
+    /// Processes a combination with explicit coefficients.
     ///
     /// # Errors
-    /// When the peer may not have sent it.
+    /// Returns an error if the peer was not allowed to send it.
     fn handle_combination(
         &mut self,
         range: SymbolRange,
@@ -73,15 +74,15 @@ pub trait SymbolDecoder: fmt::Debug + Send {
         payload: &[u8],
     ) -> Result<Arrival, DecodeError>;
 
-    /// A combination that came to the decoder by other means than a packet, as [`crate::Connection::on_decoder_news`] says.
+    /// The outcome of a combination that did not arrive in a packet, see [`crate::Connection::on_decoder_news`].
     fn take_news(&mut self) -> Option<Arrival> {
         None
     }
 
-    /// The next symbol that became known.
+    /// Returns the next symbol that was decoded.
     fn poll_decoded(&mut self) -> Option<(SymbolIndex, &[u8])>;
 
-    /// Forgets what is below `index`, if it was handed out.
+    /// Removes the symbols below `index` that were already returned.
     fn release_before(&mut self, index: SymbolIndex);
 
     /// The oldest symbol that is not decoded.
@@ -90,29 +91,29 @@ pub trait SymbolDecoder: fmt::Debug + Send {
     /// The oldest symbol that is not seen (TCP/NC definition 1).
     fn oldest_unseen(&self) -> SymbolIndex;
 
-    /// One past the newest symbol heard of.
+    /// One past the newest symbol that any packet mentioned.
     fn known_end(&self) -> SymbolIndex;
 
-    /// Appends at most `limit` groups of undecodable symbols; they are complete below the index returned.
+    /// Appends at most `limit` groups of undecodable symbols. They are complete below the returned index.
     fn undecodable_intervals(&self, limit: usize, intervals: &mut Vec<MissingInterval>) -> SymbolIndex;
 
     /// Bytes of memory.
     fn memory(&self) -> usize;
 }
 
-/// Makes both for a connection.
+/// Creates the encoder and decoder of a connection.
 pub trait Coding: fmt::Debug + Send + Sync {
-    /// For what this side, `role`, sends.
+    /// The encoder for the data that this side, `role`, sends.
     fn encoder(&self, role: Role) -> Box<dyn SymbolEncoder>;
 
-    /// For what this side, `role`, receives.
+    /// The decoder for the data that this side, `role`, receives.
     fn decoder(&self, role: Role) -> Box<dyn SymbolDecoder>;
 
-    /// Symbols that a sender may be ahead of what its peer has decoded.
+    /// How many symbols a sender may be ahead of what its peer has decoded.
     fn peer_window(&self) -> u64;
 }
 
-/// Our encoder, and the memory of its coefficients.
+/// The regular encoder with a buffer for coefficients.
 #[derive(Debug)]
 pub(super) struct RealEncoder {
     encoder: Encoder,
@@ -129,7 +130,7 @@ impl SymbolEncoder for RealEncoder {
     fn push(&mut self, contents: &[u8]) -> SymbolIndex {
         let index = self.encoder.next_index();
         let pushed = self.encoder.push(contents);
-        debug_assert_eq!(pushed, Ok(index), "the caller asked for room");
+        debug_assert_eq!(pushed, Ok(index), "the caller checked for room");
         index
     }
 
@@ -168,7 +169,7 @@ impl SymbolEncoder for RealEncoder {
     }
 }
 
-/// Our decoder, and the memory of the coefficients of what arrives.
+/// The regular decoder with a buffer for coefficients.
 #[derive(Debug)]
 pub(super) struct RealDecoder {
     decoder: Decoder,

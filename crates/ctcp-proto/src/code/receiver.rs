@@ -1,5 +1,4 @@
-//! The receiving half of the symbol space: one decoder for combinations of any kind, and what the acknowledgement
-//! tells of it.
+//! The receiving half of the symbol space: one decoder for combinations of any kind, and its report in acknowledgements.
 //!
 //! Requirement: C6, U4
 
@@ -14,12 +13,12 @@ use crate::memory::SYMBOLS_MIN;
 use crate::stream::Streams;
 use crate::wire::Frame;
 
-/// Combinations that wait for others at most. On a path of 1000 packets (200 Mbit/s, 60 ms) that loses a quarter in bursts, 512 were not
-/// enough: most repairs were refused (0.37 of the link, 1.5 repairs a symbol; with 1024, 0.56 and 0.42). A peer that means
-/// harm makes us hold 1 MB of coefficients and rows with blocks of 256 symbols and a window of 8192.
+/// Maximum number of combinations that wait for others. On a path of 1000 packets (200 Mbit/s, 60 ms) with a quarter lost in bursts, 512
+/// were not enough and most repairs were refused. The goodput was 0.37 of the link with 1.5 repairs per symbol; with 1024 it is 0.56 with
+/// 0.42. A hostile peer can cause 1 MB of coefficients and rows, with blocks of 256 symbols and a window of 8192.
 const EQUATIONS_MAX: usize = 1024;
 
-/// Degrees of freedom received, and the symbols that follow from them.
+/// Decodes the received combinations and passes the symbols to the streams.
 #[derive(Debug)]
 pub(crate) struct CodedReceiver {
     decoder: Box<dyn SymbolDecoder>,
@@ -27,22 +26,22 @@ pub(crate) struct CodedReceiver {
     length_max: u16,
     incomplete: Incomplete,
     counts: ReceiverCounts,
-    /// What the last acknowledgement said, while nothing has arrived since that could change it.
+    /// The last report, until something arrives that could change it.
     report: Option<DecoderReport>,
 }
 
-/// What arrived, for statistics.
+/// Statistics of what arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReceiverCounts {
-    /// Symbols handed to the streams.
+    /// Symbols passed to the streams.
     pub(crate) decoded: u64,
     /// Combinations of more than one symbol.
     pub(crate) repairs: u64,
-    /// Combinations and symbols that told nothing new.
+    /// Combinations and symbols that carried no new information.
     pub(crate) redundant: u64,
 }
 
-/// What an acknowledgement says of the decoder.
+/// The state of the decoder for an acknowledgement.
 #[derive(Clone, Debug)]
 pub(crate) struct DecoderReport {
     pub(crate) oldest_undecoded: SymbolIndex,
@@ -53,9 +52,9 @@ pub(crate) struct DecoderReport {
 }
 
 impl CodedReceiver {
-    /// `symbol_size_max` in bytes, `window` in symbols: together they bound the memory. No combination may be of more than
-    /// `length_max` symbols. Where combinations may span the window, any may have to wait for all others; with every other code, blocks are
-    /// apart, and no block is longer than that.
+    /// Memory is bounded by `symbol_size_max` in bytes and `window` in symbols. A combination spans at most `length_max` symbols. If the
+    /// code's combinations may span the window, one may have to wait for all others. With every other code blocks do not overlap, and none
+    /// is longer than `length_max`.
     pub(crate) fn new(code: Code, symbol_size_max: usize, window: usize, length_max: u16) -> Self {
         let (equations_max, component_max) = if code.spans_window() {
             (window, window)
@@ -66,7 +65,7 @@ impl CodedReceiver {
         Self::with_decoder(Box::new(RealDecoder::new(config)), symbol_size_max, length_max)
     }
 
-    /// The same over a decoder from outside.
+    /// Uses an external decoder.
     pub(crate) fn with_decoder(
         decoder: Box<dyn SymbolDecoder>,
         symbol_size_max: usize,
@@ -82,14 +81,14 @@ impl CodedReceiver {
         }
     }
 
-    /// There is no memory, of which `room` bytes are left, for what reaches to the symbol before `end`. It is not kept: the peer reads in the
-    /// report what is missing, and repairs it later.
+    /// Whether memory is too short (`room` bytes left) to store symbols up to `end`. They are dropped then. The peer learns from the report
+    /// that they are missing and repairs them later.
     fn is_too_far(&self, end: SymbolIndex, room: u64) -> bool {
         room < self.symbol_size_max as u64
             && end > self.decoder.oldest_undecoded().saturating_add(SYMBOLS_MIN)
     }
 
-    /// Bytes of memory that symbols and equations take.
+    /// Bytes of memory used by symbols and equations.
     pub(crate) fn memory(&self) -> u64 {
         self.decoder.memory() as u64
     }
@@ -98,8 +97,8 @@ impl CodedReceiver {
         self.counts
     }
 
-    /// Takes a SOURCE, CODED, RECODED or SEGMENT frame and hands every symbol that became known to the streams. True
-    /// when some did.
+    /// Processes a SOURCE, CODED, RECODED or SEGMENT frame and passes all newly decoded symbols to the streams. Returns whether there were
+    /// any.
     pub(crate) fn handle(
         &mut self,
         frame: &Frame<'_>,
@@ -137,13 +136,13 @@ impl CodedReceiver {
             self.report = None;
         }
         let is_news = self.deliver(streams)?;
-        // Only after the delivery: what the sender will not combine again need not be kept.
+        // Only after the delivery: symbols below the floor are never combined again and need not be kept.
         self.decoder.release_before(floor);
         self.incomplete.release_before(self.decoder.oldest_undecoded());
         Ok(is_news)
     }
 
-    /// Hands every symbol that became known to the streams. True when some did.
+    /// Passes all newly decoded symbols to the streams. Returns whether there were any.
     fn deliver(&mut self, streams: &mut Streams) -> Result<bool, TransportError> {
         let before = self.counts.decoded;
         while let Some((_, content)) = self.decoder.poll_decoded() {
@@ -153,7 +152,7 @@ impl CodedReceiver {
         Ok(self.counts.decoded > before)
     }
 
-    /// Takes combinations that came to the decoder by other means than a packet.
+    /// Processes combinations that did not arrive in a packet.
     pub(crate) fn handle_news(&mut self, streams: &mut Streams) -> Result<(), TransportError> {
         self.report = None;
         while let Some(arrival) = self.decoder.take_news() {
@@ -163,7 +162,7 @@ impl CodedReceiver {
         self.deliver(streams).map(|_| ())
     }
 
-    /// Takes a piece of a combination, and the combination when it is the last that was missing.
+    /// Processes a segment, and the combination once it is complete.
     fn handle_segment(&mut self, frame: &Frame<'_>, streams: &mut Streams) -> Result<bool, TransportError> {
         let Frame::Segment { first, length, density, key, floor, offset, total, piece } = *frame else {
             return Ok(false);
@@ -184,19 +183,19 @@ impl CodedReceiver {
         self.handle(&Frame::Coded { first, length, density, key, floor, payload: &payload }, streams)
     }
 
-    /// Long combinations cost work and memory, so both sides agree on the longest.
+    /// Long combinations cost work and memory, so the handshake limits their length.
     fn check_length(&self, length: u16) -> Result<(), TransportError> {
         if length > self.length_max {
             return Err(TransportError::new(
                 TransportErrorCode::ProtocolViolation,
-                "a combination of more symbols than a block has",
+                "combination of more symbols than a block has",
             ));
         }
         Ok(())
     }
 
-    /// What to acknowledge, with at most `limit` intervals, the same number each time. Only the first question after an
-    /// arrival costs anything: a peer that keeps asking for acknowledgements hears the same again.
+    /// The report for an acknowledgement with at most `limit` intervals, which must be the same in every call. It is cached until something
+    /// arrives, so a peer that keeps requesting acknowledgements causes no further work.
     pub(crate) fn report(&mut self, limit: usize) -> DecoderReport {
         let report = self.report.take().unwrap_or_else(|| self.new_report(limit));
         self.report.insert(report).clone()
@@ -216,17 +215,15 @@ impl CodedReceiver {
 }
 
 fn range(first: SymbolIndex, length: u16) -> Result<SymbolRange, TransportError> {
-    let malformed = TransportError::new(TransportErrorCode::FrameEncoding, "a combination of no symbols");
+    let malformed = TransportError::new(TransportErrorCode::FrameEncoding, "combination of no symbols");
     SymbolRange::new(first, length).ok_or(malformed)
 }
 
 fn fault(error: DecodeError) -> TransportError {
     match error {
         DecodeError::OutsideWindow => {
-            TransportError::new(TransportErrorCode::SymbolWindow, "a symbol beyond the window")
+            TransportError::new(TransportErrorCode::SymbolWindow, "symbol beyond the window")
         }
-        _ => {
-            TransportError::new(TransportErrorCode::ProtocolViolation, "a combination that cannot be decoded")
-        }
+        _ => TransportError::new(TransportErrorCode::ProtocolViolation, "combination that cannot be decoded"),
     }
 }

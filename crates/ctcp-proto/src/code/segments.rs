@@ -1,14 +1,13 @@
-//! Combinations in pieces: symbols made for larger datagrams than the path carries now stay repairable
-//! (PROTOCOL.md section 4.3).
+//! Segmentation of combinations: symbols made for larger datagrams than the path carries now remain repairable (PROTOCOL.md section 4.3).
 //!
 //! ```text
 //!   combination    [ 0 ........................ 1427 ]      too long for a datagram of 1200 bytes
-//!   SEGMENTs       [ 0 ........ 1146 ][ 1147 .. 1427 ]      one a packet, each with what identifies the whole
+//!   SEGMENTs       [ 0 ........ 1146 ][ 1147 .. 1427 ]      one per packet, each with the identity of the whole
 //! ```
 //!
-//! A piece is cut when its packet is built, so the datagram may shrink again on the way. A lost piece is not
-//! repaired as such: the combination then never arrives and the code makes another, as for any lost packet. Only a
-//! repeated symbol is cut into pieces of the same combination each time, and what arrived of it before counts.
+//! A segment is cut when its packet is built, so the datagram size may shrink further in between. A lost segment is not repaired as such:
+//! the combination is then incomplete, and the code sends another one, as for any lost packet. Only a repeated symbol has the same identity
+//! each time, so segments of it that arrived before count.
 
 use std::collections::VecDeque;
 
@@ -16,14 +15,15 @@ use super::{Choice, Sent};
 use crate::id::SymbolIndex;
 use crate::wire::{DatagramBuilder, Frame};
 
-/// Combinations put together at a time. The sender finishes one before it begins the next, so what is older has
-/// lost a piece; that many repeated symbols may wait for theirs. With the largest symbols it is a megabyte.
+/// Maximum number of incomplete combinations. The sender finishes one before it begins the next, so older ones have lost a segment.
+/// Repeated symbols among them may still be completed. With the largest symbols this takes half a megabyte for the bytes and as much for
+/// their flags.
 const INCOMPLETE_MAX: usize = 32;
 
-/// Fewest bytes of a combination worth a packet, unless it is the end.
+/// Minimum number of bytes of a combination in a segment, unless it is the last one.
 const PIECE_MIN: usize = 64;
 
-/// What a combination is: two with the same identity have the same bytes.
+/// Identifies a combination: two with the same identity have the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) first: SymbolIndex,
@@ -32,32 +32,32 @@ pub(super) struct Identity {
     pub(super) key: u16,
 }
 
-/// What a packet holds of a combination.
+/// How much of a combination a packet holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// All of it.
     Whole,
-    /// A piece that others follow.
+    /// A segment that others follow.
     Piece,
-    /// The last piece.
+    /// The last segment.
     LastPiece,
 }
 
-/// The combination that leaves in pieces now.
+/// The combination that is being sent in segments.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     choice: Choice,
     identity: Identity,
-    /// The promise of the time when it was made; a later one would only say more.
+    /// The floor when the combination was made. The floor only rises, so it stays valid.
     floor: SymbolIndex,
-    /// For the code's own count.
+    /// What the code recorded as sent.
     sent: Sent,
     bytes: Vec<u8>,
-    /// So many of them have left.
+    /// Number of bytes sent.
     offset: usize,
 }
 
-/// Combinations of which not every piece has arrived yet, oldest first.
+/// Combinations of which some segments are missing, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Incomplete {
     combinations: VecDeque<Partial>,
@@ -71,7 +71,7 @@ struct Partial {
     missing: usize,
 }
 
-/// Pieces of one combination disagree about its length.
+/// Segments of one combination disagree about its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Contradiction;
 
@@ -83,7 +83,7 @@ impl Identity {
 }
 
 impl Outgoing {
-    /// All `bytes` of what `choice` asked for, at most as many as the largest symbol has.
+    /// `bytes` is the whole combination for `choice`, at most as long as the largest symbol.
     pub(super) fn new(
         choice: Choice,
         identity: Identity,
@@ -106,7 +106,7 @@ impl Outgoing {
         self.sent
     }
 
-    /// Writes what fits of the rest; `None` when that is too little to be worth it.
+    /// Writes the next segment. Returns `None` if too little of it would fit.
     pub(super) fn write_piece(&mut self, builder: &mut DatagramBuilder) -> Option<Part> {
         let rest = self.bytes.len() - self.offset;
         let room = builder.remaining().saturating_sub(self.segment(0).encoded_length());
@@ -119,7 +119,7 @@ impl Outgoing {
         Some(if length == rest { Part::LastPiece } else { Part::Piece })
     }
 
-    /// The memory, to be used again.
+    /// Returns the buffer for reuse.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -141,7 +141,7 @@ impl Outgoing {
 }
 
 impl Incomplete {
-    /// Takes a piece that lies within `total` bytes. The combination when nothing of it is missing any more.
+    /// Inserts a segment that lies within `total` bytes. Returns the combination once it is complete.
     pub(super) fn insert(
         &mut self,
         identity: Identity,
@@ -162,12 +162,12 @@ impl Incomplete {
         Ok(self.combinations.remove(position).map(|partial| partial.bytes))
     }
 
-    /// Forgets combinations of symbols below `index` only: they are known.
+    /// Removes combinations that contain only symbols below `index`, which are decoded.
     pub(super) fn release_before(&mut self, index: SymbolIndex) {
         self.combinations.retain(|partial| partial.identity.end() > index);
     }
 
-    /// Makes room and returns the position of the new combination.
+    /// Adds a new combination, removing the oldest if necessary, and returns its position.
     fn begin(&mut self, identity: Identity, total: usize) -> usize {
         if self.combinations.len() >= INCOMPLETE_MAX {
             self.combinations.pop_front();

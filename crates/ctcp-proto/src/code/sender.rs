@@ -1,5 +1,5 @@
-//! The sending half of the symbol space: it keeps the source symbols that the receiver may still lack and turns the
-//! code's choices into frames.
+//! The sending half of the symbol space: keeps the source symbols that the receiver may still lack and writes the frames that the scheme
+//! chooses.
 
 use ctcp_base::Instant;
 use ctcp_coding::SymbolRange;
@@ -11,28 +11,28 @@ use crate::id::SymbolIndex;
 use crate::stream::Streams;
 use crate::wire::{DatagramBuilder, Frame, combination_overhead};
 
-/// Density threshold of our coefficients: 15, never zero (RFC 8681 section 3.6).
+/// Density threshold of the coefficients: 15 means that none is zero (RFC 8681 section 3.6).
 const DENSITY: u8 = 15;
 
-/// Room below which no new symbol is begun in a datagram: a few bytes would cost a whole symbol's overhead.
+/// Minimum room in a datagram for a new symbol. Smaller symbols would cost too much overhead.
 const SYMBOL_ROOM_MIN: usize = 256;
 
-/// Source symbols in the window, and which of them to combine next.
+/// The window of source symbols, and the scheme that combines them.
 #[derive(Debug)]
 pub(crate) struct CodedSender {
     scheme: Box<dyn Scheme>,
     encoder: Box<dyn SymbolEncoder>,
-    /// How many symbols behind its oldest undecoded one the receiver stores.
+    /// How many symbols beyond its oldest undecoded one the receiver stores.
     peer_window: u64,
-    /// Oldest symbol the receiver cannot decode, by its newest acknowledgement.
+    /// Oldest symbol the receiver cannot decode, from its newest acknowledgement.
     peer_undecoded: SymbolIndex,
-    /// What is too long for a datagram of the path and leaves in several; it goes before anything else.
+    /// A combination that is too long for one datagram and is being sent in segments. It goes before anything else.
     outgoing: Option<Outgoing>,
     scratch: Vec<u8>,
     counts: SenderCounts,
 }
 
-/// What was sent, for statistics.
+/// Statistics of what was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SenderCounts {
     /// New source symbols.
@@ -42,7 +42,7 @@ pub(crate) struct SenderCounts {
 }
 
 impl CodedSender {
-    /// `symbol_size_max` in bytes, `window` in symbols: what we keep ourselves; `peer_window`: what the receiver keeps.
+    /// `symbol_size_max` is in bytes. `window` is the number of symbols that this side keeps, `peer_window` that of the receiver.
     pub(crate) fn new(
         scheme: Box<dyn Scheme>,
         symbol_size_max: usize,
@@ -52,7 +52,7 @@ impl CodedSender {
         Self::with_encoder(scheme, Box::new(RealEncoder::new(symbol_size_max, window)), peer_window)
     }
 
-    /// The same over an encoder from outside.
+    /// Uses an external encoder.
     pub(crate) fn with_encoder(
         scheme: Box<dyn Scheme>,
         encoder: Box<dyn SymbolEncoder>,
@@ -76,28 +76,28 @@ impl CodedSender {
         }
     }
 
-    /// True when another source symbol fits into the windows of both sides.
+    /// Whether another source symbol fits into the windows of both sides.
     pub(crate) fn has_room(&self) -> bool {
         !self.encoder.is_full()
             && self.encoder.next_index() < self.peer_undecoded.saturating_add(self.peer_window)
     }
 
-    /// Bytes of memory that the window takes.
+    /// Bytes of memory used by the window.
     pub(crate) fn memory(&self) -> u64 {
         self.encoder.memory() as u64
     }
 
-    /// Symbols the receiver may still lack.
+    /// Symbols that the receiver may not have decoded yet.
     pub(crate) fn outstanding(&self) -> u64 {
         self.encoder.next_index() - self.peer_undecoded
     }
 
-    /// Which packets go, and when.
+    /// The coding scheme.
     pub(crate) fn scheme(&self) -> &dyn Scheme {
         &*self.scheme
     }
 
-    /// Which packets go, and when.
+    /// The coding scheme.
     pub(crate) fn scheme_mut(&mut self) -> &mut dyn Scheme {
         &mut *self.scheme
     }
@@ -106,12 +106,12 @@ impl CodedSender {
         self.counts
     }
 
-    /// Which combination would be useful now.
+    /// Chooses what would be useful to send now.
     pub(crate) fn choose(&mut self, situation: &Situation) -> Option<Choice> {
         self.rest().or_else(|| self.scheme.choose(situation))
     }
 
-    /// Which combination to probe a silent path with.
+    /// Chooses what to send as a probe of a silent path.
     pub(crate) fn choose_probe(&mut self) -> Option<Choice> {
         self.rest().or_else(|| self.scheme.choose_probe())
     }
@@ -120,14 +120,14 @@ impl CodedSender {
         self.outgoing.as_ref().map(Outgoing::choice)
     }
 
-    /// The longest header that the next symbol may meet, in its own packet or as the first of a combination.
+    /// The longest header that the next symbol may get, in its own packet or as the first symbol of a combination.
     pub(crate) fn overhead(&self) -> usize {
         combination_overhead(self.encoder.next_index(), self.encoder.window() as u64)
     }
 
-    /// Writes the frame of `choice` behind what the datagram holds already, or a piece of it if no datagram of the path
-    /// holds the whole. `None` if there is no room for it beside the other frames, or the streams have nothing
-    /// after all. New symbols have at most `symbol_size` bytes.
+    /// Writes the frame of `choice` after what the datagram already holds, or a segment of it if it fits no datagram of the path. Returns
+    /// `None` if there is no room for it next to the other frames, or if the streams have no data after all. New symbols have at most
+    /// `symbol_size` bytes.
     pub(crate) fn write(
         &mut self,
         choice: Choice,
@@ -161,13 +161,13 @@ impl CodedSender {
         match carried.part {
             Part::Whole => self.scheme.on_acked(&carried.sent),
             Part::Piece => {}
-            // It is on its way no more; whether all of it arrived is for the receiver's report to say.
+            // The packet has left the network. Whether the whole combination arrived follows from the receiver's report.
             Part::LastPiece => self.scheme.on_expired(&carried.sent),
         }
     }
 
     pub(crate) fn on_lost(&mut self, carried: Carried, was_expired: bool) {
-        // Only the last piece counts as in flight, but each may be what the receiver misses.
+        // Only the last segment counts as in flight, but losing any of them leaves the combination incomplete.
         self.scheme.on_lost(&carried.sent, was_expired || carried.part == Part::Piece);
     }
 
@@ -177,7 +177,7 @@ impl CodedSender {
         }
     }
 
-    /// Takes the receiver's report; symbols it has decoded leave the window.
+    /// Processes the receiver's report. Symbols that it has decoded leave the window.
     pub(crate) fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>) {
         self.scheme.on_feedback(now, feedback);
         self.peer_undecoded =
@@ -186,25 +186,25 @@ impl CodedSender {
         if let Some(outgoing) =
             self.outgoing.as_ref().filter(|outgoing| outgoing.first() < self.peer_undecoded)
         {
-            // It begins below the floor now, and no last piece will tell its fate.
+            // Its first symbol is below the floor now, so the rest is not sent and no last segment will be acknowledged.
             self.scheme.on_expired(&outgoing.sent());
             self.finish_outgoing();
         }
     }
 
-    /// One past the last symbol that exists: a report beyond it is a lie.
+    /// One past the last symbol that exists. A report beyond it is a protocol violation.
     pub(crate) fn next_index(&self) -> SymbolIndex {
         self.encoder.next_index()
     }
 
-    /// The next symbol, filled from the streams: it is in the window and in the scratch.
+    /// Fills the next symbol from the streams, into the window and the scratch buffer.
     fn take_new(&mut self, size: usize, streams: &mut Streams) -> Option<SymbolIndex> {
         let index = self.encoder.next_index();
         if size < SYMBOL_ROOM_MIN || !streams.fill_symbol(index, size, &mut self.scratch) {
             return None;
         }
         let pushed = self.encoder.push(&self.scratch);
-        debug_assert_eq!(pushed, index, "one after the other");
+        debug_assert_eq!(pushed, index, "symbols are numbered consecutively");
         Some(index)
     }
 
@@ -243,7 +243,7 @@ impl CodedSender {
         }
     }
 
-    /// The next piece of what leaves in pieces.
+    /// Writes the next segment of the outgoing combination.
     fn write_piece(&mut self, builder: &mut DatagramBuilder) -> Option<Carried> {
         let outgoing = self.outgoing.as_mut()?;
         let (sent, part) = (outgoing.sent(), outgoing.write_piece(builder)?);
@@ -259,14 +259,14 @@ impl CodedSender {
         }
     }
 
-    /// Computes a combination into the scratch.
+    /// Computes a combination into the scratch buffer.
     fn combine(&mut self, identity: Identity) -> Option<()> {
         let range = SymbolRange::new(identity.first, identity.length)?;
         self.encoder.combine(range, identity.density, identity.key, &mut self.scratch).then_some(())
     }
 }
 
-/// The combination that says what `choice` says. A repeated symbol has the same each time.
+/// The identity of the combination for `choice`. A repeated symbol has the same identity each time.
 fn identity_of(choice: Choice) -> Option<Identity> {
     match choice {
         Choice::NewSymbol => None,
@@ -275,13 +275,13 @@ fn identity_of(choice: Choice) -> Option<Identity> {
     }
 }
 
-/// Whether a packet takes a frame.
+/// Whether a frame fits into a packet.
 enum Fit {
-    /// It was written.
+    /// The frame was written.
     Now,
-    /// Not beside what the packet holds already, but the next one will.
+    /// The frame does not fit next to what the packet holds, but fits into an empty one.
     Later,
-    /// No packet of this size does.
+    /// The frame fits into no packet of this size.
     Never,
 }
 

@@ -7,27 +7,25 @@
 //!   RTO          tokens = initial, slow start
 //! ```
 //!
-//! Where the text is wrong or silent, and where its figures ask for something else than it says:
-//! - It says one back-off per round trip; Algorithm 2 as printed backs off at every gap. Here: one per round trip.
-//! - An ACK that reveals a gap backs off *instead of* growing. Where it does not back off, as the round trip has its back-off, it
-//!   grows, and for the packets that it reveals as lost as well: alpha is one token a round trip "when appropriate byte
-//!   counting is used", and so it is in Eq. 4, whatever part of the packets is lost.
-//! - RTT at a back-off is the shortest of the last round trip. With the RTT of one acknowledgement, and a loss in every round trip,
-//!   tokens settle at `1 / (1 - RTTmin / RTT)`: 0.4 ms of anything but a queue starve a path of 20 ms. A queue that stands lengthens
-//!   all round trips.
-//! - The clock's resolution is one millisecond (RFC 9002's granularity), or a twentieth of a shorter path: a round trip longer than
-//!   RTTmin by less is RTTmin, unless twice as much is under way as is delivered: then a queue too short to be seen overflows.
-//! - While a queue stands that is no longer than the path, alpha is a third. There beta is above the half of TCP, so that by Eq. 6
-//!   equal growth takes more than TCP gets.
-//! - Nothing ever sets `ss_threshold`, and slow start ignores loss. It starts infinite here, and the queue sets it:
-//!   when `RTTmin / RTT` of the last round trip says that a quarter of the packets in flight stand in a queue (but
-//!   at least four milliseconds: noise), the link is full, and the first back-off is taken at once. On a
-//!   link without queue the first loss *after* the rate stopped growing does it (see [`Plateau`]).
+//! Differences, where the text is wrong or silent, or where its figures require something else:
+//! - The text says one back-off per round trip; Algorithm 2 as printed backs off at every gap. Here: one per round trip.
+//! - An ACK that reveals a gap backs off *instead of* growing. If the round trip already had its back-off, the window grows, and it grows
+//!   for the packets revealed as lost as well. Alpha is one token per round trip "when appropriate byte counting is used", and so it is in
+//!   Eq. 4, whatever fraction of packets is lost.
+//! - RTT at a back-off is the shortest of the last round trip. With the RTT of one acknowledgement, and a loss in every round trip, tokens
+//!   settle at `1 / (1 - RTTmin / RTT)`: 0.4 ms of noise would starve a path of 20 ms. A standing queue lengthens all round trips.
+//! - The resolution of RTT is one millisecond (the granularity of RFC 9002), or a twentieth of a shorter path. A smaller excess over RTTmin
+//!   counts as none, unless twice as much is in flight as is delivered: then a queue too short to be seen overflows.
+//! - While there is a queue that is no longer than the path, alpha is a third. There beta is above TCP's half, so by Eq. 6 equal growth
+//!   would take more than TCP's share.
+//! - The paper never sets `ss_threshold`, and its slow start ignores loss. Here it starts infinite, and the queue sets it. When
+//!   `RTTmin / RTT` of the last round trip shows that a quarter of the packets in flight are queued, and at least four milliseconds, which
+//!   excludes noise, the link is full. The first back-off follows at once. On a link without a queue the end of growth of the delivery rate
+//!   sets it (see [`Plateau`]).
+//! - The paper has no congestion marks. Here a mark is handled like a loss, once per round trip, but always with a reduction by at least a
+//!   fifth: it is not random loss, and the queue exists even if the round trip does not show it. A mark ends slow start.
 //!
-//! - It knows no congestion marks. Here a mark is answered once a round trip like a loss, but always by a fifth at least: it is no
-//!   random loss, and the queue is there even where the round trip does not show it. In slow start it ends slow start.
-//!
-//! RTTmin is that of the whole connection. Requirement: C4
+//! RTTmin is the minimum over the whole connection. Requirement: C4
 
 use core::time::Duration;
 
@@ -39,35 +37,35 @@ use super::{
 use crate::PacketNumber;
 use crate::recovery::rtt::{GRANULARITY, RttView};
 
-/// The paper's "initial token number", which it leaves open: TCP's initial window (RFC 6928).
+/// The paper's "initial token number", which it leaves open. This is TCP's initial window (RFC 6928).
 const INITIAL_TOKENS: f64 = 10.0;
 
-/// Tokens gained in a round trip while no queue stands,
+/// Tokens gained per round trip without a queue.
 const ALPHA: f64 = 1.0;
 
-/// and while one does: more of them would carry nothing more, and take from who fills it.
+/// Tokens gained per round trip with a queue. More would not increase goodput, and take capacity from other flows.
 const ALPHA_BESIDE_QUEUE: f64 = 1.0 / 3.0;
 
-/// Of so many times the empty path's round trip a back-off is TCP's half, and of longer ones more than that.
+/// Length of the round trip, relative to the empty path, at which a back-off equals TCP's half. Longer ones back off more.
 const LONG_QUEUE: u32 = 2;
 
-/// This part of a round trip is told from none, where it is less than a millisecond.
+/// The smallest visible queue is this fraction of the round trip, or a millisecond if that is less.
 const RESOLUTION: u32 = 20;
 
-/// Of what is delivered in a round trip so many times is too much under way.
+/// Packets in flight, relative to those delivered per round trip, above which an invisible queue must be overflowing.
 const OVERFLOW: f64 = 2.0;
 
-/// Slow start ends when RTTmin / RTT falls below it,
+/// Slow start ends when RTTmin / RTT falls below this value ...
 const FULL_LINK: f64 = 0.75;
 
-/// unless the difference is within what a sleepy scheduler explains.
+/// ... and the queue is longer than scheduling delays explain.
 const QUEUE_MIN: Duration = Duration::from_millis(4);
 
-/// Pacing spreads the window over the round trip; the surplus lets the window, not the pacer, be the limit. No more than that:
-/// packets that catch up with each other make a queue, which Algorithm 2 takes for congestion.
+/// Pacing spreads the window over the round trip. The small surplus makes the window, not the pacer, the limit. A larger one would let
+/// packets catch up with each other and form a queue, which Algorithm 2 takes for congestion.
 const PACING_GAIN: f64 = 1.02;
 
-/// In slow start the window doubles within the round trip.
+/// In slow start the window doubles within a round trip.
 const PACING_GAIN_SLOW_START: f64 = 2.0;
 
 /// Algorithm 2.
@@ -75,18 +73,18 @@ const PACING_GAIN_SLOW_START: f64 = 2.0;
 pub struct Ctcp {
     tokens: f64,
     ss_threshold: f64,
-    /// Tokens gained in a round trip while a queue stands.
+    /// Tokens gained per round trip while there is a queue.
     alpha_beside_queue: f64,
     name: &'static str,
-    /// Since the last back-off.
+    /// The round trip of the last back-off.
     backed_off: Round,
     plateau: Plateau,
     is_recovering: bool,
     datagram: u64,
-    /// Of the path, in bytes a second.
+    /// Delivery rate of the path, in bytes per second.
     delivery_rate: Option<f64>,
     rtt: Option<RttView>,
-    /// The packet acknowledged last left while there was nothing more to send.
+    /// The latest acknowledged packet was sent while there was no more data to send.
     is_app_limited: bool,
 }
 
@@ -109,7 +107,7 @@ impl Ctcp {
         }
     }
 
-    /// The same with one alpha for all times.
+    /// A controller with the same alpha with and without a queue.
     #[must_use]
     pub fn with_constant_alpha(datagram: u64) -> Self {
         Self { alpha_beside_queue: ALPHA, name: "ctcp-constant-alpha", ..Self::new(datagram) }
@@ -119,7 +117,7 @@ impl Ctcp {
         self.tokens <= self.ss_threshold
     }
 
-    /// Whether so much more is under way than is delivered that a queue too short to be seen must be losing it.
+    /// Whether so much more is in flight than is delivered that a queue too short to be seen must be overflowing.
     fn overflows(&self, minimum: Duration) -> bool {
         let delivered = self.delivery_rate.map(|rate| packets_in(rate, minimum, self.datagram));
         delivered.is_some_and(|delivered| self.tokens > OVERFLOW * delivered)
@@ -135,20 +133,20 @@ impl Ctcp {
         self.is_recovering = true;
     }
 
-    /// Answers to a congestion mark (RFC 3168 section 6.1.2: as to a loss).
+    /// Backs off at a congestion mark (RFC 3168 section 6.1.2: as at a loss).
     fn on_mark(&mut self, acked: &Acked) {
         let (kept, is_slow_start) = (self.tokens * BACK_OFF_MARK, self.is_slow_start());
         self.back_off(&acked.rtt, acked.largest_sent);
         self.tokens = self.tokens.min(kept).max(WINDOW_MIN);
         if is_slow_start {
-            // Below the tokens: slow start is over.
+            // Below the tokens, so that slow start is over.
             self.ss_threshold = self.tokens / 2.0;
         }
     }
 
-    /// By what a packet has of a round trip.
+    /// Grows by one packet's share of a round trip.
     fn grow(&mut self, rtt: &RttView) {
-        // Not RTTmin: on a route that became longer no queue stands for ever.
+        // Not RTTmin: on a route that became longer there would be a queue for ever.
         let base = rtt.minimum;
         let is_beside_queue = (shortest_seen(base)..=LONG_QUEUE * base).contains(&rtt.standing);
         let alpha = if is_beside_queue { self.alpha_beside_queue } else { ALPHA };
@@ -165,7 +163,7 @@ impl Ctcp {
             queue > QUEUE_MIN && rtt.minimum_ever.as_secs_f64() < FULL_LINK * rtt.standing.as_secs_f64();
         if is_queueing || self.plateau.on_ack(acked) {
             self.back_off(rtt, acked.largest_sent);
-            // Below the tokens: slow start is over.
+            // Below the tokens, so that slow start is over.
             self.ss_threshold = self.tokens / 2.0;
         }
     }
@@ -230,7 +228,7 @@ impl Controller for Ctcp {
         if self.is_slow_start() {
             return Some(pacing_rate(PACING_GAIN_SLOW_START, self.tokens, self.datagram, rtt.smoothed));
         }
-        // Behind a stall of seconds the average is history, and the window would be spread over it.
+        // After a stall of seconds the average is out of date, and the window would be spread over it.
         let time = rtt.smoothed.min(rtt.standing);
         Some(pacing_rate(PACING_GAIN, self.tokens, self.datagram, time))
     }

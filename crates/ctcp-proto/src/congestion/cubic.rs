@@ -1,14 +1,14 @@
-//! CUBIC (RFC 9438), counted in packets: what most kernels run, and what ours is measured beside.
+//! CUBIC (RFC 9438), counted in packets: the default of most kernels, used as a baseline.
 //!
 //! ```text
 //!   window
 //!     W_max -------------------------.-------'
-//!               .'                         plateau at K seconds behind the reduction
+//!               .'                         plateau K seconds after the reduction
 //!             .'   W(t) = C (t - K)^3 + W_max
 //!     0.7 W_max
 //! ```
 //!
-//! Where a Reno flow would be faster, it is as fast as that (section 4.3). Slow start is that of RFC 5681, without HyStart++.
+//! Where a Reno flow would be faster, it grows as fast as Reno (section 4.3). Slow start is that of RFC 5681, without HyStart++.
 
 use core::time::Duration;
 
@@ -21,11 +21,11 @@ use crate::recovery::rtt::RttView;
 
 /// RFC 6928.
 const INITIAL_WINDOW: f64 = 10.0;
-/// Section 5: aggressiveness, in packets a second cubed.
+/// Section 5: aggressiveness, in packets per second cubed.
 const C: f64 = 0.4;
-/// Section 4.6: what is kept.
+/// Section 4.6: the multiplicative decrease factor.
 const BETA: f64 = 0.7;
-/// Section 4.3: what Reno adds a round trip, if it kept as much and were as fast on average.
+/// Section 4.3: Reno's additive increase for this decrease factor at the same average rate.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// RFC 5681 3.1.
 const LOSS_WINDOW: f64 = 1.0;
@@ -47,13 +47,13 @@ pub(super) struct Cubic {
     rtt: Option<RttView>,
 }
 
-/// Congestion avoidance since the last reduction.
+/// State of congestion avoidance since the last reduction.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Instant,
-    /// Seconds until the window is where it was.
+    /// Seconds until the window is back at its old size.
     k: f64,
-    /// What Reno would have.
+    /// The window that Reno would have.
     estimate: f64,
 }
 
@@ -77,7 +77,7 @@ impl Cubic {
     }
 
     fn reduce(&mut self) {
-        // Section 4.7: a flow that did not get back to where it was makes room for others.
+        // Section 4.7: a flow that did not regain its old window releases capacity to others.
         let has_lost_ground = self.window < self.window_max;
         self.window_max = if has_lost_ground { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.threshold = (self.window * BETA).max(WINDOW_MIN);
@@ -91,7 +91,7 @@ impl Cubic {
         self.is_recovering = true;
     }
 
-    /// Section 4.2: towards where the cubic function will be a round trip later.
+    /// Section 4.2: grows towards the value of the cubic function a round trip later.
     fn grow(&mut self, now: Instant, rtt: Duration) {
         let window = self.window;
         let window_max = self.window_max;
@@ -103,7 +103,7 @@ impl Cubic {
         let origin = if epoch.k > 0.0 { window_max } else { window.max(window_max) };
         let t = (now - epoch.start).as_secs_f64() + rtt.as_secs_f64() - epoch.k;
         let target = (origin + C * t * t * t).clamp(window, 1.5 * window);
-        // Where Reno would be beyond the old maximum, it is as fast as any Reno.
+        // Once the estimate of Reno's window exceeds the old maximum, it grows as fast as Reno.
         epoch.estimate += if epoch.estimate < window_max { ALPHA } else { 1.0 } / window;
         self.window = (window + (target - window) / window).max(epoch.estimate).min(WINDOW_MAX);
     }
@@ -123,7 +123,7 @@ impl Controller for Cubic {
         if acked.ecn_ce {
             self.back_off(acked.largest_sent);
         } else if acked.is_app_limited {
-            // Section 5.8: time without anything to send is no time to grow in.
+            // Section 5.8: the window does not grow while there is nothing to send.
             self.epoch = None;
         } else if self.is_slow_start() {
             self.window = (self.window + 1.0).min(WINDOW_MAX);
@@ -139,7 +139,7 @@ impl Controller for Cubic {
     }
 
     fn on_timeout(&mut self, timed_out: &TimedOut) {
-        // A second time-out in a row says nothing new of the path (RFC 5681 3.1).
+        // A second timeout in a row says nothing new about the path (RFC 5681 3.1).
         if self.window > LOSS_WINDOW {
             self.reduce();
         }
@@ -174,7 +174,7 @@ impl Controller for Cubic {
     }
 }
 
-/// By Newton's method, from above, with nothing but the four operations: the same bits on every machine.
+/// Newton's method from above with basic operations only, so that the result has the same bits on every machine.
 fn cube_root(value: f64) -> f64 {
     if !value.is_finite() || value <= 0.0 {
         return 0.0;
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use crate::recovery::rtt::{INITIAL_RTT, RttEstimator};
 
-    /// Acknowledgements of `window` packets every 100 ms for so many seconds; returns the window at the end.
+    /// Acknowledges `window` packets every 100 ms for this many seconds. Returns the window at the end.
     fn run(cubic: &mut Cubic, now: &mut Instant, seconds: u64) -> f64 {
         let mut rtt = RttEstimator::new(INITIAL_RTT);
         rtt.on_sample(*now, Duration::from_millis(100), Duration::ZERO);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_reduction_the_window_is_back_after_k_seconds_and_then_looks_for_more() {
+    fn the_window_regains_its_size_k_seconds_after_a_reduction_and_then_grows_further() {
         let mut now = Instant::from_secs(10);
         let mut cubic = Cubic { window: 1_000.0, ..Cubic::new(1200) };
         cubic.back_off(PacketNumber(5));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn who_loses_ground_gives_more_way_and_time_outs_in_a_row_count_once() {
+    fn a_second_reduction_releases_capacity_and_consecutive_timeouts_count_once() {
         let mut cubic = Cubic { window: 100.0, ..Cubic::new(1200) };
         cubic.back_off(PacketNumber(5));
         cubic.back_off(PacketNumber(6));

@@ -1,5 +1,5 @@
-//! Standard TCP's congestion control (RFC 5681, one reduction per round trip as in RFC 6582), counted in packets.
-//! It is what profile `tcp` runs and what the others are measured beside.
+//! Standard TCP's congestion control (RFC 5681, with one reduction per round trip as in RFC 6582), counted in packets. Used by profile
+//! `tcp` and as a baseline.
 
 use super::round::Round;
 use super::{Acked, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN, pacing_rate};
@@ -8,7 +8,7 @@ use crate::recovery::rtt::RttView;
 /// RFC 6928.
 const INITIAL_WINDOW: f64 = 10.0;
 
-/// RFC 5681 3.1: the loss window behind a time-out.
+/// RFC 5681 3.1: the window after a timeout.
 const LOSS_WINDOW: f64 = 1.0;
 
 /// RFC 5681 3.1: half.
@@ -61,12 +61,12 @@ impl Controller for Reno {
     fn on_ack(&mut self, acked: &Acked) {
         self.rtt = Some(acked.rtt);
         if !self.backed_off.is_behind(acked.number) {
-            // RFC 6582: the window stands while the round trip of the back-off lasts.
+            // RFC 6582: the window is constant during the round trip of a back-off.
             return;
         }
         self.is_recovering = false;
         if acked.ecn_ce {
-            // RFC 3168 6.1.2: a mark counts as a loss.
+            // RFC 3168 6.1.2: a mark is treated as a loss.
             self.back_off(acked.largest_sent);
         } else if !acked.is_app_limited {
             let growth = if self.is_slow_start() { 1.0 } else { 1.0 / self.window };
@@ -81,7 +81,7 @@ impl Controller for Reno {
     }
 
     fn on_timeout(&mut self, timed_out: &TimedOut) {
-        // RFC 5681 3.1: a second time-out in a row says nothing new of the path, and must not take the threshold down.
+        // RFC 5681 3.1: a second timeout in a row says nothing new about the path and must not lower the threshold.
         if self.window > LOSS_WINDOW {
             self.threshold = (self.window * BACK_OFF).max(WINDOW_MIN);
         }
@@ -124,7 +124,7 @@ mod tests {
     use ctcp_base::Instant;
 
     #[test]
-    fn time_outs_in_a_row_leave_the_threshold_of_the_first() {
+    fn consecutive_timeouts_keep_the_threshold_of_the_first() {
         let mut reno = Reno { window: 40.0, ..Reno::new(1200) };
         let timed_out = TimedOut {
             now: Instant::ZERO,

@@ -1,35 +1,35 @@
-//! Round trips by packet number: one is over when a packet sent after its beginning is acknowledged.
+//! Round trips by packet number: one ends when a packet sent after its beginning is acknowledged.
 
 use super::Acked;
 use crate::PacketNumber;
 
-/// Says when a round trip is over.
+/// Detects the end of a round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Round {
     ends_behind: Option<PacketNumber>,
 }
 
 impl Round {
-    /// Begins a round trip: it ends with the acknowledgement of a packet behind `largest_sent`.
+    /// Begins a round trip. It ends with the acknowledgement of a packet after `largest_sent`.
     pub fn begin(&mut self, largest_sent: PacketNumber) {
         self.ends_behind = Some(largest_sent);
     }
 
-    /// Whether `number` was sent behind the beginning of this round trip.
+    /// Whether `number` was sent after the beginning of this round trip.
     #[must_use]
     pub fn is_behind(&self, number: PacketNumber) -> bool {
         self.ends_behind.is_none_or(|last| number > last)
     }
 }
 
-/// How many round trips without growth mean a full link.
+/// Number of round trips without growth that indicate a full link.
 const FLAT_ROUNDS: u32 = 3;
 
-/// Growth by less than a quarter is none: slow start doubles.
+/// Minimum factor that counts as growth; slow start doubles.
 const GROWTH: f64 = 1.25;
 
-/// Notices that the delivery rate stopped growing though the window did not: the link is full, whether a queue
-/// tells so or not (links with a very short queue, policers). Rule of BBR's start-up (draft-ietf-ccwg-bbr 4.3.1.2).
+/// Detects that the delivery rate no longer grows though the window does: the link is full, even if no queue shows it (links with very
+/// short queues, policers). This is the rule of BBR's start-up (draft-ietf-ccwg-bbr 4.3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Plateau {
     round: Round,
@@ -38,7 +38,7 @@ pub(super) struct Plateau {
 }
 
 impl Plateau {
-    /// Counts an acknowledgement. Returns whether the rate has stood still for three round trips.
+    /// Processes an acknowledgement. Returns whether the rate has not grown for three round trips.
     pub(super) fn on_ack(&mut self, acked: &Acked) -> bool {
         let Some(rate) = acked.delivery_rate else { return false };
         if !self.round.is_behind(acked.number) {

@@ -1,38 +1,37 @@
-//! Our default: the paper's idea (back off by `RTTmin / RTT`, CTCP section 4.3) carried to where its letter fails.
+//! The default controller: the paper's idea (back off by `RTTmin / RTT`, CTCP section 4.3), changed where the printed algorithm fails.
 //!
-//! Algorithm 2 is starved by a millisecond of noise in RTT (as printed), fills every queue until it overflows, takes minutes
-//! to fill a long fat link, and counts lost packets against its window. What is kept is its heart: loss alone
-//! is no reason to slow down, a queue is. What is changed:
+//! Algorithm 2 as printed is starved by a millisecond of noise in RTT. It fills every queue until it overflows, takes minutes to fill a
+//! long fat link, and counts lost packets against its window. The idea is kept: back off at a queue, not at loss alone. The changes:
 //!
-//! - The queue is read off the *smallest* RTT of a round trip: a queue lifts every sample, a late wake-up some. Where the path's
-//!   delay varies by itself, means over round trips stand for both the path and the queue ([`Base`]).
-//! - A back-off leaves a small target queue: `(base + target / 2) / RTT`. It happens when the queue exceeds the
-//!   target, not when a packet is lost, so on a link of our own the queue never fills.
-//! - The target falls with the fourth root of the window: larger flows want a shorter queue, so that shares converge, and many small flows
-//!   together want no more than a queue can hold (as Swift does, Kumar et al., SIGCOMM 2020).
-//! - Growth doubles from round trip to round trip while the queue is low, up to an eighth of the window.
-//! - The window is counted in packets that arrive; as many more are in flight as the path loses by itself, which
-//!   [`LossOrigin`] keeps apart from the loss we cause.
-//! - `RTTmin` slides over ten seconds. So that a queue of ours never passes for the path, we yield for a round trip
-//!   when none was seen empty for five seconds.
-//! - Slow start ignores loss while delay stands still or is mere noise, and ends when packets are lost while it moves: then
-//!   a queue overflows.
-//! - Whatever delay says, much more loss than the path's own halves the window ([`Breaker`]): among many flows a full queue looks
-//!   like a lossy path.
+//! - The queue is measured by the *smallest* RTT of a round trip, since a queue raises every sample and a late wake-up only some. On a path
+//!   whose delay varies by itself, both the path and the queue are measured by means over round trips ([`Base`]).
+//! - A back-off leaves a small target queue: `(base + target / 2) / RTT`. It happens when the queue exceeds the target, not when a packet
+//!   is lost, so a flow alone on a link never fills the queue.
+//! - The target falls with the fourth root of the window. Larger flows aim at a shorter queue, so shares converge, and many small flows
+//!   together aim at no more than a queue can hold (as in Swift, Kumar et al., SIGCOMM 2020).
+//! - Growth doubles every round trip while the queue is short, up to an eighth of the window.
+//! - The window counts packets that arrive. The number in flight is larger by the path's own loss, which [`LossOrigin`] distinguishes from
+//!   congestion loss.
+//! - `RTTmin` slides over ten seconds. If no round trip saw an empty queue for five seconds, the controller yields for a round trip, so
+//!   that its own queue is never mistaken for the path.
+//! - Slow start ignores loss while delay is constant or only noisy. It ends when packets are lost while delay changes, because then a queue
+//!   overflows.
+//! - Independently of delay, much more loss than the path's own halves the window ([`Breaker`]). Among many flows a full queue looks like a
+//!   lossy path.
 //!
 //! ```text
-//!              queue seen, full without queue, or loss while delay moves
+//!              queue seen, full without queue, or loss while delay changes
 //!   SlowStart ----------------------------------------------------------> Hold <--.
-//!       ^                                                                |  ^  |   | time-out: half of the window is regained
-//!       | time-out                  four back-offs and still a queue:    |  |  '---'  at once, the rest by growth
-//!       '--- in SlowStart           it is somebody else's                v  | the queue is gone
-//!                                                                      Compete: one packet a round trip more, back off at loss,
-//!                                                                               as TCP does
+//!       ^                                                                |  ^  |   | timeout: half of the window is regained
+//!       | timeout                   four back-offs and still a queue:    |  |  '---'  at once, the rest by growth
+//!       '--- in SlowStart           another flow causes it               v  | the queue is gone
+//!                                                                      Compete: one packet per round trip more, back off at loss,
+//!                                                                               like TCP
 //! ```
 //!
-//! In both directions a back-off is an experiment: a queue that does not react to it at all is no queue but a longer
-//! path, and becomes the new base. Among many flows a full queue does not react either. So the base rises only while no more is lost than
-//! the path loses by itself. On a path with much noise, a [`Push`] asks first: more is sent, and if more arrives, the delay was no queue.
+//! A back-off is also an experiment: a queue that does not react to it at all is not a queue but a longer path, and becomes the new base.
+//! Among many flows a full queue does not react either. So the base rises only while there is no more loss than the path's own. On a path
+//! with much noise, a [`Push`] tests this first: if sending more makes more arrive, the delay was not a queue.
 
 use core::time::Duration;
 
@@ -67,66 +66,65 @@ use push::{Found, MORE, Push};
 use slow_start::SlowStart;
 use tally::Tally;
 
-/// Packets of the initial window; they leave paced, not in a burst. 46 KB: most small answers need no second round trip.
+/// Packets in the initial window, which are paced. 46 KB: most short responses fit into one round trip.
 const INITIAL_WINDOW: f64 = 32.0;
 
-/// The fewest tokens: one packet in twenty round trips, which the pacer spreads.
+/// Minimum number of tokens: one packet in twenty round trips, which the pacer spreads.
 const TOKENS_MIN: f64 = 0.05;
 
-/// How many samples a stretch has at least: noise spares one of so many.
+/// Minimum number of samples of a stretch. Of this many, noise spares at least one.
 const STRETCH_SAMPLES: u32 = 16;
 
-/// The pacer runs ahead of the window, which is the limit.
+/// The pacer runs slightly ahead of the window, which is the limit.
 const PACING_GAIN: f64 = 1.15;
 
-/// In slow start the window doubles within the round trip.
+/// In slow start the window doubles within a round trip.
 const PACING_GAIN_SLOW_START: f64 = 2.0;
 
-/// The smallest target, below which noise is taken for a queue.
+/// Minimum target. Below it, noise would be taken for a queue.
 const TARGET_MIN: Duration = Duration::from_millis(1);
 
-/// The target is this part of the base over the fourth root of the window: flows with a larger window want a shorter queue, so that shares
-/// converge, and many small flows do not want more than a queue can hold. And so much at least.
+/// The target is this fraction of the base divided by the fourth root of the window, but at least [`TARGET_SHARE_MIN`]. Flows with a larger
+/// window aim at a shorter queue, so shares converge, and many small flows do not aim at more than a queue can hold.
 const TARGET_SHARE: f64 = 0.24;
 const TARGET_SHARE_MIN: f64 = 1.0 / 16.0;
 
-/// So many deviations of the number of arrivals in a round trip more: what it takes to keep a link busy through bad luck.
+/// Added to the target, in standard deviations of the number of arrivals per round trip. Keeps the link busy when arrivals vary.
 const TARGET_DEVIATIONS: f64 = 2.0;
 
-/// The target is no more than half of the longest queue seen, unless that is very short: this part of the base.
+/// The target is at most half of the longest queue seen, unless that is below this fraction of the base.
 const SHORT: u32 = 32;
 
-/// How much more than the target the window may hold, measured by the delivery rate, in targets and in packets (an
-/// ACK stands for two).
+/// How far the window may exceed what the delivery rate supports, in targets and in packets (an ACK acknowledges two).
 const CAP_TARGETS: f64 = 1.5;
 const CAP_PACKETS: f64 = 2.5;
 
-/// A path is restless when samples deviate by this part of its round trip.
+/// The variance of the round trip counts as high above this fraction of the base.
 const RESTLESS: u32 = 10;
 
-/// Where means stand for the path, so many deviations of its noise are calm.
+/// On a path measured by means, samples within this many standard deviations of its noise are calm.
 const CALM_DEVIATIONS: f64 = 1.4;
 
-/// With more packets in a round trip, noise is told from what a queue does.
+/// Above this window, noise can be distinguished from a queue.
 const NOISE_WINDOW_MIN: f64 = 12.0;
 
-/// No back-off is harder where delay varies by itself.
+/// Minimum back-off factor on a path whose delay varies by itself.
 const BACK_OFF_RESTLESS: f64 = 0.7;
 
-/// Loss beyond the path's own that shows.
+/// Loss in excess of the path's own from which the flow counts as lossy.
 const LOSSY: f64 = 0.03;
 
-/// While yielding, this share of what the link delivers is in flight.
+/// While yielding, this fraction of what the link delivers is in flight.
 const YIELD: f64 = 0.8;
 
-/// Half of the window over which the minimum slides: it contains at least one yielding.
+/// Half of the window of the minimum, which thus contains at least one yield.
 const YIELD_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long to compete at least, doubled each time: a competitor is seldom gone at once.
+/// Minimum time in `Compete`, doubled each time: a competitor seldom ends at once.
 const COMPETE_MIN: Duration = Duration::from_secs(1);
 const COMPETE_MAX: Duration = Duration::from_secs(8);
 
-/// What the controller is about.
+/// The mode of the controller.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
     SlowStart(SlowStart),
@@ -134,59 +132,59 @@ enum Mode {
     Compete { until: Instant },
 }
 
-/// What a time-out may have been wrong about.
+/// The state before a timeout, which may turn out to be spurious.
 #[derive(Clone, Copy, Debug)]
 struct BeforeTimeout {
     tokens: f64,
-    /// They were found, and not on their way there.
+    /// The tokens were measured rather than still growing in slow start.
     is_settled: bool,
-    /// The last packet sent before it.
+    /// The last packet sent before the timeout.
     last: PacketNumber,
 }
 
 /// The default controller.
 #[derive(Debug)]
 pub(super) struct Steady {
-    /// Packets that arrive in a round trip.
+    /// Packets that arrive per round trip.
     tokens: f64,
     mode: Mode,
     origin: LossOrigin,
     base: Base,
     round: Round,
     tally: Tally,
-    /// The last few samples.
+    /// The latest few samples.
     recent: Tally,
     backed_off: Round,
     is_recovering: bool,
-    /// The longest queue that a sample saw; a trip of the breaker shortens it.
+    /// The longest queue that any sample saw. Lowered when the breaker trips.
     highest_queue: Duration,
-    /// The longest that all of a stretch of samples saw: noise is no part of it.
+    /// The longest queue that all samples of a stretch saw, which excludes noise.
     highest_stretch: Duration,
-    /// Packets up to this number may have waited for a path that stood still: no queue.
+    /// Packets up to this number may have waited while the path was stalled, so their samples show no queue.
     stood_still: Option<PacketNumber>,
-    /// The queue is shorter than the target: half of it will do until then.
+    /// The target is halved until this time, because the queue is shorter than the target.
     careful_until: Option<Instant>,
-    /// Round trips for which we yield; `None`: we do not.
+    /// Round trips of the current yield; `None` if not yielding.
     yielding: Option<u32>,
     /// When a round trip last saw the queue nearly empty.
     empty_at: Option<Instant>,
     compete_for: Duration,
-    /// Packets a round trip, beside somebody else.
+    /// Growth in packets per round trip while competing.
     compete_growth: f64,
     rtt: Option<RttView>,
     rate: Option<f64>,
     breaker: Breaker,
-    /// More is lost than the path loses by itself.
+    /// More packets are lost than the path loses by itself.
     is_lossy: bool,
-    /// Until the first acknowledgement after a time-out.
+    /// Kept until the first acknowledgement after a timeout.
     before_timeout: Option<BeforeTimeout>,
     datagram: u64,
-    /// When the newest ACK came, whose packets share one sample.
+    /// When the latest ACK arrived, whose packets share one sample.
     ack_at: Option<Instant>,
     round_began: Option<Instant>,
     push: Push,
     neighbours: Neighbours,
-    /// After a time-out, the window doubles up to this.
+    /// After a timeout, the window doubles up to this size.
     regain: Option<f64>,
 }
 
@@ -225,8 +223,8 @@ impl Steady {
         }
     }
 
-    /// The queue we want: a part of the path that falls with the window, what keeps the link busy through noise and luck, and no more
-    /// than half of what the queue has room for, unless that is very short.
+    /// The target queue: a fraction of the path that falls with the window, plus what keeps the link busy despite noise and varying
+    /// arrivals. It is at most half of the longest queue seen, unless that is very short.
     fn target(&self, rtt: &RttView) -> Duration {
         let base = self.base.empty(rtt);
         let deviation = (self.tokens * self.origin.innocent(self.tokens) * self.origin.dispersion()).sqrt();
@@ -238,12 +236,13 @@ impl Steady {
         bearable.min((self.highest_queue / 2).max(base / SHORT))
     }
 
-    /// What the link delivers in `time`, in packets.
+    /// How many packets the link delivers in `time`.
     fn delivered_in(&self, time: Duration) -> Option<f64> {
         self.rate.map(|rate| packets_in(rate, time, self.datagram))
     }
 
-    /// The newest sample, and that of the packet `before`, took little longer than the empty path takes. On a path whose delay varies by itself few take less than the target.
+    /// Whether the latest sample and that of the packet before it, `before`, took little longer than the empty path. On a path whose delay
+    /// varies by itself few samples are below the target, so the limit is higher there.
     fn is_calm(&self, rtt: &RttView, before: Duration) -> bool {
         let longest = before.max(rtt.latest);
         let base = self.base.empty(rtt);
@@ -274,7 +273,7 @@ impl Steady {
         self.recent.on_packet(rtt.latest);
     }
 
-    /// The newest samples, if they are enough for a stretch.
+    /// The latest samples, if they are enough for a stretch.
     fn whole_stretch(&self) -> Option<&Tally> {
         Some(&self.recent).filter(|recent| recent.acked >= STRETCH_SAMPLES.max(self.tokens as u32 / 8))
     }
@@ -333,7 +332,7 @@ impl Steady {
         }
     }
 
-    /// Begins and ends yielding: it shows the empty path, and which loss is ours.
+    /// Begins and ends yielding, which reveals the empty path and the origin of loss.
     fn consider_yielding(&mut self, acked: &Acked, is_empty: bool) {
         if is_empty {
             self.empty_at = Some(acked.now);
@@ -361,7 +360,7 @@ impl Steady {
             }
             None if acked.now - empty_at > YIELD_INTERVAL => {
                 self.yielding = Some(0);
-                // The occasion to check an old verdict.
+                // A good time to check an old verdict.
                 if self.origin.is_worth_checking(self.tokens) {
                     self.origin.begin(acked.largest_sent, self.tokens);
                 }
@@ -398,7 +397,7 @@ impl Steady {
         self.origin.on_overshoot(acked.largest_sent, start.least_loss());
     }
 
-    /// Packets are lost while the queue moves: it overflows, and what was learned in this round trip is not the path's own loss.
+    /// Packets are lost while the queue grows, so it overflows. The loss of this round trip does not count as the path's own.
     fn leave_lossy_slow_start(&mut self, acked: &Acked, start: &SlowStart, tally: &Tally) {
         self.tokens = (self.tokens.min(f64::from(tally.acked)) * BACK_OFF_OVERFLOW).max(TOKENS_MIN);
         self.end_slow_start(acked, start);
@@ -429,10 +428,10 @@ impl Steady {
         }
     }
 
-    /// Whether an experiment runs or begins; takes what it found.
+    /// Runs or begins an experiment and applies its result. Returns whether one is running.
     fn is_pushing(&mut self, acked: &Acked, found: Option<Found>, queue: Duration) -> bool {
         if let Some(found) = found {
-            // What it loses is no news of the path, and the window of the next round trip is another.
+            // Its losses say nothing about the path, and the window of the next round trip differs.
             self.breaker.ignore(acked.largest_sent);
             let mut hold = Hold::new();
             if found == Found::Room && !self.is_lossy {
@@ -471,13 +470,13 @@ impl Steady {
         }
     }
 
-    /// Packets that may be in flight: the tokens, and what the path loses of them by itself.
+    /// Packets that may be in flight: the tokens, increased by the path's own loss.
     fn in_flight(&self) -> f64 {
         let tokens = match (self.rtt, self.mode) {
             (Some(rtt), _) if self.is_yielding() => self
                 .delivered_in(self.base.empty(&rtt))
                 .map_or(self.tokens, |all| self.tokens.min(YIELD * all)),
-            // Enough to see the queue again, if it is one.
+            // Enough to see the queue again, if there is one.
             (Some(rtt), Mode::SlowStart(start)) if start.waits() => {
                 let second = self.delivered_in(rtt.minimum + SlowStart::visible(&rtt) * 2);
                 second.map_or(self.tokens, |second| self.tokens.min(second))

@@ -1,4 +1,4 @@
-//! What an acknowledgement sets in motion: round-trip time, loss, congestion control, the code and the streams.
+//! Processing of an ACK: round-trip time, loss detection, congestion control, coding and streams.
 //!
 //! The order is the paper's Algorithm 1, then 2, then the block bookkeeping of Algorithm 3.
 //!
@@ -14,7 +14,7 @@ use crate::recovery::sent::{AckedPacket, LostPacket};
 use crate::wire::AckFrame;
 
 impl Established {
-    /// `carrier` is the number of the packet that brought the ACK.
+    /// Handles an ACK. `carrier` is the number of the packet that contained it.
     pub(super) fn handle_ack(
         &mut self,
         now: Instant,
@@ -24,19 +24,19 @@ impl Established {
         if ack.path != self.path.id {
             return Err(TransportError::new(
                 TransportErrorCode::ProtocolViolation,
-                "an ACK of a path never opened",
+                "ACK of a path that was never opened",
             ));
         }
         if ack.oldest_undecoded > self.sender.next_index() || ack.known_end > self.sender.next_index() {
             return Err(TransportError::new(
                 TransportErrorCode::ProtocolViolation,
-                "an ACK of symbols never sent",
+                "ACK of symbols that were never sent",
             ));
         }
         let mut acked = core::mem::take(&mut self.path.acked_scratch);
         let largest_before = self.path.sent.largest_acked();
         let summary = self.path.sent.on_ack(now, ack.ranges.iter(), &mut acked).map_err(|_| {
-            TransportError::new(TransportErrorCode::ProtocolViolation, "an ACK of packets never sent")
+            TransportError::new(TransportErrorCode::ProtocolViolation, "ACK of packets that were never sent")
         })?;
         if let Some(sent) = summary.rtt_sample_from {
             self.path.on_rtt_sample(now, now - sent, ack.delay.min(self.negotiated.peer_max_ack_delay));
@@ -81,8 +81,8 @@ impl Established {
         self.path.on_acked(now, &acked);
     }
 
-    /// Declares packets lost and tells those who care. Coded data is not sent again: only the count of degrees of
-    /// freedom in flight changes.
+    /// Declares packets lost and notifies the components concerned. Coded data is not retransmitted; only the number of degrees of freedom
+    /// in flight changes.
     pub(super) fn detect_losses(&mut self, now: Instant) {
         let mut lost = core::mem::take(&mut self.path.lost_scratch);
         let thresholds = self.path.measured.losses.thresholds(now, &self.path.measured.rtt);
@@ -110,7 +110,7 @@ impl Established {
         }
     }
 
-    /// Packets older than 1.5 RTT are not counted in flight any more (CTCP section 4.5).
+    /// Stops counting packets older than 1.5 RTT as in flight (CTCP section 4.5).
     ///
     /// Requirement: C5
     pub(super) fn expire_old_packets(&mut self, now: Instant) {
@@ -127,7 +127,7 @@ impl Established {
         }
     }
 
-    /// A scheme whose window is of symbols tells congestion control what becomes of them.
+    /// Forwards the signals of a scheme whose congestion window counts symbols to the congestion controller.
     pub(super) fn tell_controller(&mut self) {
         while let Some(signal) = self.sender.scheme_mut().poll_signal() {
             signal.tell(&mut *self.path.admission.controller);

@@ -1,4 +1,4 @@
-//! The end of a connection (PROTOCOL.md section 7).
+//! Closing a connection (PROTOCOL.md section 7).
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -12,27 +12,27 @@ use crate::network::Transmit;
 use crate::stream::Streams;
 use crate::wire::Frame;
 
-/// Longest reason that is sent, in bytes: a CLOSE fits any datagram.
+/// Longest reason that is sent, in bytes, so that a CLOSE fits any datagram.
 const REASON_MAX: usize = 256;
 
-/// A connection that is over for the application but still answers, or swallows, what arrives late.
+/// A connection that is closed for the application but still answers, or ignores, late packets.
 #[derive(Debug)]
 pub(crate) struct Ending {
-    /// Our sealed CLOSE; empty when the peer closed and nothing may be sent any more.
+    /// The sealed CLOSE. Empty if the peer closed, after which nothing may be sent.
     datagram: Vec<u8>,
     remote: SocketAddr,
     is_due: bool,
     deadline: Instant,
-    /// Packets that arrived since; the CLOSE is repeated at powers of two, so that two sides never talk for ever.
+    /// Packets received since. The CLOSE is repeated when this is a power of two, so that two closing sides do not answer each other for
+    /// ever.
     arrived: u32,
 }
 
-/// What a connection that was up leaves to its application: a peer that sent everything, saw it arrive and closed
-/// must not take it away from a reader that is not so fast.
+/// State kept after an established connection has closed. The application can still read data that arrived before the peer closed.
 pub(super) struct Remains {
     /// Only for reading.
     pub(super) streams: Streams,
-    /// The last figures.
+    /// The final statistics.
     pub(super) stats: ConnectionStats,
 }
 
@@ -64,7 +64,7 @@ impl Ending {
 }
 
 impl Connection {
-    /// Tells the peer and waits for late packets.
+    /// Sends a CLOSE and waits for late packets.
     pub(super) fn begin_ending(&mut self, now: Instant, close: &CloseReason, error: ConnectionError) {
         if let State::Established(established) = &mut self.state {
             let datagram = if established.is_confirmed { established.seal_close(close) } else { Vec::new() };
@@ -74,7 +74,7 @@ impl Connection {
         }
     }
 
-    /// The peer closed: nothing is sent any more.
+    /// Handles a CLOSE: nothing is sent any more.
     pub(super) fn on_closed_by_peer(&mut self, now: Instant, close: CloseReason) {
         if let State::Established(established) = &mut self.state {
             let ending = established.ending(now, Vec::new());
@@ -83,7 +83,7 @@ impl Connection {
         }
     }
 
-    /// Ends at once, without a word to the peer: it is not there.
+    /// Ends the connection at once without a CLOSE, because the peer is not there.
     pub(super) fn end(&mut self, error: ConnectionError) {
         if matches!(self.state, State::Ending(_) | State::Over) {
             return;
@@ -98,7 +98,7 @@ impl Connection {
         self.endpoint_events.push_back(EndpointEvent::Retired);
     }
 
-    /// Enters a state that is over, with everything that happened before told and kept.
+    /// Enters a closed state, after forwarding pending events and keeping the streams and statistics.
     fn leave(&mut self, next: State) {
         self.drain_established();
         let stats = self.stats();
@@ -116,7 +116,7 @@ impl Established {
         Ending { is_due: !datagram.is_empty(), datagram, remote, deadline: now + drain, arrived: 0 }
     }
 
-    /// A sealed CLOSE; empty when even that cannot be sealed.
+    /// Seals a CLOSE. Returns an empty datagram if it cannot be sealed.
     fn seal_close(&mut self, close: &CloseReason) -> Vec<u8> {
         let cut =
             (0..=REASON_MAX.min(close.reason.len())).rev().find(|&end| close.reason.is_char_boundary(end));

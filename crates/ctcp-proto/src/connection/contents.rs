@@ -1,29 +1,29 @@
-//! What a sent packet held, remembered until its fate is known and then handed back to whom it concerns.
+//! The contents of a sent packet, kept until the packet is acknowledged or lost and then returned to the components concerned.
 
 use super::keys::Keys;
 use super::resets::Resets;
 use crate::code::Carried;
 use crate::stream::{Control, Streams};
 
-/// The contents of a sent packet. Coded data is never sent again as such, so a combination is only a range.
+/// The contents of a sent packet. Coded data is never retransmitted as such, so a combination is recorded only as a range.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
-    /// The combination it carried, or a piece of one.
+    /// The combination it carried, or a segment of one.
     pub(crate) combination: Option<Carried>,
-    /// Control frames, asked for again when lost.
+    /// Control frames, sent again if the packet is lost.
     pub(crate) control: Vec<Control>,
-    /// The largest packet number that its ACK acknowledged.
+    /// The largest packet number acknowledged by the ACK in this packet.
     pub(crate) largest_acked: Option<u64>,
-    /// It told the client its reset token.
+    /// It carried a RESET_TOKEN.
     pub(crate) reset_token: bool,
-    /// It held a share of new keys.
+    /// It carried a KEY_SHARE.
     pub(crate) key_share: bool,
-    /// The size it probed the path for.
+    /// The datagram size that it probed, if it was an MTU probe.
     pub(crate) mtu_probe: Option<u64>,
 }
 
 impl Contents {
-    /// Has said again what it said and is still true: it was lost, or will not be waited for.
+    /// Queues the frames that still apply to be sent again, after the packet was lost or a probe timeout.
     pub(super) fn tell_again(&self, streams: &mut Streams, resets: &mut Resets, keys: &mut Keys) {
         self.control.iter().for_each(|control| streams.on_control_lost(control));
         if self.reset_token {

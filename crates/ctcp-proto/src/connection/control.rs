@@ -1,16 +1,16 @@
-//! Control frames of the streams: which wait, and which are said again.
+//! Control frames of the streams: which ones wait and which ones are repeated.
 
 use super::repeats::Repeats;
 use crate::stream::{Control, Pace, Streams};
 use crate::wire::{DatagramBuilder, Frame};
 
-/// Room that the longest control frame needs.
+/// An upper bound of the size of a control frame.
 const CONTROL_SIZE_MAX: usize = 32;
 
 /// Control frames on their way into packets.
 #[derive(Debug, Default)]
 pub(super) struct ControlFrames {
-    /// One that did not fit yet.
+    /// A frame that has not fitted into a packet yet.
     waiting: Option<Control>,
     repeats: Repeats,
 }
@@ -28,7 +28,7 @@ impl ControlFrames {
         self.waiting.is_some()
     }
 
-    /// Writes what fits, frames that are said again first. `loss`: the share of packets that get lost; new frames are added to `sent`.
+    /// Writes the frames that fit, repeats first. `loss` is the fraction of packets lost. New frames are added to `sent`.
     pub(super) fn write(
         &mut self,
         streams: &mut Streams,

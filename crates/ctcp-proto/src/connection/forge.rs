@@ -1,4 +1,4 @@
-//! Packets that an honest connection would not send, under its keys: for tests of what a hostile peer can do.
+//! Packets that an honest connection would not send, sealed with its keys. Tests use them to play a hostile peer.
 
 use ctcp_base::Instant;
 
@@ -13,24 +13,24 @@ impl Connection {
         established.protection.phases()
     }
 
-    /// Symbols that it stores behind the oldest undecoded one.
+    /// Symbols that this side stores beyond the oldest undecoded one.
     #[cfg(test)]
     pub(crate) fn own_window(&self) -> u64 {
         let State::Established(established) = &self.state else { panic!("not connected") };
         established.negotiated.window
     }
 
-    /// Whether it answered a share of new keys.
+    /// Whether it answered a KEY_SHARE.
     #[cfg(test)]
     pub(crate) fn has_answered_key_share(&self) -> bool {
         let State::Established(established) = &self.state else { panic!("not connected") };
         established.keys.has_answered()
     }
 
-    /// A packet with these frames, sealed and numbered as the next one. Only with the feature `forge`, which is for tests.
+    /// Seals a packet with these frames under the next packet number. Only with the feature `forge`, which is for tests.
     ///
     /// # Panics
-    /// When the connection is not up.
+    /// Panics if the connection is not established.
     #[doc(hidden)]
     pub fn forge(&mut self, now: Instant, frames: &[Frame<'_>]) -> Vec<u8> {
         let State::Established(established) = &mut self.state else { panic!("not connected") };

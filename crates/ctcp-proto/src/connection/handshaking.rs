@@ -1,4 +1,4 @@
-//! The client's side of the handshake (PROTOCOL.md section 3): INITIATE until an answer comes or time is over.
+//! The client's side of the handshake (PROTOCOL.md section 3): sends INITIATE until an answer arrives or the deadline passes.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -23,12 +23,12 @@ use crate::wire::{
 const INTERVAL_MIN: Duration = Duration::from_millis(50);
 const INTERVAL_MAX: Duration = Duration::from_millis(500);
 
-/// So many intervals are of the first length; then they double. Where a fifth of the packets is lost each way, one handshake
-/// in seventy would otherwise take half a second and more.
+/// Number of intervals of the first length, after which they double. With 20 % loss in each direction, doubling at once would make one
+/// handshake in seventy take half a second or more.
 const INTERVALS_EQUAL: u32 = 3;
 
-/// COOKIEs a client follows in one handshake: a second comes when the first was too old, a hundredth from a
-/// prankster.
+/// Maximum number of COOKIEs a client follows in one handshake. A second one is legitimate if the first has expired; many more would be an
+/// attack.
 const COOKIES_MAX: u32 = 4;
 
 /// A client that waits for the RESPONSE.
@@ -36,38 +36,38 @@ const COOKIES_MAX: u32 = 4;
 pub(crate) struct ClientHandshake {
     initiator: Initiator,
     message: Vec<u8>,
-    /// The connection's, once there is one.
+    /// The random generator that the connection will use.
     rng: SecretRng,
     token: Vec<u8>,
     parameters: Parameters,
-    /// Our random choice for the first datagrams.
+    /// A random id for the first datagrams.
     destination: ConnectionId,
     remote: SocketAddr,
     server_key: PublicKey,
     first_packets: FirstPacketKey,
     next_send: Instant,
-    /// When the first INITIATE left.
+    /// When the first INITIATE was sent.
     first_sent: Option<Instant>,
     interval: Duration,
-    /// When the last INITIATE left.
+    /// When the last INITIATE was sent.
     last_sent: Option<Instant>,
     /// INITIATEs sent.
     sent: u32,
     deadline: Instant,
     cookies: u32,
-    /// Somebody said that our message could not be opened. Not authenticated, so only remembered.
+    /// A REJECT said that the server could not open the INITIATE. It is not authenticated, so it is only noted.
     is_rejected: bool,
-    /// Somebody said that the server has too many handshakes at once.
+    /// A REJECT said that the server has too many handshakes in progress.
     is_busy: bool,
 }
 
-/// What a datagram meant to the handshake.
+/// The effect of a datagram on the handshake.
 pub(super) enum Step {
-    /// Nothing yet.
+    /// No effect on its state.
     Wait,
-    /// The server agreed.
+    /// The server accepted the connection.
     Complete { server: Box<Parameters>, secrets: Secrets },
-    /// There will be no connection.
+    /// The handshake failed.
     Failed(ConnectionError),
 }
 
@@ -183,10 +183,10 @@ impl ClientHandshake {
     }
 
     fn handle_response(&mut self, message: &[u8]) -> Step {
-        // Anybody can send garbage: only a message that opens is an answer.
+        // Anyone can send garbage: only a message that opens is an answer.
         let Ok((parameters, secrets)) = self.initiator.finish(message) else { return Step::Wait };
         match Parameters::parse_from_server(&parameters) {
-            // The header is not authenticated: a damaged source id in it must not end what the sealed one confirms.
+            // The header is not authenticated. A damaged source id in it must not end a handshake that the sealed one confirms.
             Ok(ServerAnswer::Accepted(server)) => Step::Complete { server: Box::new(server), secrets },
             Ok(ServerAnswer::Refused(refusal)) => {
                 Step::Failed(ConnectionError::Refused { code: refusal.code, reason: refusal.reason })
@@ -228,7 +228,7 @@ impl Connection {
         established.is_confirmed = true;
         established.on_handshake_round_trip(now, first_sent);
         established.path.set_hasty_rtt(last_sent.map_or(INITIAL_RTT, |sent| now - sent));
-        // The server may say nothing before it has heard us under the new keys.
+        // The server sends nothing until it has received a packet under the new keys.
         established.ping = true;
         self.state = State::Established(Box::new(established));
         self.events.push_back(Event::Connected);

@@ -1,16 +1,16 @@
-//! How long keys live, and where new ones come from (PROTOCOL.md section 2.2).
+//! The lifetime and renewal of keys (PROTOCOL.md section 2.2).
 //!
 //! ```text
 //!  client  Idle -- key is old --> Wanted -- KEY_SHARE --> Offered -- KEY_SHARE arrives, mixed in --> Agreed -- update --> Idle
 //!  server  Idle -- KEY_SHARE arrives --> Asked -- mixed in, KEY_SHARE --> Answered -- the client's update arrives --> Idle
 //! ```
 //!
-//! Each key follows from the one before by a one-way function, and every [`LIFETIME`] a new secret is mixed in, to which both
-//! sides contribute. So whoever steals the keys of a connection reads nothing of what was sent before the last update
-//! but one, and, if he only listens, nothing of what is sent after the next.
+//! Each key is derived from the previous one by a one-way function. Every [`LIFETIME`] a new shared secret, to which both sides contribute,
+//! is mixed in. An attacker who steals the keys of a connection cannot read what was sent before the last update but one. A passive
+//! attacker cannot read what is sent after the next update either.
 //!
-//! Invariant: a new secret is mixed in by both sides before the same phase. Hence a client that offered starts no update
-//! before it has the answer, and a server that answered starts none before it sees the client's.
+//! Invariant: both sides mix in a new secret before the same phase. Hence a client that sent its share starts no update before it has the
+//! answer, and a server that answered starts none before it sees the client's update.
 
 use core::time::Duration;
 
@@ -23,19 +23,19 @@ use crate::error::TransportErrorCode;
 use crate::id::Role;
 use crate::wire::{DatagramBuilder, Frame};
 
-/// How long a key seals at most while packets flow: the time after which WireGuard renews its keys.
+/// Maximum age of a key while packets flow. WireGuard renews its keys after the same time.
 const LIFETIME: Duration = Duration::from_secs(120);
 
-/// How long a server waits for its client to renew them; then it takes the next key without a new secret.
+/// How long a server waits for its client to renew the keys before it derives the next key without a new secret.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// A server computes no answer sooner after the last: an exchange costs it 0.1 ms.
+/// Minimum interval between two answers of a server, since a key exchange costs it 0.1 ms.
 const EARLIEST: Duration = Duration::from_secs(60);
 
-/// For so long packets under the previous key may be late; then it is wiped. No path holds packets back for longer.
+/// How long packets under the previous key may arrive late, before that key is wiped. No path delays packets for longer.
 const LATE: Duration = Duration::from_secs(10);
 
-/// Where an exchange of shares is.
+/// The state of a key exchange.
 #[derive(Debug)]
 enum Exchange {
     Idle,
@@ -51,12 +51,12 @@ enum Exchange {
     Answered {
         public: [u8; SHARE_LENGTH],
         is_due: bool,
-        /// The phase whose arrival says that the client has it.
+        /// The client's arrival in this phase shows that it has received the answer.
         phase: u64,
     },
 }
 
-/// The ages of keys, and the exchange for the next ones.
+/// The ages of the keys and the exchange for the next ones.
 #[derive(Debug)]
 pub(super) struct Keys {
     /// The phases of sending and receiving.
@@ -65,7 +65,7 @@ pub(super) struct Keys {
     /// When a new secret was last agreed on.
     exchanged: Instant,
     exchange: Exchange,
-    /// The client's last offer that was answered: it may come again.
+    /// The last offer that the server answered. The client may repeat it.
     answered: Option<[u8; SHARE_LENGTH]>,
 }
 
@@ -74,7 +74,7 @@ impl Keys {
         Self { phases: (0, 0), since: now, exchanged: now, exchange: Exchange::Idle, answered: None }
     }
 
-    /// Whether a KEY_SHARE is to be sent. A secret is mixed in only while both directions are in the same phase.
+    /// Whether a KEY_SHARE must be sent. A secret is mixed in only while both directions are in the same phase.
     fn is_due(&self, now: Instant, phases: (u64, u64)) -> bool {
         match self.exchange {
             Exchange::Wanted => phases.0 == phases.1,
@@ -89,7 +89,7 @@ impl Keys {
         self.answered.is_some()
     }
 
-    /// A packet with our KEY_SHARE was lost.
+    /// A packet with this side's KEY_SHARE was lost.
     pub(super) fn on_share_lost(&mut self) {
         match &mut self.exchange {
             Exchange::Offered { is_due, .. } | Exchange::Answered { is_due, .. } => *is_due = true,
@@ -99,8 +99,8 @@ impl Keys {
 }
 
 impl Established {
-    /// Sees to the age of keys, whenever a packet comes or goes. It has no timer: keys that seal and open nothing grow no
-    /// older by it, and a connection without packets is soon over.
+    /// Renews and wipes keys by age. Called for every packet sent or received. There is no timer: keys that are not in use need no renewal,
+    /// and a connection without packets soon times out.
     pub(super) fn renew_keys(&mut self, now: Instant) {
         match self.keys.exchange {
             Exchange::Agreed => {
@@ -136,7 +136,7 @@ impl Established {
         self.keys.is_due(now, self.protection.phases())
     }
 
-    /// Whether a KEY_SHARE is due for which a key must be drawn.
+    /// Whether a KEY_SHARE must be sent for which a new secret key must be drawn.
     pub(super) fn wants_entropy(&self, now: Instant) -> bool {
         matches!(self.keys.exchange, Exchange::Wanted | Exchange::Asked { .. }) && self.is_key_share_due(now)
     }
@@ -188,7 +188,7 @@ impl Established {
     pub(super) fn on_key_share(&mut self, public: [u8; SHARE_LENGTH]) -> Result<(), TransportError> {
         match (&self.keys.exchange, self.role) {
             (Exchange::Idle, Role::Server) if self.keys.answered != Some(public) => {
-                // One that leads to nothing secret is found out before anything depends on it.
+                // Reject an offer that leads to no secret before any state depends on it.
                 KeyShare::new([1; SHARE_LENGTH]).agree(&public).ok_or(BAD_SHARE)?;
                 self.keys.exchange = Exchange::Asked { offer: public };
             }
@@ -199,7 +199,7 @@ impl Established {
                 // The server waits for a packet under the new key.
                 self.ping = true;
             }
-            // It comes again: the loss of ours, if that is why, is noticed as that of any packet.
+            // A repeated share. If this side's share was lost, loss detection sends it again.
             _ => {}
         }
         Ok(())
@@ -207,4 +207,4 @@ impl Established {
 }
 
 const BAD_SHARE: TransportError =
-    TransportError::new(TransportErrorCode::ProtocolViolation, "a key share that leads to no secret");
+    TransportError::new(TransportErrorCode::ProtocolViolation, "KEY_SHARE that leads to no secret");

@@ -1,19 +1,19 @@
-//! What a connection takes of the endpoint's memory.
+//! The connection's share of the endpoint's memory budget.
 
 use super::{Connection, Established, State};
 use crate::memory::{CONNECTION_COST, Lease};
 
 impl Connection {
-    /// Its part of the endpoint's memory, which it gives back when it is dropped.
+    /// Attaches the lease, which returns the memory when it is dropped.
     pub(crate) fn with_lease(self, lease: Lease) -> Self {
         Self { lease: Some(lease), ..self }
     }
 
-    /// Updates what the endpoint accounts for this connection, and learns how much more it may take.
+    /// Reports the current memory use to the lease and updates how much more the streams may take.
     pub(super) fn settle(&mut self) {
         let Some(lease) = &mut self.lease else { return };
         let taken = match (&self.state, &self.remains) {
-            // What a stranger may have sent from any address books nothing but its state.
+            // An unconfirmed client may have spoofed its address, so only the connection state is counted.
             (State::Established(established), _) if !established.is_confirmed => 0,
             (State::Established(established), _) => established.memory(),
             (_, Some(remains)) => remains.streams.memory(),
@@ -25,7 +25,7 @@ impl Connection {
         }
     }
 
-    /// Bytes that wait for a reader.
+    /// Bytes buffered for readers.
     #[cfg(test)]
     pub(crate) fn received_bytes_held(&self) -> usize {
         match &self.state {
@@ -36,7 +36,7 @@ impl Connection {
 }
 
 impl Established {
-    /// Memory taken and promised to the peer, in bytes.
+    /// Memory in use or promised to the peer, in bytes.
     fn memory(&self) -> u64 {
         self.streams.memory() + self.sender.memory() + self.receiver.memory()
     }

@@ -1,4 +1,4 @@
-//! A client whose address changed (PROTOCOL.md section 6): the new address is asked before anything goes there.
+//! A client whose address changed (PROTOCOL.md section 6). The new address is validated before data is sent to it.
 
 use ctcp_base::Instant;
 
@@ -8,20 +8,20 @@ use crate::network::{NetworkPath, Transmit};
 use crate::path::validation::PathValidation;
 use crate::wire::{DATAGRAM_SIZE_MIN, Frame};
 
-/// Challenges of the peer that wait for their answer: one an address in question is enough, and two addresses
-/// may be in question when it moves twice.
+/// Maximum number of challenges that wait for an answer. A peer sends one for each address that it validates, and two such addresses are
+/// possible when this side moves twice.
 const RESPONSES_MAX: usize = 4;
 
-/// More than a sealed PATH_CHALLENGE has.
+/// An upper bound of the size of a sealed PATH_CHALLENGE.
 const CHALLENGE_SIZE: u64 = 64;
 
-/// An address the peer may have moved to.
+/// An address that the peer may have moved to.
 pub(super) struct Candidate {
     network: NetworkPath,
     validation: PathValidation,
 }
 
-/// What the peer's challenges and moves ask for.
+/// The address being validated and the challenges to answer.
 #[derive(Default)]
 pub(super) struct Migration {
     candidate: Option<Candidate>,
@@ -30,7 +30,7 @@ pub(super) struct Migration {
 
 #[cfg(test)]
 impl super::Connection {
-    /// The last challenge to the address in question, and the packet number that is left out next: draws that a peer sees.
+    /// The last challenge sent to the candidate and the packet number skipped next: random values that a peer sees.
     pub(crate) fn drawn(&self) -> Option<(Option<u64>, Option<crate::PacketNumber>)> {
         let super::State::Established(established) = &self.state else { return None };
         let candidate = established.migration.candidate.as_ref();
@@ -42,13 +42,13 @@ impl super::Connection {
 }
 
 impl Established {
-    /// A new packet of the peer came this way; `is_newest` when no later one came before it.
+    /// Handles the addresses of a new authentic packet. `is_newest` if no packet with a higher number has arrived before.
     pub(super) fn on_network_path(&mut self, network: NetworkPath, is_newest: bool, size: u64) {
         let current = &mut self.path.network;
         if network.remote == current.remote {
             current.local = network.local;
             if is_newest {
-                // It is still, or again, where it was.
+                // The peer is still, or again, at its current address.
                 self.migration.candidate = None;
             }
             return;
@@ -84,12 +84,12 @@ impl Established {
             self.counts.migrations += 1;
             self.path.migrate(now, network);
             self.resets.tell();
-            // What is on its way to the old address is lost: say something at once.
+            // Packets in flight to the old address are lost. Send something at once.
             self.ping = true;
         }
     }
 
-    /// A PATH_RESPONSE or PATH_CHALLENGE, each to the address it is about.
+    /// Sends a PATH_RESPONSE or PATH_CHALLENGE to the address that it concerns.
     pub(super) fn transmit_path_frames(
         &mut self,
         now: Instant,
@@ -134,7 +134,7 @@ impl Established {
     ) -> Result<Transmit, TransportError> {
         let mut builder = self.open_builder(core::mem::take(buffer), DATAGRAM_SIZE_MIN);
         builder.write(frame);
-        // Not marked: nothing is known of the way to an address in question.
+        // Not ECN-capable: whether the new path supports ECN is unknown.
         let transmit = self.send_as(now, builder, super::Contents::default(), buffer, None)?;
         Ok(Transmit { destination: network.remote, source: network.local, ..transmit })
     }

@@ -1,4 +1,4 @@
-//! What both sides agree on in the handshake (PROTOCOL.md section 3.1): pure functions over the parameters.
+//! The negotiation of parameters in the handshake (PROTOCOL.md section 3.1), as pure functions.
 
 use core::time::Duration;
 
@@ -14,33 +14,33 @@ use crate::profile::Profile;
 use crate::stream::{Streams, StreamsConfig};
 use crate::wire::Parameters;
 
-/// What holds for a connection.
+/// The negotiated parameters of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Negotiated {
-    /// The scheme of both directions.
+    /// The profile of both directions.
     pub(crate) profile: Profile,
     pub(crate) suite: Suite,
     /// Largest symbol in bytes.
     pub(crate) symbol_size_max: usize,
-    /// Symbols we store behind the oldest undecoded one.
+    /// Symbols that this side stores beyond the oldest undecoded one.
     pub(crate) window: u64,
-    /// Symbols the peer stores.
+    /// Symbols that the peer stores beyond the oldest undecoded one.
     pub(crate) peer_window: u64,
     pub(crate) code: CodeLimits,
-    /// Largest datagram both sides take.
+    /// Largest datagram that both sides accept.
     pub(crate) datagram_size_max: u64,
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) peer_max_ack_delay: Duration,
-    /// How we recognise that the server has forgotten us.
+    /// The token by which this side recognises the server's stateless reset.
     pub(crate) reset_token: Option<ResetToken>,
 }
 
-/// What a client says of itself.
+/// The parameters that a client sends.
 pub(crate) fn client_parameters(config: &TransportConfig, id: ConnectionId) -> Parameters {
     parameters(config, config.profile, id)
 }
 
-/// What a side with `config` says of itself where it asks for, or grants, `profile`.
+/// The parameters of a side with `config` that asks for, or grants, `profile`.
 fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> Parameters {
     let symbol_window = if profile.code.spans_window() {
         config.symbol_window.min(config.coding_window)
@@ -65,8 +65,8 @@ fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> P
     }
 }
 
-/// What a server answers to `client`: its own limits, the suite it chose and the profile it grants. A profile it does not
-/// have, or does not `grant`, is replaced by its own.
+/// The server's answer to `client`: its own limits, the suite it chose and the profile it grants. If the requested profile is unknown or
+/// not allowed by `grant`, the server's own profile is granted.
 pub(crate) fn server_parameters(
     config: &TransportConfig,
     grant: &Grant,
@@ -84,7 +84,7 @@ pub(crate) fn server_parameters(
     })
 }
 
-/// What holds for the side that said `own` and heard `peer`; `answer` is the server's of the two.
+/// Combines the parameters of this side (`own`) and the peer (`peer`). `answer` is whichever of them the server sent.
 ///
 /// Requirement: C1
 pub(crate) fn negotiate(
@@ -116,7 +116,7 @@ pub(crate) fn negotiate(
     })
 }
 
-/// The streams of a side that said `own` and heard `peer`.
+/// The streams of a side that sent `own` and received `peer`.
 pub(crate) fn streams(role: Role, config: &TransportConfig, own: &Parameters, peer: &Parameters) -> Streams {
     let Parameters { max_data, max_stream_data, max_streams, .. } = *own;
     let mut streams = Streams::new(

@@ -1,4 +1,4 @@
-//! One datagram in: open it, drop replays, hand each frame to whom it concerns.
+//! Processing of one received datagram: open it, drop duplicates, dispatch its frames.
 
 use ctcp_base::Instant;
 
@@ -10,12 +10,12 @@ use crate::id::{PacketNumber, PathId};
 use crate::network::{Ecn, NetworkPath};
 use crate::wire::{DATAGRAM_SIZE_MIN, Frame, LongPacket, frames};
 
-/// What a datagram did to the connection.
+/// The outcome of a received datagram.
 #[derive(Debug)]
 pub(super) enum Received {
-    /// Processed, or dropped.
+    /// Processed or dropped.
     Handled,
-    /// The peer closed.
+    /// The peer closed the connection.
     Closed(CloseReason),
     /// The peer has forgotten the connection (stateless reset).
     Reset,
@@ -44,7 +44,7 @@ impl Established {
         if opened.path != self.path.id {
             return Err(TransportError::new(
                 TransportErrorCode::ProtocolViolation,
-                "a path that was never opened",
+                "packet of a path that was never opened",
             ));
         }
         let is_newest = self.path.replay.largest().is_none_or(|largest| opened.packet_number > largest);
@@ -58,8 +58,8 @@ impl Established {
         self.handle_frames(now, network_path, opened.packet_number, ecn, payload)
     }
 
-    /// A client that did not get the RESPONSE sends its INITIATE again. Nothing shorter draws an answer: the address is
-    /// not proved yet, and the answer must not be longer than what provoked it.
+    /// A client that did not get the RESPONSE sends its INITIATE again. A shorter datagram is not answered: the address is not validated
+    /// yet, so the answer must not be longer than the datagram that triggered it.
     fn handle_repeated_handshake(&mut self, network_path: NetworkPath, datagram: &[u8]) {
         let Some(response) = &mut self.response else { return };
         let is_repeated = datagram.len() >= DATAGRAM_SIZE_MIN
@@ -78,9 +78,10 @@ impl Established {
                 TransportErrorCode::ProtocolViolation,
                 "reserved bits of the header are set",
             )),
-            OpenError::LimitReached => {
-                Err(TransportError::new(TransportErrorCode::AeadLimit, "too many packets did not open"))
-            }
+            OpenError::LimitReached => Err(TransportError::new(
+                TransportErrorCode::AeadLimit,
+                "too many packets failed authentication",
+            )),
             OpenError::Malformed | OpenError::NotAuthentic => {
                 let is_reset = self.negotiated.reset_token.is_some_and(|token| is_reset(datagram, &token));
                 Ok(if is_reset { Received::Reset } else { Received::Handled })
@@ -88,7 +89,7 @@ impl Established {
         }
     }
 
-    /// The decoder was given combinations by other means than a packet.
+    /// The external decoder received combinations by other means than a packet.
     pub(super) fn handle_decoder_news(&mut self, now: Instant) -> Result<(), TransportError> {
         self.counts.datagrams_received += 1;
         self.timers.on_received(now);
@@ -98,7 +99,7 @@ impl Established {
         Ok(())
     }
 
-    /// The packet is the peer's and new.
+    /// Updates counters, timers and the address for a packet that is authentic and new.
     fn on_authentic(&mut self, now: Instant, network_path: NetworkPath, is_newest: bool, size: usize) {
         self.counts.datagrams_received += 1;
         self.counts.bytes_received += size as u64;
@@ -158,7 +159,7 @@ impl Established {
         }
         self.path.acks.on_packet(now, number.0, ack_eliciting, ecn);
         if is_news {
-            // A repair ended a stall: the sender should know at once that nothing is missing any more.
+            // A repair ended a stall. The ACK is sent at once so that the sender knows that nothing is missing any more.
             self.path.acks.on_news(now);
         }
         Ok(Received::Handled)

@@ -1,28 +1,28 @@
-//! Control frames said more than once where packets get lost.
+//! Repetition of control frames on lossy paths.
 //!
-//! A peer that waits for credit sends nothing, so nothing is under way whose ACK would tell that the credit was lost, and
-//! it waits for a time-out. A frame costs a few bytes in a packet that leaves anyhow: so it rides along in as many
-//! packets as make it unlikely that all of them are lost. All these frames mean the same when they come twice.
+//! A peer that waits for credit sends nothing. If the credit is lost, no ACK reveals the loss and the peer waits for a probe timeout. A
+//! control frame takes only a few bytes in a packet that is sent anyway. It is therefore repeated in enough packets that losing all of them
+//! is unlikely. Receiving any of these frames twice has no effect.
 
 use crate::stream::Control;
 
-/// How likely it may be that all copies are lost.
+/// Acceptable probability that all copies are lost.
 const RISK: f64 = 1e-3;
 
-/// Copies at most, the first included: of a path that loses more than a third, no more can be expected.
+/// Maximum number of copies, including the first. Beyond about a third of packets lost, [`RISK`] is no longer met.
 const COPIES_MAX: u8 = 6;
 
-/// Frames that wait to be repeated; of more than these the oldest are not repeated.
+/// Maximum number of frames waiting to be repeated. If there are more, the oldest are dropped.
 const FRAMES_MAX: usize = 16;
 
-/// What is to be said again.
+/// Frames to repeat, with the number of copies left.
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
     frames: Vec<(Control, u8)>,
 }
 
 impl Repeats {
-    /// A frame leaves for the first time; `loss`: the share of packets that get lost.
+    /// Registers a frame that is sent for the first time. `loss` is the fraction of packets lost.
     pub(super) fn on_first(&mut self, control: Control, loss: f64) {
         self.frames.retain(|(other, _)| subject(other) != subject(&control));
         let more = copies(loss) - 1;
@@ -34,7 +34,7 @@ impl Repeats {
         }
     }
 
-    /// The frames for the next packet that leaves anyhow, at most `room` of them.
+    /// Returns the frames for the next packet, at most `room` of them.
     pub(super) fn take(&mut self, room: usize) -> Vec<Control> {
         let due = self.frames.iter_mut().take(room);
         let frames = due.map(|(control, more)| {
@@ -47,7 +47,7 @@ impl Repeats {
     }
 }
 
-/// The least number of copies of which all are lost with a chance of at most [`RISK`].
+/// The smallest number of copies whose joint loss has a probability of at most [`RISK`].
 fn copies(loss: f64) -> u8 {
     let mut all_lost = loss;
     let mut copies = 1;
@@ -58,7 +58,7 @@ fn copies(loss: f64) -> u8 {
     copies
 }
 
-/// What a frame is about: a newer one of the same subject replaces it.
+/// What a frame is about. A newer frame on the same subject replaces an older one.
 fn subject(control: &Control) -> (u8, u64) {
     match *control {
         Control::MaxData(_) => (0, 0),
@@ -75,13 +75,13 @@ mod tests {
     use crate::StreamId;
 
     #[test]
-    fn the_more_is_lost_the_more_often_a_frame_is_said() {
+    fn frames_are_repeated_more_often_as_loss_grows() {
         let all = [0.0, 0.001, 0.01, 0.05, 0.09, 0.2, 0.3, 0.9].map(copies);
         assert_eq!(all, [1, 1, 2, 3, 3, 5, 6, 6]);
     }
 
     #[test]
-    fn the_latest_credit_is_repeated_and_no_older_one() {
+    fn only_the_latest_credit_is_repeated() {
         let mut repeats = Repeats::default();
         let credit = |id, credit| Control::MaxStreamData { id: StreamId(id), credit };
         repeats.on_first(credit(0, 10), 0.05);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_wait() {
+    fn the_number_of_waiting_frames_is_limited() {
         let mut repeats = Repeats::default();
         (0..100).for_each(|id| repeats.on_first(Control::StopSending { id: StreamId(id), code: 0 }, 0.2));
         assert_eq!(repeats.take(usize::MAX).len(), FRAMES_MAX);

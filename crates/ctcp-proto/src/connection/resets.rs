@@ -1,4 +1,4 @@
-//! A client that moves needs another reset token (PROTOCOL.md section 2.3): the server tells it, again until it arrives.
+//! A client that moves needs a new reset token (PROTOCOL.md section 2.3). The server sends it until it arrives.
 
 use super::{Established, TransportError};
 use crate::crypto::{ResetKey, ResetToken};
@@ -8,14 +8,14 @@ use crate::wire::{DatagramBuilder, Frame};
 
 use super::contents::Contents;
 
-/// What is to be said and was heard of reset tokens.
+/// Reset tokens to send, or received.
 #[derive(Debug, Default)]
 pub(super) struct Resets {
-    /// A server's, from which it makes the tokens.
+    /// The key from which a server derives the tokens.
     key: Option<ResetKey>,
-    /// The client must be told its token.
+    /// A RESET_TOKEN must be sent.
     is_due: bool,
-    /// A client's new token, of which its endpoint does not know yet.
+    /// A token that the client received and has not passed to its endpoint yet.
     new_token: Option<ResetToken>,
 }
 
@@ -24,7 +24,7 @@ impl Resets {
         Self { key, ..Self::default() }
     }
 
-    /// The client has another address now, or what told it the token was lost.
+    /// The client's address has changed, or the packet with its RESET_TOKEN was lost.
     pub(super) fn tell(&mut self) {
         self.is_due = self.key.is_some();
     }
@@ -54,7 +54,7 @@ impl Established {
         if self.role != Role::Client {
             return Err(TransportError::new(
                 TransportErrorCode::ProtocolViolation,
-                "a reset token of a client",
+                "RESET_TOKEN sent by a client",
             ));
         }
         self.negotiated.reset_token = Some(ResetToken(token));

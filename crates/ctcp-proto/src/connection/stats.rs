@@ -1,16 +1,16 @@
-//! Figures for people, metrics and tests.
+//! Statistics of a connection.
 
 use core::time::Duration;
 
 use super::{Connection, State};
 
-/// A connection in figures, since its beginning unless said otherwise.
+/// Statistics of a connection. Counters run from its beginning; fields marked "now" are current values.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ConnectionStats {
     /// Round-trip times.
     pub rtt: RttStats,
-    /// The loss average `p` of what we send.
+    /// The loss average `p` of the packets that this side sends.
     pub loss: f64,
     /// Congestion window in packets (the paper's tokens), now.
     pub window: f64,
@@ -22,21 +22,21 @@ pub struct ConnectionStats {
     pub datagrams_sent: u64,
     /// Bytes of UDP payload sent.
     pub bytes_sent: u64,
-    /// Datagrams that opened.
+    /// Datagrams that were authentic and new.
     pub datagrams_received: u64,
-    /// Bytes of UDP payload that opened.
+    /// Bytes of UDP payload in datagrams that were authentic and new.
     pub bytes_received: u64,
-    /// Datagrams that did not open, or were seen before.
+    /// Datagrams that failed authentication or were duplicates.
     pub datagrams_dropped: u64,
-    /// Packets of ours that were lost.
+    /// Packets sent that were declared lost.
     pub packets_lost: u64,
     /// Packets that arrived after they had been declared lost.
     pub spurious_losses: u64,
-    /// Packets of ours that the network marked instead of dropping them, as the peer reports.
+    /// Packets sent that the network marked instead of dropping, as reported by the peer.
     pub congestion_marks: u64,
-    /// Whether packets leave as ECN-capable because the peer reports marks as it should, now.
+    /// Whether packets are sent as ECN-capable now, because the peer reports marks correctly.
     pub is_ecn_capable: bool,
-    /// Probe time-outs.
+    /// Probe timeouts and timeouts of the coding scheme.
     pub timeouts: u64,
     /// New source symbols sent.
     pub symbols_sent: u64,
@@ -46,28 +46,28 @@ pub struct ConnectionStats {
     pub symbols_decoded: u64,
     /// Combinations of more than one symbol received.
     pub repairs_received: u64,
-    /// Combinations and symbols received that told nothing new.
+    /// Combinations and symbols received that carried no new information.
     pub redundant_received: u64,
-    /// Symbols sent that the peer may still lack, now.
+    /// Symbols sent that the peer may not have decoded yet, now.
     pub symbols_outstanding: u64,
     /// Times that data waited only because the coding window was full.
     pub window_stalls: u64,
-    /// Changes of the peer's address.
+    /// Times that the peer moved to another address.
     pub migrations: u64,
 }
 
 /// Round-trip times of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RttStats {
-    /// The last sample.
+    /// The latest sample.
     pub latest: Duration,
-    /// RFC 9002's smoothed one.
+    /// The smoothed round-trip time (RFC 9002).
     pub smoothed: Duration,
-    /// The least of the last seconds.
+    /// The minimum of the last seconds.
     pub minimum: Duration,
 }
 
-/// Counters the connection keeps itself.
+/// Counters that the connection itself maintains.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) datagrams_sent: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Counts {
 }
 
 impl Connection {
-    /// The connection in figures: all zero before it is up, the last ones when it is over.
+    /// The statistics: all zero before the connection is established, the last values after it has closed.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
         let State::Established(established) = &self.state else {

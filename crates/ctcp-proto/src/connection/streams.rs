@@ -1,4 +1,4 @@
-//! What an application does with the streams of a connection.
+//! The stream operations of the application.
 
 use super::{Connection, State};
 use crate::id::StreamId;
@@ -8,57 +8,58 @@ impl Connection {
     /// Opens a bidirectional stream. The peer learns of it with its first byte.
     ///
     /// # Errors
-    /// When the peer allows no more now ([`crate::Event::StreamsAvailable`] follows), as none before [`crate::Event::Connected`].
+    /// Returns [`OpenError::LimitReached`] if the peer allows no more streams now ([`crate::Event::StreamsAvailable`] follows) or the
+    /// connection is not established.
     pub fn open(&mut self) -> Result<StreamId, OpenError> {
         self.streams().ok_or(OpenError::LimitReached)?.open()
     }
 
-    /// The next stream that the peer opened, also when the connection is over.
+    /// Returns the next stream that the peer opened, even after the connection has closed.
     pub fn accept(&mut self) -> Option<StreamId> {
         self.streams_to_read()?.accept()
     }
 
-    /// Takes bytes to send on a stream and answers how many it took, at least one.
+    /// Buffers bytes to send on a stream. Returns how many were accepted, at least one.
     ///
     /// # Errors
-    /// [`WriteError::Blocked`] while the buffer is full ([`crate::Event::Writable`] follows); others when the stream takes
-    /// no more.
+    /// Returns [`WriteError::Blocked`] while the buffer is full ([`crate::Event::Writable`] follows), and other errors if the stream no
+    /// longer accepts data.
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
         let result = self.streams().ok_or(WriteError::UnknownStream)?.write(id, data);
         self.settle();
         result
     }
 
-    /// Reads bytes in order. What arrived before the connection was over can still be read.
+    /// Reads bytes in order. Data that arrived before the connection closed can still be read.
     ///
     /// # Errors
-    /// When the peer reset the stream, or there is no such stream.
+    /// Returns an error if the peer reset the stream or the stream does not exist.
     pub fn read(&mut self, id: StreamId, buffer: &mut [u8]) -> Result<ReadOutcome, ReadError> {
         let result = self.streams_to_read().ok_or(ReadError::UnknownStream)?.read(id, buffer);
         self.settle();
         result
     }
 
-    /// Says that nothing more will be written to the stream.
+    /// Ends the stream: no more data will be written to it.
     ///
     /// # Errors
-    /// When the stream cannot be finished any more.
+    /// Returns an error if the stream can no longer be finished.
     pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
         self.streams().ok_or(WriteError::UnknownStream)?.finish(id)
     }
 
-    /// Abandons what was not sent yet; the peer's reader gets an error with `code`.
+    /// Abandons data that has not been sent. The peer's reader gets an error with `code`.
     ///
     /// # Errors
-    /// When there is no such stream.
+    /// Returns an error if the stream does not exist.
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
         self.streams().ok_or(UnknownStream)?.reset(id, code)
     }
 
-    /// Says that we read no more of the stream; the peer's writer gets an error with `code`.
+    /// Stops reading from the stream. The peer's writer gets an error with `code`.
     ///
     /// # Errors
-    /// When there is no such stream.
+    /// Returns an error if the stream does not exist.
     pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
         self.streams().ok_or(UnknownStream)?.stop(id, code)
     }
@@ -70,7 +71,7 @@ impl Connection {
         }
     }
 
-    /// The same, or what is left of them.
+    /// The streams, also after the connection has closed.
     fn streams_to_read(&mut self) -> Option<&mut Streams> {
         match &mut self.state {
             State::Established(established) => Some(&mut established.streams),

@@ -1,4 +1,4 @@
-//! Deadlines: which there are, which is next, and what happens when one has passed.
+//! Deadlines: which ones exist, which is next, and what happens when one has passed.
 
 use core::time::Duration;
 
@@ -7,18 +7,18 @@ use ctcp_base::Instant;
 use super::Established;
 use crate::id::Role;
 
-/// How soon a client asks whether a peer that fell silent in the middle of something is still there. A restarted
-/// server answers with a stateless reset, so this and a round trip is how long applications wait for theirs.
+/// How long the peer must be silent during an exchange before a client checks that it is still there. A restarted server answers with a
+/// stateless reset, so an application learns of the restart after this time and a round trip.
 const SILENCE: Duration = Duration::from_millis(500);
 
-/// For so long after the last stream data the client keeps asking.
+/// How long after it last received stream data the client keeps checking.
 const SILENCE_MEMORY: Duration = Duration::from_secs(5);
 
-/// Why a connection wants to be woken.
+/// Why a connection needs to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum TimerKind {
-    /// Send the first message again, or give up.
+    /// Send the INITIATE again, or give up.
     Handshake,
     /// An acknowledgement is due.
     Acknowledgement,
@@ -26,42 +26,42 @@ pub enum TimerKind {
     Loss,
     /// Nothing was acknowledged: probe the path.
     Probe,
-    /// Nothing was acknowledged for so long that the congestion state is void.
+    /// Nothing was acknowledged for so long that the congestion state is discarded.
     Retransmission,
     /// A packet is too old to be counted in flight.
     Expiry,
-    /// The pacer lets the next packet go.
+    /// The pacer allows the next packet.
     Pacing,
-    /// The peer was silent for the idle time-out.
+    /// The peer was silent for the idle timeout.
     Idle,
-    /// Keep the connection, and what is between, alive.
+    /// Keep the connection and the NATs on the path alive.
     KeepAlive,
-    /// The peer fell silent in the middle of something.
+    /// The peer went silent during an exchange.
     Silence,
-    /// Probe for a larger datagram.
+    /// Probe for a larger datagram size.
     PathMtu,
-    /// Ask a new address again.
+    /// Send another challenge to a new address, or abandon it.
     PathValidation,
-    /// The end of the end.
+    /// The closing period is over.
     Close,
 }
 
-/// Times that deadlines follow from.
+/// Times from which deadlines are computed.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    /// The last authentic packet.
+    /// When the last authentic packet was received.
     pub(crate) last_received: Instant,
-    /// The last packet of ours that asked for an acknowledgement.
+    /// When the last ack-eliciting packet was sent.
     pub(crate) last_eliciting: Instant,
-    /// The last stream data, either way.
+    /// When stream data was last received.
     pub(crate) last_activity: Instant,
-    /// Probes to send though the window may be full.
+    /// Probes to send even if the congestion window is full.
     pub(crate) probes_owed: u8,
-    /// When the pacer lets a packet go that waits.
+    /// When the pacer allows the next packet, if one is waiting.
     pub(crate) pacing: Option<Instant>,
 }
 
-/// The peer was silent for the idle time-out, or a client did not confirm in time.
+/// The peer was silent for the idle timeout, or a client was not confirmed in time.
 #[derive(Debug)]
 pub(super) struct IdleTimedOut;
 
@@ -86,7 +86,7 @@ impl Established {
         if self.is_idle_time_over(now) {
             return Err(IdleTimedOut);
         }
-        // Half open, a server has no other deadline, and whoever calls without one changes nothing.
+        // A half-open server connection has no other deadline. A spurious call must not change anything.
         if self.response.is_some() {
             return Ok(());
         }
@@ -100,7 +100,7 @@ impl Established {
         if self.sender.scheme().next_timeout().is_some_and(|deadline| deadline <= now) {
             self.sender.scheme_mut().handle_timeout(now);
             if !self.sender.scheme().is_unpaced() {
-                // What is unanswered for so long is as good as lost, repair included: the window is free for what is sent again.
+                // Packets unanswered for so long, including repairs, count as lost. This frees the window for retransmission.
                 self.path.sent.give_up_flight(self.path.sent.next_number());
             }
             self.counts.timeouts += 1;
@@ -142,19 +142,20 @@ impl Established {
             .min()
     }
 
-    /// A scheme that waits for a timer of its own probes by it; otherwise frames of control must arrive all the same.
+    /// The probe deadline, unless the coding scheme has a timer of its own and probes with it.
     fn probe_deadline(&self) -> Option<Instant> {
         self.path.probe_deadline().filter(|_| self.sender.scheme().next_timeout().is_none())
     }
 
-    /// What is under way may be lost, and the peer may be waiting for it: the probe says it again.
+    /// Queues the control frames of all packets in flight again, since those packets may be lost and the peer may be waiting for the
+    /// frames.
     fn tell_control_again(&mut self) {
         for packet in self.path.sent.outstanding() {
             packet.contents.tell_again(&mut self.streams, &mut self.resets, &mut self.keys);
         }
     }
 
-    /// Whether the peer was silent for the idle time-out, after which it may have forgotten us, too.
+    /// Whether the peer was silent for the idle timeout, after which it may have discarded the connection.
     pub(super) fn is_idle_time_over(&self, now: Instant) -> bool {
         self.idle_deadline().is_some_and(|deadline| deadline <= now)
     }
@@ -171,13 +172,14 @@ impl Established {
         Some(self.timers.last_received.max(self.timers.last_eliciting) + interval)
     }
 
-    /// A probe needs room in the window and its turn: without them the time of the search may pass unheeded.
+    /// The deadline for an MTU probe. A probe also needs room in the window and permission from the pacer; without them the deadline would
+    /// be due without effect.
     fn mtu_deadline(&self) -> Option<Instant> {
         let due = self.path.owed.mtu.next_timeout().filter(|_| self.path.has_window())?;
         Some(self.path.next_paced(due).map_or(due, |paced| paced.max(due)))
     }
 
-    /// Only a client asks: a server has nobody to reconnect to.
+    /// The deadline for checking a silent peer. Only a client checks: a server has no one to reconnect to.
     fn silence_deadline(&self) -> Option<Instant> {
         if self.role != Role::Client || self.ping || self.streams.open_streams() == 0 {
             return None;
@@ -190,7 +192,7 @@ impl Established {
 
     fn expiry_deadline(&self) -> Option<Instant> {
         let age = self.path.expiry_age()?;
-        // One nanosecond behind, because a packet expires when it is older than its age.
+        // One nanosecond later, because a packet expires only when it is older than this age.
         Some(self.path.sent.next_to_expire()? + age + Duration::from_nanos(1))
     }
 }

@@ -1,4 +1,4 @@
-//! One datagram out: open a builder, let each part write its frames into the room that is left, seal, record.
+//! Assembly of one outgoing datagram: each component writes its frames into the remaining room, then the packet is sealed and recorded.
 
 use ctcp_base::Instant;
 
@@ -13,7 +13,7 @@ use crate::recovery::sent::SentPacket;
 use crate::stream::Pace;
 use crate::wire::{DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
 
-/// Intervals of undecodable symbols in an ACK at most (PROTOCOL.md section 4.1).
+/// Maximum number of intervals of undecodable symbols in an ACK (PROTOCOL.md section 4.1).
 const INTERVALS_MAX: usize = 32;
 
 impl Established {
@@ -26,15 +26,15 @@ impl Established {
         if let Some(transmit) = self.transmit_response(now, buffer) {
             return Ok(Some(transmit));
         }
-        // A server says nothing else before the client has proved that it holds its key and its address.
+        // A server sends nothing else before the client has proved possession of its key and address.
         if self.response.is_some() {
             return Ok(None);
         }
-        // The congestion window is far smaller: such a peer acknowledges nothing and only keeps us busy.
+        // The congestion window is far below this limit, so a peer that lets it fill up acknowledges nothing.
         if !self.path.sent.has_room() {
             return Err(TransportError::new(
                 TransportErrorCode::ProtocolViolation,
-                "nothing is acknowledged",
+                "too many packets without an acknowledgement",
             ));
         }
         if let Some(transmit) = self.transmit_path_frames(now, buffer)? {
@@ -46,7 +46,7 @@ impl Established {
         self.transmit_frames(now, buffer)
     }
 
-    /// Opens a packet of the path for frames; at most `size_max` bytes with its tag.
+    /// Opens a packet of at most `size_max` bytes, tag included.
     pub(super) fn open_builder(&self, buffer: Vec<u8>, size_max: usize) -> DatagramBuilder {
         let packet = NewPacket {
             destination: self.remote_id,
@@ -57,7 +57,7 @@ impl Established {
         DatagramBuilder::short(buffer, size_max, packet)
     }
 
-    /// Seals a packet that nobody keeps a record of.
+    /// Seals a packet without recording it.
     pub(super) fn seal(&mut self, builder: DatagramBuilder) -> Result<Vec<u8>, TransportError> {
         let mut packet = builder.finish();
         let header = SealHeader {
@@ -69,12 +69,15 @@ impl Established {
         };
         match self.protection.seal(&mut packet.buffer, header) {
             Ok(()) => Ok(packet.buffer),
-            Err(_) => Err(TransportError::new(TransportErrorCode::AeadLimit, "the key is used up")),
+            Err(_) => Err(TransportError::new(
+                TransportErrorCode::AeadLimit,
+                "the confidentiality limit of the key is reached",
+            )),
         }
     }
 
-    /// Seals the packet, records it in the ledger and tells those who count. What counts against the window is
-    /// marked, but for probes of the datagram size, whose loss must mean only one thing.
+    /// Seals the packet, records it and updates counters. Ack-eliciting packets are sent as ECN-capable, except probes of the datagram
+    /// size, whose loss must have only one meaning.
     pub(super) fn send(
         &mut self,
         now: Instant,
@@ -87,7 +90,7 @@ impl Established {
         self.send_as(now, builder, contents, buffer, ecn)
     }
 
-    /// The same as a datagram with this codepoint.
+    /// The same with an explicit ECN codepoint.
     pub(super) fn send_as(
         &mut self,
         now: Instant,
@@ -161,7 +164,7 @@ impl Established {
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
         let ack_is_due = self.path.acks.is_due(now);
-        // A side that sends only acknowledgements must hear of one before its key may be replaced.
+        // A side that sends only ACKs needs an acknowledgement before its key may be replaced.
         let must_ping = self.ping
             || self.resets.is_due()
             || self.is_key_share_due(now)
@@ -200,7 +203,7 @@ impl Established {
                 self.sender.write(choice, size, &mut self.streams, &mut builder, &situation);
             self.tell_controller();
         }
-        // A choice may come to nothing. A probe that is owed leaves all the same, or its timer never rests.
+        // A choice may produce no frame. An owed probe is sent all the same, or its timer would fire again at once.
         let must_ping = must_ping || (self.timers.probes_owed > 0 && builder.is_empty());
         if must_ping && !builder.is_ack_eliciting() {
             builder.write(&Frame::Ping);
@@ -232,7 +235,7 @@ impl Established {
         }
     }
 
-    /// What coded data to send now: what is useful, as far as congestion control and pacing allow.
+    /// Chooses the coded data to send now, as far as congestion control and pacing allow.
     fn choose(&mut self, now: Instant, situation: &Situation) -> Option<Choice> {
         if self.sender.scheme().is_unpaced() {
             return self.sender.choose(situation);
@@ -260,7 +263,7 @@ impl Established {
         Some(choice)
     }
 
-    /// Whether the scheme may have something to send: asking it is not free.
+    /// A cheap test whether the scheme may have something to send.
     fn may_have_symbols(&self) -> bool {
         self.timers.probes_owed > 0 || self.streams.has_data_to_send() || self.sender.outstanding() > 0
     }

@@ -1,10 +1,10 @@
-//! The small primitives that several parts share: HKDF-Expand, comparison without a timing leak.
+//! Small shared primitives: HKDF-Expand and constant-time comparison.
 
 use core::hint::black_box;
 
 use ring::hkdf;
 
-/// The length that ring wants to know before it expands.
+/// The output length, in the form that ring requires.
 struct Length(usize);
 
 impl hkdf::KeyType for Length {
@@ -13,8 +13,8 @@ impl hkdf::KeyType for Length {
     }
 }
 
-/// HKDF-Expand of SHA-256 (RFC 5869 section 2.3): `secret` is the pseudorandom key, `info` the concatenated
-/// parts of the info string. At most 8160 bytes can be asked for.
+/// HKDF-Expand with SHA-256 (RFC 5869 section 2.3): `secret` is the pseudorandom key, `info` the concatenated parts of the info string. The
+/// output has at most 8160 bytes.
 #[must_use]
 pub fn expand<const N: usize>(secret: &[u8; 32], info: &[&[u8]]) -> [u8; N] {
     const { assert!(N <= 255 * 32, "HKDF with SHA-256 yields at most 255 blocks") };
@@ -26,7 +26,7 @@ pub fn expand<const N: usize>(secret: &[u8; 32], info: &[&[u8]]) -> [u8; N] {
     output
 }
 
-/// Whether two byte strings are equal, in a time that depends on their lengths alone.
+/// Whether two byte strings are equal. The time depends only on their lengths.
 #[must_use]
 pub fn is_equal(left: &[u8], right: &[u8]) -> bool {
     let difference = left.iter().zip(right).fold(0, |sum, (a, b)| sum | (a ^ b));

@@ -1,4 +1,4 @@
-//! An X25519 exchange (RFC 7748) within a connection: a new secret that nobody has who stole the old ones.
+//! An X25519 exchange (RFC 7748) within a connection. It gives a fresh secret that an attacker with the old keys does not have.
 
 use core::fmt;
 
@@ -7,26 +7,26 @@ use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::Dh;
 use zeroize::Zeroizing;
 
-/// Bytes of a public share, of a private one and of what both make together.
+/// The length of a public share, a private share and the shared secret in bytes.
 pub const SHARE_LENGTH: usize = 32;
 
 /// The private half of one exchange.
 pub struct KeyShare(Zeroizing<[u8; SHARE_LENGTH]>);
 
 impl KeyShare {
-    /// A share from entropy that is used for nothing else.
+    /// Creates a share from entropy that is not used for anything else.
     #[must_use]
     pub fn new(entropy: [u8; SHARE_LENGTH]) -> Self {
         Self(Zeroizing::new(entropy))
     }
 
-    /// What the peer is told.
+    /// The public share, which is sent to the peer.
     #[must_use]
     pub fn public(&self) -> [u8; SHARE_LENGTH] {
         self.pair().pubkey().try_into().expect("a public key of Curve25519 has 32 bytes")
     }
 
-    /// What both sides have in common; `None` if the peer's share leads to nothing secret (RFC 7748 section 6.1).
+    /// The shared secret, or `None` if the peer's share leads to no secret (RFC 7748 section 6.1).
     #[must_use]
     pub fn agree(&self, peer: &[u8; SHARE_LENGTH]) -> Option<Zeroizing<[u8; SHARE_LENGTH]>> {
         let mut shared = Zeroizing::new([0; SHARE_LENGTH]);

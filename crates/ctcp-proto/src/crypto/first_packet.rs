@@ -1,5 +1,5 @@
-//! The tag by which a first packet shows that its sender knows the server's public key (PROTOCOL.md section 3), as `mac1`
-//! of WireGuard does: garbage costs a server one hash.
+//! The tag by which a first packet shows that its sender knows the server's public key (PROTOCOL.md section 3), like `mac1` of WireGuard.
+//! With it, garbage costs a server one hash.
 //!
 //! ```text
 //!  INITIATE, at least 1200 bytes                                              | tag (16)
@@ -7,7 +7,7 @@
 //!  key = Expand(server's public key, "ctcp first packet", 32)
 //! ```
 //!
-//! The key is no secret to anybody who knows the public key, so the tag proves nothing more than that.
+//! Anyone who knows the public key can compute the key, so the tag proves no more than that.
 
 use core::fmt;
 
@@ -17,26 +17,26 @@ use super::derive::{expand, is_equal};
 use super::keys::PublicKey;
 use crate::wire::FIRST_PACKET_TAG_LENGTH;
 
-/// Tags and checks the first packets for one server.
+/// Tags and checks first packets for one server.
 #[derive(Clone)]
 pub struct FirstPacketKey(hmac::Key);
 
 impl FirstPacketKey {
-    /// The key of first packets for the server with this public key.
+    /// The key for first packets to the server with this public key.
     #[must_use]
     pub fn new(server: &PublicKey) -> Self {
         let key: [u8; 32] = expand(&server.0, &[b"ctcp first packet"]);
         Self(hmac::Key::new(hmac::HMAC_SHA256, &key))
     }
 
-    /// Overwrites the last 16 bytes of a datagram by its tag.
+    /// Overwrites the last 16 bytes of a datagram with its tag.
     pub fn write_tag(&self, datagram: &mut [u8]) {
         if let Some((covered, tag)) = datagram.split_last_chunk_mut() {
             *tag = self.tag(covered);
         }
     }
 
-    /// Whether a datagram ends in its tag.
+    /// Whether a datagram ends with its tag.
     #[must_use]
     pub fn is_tagged(&self, datagram: &[u8]) -> bool {
         datagram
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_good_for_its_server_and_its_bytes_alone() {
+    fn a_tag_is_valid_only_for_its_server_and_its_bytes() {
         let (key, other) =
             (FirstPacketKey::new(&PublicKey([1; 32])), FirstPacketKey::new(&PublicKey([2; 32])));
         let mut datagram = vec![7; 40];

@@ -1,4 +1,4 @@
-//! Static X25519 keys (RFC 7748), written as WireGuard writes them: 32 bytes in standard base64, 44 characters.
+//! Static X25519 keys (RFC 7748), in the text format of WireGuard: 32 bytes in standard base64, 44 characters.
 
 use core::fmt;
 use core::str::FromStr;
@@ -9,30 +9,30 @@ use snow::params::DHChoice;
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use zeroize::{Zeroize, Zeroizing};
 
-/// A static private key. It prints nothing of itself and is wiped when dropped.
+/// A static private key. Its `Debug` output does not reveal it, and it is wiped when dropped.
 #[derive(Clone)]
 pub struct SecretKey([u8; 32]);
 
 impl SecretKey {
-    /// The key of 32 bytes from a good source of entropy; every value is a key (X25519 clamps it).
+    /// Creates a key from 32 bytes of a good source of entropy. Every value is a valid key (X25519 clamps it).
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes, as given. They are the secret: do not log them.
+    /// The key's bytes, as given. They are the secret: do not log them.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Its text for a key file, which [`FromStr`] reads again. This is the secret: do not log it.
+    /// The text for a key file, which [`FromStr`] parses. It is the secret: do not log it.
     #[must_use]
     pub fn to_base64(&self) -> String {
         STANDARD.encode(self.0)
     }
 
-    /// The public key that belongs to it.
+    /// The corresponding public key.
     #[must_use]
     pub fn public_key(&self) -> PublicKey {
         let mut pair =
@@ -63,7 +63,7 @@ impl FromStr for SecretKey {
     }
 }
 
-/// A static public key: the name of a peer.
+/// A static public key, which identifies a peer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey(pub [u8; 32]);
 
@@ -74,8 +74,8 @@ impl fmt::Display for PublicKey {
 }
 
 impl PublicKey {
-    /// The first eight characters of the key in base64: enough to tell the clients of a server apart in logs and metrics,
-    /// and to find the key in a list. It proves nothing, since keys that share them can be made.
+    /// The first eight characters of the key in base64: enough to distinguish the clients of a server in logs and metrics, and to find the
+    /// key in a list. It proves nothing, since other keys with the same prefix can be generated.
     #[must_use]
     pub fn short(&self) -> String {
         let mut text = self.to_string();
@@ -98,11 +98,11 @@ impl FromStr for PublicKey {
     }
 }
 
-/// Characters of [`PublicKey::short`]: 48 bits.
+/// The number of characters in [`PublicKey::short`]: 48 bits.
 const SHORT_LENGTH: usize = 8;
 
-/// A text that is not a key: not exactly 32 bytes in canonical base64 with its padding. It repeats nothing of
-/// the text, which may be most of a secret.
+/// The text is not a key: not exactly 32 bytes in canonical base64 with padding. The error does not include the text, which may be most of
+/// a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyError;
 
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_read_as_it_is_written() {
+    fn a_key_is_parsed_as_it_is_written() {
         let secret = SecretKey::from_bytes([7; 32]);
         let public = secret.public_key();
         assert_eq!(public.to_string().parse(), Ok(public));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_with_anything_else_is_refused() {
+    fn any_other_text_is_rejected() {
         let good = PublicKey([7; 32]).to_string();
         for bad in [
             String::new(),

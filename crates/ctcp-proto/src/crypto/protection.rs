@@ -7,8 +7,8 @@
 //!   key_0, iv_0 (K = 0)     key_1, iv_1 (K = 1)   key_2, iv_2 (K = 0)
 //! ```
 //!
-//! Invariants: a packet number of a path is never sealed twice; the sending phase is the receiving phase or the one
-//! after it; nothing of a packet is believed before it opened.
+//! Invariants: a packet number is sealed at most once on each path. The sending phase equals the receiving phase or is the one after it. No
+//! part of a packet is used before it was authenticated.
 //!
 //! Requirement: U9
 
@@ -30,20 +30,20 @@ use super::suite::Suite;
 use crate::id::{PacketNumber, PathId};
 use crate::wire::{TAG_LENGTH, TruncatedNumber};
 
-/// Packets under one key after which the next key is taken. Half of [`SEALED_MAX`]: an update must wait for the
-/// acknowledgement of a packet of the current phase, and that wait must not pass the limit.
+/// Number of packets under one key after which the next key is used. Half of [`SEALED_MAX`], because an update must wait for the
+/// acknowledgement of a packet of the current phase, and that wait must not exceed the limit.
 pub const UPDATE_AFTER: u64 = SEALED_MAX / 2;
-/// Most packets under one key: the confidentiality limit of AES-GCM (RFC 9001 section 6.6), used for both suites.
+/// Maximum number of packets under one key: the confidentiality limit of AES-GCM (RFC 9001 section 6.6), used for both suites.
 pub const SEALED_MAX: u64 = 1 << 23;
 
-/// How much a key may be used.
+/// Limits on the use of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyLimits {
-    /// Packets under one key after which it is replaced, see [`UPDATE_AFTER`].
+    /// Number of packets under one key after which it is replaced, see [`UPDATE_AFTER`].
     pub update_after: u64,
-    /// Most packets under one key, see [`SEALED_MAX`].
+    /// Maximum number of packets under one key, see [`SEALED_MAX`].
     pub sealed_max: u64,
-    /// Packets in the life of the connection that may fail to open (RFC 9001 section 6.6).
+    /// Number of packets over the life of the connection that may fail to open (RFC 9001 section 6.6).
     pub failures_max: u64,
 }
 
@@ -59,44 +59,44 @@ impl KeyLimits {
     }
 }
 
-/// What [`PacketProtection::seal`] must know about the header that stands in the buffer.
+/// What [`PacketProtection::seal`] must know about the header in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealHeader {
-    /// Where the datagram begins in the buffer: others may precede it when they leave in one batch.
+    /// Where the datagram begins in the buffer. Other datagrams of the same batch may precede it.
     pub start: usize,
-    /// Bytes of the destination connection id.
+    /// The length of the destination connection id in bytes.
     pub destination_length: usize,
-    /// The path, as in the header.
+    /// The path in the header.
     pub path: PathId,
-    /// The full packet number; larger than any sealed before on the path.
+    /// The full packet number, larger than any sealed before on the path.
     pub packet_number: PacketNumber,
-    /// Bytes of the truncated number in the header, 1 to 3.
+    /// The length of the truncated number in the header, 1 to 3 bytes.
     pub packet_number_length: usize,
 }
 
-/// A packet that is authentic.
+/// An authenticated packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// The path its header names.
+    /// The path in its header.
     pub path: PathId,
-    /// Its full packet number. Whether it is a replay is not known here.
+    /// The full packet number. It may still be a replay.
     pub packet_number: PacketNumber,
-    /// It was the first of a new key phase.
+    /// Whether it is the first packet of a new key phase.
     pub key_phase_changed: bool,
-    /// Where its frames are in the datagram.
+    /// The range of its frames in the datagram.
     pub payload: Range<usize>,
 }
 
-/// Why a packet was not opened. Only [`Self::ReservedBits`] is the peer's fault: the rest anybody can provoke.
+/// Why a packet was not opened. Only [`Self::ReservedBits`] is a violation by the peer; anyone can cause the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// Too short, no short header, or a packet number of no length.
+    /// Too short, not a short header, or an invalid length of the packet number.
     Malformed,
-    /// It was not sealed by the peer, or was changed on its way, or is of a phase long gone.
+    /// It was not sealed by the peer, was modified, or belongs to an older phase.
     NotAuthentic,
     /// An authentic packet with reserved bits set.
     ReservedBits,
-    /// So many packets failed to open that the keys must not be used any more: close with `AEAD_LIMIT_REACHED`.
+    /// Too many packets failed to open, so the keys must not be used any more: close with `AEAD_LIMIT_REACHED`.
     LimitReached,
 }
 
@@ -106,30 +106,30 @@ impl fmt::Display for OpenError {
             Self::Malformed => "not a sealed packet",
             Self::NotAuthentic => "the packet is not authentic",
             Self::ReservedBits => "reserved bits of the header are set",
-            Self::LimitReached => "too many packets did not open",
+            Self::LimitReached => "too many packets failed authentication",
         })
     }
 }
 
 impl core::error::Error for OpenError {}
 
-/// Why a packet cannot be sealed.
+/// Why a packet could not be sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SealError {
-    /// The key was used as often as it may be, and the peer acknowledged none of its packets, so that there is no
-    /// next one: close with `AEAD_LIMIT_REACHED`.
+    /// The key has reached its limit, and the peer has acknowledged none of its packets, so there is no next key: close with
+    /// `AEAD_LIMIT_REACHED`.
     LimitReached,
 }
 
 impl fmt::Display for SealError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the key is used up and the peer allows no other")
+        formatter.write_str("the key has reached its limit and no update is possible")
     }
 }
 
 impl core::error::Error for SealError {}
 
-/// The keys of a connection, both directions.
+/// The keys of a connection for both directions.
 pub struct PacketProtection {
     suite: Suite,
     limits: KeyLimits,
@@ -137,19 +137,19 @@ pub struct PacketProtection {
     receive_header: HeaderProtection,
     send: SendPhases,
     receive: ReceivePhases,
-    /// The next key must wait for a secret that is being agreed on.
+    /// Updates must wait for a secret that is being negotiated.
     is_held: bool,
     failures: u64,
 }
 
 impl PacketProtection {
-    /// The keys of phase 0 from the secrets of the handshake.
+    /// Derives the keys of phase 0 from the secrets of the handshake.
     #[must_use]
     pub fn new(suite: Suite, send_secret: [u8; 32], receive_secret: [u8; 32]) -> Self {
         Self::with_limits(suite, send_secret, receive_secret, KeyLimits::of(suite))
     }
 
-    /// The same with other limits, for tests that cannot send 2^23 packets.
+    /// Uses other limits, for tests that cannot send 2^23 packets.
     #[must_use]
     pub fn with_limits(
         suite: Suite,
@@ -169,23 +169,23 @@ impl PacketProtection {
         }
     }
 
-    /// The suite that was agreed on.
+    /// The negotiated suite.
     #[must_use]
     pub const fn suite(&self) -> Suite {
         self.suite
     }
 
-    /// Seals the datagram that begins at `header.start` and runs to the end of `buffer`: unprotected header and frames.
+    /// Seals the datagram from `header.start` to the end of `buffer`, which consists of an unprotected header and frames.
     ///
-    /// Sets the key phase bit, appends PADDING if the header protection sample needs it (at most 2 bytes), encrypts in
-    /// place, appends the tag, protects the header. Takes the next key when it is time and the peer allows it.
+    /// Sets the key phase bit, appends PADDING if required for the header protection sample (at most 2 bytes), encrypts in place, appends
+    /// the tag, and protects the header. Updates the key when it is due and the peer allows it.
     ///
     /// # Errors
-    /// The key is used up, see [`Self::needs_acknowledgement`]; the buffer is unchanged then.
+    /// Returns an error if the key has reached its limit, see [`Self::needs_acknowledgement`]. The buffer is then unchanged.
     ///
     /// # Panics
-    /// If the buffer holds no such header or the packet number does not exceed every earlier one of the path: sealing
-    /// a number twice would give away the plaintext, so that is never a matter of luck.
+    /// Panics if the buffer does not hold such a header, or if the packet number does not exceed all earlier ones of the path. Sealing a
+    /// number twice would reveal the plaintext.
     pub fn seal(&mut self, buffer: &mut Vec<u8>, header: SealHeader) -> Result<(), SealError> {
         if self.needs_key_update() {
             self.initiate_key_update();
@@ -213,11 +213,11 @@ impl PacketProtection {
         Ok(())
     }
 
-    /// Opens a datagram with a short header in place. `destination_length` is the length of our connection ids,
-    /// `largest_received` tells the largest packet number accepted on a path (`None`: nothing yet, or no such path).
+    /// Opens a datagram with a short header in place. `destination_length` is the length of this side's connection ids. `largest_received`
+    /// returns the largest packet number accepted on a path (`None` if there is none, or no such path).
     ///
-    /// The packet of a new key phase makes us use that phase for receiving and sending. When opening fails, the bytes are
-    /// garbage, except for the last 16 and the top bits of the first, which a stateless reset is known by.
+    /// A packet of a new key phase switches receiving and sending to that phase. If opening fails, the bytes are garbage, except for the
+    /// last 16 and the top bits of the first, by which a stateless reset is recognised.
     ///
     /// # Errors
     /// See [`OpenError`]. The caller drops the datagram on the first two.
@@ -235,7 +235,7 @@ impl PacketProtection {
             let is_limit_reached = self.failures >= self.limits.failures_max;
             return Err(if is_limit_reached { OpenError::LimitReached } else { OpenError::NotAuthentic });
         };
-        // Only now: before, the answer would tell an attacker what the protected bits are (RFC 9001 section 9.5).
+        // Only after authentication: an earlier answer would reveal the protected bits to an attacker (RFC 9001 section 9.5).
         if header.has_reserved_bits {
             return Err(OpenError::ReservedBits);
         }
@@ -250,13 +250,13 @@ impl PacketProtection {
         })
     }
 
-    /// The peer acknowledged a packet of ours. Acknowledgements of the current phase allow the next key update.
+    /// The peer acknowledged a packet. An acknowledgement in the current phase permits the next key update.
     pub fn on_acked(&mut self, path: PathId, packet_number: PacketNumber) {
         self.send.on_acked(path, packet_number);
     }
 
-    /// Takes the next sending key; false, and nothing changes, as long as the peer might not follow: no packet
-    /// of the current phase was acknowledged, or it still seals with the previous one.
+    /// Switches to the next sending key. Returns false and changes nothing while the peer may not be able to follow: it has not
+    /// acknowledged a packet of the current phase, or still seals with the previous key. Updates that are held are not started, either.
     pub fn initiate_key_update(&mut self) -> bool {
         let is_allowed = !self.is_held && self.send.is_acked() && self.send.number() == self.receive.number();
         if is_allowed {
@@ -265,20 +265,19 @@ impl PacketProtection {
         is_allowed
     }
 
-    /// Whether the current key was used enough. [`Self::seal`] asks for itself.
+    /// Whether the current key has reached its update threshold. [`Self::seal`] checks this itself.
     #[must_use]
     pub fn needs_key_update(&self) -> bool {
         self.send.sealed() >= self.limits.update_after
     }
 
-    /// Whether the next key is due and only waits for the acknowledgement of any packet: time for a PING from a
-    /// side that sends nothing but acknowledgements.
+    /// Whether a key update is due and only waits for an acknowledgement. A side that sends nothing but ACKs should then send a PING.
     #[must_use]
     pub fn needs_acknowledgement(&self) -> bool {
         self.needs_key_update() && !self.send.is_acked()
     }
 
-    /// The key phase bit K of the packets that are sealed now.
+    /// The key phase bit K of packets sealed now.
     #[must_use]
     pub fn key_phase(&self) -> bool {
         self.send.bit()
@@ -290,30 +289,29 @@ impl PacketProtection {
         (self.send.number(), self.receive.number())
     }
 
-    /// Whether we start no update now. The peer's are followed all the same.
+    /// Sets whether to start no updates for now. Updates of the peer are followed all the same.
     pub fn hold_updates(&mut self, is_held: bool) {
         self.is_held = is_held;
     }
 
-    /// Mixes a secret that the peer has, too, into the keys of the next phase in both directions. The peer must do so
-    /// before the same phase.
+    /// Mixes a shared secret into the keys of the next phase in both directions. The peer must do the same before that phase.
     pub fn mix_into_next(&mut self, shared: &[u8; 32]) {
         self.send.mix_into_next(shared);
         self.receive.mix_into_next(shared);
     }
 
-    /// Wipes the key of the previous phase: packets under it that are still on their way are lost.
+    /// Wipes the key of the previous phase. Packets under it that are still in flight are lost.
     pub fn forget_previous_key(&mut self) {
         self.receive.forget_previous();
     }
 
-    /// Packets sealed under the current key.
+    /// Number of packets sealed under the current key.
     #[must_use]
     pub const fn packets_sealed(&self) -> u64 {
         self.send.sealed()
     }
 
-    /// Packets that did not open so far.
+    /// Number of packets that failed to open so far.
     #[must_use]
     pub const fn open_failures(&self) -> u64 {
         self.failures
@@ -331,8 +329,8 @@ impl fmt::Debug for PacketProtection {
     }
 }
 
-/// Key and IV of one phase in one direction. Dropped, both are overwritten as far as safe code can: `ring` does not wipe
-/// its keys.
+/// Key and IV of one phase in one direction. When dropped, both are overwritten as far as safe code allows, since `ring` does not wipe its
+/// keys.
 struct PacketKey {
     key: LessSafeKey,
     iv: [u8; aead::NONCE_LEN],
@@ -344,7 +342,7 @@ impl PacketKey {
         Self { key: aead_key(suite.aead(), &bytes), iv: expand(secret, &[b"ctcp iv"]) }
     }
 
-    /// Path id (32) and packet number (64), XOR the IV.
+    /// The path id (32 bits) and packet number (64 bits), XORed with the IV.
     fn nonce(&self, path: PathId, packet_number: PacketNumber) -> Nonce {
         let mut nonce = self.iv;
         let counter = u128::from(path.0) << 64 | u128::from(packet_number.0);
@@ -360,7 +358,7 @@ impl PacketKey {
             .expect("a datagram is far below the limits of the AEAD")
     }
 
-    /// Opens `payload` (ciphertext and tag) in place; on failure it is garbage but for the tag.
+    /// Opens `payload` (ciphertext and tag) in place. After a failure it is garbage except for the tag.
     fn open(&self, nonce: Nonce, associated: &[u8], payload: &mut [u8]) -> bool {
         self.key.open_in_place(nonce, Aad::from(associated), payload).is_ok()
     }
@@ -369,7 +367,7 @@ impl PacketKey {
 impl Drop for PacketKey {
     fn drop(&mut self) {
         self.key = aead_key(self.key.algorithm(), &[0; 32]);
-        // The compiler must believe that somebody reads it, or it drops the write.
+        // Prevents the compiler from removing the write.
         core::hint::black_box(&mut self.key);
         self.iv.zeroize();
     }

@@ -1,5 +1,5 @@
-//! The generator of everything that a peer or a stranger must not guess: ephemeral keys, connection ids, challenges, the
-//! packet numbers that are left out.
+//! The generator of everything that a peer or an attacker must not guess: ephemeral keys, connection ids, challenges, and the packet
+//! numbers that are skipped.
 //!
 //! ```text
 //!          key --expand "ctcp random"--> | next key (32) | output (32) |
@@ -7,9 +7,9 @@
 //!           +----------------------------------+      the old key is overwritten
 //! ```
 //!
-//! Fast key erasure (D. J. Bernstein, 2017): each draw replaces the key, so whoever reads the memory later learns
-//! nothing of what was drawn before. It asks nobody for entropy: that is an argument, at the start and whenever
-//! [`SecretRng::mix`] is called. The same arguments give the same bytes.
+//! Fast key erasure (D. J. Bernstein, 2017): each draw replaces the key, so an attacker who reads the memory later learns nothing about
+//! earlier output. It does not gather entropy: that is an argument, at the start and whenever [`SecretRng::mix`] is called. The same
+//! arguments give the same bytes.
 
 use core::fmt;
 
@@ -17,24 +17,23 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::derive::expand;
 
-/// See the module's text.
+/// The generator described in the module documentation.
 pub(crate) struct SecretRng {
     key: Zeroizing<[u8; 32]>,
 }
 
 impl SecretRng {
-    /// A generator whose output follows from `seed`, which must be secret and never used twice.
+    /// Creates a generator whose output follows from `seed`, which must be secret and never reused.
     pub(crate) fn new(seed: [u8; 32]) -> Self {
         Self { key: Zeroizing::new(seed) }
     }
 
-    /// Mixes `entropy` in. What is drawn from now on can be guessed only by somebody who knows both the state before
-    /// and `entropy`.
+    /// Mixes in `entropy`. Later output can be guessed only with knowledge of both the state before and `entropy`.
     pub(crate) fn mix(&mut self, entropy: &[u8; 32]) {
         *self.key = expand(&self.key, &[b"ctcp mix", entropy]);
     }
 
-    /// 32 bytes.
+    /// Returns 32 bytes.
     pub(crate) fn bytes(&mut self) -> [u8; 32] {
         let mut drawn: [u8; 64] = expand(&self.key, &[b"ctcp random"]);
         let mut output = [0; 32];
@@ -44,18 +43,18 @@ impl SecretRng {
         output
     }
 
-    /// A generator of its own for a part that lives on.
+    /// Returns an independent generator.
     pub(crate) fn fork(&mut self) -> Self {
         Self::new(self.bytes())
     }
 
-    /// 64 uniform bits.
+    /// Returns 64 uniform bits.
     pub(crate) fn next_u64(&mut self) -> u64 {
         let [a, b, c, d, e, f, g, h, ..] = self.bytes();
         u64::from_be_bytes([a, b, c, d, e, f, g, h])
     }
 
-    /// A uniform number in `[0, bound)`, and 0 when `bound` is 0.
+    /// Returns a uniform number in `[0, bound)`, or 0 if `bound` is 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         // Multiply-shift: its bias is below bound / 2^64.
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -88,18 +87,18 @@ mod tests {
     }
 
     #[test]
-    fn a_draw_replaces_the_key_and_does_not_tell_it() {
+    fn a_draw_replaces_the_key_and_does_not_reveal_it() {
         let mut rng = SecretRng::new([1; 32]);
         let before = *rng.key;
         let output = rng.bytes();
         assert_ne!(*rng.key, before);
         assert_ne!(*rng.key, output);
-        // Whoever has the output as a seed does not get what follows.
+        // The output used as a seed does not give the following output.
         assert_ne!(SecretRng::new(output).bytes(), rng.bytes());
     }
 
     #[test]
-    fn a_fork_goes_its_own_way() {
+    fn a_fork_is_independent() {
         let mut rng = SecretRng::new([1; 32]);
         let (mut one, mut other) = (rng.fork(), rng.fork());
         let drawn = [one.bytes(), other.bytes(), rng.bytes()];

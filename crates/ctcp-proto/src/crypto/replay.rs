@@ -1,21 +1,20 @@
-//! Which packet numbers of a path have arrived already (PROTOCOL.md section 2.2, "Replay").
+//! Detection of replayed packet numbers on a path (PROTOCOL.md section 2.2, "Replay").
 //!
-//! A ring of words, one bit a number, slides with the largest number (the idea of RFC 6479): the words that a
-//! new largest number enters are cleared, everything else stays in place. Invariant: every number that
-//! [`ReplayWindow::insert`] took is never new again.
+//! A ring of words with one bit per number slides with the largest number (as in RFC 6479): words that a new largest number enters are
+//! cleared, everything else stays in place. Invariant: a number accepted by [`ReplayWindow::insert`] is never new again.
 
 use crate::id::PacketNumber;
 
-/// Numbers a receiver remembers at least, as PROTOCOL.md promises. A path that reorders by more than this loses the
-/// late packets, which coding repairs.
+/// Minimum number of packet numbers that a receiver remembers, as PROTOCOL.md requires. A path that reorders by more loses the late
+/// packets, which coding repairs.
 pub const REPLAY_WINDOW: u64 = 4096;
 
 const WORD_BITS: u64 = u64::BITS as u64;
-/// One word more than the window, because the word of the largest number is only partly used. It is rounded up
-/// to a power of two, so that the position of a word needs no division.
+/// One word more than the window, because the word of the largest number is only partly used. Rounded up to a power of two, so that finding
+/// a word needs no division.
 const WORDS: usize = (REPLAY_WINDOW / WORD_BITS + 1).next_power_of_two() as usize;
 
-/// The packet numbers of one path that were accepted.
+/// The packet numbers accepted on one path.
 #[derive(Clone)]
 pub struct ReplayWindow {
     largest: Option<PacketNumber>,
@@ -23,7 +22,7 @@ pub struct ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// Nothing has arrived yet.
+    /// Creates an empty window.
     #[must_use]
     pub fn new() -> Self {
         Self { largest: None, words: Box::new([0; WORDS]) }
@@ -35,7 +34,7 @@ impl ReplayWindow {
         self.largest
     }
 
-    /// Whether a packet of this number may be accepted: it is not known and not older than what is remembered.
+    /// Whether a packet with this number may be accepted: it was not seen before and is not too old.
     #[must_use]
     pub fn is_new(&self, number: PacketNumber) -> bool {
         match self.largest {
@@ -48,7 +47,7 @@ impl ReplayWindow {
         }
     }
 
-    /// Accepts a number; false, and nothing changes, if it was not new.
+    /// Accepts a number. Returns false and changes nothing if it is not new.
     pub fn insert(&mut self, number: PacketNumber) -> bool {
         if !self.is_new(number) {
             return false;
@@ -61,7 +60,7 @@ impl ReplayWindow {
         true
     }
 
-    /// Clears the words between the old largest number's and the new one's.
+    /// Clears the words between the old largest number and the new one.
     fn slide(&mut self, number: PacketNumber) {
         if let Some(largest) = self.largest {
             let (old, new) = (largest.0 / WORD_BITS, number.0 / WORD_BITS);
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_4096_numbers_are_remembered_and_older_ones_dropped() {
+    fn the_last_4096_numbers_are_remembered_and_older_ones_rejected() {
         let mut window = ReplayWindow::new();
         window.insert(PacketNumber(10_000));
         assert!(window.is_new(PacketNumber(10_000 - 4095)));

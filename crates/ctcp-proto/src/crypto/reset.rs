@@ -1,4 +1,4 @@
-//! Stateless reset (PROTOCOL.md section 2.3, RFC 9000 section 10.3): how a server that lost a connection says so.
+//! Stateless reset (PROTOCOL.md section 2.3, RFC 9000 section 10.3), by which a server reports that it has lost a connection.
 //!
 //! ```text
 //!  +-+-+-+-+-+-+-+-+
@@ -21,21 +21,20 @@ use super::keys::SecretKey;
 use crate::id::ConnectionId;
 use crate::network::address_bytes;
 
-/// The shortest datagram that can be a reset: what looks like the shortest sealed packet.
+/// The length of the shortest reset, which equals that of the shortest sealed packet.
 pub const RESET_MIN: usize = 21;
-/// A reset is no longer than this plus [`RESET_SPREAD`]: no packet is known by being this short, and a longer one
-/// says nothing more.
+/// A reset is at most this plus [`RESET_SPREAD`] long. That is long enough to look like a packet, and a longer one would carry no more
+/// information.
 const RESET_USUAL: usize = 42;
-/// Lengths vary by so much, so that resets are not known by their length.
+/// The range of lengths, so that resets cannot be recognised by their length.
 const RESET_SPREAD: usize = 16;
 
-/// The secret by which a connection, and nobody else, can be told that its peer forgot it. Comparing takes the same
-/// time wherever the difference is.
+/// The secret by which a connection recognises that its peer has lost it. Comparison takes constant time.
 #[derive(Clone, Copy)]
 pub struct ResetToken(pub [u8; Self::LENGTH]);
 
 impl ResetToken {
-    /// Bytes of a token.
+    /// The length of a token in bytes.
     pub const LENGTH: usize = 16;
 }
 
@@ -53,8 +52,8 @@ impl fmt::Debug for ResetToken {
     }
 }
 
-/// Makes the tokens of a server. It depends on the static key alone, so a restarted server makes the same ones. So does a
-/// second server with the same key; hence a token is good for one address of the client, at which it is asked for.
+/// Derives the tokens of a server. It depends only on the static key, so a restarted server derives the same tokens. So does a second
+/// server with the same key. Therefore a token is valid only for one address of the client, to which the server sends it.
 #[derive(Clone)]
 pub struct ResetKey(hmac::Key);
 
@@ -85,11 +84,11 @@ impl fmt::Debug for ResetKey {
     }
 }
 
-/// The reset that answers a datagram of `triggering_length` bytes. It is shorter than that, so that two parties that
-/// both lost their state cannot send resets to each other for ever; `None` if that leaves too little room.
+/// Builds the reset that answers a datagram of `triggering_length` bytes. It is shorter than that datagram, so that two sides that have
+/// both lost their state do not send resets to each other for ever. Returns `None` if that leaves too little room.
 #[must_use]
 pub fn write_reset(token: &ResetToken, triggering_length: usize, entropy: &[u8; 32]) -> Option<Vec<u8>> {
-    // The last byte decides the length and is not on the wire.
+    // The last byte determines the length and is not sent.
     let random: [u8; RESET_USUAL + 1] = expand(entropy, &[b"ctcp reset random"]);
     let spread = usize::from(random[RESET_USUAL]) % RESET_SPREAD;
     let length = (RESET_USUAL + spread).min(triggering_length.checked_sub(1)?);
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restarted_server_makes_the_same_token_and_another_server_or_id_another() {
+    fn a_token_depends_only_on_the_server_key_the_id_and_the_address() {
         assert_eq!(token(), token_of(9, "192.0.2.1:4433", 1));
         assert_eq!(token(), token_of(9, "[::ffff:192.0.2.1]:4433", 1));
         assert_ne!(token(), token_of(8, "192.0.2.1:4433", 1));
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_of_the_protocol_page_is_ours() {
+    fn the_token_matches_the_protocol_page() {
         const TOKEN: &str = "cb7bedf6a304a9e8ca76bccad317ea2e";
         let id = ConnectionId::new(&[0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08]).unwrap();
         let token = ResetKey::new(&SecretKey::from_bytes([2; 32])).token(client("192.0.2.1:4433"), &id);
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_is_shorter_than_what_provoked_it_and_recognized() {
+    fn a_reset_is_shorter_than_the_triggering_datagram_and_is_recognised() {
         for triggering in 0..200 {
             match write_reset(&token(), triggering, &[triggering as u8; 32]) {
                 None => assert!(triggering <= RESET_MIN),

@@ -2,26 +2,26 @@
 
 use ring::aead;
 
-/// An AEAD with its header protection.
+/// An AEAD and its header protection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Suite {
-    /// AES-256-GCM: the faster one on machines with AES instructions.
+    /// AES-256-GCM: faster on machines with AES instructions.
     Aes256Gcm = 1,
-    /// ChaCha20-Poly1305: the faster one elsewhere.
+    /// ChaCha20-Poly1305: faster elsewhere.
     ChaCha20Poly1305 = 2,
 }
 
 impl Suite {
-    /// Every suite, the one that is faster on most machines first.
+    /// Every suite, starting with the one that is faster on most machines.
     pub const ALL: [Self; 2] = [Self::Aes256Gcm, Self::ChaCha20Poly1305];
 
-    /// The suite of a number from the wire.
+    /// Returns the suite for a number on the wire.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|suite| suite.number() == number)
     }
 
-    /// Its number in the parameter `aead_suites`.
+    /// The number in the parameter `aead_suites`.
     #[must_use]
     pub const fn number(self) -> u8 {
         self as u8
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_both_ways_and_unknown_ones_are_nothing() {
+    fn numbers_round_trip_and_unknown_ones_are_rejected() {
         for suite in Suite::ALL {
             assert_eq!(Suite::from_number(suite.number()), Some(suite));
         }

@@ -1,6 +1,6 @@
-//! Who may stay: the list of clients while the endpoint runs, and how many connections each of them has.
+//! The list of clients, which can change while the endpoint runs, and the number of connections of each client.
 //!
-//! The endpoint cannot close a connection itself, since the runtime owns it. It says which ones must go:
+//! The endpoint cannot close a connection itself, since the runtime owns it. It names the connections to close:
 //!
 //! ```text
 //!   set_clients: key no longer listed ----+
@@ -12,17 +12,17 @@ use super::{ConnectionHandle, Endpoint};
 use crate::config::ClientPolicy;
 use crate::error::{CloseReason, TransportErrorCode};
 
-/// What clients are told whose key was taken off the list.
+/// The reason sent to clients whose key was removed from the list.
 const NO_LONGER_LISTED: &str = "this client's public key is no longer on the server's list";
 
-/// What a client is told that has too many connections.
+/// The reason sent to a client with too many connections.
 pub(super) const TOO_MANY_OF_CLIENT: &str = "this client has as many connections as it may have";
 
 impl Endpoint {
-    /// Replaces the list of clients. New handshakes are judged by it from now on, and connections of clients that are not
-    /// on it must be closed: [`Self::poll_close`] names them. Connections that we opened are not affected.
+    /// Replaces the list of clients. It applies to new handshakes from now on. Connections of clients that are not on it must be closed:
+    /// [`Self::poll_close`] returns them. Connections that this endpoint opened are not affected.
     ///
-    /// An endpoint that was made to connect only goes on accepting nobody.
+    /// An endpoint that only connects continues to accept nobody.
     pub fn set_clients(&mut self, clients: ClientPolicy) {
         if self.config.accept.is_none() {
             return;
@@ -35,14 +35,14 @@ impl Endpoint {
         self.config.accept = Some(clients);
     }
 
-    /// The next connection that the endpoint wants closed, and why: pass it to [`crate::Connection::close_for`]. To be
-    /// drained after [`Self::set_clients`] and [`Self::handle_event`].
+    /// Returns the next connection that must be closed, and the reason. Pass it to [`crate::Connection::close_for`]. Drain this after
+    /// [`Self::set_clients`] and [`Self::handle_event`].
     pub fn poll_close(&mut self) -> Option<(ConnectionHandle, CloseReason)> {
         self.closes.pop_front()
     }
 
-    /// A client proved its key. Handshakes that were half-open at the same time all passed the check of the first packet,
-    /// so the number of connections is checked again here.
+    /// A client proved its key. Several handshakes of one client may have been half-open at the same time and all passed the check of the
+    /// first packet, so the number of connections is checked again here.
     pub(super) fn on_confirmed(&mut self, handle: ConnectionHandle) {
         let Some(key) = self.half_open_keys.remove(&handle) else { return };
         if self.clients.count(key) < self.config.connections_per_client {

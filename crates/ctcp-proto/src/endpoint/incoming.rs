@@ -1,4 +1,4 @@
-//! First packets: who may become a connection (PROTOCOL.md section 3).
+//! First packets: which clients get a connection (PROTOCOL.md section 3).
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -14,16 +14,16 @@ use crate::memory::{CONNECTION_COST, CONNECTION_MIN, Memory};
 use crate::network::NetworkPath;
 use crate::wire::{LongHeader, LongPacket, Parameters, Refusal, RejectReason};
 
-/// What came before an answer without state.
+/// Which rate limit applies to a stateless answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Asked {
-    /// Nothing: garbage may draw it.
+    /// Any datagram can trigger it, even garbage.
     ByAnybody,
-    /// The first packet was admitted, which is limited in rate.
+    /// The first packet was admitted, which is rate-limited.
     AfterAdmission,
 }
 
-/// A client whose first message opened and whose key the policy accepts.
+/// A client whose first message was opened and whose key the policy accepts.
 #[derive(Debug)]
 pub struct Incoming {
     responder: Responder,
@@ -33,19 +33,19 @@ pub struct Incoming {
     network_path: NetworkPath,
     /// Its address, if it showed a cookie for it.
     proven: Option<IpAddr>,
-    /// What no two handshakes have in common.
+    /// The client's ephemeral key, unique to the handshake.
     ephemeral: [u8; 32],
 }
 
 impl Incoming {
-    /// The client's static public key. The message may be a replay: the key is proved only when the connection
-    /// hears the client, which is when its first event comes.
+    /// The client's static public key. The message may be a replay. The key is proved only when the connection receives the client's first
+    /// sealed packet, which causes its first event.
     #[must_use]
     pub fn client_key(&self) -> PublicKey {
         self.client_key
     }
 
-    /// Where it came from.
+    /// The client's address.
     #[must_use]
     pub fn remote(&self) -> SocketAddr {
         self.network_path.remote
@@ -53,7 +53,7 @@ impl Incoming {
 }
 
 impl Endpoint {
-    /// Makes a half-open connection of a client. `None` when there is no room, or nothing in common with it.
+    /// Creates a half-open connection for a client. Returns `None` if there is no room, or no suite in common.
     pub fn accept(&mut self, now: Instant, incoming: Incoming) -> Option<(ConnectionHandle, Connection)> {
         let local = self.new_id();
         let token = self.reset_key.token(incoming.network_path.remote, &local);
@@ -93,7 +93,7 @@ impl Endpoint {
         Some((handle, connection.with_lease(account.lease(CONNECTION_COST))))
     }
 
-    /// Forgets a client. It will try again and then give up.
+    /// Drops a client without an answer. It tries again until it times out.
     pub fn refuse(&mut self, incoming: Incoming) {
         drop(incoming);
     }
@@ -128,7 +128,7 @@ impl Endpoint {
         proven: Option<IpAddr>,
         message: &[u8],
     ) -> DatagramOutcome {
-        // Recorded and sent again from elsewhere: one is enough.
+        // A replay of a message whose handshake is half-open.
         let ephemeral = ephemeral_key(message);
         if self.half_open_messages.count(ephemeral) > 0 {
             return DatagramOutcome::Dropped(DropReason::Limited);
@@ -168,7 +168,7 @@ impl Endpoint {
         }))
     }
 
-    /// Why there is no room for another connection of a client.
+    /// The reason if there is no room for another connection of a client.
     fn no_room(&mut self, client: PublicKey) -> Option<&'static str> {
         if self.routes.len() >= self.config.connections {
             return Some("the server has as many connections as it may have");
@@ -198,7 +198,7 @@ impl Endpoint {
         answer(&LongPacket::Reject { header: back(header), reason })
     }
 
-    /// A RESPONSE that only says why not: authenticated, and nothing is kept.
+    /// A RESPONSE that only carries a refusal. It is authenticated, and no state is kept.
     fn refusal(
         &mut self,
         now: Instant,
@@ -223,12 +223,12 @@ impl Endpoint {
     }
 }
 
-/// The client's ephemeral public key, which its first message begins with (Noise IK); zeros where it is too short to have one.
+/// The client's ephemeral public key, with which its first message begins (Noise IK); zeros if the message is too short.
 fn ephemeral_key(message: &[u8]) -> [u8; 32] {
     message.first_chunk().copied().unwrap_or_default()
 }
 
-/// The header of a stateless answer: it echoes the client's random destination, which nobody off the path knows.
+/// The header of a stateless answer. It echoes the client's random destination id, which only observers on the path know.
 fn back(header: LongHeader) -> LongHeader {
     let echo: ConnectionId = header.destination;
     LongHeader { destination: header.source, source: echo }

@@ -1,4 +1,4 @@
-//! Which clients were refused, for those who watch a server.
+//! Refused clients, for monitoring.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use crate::crypto::PublicKey;
 use crate::error::VersionName;
 use crate::wire::VERSION;
 
-/// A client that was refused, and why. Strangers decide how many there are.
+/// A refused client and the reason. An attacker can cause any number of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RefusedClient {
@@ -15,17 +15,17 @@ pub enum RefusedClient {
     Unlisted(PublicKey),
     /// There is no room for another connection.
     NoRoom {
-        /// Of whom.
+        /// The client's key.
         key: PublicKey,
-        /// What is used up, in a sentence.
+        /// A sentence that says what is used up.
         reason: &'static str,
     },
-    /// It speaks this version of the protocol.
+    /// The client uses this version of the protocol.
     OtherVersion(u32),
 }
 
 impl RefusedClient {
-    /// Its key, as far as it showed one. It may be a replay of another's.
+    /// The client's key, if it sent one. It may be a replay of another client's message.
     #[must_use]
     pub fn key(&self) -> Option<PublicKey> {
         match self {
@@ -51,14 +51,14 @@ impl fmt::Display for RefusedClient {
 }
 
 impl Endpoint {
-    /// The client that was refused last, once.
+    /// Returns the client that was refused last, once.
     pub fn poll_refused(&mut self) -> Option<RefusedClient> {
         self.refused.take()
     }
 }
 
-/// Whether a version that is not ours is likely one of this protocol: "CT" and a small number. One in some 16 million
-/// datagrams of noise looks like that.
+/// Whether a version is likely another version of this protocol: "CT" and a small number. One in some 16 million random datagrams looks
+/// like that.
 pub(super) fn is_version_of_ours(version: u32) -> bool {
     matches!(version.to_be_bytes(), [b'C', b'T', 0, 1..=u8::MAX])
 }

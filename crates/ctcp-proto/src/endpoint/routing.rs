@@ -1,4 +1,4 @@
-//! Which connection an id belongs to, and how fast strangers are answered.
+//! The mapping of ids to connections, and the rate limits of stateless answers.
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(super) struct Routes {
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
     by_id: BTreeMap<ConnectionId, ConnectionHandle>,
-    /// A client's first destination id counts only together with its address: another client may draw the same.
+    /// A client's first destination id counts only together with its address, because another client may draw the same id.
     by_initial: BTreeMap<(ConnectionId, SocketAddr), ConnectionHandle>,
     by_reset: BTreeMap<(SocketAddr, ConnectionHandle), ResetToken>,
 }
@@ -81,7 +81,7 @@ impl Routes {
         }
     }
 
-    /// The tokens of the connections to one address.
+    /// The reset tokens of the connections to one address.
     pub(super) fn reset_tokens(&self, remote: SocketAddr) -> Vec<(ConnectionHandle, ResetToken)> {
         let range = (remote, ConnectionHandle(0))..=(remote, ConnectionHandle(usize::MAX));
         self.by_reset.range(range).map(|(&(_, handle), token)| (handle, *token)).collect()
@@ -104,11 +104,11 @@ impl Routes {
     }
 }
 
-/// Answers of one kind a second: a restarted server tells all its clients within seconds, and a
-/// flood of garbage does not make it a source of traffic.
+/// Maximum number of answers of one kind per second. A restarted server reaches all its clients within seconds, and a flood of garbage does
+/// not make it a source of traffic.
 const ANSWERS_PER_SECOND: u64 = 500;
 
-/// [`ANSWERS_PER_SECOND`] in each second of the clock.
+/// Allows [`ANSWERS_PER_SECOND`] in each second of the clock.
 #[derive(Debug, Default)]
 pub(super) struct AnswerLimit {
     second: u64,
@@ -126,15 +126,14 @@ impl AnswerLimit {
     }
 }
 
-/// What is answered without state, each with a limit of its own: garbage of one kind shall not keep those silent who
-/// need an answer of another.
+/// Rate limits of stateless answers, one for each kind, so that garbage of one kind does not prevent answers of another.
 #[derive(Debug, Default)]
 pub(super) struct AnswerLimits {
-    /// To packets of connections that we do not know.
+    /// Resets for packets of unknown connections.
     pub(super) resets: AnswerLimit,
-    /// To first packets that anybody can send: rejects and version lists.
+    /// Rejects and version lists for first packets that anyone can send.
     pub(super) strangers: AnswerLimit,
-    /// To first packets that were opened: rejects and refusals.
+    /// Rejects and refusals for first packets that were admitted.
     pub(super) admitted: AnswerLimit,
 }
 
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_connection_leaves_nothing_behind_and_its_handle_is_used_again() {
+    fn a_removed_connection_leaves_no_state_and_its_handle_is_reused() {
         let mut routes = Routes::default();
         let remote = SocketAddr::from(([192, 0, 2, 1], 4));
         let handle = routes.insert(id(1));

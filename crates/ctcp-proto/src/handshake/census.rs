@@ -1,8 +1,8 @@
-//! How many connections each host, or each client, has: so that none takes every place.
+//! Counts the connections of each host or client, so that none takes all places.
 
 use std::collections::BTreeMap;
 
-/// Connections, by the name `K` that their endpoint has for each, counted by whom they belong to.
+/// Connections, identified by the endpoint's key `K`, counted by their owner.
 #[derive(Clone, Debug)]
 pub(crate) struct Census<K, T> {
     counts: BTreeMap<T, usize>,
@@ -16,29 +16,29 @@ impl<K, T> Default for Census<K, T> {
 }
 
 impl<K: Ord + Clone, T: Ord + Copy> Census<K, T> {
-    /// How many there are in all.
+    /// The number of connections in total.
     pub(crate) fn len(&self) -> usize {
         self.owners.len()
     }
 
-    /// How many connections `owner` has.
+    /// The number of connections of `owner`.
     pub(crate) fn count(&self, owner: T) -> usize {
         self.counts.get(&owner).copied().unwrap_or(0)
     }
 
-    /// Every connection and whose it is.
+    /// All connections with their owners.
     pub(crate) fn owners(&self) -> impl Iterator<Item = (&K, &T)> {
         self.owners.iter()
     }
 
-    /// A connection of `owner`.
+    /// Adds a connection of `owner`.
     pub(crate) fn insert(&mut self, handle: K, owner: T) {
         self.remove(&handle);
         self.owners.insert(handle, owner);
         *self.counts.entry(owner).or_default() += 1;
     }
 
-    /// The connection is over, if it was there. Returns whose it was.
+    /// Removes a connection, if present, and returns its owner.
     pub(crate) fn remove(&mut self, handle: &K) -> Option<T> {
         let owner = self.owners.remove(handle)?;
         if let Some(count) = self.counts.get_mut(&owner) {
@@ -57,7 +57,7 @@ mod tests {
     use crate::ConnectionHandle;
 
     #[test]
-    fn each_owner_is_counted_apart_and_forgotten_with_its_last_connection() {
+    fn owners_are_counted_separately_and_removed_with_their_last_connection() {
         let mut census = Census::default();
         for index in 0..3 {
             census.insert(ConnectionHandle(index), 'a');

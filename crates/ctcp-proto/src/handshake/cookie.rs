@@ -1,4 +1,4 @@
-//! The stateless cookie (PROTOCOL.md section 3): a client that shows it receives at the address it sends from.
+//! The stateless cookie (PROTOCOL.md section 3), by which a client proves that it receives at its source address.
 //!
 //! ```text
 //!  time (64) | HMAC-SHA-256(secret, time | address (128) | port (16) | client's connection id)[0..16]
@@ -15,25 +15,25 @@ use crate::crypto::derive::is_equal;
 use crate::id::ConnectionId;
 use crate::network::address_bytes;
 
-/// How long a token is good: it covers the client's slowest repetition of INITIATE (1 s) many times, and a stolen one
-/// is soon worthless.
+/// How long a token is valid. It covers many repetitions of a client's INITIATE (at most 0.5 s apart), and a stolen token soon becomes
+/// worthless.
 pub const COOKIE_LIFETIME: Duration = Duration::from_secs(20);
 
 const TIME_LENGTH: usize = 8;
 const TAG_LENGTH: usize = 16;
 
-/// Makes and checks tokens. It remembers nothing of them.
+/// Makes and checks tokens. It stores nothing about them.
 #[derive(Clone)]
 pub struct CookieJar(hmac::Key);
 
 impl CookieJar {
-    /// A jar with a secret from a good source of entropy. Tokens of another jar are not valid in this one.
+    /// Creates a jar with a secret from a good source of entropy. Tokens of another jar are not valid in this one.
     #[must_use]
     pub fn new(secret: [u8; 32]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, &secret))
     }
 
-    /// A token for a client that uses this address and connection id.
+    /// Makes a token for a client with this address and connection id.
     #[must_use]
     pub fn make(&self, now: Instant, address: SocketAddr, client_id: &ConnectionId) -> Vec<u8> {
         let mut token = now.as_nanos().to_be_bytes().to_vec();
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_good_for_its_client_alone() {
+    fn a_token_is_valid_only_for_its_client() {
         let jar = CookieJar::new([1; 32]);
         let here = address("192.0.2.1:4000");
         let token = jar.make(NOW, here, &id(1));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_good_for_20_seconds_and_not_before_it_was_made() {
+    fn a_token_is_valid_for_20_seconds_and_not_before_it_was_made() {
         let jar = CookieJar::new([1; 32]);
         let here = address("[2001:db8::1]:4000");
         let token = jar.make(NOW, here, &id(1));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_or_cut_token_is_refused() {
+    fn a_changed_or_truncated_token_is_rejected() {
         let jar = CookieJar::new([1; 32]);
         let here = address("192.0.2.1:4000");
         let token = jar.make(NOW, here, &id(1));

@@ -1,17 +1,16 @@
-//! Who of the hosts that proved their address gets a handshake when more of them ask than a server can serve.
+//! Decides which hosts with a proven address get a handshake when there are more than a server can serve.
 //!
-//! There is a budget for all of them together, a token bucket. While it is at least half full everybody passes. Below that a
-//! host passes by tossing coins, all of which must show heads: one, and [`COINS`] more for each handshake that it got
-//! lately. The emptier the bucket, the rarer heads. So there is no order of arrival that somebody could always win, and
-//! those who had the least go first:
+//! All of them share a budget, a token bucket. While it is at least half full, every host passes. Below that, a host passes by tossing
+//! coins, all of which must show heads: one coin, plus [`COINS`] more for each of its recent handshakes. The emptier the bucket, the rarer
+//! heads are. So no order of arrival always wins, and hosts with the fewest handshakes are preferred:
 //!
 //! ```text
 //!  chance of heads = min(1, 2 * fill of the bucket)
 //!  chance to pass  = chance of heads ^ (1 + COINS * handshakes within the last ten seconds)
 //! ```
 //!
-//! A host that had none lately is hardly affected by others that had some, however many they are. Networks are counted as hosts
-//! are, with larger shares ([`super::networks`]), and the one of them that had the most counts.
+//! A host without recent handshakes is hardly affected by hosts that had some, however many they are. Networks are counted like hosts, with
+//! larger shares ([`super::networks`]). The network with the highest count relative to its share determines the result.
 
 use core::net::IpAddr;
 
@@ -25,18 +24,18 @@ use crate::crypto::random::SecretRng;
 /// Coins for each handshake of the last ten seconds.
 const COINS: u32 = 2;
 
-/// Handshakes of one host within ten seconds at most, also on a calm server: an office behind one address whose clients
-/// all return at once has fewer, and a single host costs at most a hundredth of a core.
+/// Maximum number of handshakes of one host within ten seconds, even on an idle server. An office behind one address whose clients all
+/// return at once needs fewer, and a single host costs at most a hundredth of a core.
 const RECENT_MAX: u32 = 320;
 
-/// Beyond so many coins the chance to pass is nothing anyhow.
+/// Maximum number of coins. With more, the chance to pass is zero anyway.
 const TOSSES_MAX: u32 = 256;
 
-/// The budget of those who proved their address, and what each had of it.
+/// The budget for clients with a proven address, and the recent handshakes of each.
 #[derive(Debug)]
 pub(super) struct Gate {
     budget: TokenBucket,
-    /// Made when it is needed first: an endpoint that nobody floods has none.
+    /// Created when first needed, so that an endpoint that is never flooded has none.
     sketch: Option<Sketch>,
     rng: SecretRng,
 }
@@ -46,7 +45,7 @@ impl Gate {
         Self { budget: TokenBucket::new(per_second, burst), sketch: None, rng }
     }
 
-    /// Whether the host at `address` may have a handshake now; if so, it and the budget are charged.
+    /// Whether the host at `address` may have a handshake now. If so, the host and the budget are charged.
     pub(super) fn take(&mut self, now: Instant, address: IpAddr) -> bool {
         let rng = &mut self.rng;
         let sketch = self.sketch.get_or_insert_with(|| Sketch::new(rng.bytes(), now));
@@ -61,7 +60,7 @@ impl Gate {
         true
     }
 
-    /// Tosses the coins of somebody who had so many handshakes lately.
+    /// Tosses the coins of a host with this many recent handshakes.
     fn is_lucky(&mut self, now: Instant, recent: u32) -> bool {
         let heads = (2.0 * self.budget.fill(now)).min(1.0);
         if heads >= 1.0 {
@@ -88,12 +87,12 @@ mod tests {
         Gate::new(PER_SECOND, BURST, SecretRng::new([1; 32]))
     }
 
-    /// Host `index` of a network of its own.
+    /// A host in a network of its own.
     fn host(index: u32) -> IpAddr {
         IpAddr::from((index << 16 | 0x0101).to_be_bytes())
     }
 
-    /// `hosts` ask in turn, 10,000 times a second in all, for so long; how often each passed.
+    /// Simulates requests of `hosts` in turn, 10,000 per second in total. Returns how often each host passed.
     fn flood(gate: &mut Gate, from: Instant, seconds: u32, hosts: &[IpAddr]) -> Vec<u32> {
         let mut passed = vec![0; hosts.len()];
         for ask in 0..seconds * 10_000 {
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_calm_server_everybody_passes_at_once() {
+    fn every_host_passes_on_an_idle_server() {
         let mut gate = gate();
         assert!((0..BURST / 2 - 1).all(|index| gate.take(NOW, host(index))));
         let mut office = Gate::new(PER_SECOND, BURST, SecretRng::new([2; 32]));
@@ -112,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn the_budget_holds_however_many_ask() {
+    fn the_budget_holds_for_any_number_of_hosts() {
         let hosts: Vec<IpAddr> = (0..1_000).map(host).collect();
         let passed: u32 = flood(&mut gate(), NOW, 5, &hosts).iter().sum();
         assert!((5 * PER_SECOND..=5 * PER_SECOND + BURST).contains(&passed), "{passed}");
     }
 
     #[test]
-    fn those_who_ask_share_alike_and_whoever_had_nothing_passes() {
+    fn hosts_share_equally_and_new_hosts_pass() {
         let (mut gate, hosts) = (gate(), (0..1_000).map(host).collect::<Vec<_>>());
         let passed = flood(&mut gate, NOW, 10, &hosts);
         let (least, most) = (passed.iter().min().unwrap(), passed.iter().max().unwrap());
@@ -130,9 +129,9 @@ mod tests {
     }
 
     #[test]
-    fn many_addresses_of_one_network_have_little_more_than_one() {
+    fn many_addresses_of_one_network_get_little_more_than_one() {
         let mut gate = gate();
-        // 500 customers' worth of one IPv6 /48, and as many networks of their own.
+        // 500 customers of one IPv6 /48, and as many hosts in networks of their own.
         let one: Vec<IpAddr> =
             (0..500).map(|index| format!("2001:db8:7:{index:x}::1").parse().unwrap()).collect();
         let hosts: Vec<IpAddr> = one.iter().copied().chain((0..500).map(host)).collect();

@@ -1,16 +1,16 @@
-//! How many strangers a server works for at a time (PROTOCOL.md section 3, "Under load").
+//! Limits on half-open handshakes (PROTOCOL.md section 3, "Under load").
 //!
-//! A handshake is half-open from the RESPONSE until the client's first sealed packet. Until then the client may
-//! be a forged address, or a replayed INITIATE, so its memory and the work for it are bounded:
+//! A handshake is half-open from the RESPONSE until the client's first sealed packet. Until then the client's address may be forged, or its
+//! INITIATE a replay, so the memory and work for it are bounded:
 //!
 //! ```text
 //!  half-open   0 .................. COOKIE_THRESHOLD .................. HALF_OPEN_MAX
 //!  no cookie   proceed, at most UNPROVEN_PER_SECOND | demand a cookie | busy
-//!  cookie      proceed, at most PROVEN_PER_SECOND, those who had least first | busy
+//!  cookie      proceed, at most PROVEN_PER_SECOND, hosts with the fewest recent handshakes first | busy
 //! ```
 //!
-//! A cookie proves an address, so what a host may do is counted for those with a cookie only: whoever forges the address of
-//! another cannot use up its share.
+//! A cookie proves an address. So per-host counts apply only to clients with a cookie: an attacker who forges another host's address cannot
+//! use up its share.
 
 use core::net::IpAddr;
 use core::time::Duration;
@@ -24,57 +24,56 @@ use super::networks::Network;
 use super::token_bucket::TokenBucket;
 use crate::crypto::random::SecretRng;
 
-/// Most half-open handshakes. Each holds its keys and a RESPONSE of at most 1200 bytes, so all of them some
-/// megabytes. The rates below do not fill it within [`HALF_OPEN_LIFETIME`], so nobody can take the last place.
+/// Maximum number of half-open handshakes. Each holds its keys and a RESPONSE of at most 1200 bytes, some megabytes in total. The rates
+/// below do not fill it within [`HALF_OPEN_LIFETIME`], so an attacker cannot occupy the last place.
 pub const HALF_OPEN_MAX: usize = 4608;
-/// Above so many half-open handshakes a client must show a cookie. A calm server never gets there: it takes 1000
-/// new clients per second at a round trip of 250 ms.
+/// Number of half-open handshakes above which a client must show a cookie. A server under normal load does not reach it: that would take
+/// 1000 new clients per second at a round trip of 250 ms.
 pub const COOKIE_THRESHOLD: usize = 256;
-/// How long a handshake may stay half-open: several of the client's repetitions (each at most half a second after the
-/// last), so that a lossy path does not lose a handshake whose keys the client has already.
+/// How long a handshake may stay half-open: several repetitions by the client (each at most half a second after the last), so that a lossy
+/// path does not lose a handshake whose keys the client already has.
 pub const HALF_OPEN_LIFETIME: Duration = Duration::from_secs(5);
-/// Handshakes per second for clients without a cookie. One takes a server about 0.35 ms of processor time (0.1 ms
-/// if its message does not open), so forged INITIATEs cost at most a sixth of a core; honest clients beyond it pay
-/// one round trip.
+/// Handshakes per second for clients without a cookie. One takes a server about 0.35 ms of processor time, or 0.1 ms if its message does
+/// not open. So forged INITIATEs cost at most a sixth of a core. Honest clients beyond the rate need one more round trip.
 pub const UNPROVEN_PER_SECOND: u32 = 500;
-/// So many of them may come at once after a quiet time, as when all clients of a restarted server return.
+/// Maximum burst after a quiet time, as when all clients of a restarted server return.
 pub const UNPROVEN_BURST: u32 = 250;
 /// The same for all clients with a cookie: a quarter of a core.
 pub const PROVEN_PER_SECOND: u32 = 700;
-/// So many of them at once.
+/// Maximum burst of clients with a cookie.
 pub const PROVEN_BURST: u32 = 700;
-/// Half-open handshakes of one host: enough for an office behind one address whose clients all return at once.
+/// Maximum half-open handshakes of one host: enough for an office behind one address whose clients all return at once.
 const HALF_OPEN_PER_HOST: usize = 64;
 
 const _: () = {
     let proven = PROVEN_BURST as u64 + PROVEN_PER_SECOND as u64 * HALF_OPEN_LIFETIME.as_secs();
-    assert!(COOKIE_THRESHOLD as u64 + proven <= HALF_OPEN_MAX as u64, "places outlast the rates");
+    assert!(COOKIE_THRESHOLD as u64 + proven <= HALF_OPEN_MAX as u64, "the rates must not fill all places");
 };
 
-/// What to do with an INITIATE of a new client.
+/// What to do with the INITIATE of a new client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// Open its message.
     Proceed,
-    /// Answer with COOKIE; keep nothing, compute nothing.
+    /// Answer with COOKIE; store and compute nothing.
     DemandCookie,
     /// Answer with REJECT (busy), or not at all.
     Busy,
 }
 
-/// The half-open handshakes of an endpoint, by the endpoint's own name for each.
+/// The half-open handshakes of an endpoint, identified by the endpoint's key `K`.
 #[derive(Debug)]
 pub struct HalfOpen<K> {
     deadlines: BTreeMap<K, Instant>,
     by_deadline: BTreeSet<(Instant, K)>,
     unproven_rate: TokenBucket,
     gate: Gate,
-    /// Those with a cookie.
+    /// Hosts of handshakes with a cookie.
     hosts: Census<K, Network>,
 }
 
 impl<K: Ord + Clone> HalfOpen<K> {
-    /// Nobody waits. What strangers must not guess follows from `secret`.
+    /// Creates an empty set. Unpredictable choices are derived from `secret`.
     #[must_use]
     pub fn new(secret: [u8; 32]) -> Self {
         Self {
@@ -86,8 +85,8 @@ impl<K: Ord + Clone> HalfOpen<K> {
         }
     }
 
-    /// Decides on an INITIATE that belongs to no handshake yet. `proven`: the address, if the client showed a valid cookie
-    /// for it. Proceeding is charged, so ask once.
+    /// Decides on an INITIATE that belongs to no handshake yet. `proven` is the address, if the client showed a valid cookie for it.
+    /// Proceeding is charged to the limits, so call this once per INITIATE.
     pub fn admit(&mut self, now: Instant, proven: Option<IpAddr>) -> Admission {
         if self.len() >= HALF_OPEN_MAX {
             return Admission::Busy;
@@ -103,8 +102,8 @@ impl<K: Ord + Clone> HalfOpen<K> {
         }
     }
 
-    /// A RESPONSE was sent: the handshake is half-open from now on. False, and nothing changes, when there is no room
-    /// or the key is present already. `proven`: as for [`Self::admit`].
+    /// Adds a handshake whose RESPONSE was sent. Returns false and changes nothing if there is no room or the key is already present.
+    /// `proven` as for [`Self::admit`].
     pub fn insert(&mut self, now: Instant, key: K, proven: Option<IpAddr>) -> bool {
         if self.len() >= HALF_OPEN_MAX || self.contains(&key) {
             return false;
@@ -118,7 +117,7 @@ impl<K: Ord + Clone> HalfOpen<K> {
         true
     }
 
-    /// The client is confirmed, or its connection is gone. False if it was not half-open.
+    /// Removes a handshake whose client is confirmed or whose connection is gone. Returns false if it was not half-open.
     pub fn remove(&mut self, key: &K) -> bool {
         let Some((key, deadline)) = self.deadlines.remove_entry(key) else { return false };
         self.hosts.remove(&key);
@@ -131,30 +130,30 @@ impl<K: Ord + Clone> HalfOpen<K> {
         self.deadlines.contains_key(key)
     }
 
-    /// Those whose clients showed no cookie.
+    /// The number of handshakes without a cookie.
     fn unproven(&self) -> usize {
         self.len() - self.hosts.len()
     }
 
-    /// Half-open handshakes.
+    /// The number of half-open handshakes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.deadlines.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no half-open handshakes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.deadlines.is_empty()
     }
 
-    /// When the oldest one expires.
+    /// When the oldest handshake expires.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         self.by_deadline.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Removes one whose time is over; call until `None`.
+    /// Removes and returns an expired handshake; call until `None`.
     pub fn poll_expired(&mut self, now: Instant) -> Option<K> {
         let (deadline, _) = self.by_deadline.first()?;
         if *deadline > now {
@@ -181,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn a_calm_server_asks_nobody_for_a_cookie() {
+    fn a_server_below_the_threshold_demands_no_cookie() {
         let mut half_open = filled(COOKIE_THRESHOLD - 1);
         assert_eq!(half_open.admit(NOW, None), Admission::Proceed);
     }
 
     #[test]
-    fn above_the_threshold_only_a_cookie_opens_the_door() {
+    fn above_the_threshold_only_clients_with_a_cookie_proceed() {
         let mut half_open = filled(COOKIE_THRESHOLD);
         assert_eq!(half_open.admit(NOW, None), Admission::DemandCookie);
         assert_eq!(half_open.admit(NOW, COOKIE), Admission::Proceed);
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_has_only_so_many_half_open() {
+    fn half_open_handshakes_of_a_host_are_limited() {
         let mut half_open = HalfOpen::new([1; 32]);
         assert!((0..HALF_OPEN_PER_HOST).all(|key| half_open.insert(NOW, key, COOKIE)));
         assert_eq!(half_open.admit(NOW, COOKIE), Admission::Busy);
@@ -261,13 +260,13 @@ mod tests {
                 .count() as u32
         };
         assert_eq!(admitted_within(0, 2000), UNPROVEN_BURST + 2 * UNPROVEN_PER_SECOND - 1);
-        // A long rest fills the bucket to one burst and no further.
+        // A long pause fills the bucket to one burst and no further.
         assert_eq!(admitted_within(60_000, 1000), UNPROVEN_BURST + UNPROVEN_PER_SECOND - 1);
         assert_eq!(half_open.admit(NOW + Duration::from_secs(61), COOKIE), Admission::Proceed);
     }
 
     #[test]
-    fn a_server_that_starts_at_the_origin_of_time_is_calm() {
+    fn a_server_that_starts_at_time_zero_has_a_full_burst() {
         let mut half_open = HalfOpen::<u32>::new([1; 32]);
         let admitted =
             (0..1000).filter(|_| half_open.admit(Instant::ZERO, None) == Admission::Proceed).count();

@@ -1,14 +1,14 @@
-//! The networks that an address belongs to. Somebody who has one address of a network often has all of it: a provider gives
-//! a customer 64, 56 or 48 bits of IPv6, and a machine in a data centre gets a small block of IPv4.
+//! The networks that contain an address. An attacker with one address of a network often has all of it: a provider assigns a customer 64,
+//! 56 or 48 bits of IPv6, and a machine in a data centre gets a small block of IPv4.
 
 use core::net::IpAddr;
 
-/// How many networks of an address are counted.
+/// Number of networks counted for each address.
 pub(super) const LEVELS: usize = 4;
 
-/// Lengths of prefixes of IPv4, and how many times the share of a host each network has.
+/// Prefix lengths of IPv4, and the share of each network as a multiple of that of a host.
 const V4: [(u8, u32); LEVELS] = [(32, 1), (24, 2), (20, 4), (16, 16)];
-/// The same of IPv6. A host is what one customer has at least.
+/// The same for IPv6. A host is the smallest network of one customer.
 const V6: [(u8, u32); LEVELS] = [(64, 1), (56, 2), (48, 4), (32, 16)];
 
 /// A prefix of IPv6, or of IPv4 mapped into it.
@@ -16,12 +16,12 @@ const V6: [(u8, u32); LEVELS] = [(64, 1), (56, 2), (48, 4), (32, 16)];
 pub(super) struct Network {
     bits: u128,
     length: u8,
-    /// How many times what one host may have.
+    /// The share as a multiple of that of one host.
     pub(super) share: u32,
 }
 
 impl Network {
-    /// The networks of an address, the smallest first.
+    /// The networks that contain an address, smallest first.
     pub(super) fn all_of(address: IpAddr) -> [Self; LEVELS] {
         match address.to_canonical() {
             IpAddr::V4(address) => {
@@ -31,13 +31,13 @@ impl Network {
         }
     }
 
-    /// The smallest of them.
+    /// The smallest network that contains an address.
     pub(super) fn host_of(address: IpAddr) -> Self {
         let [host, ..] = Self::all_of(address);
         host
     }
 
-    /// What it is told apart by.
+    /// The bytes that identify the network.
     pub(super) fn to_bytes(self) -> [u8; 17] {
         let mut bytes = [self.length; 17];
         bytes[..16].copy_from_slice(&self.bits.to_be_bytes());
@@ -54,14 +54,14 @@ impl Network {
 mod tests {
     use super::*;
 
-    /// How many networks two addresses have in common.
+    /// The number of networks that two addresses have in common.
     fn common(one: &str, other: &str) -> usize {
         let [one, other] = [one, other].map(|text| Network::all_of(text.parse().unwrap()));
         one.iter().filter(|network| other.contains(network)).count()
     }
 
     #[test]
-    fn addresses_share_the_networks_that_their_prefixes_say() {
+    fn addresses_share_the_networks_of_their_common_prefixes() {
         assert_eq!(common("192.0.2.1", "192.0.2.1"), 4);
         assert_eq!(common("192.0.2.1", "::ffff:192.0.2.1"), 4);
         assert_eq!(common("192.0.2.1", "192.0.2.2"), 3);

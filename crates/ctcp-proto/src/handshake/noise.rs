@@ -6,8 +6,8 @@
 //!  message 2    e (32) | server's parameters, sealed (n + 16)
 //! ```
 //!
-//! The only random thing in it is each side's ephemeral key. It comes from an entropy argument, so the same entropy
-//! gives the same messages: whoever calls must never use one entropy for two handshakes.
+//! The only random values are the ephemeral keys. They are derived from an entropy argument, so the same entropy gives the same messages:
+//! the caller must never use the same entropy for two handshakes.
 
 mod random;
 #[cfg(test)]
@@ -22,12 +22,12 @@ use self::random::SeededResolver;
 use crate::crypto::{PublicKey, SecretKey};
 use crate::wire::{NOISE_MESSAGE_MAX, VERSION};
 
-/// Bytes of message 1 beside the client's parameters.
+/// The length of message 1 in addition to the client's parameters.
 pub const MESSAGE_1_OVERHEAD: usize = 32 + (32 + 16) + 16;
-/// Bytes of message 2 beside the server's parameters.
+/// The length of message 2 in addition to the server's parameters.
 pub const MESSAGE_2_OVERHEAD: usize = 32 + 16;
 
-/// "ctcp" and the version. Both sides mix it in, so that nobody can make them speak different versions.
+/// "ctcp" and the version. Both sides mix it in, so that an attacker cannot make them use different versions.
 const PROLOGUE: [u8; 8] = {
     let version = VERSION.to_be_bytes();
     [b'c', b't', b'c', b'p', version[0], version[1], version[2], version[3]]
@@ -37,11 +37,11 @@ const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 /// Why a step of the handshake failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandshakeError {
-    /// Our own parameters do not fit into a message of [`NOISE_MESSAGE_MAX`] bytes.
+    /// This side's parameters do not fit into a message of [`NOISE_MESSAGE_MAX`] bytes.
     ParametersTooLong,
-    /// The message could not be opened: it is for another key, damaged, forged, or of another handshake.
+    /// The message could not be opened: it is for another key or another handshake, damaged or forged.
     NotAuthentic,
-    /// The handshake was finished before.
+    /// The handshake is already finished.
     AlreadyFinished,
 }
 
@@ -50,19 +50,19 @@ impl fmt::Display for HandshakeError {
         formatter.write_str(match self {
             Self::ParametersTooLong => "the parameters do not fit into a handshake message",
             Self::NotAuthentic => "the handshake message could not be opened",
-            Self::AlreadyFinished => "the handshake is finished already",
+            Self::AlreadyFinished => "the handshake is already finished",
         })
     }
 }
 
 impl core::error::Error for HandshakeError {}
 
-/// The first secret of each direction (`secret_0`), from the point of view of the side that has it.
+/// The first secret of each direction (`secret_0`).
 #[derive(Clone)]
 pub struct Secrets {
-    /// Seals what we send.
+    /// Seals sent packets.
     pub send: [u8; 32],
-    /// Opens what we receive.
+    /// Opens received packets.
     pub receive: [u8; 32],
 }
 
@@ -84,7 +84,7 @@ impl fmt::Debug for Secrets {
 pub struct Initiator(HandshakeState);
 
 impl Initiator {
-    /// Begins a handshake with the server of this public key: the state and message 1.
+    /// Begins a handshake with the server with this public key. Returns the state and message 1.
     ///
     /// # Errors
     /// [`HandshakeError::ParametersTooLong`].
@@ -102,8 +102,8 @@ impl Initiator {
         Ok((Self(state), message))
     }
 
-    /// Reads message 2: the server's parameters and the secrets. Anybody can send garbage to a client, so after a
-    /// failure the state waits on for the true message.
+    /// Processes message 2. Returns the server's parameters and the secrets. Anyone can send garbage to a client, so after a failure the
+    /// state keeps waiting for the valid message.
     ///
     /// # Errors
     /// [`HandshakeError::NotAuthentic`], [`HandshakeError::AlreadyFinished`].
@@ -117,13 +117,13 @@ impl Initiator {
     }
 }
 
-/// The server's side, between message 1 and its answer.
+/// The server's side, between message 1 and message 2.
 #[derive(Debug)]
 pub struct Responder(HandshakeState);
 
 impl Responder {
-    /// Reads message 1: who the client is and its parameters. This costs public-key operations, see
-    /// [`super::HalfOpen`]; and the message may be a replay, so nothing but an answer may follow from it.
+    /// Processes message 1. Returns the client's key and parameters. This costs public-key operations, see [`super::HalfOpen`]. The message
+    /// may be a replay, so it must have no effect other than an answer.
     ///
     /// # Errors
     /// [`HandshakeError::NotAuthentic`].
@@ -140,7 +140,7 @@ impl Responder {
         Ok((Self(state), client, parameters))
     }
 
-    /// Writes message 2: the bytes and the secrets.
+    /// Writes message 2. Returns it and the secrets.
     ///
     /// # Errors
     /// [`HandshakeError::ParametersTooLong`].
@@ -152,7 +152,7 @@ impl Responder {
 }
 
 fn builder(entropy: [u8; 32], own: &SecretKey) -> Builder<'_> {
-    let pattern = PATTERN.parse().expect("snow knows the pattern");
+    let pattern = PATTERN.parse().expect("snow supports the pattern");
     Builder::with_resolver(pattern, Box::new(SeededResolver::new(entropy)))
         .local_private_key(own.as_bytes())
         .and_then(|builder| builder.prologue(&PROLOGUE))
@@ -165,7 +165,8 @@ fn write(state: &mut HandshakeState, parameters: &[u8], overhead: usize) -> Resu
         return Err(HandshakeError::ParametersTooLong);
     }
     let mut message = vec![0; length];
-    let written = state.write_message(parameters, &mut message).expect("it is our turn and the buffer fits");
+    let written =
+        state.write_message(parameters, &mut message).expect("the state and the buffer size are correct");
     assert_eq!(written, length, "the overhead of a message is known");
     Ok(message)
 }

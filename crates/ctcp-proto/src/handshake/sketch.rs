@@ -1,11 +1,11 @@
-//! How often each of very many networks was counted lately, in memory that does not grow: a count-min sketch (Cormode and
-//! Muthukrishnan, 2005) with conservative update, over the present window of time and the one before.
+//! Counts recent events of very many networks in constant memory: a count-min sketch (Cormode and Muthukrishnan, 2005) with conservative
+//! update, over the current and the previous time window.
 //!
 //! ```text
 //!  HMAC(secret, network) -> one column in each row;  count = the smallest of its cells
 //!
-//!  row 0   [ ][ ][3][ ][ ]       A cell that others hit too only makes the count larger. The secret keeps anybody
-//!  row 1   [7][ ][ ][ ][ ]       from choosing networks that hit the cells of another.
+//!  row 0   [ ][ ][3][ ][ ]       Collisions only increase a count. The secret prevents an attacker from
+//!  row 1   [7][ ][ ][ ][ ]       choosing networks that collide with another.
 //!  row 2   [ ][ ][ ][ ][3]
 //! ```
 
@@ -17,20 +17,20 @@ use ring::hmac;
 
 use super::networks::Network;
 
-/// What was counted two windows ago is forgotten.
+/// The length of a window. Counts are dropped after two windows.
 pub(super) const WINDOW: Duration = Duration::from_secs(10);
 
-/// With 10,000 networks at once in 16384 columns, one in 20 newcomers shares its cells in every row.
+/// With 10,000 networks at once in 16384 columns, one in 20 new networks has a collision in every row.
 const ROWS: usize = 4;
 const COLUMNS: usize = 1 << 14;
 
-/// The cells of a network: one column a row.
+/// The cells of a network: one column per row.
 pub(super) type Cells = [usize; ROWS];
 
-/// One window's counts: 128 kB.
+/// The counts of one window: 128 kB.
 type Counts = [Vec<u16>; ROWS];
 
-/// See the module's text.
+/// The sketch described in the module documentation.
 pub(super) struct Sketch {
     key: hmac::Key,
     began: Instant,
@@ -49,7 +49,7 @@ impl Sketch {
         }
     }
 
-    /// Where a network is counted.
+    /// The cells in which a network is counted.
     pub(super) fn cells(&self, network: Network) -> Cells {
         let tag = hmac::sign(&self.key, &network.to_bytes());
         let (words, _) = tag.as_ref().as_chunks::<8>();
@@ -59,7 +59,7 @@ impl Sketch {
         })
     }
 
-    /// About how often it was counted within the last [`WINDOW`], never less.
+    /// An estimate of the count within the last [`WINDOW`], which is never too small.
     pub(super) fn count(&mut self, now: Instant, cells: &Cells) -> u32 {
         self.turn(now);
         let age = (now - self.began).min(WINDOW);
@@ -71,7 +71,7 @@ impl Sketch {
         counts.min().unwrap_or(0)
     }
 
-    /// Counts it once more.
+    /// Increments the count.
     pub(super) fn add(&mut self, now: Instant, cells: &Cells) {
         self.turn(now);
         let counts = cells.iter().enumerate().map(|(row, &column)| self.current[row][column]);
@@ -81,7 +81,7 @@ impl Sketch {
         }
     }
 
-    /// Begins the next window when this one is over.
+    /// Begins the next window if the current one is over.
     fn turn(&mut self, now: Instant) {
         if now - self.began < WINDOW {
             return;

@@ -1,10 +1,10 @@
-//! So many a second, and so many at once after a quiet time.
+//! A rate limit: a number of events per second, and a burst after a quiet time.
 
 use core::time::Duration;
 
 use ctcp_base::Instant;
 
-/// Kept as saved time: each one taken costs a fixed share of a second, and time saves itself up to a full burst.
+/// Credit is stored as time: each event costs a fixed fraction of a second, and elapsed time adds up to a full burst.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TokenBucket {
     saved: Duration,
@@ -14,14 +14,14 @@ pub(super) struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A full bucket, so that a server that just started is calm.
+    /// Creates a full bucket, so that a server that has just started is not limited.
     pub(super) const fn new(per_second: u32, burst: u32) -> Self {
         let cost = 1_000_000_000 / per_second as u64;
         let full = Duration::from_nanos(cost * burst as u64);
         Self { saved: full, last: Instant::ZERO, cost: Duration::from_nanos(cost), full }
     }
 
-    /// Takes one, if there is one.
+    /// Takes a token, if there is one.
     pub(super) fn take(&mut self, now: Instant) -> bool {
         self.refill(now);
         let rest = self.saved.checked_sub(self.cost);
@@ -29,7 +29,7 @@ impl TokenBucket {
         rest.is_some()
     }
 
-    /// How full it is, from 0 to 1.
+    /// How full the bucket is, from 0 to 1.
     pub(super) fn fill(&mut self, now: Instant) -> f64 {
         self.refill(now);
         self.saved.as_nanos() as f64 / self.full.as_nanos() as f64

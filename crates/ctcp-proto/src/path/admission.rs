@@ -1,4 +1,4 @@
-//! What decides when the next packet leaves: congestion control and the pacer.
+//! Admission of the next packet: congestion control and the pacer.
 
 use ctcp_base::Instant;
 
@@ -6,18 +6,18 @@ use crate::congestion::{self, Algorithm, Controller, ControllerFactory};
 use crate::recovery::pacer::Pacer;
 use crate::recovery::rtt::RttEstimator;
 
-/// How fast packets leave at most where congestion control has no rate of its own: slow start doubles in a round trip.
+/// Pacing rate, in windows per round trip, where the controller has no rate of its own. Slow start doubles the window in a round trip.
 const WINDOWS_A_ROUND_TRIP: f64 = 2.0;
 
-/// Congestion control and pacing of one way.
+/// Congestion control and pacing of one path.
 pub(crate) struct Admission {
     pub(crate) controller: Box<dyn Controller>,
     pacer: Pacer,
-    /// Most packets in flight, whatever congestion control allows.
+    /// Maximum number of packets in flight, whatever congestion control allows.
     window_max: f64,
     /// The window had room, but there was nothing to send.
     is_app_limited: bool,
-    /// A controller that has no rate of its own is not paced.
+    /// Disables pacing for a controller that has no rate of its own.
     is_unpaced: bool,
     factory: Option<ControllerFactory>,
     algorithm: Algorithm,
@@ -48,7 +48,7 @@ impl Admission {
         Self { controller: factory.controller(datagram_size), factory: Some(factory), ..self }
     }
 
-    /// Another way through the network, of which nothing is known.
+    /// The packets take a new network path, of which nothing is known.
     pub(super) fn on_new_way(&mut self, now: Instant, datagram_size: u64) {
         self.controller = match &self.factory {
             Some(factory) => factory.controller(datagram_size),
@@ -57,25 +57,25 @@ impl Admission {
         self.pacer = pacer(now, self.algorithm, datagram_size);
     }
 
-    /// A packet that counts left.
+    /// A packet that counts against the window was sent.
     pub(super) fn on_sent(&mut self, now: Instant, size: u64) {
         self.pacer.on_sent(now, size);
     }
 
-    /// Window or round trip may be others.
+    /// Updates the pacing rate after a change of the window or the round trip.
     pub(super) fn update_rate(&mut self, now: Instant, rtt: &RttEstimator, datagram_size: u64) {
         self.pacer.set_rate(now, self.pacing_rate(rtt, datagram_size));
     }
 
-    /// The first window is spread over the round trip that the handshake measured.
+    /// Paces the first window over the round trip measured in the handshake.
     pub(super) fn spread_first_window(&mut self, now: Instant, rtt: &RttEstimator, datagram_size: u64) {
         if !self.pacer.has_rate() && rtt.has_sample() {
             self.update_rate(now, rtt, datagram_size);
         }
     }
 
-    /// The controller's, or what spreads its window over half a round trip, if it has none: a classical TCP relies on the clock of its
-    /// acknowledgements, which says nothing of repairs.
+    /// The controller's rate. If it has none, one that spreads its window over half a round trip: a classical TCP relies on ACK clocking,
+    /// which does not work for repairs.
     fn pacing_rate(&self, rtt: &RttEstimator, datagram_size: u64) -> Option<f64> {
         let rate = self.controller.pacing_rate();
         if rate.is_some() || self.is_unpaced || !rtt.has_sample() {
@@ -85,7 +85,7 @@ impl Admission {
         Some(congestion::pacing_rate(WINDOWS_A_ROUND_TRIP, window, datagram_size, rtt.smoothed()))
     }
 
-    /// Another datagram size was found to pass.
+    /// The datagram size of the path changed.
     pub(super) fn on_datagram_size(&mut self, bytes: u64) {
         self.pacer.set_datagram_size(bytes);
         self.controller.on_datagram_size(bytes);
@@ -99,12 +99,12 @@ impl Admission {
         self.is_app_limited
     }
 
-    /// True when the congestion window takes another packet beside so many.
+    /// True if the congestion window has room for another packet when `in_flight` are in flight.
     pub(super) fn has_window(&self, in_flight: u64) -> bool {
         (in_flight as f64) < self.controller.window().min(self.window_max)
     }
 
-    /// When the pacer lets the next full datagram go; `None`: now.
+    /// When the pacer allows the next full datagram. `None` means now.
     pub(super) fn next_paced(&self, now: Instant, datagram_size: u64) -> Option<Instant> {
         self.pacer.next_time(now, datagram_size).filter(|&time| time > now)
     }
@@ -112,6 +112,6 @@ impl Admission {
 
 fn pacer(now: Instant, algorithm: Algorithm, datagram_size: u64) -> Pacer {
     let pacer = Pacer::new(now, datagram_size);
-    // Where the driver has a timer for it.
+    // Only where the driver has a timer that is precise enough.
     if algorithm.is_punctual() && cfg!(target_os = "linux") { pacer.punctual() } else { pacer }
 }

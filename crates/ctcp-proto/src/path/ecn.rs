@@ -1,36 +1,35 @@
-//! Whether packets leave as ECN-capable, and what the peer reports of them (RFC 3168, RFC 9000 section 13.4).
+//! Whether packets are sent as ECN-capable, and validation of the peer's ECN counts (RFC 3168, RFC 9000 section 13.4).
 //!
 //! ```text
-//!              an ACK reports the packets rightly
+//!              an ACK with valid counts
 //!   Testing ---------------------------------------> Capable
-//!      | ten packets, or three time-outs     ^          |
-//!      v                                     |          | an ACK reports them wrongly
+//!      | ten packets, or three timeouts      ^          |
+//!      v                                     |          | an ACK with invalid counts
 //!   Waiting ---------------------------------+          v
 //!      +------ all were lost -----------------------> Off
 //! ```
 //!
-//! Marked packets leave in the states Testing and Capable. Another way through the network is tested anew, because the
-//! devices that clear or drop marked packets are on the way.
+//! Packets are sent as ECT(0) in the states Testing and Capable. A new network path is tested afresh, because the devices that clear ECN
+//! codepoints or drop such packets are on the path.
 
 use crate::id::PacketNumber;
 use crate::wire::EcnCounts;
 
-/// Packets that test a way (RFC 9000 section 13.4.2).
+/// Number of packets that test a path (RFC 9000 section 13.4.2).
 const TEST_PACKETS: u32 = 10;
 
-/// Probe time-outs in a row after which packets are not marked, in case a device drops those that are (RFC 9000
-/// section 13.4.2).
+/// Consecutive probe timeouts after which packets are sent without ECT(0), in case a device drops such packets (RFC 9000 section 13.4.2).
 const TIMEOUTS_MAX: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// `sent` packets of the test left, `lost` of them were lost.
+    /// `sent` test packets were sent, of which `lost` were lost.
     Testing { sent: u32, lost: u32 },
-    /// The test is over, and none of its packets is acknowledged.
+    /// All test packets were sent, and none is acknowledged yet.
     Waiting { sent: u32, lost: u32 },
-    /// The peer reports marks as it should.
+    /// The peer reports valid counts.
     Capable,
-    /// Marks do not pass, the peer does not report them, or congestion control does not answer to them.
+    /// Codepoints do not pass, the peer does not report them, or the congestion controller ignores marks.
     Off,
 }
 
@@ -38,26 +37,27 @@ impl State {
     const BEGIN: Self = Self::Testing { sent: 0, lost: 0 };
 }
 
-/// ECN of one path.
+/// ECN state of one path.
 #[derive(Clone, Debug)]
 pub(crate) struct EcnState {
     state: State,
-    /// Packets sent as ECT(0) since the path began.
+    /// Packets sent as ECT(0) since the path was created.
     sent: u64,
-    /// The peer's newest counts.
+    /// The peer's latest counts.
     counts: EcnCounts,
-    /// Its counts when the present way began.
+    /// The peer's counts when the current network path began.
     counts_before: EcnCounts,
-    /// Packets sent as ECT(0) on the present way that are acknowledged.
+    /// Acknowledged packets that were sent as ECT(0) on the current network path.
     acked: u64,
-    /// New congestion marks were reported that congestion control has not heard of.
+    /// New congestion marks were reported that the congestion controller has not been notified of.
     has_new_marks: bool,
-    /// The acknowledged packet with which it hears of them.
+    /// The acknowledged packet that delivers new marks to the congestion controller.
     bearer: Option<PacketNumber>,
 }
 
 impl EcnState {
-    /// `is_wanted`: congestion control answers to marks. A sender that does not must not claim it (RFC 3168 section 6.1).
+    /// `is_wanted` if the congestion controller responds to marks. A sender that ignores them must not claim ECN capability (RFC 3168
+    /// section 6.1).
     pub(crate) fn new(is_wanted: bool) -> Self {
         Self {
             state: if is_wanted { State::BEGIN } else { State::Off },
@@ -70,23 +70,23 @@ impl EcnState {
         }
     }
 
-    /// The path leads through another network now.
+    /// The packets take a new network path.
     pub(crate) fn on_new_way(&mut self, is_wanted: bool) {
         let (sent, counts) = (self.sent, self.counts);
         *self = Self { sent, counts, counts_before: counts, ..Self::new(is_wanted) };
     }
 
-    /// Whether the peer reports marks as it should.
+    /// Whether the peer reports valid counts.
     pub(crate) fn is_capable(&self) -> bool {
         self.state == State::Capable
     }
 
-    /// Packets that the peer says arrived with congestion marks.
+    /// Packets that arrived with congestion marks, according to the peer.
     pub(crate) fn congestion_marks(&self) -> u64 {
         self.counts.ce
     }
 
-    /// A packet leaves after so many probe time-outs in a row. True: as ECT(0).
+    /// Called for each packet sent, with the number of consecutive probe timeouts. Returns whether to send it as ECT(0).
     pub(crate) fn marks_next(&mut self, timeouts: u32) -> bool {
         if timeouts >= TIMEOUTS_MAX {
             self.end_test();
@@ -106,7 +106,7 @@ impl EcnState {
         true
     }
 
-    /// A packet of the present way that left as ECT(0) was lost.
+    /// A packet sent as ECT(0) on the current network path was lost.
     pub(crate) fn on_lost(&mut self) {
         if let State::Testing { lost, .. } | State::Waiting { lost, .. } = &mut self.state {
             *lost += 1;
@@ -114,10 +114,9 @@ impl EcnState {
         self.give_up_if_all_are_lost();
     }
 
-    /// An ACK arrived that is the first to acknowledge `newly` packets of the present way which left as ECT(0).
-    /// `is_newest`: it acknowledges a larger number than all before; others may be old and prove nothing (RFC 9000
-    /// section 13.4.2.1). If it reports new congestion marks, congestion control is to hear of them with the packet `bearer`, or, where there is
-    /// none, with that of a later ACK.
+    /// An ACK newly acknowledges `newly` packets sent as ECT(0) on the current network path. `is_newest` if it raises the largest
+    /// acknowledged number; other ACKs may be reordered and prove nothing (RFC 9000 section 13.4.2.1). New congestion marks are reported to
+    /// the congestion controller with the packet `bearer`, or with that of a later ACK if there is none. none, with that of a later ACK.
     pub(crate) fn on_ack(
         &mut self,
         is_newest: bool,
@@ -130,7 +129,7 @@ impl EcnState {
         self.has_new_marks &= self.bearer.is_none();
     }
 
-    /// Whether congestion control hears of new marks with this packet.
+    /// Whether this packet delivers new marks to the congestion controller.
     pub(crate) fn is_bearer(&self, number: PacketNumber) -> bool {
         self.bearer == Some(number)
     }
@@ -140,7 +139,7 @@ impl EcnState {
         self.has_new_marks
     }
 
-    /// Takes the counts of an ACK. True: it reports new congestion marks.
+    /// Processes the counts of an ACK. Returns whether it reports new congestion marks.
     fn reports_marks(&mut self, is_newest: bool, newly: u64, counts: Option<EcnCounts>) -> bool {
         self.acked += newly;
         let before = self.counts;
@@ -167,11 +166,11 @@ impl EcnState {
         counts.ce > before.ce
     }
 
-    /// RFC 9000 section 13.4.2.1: counts never shrink, rise by at least one for each packet acknowledged, by no more than
-    /// packets were sent, and not for a codepoint that was never sent.
+    /// Checks of RFC 9000 section 13.4.2.1: counts never decrease, grow by at least one for each acknowledged packet and by no more than
+    /// were sent, and stay constant for a codepoint that was never sent.
     ///
-    /// The sum since the way began is compared and not that of each ACK, because an ACK that is too long leaves out packets that
-    /// its counts include, and a later one acknowledges them.
+    /// The totals since the network path began are compared, not the increments of each ACK. A truncated ACK omits packets that its counts
+    /// include, and a later ACK acknowledges them.
     fn is_plausible(&self, counts: &EcnCounts) -> bool {
         let (last, before) = (&self.counts, &self.counts_before);
         let is_growing = counts.ect0 >= last.ect0 && counts.ect1 >= last.ect1 && counts.ce >= last.ce;

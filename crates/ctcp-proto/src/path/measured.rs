@@ -1,4 +1,4 @@
-//! What was measured of a way through the network: round trips, loss, the rate of delivery. Another way is measured anew.
+//! Measurements of a network path: round-trip time, loss and delivery rate. A new path starts with fresh estimators.
 
 use ctcp_base::Instant;
 
@@ -7,10 +7,10 @@ use crate::recovery::delivery_rate::DeliveryRate;
 use crate::recovery::loss::{INITIAL_LOSS, LossAverage, LossDetector, MU};
 use crate::recovery::rtt::{INITIAL_RTT, RttEstimator};
 
-/// Measurements of one way.
+/// The measurements of one path.
 pub(crate) struct Measured {
     pub(crate) rtt: RttEstimator,
-    /// How late a packet may be before it counts as lost.
+    /// Decides how late a packet may be before it is declared lost.
     pub(crate) losses: LossDetector,
     pub(crate) loss_average: LossAverage,
     pub(crate) delivery: DeliveryRate,

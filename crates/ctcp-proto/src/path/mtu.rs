@@ -1,4 +1,4 @@
-//! How large the datagrams of a path may be (datagram packetization layer path MTU discovery, RFC 8899).
+//! Discovery of the largest datagram that a path carries (datagram packetization layer path MTU discovery, RFC 8899).
 //!
 //! ```text
 //!              probe acked: size rises       nothing left to try
@@ -8,44 +8,44 @@
 //!                              v
 //!                      Suspicious: a base probe must pass ...   (lost: start over, it may be an outage)
 //!                        |          ^
-//!                        v          | lost, not yet PAIRS_MAX pairs in a row
+//!                        v          | lost, fewer than PAIRS_MAX pairs in a row
 //!                      Verifying: ... and a probe of the current size fail: PAIRS_MAX pairs, back to the base
 //! ```
 //!
-//! Random loss looks like a black hole and like a probe too big. So a size is given up only after
-//! [`PROBES_MAX`] probes of it were lost, and what works is given up only when the base size passes
-//! each time while the current one never does. Probes are PING and PADDING, lost ones no loss of the path.
+//! Random loss looks like a black hole, and like a probe that is too big. So a size is excluded only after [`PROBES_MAX`] probes of it were
+//! lost. The current size is abandoned only if probes of the base size pass each time while probes of the current size never do. Probes
+//! consist of PING and PADDING. A lost probe does not count as packet loss.
 
 use core::time::Duration;
 
 use ctcp_base::Instant;
 
-/// Every path must carry it (RFC 8899 BASE_PLPMTU).
+/// The size that every path must carry (RFC 8899 BASE_PLPMTU).
 pub(crate) const BASE: u64 = 1200;
 
-/// UDP payload of a 1500-byte link under IPv4. The first size tried.
+/// UDP payload of a 1500-byte link over IPv4. The first size tried.
 pub(crate) const ETHERNET_V4: u64 = 1472;
 
-/// The same under IPv6.
+/// UDP payload of a 1500-byte link over IPv6.
 pub(crate) const ETHERNET_V6: u64 = 1452;
 
-/// How many probes of a size must be lost before it counts as too big (RFC 8899 MAX_PROBES). At 30 % loss three
-/// are lost by chance once in 37 searches; the raise timer corrects it.
+/// Number of lost probes after which a size counts as too big (RFC 8899 MAX_PROBES). At 30 % loss, three are lost by chance once in 37
+/// searches. The raise timer corrects such an error.
 pub(crate) const PROBES_MAX: u32 = 3;
 
-/// How many times in a row a base probe must pass and then one of the current size be lost to make a black hole. If
-/// loss asks for no size, that happens to less than one suspicion in 200, however much is lost; with three pairs it
-/// would be one in twelve.
+/// Number of pairs in a row, a base probe that passes and then a probe of the current size that is lost, that indicate a black hole. With
+/// loss that does not depend on size this happens in less than one suspicion in 200, at any loss rate. With three pairs it would be one in
+/// twelve.
 const PAIRS_MAX: u32 = 5;
 
-/// When a settled search tries larger sizes again (RFC 8899 PMTU_RAISE_TIMER).
+/// Time after which a settled search tries larger sizes again (RFC 8899 PMTU_RAISE_TIMER).
 pub(crate) const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 
-/// How many packets larger than the base must be lost in a row to suspect a black hole. At 30 % random loss it
-/// happens once in 10^5 packets, and costs two probes; at 40 % once in 10^4.
+/// Number of packets larger than the base that must be lost in a row to suspect a black hole. This happens once in 10^5 packets at 30 %
+/// random loss, and once in 10^4 at 40 %. It costs two probes.
 const SUSPICIOUS_LOSSES: u32 = 10;
 
-/// The search ends when the unknown is smaller than this: a packet gains less than a percent.
+/// The search ends when the remaining range is smaller than this. More would gain less than one percent per packet.
 const STEP: u64 = 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +58,11 @@ enum Phase {
     Settled {
         raise_at: Instant,
     },
-    /// The base is probed. `pairs`: so often it passed and the current size did not, in a row.
+    /// A probe of the base is due. `pairs` counts how many times in a row the base passed and the current size did not.
     Suspicious {
         pairs: u32,
     },
-    /// The base passed: now the current size is probed.
+    /// The base passed. A probe of the current size is due.
     Verifying {
         pairs: u32,
     },
@@ -72,18 +72,18 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub(crate) struct MtuDiscovery {
     current: u64,
-    /// No larger size is tried: what the peer takes and we can send.
+    /// Upper limit of the search: what the peer accepts and this side can send.
     ceiling: u64,
-    /// The smallest size known not to pass, or one beyond the ceiling.
+    /// The smallest size known not to pass, or one more than the ceiling.
     too_big: u64,
     phase: Phase,
-    /// The probe under way.
+    /// Size of the probe in flight.
     probing: Option<u64>,
     large_losses: u32,
 }
 
 impl MtuDiscovery {
-    /// A search from [`BASE`] up to `ceiling` (the smaller of the peer's `datagram_size_max` and our own cap).
+    /// A search from [`BASE`] up to `ceiling` (the smaller of the peer's `datagram_size_max` and this side's limit).
     pub(crate) fn new(now: Instant, ceiling: u64) -> Self {
         let ceiling = ceiling.max(BASE);
         let mut search = Self {
@@ -103,7 +103,7 @@ impl MtuDiscovery {
         self.current
     }
 
-    /// The size of a probe to send now. It repeats until [`Self::on_probe_sent`].
+    /// The size of a probe to send now. Returns the same size until [`Self::on_probe_sent`] is called.
     pub(crate) fn poll_probe(&mut self, now: Instant) -> Option<u64> {
         if self.probing.is_some() {
             return None;
@@ -117,12 +117,12 @@ impl MtuDiscovery {
         }
     }
 
-    /// The probe of [`Self::poll_probe`] left.
+    /// The probe of [`Self::poll_probe`] was sent.
     pub(crate) fn on_probe_sent(&mut self, size: u64) {
         self.probing = Some(size);
     }
 
-    /// A probe arrived.
+    /// A probe was acknowledged.
     pub(crate) fn on_probe_acked(&mut self, now: Instant, size: u64) {
         self.probing = None;
         match self.phase {
@@ -130,7 +130,7 @@ impl MtuDiscovery {
                 self.clear_suspicion(now);
             }
             Phase::Suspicious { pairs } => self.phase = Phase::Verifying { pairs },
-            // A base probe that had been taken for lost.
+            // A base probe that had been declared lost.
             Phase::Verifying { .. } => {}
             Phase::Searching { .. } | Phase::Settled { .. } => {
                 if size > self.current && size <= self.ceiling {
@@ -183,7 +183,7 @@ impl MtuDiscovery {
             return;
         }
         self.large_losses = 0;
-        // Any packet of the current size proves as much as a probe.
+        // An acknowledged packet of the current size proves as much as a probe.
         if size >= self.current && matches!(self.phase, Phase::Suspicious { .. } | Phase::Verifying { .. }) {
             self.clear_suspicion(now);
         }
@@ -201,7 +201,7 @@ impl MtuDiscovery {
         }
     }
 
-    /// The raise timer may have passed: the search begins again. A probe leaves as soon as the window lets it.
+    /// Starts the search again if the raise timer has passed. A probe is sent as soon as the window permits.
     pub(crate) fn on_timeout(&mut self, now: Instant) {
         if matches!(self.phase, Phase::Settled { raise_at } if raise_at <= now) {
             self.too_big = self.ceiling + 1;
@@ -222,7 +222,7 @@ impl MtuDiscovery {
         self.go_on(now);
     }
 
-    /// Chooses the next size to try: the largest first, for most paths carry it, then the usual ones, then halves.
+    /// Chooses the next size to try: first the largest, since most paths carry it, then common sizes, then by bisection.
     fn go_on(&mut self, now: Instant) {
         let largest = self.too_big - 1;
         let size = if largest < self.current + STEP && largest < self.ceiling || largest <= self.current {

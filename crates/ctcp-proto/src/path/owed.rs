@@ -1,4 +1,4 @@
-//! What a path owes: probes of a path that is silent, larger datagrams to try, packet numbers to leave out.
+//! Timers and probes of a path: probe timeouts, MTU probes and skipped packet numbers.
 
 use core::time::Duration;
 
@@ -12,17 +12,18 @@ use crate::recovery::rtt::RttEstimator;
 use crate::recovery::sent::SentPackets;
 use crate::recovery::timeout::{GAMMA, ProbeTimeout, RetransmissionTimeout};
 
-/// Probe time-outs in a row before which packets are as large as ever: as many as probes of a size must be lost for it
-/// to count as too big.
+/// Consecutive probe timeouts after which packets shrink to [`BASE`]. As many as the MTU probes of a size that must be lost before it
+/// counts as too big.
 const LARGE_PROBES: u32 = crate::path::mtu::PROBES_MAX;
 
-/// Probes that do not wait for the whole time-out, before anything is acknowledged.
+/// Number of probes that use the shorter timeout of `hasty_rtt`, before anything is acknowledged.
 const HASTY_PROBES: u32 = 2;
 
-/// Within so many packets the first number is left out, in the middle of slow start, where a lie would pay most.
+/// The first packet number is skipped within this many packets. That is during slow start, when acknowledging unreceived packets would pay
+/// most.
 const SKIP_FIRST: u64 = 128;
 
-/// The least distance of numbers left out, and by how much it varies: a gap costs each ACK two bytes until it is old.
+/// Minimum distance between skipped numbers, and the range of its variation. A gap costs each ACK two bytes until it is old.
 const SKIP_MIN: u64 = 256;
 const SKIP_RANGE: u64 = 1024;
 
@@ -30,12 +31,12 @@ const SKIP_RANGE: u64 = 1024;
 pub(crate) struct Owed {
     pub(crate) probe: ProbeTimeout,
     pub(crate) retransmission: RetransmissionTimeout,
-    /// When [`SentPackets::detect_losses`] wants to be asked again.
+    /// When [`SentPackets::detect_losses`] must be called again.
     pub(crate) loss_deadline: Option<Instant>,
     pub(crate) mtu: MtuDiscovery,
-    /// The least that the round trip can be, for the first probes.
+    /// A lower bound of the round trip, for the first probes.
     hasty_rtt: Option<Duration>,
-    /// The next packet number to leave out.
+    /// The next packet number to skip.
     skips: Option<PacketNumber>,
 }
 
@@ -56,7 +57,7 @@ impl Owed {
         self.skips
     }
 
-    /// Leaves out a packet number now and then, where `rng` says, which no peer can guess: one that acknowledges it lies.
+    /// Skips a packet number now and then, at distances drawn from `rng`. A peer that acknowledges a skipped number did not receive it.
     pub(super) fn skip_number_sometimes<C>(&mut self, sent: &mut SentPackets<C>, rng: &mut SecretRng) {
         let next = sent.next_number();
         let skips = *self.skips.get_or_insert_with(|| PacketNumber(next.0 + rng.below(SKIP_FIRST)));
@@ -66,13 +67,13 @@ impl Owed {
         }
     }
 
-    /// The largest datagram to send now. After several probes without an answer only what every path carries: it may be
-    /// that all were too large, and without an answer nothing would ever be known to be lost.
+    /// The largest datagram to send now. After several unanswered probes this is [`BASE`], which every path carries: all of them may have
+    /// been too large, and without an answer no loss would be detected.
     pub(super) fn datagram_size(&self) -> u64 {
         if self.probe.count() >= LARGE_PROBES { BASE } else { self.mtu.current() }
     }
 
-    /// When to probe; `None` when nothing is to be acknowledged.
+    /// When to send a probe. `None` if no packet is waiting for an acknowledgement.
     pub(super) fn probe_deadline<C>(&self, sent: &SentPackets<C>, rtt: &RttEstimator) -> Option<Instant> {
         let outstanding = sent.has_ack_eliciting_outstanding();
         let last = sent.last_ack_eliciting_sent().filter(|_| outstanding)?;
@@ -82,8 +83,8 @@ impl Owed {
         Some(hasty.map_or(deadline, |rtt| deadline.min(last + 2 * rtt + MAX_ACK_DELAY)))
     }
 
-    /// The handshake's round trip was at least this, though it may have been longer: until something is acknowledged, a probe that
-    /// turns out to be needless costs less than a lost request.
+    /// Sets a lower bound of the handshake's round trip. Until something is acknowledged, an unnecessary probe costs less than a lost
+    /// request.
     pub(super) fn set_hasty_rtt(&mut self, rtt: Duration) {
         self.hasty_rtt = Some(rtt);
     }

@@ -1,7 +1,7 @@
-//! A path: its identity, its own packet numbers, and what happens to them.
+//! A path: its identity, its packet number space, and the events of its packets.
 //!
 //! ```text
-//!   sent, acked, lost          Path          what every part must hear
+//!   sent, acked, lost          Path          dispatches to every component
 //!                                |
 //!            +-------------------+-------------------+
 //!        Measured            Admission             Owed
@@ -29,7 +29,7 @@ use crate::recovery::delivery_rate::DeliverySnapshot;
 use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets, SpuriousLoss};
 use crate::wire::EcnCounts;
 
-/// One way to the peer. Its addresses may change; its identity and packet numbers stay.
+/// One path to the peer. Its addresses may change; its identity and packet numbers stay.
 pub(crate) struct Path {
     pub(crate) id: PathId,
     pub(crate) network: NetworkPath,
@@ -40,11 +40,11 @@ pub(crate) struct Path {
     pub(crate) measured: Measured,
     pub(crate) admission: Admission,
     pub(crate) owed: Owed,
-    /// The first packet number that went to the present address. What becomes of older ones says nothing of this way.
+    /// The first packet number sent to the current address. Older packets say nothing about it.
     first_number: PacketNumber,
-    /// The same for the present way through the network: another port of the same host is no other way.
+    /// The first packet number on the current network path. Another port of the same host is the same network path.
     first_number_of_way: PacketNumber,
-    /// Reused from ACK to ACK.
+    /// Scratch buffers, reused for every ACK.
     pub(crate) acked_scratch: Vec<AckedPacket<Contents>>,
     pub(crate) lost_scratch: Vec<LostPacket<Contents>>,
     profile: Profile,
@@ -52,7 +52,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// A path whose addresses the handshake has proved. `datagram_ceiling`: the largest datagram both sides allow.
+    /// A path whose addresses were validated by the handshake. `datagram_ceiling` is the largest datagram that both sides allow.
     pub(crate) fn new(now: Instant, network: NetworkPath, profile: Profile, datagram_ceiling: u64) -> Self {
         let owed = Owed::new(now, datagram_ceiling);
         Self {
@@ -74,25 +74,25 @@ impl Path {
         }
     }
 
-    /// With at most so many packets in flight, whatever congestion control allows.
+    /// Limits the packets in flight, whatever congestion control allows.
     pub(crate) fn with_window_max(self, packets: u32) -> Self {
         Self { admission: self.admission.with_window_max(packets), ..self }
     }
 
-    /// Where the scheme lets packets go whenever it likes, if `is_unpaced`.
+    /// Disables pacing if the scheme sends packets at times of its own.
     pub(crate) fn with_unpaced(self, is_unpaced: bool) -> Self {
         Self { admission: self.admission.with_unpaced(is_unpaced), ..self }
     }
 
-    /// With a controller from outside, if there is one.
+    /// Uses an external controller, if there is one.
     pub(crate) fn with_controller(self, factory: Option<ControllerFactory>) -> Self {
         let Some(factory) = factory else { return self };
         let datagram_size = self.owed.mtu.current();
         Self { admission: self.admission.with_controller(factory, datagram_size), ..self }
     }
 
-    /// The peer is at another address now. Another port of the same host is the same way through the network; another
-    /// host is another way, of which nothing is known yet.
+    /// Moves to a new address of the peer. A new port of the same host is the same network path. A new host is a new network path, of which
+    /// nothing is known yet.
     pub(crate) fn migrate(&mut self, now: Instant, network: NetworkPath) {
         self.first_number = self.sent.next_number();
         if network.remote.ip() != self.network.remote.ip() {
@@ -110,13 +110,13 @@ impl Path {
         Transmit { destination: self.network.remote, source: self.network.local, ecn, size }
     }
 
-    /// The codepoint of the next packet that counts against the window: ECT(0) where the path is not known to object.
+    /// The ECN codepoint of the next ack-eliciting packet: ECT(0) unless ECN failed on this path.
     pub(crate) fn next_codepoint(&mut self) -> Option<Ecn> {
         self.ecn.marks_next(self.owed.probe.count()).then_some(Ecn::Ect0)
     }
 
-    /// An ACK that is the first to name the packets `acked` reports these counts of marks. `is_newest`: it names a larger number
-    /// than all before.
+    /// Processes the ECN counts of an ACK that newly acknowledges the packets `acked`. `is_newest` if it raises the largest acknowledged
+    /// number.
     pub(crate) fn on_ecn_counts(
         &mut self,
         is_newest: bool,
@@ -127,23 +127,23 @@ impl Path {
         let is_marked =
             |acked: &&AckedPacket<Contents>| acked.packet.is_ecn_capable && acked.packet.number >= first;
         let newly = acked.iter().filter(is_marked).count() as u64;
-        // The newest packet, which no back-off before it can have answered to.
+        // The newest packet: congestion control cannot have responded to these marks yet.
         let bearer = acked.iter().rev().find(|acked| self.concerns_controller(acked));
         let bearer = bearer.map(|acked| acked.packet.number);
         self.ecn.on_ack(is_newest, newly, counts, bearer);
     }
 
-    /// Congestion control hears of this packet's acknowledgement.
+    /// Whether the congestion controller is notified of this packet's acknowledgement.
     fn concerns_controller(&self, acked: &AckedPacket<Contents>) -> bool {
         acked.packet.in_flight && acked.packet.number >= self.first_number && acked.was_lost.is_none()
     }
 
-    /// What is delivered when a packet leaves now.
+    /// A snapshot of the delivery counters for a packet sent now.
     pub(crate) fn delivery_snapshot(&mut self, now: Instant) -> DeliverySnapshot {
         self.measured.delivery.on_sent(now, self.sent.bytes_in_flight())
     }
 
-    /// Records a packet that leaves now.
+    /// Records a packet sent now.
     pub(crate) fn on_sent(&mut self, now: Instant, packet: SentPacket<Contents>) {
         let (number, size, in_flight) = (packet.number, packet.size, packet.in_flight);
         let is_mtu_probe = packet.is_mtu_probe;
@@ -170,18 +170,18 @@ impl Path {
         self.admission.spread_first_window(now, &self.measured.rtt, self.owed.mtu.current());
     }
 
-    /// The number that is left out next.
+    /// The next packet number that will be skipped.
     #[cfg(test)]
     pub(crate) fn skips(&self) -> Option<PacketNumber> {
         self.owed.skips()
     }
 
-    /// Leaves out a packet number now and then, where `rng` says, which no peer can guess: one that acknowledges it lies.
+    /// Skips a packet number now and then, as described at [`Owed::skip_number_sometimes`].
     pub(crate) fn skip_number_sometimes(&mut self, rng: &mut SecretRng) {
         self.owed.skip_number_sometimes(&mut self.sent, rng);
     }
 
-    /// A probe for a larger datagram arrived. What fitted through another way says nothing of this one.
+    /// An MTU probe was acknowledged. Probes of another network path are ignored.
     pub(crate) fn on_mtu_probe_acked(&mut self, now: Instant, number: PacketNumber, size: u64) {
         if number >= self.first_number_of_way {
             self.owed.mtu.on_probe_acked(now, size);
@@ -189,7 +189,7 @@ impl Path {
         }
     }
 
-    /// A probe for a larger datagram was lost.
+    /// An MTU probe was lost.
     pub(crate) fn on_mtu_probe_lost(&mut self, now: Instant, number: PacketNumber, size: u64) {
         if number >= self.first_number_of_way {
             self.owed.mtu.on_probe_lost(now, size);
@@ -232,7 +232,7 @@ impl Path {
 
     /// A packet that had been declared lost arrived after all.
     pub(crate) fn on_spurious_loss(&mut self, now: Instant, number: PacketNumber, spurious: SpuriousLoss) {
-        // Its loss was not counted either.
+        // The loss of a packet to an earlier address was not counted, either.
         if number < self.first_number {
             return;
         }
@@ -240,9 +240,9 @@ impl Path {
         self.measured.loss_average.on_spurious_loss(spurious.outcomes_since);
     }
 
-    /// A packet was lost that counts.
+    /// A packet that counts against the window was lost.
     pub(crate) fn on_lost(&mut self, now: Instant, packet: &SentPacket<Contents>) {
-        // RFC 9000 9.4: losses of the old address do not count for the new one.
+        // RFC 9000 section 9.4: losses at the old address do not count for the new one.
         if packet.number < self.first_number {
             return;
         }
@@ -266,7 +266,7 @@ impl Path {
         });
     }
 
-    /// Nothing was acknowledged for gamma RTT: what was known of the path is void (CTCP sections 4.1 and 4.3).
+    /// Nothing was acknowledged for gamma RTT: the congestion state is discarded (CTCP sections 4.1 and 4.3).
     pub(crate) fn on_retransmission_timeout(&mut self, now: Instant) {
         self.owed.retransmission.on_timeout(now);
         self.measured.loss_average.on_timeout();
@@ -276,11 +276,11 @@ impl Path {
             largest_sent: self.largest_sent(),
             rtt: self.measured.rtt.view(now),
         });
-        // What is unanswered for so long is as good as lost, and counts as in flight no more (CTCP section 4.3, RFC 6298).
+        // Packets unanswered for so long are treated as lost and no longer count as in flight (CTCP section 4.3, RFC 6298).
         self.sent.give_up_flight(self.sent.next_number());
     }
 
-    /// A round trip was measured.
+    /// Processes a round-trip sample.
     pub(crate) fn on_rtt_sample(&mut self, now: Instant, rtt: Duration, ack_delay: Duration) {
         if self.sent.largest_acked().is_some_and(|largest| largest < self.first_number) {
             return;
@@ -289,24 +289,24 @@ impl Path {
         self.acks.set_round_trip(self.measured.rtt.smoothed());
     }
 
-    /// An ACK brought something new.
+    /// An ACK newly acknowledged an ack-eliciting packet.
     pub(crate) fn on_progress(&mut self, now: Instant) {
         self.owed.probe.on_ack();
         self.owed.retransmission.on_ack(now, self.sent.has_ack_eliciting_outstanding());
     }
 
-    /// An ACK was processed: window, rate and datagram size may be others.
+    /// Ends the processing of an ACK: updates the delivery rate and the pacing rate.
     pub(crate) fn finish_ack(&mut self, now: Instant) {
         self.measured.delivery.finish_ack(now, self.measured.rtt.minimum(now));
         self.admission.update_rate(now, &self.measured.rtt, self.owed.mtu.current());
     }
 
-    /// Another datagram size was found to pass.
+    /// The datagram size of the path changed.
     pub(crate) fn on_datagram_size(&mut self) {
         self.admission.on_datagram_size(self.owed.mtu.current());
     }
 
-    /// The window has room, but there is nothing to send; or there is again.
+    /// Records whether the window has room but there is nothing to send.
     pub(crate) fn set_app_limited(&mut self, is_app_limited: bool) {
         self.admission.set_app_limited(is_app_limited);
         if is_app_limited {
@@ -319,12 +319,12 @@ impl Path {
         self.owed.datagram_size()
     }
 
-    /// True when the congestion window takes another packet.
+    /// True if the congestion window has room for another packet.
     pub(crate) fn has_window(&self) -> bool {
         self.admission.has_window(self.sent.packets_in_flight())
     }
 
-    /// When the pacer lets the next full datagram go; `None`: now.
+    /// When the pacer allows the next full datagram. `None` means now.
     pub(crate) fn next_paced(&self, now: Instant) -> Option<Instant> {
         self.admission.next_paced(now, self.owed.mtu.current())
     }
@@ -334,17 +334,17 @@ impl Path {
         self.owed.probe.interval(&self.measured.rtt, MAX_ACK_DELAY)
     }
 
-    /// When to probe; `None` when nothing is to be acknowledged.
+    /// When to send a probe. `None` if no packet is waiting for an acknowledgement.
     pub(crate) fn probe_deadline(&self) -> Option<Instant> {
         self.owed.probe_deadline(&self.sent, &self.measured.rtt)
     }
 
-    /// As [`Owed::set_hasty_rtt`] says.
+    /// See [`Owed::set_hasty_rtt`].
     pub(crate) fn set_hasty_rtt(&mut self, rtt: Duration) {
         self.owed.set_hasty_rtt(rtt);
     }
 
-    /// When to assume the retransmission time-out of Algorithm 2.
+    /// The deadline of the retransmission timeout of Algorithm 2.
     pub(crate) fn retransmission_deadline(&self) -> Option<Instant> {
         if self.profile.counts_symbols() {
             return None;
@@ -352,8 +352,8 @@ impl Path {
         self.owed.retransmission.deadline(&self.measured.rtt, MAX_ACK_DELAY)
     }
 
-    /// Packets sent before are no longer counted in flight: 1.5 RTT (CTCP section 4.5), and but for
-    /// profiles that acknowledge every packet never less than what a delayed acknowledgement or the measured variation explain.
+    /// The age at which a packet no longer counts as in flight: 1.5 RTT (CTCP section 4.5). Profiles that do not acknowledge every packet
+    /// allow at least the measured variation, and add the delay of an ACK.
     ///
     /// Requirement: C5
     pub(crate) fn expiry_age(&self) -> Option<Duration> {
@@ -367,9 +367,9 @@ impl Path {
         Some((smoothed * 3 / 2).max(smoothed + 4 * self.measured.rtt.variance()) + MAX_ACK_DELAY)
     }
 
-    /// True when expired packets leave the congestion window: a new packet may leave in their place. Without, a window that was lost whole
-    /// keeps the path silent until news of later packets, and where losses come and go with a period, that is when the next begin.
-    /// Only until the retransmission time-out, which is rarer the longer nothing is heard.
+    /// True if expired packets leave the congestion window, so that new packets may be sent in their place. Otherwise, after the loss of a
+    /// whole window, the path stays silent until later packets are acknowledged. With periodic losses the next loss period begins just
+    /// then. False after a retransmission timeout, which backs off while nothing is acknowledged.
     pub(crate) fn frees_what_expires(&self) -> bool {
         self.profile.rules.expiry == ExpiryRule::Free && !self.owed.retransmission.has_fired()
     }

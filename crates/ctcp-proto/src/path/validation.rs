@@ -1,4 +1,4 @@
-//! Is the peer really at the address its packets come from? (RFC 9000 section 8.2, PROTOCOL.md section 6)
+//! Validation that the peer receives at the address its packets come from (RFC 9000 section 8.2, PROTOCOL.md section 6).
 //!
 //! ```text
 //!               start             response matches
@@ -8,8 +8,8 @@
 //!                        +----+----> Failed
 //! ```
 //!
-//! Until the address is validated at most three times the bytes that came from it are sent there, so that a
-//! spoofed source address gains an attacker little.
+//! Until an address is validated, at most three times the bytes received from it are sent to it. This limits amplification attacks with
+//! spoofed source addresses.
 
 use core::time::Duration;
 
@@ -18,17 +18,17 @@ use ctcp_base::Instant;
 /// The anti-amplification factor of RFC 9000 section 8.1.
 const AMPLIFICATION: u64 = 3;
 
-/// How often a challenge is sent before the address is given up: with doubling intervals half a minute's worth at
-/// most, and enough for a path that loses a third of its packets (both ways) to pass with 99.9 %.
+/// Maximum number of challenges before the address is abandoned. On a path that loses a third of its packets in each direction, 99.7 % of
+/// validations succeed.
 pub(crate) const CHALLENGES_MAX: u32 = 10;
 
-/// The longest interval between two challenges.
+/// The longest interval between two challenges, unless the probe timeout is longer.
 const INTERVAL_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     Unvalidated,
-    /// `deadline` is `None` once it passed: the next challenge waits for bytes it may spend.
+    /// `deadline` is `None` once it has passed: the next challenge waits for permission by the amplification limit.
     Challenged {
         data: Vec<u64>,
         deadline: Option<Instant>,
@@ -46,28 +46,28 @@ pub(crate) struct PathValidation {
 }
 
 impl PathValidation {
-    /// An address nobody vouches for.
+    /// An address that has not been validated.
     pub(crate) fn new() -> Self {
         Self { state: State::Unvalidated, received: 0, sent: 0 }
     }
 
-    /// A datagram of `bytes` came from the address.
+    /// A datagram of `bytes` was received from the address.
     pub(crate) fn on_received(&mut self, bytes: u64) {
         self.received = self.received.saturating_add(bytes);
     }
 
-    /// A datagram of `bytes` went to it.
+    /// A datagram of `bytes` was sent to the address.
     pub(crate) fn on_sent(&mut self, bytes: u64) {
         self.sent = self.sent.saturating_add(bytes);
     }
 
-    /// Whether `bytes` may be sent to it.
+    /// Whether `bytes` may be sent to the address.
     pub(crate) fn can_send(&self, bytes: u64) -> bool {
         let budget = self.received.saturating_mul(AMPLIFICATION);
         self.is_validated() || self.sent.saturating_add(bytes) <= budget
     }
 
-    /// Whether the peer proved that it receives there.
+    /// Whether the peer has proved that it receives at the address.
     pub(crate) fn is_validated(&self) -> bool {
         self.state == State::Validated
     }
@@ -78,7 +78,7 @@ impl PathValidation {
         self.state == State::Failed
     }
 
-    /// The challenge that was sent last.
+    /// The latest challenge.
     #[cfg(test)]
     pub(crate) fn last_challenge(&self) -> Option<u64> {
         if let State::Challenged { data, .. } = &self.state { data.last().copied() } else { None }
@@ -89,7 +89,7 @@ impl PathValidation {
         matches!(self.state, State::Unvalidated | State::Challenged { deadline: None, .. })
     }
 
-    /// A PATH_CHALLENGE with `data` (unpredictable, new each time) leaves; `interval` is the path's probe time-out.
+    /// A PATH_CHALLENGE with the unpredictable, fresh `challenge` was sent. `interval` is the path's probe timeout.
     pub(crate) fn on_challenge_sent(&mut self, now: Instant, challenge: u64, interval: Duration) {
         let mut data = match core::mem::replace(&mut self.state, State::Unvalidated) {
             State::Challenged { data, .. } => data,
@@ -105,8 +105,8 @@ impl PathValidation {
         self.state = State::Challenged { data, deadline: Some(deadline) };
     }
 
-    /// A PATH_RESPONSE arrived. Returns whether it validates the address. Any challenge of this round will do: the
-    /// answer to the first may come after the second was sent.
+    /// A PATH_RESPONSE arrived. Returns whether it validates the address. It may answer any challenge sent so far, because the answer to
+    /// the first one may arrive after the second was sent.
     pub(crate) fn on_response(&mut self, response: u64) -> bool {
         let is_answer = matches!(&self.state, State::Challenged { data, .. } if data.contains(&response));
         if is_answer {
@@ -123,8 +123,8 @@ impl PathValidation {
         }
     }
 
-    /// The deadline may have passed. Returns `true` when the address has to be given up; otherwise
-    /// [`Self::wants_challenge`] says whether to ask again.
+    /// Handles the deadline if it has passed. Returns `true` if the address must be abandoned. Otherwise [`Self::wants_challenge`] tells
+    /// whether to send another challenge.
     pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
         let State::Challenged { data, deadline } = &mut self.state else { return false };
         if deadline.is_none_or(|deadline| deadline > now) {

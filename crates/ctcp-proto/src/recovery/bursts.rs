@@ -1,36 +1,36 @@
-//! Whether losses come alone or several in a row.
+//! Whether losses are independent or come in bursts.
 //!
-//! Radio links and full queues lose packets in bursts. As many are lost on average, but the number lost of some packets scatters
-//! further around that average, and what rests on it (averages, redundancy, queues) needs to know how much further.
+//! Radio links and full queues lose packets in bursts. The average loss is the same, but the number of lost packets varies more around it.
+//! Users of the average (smoothing, redundancy, queues) need to know how much more.
 
 use crate::id::PacketNumber;
 
-/// The weight of one loss, once there were enough.
+/// The weight of one loss, once there were enough of them.
 const WEIGHT: f64 = 1.0 / 32.0;
 
-/// How many losses that came alone are assumed in the beginning.
+/// How many independent losses are assumed initially.
 const PRIOR: u32 = 4;
 
-/// Less correlation than this is bad luck.
+/// A lower correlation is treated as chance.
 const CORRELATION_MIN: f64 = 0.2;
 
-/// The highest correlation believed: a mean burst of ten packets.
+/// Maximum correlation: a mean burst of ten packets.
 const CORRELATION_MAX: f64 = 0.9;
 
-/// However much losses scatter, an average follows within some thousand packets.
+/// Limits how much bursts slow an average down, so that it always adapts within some thousand packets.
 const SLOWER_MAX: f64 = 8.0;
 
-/// Learns how often the packet behind a lost one is lost too.
+/// Estimates how often the packet after a lost one is also lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bursts {
     last: Option<PacketNumber>,
     losses: u32,
-    /// The share of losses that follow another one at once.
+    /// The fraction of losses that immediately follow another one.
     following: f64,
 }
 
 impl Bursts {
-    /// A packet was lost. Losses are told in the order of their numbers.
+    /// A packet was lost. Must be called in the order of packet numbers.
     pub(crate) fn on_loss(&mut self, number: PacketNumber) {
         self.losses = self.losses.saturating_add(1);
         let follows = self.last.is_some_and(|last| last.0 + 1 == number.0);
@@ -39,8 +39,8 @@ impl Bursts {
         self.last = Some(number);
     }
 
-    /// By how much the variance of the number of lost packets is larger than that of independent losses with the same mean
-    /// `loss`: 1 for losses that come alone, `(1 + r) / (1 - r)` where neighbours correlate by r (a Gilbert channel).
+    /// The variance of the number of lost packets relative to that of independent losses with the same mean `loss`: 1 for independent
+    /// losses, `(1 + r) / (1 - r)` if neighbours correlate with coefficient r (a Gilbert channel).
     pub(crate) fn dispersion(&self, loss: f64) -> f64 {
         let correlation = ((self.following - loss) / (1.0 - loss).max(0.1)).min(CORRELATION_MAX);
         if correlation < CORRELATION_MIN {
@@ -49,8 +49,8 @@ impl Bursts {
         (1.0 + correlation) / (1.0 - correlation)
     }
 
-    /// The weight of one packet in an average of the losses, which is `single` for losses that come alone: in bursts it takes
-    /// more packets to say as much.
+    /// The weight of one packet in an average of losses. It is `single` for independent losses and less for bursts, where more packets are
+    /// needed for the same accuracy.
     pub(crate) fn weight(&self, single: f64, loss: f64) -> f64 {
         single / self.dispersion(loss).min(SLOWER_MAX)
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use ctcp_base::{Prng, Probability};
 
-    /// The dispersion learnt from packets lost by a Gilbert channel with bursts of so many, and that of windows of 500.
+    /// The dispersion estimated for a Gilbert channel with this mean burst length, and that measured in windows of 500 packets.
     fn learnt(loss: f64, burst: f64) -> (f64, f64) {
         let mut prng = Prng::new(7);
         let [leave, enter] = [1.0 / burst, loss / (1.0 - loss) / burst]
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_learnt_from_neighbours_is_how_windows_scatter() {
+    fn the_estimated_dispersion_matches_the_variance_of_windows() {
         for (loss, burst) in [(0.05, 1.0 / 0.95), (0.2, 1.25), (0.05, 5.0), (0.2, 5.0), (0.1, 2.0)] {
             let (told, found) = learnt(loss, burst);
             assert!((told / found - 1.0).abs() < 0.15, "loss {loss}, bursts of {burst}: {told} for {found}");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn without_losses_or_with_single_ones_nothing_is_wider() {
+    fn the_dispersion_is_one_without_bursts() {
         let mut bursts = Bursts::default();
         assert_eq!(bursts.dispersion(0.0), 1.0);
         (0..100).for_each(|number| bursts.on_loss(PacketNumber(2 * number)));

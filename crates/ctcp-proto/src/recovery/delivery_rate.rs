@@ -1,9 +1,9 @@
-//! How fast the path delivers, in bytes a second, measured at acknowledgements.
+//! The delivery rate of the path in bytes per second, measured at acknowledgements.
 //!
-//! Shape after draft-ietf-ccwg-bbr section 4.1: each packet carries a snapshot of how much had been delivered
-//! when it was sent; its acknowledgement says how much was delivered since, over the longer of the time it took
-//! to send that much and to acknowledge it. Lost packets do not count, so this is the rate behind the loss.
-//! The maximum over about ten round trips stands for the bottleneck.
+//! Follows draft-ietf-ccwg-bbr section 4.1: each packet carries a snapshot of how much had been delivered when it was sent. Its
+//! acknowledgement shows how much was delivered since then, over the longer of the time it took to send that much and the time to
+//! acknowledge it. Lost packets do not count, so this is the rate after losses. The maximum over about ten round trips estimates the
+//! bottleneck.
 
 use core::time::Duration;
 
@@ -11,21 +11,21 @@ use ctcp_base::Instant;
 
 use super::sliding::SlidingMaximum;
 
-/// How many round trips a maximum counts.
+/// Number of round trips over which the maximum is taken.
 const WINDOW_ROUNDS: u64 = 10;
 
-/// What a packet remembers of the moment it was sent.
+/// The state when a packet was sent, stored with the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DeliverySnapshot {
     delivered: u64,
     delivered_time: Instant,
     first_sent_time: Instant,
-    /// Whether the application had nothing more to send.
+    /// Whether the application had no more data to send.
     pub(crate) is_app_limited: bool,
 }
 
 impl DeliverySnapshot {
-    /// A snapshot of a path that delivered nothing yet.
+    /// A snapshot of a path that has not delivered anything.
     #[cfg(test)]
     pub(crate) fn empty(now: Instant) -> Self {
         Self { delivered: 0, delivered_time: now, first_sent_time: now, is_app_limited: false }
@@ -35,9 +35,9 @@ impl DeliverySnapshot {
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RateSample {
-    /// Bytes a second.
+    /// Bytes per second.
     pub(crate) rate: f64,
-    /// The sender had nothing to send in that time: the path may be faster.
+    /// The sender had no more data in that time, so the path may be faster.
     pub(crate) is_app_limited: bool,
     /// This acknowledgement began a new round trip.
     pub(crate) is_round_start: bool,
@@ -49,17 +49,17 @@ pub(crate) struct DeliveryRate {
     delivered: u64,
     delivered_time: Instant,
     first_sent_time: Instant,
-    /// While `delivered` is below it, samples are limited by the application.
+    /// Samples are application-limited while `delivered` is below this.
     app_limited_until: Option<u64>,
     round: u64,
     round_ends_at: u64,
     maximum: SlidingMaximum,
-    /// The newest packet of the acknowledgement being read: its snapshot and send time.
+    /// The newest packet of the current acknowledgement: its snapshot and send time.
     newest: Option<(DeliverySnapshot, Instant)>,
 }
 
 impl DeliveryRate {
-    /// A meter without measurements.
+    /// Creates a meter without measurements.
     pub(crate) fn new(now: Instant) -> Self {
         Self {
             delivered: 0,
@@ -73,7 +73,7 @@ impl DeliveryRate {
         }
     }
 
-    /// The snapshot for a packet that is sent now, while `bytes_in_flight` (without it) are under way.
+    /// The snapshot for a packet sent now, with `bytes_in_flight` (not counting it) in flight.
     pub(crate) fn on_sent(&mut self, now: Instant, bytes_in_flight: u64) -> DeliverySnapshot {
         if bytes_in_flight == 0 {
             self.first_sent_time = now;
@@ -87,13 +87,13 @@ impl DeliveryRate {
         }
     }
 
-    /// The sender has room and nothing to send, while `bytes_in_flight` are under way.
+    /// The sender has room but no data, with `bytes_in_flight` in flight.
     pub(crate) fn on_app_limited(&mut self, bytes_in_flight: u64) {
         self.app_limited_until = Some(self.delivered + bytes_in_flight.max(1));
     }
 
-    /// A packet of `size` bytes sent at `sent` was acknowledged. Call it for each newly acknowledged packet in
-    /// ascending order, then [`Self::finish_ack`].
+    /// A packet of `size` bytes sent at `sent` was acknowledged. Call this for each newly acknowledged packet in ascending order, then
+    /// [`Self::finish_ack`].
     pub(crate) fn on_packet_acked(
         &mut self,
         now: Instant,
@@ -109,13 +109,13 @@ impl DeliveryRate {
         });
         if is_newer {
             self.newest = Some((snapshot, sent));
-            // The next sending interval begins where this packet left.
+            // The next sending interval begins when this packet was sent.
             self.first_sent_time = sent;
         }
     }
 
-    /// Ends the reading of one acknowledgement. `minimum_rtt` guards against samples over an instant that a
-    /// burst of acknowledgements makes look fast.
+    /// Ends the processing of one acknowledgement. Intervals below `minimum_rtt` are rejected, since a burst of acknowledgements would make
+    /// the path look too fast.
     pub(crate) fn finish_ack(&mut self, now: Instant, minimum_rtt: Duration) -> Option<RateSample> {
         if self.app_limited_until.is_some_and(|until| self.delivered > until) {
             self.app_limited_until = None;
@@ -133,19 +133,19 @@ impl DeliveryRate {
             return None;
         }
         let rate = (self.delivered - snapshot.delivered) as f64 / interval.as_secs_f64();
-        // A limited sample may prove the path faster than we knew, never slower.
+        // An application-limited sample can only prove that the path is faster, never that it is slower.
         if !snapshot.is_app_limited || rate > self.maximum().unwrap_or(0.0) {
             self.maximum.insert(self.round, rate as u64);
         }
         Some(RateSample { rate, is_app_limited: snapshot.is_app_limited, is_round_start })
     }
 
-    /// The largest rate of about the last ten round trips, bytes a second.
+    /// The maximum rate of about the last ten round trips, in bytes per second.
     pub(crate) fn maximum(&self) -> Option<f64> {
         self.maximum.maximum(self.round).map(|rate| rate as f64)
     }
 
-    /// Whether packets sent now are limited by the application.
+    /// Whether packets sent now are application-limited.
     #[cfg(test)]
     pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()

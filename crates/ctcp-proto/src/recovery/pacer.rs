@@ -1,33 +1,33 @@
-//! Departure times: a token bucket in bytes.
+//! Pacing of packets: a token bucket in bytes.
 //!
 //! ```text
 //!   credit
 //!   cap  |      /-----            accrues at `rate` up to `cap`
-//!        |     /                  a packet may leave while credit covers it,
-//!      0 |----/                   and takes its size away
+//!        |     /                  a packet may be sent if credit covers it,
+//!      0 |----/                   which reduces credit by its size
 //! ```
 //!
-//! The cap is what may leave in one burst. Bursts queue behind themselves and spoil the round-trip samples that
-//! the paper's back-off needs clean, so the cap is two milliseconds of the rate, and two datagrams where that is
-//! less than two. Two milliseconds are also what lets a caller whose timer fires up to 1.5 ms late keep the rate.
+//! The cap is the largest burst. A burst queues behind itself and distorts the round-trip samples that the paper's back-off depends on. So
+//! the cap is two milliseconds of the rate, but at least two datagrams. Two milliseconds also let a caller whose timer fires up to 1.5 ms
+//! late keep the rate.
 
 use core::time::Duration;
 
 use ctcp_base::Instant;
 
-/// The time whose worth of bytes may leave at once.
+/// The duration of the largest burst at the pacing rate.
 const BURST_TIME: Duration = Duration::from_millis(2);
-/// But never fewer datagrams than these.
+/// The minimum size of the largest burst.
 const BURST_DATAGRAMS_MIN: f64 = 2.0;
-/// The same for a caller whose timer is punctual: longer than it is late, and at the papers' rates no more than two datagrams.
+/// The same for a caller with a punctual timer: longer than the timer's delay, and at most two datagrams at the papers' rates.
 const BURST_TIME_PUNCTUAL: Duration = Duration::from_micros(500);
-/// The slowest rate: one byte a second keeps every deadline finite.
+/// The lowest rate; it keeps deadlines finite.
 const RATE_MIN: f64 = 1.0;
 
 /// Spreads packets over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
-    /// Bytes a second; `None`: no pacing.
+    /// Bytes per second; `None` for no pacing.
     rate: Option<f64>,
     datagram: f64,
     burst_time: Duration,
@@ -36,26 +36,26 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer without a rate: everything may leave.
+    /// Creates a pacer without a rate: everything may be sent.
     pub(crate) fn new(now: Instant, datagram_size: u64) -> Self {
         let datagram = datagram_size as f64;
         let (burst_time, credit) = (BURST_TIME, BURST_DATAGRAMS_MIN * datagram);
         Self { rate: None, datagram, burst_time, credit, updated: now }
     }
 
-    /// The same for a caller whose timer is late by less than half a millisecond.
+    /// For a caller whose timer is late by less than half a millisecond.
     pub(crate) fn punctual(self) -> Self {
         Self { burst_time: BURST_TIME_PUNCTUAL, ..self }
     }
 
-    /// Sets the rate in bytes a second from now on; `None` switches pacing off.
+    /// Sets the rate in bytes per second; `None` disables pacing.
     pub(crate) fn set_rate(&mut self, now: Instant, rate: Option<f64>) {
         self.accrue(now);
         self.rate = rate.map(|rate| rate.max(RATE_MIN));
         self.credit = self.credit.min(self.cap());
     }
 
-    /// Whether packets are spread at all.
+    /// Whether pacing is enabled.
     pub(crate) fn has_rate(&self) -> bool {
         self.rate.is_some()
     }
@@ -65,33 +65,33 @@ impl Pacer {
         self.datagram = bytes as f64;
     }
 
-    /// Whether `size` bytes may leave now.
+    /// Whether `size` bytes may be sent now.
     #[cfg(test)]
     pub(crate) fn can_send(&self, now: Instant, size: u64) -> bool {
         self.next_time(now, size).is_none()
     }
 
-    /// `size` bytes leave now, whether they were allowed to or not: what is taken too early is owed.
+    /// Records that `size` bytes are sent now, whether allowed or not. Bytes sent too early become debt.
     pub(crate) fn on_sent(&mut self, now: Instant, size: u64) {
         self.accrue(now);
         if self.rate.is_some() {
-            // The debt is bounded too: probes that ignore the pacer must not silence the path for long.
+            // The debt is bounded, so that probes that ignore the pacer do not silence the path for long.
             self.credit = (self.credit - size as f64).max(-self.cap());
         }
     }
 
-    /// When `size` bytes may leave; `None`: now.
+    /// When `size` bytes may be sent; `None` means now.
     pub(crate) fn next_time(&self, now: Instant, size: u64) -> Option<Instant> {
         let rate = self.rate?;
-        // A datagram larger than the cap leaves on a full bucket.
+        // A datagram larger than the cap may be sent when the bucket is full.
         let missing = (size as f64).min(self.cap()) - self.credit;
-        // Counted from the last change and not from now: who asks twice hears the same, to the nanosecond.
+        // Relative to the last change rather than to now, so that repeated calls return exactly the same time.
         let nanos = (missing / rate * 1e9).max(0.0);
         let time = self.updated + Duration::from_nanos(nanos as u64 + 1);
         (missing > 0.0 && time > now).then_some(time)
     }
 
-    /// What may leave in one burst, in bytes.
+    /// The largest burst in bytes.
     fn cap(&self) -> f64 {
         let time_worth = self.rate.unwrap_or(0.0) * self.burst_time.as_secs_f64();
         time_worth.max(BURST_DATAGRAMS_MIN * self.datagram)
@@ -114,8 +114,8 @@ mod tests {
 
     const DATAGRAM: u64 = 1_200;
 
-    /// Sends as much as the pacer allows for `seconds`, waking `late` behind each deadline. Returns bytes sent
-    /// and the largest number of packets in one instant.
+    /// Sends as much as the pacer allows for `seconds`, waking `late` after each deadline. Returns the number of bytes sent and the largest
+    /// number of packets at one instant.
     fn drive(rate: f64, late: Duration, seconds: u64) -> (u64, u64) {
         let mut pacer = Pacer::new(Instant::ZERO, DATAGRAM);
         pacer.set_rate(Instant::ZERO, Some(rate));

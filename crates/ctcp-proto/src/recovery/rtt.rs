@@ -1,9 +1,9 @@
-//! Round-trip times of one path: latest, smoothed and varying (RFC 9002 section 5), the minimum that stands for
-//! the empty path, and the *standing* time of the last round.
+//! Round-trip times of one path: latest, smoothed and variance (RFC 9002 section 5), the minimum as an estimate of the empty path, and the
+//! *standing* time of the last round.
 //!
-//! Why so many: the paper's back-off `RTTmin / RTT` (CTCP 4.3) is starved by noise in RTT and poisoned by a
-//! RTTmin that belongs to a route long gone. `minimum` therefore slides over ten seconds, and `standing` is
-//! the minimum of about the last round trip: a queue lifts every sample of a round, a late wake-up only some.
+//! The paper's back-off `RTTmin / RTT` (CTCP section 4.3) needs more than the latest sample. Noise in RTT would starve it, and so would an
+//! RTTmin of a route that no longer exists. `minimum` therefore slides over ten seconds, and `standing` is the minimum of about the last
+//! round trip: a queue raises every sample of a round, a late wake-up only some.
 //!
 //! Requirement: C3
 
@@ -13,38 +13,37 @@ use ctcp_base::Instant;
 
 use super::sliding::SlidingMinimum;
 
-/// Assumed before the first sample (RFC 9002 section 6.2.2).
+/// The estimate before the first sample (RFC 9002 section 6.2.2).
 pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 
-/// How long a minimum counts: long enough to contain a moment of empty queues, short enough that a moved route
-/// is believed soon.
+/// Length of the window of the minimum: long enough to contain a moment with empty queues, short enough to adapt to a new route soon.
 pub(crate) const MINIMUM_WINDOW: Duration = Duration::from_secs(10);
 
-/// Timers and peers are no finer than this (RFC 9002 section 6.1.2).
+/// Assumed granularity of timers (RFC 9002 section 6.1.2).
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 
-/// The shortest sample we believe; it keeps `RTTmin / RTT` and rates finite.
+/// The shortest sample accepted, which keeps `RTTmin / RTT` and rates finite.
 const SMALLEST_SAMPLE: Duration = Duration::from_micros(1);
 
-/// The round-trip times of a path as congestion control sees them. Before the first sample all are the initial guess.
+/// The round-trip times of a path as congestion control sees them. Before the first sample all equal the initial estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttView {
-    /// The newest sample, the peer's acknowledgement delay taken off (the paper's RTT).
+    /// The latest sample, minus the peer's acknowledgement delay (the paper's RTT).
     pub latest: Duration,
-    /// The exponentially smoothed time (RFC 9002 section 5.3).
+    /// The exponentially smoothed round trip (RFC 9002 section 5.3).
     pub smoothed: Duration,
-    /// The smoothed deviation from it.
+    /// The smoothed mean deviation.
     pub variance: Duration,
-    /// The smallest of the last ten seconds.
+    /// The minimum of the last ten seconds.
     pub minimum: Duration,
-    /// The smallest of the path's life (the paper's RTTmin, to the letter).
+    /// The minimum since the path began (exactly the paper's RTTmin).
     pub minimum_ever: Duration,
-    /// The smallest of about the last round trip.
+    /// The minimum of about the last round trip.
     pub standing: Duration,
 }
 
 impl RttView {
-    /// The part of the standing time that is queue: what it has above the minimum.
+    /// The queueing part of the standing time: its excess over the minimum.
     #[must_use]
     pub fn standing_queue(&self) -> Duration {
         self.standing.saturating_sub(self.minimum)
@@ -69,7 +68,7 @@ struct Samples {
 }
 
 impl RttEstimator {
-    /// An estimator that answers `initial` until it has a sample.
+    /// Creates an estimator that returns `initial` until it has a sample.
     pub fn new(initial: Duration) -> Self {
         let initial = initial.max(SMALLEST_SAMPLE);
         Self {
@@ -80,11 +79,11 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample: `rtt` from sending a packet to its acknowledgement, of which the peer says it spent
-    /// `ack_delay` waiting. The caller caps `ack_delay` at what the peer promised.
+    /// Adds a sample: `rtt` from sending a packet to its acknowledgement, and the peer's reported `ack_delay`. The caller limits
+    /// `ack_delay` to the peer's maximum.
     pub fn on_sample(&mut self, now: Instant, rtt: Duration, ack_delay: Duration) {
         let rtt = rtt.max(SMALLEST_SAMPLE);
-        // RFC 9002 5.2: the minimum ignores the delay, so that a lying peer cannot push it below the path's.
+        // RFC 9002 5.2: the minimum ignores the delay, so that a lying peer cannot lower it below that of the path.
         self.minimum.insert(now.as_nanos(), nanos(rtt));
         let floor = self.minimum.minimum(now.as_nanos()).map_or(rtt, Duration::from_nanos);
         let latest = rtt.saturating_sub(ack_delay).max(floor);
@@ -92,7 +91,7 @@ impl RttEstimator {
             None => Samples { latest, smoothed: latest, variance: latest / 2, minimum_ever: rtt },
             Some(old) => Samples {
                 latest,
-                // The variance first: it is taken against the old average (RFC 9002 5.3).
+                // The variance first: it uses the old average (RFC 9002 5.3).
                 variance: (old.variance * 3 + old.smoothed.abs_diff(latest)) / 4,
                 smoothed: (old.smoothed * 7 + latest) / 8,
                 minimum_ever: old.minimum_ever.min(rtt),
@@ -102,12 +101,12 @@ impl RttEstimator {
         self.round.insert(now.as_nanos(), nanos(latest));
     }
 
-    /// Whether anything here was measured.
+    /// Whether there was a sample.
     pub fn has_sample(&self) -> bool {
         self.samples.is_some()
     }
 
-    /// The newest sample.
+    /// The latest sample.
     pub fn latest(&self) -> Duration {
         self.samples.map_or(self.initial, |samples| samples.latest)
     }
@@ -117,27 +116,27 @@ impl RttEstimator {
         self.samples.map_or(self.initial, |samples| samples.smoothed)
     }
 
-    /// The smoothed deviation.
+    /// The smoothed mean deviation.
     pub fn variance(&self) -> Duration {
         self.samples.map_or(self.initial / 2, |samples| samples.variance)
     }
 
-    /// The smallest sample of the last ten seconds.
+    /// The minimum of the last ten seconds.
     pub fn minimum(&self, now: Instant) -> Duration {
         self.minimum.minimum(now.as_nanos()).map_or(self.initial, Duration::from_nanos)
     }
 
-    /// The smallest sample ever.
+    /// The minimum of all samples.
     pub fn minimum_ever(&self) -> Duration {
         self.samples.map_or(self.initial, |samples| samples.minimum_ever)
     }
 
-    /// The smallest sample of about the last round trip.
+    /// The minimum of about the last round trip.
     pub fn standing(&self, now: Instant) -> Duration {
         self.round.minimum(now.as_nanos()).map_or(self.initial, Duration::from_nanos)
     }
 
-    /// All of them, for congestion control.
+    /// All of these for congestion control.
     pub fn view(&self, now: Instant) -> RttView {
         RttView {
             latest: self.latest(),
@@ -150,7 +149,7 @@ impl RttEstimator {
     }
 }
 
-/// A duration as a sliding window takes it.
+/// A duration as a position or value of a sliding window.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_sample_the_initial_guess_stands() {
+    fn before_the_first_sample_the_initial_estimate_is_returned() {
         let rtt = RttEstimator::new(INITIAL_RTT);
         assert!(!rtt.has_sample());
         assert_eq!(rtt.smoothed(), INITIAL_RTT);
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_on_some_samples_of_a_round_does_not_lift_the_standing_time_but_a_queue_does() {
+    fn a_queue_raises_the_standing_time_and_noise_on_some_samples_does_not() {
         let mut rtt = RttEstimator::new(INITIAL_RTT);
         for millis in 0..100 {
             rtt.on_sample(at(millis), ms(20 + millis % 5), ms(0));
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_of_nothing_is_still_a_positive_time() {
+    fn a_sample_of_zero_is_raised_to_a_positive_time() {
         let mut rtt = RttEstimator::new(INITIAL_RTT);
         rtt.on_sample(at(0), ms(0), ms(0));
         assert!(rtt.minimum(at(0)) > Duration::ZERO && rtt.smoothed() > Duration::ZERO);

@@ -1,21 +1,21 @@
-//! The ledger of the packets one path sent: what each held, whether it arrived, is lost, or nobody knows yet.
+//! The packets that one path sent: their contents, and whether they are acknowledged, lost or outstanding.
 //!
 //! ```text
-//!                 ACK names it                      ACK names it all the same (spurious loss)
+//!                 acknowledged                      acknowledged nevertheless (spurious loss)
 //!   Outstanding ---------------> Acked   <--------------------------------+
 //!        |                                                                |
-//!        |  3 newer ones arrived, or 9/8 round trips passed               |
+//!        |  3 newer ones acknowledged, or 9/8 round trips passed          |
 //!        +--------------------------------------------------> Lost -------+
-//!                                                              |  remembered for a while
+//!                                                              |  kept for a while
 //!                                                              v
-//!                                                           forgotten
+//!                                                           removed
 //! ```
 //!
-//! Slots stand in a queue by packet number, so that every question is an index. Numbers the sender skipped have
-//! a slot too: acknowledging one, or one not sent yet, is an optimistic ACK and a fault of the peer.
+//! Slots are in a queue by packet number, so that look-ups are by index. Skipped numbers have a slot, too: acknowledging one, or one that
+//! was not sent yet, is an optimistic ACK and a protocol violation.
 //!
-//! An ACK repeats what former ones said. Each acknowledged slot therefore knows where its run of acknowledged
-//! numbers ends, and a repeated range costs one step instead of its length.
+//! An ACK repeats the ranges of earlier ones. Each acknowledged slot therefore stores where its run of acknowledged numbers ends, so that a
+//! repeated range costs one step instead of its length.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -26,89 +26,87 @@ use super::delivery_rate::DeliverySnapshot;
 use super::loss::LossThresholds;
 use crate::id::PacketNumber;
 
-/// How many packet numbers a ledger spans. The congestion window stays far below; the limit stops a sender whose
-/// packets are neither acknowledged nor lost. At about 100 bytes a slot it is 13 MB.
+/// Maximum span of packet numbers. The congestion window stays far below it. The limit stops a sender whose packets are neither
+/// acknowledged nor lost. At about 100 bytes per slot it is 13 MB.
 pub(crate) const SPAN_MAX: usize = 1 << 17;
 
-/// How many slots there may be before the oldest packets that ask for no ACK are forgotten: more than a round trip of
-/// ACKs at 100 Mbit/s.
+/// Number of slots above which the oldest packets that are not ack-eliciting are removed: more than a round trip of ACKs at 100 Mbit/s.
 const UNASKED_MAX: usize = 1024;
 
-/// How many slots there may be before a packet that does ask is given up, if most slots behind it do not: a peer that
-/// sends but never acknowledges would otherwise keep every slot behind its first debt.
+/// Number of slots above which an ack-eliciting packet is given up if most slots after it are not ack-eliciting. Otherwise a peer that
+/// sends but never acknowledges would keep all slots after the first such packet alive.
 const DEBT_MAX: usize = 8 * UNASKED_MAX;
 
-/// How many times the loss delay a lost packet is remembered, so that a late ACK of it teaches us reordering.
+/// How long a lost packet is kept, in loss delays, so that a late ACK of it reveals reordering.
 const MEMORY_OF_LOST: u32 = 4;
 
-/// A packet as it was sent.
+/// A sent packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SentPacket<C> {
     /// Its number on its path.
     pub(crate) number: PacketNumber,
-    /// When it left.
+    /// When it was sent.
     pub(crate) time: Instant,
-    /// The bytes of its datagram.
+    /// The size of its datagram in bytes.
     pub(crate) size: u64,
     /// Whether the peer must acknowledge it.
     pub(crate) ack_eliciting: bool,
     /// Whether it counts against the congestion window.
     pub(crate) in_flight: bool,
-    /// Whether it looks for a larger MTU: its loss is no loss.
+    /// Whether it is an MTU probe, whose loss does not count.
     pub(crate) is_mtu_probe: bool,
-    /// Whether it left as ECT(0).
+    /// Whether it was sent as ECT(0).
     pub(crate) is_ecn_capable: bool,
-    /// What had been delivered when it left.
+    /// The delivery counters when it was sent.
     pub(crate) delivery: DeliverySnapshot,
-    /// What it held.
+    /// Its contents.
     pub(crate) contents: C,
 }
 
-/// A packet that an ACK named for the first time.
+/// A newly acknowledged packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AckedPacket<C> {
-    /// As it was sent.
+    /// The packet.
     pub(crate) packet: SentPacket<C>,
-    /// It did not count as on its way any more: [`SentPackets::poll_expired`] had reported it, or it was lost.
+    /// It no longer counted as in flight: [`SentPackets::poll_expired`] had returned it, or it had been declared lost.
     pub(crate) was_expired: bool,
-    /// It had been declared lost: not a loss, but reordering.
+    /// It had been declared lost, but was only reordered.
     pub(crate) was_lost: Option<SpuriousLoss>,
 }
 
 /// How wrong a declaration of loss was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpuriousLoss {
-    /// By how many packet numbers the largest acknowledged one was ahead when it arrived after all.
+    /// How far the largest acknowledged number was ahead of the packet.
     pub(crate) distance: u64,
-    /// How long after its sending the ACK came.
+    /// The time from sending to the ACK.
     pub(crate) age: Duration,
-    /// How many packets (probes apart) were acknowledged or lost since it was declared lost, to take the loss out
-    /// of an average.
+    /// How many packets (except MTU probes) were acknowledged or lost since it was declared lost, used to take the loss out of an average.
     pub(crate) outcomes_since: u64,
 }
 
 /// A packet declared lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LostPacket<C> {
-    /// As it was sent.
+    /// The packet.
     pub(crate) packet: SentPacket<C>,
-    /// [`SentPackets::poll_expired`] had reported it.
+    /// [`SentPackets::poll_expired`] had returned it.
     pub(crate) was_expired: bool,
 }
 
-/// What an ACK meant as a whole.
+/// Summary of an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AckSummary {
-    /// When the largest number of the ACK was sent, if the ACK is the first to name it and names a new
-    /// ack-eliciting packet: the sample of RFC 9002 section 5.1.
+    /// When the largest acknowledged packet was sent, if it is newly acknowledged and any newly acknowledged packet is ack-eliciting: the
+    /// sample of RFC 9002 section 5.1.
     pub(crate) rtt_sample_from: Option<Instant>,
-    /// How many packets it was the first to name.
+    /// The number of newly acknowledged packets.
     pub(crate) newly_acked: u64,
-    /// Whether one of them was ack-eliciting.
+    /// Whether any of them was ack-eliciting.
     pub(crate) has_ack_eliciting: bool,
 }
 
-/// The peer acknowledged a number that was never sent.
+/// The peer acknowledged a packet number that was never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OptimisticAck {
     /// The number.
@@ -117,43 +115,43 @@ pub(crate) struct OptimisticAck {
 
 #[derive(Clone, Debug)]
 enum Slot<C> {
-    /// Never sent.
+    /// The number was skipped.
     Skipped,
-    /// Under way.
+    /// Neither acknowledged nor lost.
     Outstanding(SentPacket<C>),
-    /// Declared lost when `outcome` packets had been resolved, `since` then.
+    /// Declared lost at `since`, when `outcome` packets had been resolved.
     Lost { packet: SentPacket<C>, outcome: u64, since: Instant },
-    /// Arrived; the numbers up to `next` (exclusive) did so too or were never sent.
+    /// Acknowledged. The numbers up to `next` (exclusive) are acknowledged or were never sent.
     Acked { next: u64 },
 }
 
-/// The ledger of one path. `C` is what a packet held.
+/// The packets sent on one path. `C` is the type of their contents.
 #[derive(Clone, Debug)]
 pub(crate) struct SentPackets<C> {
     slots: VecDeque<Slot<C>>,
     /// The number of the first slot.
     base: u64,
-    /// No number below it is outstanding.
+    /// All outstanding numbers are at or above this.
     first_outstanding: u64,
-    /// Outstanding packets below it were reported as expired.
+    /// Outstanding packets below this were returned as expired.
     expired_until: u64,
     largest_acked: Option<u64>,
     packets_in_flight: u64,
     bytes_in_flight: u64,
-    /// Packets below it count as in flight no more, see [`Self::give_up_flight`].
+    /// Packets below this no longer count as in flight, see [`Self::give_up_flight`].
     flight_begins: u64,
     ack_eliciting_outstanding: u64,
     last_ack_eliciting: Option<Instant>,
-    /// Packets resolved so far.
+    /// The number of packets resolved so far.
     outcomes: u64,
-    /// The ranges of the ACK being read, for turning them upwards.
+    /// The ranges of the current ACK in ascending order; a scratch buffer.
     ranges: Vec<(u64, u64)>,
-    /// Packets given up without any ACK, until [`Self::detect_losses`] hands them out.
+    /// Packets given up without an ACK, until [`Self::detect_losses`] returns them.
     given_up: Vec<LostPacket<C>>,
 }
 
 impl<C> SentPackets<C> {
-    /// An empty ledger whose first packet number is 0.
+    /// Creates an empty one whose first packet number is 0.
     pub(crate) fn new() -> Self {
         Self {
             slots: VecDeque::new(),
@@ -172,20 +170,20 @@ impl<C> SentPackets<C> {
         }
     }
 
-    /// The smallest number the next packet may have.
+    /// The smallest number that the next packet may have.
     pub(crate) fn next_number(&self) -> PacketNumber {
         PacketNumber(self.base + self.slots.len() as u64)
     }
 
-    /// Whether another packet can be recorded. `false` only when far more is unresolved than any window allows.
+    /// Whether another packet can be recorded. False only if far more packets are unresolved than any window allows.
     pub(crate) fn has_room(&self) -> bool {
         self.slots.len() < SPAN_MAX
     }
 
-    /// Records a packet. Numbers go up; numbers left out count as never sent.
+    /// Records a packet. Numbers must increase; omitted numbers count as skipped.
     pub(crate) fn on_sent(&mut self, packet: SentPacket<C>) {
         let number = packet.number.0;
-        assert!(number >= self.next_number().0, "packet numbers never repeat");
+        assert!(number >= self.next_number().0, "packet numbers must increase");
         self.forget_unasked();
         while self.next_number().0 < number {
             self.slots.push_back(Slot::Skipped);
@@ -201,13 +199,13 @@ impl<C> SentPackets<C> {
         self.slots.push_back(Slot::Outstanding(packet));
     }
 
-    /// Leaves out the next number (RFC 9000 section 21.4): who acknowledges it acknowledges what never was.
+    /// Skips the next number (RFC 9000 section 21.4). A peer that acknowledges it did not receive it.
     pub(crate) fn skip_number(&mut self) {
         self.slots.push_back(Slot::Skipped);
     }
 
-    /// Forgets the oldest packets that ask for no ACK, when there are many: a side that only acknowledges may
-    /// never hear of them. One that does ask gives way when the slots behind it are many and mostly unasked.
+    /// Removes the oldest packets that are not ack-eliciting if there are many, since a side that sends only ACKs may never get an ACK. An
+    /// ack-eliciting packet is given up if the slots after it are many and mostly not ack-eliciting.
     fn forget_unasked(&mut self) {
         while self.slots.len() > UNASKED_MAX {
             let is_debt_old =
@@ -229,16 +227,16 @@ impl<C> SentPackets<C> {
         }
     }
 
-    /// Whether packets were given up since [`Self::detect_losses`] was last asked.
+    /// Whether packets were given up since the last call of [`Self::detect_losses`].
     pub(crate) fn has_given_up(&self) -> bool {
         !self.given_up.is_empty()
     }
 
-    /// Reads an ACK: `ranges` are inclusive `(first, last)` pairs, downwards from the largest. Packets it is the
-    /// first to name are appended to `acked` in ascending order.
+    /// Processes an ACK. `ranges` are inclusive `(first, last)` pairs in descending order. Newly acknowledged packets are appended to
+    /// `acked` in ascending order.
     ///
     /// # Errors
-    /// [`OptimisticAck`] when it names a number that was never sent; then nothing changed.
+    /// Returns [`OptimisticAck`] if the ACK contains a number that was never sent. Then nothing has changed.
     pub(crate) fn on_ack(
         &mut self,
         now: Instant,
@@ -302,7 +300,7 @@ impl<C> SentPackets<C> {
         summary
     }
 
-    /// Acknowledges `number`, of a range that ends at `last`. Returns the number to go on with.
+    /// Acknowledges `number` in a range that ends at `last`. Returns the next number to process.
     fn acknowledge(&mut self, now: Instant, number: u64, last: u64) -> (u64, Option<AckedPacket<C>>) {
         let index = (number - self.base) as usize;
         let Some(slot) = self.slots.get_mut(index) else { return (last + 1, None) };
@@ -330,7 +328,7 @@ impl<C> SentPackets<C> {
         (number + 1, Some(newly))
     }
 
-    /// A packet is no longer under way: its fate is known, or nobody will ask.
+    /// A packet is no longer outstanding: it was acknowledged, lost or given up.
     fn resolve(&mut self, packet: &SentPacket<C>) {
         self.outcomes += u64::from(!packet.is_mtu_probe);
         if packet.in_flight && packet.number.0 >= self.flight_begins {
@@ -340,7 +338,7 @@ impl<C> SentPackets<C> {
         self.ack_eliciting_outstanding -= u64::from(packet.ack_eliciting);
     }
 
-    /// The first outstanding number, from `number` on.
+    /// The first outstanding number at or after `number`.
     fn next_outstanding(&self, number: u64) -> u64 {
         let mut number = number.max(self.base);
         loop {
@@ -352,11 +350,11 @@ impl<C> SentPackets<C> {
         }
     }
 
-    /// Moves the cursors over what is resolved and drops the slots in front that nobody asks for any more.
+    /// Advances the cursors past resolved packets and removes slots at the front that are no longer needed.
     fn advance(&mut self) {
         self.first_outstanding = self.next_outstanding(self.first_outstanding).min(self.next_number().0);
         while matches!(self.slots.front(), Some(Slot::Acked { .. } | Slot::Skipped)) {
-            // The newest slot stays, so that the next number is known.
+            // The newest slot stays, because the next number follows from it.
             if self.slots.len() == 1 {
                 break;
             }
@@ -377,7 +375,7 @@ impl<C> SentPackets<C> {
         }
     }
 
-    /// The packets whose fate is open.
+    /// The outstanding packets.
     pub(crate) fn outstanding(&self) -> impl Iterator<Item = &SentPacket<C>> {
         let known = self.first_outstanding.saturating_sub(self.base) as usize;
         self.slots.iter().skip(known).filter_map(|slot| match slot {
@@ -386,8 +384,8 @@ impl<C> SentPackets<C> {
         })
     }
 
-    /// The next packet that is outstanding since before `before` and was not reported yet (CTCP section 4.5: it
-    /// no longer counts as on its way to the receiver, though it is not lost yet). Call until `None`.
+    /// Returns the next packet that has been outstanding since before `before` and was not returned yet. It no longer counts as on its way
+    /// to the receiver, though it is not lost yet (CTCP section 4.5). Call until `None`.
     pub(crate) fn poll_expired(&mut self, before: Instant) -> Option<&SentPacket<C>> {
         let number = self.next_outstanding(self.expired_until);
         let is_old = self.outstanding_at(number).is_some_and(|packet| packet.time < before);
@@ -395,28 +393,28 @@ impl<C> SentPackets<C> {
         if is_old { self.outstanding_at(number) } else { None }
     }
 
-    /// When the next packet was sent that [`Self::poll_expired`] will report.
+    /// When the packet was sent that [`Self::poll_expired`] will return next.
     pub(crate) fn next_to_expire(&self) -> Option<Instant> {
         self.outstanding_at(self.next_outstanding(self.expired_until)).map(|packet| packet.time)
     }
 
-    /// The largest number acknowledged.
+    /// The largest acknowledged number.
     pub(crate) fn largest_acked(&self) -> Option<PacketNumber> {
         self.largest_acked.map(PacketNumber)
     }
 
-    /// Packets that count against the congestion window.
+    /// The number of packets that count against the congestion window.
     pub(crate) fn packets_in_flight(&self) -> u64 {
         self.packets_in_flight
     }
 
-    /// Their bytes.
+    /// The size of these packets in bytes.
     pub(crate) fn bytes_in_flight(&self) -> u64 {
         self.bytes_in_flight
     }
 
-    /// What is under way and below `end` counts against the window no more: it is as good as lost, though only an ACK can tell. Its fate is
-    /// reported as ever.
+    /// Stops counting packets below `end` against the window. They are treated as lost, though only an ACK can tell. Acknowledgements and
+    /// losses of them are reported as usual.
     pub(crate) fn give_up_flight(&mut self, end: PacketNumber) {
         for number in self.flight_begins.max(self.base)..end.0 {
             let size =
@@ -427,21 +425,20 @@ impl<C> SentPackets<C> {
         self.flight_begins = self.flight_begins.max(end.0);
     }
 
-    /// Whether the peer owes an ACK.
+    /// Whether an ACK is due.
     pub(crate) fn has_ack_eliciting_outstanding(&self) -> bool {
         self.ack_eliciting_outstanding > 0
     }
 
-    /// When the last ack-eliciting packet left, from which the probe time-out counts.
+    /// When the last ack-eliciting packet was sent, the start of the probe timeout.
     pub(crate) fn last_ack_eliciting_sent(&self) -> Option<Instant> {
         self.last_ack_eliciting
     }
 }
 
 impl<C: Clone> SentPackets<C> {
-    /// Declares packets lost by `thresholds` and appends them to `lost` in ascending order (a copy: the ledger
-    /// remembers them for a while). Returns when to ask again, if a packet older than an acknowledged one is
-    /// still within its time.
+    /// Declares packets lost according to `thresholds` and appends them to `lost` in ascending order. The copies in the slots are kept for
+    /// a while. Returns when to call this again, if a packet older than an acknowledged one is still within its time.
     pub(crate) fn detect_losses(
         &mut self,
         now: Instant,
@@ -456,7 +453,7 @@ impl<C: Clone> SentPackets<C> {
             let Some(packet) = self.outstanding_at(number) else { break };
             let due = packet.time + thresholds.delay;
             if due > now && largest - number < thresholds.packets {
-                // Later packets left later: this one is the first to be due.
+                // Later packets were sent later, so this one is due first.
                 deadline = Some(due);
                 break;
             }
@@ -477,7 +474,7 @@ impl<C: Clone> SentPackets<C> {
         Some(LostPacket { packet, was_expired })
     }
 
-    /// Forgets the lost packets in front that were declared longer than `memory` ago.
+    /// Removes lost packets at the front that were declared lost longer than `memory` ago.
     fn forget_lost(&mut self, now: Instant, memory: Duration) {
         while let Some(slot) = self.slots.front() {
             let is_over = match slot {

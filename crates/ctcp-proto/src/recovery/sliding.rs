@@ -1,15 +1,15 @@
-//! The smallest (or largest) value of a sliding window, in bounded memory.
+//! The minimum (or maximum) over a sliding window, in bounded memory.
 //!
-//! A monotone queue: a new value removes every older one that it beats, so values and times both rise from
-//! front to back and the front is the answer. Values that come in within a sixteenth of the window behind one
-//! they do not beat are skipped, which bounds the queue; the answer is then late by at most that sixteenth.
+//! A monotone queue: a new value removes every older one that is not smaller, so values and times both rise from front to back and the
+//! front is the minimum. A value that is not smaller than the last one is skipped within a sixteenth of the window after it. This bounds
+//! the queue, and the result lags by at most that sixteenth.
 
 use std::collections::VecDeque;
 
-/// How finely a window is divided: the queue holds at most about this many values.
+/// How finely a window is divided. The queue holds at most about this many values.
 const SLOTS: u64 = 16;
 
-/// The minimum over a sliding window. Positions are any number that never goes back: nanoseconds or rounds.
+/// The minimum over a sliding window. Positions are numbers that never decrease, such as nanoseconds or rounds.
 #[derive(Clone, Debug)]
 pub(crate) struct SlidingMinimum {
     window: u64,
@@ -23,23 +23,23 @@ struct Entry {
 }
 
 impl SlidingMinimum {
-    /// A minimum over the last `window` positions.
+    /// Creates a minimum over the last `window` positions.
     pub(crate) fn new(window: u64) -> Self {
         Self { window, entries: VecDeque::new() }
     }
 
-    /// Changes the length of the window from now on.
+    /// Changes the length of the window.
     pub(crate) fn resize(&mut self, window: u64) {
         self.window = window;
     }
 
-    /// Adds a value seen at `position`.
+    /// Adds a value at `position`.
     pub(crate) fn insert(&mut self, position: u64, value: u64) {
         while self.entries.back().is_some_and(|entry| entry.value >= value) {
             self.entries.pop_back();
         }
         let oldest = position.saturating_sub(self.window);
-        // The last one stays whatever its age: a minimum of nothing helps nobody.
+        // The last value stays whatever its age, so that there always is a minimum.
         while self.entries.len() > 1 && self.entries.front().is_some_and(|entry| entry.position < oldest) {
             self.entries.pop_front();
         }
@@ -55,8 +55,8 @@ impl SlidingMinimum {
         }
     }
 
-    /// The smallest value of the window that ends at `position`. Behind a pause longer than the window it is
-    /// the newest value there was; `None` before the first.
+    /// The minimum of the window that ends at `position`. After a pause longer than the window it is the newest value; `None` before the
+    /// first.
     pub(crate) fn minimum(&self, position: u64) -> Option<u64> {
         let oldest = position.saturating_sub(self.window);
         let fresh = self.entries.iter().find(|entry| entry.position >= oldest);
@@ -64,22 +64,22 @@ impl SlidingMinimum {
     }
 }
 
-/// The maximum over a sliding window: a [`SlidingMinimum`] upside down.
+/// The maximum over a sliding window: a [`SlidingMinimum`] of inverted values.
 #[derive(Clone, Debug)]
 pub(crate) struct SlidingMaximum(SlidingMinimum);
 
 impl SlidingMaximum {
-    /// A maximum over the last `window` positions.
+    /// Creates a maximum over the last `window` positions.
     pub(crate) fn new(window: u64) -> Self {
         Self(SlidingMinimum::new(window))
     }
 
-    /// Adds a value seen at `position`.
+    /// Adds a value at `position`.
     pub(crate) fn insert(&mut self, position: u64, value: u64) {
         self.0.insert(position, u64::MAX - value);
     }
 
-    /// The largest value of the window that ends at `position`; `None` before the first.
+    /// The maximum of the window that ends at `position`; `None` before the first value.
     pub(crate) fn maximum(&self, position: u64) -> Option<u64> {
         self.0.minimum(position).map(|value| u64::MAX - value)
     }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_pause_the_newest_value_stands() {
+    fn after_a_pause_the_newest_value_is_returned() {
         let mut filter = SlidingMinimum::new(100);
         assert_eq!(filter.minimum(0), None);
         filter.insert(0, 5);
@@ -120,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_answer_lies_between_the_exact_minimum_of_the_window_and_that_of_one_sixteenth_less(
+        fn the_minimum_lies_between_the_exact_ones_of_the_window_and_of_a_sixteenth_less(
             steps in prop::collection::vec((0u64..40, 0u64..1_000), 1..300),
         ) {
             let window = 320;

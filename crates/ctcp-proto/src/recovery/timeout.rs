@@ -1,8 +1,8 @@
-//! What to do when nothing is heard: the probe time-out of RFC 9002 section 6.2, and the paper's retransmission
-//! time-out `RTO = gamma RTT` (CTCP Table 1) that sends Algorithm 2 back to slow start.
+//! Timeouts: the probe timeout of RFC 9002 section 6.2, and the paper's retransmission timeout `RTO = gamma RTT` (CTCP Table 1), after
+//! which Algorithm 2 returns to slow start.
 //!
-//! The two are different things. A probe asks the peer what it has, costs a packet or two and changes no window. A
-//! retransmission time-out says the path changed so much that what we knew of it is worthless.
+//! They serve different purposes. A probe elicits an ACK, costs a packet or two and does not change the window. A retransmission timeout
+//! indicates that the path has changed so much that the congestion state is worthless.
 
 use core::time::Duration;
 
@@ -10,28 +10,28 @@ use ctcp_base::Instant;
 
 use super::rtt::{GRANULARITY, RttEstimator};
 
-/// The longest time between probes of a path that was alive once. After an outage of ten seconds plain
-/// doubling would wait up to ten more; a few packets a second harm nobody.
+/// The longest interval between probes of a path that has answered before. After an outage of ten seconds, plain doubling would wait up to
+/// ten more. A few packets per second do no harm.
 pub(crate) const PROBE_INTERVAL_MAX: Duration = Duration::from_millis(500);
 
-/// The same for a path that never answered: each probe is bigger news there, and there is no hurry.
+/// The same for a path that has never answered, where there is no hurry.
 const PROBE_INTERVAL_MAX_UNKNOWN: Duration = Duration::from_secs(3);
 
-/// The exponent beyond which doubling is over, whatever the round-trip time.
+/// Maximum exponent of the back-off, whatever the round-trip time.
 const BACKOFF_MAX: u32 = 10;
 
-/// The paper's gamma, which it leaves open (`>= 1`). Four round trips without a single ACK while packets are
-/// in flight are no jitter: with two, a queue that doubles the round trip in one burst would already count.
+/// The paper's gamma, which it leaves open (`>= 1`). Four round trips without a single ACK while packets are in flight are more than
+/// jitter. With two, a queue that doubles the round trip in one burst would already trigger it.
 pub(crate) const GAMMA: u32 = 4;
 
-/// The probe time-out with its exponential back-off.
+/// The probe timeout with its exponential back-off.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ProbeTimeout {
     backoff: u32,
 }
 
 impl ProbeTimeout {
-    /// Without back-off.
+    /// Creates one without back-off.
     pub(crate) fn new() -> Self {
         Self::default()
     }
@@ -40,11 +40,11 @@ impl ProbeTimeout {
     pub(crate) fn interval(&self, rtt: &RttEstimator, max_ack_delay: Duration) -> Duration {
         let ceiling = if rtt.has_sample() { PROBE_INTERVAL_MAX } else { PROBE_INTERVAL_MAX_UNKNOWN };
         let base = probe_base(rtt, max_ack_delay);
-        // A path slower than the ceiling keeps its own pace.
+        // A path slower than the ceiling is probed at its own interval.
         base.saturating_mul(1 << self.backoff.min(BACKOFF_MAX)).min(ceiling.max(base))
     }
 
-    /// When to probe, if the last ack-eliciting packet left at `last_sent`.
+    /// When to send a probe if the last ack-eliciting packet was sent at `last_sent`.
     pub(crate) fn deadline(
         &self,
         last_sent: Instant,
@@ -54,23 +54,23 @@ impl ProbeTimeout {
         last_sent + self.interval(rtt, max_ack_delay)
     }
 
-    /// How many packets a probe is: behind one that was not answered two, the most that RFC 9002 6.2.4 allows, for where one of
-    /// five gets lost a silence is often just that.
+    /// How many packets to send as a probe: two after an unanswered one, the maximum of RFC 9002 6.2.4. With a fifth of the packets lost,
+    /// silence is often just the loss of a probe.
     pub(crate) fn packets(&self) -> u8 {
         if self.backoff > 1 { 2 } else { 1 }
     }
 
-    /// The deadline passed: the next one is twice as far.
+    /// The deadline passed. The next interval is twice as long.
     pub(crate) fn on_timeout(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// The peer acknowledged something new.
+    /// The peer newly acknowledged a packet.
     pub(crate) fn on_ack(&mut self) {
         self.backoff = 0;
     }
 
-    /// How many probes went unanswered in a row.
+    /// The number of consecutive unanswered probes.
     pub(crate) fn count(&self) -> u32 {
         self.backoff
     }
@@ -81,55 +81,55 @@ fn probe_base(rtt: &RttEstimator, max_ack_delay: Duration) -> Duration {
     rtt.smoothed() + (rtt.variance() * 4).max(GRANULARITY) + max_ack_delay
 }
 
-/// The paper's RTO: too long without an ACK while packets are under way.
+/// The paper's RTO: no ACK for too long while packets are in flight.
 ///
 /// Requirement: C4
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetransmissionTimeout {
     gamma: u32,
-    /// The later of the last ACK (`time_lastack`) and the moment from which we wait for one.
+    /// The later of the last ACK (`time_lastack`) and the moment from which an ACK is due.
     waiting_since: Option<Instant>,
-    /// Time-outs since the last ACK.
+    /// Timeouts since the last ACK.
     backoff: u32,
 }
 
 impl RetransmissionTimeout {
-    /// A time-out of `gamma` round trips, at least one.
+    /// Creates a timeout of `gamma` round trips, at least one.
     pub(crate) fn new(gamma: u32) -> Self {
         Self { gamma: gamma.max(1), waiting_since: None, backoff: 0 }
     }
 
-    /// An ack-eliciting packet left. Departure from the paper: there the clock runs from the last ACK even when
-    /// nothing was under way since, and the first packet after a pause would be late at once.
+    /// An ack-eliciting packet was sent. Departure from the paper: there, the time runs from the last ACK even if nothing has been in
+    /// flight since, so the first packet after a pause would time out at once.
     pub(crate) fn on_sent(&mut self, now: Instant) {
         self.waiting_since.get_or_insert(now);
     }
 
-    /// An ACK arrived; `is_outstanding`: ack-eliciting packets are still under way.
+    /// An ACK arrived. `is_outstanding` if ack-eliciting packets are still in flight.
     pub(crate) fn on_ack(&mut self, now: Instant, is_outstanding: bool) {
         self.waiting_since = is_outstanding.then_some(now);
         self.backoff = 0;
     }
 
-    /// Packets were declared lost. When no other is under way, no answer is due.
+    /// Packets were declared lost. If no others are in flight, no ACK is due.
     pub(crate) fn on_lost(&mut self, is_outstanding: bool) {
         self.waiting_since = self.waiting_since.filter(|_| is_outstanding);
     }
 
-    /// Whether the last time-out is not answered yet.
+    /// Whether nothing was acknowledged since the last timeout.
     pub(crate) fn has_fired(&self) -> bool {
         self.backoff > 0
     }
 
-    /// When the path counts as timed out; `None` while no answer is due. Never before the peer was obliged to
-    /// answer, which on paths shorter than the acknowledgement delay is later than `gamma` round trips.
+    /// When the timeout expires; `None` while no ACK is due. Never before the peer was obliged to answer. On paths shorter than the
+    /// acknowledgement delay that is later than `gamma` round trips.
     pub(crate) fn deadline(&self, rtt: &RttEstimator, max_ack_delay: Duration) -> Option<Instant> {
         let interval = (rtt.smoothed() * self.gamma).max(probe_base(rtt, max_ack_delay));
         self.waiting_since.map(|since| since + interval.saturating_mul(1 << self.backoff))
     }
 
-    /// The deadline passed: the controller and the loss average are reset, and the wait begins again, twice as long
-    /// (RFC 6298 5.5): on a path of a millisecond that died, nobody wants to hear of it a hundred times a second.
+    /// The deadline passed: the caller resets the controller and the loss average, and the next interval is twice as long (RFC 6298 5.5).
+    /// Without that a dead path of one millisecond would time out a hundred times per second.
     pub(crate) fn on_timeout(&mut self, now: Instant) {
         self.waiting_since = Some(now);
         self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_double_and_stop_at_half_a_second_once_the_path_was_alive() {
+    fn probe_intervals_double_up_to_half_a_second_on_a_path_that_was_alive() {
         let rtt = measured(20);
         let mut probe = ProbeTimeout::new();
         let mut previous = probe.interval(&rtt, ACK_DELAY);
@@ -179,7 +179,7 @@ mod tests {
 
     // Requirement: C4
     #[test]
-    fn the_retransmission_time_out_is_gamma_round_trips_after_the_last_ack() {
+    fn the_retransmission_timeout_is_gamma_round_trips_after_the_last_ack() {
         let rtt = measured(20);
         let mut timeout = RetransmissionTimeout::new(GAMMA);
         assert_eq!(timeout.deadline(&rtt, ACK_DELAY), None);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_stays_dead_times_out_ever_more_rarely() {
+    fn timeouts_of_a_dead_path_back_off() {
         let rtt = measured(20);
         let mut timeout = RetransmissionTimeout::new(GAMMA);
         timeout.on_sent(Instant::ZERO);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn no_retransmission_time_out_runs_when_all_that_was_under_way_is_lost() {
+    fn no_retransmission_timeout_runs_once_all_packets_in_flight_are_lost() {
         let rtt = measured(20);
         let mut timeout = RetransmissionTimeout::new(GAMMA);
         timeout.on_sent(Instant::from_millis(1_000));
@@ -217,11 +217,11 @@ mod tests {
     }
 
     #[test]
-    fn on_a_path_shorter_than_the_acknowledgement_delay_the_peer_still_gets_its_delay() {
+    fn the_retransmission_timeout_allows_for_the_acknowledgement_delay() {
         let rtt = measured(1);
         let mut timeout = RetransmissionTimeout::new(1);
         timeout.on_sent(Instant::ZERO);
-        let deadline = timeout.deadline(&rtt, ACK_DELAY).expect("a packet is under way");
+        let deadline = timeout.deadline(&rtt, ACK_DELAY).expect("a packet is in flight");
         assert!(deadline >= Instant::from_millis(6));
     }
 }

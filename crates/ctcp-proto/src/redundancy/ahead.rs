@@ -1,59 +1,55 @@
-//! How many combinations are sent ahead of feedback: pure functions over what is in flight, what the receiver
-//! still misses, and the loss average `p`.
+//! How many combinations are sent ahead of feedback: pure functions of the packets in flight, what the receiver still misses, and the loss
+//! average `p`.
 //!
-//! Repair is sent inside the congestion window and is counted by congestion control like any packet, so it
-//! never hides loss (RFC 9265).
+//! Repair is sent within the congestion window and counted by congestion control like any packet, so it never hides loss (RFC 9265).
 
 use super::Need;
 
-/// Most packets for which [`success`] sums the distribution exactly. Beyond it a group is so large that its
-/// mean decides.
+/// Maximum number of packets for which [`success`] sums the distribution exactly. For larger numbers the mean decides.
 const EXACT_MAX: u32 = 256;
 
-/// The share of losses beyond which the estimate says more about the estimator than about the path. It keeps
-/// the answer of a dead path from being "send everything you have".
+/// Maximum loss used. A higher estimate says little about the path, and would make the sender send everything it has on a dead path.
 const LOSS_MAX: f64 = 0.9;
 
-/// Chance with which the end of what the application wrote should arrive without another round trip.
+/// Probability with which the end of the data should arrive without another round trip.
 const TAIL_SUCCESS: f64 = 0.99;
 
-/// True when another packet is expected to be useful: CTCP Algorithm 3, `(1-p) onfly < blksize - currdof`.
+/// Whether another packet is expected to be useful: CTCP Algorithm 3, `(1-p) onfly < blksize - currdof`.
 ///
-/// Read with whole packets: the next one must be expected to fit, `(1-p)(onfly + 1) <= missing`. So a block of N
-/// gets `floor(N / (1-p)) - N` packets ahead, which is the n of the paper's Eq. 7; the strict reading would send at
-/// least one repair for every block even on a link without loss.
+/// For whole packets: the next packet must be expected to fit, `(1-p)(onfly + 1) <= missing`. So a block of N gets `floor(N / (1-p)) - N`
+/// packets ahead, which is the n of the paper's Eq. 7. The strict reading would send at least one repair for every block even on a link
+/// without loss.
 ///
 /// Requirement: C5
 ///
-/// It sends what is needed on average: luck wastes `0.4 sqrt(N p / (1-p))` packets a block, so that larger blocks waste less (all that is
-/// sent in vain at 20 % loss: 2.0 % instead of 3.6, simulated). Under it a block spans two windows.
+/// It sends what is needed on average. Chance wastes `0.4 sqrt(N p / (1-p))` packets per block, so larger blocks waste less, and a block
+/// spans two windows under this rule: of everything sent at 20 % loss, 2.0 % is redundant instead of 3.6 % (simulated).
 pub(super) fn is_short_on_average(need: &Need) -> bool {
     let &Need { in_flight, missing, loss, .. } = need;
     let arrive = 1.0 - loss.clamp(0.0, LOSS_MAX);
     arrive * (f64::from(in_flight) + 1.0) <= f64::from(missing)
 }
 
-/// R packets for each of `missing` degrees of freedom, in whole packets: none ahead of fewer than 1/(R-1).
+/// The number of whole packets for `missing` degrees of freedom with R packets each. Fewer than 1/(R-1) get none ahead.
 #[must_use]
 pub fn whole_packets(missing: u32, ratio: f64) -> u32 {
-    // What is a whole number but for the last bit is one.
+    // Tolerates rounding errors below whole numbers.
     (ratio * f64::from(missing) + 1e-6) as u32
 }
 
-/// True when fewer packets than R for each missing degree of freedom are in flight.
+/// Whether fewer packets are in flight than R for each missing degree of freedom.
 pub(super) fn is_short_of_ratio(need: &Need) -> bool {
     need.in_flight < whole_packets(need.missing, need.ratio.unwrap_or(1.0))
 }
 
-/// True when another packet is almost surely useful: the same with one standard deviation of luck taken off.
+/// Whether another packet is almost certainly useful: like [`is_short_on_average`], minus one standard deviation.
 ///
-/// A block of N that gets its mean loss ahead wastes `0.4 sqrt(N p / (1-p))` packets on average, 3 % of the link at
-/// N = 50 and 20 % loss; one deviation less wastes a fifth of that. What bad luck takes beyond it is repaired
-/// by feedback, which delays bytes of that block by a round trip but costs the link nothing.
-/// Where losses come in bursts the number of them scatters more, by `dispersion`.
+/// A block of N that gets its mean loss ahead wastes `0.4 sqrt(N p / (1-p))` packets on average, 3 % of the link at N = 50 and 20 % loss.
+/// One deviation less wastes a fifth of that. Further losses are repaired after feedback, which delays bytes of that block by a round trip
+/// but costs no goodput. If losses come in bursts, the deviation is larger by `dispersion`.
 ///
-/// At the end of what the application wrote, nothing else is left to send: a loss there would cost a round trip, and a packet more
-/// costs nobody anything, so that the chance of [`TAIL_SUCCESS`] decides.
+/// At the end of the data nothing else is left to send. A loss there would cost a round trip, and one more packet costs nothing, so the
+/// probability [`TAIL_SUCCESS`] decides.
 pub(super) fn is_short_for_sure(need: &Need) -> bool {
     let &Need { in_flight, missing, loss, dispersion, .. } = need;
     if need.is_tail {
@@ -64,15 +60,15 @@ pub(super) fn is_short_for_sure(need: &Need) -> bool {
     (1.0 - loss) * sent + (sent * loss * (1.0 - loss) * dispersion).sqrt() <= f64::from(missing)
 }
 
-/// True when the packets in flight reach the receiver's `missing` degrees of freedom with a chance below `target`.
+/// Whether the packets in flight provide the `missing` degrees of freedom with a probability below `target`.
 ///
-/// It is asked at the end of what the application wrote, when nothing else is left to send: there a loss costs a
-/// whole round trip, and a few packets ahead cost nobody anything.
+/// Used at the end of the data, when nothing else is left to send: a loss there costs a whole round trip, and a few packets ahead cost
+/// nothing.
 fn is_short_of_success(in_flight: u32, missing: u32, loss: f64, target: f64) -> bool {
     missing > 0 && (in_flight < missing || success(in_flight, missing, loss) < target)
 }
 
-/// The chance that at least `wanted` of `sent` packets arrive, each lost independently with probability `loss`:
+/// The probability that at least `wanted` of `sent` packets arrive, each lost independently with probability `loss`:
 /// `P[Binomial(sent, 1-loss) >= wanted]`.
 fn success(sent: u32, wanted: u32, loss: f64) -> f64 {
     if sent < wanted {
@@ -126,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_ahead_for_sure_is_below_the_mean() {
+    fn the_default_rule_sends_less_ahead_than_the_mean_loss() {
         for (loss, expected) in [(0.0, 0), (0.05, 0), (0.10, 1), (0.20, 4)] {
             let mut sent = 32;
             while is_short_for_sure(&need(sent, 32, loss)) {
@@ -137,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_path_does_not_draw_endless_repair() {
+    fn repair_on_a_dead_path_is_bounded() {
         assert!(sent_ahead(32, 1.0) <= 32 * 9 + 1);
     }
 
@@ -150,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_of_a_short_transfer_is_protected_and_a_clean_link_pays_nothing() {
+    fn the_tail_of_a_transfer_is_protected_only_on_a_lossy_link() {
         assert!(!is_short_of_success(8, 8, 0.0, 0.95));
         assert!(is_short_of_success(8, 8, 0.05, 0.95));
         assert!(!is_short_of_success(10, 8, 0.05, 0.95));

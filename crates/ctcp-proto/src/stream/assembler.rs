@@ -1,4 +1,4 @@
-//! Reassembly of the byte ranges of one stream, which arrive in any order, into reads in order.
+//! Reassembly of the byte ranges of one stream, which arrive in any order, into ordered reads.
 //!
 //! ```text
 //!  offset:  0 ........ read ........ ready ....................... credit
@@ -7,34 +7,32 @@
 //!  pages:          [  page 0  ][  page 1  ][ none ][  page 3  ]
 //! ```
 //!
-//! Each byte is read exactly once. Duplicate and overlapping ranges are tolerated; the first to arrive wins.
-//! There is no list of chunks that a peer could blow up with one-byte ranges: a bit per byte costs an eighth,
-//! whatever the ranges. Credit is charged by the highest offset, so the pages of a stream never exceed its
-//! credit by more than the page at either end.
+//! Each byte is read exactly once. Duplicate and overlapping ranges are tolerated; the first to arrive wins. One bit per byte records what
+//! has arrived, which adds an eighth to the memory. A list of chunks could be inflated by a peer with one-byte ranges. Credit is charged by
+//! the highest offset, so the pages of a stream exceed its credit by at most one page at either end.
 
 use std::collections::VecDeque;
 
 use super::page::{PAGE_SIZE, Page, PagePool};
 
-/// Slots for pages that a stream may keep while it holds no bytes: 8 pointers.
+/// Capacity for pages that an empty stream may keep: 8 pointers.
 const IDLE_SLOTS: usize = 8;
 
 /// The bytes of one stream between arrival and reading.
 #[derive(Default)]
 pub struct Assembler {
-    /// Slot `i` is the page of offsets from `(read / PAGE_SIZE + i) * PAGE_SIZE`; none while nothing arrived.
+    /// Slot `i` is the page at offset `(read / PAGE_SIZE + i) * PAGE_SIZE`, or `None` if nothing of it has arrived.
     pages: VecDeque<Option<Page>>,
     /// The next offset to read.
     read: u64,
-    /// The first offset at or behind `read` that is not here.
+    /// The first missing offset at or after `read`.
     ready: u64,
-    /// Bytes here and not read.
+    /// Bytes received and not read.
     buffered: usize,
 }
 
 impl Assembler {
-    /// Stores `data` at `offset`. The caller has checked that its end lies within the credit of the stream;
-    /// that bounds the memory.
+    /// Stores `data` at `offset`. The caller has checked that the data ends within the credit of the stream, which bounds the memory.
     pub fn insert(&mut self, pool: &mut PagePool, offset: u64, data: &[u8]) {
         let known = usize::try_from(self.ready.saturating_sub(offset)).unwrap_or(usize::MAX);
         let Some(mut rest) = data.get(known..) else { return };
@@ -55,7 +53,7 @@ impl Assembler {
         self.extend_ready();
     }
 
-    /// Moves the front of what may be read over everything that is here without a gap.
+    /// Advances `ready` to the next gap.
     fn extend_ready(&mut self) {
         let first_page = self.read / PAGE_SIZE as u64;
         loop {
@@ -70,7 +68,7 @@ impl Assembler {
         }
     }
 
-    /// Copies the next bytes in order into `out` and returns how many: 0 when the next one is not here.
+    /// Copies the next bytes in order into `out`. Returns how many; 0 if the next byte is missing.
     pub fn read(&mut self, pool: &mut PagePool, out: &mut [u8]) -> usize {
         let wanted = out.len().min(self.readable());
         let mut rest = &mut out[..wanted];
@@ -92,7 +90,7 @@ impl Assembler {
         wanted
     }
 
-    /// Forgets every byte that was not read.
+    /// Discards all bytes that were not read.
     pub fn discard(&mut self, pool: &mut PagePool) {
         self.buffered = 0;
         self.read = self.ready;
@@ -106,25 +104,25 @@ impl Assembler {
         }
     }
 
-    /// Bytes that a read would return now.
+    /// The number of bytes that can be read now.
     #[must_use]
     pub fn readable(&self) -> usize {
         (self.ready - self.read) as usize
     }
 
-    /// The first offset that is not here: everything below it was read or may be.
+    /// The first missing offset. Everything below it was read or can be read.
     #[must_use]
     pub fn ready(&self) -> u64 {
         self.ready
     }
 
-    /// Bytes here and not read, with or without gaps before them.
+    /// The number of bytes received and not read, including those after gaps.
     #[must_use]
     pub fn buffered(&self) -> usize {
         self.buffered
     }
 
-    /// Pages held.
+    /// The number of pages in use.
     #[must_use]
     pub fn pages(&self) -> usize {
         self.pages.iter().flatten().count()

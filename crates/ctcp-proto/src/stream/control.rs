@@ -1,7 +1,6 @@
-//! What streams tell the peer beside the symbols, and the set of things that are still to be told.
-//!
-//! Each item is told once by its latest value; told items that were lost come back only if they are still the
-//! latest and still needed. The set has one entry a stream, whatever happens to it.
+//! Stream control frames, which are sent alongside the symbols, and the set of frames still to be sent. Each frame is sent once with its
+//! latest value. A lost frame is sent again only if its value is still the latest and still needed. The set has at most one entry per
+//! stream.
 
 use std::collections::VecDeque;
 
@@ -21,25 +20,25 @@ pub enum Control {
     },
     /// The peer may open this many streams in total.
     MaxStreams(u64),
-    /// We gave up sending.
+    /// The sender of the stream abandoned it.
     ResetStream {
         /// The stream.
         id: StreamId,
-        /// Our application's reason.
+        /// The application's error code.
         code: u64,
-        /// Bytes of the stream that are in symbols.
+        /// The final size of the stream: its bytes that are in symbols.
         final_size: u64,
     },
-    /// We want to read no more.
+    /// The receiver of the stream wants no more data.
     StopSending {
         /// The stream.
         id: StreamId,
-        /// Our application's reason.
+        /// The application's error code.
         code: u64,
     },
 }
 
-/// A set of small flags.
+/// A set of flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flags(u8);
 
@@ -56,7 +55,7 @@ impl Flags {
         self.0 |= flag;
     }
 
-    /// Takes `flag` out and says whether it was in.
+    /// Removes `flag` and returns whether it was set.
     pub(super) fn take(&mut self, flag: u8) -> bool {
         let was_in = self.contains(flag);
         self.0 &= !flag;
@@ -64,15 +63,14 @@ impl Flags {
     }
 }
 
-/// Streams of which some flag is set, each once, in the order in which the first flag was set. The flags
-/// themselves live in the streams.
+/// A queue of streams with a flag set, in the order in which their first flag was set. The flags themselves are stored in the streams.
 #[derive(Debug, Default)]
 pub(super) struct Flagged {
     line: VecDeque<StreamId>,
 }
 
 impl Flagged {
-    /// Sets `flag` of the stream.
+    /// Sets a flag of the stream.
     pub(super) fn set(&mut self, id: StreamId, flags: &mut Flags, flag: u8) {
         if flags.is_empty() {
             self.line.push_back(id);
@@ -80,7 +78,7 @@ impl Flagged {
         flags.insert(flag);
     }
 
-    /// Puts a stream in line whose flags were set without.
+    /// Queues a stream whose flags were set without queueing it.
     pub(super) fn resume(&mut self, id: StreamId, flags: Flags) {
         if !flags.is_empty() {
             self.line.push_back(id);
@@ -91,12 +89,12 @@ impl Flagged {
         self.line.front().copied()
     }
 
-    /// The first stream has no flags any more.
+    /// Removes the first stream, which has no flags left.
     pub(super) fn pop(&mut self) {
         self.line.pop_front();
     }
 
-    /// The stream goes away with its flags. Takes time in proportion to the streams in line; rare.
+    /// Removes a stream that is being released. Takes time linear in the length of the queue; rare.
     pub(super) fn remove(&mut self, id: StreamId, flags: Flags) {
         if !flags.is_empty() {
             self.line.retain(|&other| other != id);

@@ -1,26 +1,26 @@
-//! What streams tell the application. Events are edges, joined while nobody looks: one of a kind for a stream at
-//! most, never one for a packet. A stream is named only after the application opened or accepted it.
+//! Events of streams for the application. They are edge-triggered and coalesced: at most one of each kind is pending per stream. An event
+//! concerns only streams that the application has opened or accepted.
 
 use crate::id::StreamId;
 
 /// A change that an application may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
-    /// The peer opened streams: accept until there is none. Comes again only after an accept found none.
+    /// The peer opened streams: call accept until it returns none. Repeated only after an accept that returned none.
     Opened,
-    /// The peer allows more streams, after an open that found the limit reached.
+    /// The peer allows more streams, after an open that failed at the limit.
     Available,
-    /// There is something to read: bytes, the end, or a reset. Comes again only after a read was blocked.
+    /// There is something to read: bytes, the end, or a reset. Repeated only after a blocked read.
     Readable(StreamId),
-    /// There is room to write, after a write that was not taken whole.
+    /// There is room to write, after a write that accepted only part of its data.
     Writable(StreamId),
-    /// The peer's transport has everything that was written and the end.
+    /// The peer has received all data and the end of the stream.
     Finished(StreamId),
-    /// The peer's application wants no more; what was queued is thrown away.
+    /// The peer's application stopped reading. Queued data was discarded.
     Stopped {
         /// The stream.
         id: StreamId,
-        /// Its reason.
+        /// The peer's error code.
         code: u64,
     },
 }

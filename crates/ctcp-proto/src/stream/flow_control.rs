@@ -1,4 +1,4 @@
-//! Credit: how many bytes and streams either side may send or open, as absolute totals (RFC 9000 section 4).
+//! Flow control: how many bytes and streams either side may send or open, as absolute totals (RFC 9000 section 4).
 //!
 //! ```text
 //!  read by the application      received (highest offset)       limit = what was announced
@@ -6,16 +6,15 @@
 //!              |<---------------------- window ------------------------>|
 //! ```
 //!
-//! A byte is charged when it enters a symbol and is never charged again: repair needs no credit. The receiver
-//! announces a new limit when at least half a window was read since the last one, so that credit costs few
-//! packets and a reader that stops stops the sender. Invariant: `read <= received <= limit`, hence what is held
-//! never exceeds the window.
+//! A byte is charged when it enters a symbol and never again, so repairs need no credit. The receiver announces a new limit once at least
+//! half a window was read since the last one. So credit costs few packets, and a reader that stops also stops the sender. Invariant:
+//! `read <= received <= limit`, hence buffered data never exceeds the window.
 //!
-//! A window is small until its reader is fast: when half of it is read within a few round trips, and all of it once, it would stop the
-//! sender soon, and doubles, up to a ceiling. So a long fat path is filled, and a reader that stalls holds little.
+//! A window starts small and doubles, up to a ceiling, if half of it is read within a few round trips and all of it was read at least once:
+//! otherwise it would soon stop the sender. So the window suits a long fat path, and a reader that stalls occupies little memory.
 //!
-//! Readers that stop must not keep others from theirs: what they leave unread is no part of what the others share. So the window of the
-//! connection doubles as well when half of it is unread, and what a stream's window may grow to falls with what is unread
+//! Readers that stop must not block others, so unread data must not use up the share of the others. The connection's window therefore also
+//! doubles when half of it is unread. What a stream's window may grow to falls with the amount of unread data
 //! ([`ReceiveCredit::share_for_stream`]).
 
 use core::time::Duration;
@@ -24,17 +23,17 @@ use ctcp_base::Instant;
 
 use crate::error::{TransportError, TransportErrorCode};
 
-/// The largest total that any limit can name: the largest varint.
+/// The largest limit: the largest varint.
 pub(crate) const LIMIT_MAX: u64 = (1 << 62) - 1;
 
-/// The largest number of streams of one initiator (RFC 9000 section 4.6): ids are varints with two bits of kind.
+/// The largest number of streams of one initiator (RFC 9000 section 4.6), since ids are varints with two bits for the type.
 pub(crate) const STREAMS_MAX: u64 = 1 << 60;
 
-/// A window is too small when half of it is read within so many round trips: where packets are lost, what is in order
-/// is read in bursts, a round trip or two apart for each repair.
+/// A window is too small if half of it is read within this many round trips. On lossy paths data becomes readable in bursts, a round trip
+/// or two apart for each repair.
 const FAST_ROUNDS: u32 = 6;
 
-/// What the peer lets us send, of one stream or of the connection.
+/// The credit that the peer grants, of one stream or of the connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendCredit {
     limit: u64,
@@ -48,7 +47,7 @@ impl SendCredit {
         Self { limit: limit.min(LIMIT_MAX), used: 0 }
     }
 
-    /// A new limit from the peer. Limits never shrink: a smaller one was overtaken on its way.
+    /// Applies a limit from the peer. Limits never shrink; a smaller one arrived out of order.
     pub(crate) fn raise(&mut self, limit: u64) {
         self.limit = self.limit.max(limit.min(LIMIT_MAX));
     }
@@ -72,35 +71,35 @@ impl SendCredit {
     }
 }
 
-/// When credit is announced, and how long its path is.
+/// The inputs of a decision on announcing credit.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// The time.
+    /// The current time.
     pub now: Instant,
     /// The smoothed round-trip time.
     pub rtt: Duration,
 }
 
-/// What we let the peer send, of one stream or of the connection (there `received` sums all streams).
+/// The credit granted to the peer, of one stream or of the connection (whose `received` is the sum over all streams).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReceiveCredit {
     window: u64,
     limit: u64,
     received: u64,
     read: u64,
-    /// When a limit was announced last; zero: never.
+    /// When a limit was last announced; zero for never.
     announced: Instant,
 }
 
 impl ReceiveCredit {
-    /// Credit for `window` bytes more than were read, at any time.
+    /// Grants `window` bytes more than were read.
     #[must_use]
     pub(crate) fn new(window: u64) -> Self {
         let window = window.min(LIMIT_MAX);
         Self { window, limit: window, received: 0, read: 0, announced: Instant::ZERO }
     }
 
-    /// Charges `bytes` that arrived; an error when the peer was not allowed to send them.
+    /// Charges `bytes` that arrived. Returns an error if the peer was not allowed to send them.
     pub(crate) fn charge(&mut self, bytes: u64) -> Result<(), TransportError> {
         let received = self.received.checked_add(bytes).filter(|&received| received <= self.limit);
         self.received = received.ok_or(TransportError::new(
@@ -110,13 +109,13 @@ impl ReceiveCredit {
         Ok(())
     }
 
-    /// `bytes` of those received were read by the application, or thrown away.
+    /// Records that the application read `bytes`, or that they were discarded.
     pub(crate) fn on_read(&mut self, bytes: u64) {
         self.read += bytes;
         debug_assert!(self.read <= self.received, "read more than was received");
     }
 
-    /// Bytes promised and held: what was announced and not read.
+    /// Bytes announced and not read, which may have to be buffered.
     #[must_use]
     pub(crate) fn promised(&self) -> u64 {
         self.limit - self.read
@@ -128,20 +127,20 @@ impl ReceiveCredit {
         self.window
     }
 
-    /// Everything received counts as read; returns how many bytes that were.
+    /// Counts all received bytes as read. Returns how many of them were unread.
     pub(crate) fn read_all(&mut self) -> u64 {
         let unread = self.received - self.read;
         self.read = self.received;
         unread
     }
 
-    /// One past the highest byte received.
+    /// One past the highest byte received, or the sum of these over all streams for the connection.
     #[must_use]
     pub(crate) fn received(&self) -> u64 {
         self.received
     }
 
-    /// The limit announced last.
+    /// The latest announced limit.
     #[must_use]
     pub(crate) fn limit(&self) -> u64 {
         self.limit
@@ -153,7 +152,7 @@ impl ReceiveCredit {
         self.received - self.read
     }
 
-    /// When half of the window is unread, twice as much, up to `ceiling`, leaves the same to those who read. Returns whether there is
+    /// Doubles the window, up to `ceiling`, when half of it is unread, so that the other readers keep their share. Returns whether there is
     /// more to announce.
     pub(crate) fn widen_for_unread(&mut self, ceiling: u64) -> bool {
         if self.unread() < self.window / 2 || self.window >= ceiling {
@@ -163,20 +162,21 @@ impl ReceiveCredit {
         true
     }
 
-    /// What the window of one stream may grow to, where all streams together may hold `ceiling` bytes: an eighth of what unread bytes leave
-    /// of three quarters, so that fast readers that stop one after the other never take all. The last quarter is for what streams begin with.
+    /// What the window of one stream may grow to if all streams together may buffer `ceiling` bytes: an eighth of three quarters of
+    /// `ceiling` minus the unread bytes. So fast readers that stop one after the other never use it all up. The last quarter is for the
+    /// initial windows.
     #[must_use]
     pub(crate) fn share_for_stream(&self, ceiling: u64) -> u64 {
         (ceiling - ceiling / 4).saturating_sub(self.unread()) / 8
     }
 
-    /// Was enough read to announce a new limit?
+    /// Whether enough was read to announce a new limit.
     #[must_use]
     pub(crate) fn is_announcement_due(&self) -> bool {
         self.next_limit() - self.limit >= (self.window / 2).max(1)
     }
 
-    /// The limit to announce now; from here on it is granted. The window doubles when it is read fast, up to `ceiling`.
+    /// Grants and returns the limit to announce now. The window doubles, up to `ceiling`, if it is read fast.
     pub(crate) fn announce(&mut self, pace: Pace, ceiling: u64) -> u64 {
         let is_first = self.announced == Instant::ZERO;
         let is_proven = self.read >= self.window;
@@ -189,17 +189,16 @@ impl ReceiveCredit {
     }
 
     fn next_limit(&self) -> u64 {
-        // Never below what was announced: `read` and the window only grow.
+        // Never below the announced limit, since `read` and the window only grow.
         self.read.saturating_add(self.window).min(LIMIT_MAX)
     }
 }
 
-/// How many streams the peer may open: a total that follows the streams that ended, so that a fixed number can
-/// be open at a time.
+/// How many streams the peer may open: a total that grows as streams close, so that a fixed number can be open at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamAllowance {
     concurrent: u64,
-    /// It grows to this.
+    /// Maximum of `concurrent`.
     ceiling: u64,
     opened: u64,
     closed: u64,
@@ -207,7 +206,7 @@ pub(crate) struct StreamAllowance {
 }
 
 impl StreamAllowance {
-    /// `concurrent` streams may be open at a time, up to `ceiling` when so many are used.
+    /// `concurrent` streams may be open at a time, which grows up to `ceiling` with use.
     #[must_use]
     pub(crate) fn new(concurrent: u64, ceiling: u64) -> Self {
         let concurrent = concurrent.min(STREAMS_MAX);
@@ -226,7 +225,7 @@ impl StreamAllowance {
         self.concurrent
     }
 
-    /// Twice as many may be open when half of them are. Returns whether that changed anything.
+    /// Doubles the number of concurrent streams if more than half of them are open. Returns whether that changed anything.
     pub(crate) fn widen(&mut self) -> bool {
         if self.opened - self.closed <= self.concurrent / 2 || self.concurrent >= self.ceiling {
             return false;
@@ -235,8 +234,8 @@ impl StreamAllowance {
         true
     }
 
-    /// The peer names its stream number `index`, and by that opens all below it that are new. Returns the range
-    /// of new ones, empty when it was opened before.
+    /// Opens the peer's stream number `index` and all streams below it. Returns the range of new ones, which is empty if it was already
+    /// open.
     pub(crate) fn open_up_to(&mut self, index: u64) -> Result<core::ops::Range<u64>, TransportError> {
         if index >= self.limit {
             return Err(TransportError::new(TransportErrorCode::StreamLimit, "more streams than allowed"));
@@ -246,32 +245,32 @@ impl StreamAllowance {
         Ok(first..self.opened)
     }
 
-    /// Streams the peer opened so far.
+    /// The number of streams that the peer has opened.
     #[must_use]
     pub(crate) fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// One of its streams ended.
+    /// A stream of the peer was released.
     pub(crate) fn on_closed(&mut self) {
         self.closed += 1;
         debug_assert!(self.closed <= self.opened, "more streams ended than were opened");
     }
 
-    /// The limit announced last.
+    /// The latest announced limit.
     #[must_use]
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Is a new limit worth a frame? Not while the peer may open another half of its streams anyway; then with
-    /// every stream that ends.
+    /// Whether a new limit is worth a frame. It is not while the peer may still open more than half of its streams; below that, it is for
+    /// every stream that closes.
     #[must_use]
     pub(crate) fn is_announcement_due(&self) -> bool {
         self.next_limit() > self.limit && self.limit - self.opened <= self.concurrent / 2
     }
 
-    /// The limit to announce now; from here on it is granted.
+    /// Grants and returns the limit to announce now.
     pub(crate) fn announce(&mut self) -> u64 {
         self.limit = self.next_limit();
         self.limit
@@ -286,7 +285,7 @@ impl StreamAllowance {
 mod tests {
     use super::*;
 
-    /// So many milliseconds after the beginning, on a path of 100 ms.
+    /// A time in milliseconds after the start, on a path with a round trip of 100 ms.
     fn at(millis: u64) -> Pace {
         Pace { now: Instant::from_millis(millis), rtt: Duration::from_millis(100) }
     }

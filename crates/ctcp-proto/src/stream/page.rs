@@ -1,25 +1,24 @@
-//! Pages: the one unit of memory in which streams hold bytes, both those that wait to be sent and those that
-//! wait to be read. A stream without bytes holds no page, so idle streams cost their state alone; a page given
-//! back is kept for the next stream, so that a running connection does not ask the allocator for every packet.
+//! Pages: the unit of memory for buffered stream bytes, both to be sent and to be read. A stream without bytes holds no page, so an idle
+//! stream costs only its state. Returned pages are reused, so that a running connection does not allocate for every packet.
 //!
-//! A page remembers one bit for each byte: is it here? Out-of-order ranges therefore need no list of chunks,
-//! and no order or size in which a peer sends them costs more than an eighth on top of the pages touched.
+//! A page has one bit per byte that records whether the byte has arrived. Out-of-order ranges therefore need no list of chunks. Whatever
+//! the order and size of the ranges, the cost is the touched pages plus an eighth.
 
-/// Bytes in a page. Small enough that thousands of streams holding one byte each stay within the same order
-/// as the connection's window (1024 streams: 2.3 MiB), large enough that a symbol touches two pages at most.
+/// Bytes in a page. It is small enough that thousands of streams with one byte each need about as much memory as the connection's window
+/// (1024 streams: 2.3 MiB). It is large enough that a symbol touches at most two pages.
 pub(super) const PAGE_SIZE: usize = 2048;
 
-/// Pages kept for reuse. A symbol touches two, its reader returns them: a few are enough to keep the
-/// allocator out of the steady state, and an idle connection does not sit on more than 18 KiB.
+/// Number of pages kept for reuse. A symbol touches two, which return once they are read, so a few suffice to avoid allocations. An idle
+/// connection keeps at most 18 KiB.
 const SPARE_PAGES: usize = 8;
 
 const BITS: usize = u64::BITS as usize;
 
-/// One page, owned by whoever holds this handle.
+/// A page of memory.
 pub(super) struct Page(Box<Contents>);
 
 struct Contents {
-    /// Bit `i % 64` of word `i / 64` says whether byte `i` is here.
+    /// Bit `i % 64` of word `i / 64` records whether byte `i` has arrived.
     present: [u64; PAGE_SIZE / BITS],
     bytes: [u8; PAGE_SIZE],
 }
@@ -29,8 +28,8 @@ impl Page {
         Self(Box::new(Contents { present: [0; PAGE_SIZE / BITS], bytes: [0; PAGE_SIZE] }))
     }
 
-    /// Stores at `start` those bytes of `data` that are not here yet (the first to arrive wins) and returns
-    /// how many were new. `start + data.len()` is at most [`PAGE_SIZE`].
+    /// Stores those bytes of `data` at `start` that have not arrived yet. Returns how many were new. `start + data.len()` is at most
+    /// [`PAGE_SIZE`].
     pub(super) fn insert(&mut self, start: usize, data: &[u8]) -> usize {
         let Contents { present, bytes } = &mut *self.0;
         let (mut at, mut rest, mut new) = (start, data, 0);
@@ -57,7 +56,7 @@ impl Page {
         new
     }
 
-    /// How many bytes are here without a gap from `start` on. `start` is below [`PAGE_SIZE`].
+    /// The number of contiguous bytes that have arrived from `start` on. `start` is below [`PAGE_SIZE`].
     pub(super) fn run_from(&self, start: usize) -> usize {
         let mut at = start;
         while at < PAGE_SIZE {
@@ -71,27 +70,27 @@ impl Page {
         at - start
     }
 
-    /// The page's bytes, here or not.
+    /// All bytes of the page, including those that have not arrived.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0.bytes
     }
 
-    /// The same to write into, for those that fill a page from its front and need no bits.
+    /// Mutable access to the bytes, for users that fill a page in order and do not need the bits.
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.0.bytes
     }
 }
 
-/// Where pages come from and go back to: one for all the streams of a connection.
+/// A pool of pages shared by all streams of a connection.
 #[derive(Default)]
 pub struct PagePool {
     spare: Vec<Page>,
-    /// Where the bytes of one frame are joined when they come from several pages.
+    /// Buffer in which the bytes of one frame are joined if they come from several pages.
     scratch: Vec<u8>,
 }
 
 impl PagePool {
-    /// An empty page.
+    /// Returns an empty page.
     pub(super) fn take(&mut self) -> Page {
         self.spare.pop().map_or_else(Page::new, |mut page| {
             page.0.present.fill(0);
@@ -99,21 +98,21 @@ impl PagePool {
         })
     }
 
-    /// Takes a page back.
+    /// Returns a page to the pool.
     pub(super) fn put(&mut self, page: Page) {
         if self.spare.len() < SPARE_PAGES {
             self.spare.push(page);
         }
     }
 
-    /// An empty buffer that keeps its memory from use to use, at most a symbol.
+    /// Takes the scratch buffer, cleared. Its capacity is reused and grows to at most a symbol.
     pub(super) fn take_scratch(&mut self) -> Vec<u8> {
         let mut scratch = core::mem::take(&mut self.scratch);
         scratch.clear();
         scratch
     }
 
-    /// Takes the buffer back and shows what is in it.
+    /// Puts the scratch buffer back and returns its contents.
     pub(super) fn put_scratch(&mut self, scratch: Vec<u8>) -> &[u8] {
         self.scratch = scratch;
         &self.scratch

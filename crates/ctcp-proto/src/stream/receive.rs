@@ -3,18 +3,17 @@
 //! ```text
 //!  Receive ---FIN---> SizeKnown ---last gap filled---> DataReceived ---read to the end---> DataRead
 //!    |  |                |  |                               |
-//!    |  +--RESET_STREAM--+--|-------> ResetReceived --------|---the reader is told-------> ResetRead
+//!    |  +--RESET_STREAM--+--|-------> ResetReceived --------|---read returns it----------> ResetRead
 //!    |                      |                |              |
 //!    +--stop--> Stopped     +------stop------+--------------+----------------------------> Discarded
 //!                  |                                                                          ^
 //!                  +--FIN or RESET_STREAM-----------------------------------------------------+
 //! ```
 //!
-//! `Stopped` and `Discarded` extend PROTOCOL.md section 5 by what a local STOP does: bytes are thrown away as
-//! they come, and their credit of the connection goes back to the peer at once.
+//! `Stopped` and `Discarded` extend PROTOCOL.md section 5 for a local stop: bytes are discarded as they arrive, and their connection-level
+//! credit is returned to the peer at once.
 //!
-//! The final size is the highest offset received in every state in which the size is known: FIN and
-//! RESET_STREAM both name the end.
+//! In every state in which the final size is known, it equals the highest offset received, since FIN and RESET_STREAM both carry it.
 
 use super::assembler::Assembler;
 use super::flow_control::{Pace, ReceiveCredit};
@@ -22,30 +21,30 @@ use super::page::PagePool;
 use super::{ReadError, ReadOutcome};
 use crate::error::{TransportError, TransportErrorCode};
 
-/// Where a receiving half is.
+/// The state of a receiving half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReceiveState {
-    /// Bytes come.
+    /// Bytes are arriving.
     Receive,
-    /// The end is known, bytes are missing.
+    /// The end is known; bytes are missing.
     SizeKnown,
-    /// All bytes are here, some of them (or the end) not read.
+    /// All bytes have arrived; some of them (or the end) were not read.
     DataReceived,
-    /// All was read.
+    /// Everything was read.
     DataRead,
-    /// The reader wants no more; the peer is asked to stop.
+    /// The application stopped reading; the peer is asked to stop.
     Stopped {
         /// The application's code for the peer.
         code: u64,
     },
-    /// The reader wanted no more, and the end is known.
+    /// The application stopped reading, and the end is known.
     Discarded,
-    /// The peer gave up; the reader does not know yet.
+    /// The peer reset the stream; the application does not know yet.
     ResetReceived {
         /// The code of the peer's application.
         code: u64,
     },
-    /// The peer gave up, and the reader knows.
+    /// The peer reset the stream, and the application knows.
     ResetRead {
         /// The code of the peer's application.
         code: u64,
@@ -60,12 +59,12 @@ pub(crate) struct ReceiveHalf {
 }
 
 const FINAL_SIZE_CHANGED: TransportError =
-    TransportError::new(TransportErrorCode::FinalSize, "bytes behind the end of a stream, or a second end");
+    TransportError::new(TransportErrorCode::FinalSize, "bytes after the end of a stream, or a different end");
 const END_TOO_LARGE: TransportError =
     TransportError::new(TransportErrorCode::FlowControl, "a stream offset beyond 2^62");
 
 impl ReceiveHalf {
-    /// A half that grants its peer `window` bytes ahead of the reader.
+    /// A half that grants the peer `window` bytes ahead of the reader.
     #[must_use]
     pub(crate) fn new(window: u64) -> Self {
         Self {
@@ -75,13 +74,13 @@ impl ReceiveHalf {
         }
     }
 
-    /// Where it is.
+    /// The current state.
     #[must_use]
     pub(crate) fn state(&self) -> ReceiveState {
         self.state
     }
 
-    /// Bytes arrived at `offset`, with `fin` the last ones. Returns whether a reader has something new to see.
+    /// Processes bytes at `offset`; with `fin` they are the last ones. Returns whether there is something new for the reader.
     pub(crate) fn on_data(
         &mut self,
         pool: &mut PagePool,
@@ -114,7 +113,7 @@ impl ReceiveHalf {
         Ok(is_complete || self.assembler.ready() > before)
     }
 
-    /// The peer gave up after `final_size` bytes. Returns whether a reader has something new to see.
+    /// Processes a reset after `final_size` bytes. Returns whether there is something new for the reader.
     pub(crate) fn on_reset(
         &mut self,
         pool: &mut PagePool,
@@ -131,8 +130,7 @@ impl ReceiveHalf {
         Ok(!was_stopped)
     }
 
-    /// Checks an end against the final size and both credits and charges it. Returns whether this half still
-    /// takes what came.
+    /// Checks an end offset against the final size and both credits, and charges it. Returns whether this half still accepts data.
     fn accept_end(
         &mut self,
         connection: &mut ReceiveCredit,
@@ -191,7 +189,7 @@ impl ReceiveHalf {
         Ok(ReadOutcome::Blocked)
     }
 
-    /// The reader wants no more. Returns whether the peer is worth a STOP_SENDING.
+    /// Stops reading. Returns whether a STOP_SENDING should be sent.
     pub(crate) fn stop(&mut self, pool: &mut PagePool, connection: &mut ReceiveCredit, code: u64) -> bool {
         let asks_peer = match self.state {
             ReceiveState::Receive => true,
@@ -205,30 +203,30 @@ impl ReceiveHalf {
         asks_peer
     }
 
-    /// Is a new credit for this stream worth a frame?
+    /// Whether a new credit for this stream is worth a frame.
     #[must_use]
     pub(crate) fn is_announcement_due(&self) -> bool {
         self.state == ReceiveState::Receive && self.credit.is_announcement_due()
     }
 
-    /// The credit to announce now; `None` when the peer needs none any more.
+    /// The credit to announce now, or `None` if the peer needs none any more.
     pub(crate) fn announce(&mut self, pace: Pace, ceiling: u64) -> Option<u64> {
         (self.state == ReceiveState::Receive).then(|| self.credit.announce(pace, ceiling))
     }
 
-    /// The credit announced last.
+    /// The latest announced credit.
     #[must_use]
     pub(crate) fn limit(&self) -> u64 {
         self.credit.limit()
     }
 
-    /// Bytes held for the reader.
+    /// Bytes buffered for the reader.
     #[must_use]
     pub(crate) fn buffered(&self) -> usize {
         self.assembler.buffered()
     }
 
-    /// Nothing will ever change again.
+    /// Whether the half is in a final state.
     #[must_use]
     pub(crate) fn is_over(&self) -> bool {
         matches!(

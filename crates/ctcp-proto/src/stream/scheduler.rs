@@ -1,37 +1,36 @@
-//! Which stream fills the next bytes of a symbol: byte-fair among bulk streams, small ones first.
+//! Scheduling of streams into symbols: byte-fair among bulk streams, with priority for small ones.
 //!
 //! ```text
-//!  bare FIN ---> free   (needs no credit, costs a few bytes: before all others)
-//!  new data ---> small  (round robin by frames, as long as the stream's share lasts)
-//!                  |  share spent
+//!  bare FIN ---> free   (needs no credit and only a few bytes, so it goes first)
+//!  new data ---> small  (round robin by frames, until the stream's share is used up)
+//!                  |  share used up
 //!                  v
 //!                bulk   (deficit round robin: each turn adds one symbol to the share)
 //! ```
 //!
-//! The idea is that of FQ-CoDel (RFC 8290 section 4.2) with one number instead of two lists of rules: the
-//! *share* of a stream is how many bytes it may send ahead of the others. A stream begins with
-//! [`SMALL_SHARE`]; what it sends is taken off; each round of the bulk streams gives a stream that did not wait
-//! in line one symbol back, at most up to [`SMALL_SHARE`]. So a stream that sends little is always first, and
-//! over time none gets more than the bulk streams do, however it times its writes. While bulk streams wait,
-//! small ones get at most [`SMALL_RUN_SYMBOLS`] symbols in a row: no stream starves.
+//! The idea is that of FQ-CoDel (RFC 8290 section 4.2), with one number per stream. The *share* of a stream is the number of bytes that it
+//! may send ahead of the others. It starts at [`SMALL_SHARE`] and is reduced by what the stream sends. Each round of the bulk streams
+//! returns one symbol to a stream that was not queued, up to [`SMALL_SHARE`]. So a stream that sends little always goes first. Over time no
+//! stream gets more than the bulk streams do, however it times its writes. While bulk streams wait, small ones get at most
+//! [`SMALL_RUN_SYMBOLS`] symbols in a row, so no stream starves.
 
 use std::collections::VecDeque;
 
 use crate::id::StreamId;
 
-/// Bytes a stream may send ahead of bulk streams: what a fresh TCP connection may (RFC 6928).
+/// Bytes that a stream may send ahead of bulk streams, as many as a new TCP connection may send (RFC 6928).
 pub(crate) const SMALL_SHARE: i64 = 14_600;
 
-/// Symbols of small streams between two turns of bulk streams. Seven leave an eighth of the link to bulk
-/// streams in the worst case, in which small streams come without end.
+/// Symbols of small streams between two turns of bulk streams. With seven, bulk streams get an eighth of the link if small streams keep
+/// coming.
 pub(crate) const SMALL_RUN_SYMBOLS: i64 = 7;
 
-/// The part of the scheduler that lives in each stream.
+/// The scheduler's state for one stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
-    /// Bytes the stream may send ahead of the others; negative when it sent too many.
+    /// Bytes that the stream may send ahead of the others; negative if it sent too many.
     bytes: i64,
-    /// The round in which `bytes` was last right.
+    /// The round in which `bytes` was last updated.
     round: u64,
     queue: Queue,
 }
@@ -51,7 +50,7 @@ impl Default for Share {
 }
 
 impl Share {
-    /// The stream waits for its turn.
+    /// Whether the stream is queued.
     #[must_use]
     pub(crate) fn is_queued(&self) -> bool {
         self.queue != Queue::None
@@ -64,12 +63,12 @@ pub(crate) struct Scheduler {
     free: VecDeque<StreamId>,
     small: VecDeque<StreamId>,
     bulk: VecDeque<StreamId>,
-    /// Bytes a turn gives: one symbol.
+    /// Bytes per turn: one symbol.
     quantum: i64,
-    /// Rounds of the bulk queue so far, and turns left in this one.
+    /// Number of rounds of the bulk queue so far, and turns left in this one.
     round: u64,
     turns_left: usize,
-    /// Bytes of small streams since the last bulk turn ended.
+    /// Bytes of small streams since the last bulk turn.
     small_run: i64,
 }
 
@@ -88,12 +87,12 @@ impl Default for Scheduler {
 }
 
 impl Scheduler {
-    /// Symbols hold `capacity` bytes from now on.
+    /// Sets the size of symbols from now on.
     pub(crate) fn set_symbol_capacity(&mut self, capacity: usize) {
         self.quantum = i64::try_from(capacity).unwrap_or(i64::MAX).clamp(1, 1 << 20);
     }
 
-    /// The stream has bytes under its credit now. Nothing changes if it waits already.
+    /// Queues a stream that has bytes to send under its credit. Does nothing if it is already queued.
     pub(crate) fn add(&mut self, id: StreamId, share: &mut Share) {
         if share.is_queued() {
             return;
@@ -107,7 +106,7 @@ impl Scheduler {
         }
     }
 
-    /// The stream has a FIN to send and nothing else. Nothing changes if it waits already.
+    /// Queues a stream that has only a FIN to send. Does nothing if it is already queued.
     pub(crate) fn add_bare_fin(&mut self, id: StreamId, share: &mut Share) {
         if share.is_queued() {
             return;
@@ -117,7 +116,7 @@ impl Scheduler {
         self.free.push_back(id);
     }
 
-    /// Gives a stream that was not in line what it missed.
+    /// Adds the share for the rounds that a stream was not queued.
     fn refill(&self, share: &mut Share) {
         let rounds = i64::try_from(self.round - share.round).unwrap_or(i64::MAX);
         let missed = rounds.saturating_mul(self.quantum);
@@ -129,14 +128,14 @@ impl Scheduler {
         share.round = self.round;
     }
 
-    /// The turn is paid in advance: a stream at the front of the bulk queue always has a share to send.
+    /// Queues a bulk stream. The turn is added in advance, so a stream at the front of the queue always has a share left.
     fn push_bulk(&mut self, id: StreamId, share: &mut Share) {
         share.bytes = (share.bytes + self.quantum).max(1);
         share.queue = Queue::Bulk;
         self.bulk.push_back(id);
     }
 
-    /// The stream to pack from; with `is_blocked`, the credit of the connection is used up.
+    /// The stream to pack from. `is_blocked` if the connection-level credit is used up.
     #[must_use]
     pub(crate) fn next(&self, is_blocked: bool) -> Option<StreamId> {
         if let Some(id) = self.free.front() {
@@ -150,11 +149,11 @@ impl Scheduler {
         first.front().or(second.front()).copied()
     }
 
-    /// The stream that [`Self::next`] named has packed `bytes`, headers included; `has_more` it could pack now.
+    /// Updates the queue after the stream from [`Self::next`] packed `bytes`, headers included. `has_more` if it could pack more now.
     pub(crate) fn on_packed(&mut self, id: StreamId, share: &mut Share, bytes: usize, has_more: bool) {
         share.bytes = share.bytes.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
         match share.queue {
-            Queue::None => debug_assert!(false, "{id} was packed out of turn"),
+            Queue::None => debug_assert!(false, "{id} was packed but is not queued"),
             Queue::Free => {
                 self.free.pop_front();
                 share.queue = Queue::None;
@@ -192,8 +191,7 @@ impl Scheduler {
         }
     }
 
-    /// The stream has nothing to send any more. Takes time in proportion to the streams in line: only a reset
-    /// comes here.
+    /// Removes a stream that was reset. Takes time linear in the number of queued streams.
     pub(crate) fn remove(&mut self, id: StreamId, share: &mut Share) {
         match share.queue {
             Queue::None => return,

@@ -3,11 +3,11 @@
 //! ```text
 //!  Send ---finish---> Finishing ---FIN in a symbol---> DataSent ---all decoded by the peer---> DataReceived
 //!    |                    |                                |
-//!    +--------------------+-----reset, or the peer's STOP--+---> ResetSent ---acknowledged---> ResetReceived
+//!    +--------------------+---reset, peer's STOP_SENDING---+---> ResetSent ---acknowledged---> ResetReceived
 //! ```
 //!
-//! `Send` is Ready and Send of PROTOCOL.md section 5: they differ only in whether bytes were sent. A STOP that
-//! finds the half in `DataSent` changes nothing: every byte is in a symbol, the peer decodes and discards them.
+//! `Send` combines Ready and Send of PROTOCOL.md section 5, which differ only in whether bytes were sent. A STOP_SENDING in `DataSent`
+//! changes nothing: every byte is in a symbol, and the peer decodes and discards it.
 
 use super::flow_control::SendCredit;
 use super::page::PagePool;
@@ -16,39 +16,40 @@ use super::{Control, WriteError};
 use crate::id::{StreamId, SymbolIndex};
 use crate::wire::{StreamFrame, SymbolBuilder};
 
-/// Bytes one stream may queue before its writer must wait. It only bridges the time between two symbols (the
-/// coding window holds what was sent), so a few scheduling rounds at high rates are enough.
+/// Maximum number of bytes a stream may queue. The buffer only bridges the time between two symbols, since the coding window holds what was
+/// sent, so a few scheduling rounds at high rates are enough.
 pub const SEND_BUFFER_MAX: usize = 256 * 1024;
 
-/// Bytes that it may queue while the peer's credit lets it send nothing: its reader stopped, and other streams need the memory.
+/// Maximum number of bytes a stream may queue while the peer grants it no credit. Its reader has stopped, and other streams need the
+/// memory.
 pub(crate) const SEND_BUFFER_BLOCKED: usize = 16 * 1024;
 
-/// Where a sending half is.
+/// The state of a sending half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendState {
-    /// The application writes.
+    /// The application may write.
     Send,
-    /// The application has finished; bytes or FIN still wait.
+    /// The application has finished; bytes or the FIN are still queued.
     Finishing,
-    /// FIN is in a symbol.
+    /// The FIN is in a symbol.
     DataSent {
-        /// The symbol with the FIN; none of a later index holds anything of this half.
+        /// The symbol with the FIN. No later symbol contains data of this half.
         last_symbol: SymbolIndex,
     },
-    /// The peer decoded everything.
+    /// The peer has decoded everything.
     DataReceived,
-    /// Given up; the peer is told.
+    /// Reset; the peer must be notified.
     ResetSent(ResetCause),
-    /// Given up, and the peer knows.
+    /// Reset, and the peer has acknowledged it.
     ResetReceived(ResetCause),
 }
 
-/// Who gave a sending half up, with the code of the application that did.
+/// Who reset a sending half, with the application's error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResetCause {
     /// This side's application.
     Local(u64),
-    /// The peer asked by STOP_SENDING.
+    /// The peer, by STOP_SENDING.
     Stopped(u64),
 }
 
@@ -67,14 +68,14 @@ impl ResetCause {
     }
 }
 
-/// What [`SendHalf::pack`] put into a symbol.
+/// What [`SendHalf::pack`] added to a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packed {
     /// Bytes of the stream.
     pub(crate) bytes: usize,
     /// Bytes of the symbol, header included.
     pub(crate) total: usize,
-    /// FIN was among it.
+    /// Whether the FIN was included.
     pub(crate) fin: bool,
 }
 
@@ -86,23 +87,23 @@ pub(crate) struct SendHalf {
 }
 
 impl SendHalf {
-    /// Less data than this is not worth a frame at the end of a symbol when the next symbol can carry it with
-    /// the rest: a frame's header has about as many bytes.
+    /// Minimum amount of data for a frame at the end of a symbol, unless it is all there is. A smaller frame waits for the next symbol,
+    /// since its header would be about as long.
     const TAIL_MIN: usize = 8;
 
-    /// A half whose peer lets it send `credit` bytes.
+    /// A half to which the peer grants `credit` bytes.
     #[must_use]
     pub(crate) fn new(credit: u64) -> Self {
         Self { buffer: SendBuffer::default(), credit: SendCredit::new(credit), state: SendState::Send }
     }
 
-    /// Where it is.
+    /// The current state.
     #[must_use]
     pub(crate) fn state(&self) -> SendState {
         self.state
     }
 
-    /// Queues as much of `data` as the buffer takes with at most `limit` bytes in it.
+    /// Queues as much of `data` as fits into a buffer of at most `limit` bytes.
     pub(crate) fn write(
         &mut self,
         pool: &mut PagePool,
@@ -114,13 +115,13 @@ impl SendHalf {
         Ok(self.buffer.write(pool, data, limit))
     }
 
-    /// Bytes that may be queued where streams may have `limit`: no more than the peer lets us send, and a little to go on with.
+    /// How many bytes may be queued if streams may queue `limit`: at most the peer's credit, but at least [`SEND_BUFFER_BLOCKED`].
     pub(crate) fn buffer_limit(&self, limit: usize) -> usize {
         let credit = usize::try_from(self.credit.available()).unwrap_or(usize::MAX);
         limit.min(SEND_BUFFER_MAX).min(credit.max(SEND_BUFFER_BLOCKED))
     }
 
-    /// No more bytes will be written.
+    /// Marks the end: no more bytes will be written.
     pub(crate) fn finish(&mut self) -> Result<(), WriteError> {
         self.check_open()?;
         self.state = SendState::Finishing;
@@ -137,8 +138,7 @@ impl SendHalf {
         }
     }
 
-    /// Gives the half up, whoever wants it. Returns the bytes that were queued, `None` if there was nothing to
-    /// give up any more.
+    /// Resets the half. Returns the number of bytes that were queued, or `None` if there was nothing left to reset.
     pub(crate) fn reset(&mut self, pool: &mut PagePool, cause: ResetCause) -> Option<usize> {
         let over = match (self.state, cause) {
             (SendState::Send | SendState::Finishing, _)
@@ -160,53 +160,53 @@ impl SendHalf {
         self.credit.raise(limit);
     }
 
-    /// The peer decoded all symbols up to the one with the FIN.
+    /// The peer has decoded all symbols up to the one with the FIN.
     pub(crate) fn on_all_decoded(&mut self) {
         if matches!(self.state, SendState::DataSent { .. }) {
             self.state = SendState::DataReceived;
         }
     }
 
-    /// The peer acknowledged our RESET_STREAM.
+    /// The peer acknowledged the RESET_STREAM.
     pub(crate) fn on_reset_acked(&mut self) {
         if let SendState::ResetSent(cause) = self.state {
             self.state = SendState::ResetReceived(cause);
         }
     }
 
-    /// The RESET_STREAM that the peer has to know, if any.
+    /// The RESET_STREAM that the peer must receive, if any.
     #[must_use]
     pub(crate) fn reset_frame(&self, id: StreamId) -> Option<Control> {
         let SendState::ResetSent(cause) = self.state else { return None };
         Some(Control::ResetStream { id, code: cause.code(), final_size: self.credit.used() })
     }
 
-    /// Bytes written and not packed.
+    /// Bytes written and not packed yet.
     #[must_use]
     pub(crate) fn queued(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Bytes that the stream's credit lets pack now.
+    /// Bytes that can be packed now under the stream's credit.
     #[must_use]
     pub(crate) fn sendable(&self) -> usize {
         usize::try_from(self.credit.available()).unwrap_or(usize::MAX).min(self.buffer.len())
     }
 
-    /// Only the FIN waits: it needs no credit.
+    /// Whether only the FIN is waiting, which needs no credit.
     #[must_use]
     pub(crate) fn has_bare_fin(&self) -> bool {
         self.state == SendState::Finishing && self.buffer.is_empty()
     }
 
-    /// Nothing will ever change again.
+    /// Whether the half is in a final state.
     #[must_use]
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, SendState::DataReceived | SendState::ResetReceived(_))
     }
 
-    /// Packs one frame into the symbol `index`: as much as its room and both credits allow. `None` when that is
-    /// nothing, or so little that it waits for the next symbol.
+    /// Packs one frame into the symbol `index`, as much as its room and both credits allow. Returns `None` if that is nothing, or so little
+    /// that it waits for the next symbol.
     pub(crate) fn pack(
         &mut self,
         (id, index): (StreamId, SymbolIndex),

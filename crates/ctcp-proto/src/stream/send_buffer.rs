@@ -1,6 +1,6 @@
-//! Bytes that an application wrote and that did not enter a symbol yet: a queue of pages.
+//! Bytes that an application wrote and that are not in a symbol yet: a queue of pages.
 //!
-//! A byte leaves when it is packed, because from then on the coding window keeps its symbol.
+//! A byte leaves the queue when it is packed; from then on the coding window keeps its symbol.
 
 use std::collections::VecDeque;
 
@@ -10,25 +10,25 @@ use super::page::{PAGE_SIZE, Page, PagePool};
 #[derive(Default)]
 pub(crate) struct SendBuffer {
     pages: VecDeque<Page>,
-    /// Bytes of the first page that have left.
+    /// Bytes of the first page that have been removed.
     head: u32,
     length: u32,
 }
 
 impl SendBuffer {
-    /// Bytes waiting.
+    /// The number of bytes in the queue.
     #[must_use]
     pub(crate) fn len(&self) -> usize {
         self.length as usize
     }
 
-    /// Nothing waits.
+    /// Whether the queue is empty.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Appends as much of `data` as keeps the queue within `limit` bytes and returns how much that was.
+    /// Appends as much of `data` as keeps the queue within `limit` bytes. Returns how much was appended.
     pub(crate) fn write(&mut self, pool: &mut PagePool, data: &[u8], limit: usize) -> usize {
         let accepted = data.len().min(limit.saturating_sub(self.len()));
         let mut rest = &data[..accepted];
@@ -46,7 +46,7 @@ impl SendBuffer {
         accepted
     }
 
-    /// Takes the first `count` bytes, at most [`Self::len`], off. They live in the pool until its next use.
+    /// Removes and returns the first `count` bytes, at most [`Self::len`]. The result borrows a buffer of the pool.
     pub(crate) fn take<'a>(&mut self, pool: &'a mut PagePool, count: usize) -> &'a [u8] {
         let mut left = count.min(self.len());
         let mut joined = pool.take_scratch();
@@ -69,7 +69,7 @@ impl SendBuffer {
         pool.put_scratch(joined)
     }
 
-    /// Forgets everything, and holds no page any more.
+    /// Discards all bytes and returns all pages to the pool.
     pub(crate) fn clear(&mut self, pool: &mut PagePool) {
         self.pages.drain(..).for_each(|page| pool.put(page));
         if self.pages.capacity() > 8 {

@@ -1,8 +1,8 @@
 //! All streams of a connection.
 //!
-//! Invariants: a stream is in the map from the moment it is opened until both of its halves are over and its
-//! last event was taken, so every queue of ids here has at most one entry a stream; `queued` is the sum of all
-//! send buffers; a stream waits in the scheduler exactly while it has a byte under its own credit or a bare FIN.
+//! Invariants: a stream is in the map from its opening until both halves are in a final state and its last event was taken. So each queue
+//! of ids has at most one entry per stream. `queued` is the sum of all send buffers. A stream is in the scheduler if and only if it has a
+//! byte under its own credit or a bare FIN.
 
 mod application;
 mod incoming;
@@ -19,27 +19,27 @@ use super::send::{ResetCause, SEND_BUFFER_MAX, SendHalf, SendState};
 use crate::id::{Role, StreamId, SymbolIndex};
 use crate::memory::STREAM_COST;
 
-/// Bytes all streams together may queue before the share of each shrinks: a peer that opens many streams and
-/// grants no credit must not make us hold [`SEND_BUFFER_MAX`] for each.
+/// Bytes that all streams together may queue before the limit of each shrinks. Otherwise a peer that opens many streams and grants no
+/// credit could make this side hold [`SEND_BUFFER_MAX`] for each.
 pub const SEND_TOTAL_MAX: usize = 16 * 1024 * 1024;
 
-/// What a stream may queue even then, so that every one goes on: about three symbols.
+/// What a stream may always queue, so that every stream makes progress: about three symbols.
 const SEND_BUFFER_MIN: usize = 4 * 1024;
 
-/// The windows this side grants.
+/// The windows that this side grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamsConfig {
-    /// Bytes the peer may send of all streams ahead of what was read: the most memory unread bytes take.
+    /// Bytes of all streams that the peer may send ahead of the readers. This bounds the memory for unread bytes.
     pub max_data: u64,
-    /// It grows to this while they are read fast.
+    /// Maximum to which `max_data` grows while data is read fast.
     pub max_data_ceiling: u64,
-    /// Bytes it may send of one stream ahead of what was read.
+    /// Bytes of one stream that the peer may send ahead of its reader.
     pub max_stream_data: u64,
-    /// They grow to this while the stream is read fast: four bandwidth-delay products need not be more.
+    /// Maximum to which `max_stream_data` grows while the stream is read fast. Four bandwidth-delay products are always enough.
     pub max_stream_data_ceiling: u64,
-    /// Streams it may have open at a time. An idle one costs less than 300 bytes here.
+    /// Streams that the peer may have open at a time. An idle one costs less than 300 bytes here.
     pub max_streams: u64,
-    /// They grow to this while half of them are used.
+    /// Maximum to which `max_streams` grows while half of the streams are in use.
     pub max_streams_ceiling: u64,
 }
 
@@ -59,14 +59,14 @@ impl StreamsConfig {
 }
 
 impl Default for StreamsConfig {
-    /// 16 MiB for the connection, 1 MiB a stream (25 Mbit/s over 300 ms), 1024 streams: a large browser session through a proxy, or
-    /// a hundred users behind one client.
+    /// 16 MiB for the connection, 1 MiB per stream (25 Mbit/s over 300 ms) and 1024 streams. This is enough for a large browser session
+    /// through a proxy, or for a hundred users of one client.
     fn default() -> Self {
         Self::fixed(16 << 20, 1 << 20, 1024)
     }
 }
 
-/// What happened to a stream that the application was not told yet, in the order in which it is told.
+/// Pending events of a stream, in the order in which they are reported.
 mod event_flag {
     pub(super) const STOPPED: u8 = 1;
     pub(super) const READABLE: u8 = 2;
@@ -74,7 +74,7 @@ mod event_flag {
     pub(super) const FINISHED: u8 = 8;
 }
 
-/// What the peer was not told yet.
+/// Pending control frames of a stream.
 mod control_flag {
     pub(super) const RESET: u8 = 1;
     pub(super) const STOP: u8 = 2;
@@ -88,9 +88,9 @@ struct Stream {
     share: Share,
     events: Flags,
     control: Flags,
-    /// The last read was blocked (or there was none): the next byte is news.
+    /// The last read was blocked, or there was none: report the next byte.
     reader_waits: bool,
-    /// The last write was not taken whole: room is news.
+    /// The last write was accepted only in part: report room.
     writer_waits: bool,
 }
 
@@ -112,23 +112,23 @@ impl Stream {
     }
 }
 
-/// The streams this side opens.
+/// The streams opened by this side.
 #[derive(Debug, Default)]
 struct LocalStreams {
     opened: u64,
-    /// How many the peer allows.
+    /// How many streams the peer allows.
     limit: u64,
-    /// An open found the limit reached.
+    /// An open failed at the limit.
     opener_waits: bool,
     is_available_news: bool,
 }
 
-/// The streams the peer opens.
+/// The streams opened by the peer.
 #[derive(Debug)]
 struct PeerStreams {
     allowance: StreamAllowance,
     accepted: u64,
-    /// The last accept found none: the next stream is news.
+    /// The last accept returned none: report the next stream.
     acceptor_waits: bool,
     is_opened_news: bool,
     is_limit_untold: bool,
@@ -138,31 +138,30 @@ struct PeerStreams {
 pub struct Streams {
     role: Role,
     config: StreamsConfig,
-    /// Boxed: a node of the map holds eleven values and is half empty when ids only grow.
+    /// Boxed, because a node of the map holds eleven values and is half empty when ids only grow.
     streams: BTreeMap<StreamId, Box<Stream>>,
     local: LocalStreams,
     peer: PeerStreams,
     send_credit: SendCredit,
-    /// The credit the peer gives each stream at first.
+    /// The initial credit that the peer grants each stream.
     peer_stream_data: u64,
     receive_credit: ReceiveCredit,
     is_credit_untold: bool,
     scheduler: Scheduler,
     pool: PagePool,
-    /// Bytes written and not in symbols.
+    /// Bytes written that are not in symbols.
     queued: usize,
-    /// Halves in `DataSent`, by the symbol of their FIN.
+    /// Halves in `DataSent`, ordered by the symbol of their FIN.
     in_flight: BTreeSet<(SymbolIndex, StreamId)>,
     events: Flagged,
     control: Flagged,
     ignored_bytes: u64,
-    /// Memory that may still be promised or taken.
+    /// Memory that may still be promised or used.
     room: u64,
 }
 
 impl Streams {
-    /// The streams of a connection of which we are `role`. Nothing can be opened before
-    /// [`Self::set_peer_limits`].
+    /// The streams of a connection whose local side is `role`. No stream can be opened before [`Self::set_peer_limits`].
     #[must_use]
     pub fn new(role: Role, config: StreamsConfig) -> Self {
         Self {
@@ -192,20 +191,20 @@ impl Streams {
         }
     }
 
-    /// Memory that may still be promised or taken, in bytes. What could not be promised before is promised now: a peer without credit sends
-    /// nothing that would remind us.
+    /// Sets the memory that may still be promised or used, in bytes. Credit that was withheld for lack of memory is granted now, since a
+    /// peer without credit sends nothing that would trigger it.
     pub fn set_room(&mut self, room: u64) {
         self.room = room;
         self.promise_more();
     }
 
-    /// Memory that may still be promised or taken, in bytes.
+    /// Memory that may still be promised or used, in bytes.
     #[must_use]
     pub fn room(&self) -> u64 {
         self.room
     }
 
-    /// Widens what the peer uses up, as far as there is room.
+    /// Widens the limits that the peer is using up, as far as memory permits.
     fn promise_more(&mut self) {
         let ceiling = self.data_ceiling();
         self.is_credit_untold |= self.receive_credit.widen_for_unread(ceiling);
@@ -215,20 +214,19 @@ impl Streams {
         }
     }
 
-    /// Memory taken and promised, in bytes: what the peer may make us hold of what was announced, what waits to be sent, and the streams
-    /// themselves.
+    /// Memory used and promised, in bytes: what the peer may send under the announced credit, queued bytes, and the streams themselves.
     #[must_use]
     pub fn memory(&self) -> u64 {
         let streams = (self.streams.len() as u64).max(self.peer.allowance.concurrent());
         self.receive_credit.promised() + self.queued as u64 + streams * STREAM_COST
     }
 
-    /// What the window of the connection may grow to now.
+    /// What the connection-level window may grow to now.
     fn data_ceiling(&self) -> u64 {
         self.config.max_data_ceiling.min(self.receive_credit.window().saturating_add(self.room))
     }
 
-    /// What the peer's parameters grant: bytes in total, bytes of each stream, streams in total.
+    /// Sets the limits from the peer's parameters: bytes in total, bytes per stream, streams in total.
     pub fn set_peer_limits(&mut self, max_data: u64, max_stream_data: u64, max_streams: u64) {
         self.send_credit.raise(max_data);
         self.peer_stream_data = max_stream_data;
@@ -248,7 +246,7 @@ impl Streams {
         self.streams.insert(id, Box::new(stream));
     }
 
-    /// Something happened to a stream. The application hears of it once it knows the stream.
+    /// Records an event of a stream. It is reported once the application knows the stream.
     fn tell_application(&mut self, id: StreamId, event: u8) {
         let is_known = id.initiator() == Some(self.role) || id.index() < self.peer.accepted;
         let Some(stream) = self.streams.get_mut(&id) else { return };
@@ -259,13 +257,13 @@ impl Streams {
         }
     }
 
-    /// What one stream may queue now: less when all of them hold a lot.
+    /// How much one stream may queue now. It shrinks when all streams together queue much.
     fn send_buffer_limit(&self) -> usize {
         let room = usize::try_from(self.room).unwrap_or(usize::MAX);
         (SEND_TOTAL_MAX.saturating_sub(self.queued) / 4).min(room).clamp(SEND_BUFFER_MIN, SEND_BUFFER_MAX)
     }
 
-    /// Puts a stream in line if it has something to send under its own credit.
+    /// Queues a stream in the scheduler if it has something to send under its own credit.
     fn schedule(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         if stream.send.sendable() > 0 {
@@ -275,7 +273,7 @@ impl Streams {
         }
     }
 
-    /// Resets the sending half and returns whether that changed anything.
+    /// Resets the sending half. Returns whether that changed anything.
     fn give_up(&mut self, id: StreamId, cause: ResetCause) -> bool {
         let Some(stream) = self.streams.get_mut(&id) else { return false };
         let before = stream.send.state();
@@ -289,17 +287,17 @@ impl Streams {
         true
     }
 
-    /// Bytes were read or thrown away.
+    /// Updates the state after bytes were read or discarded.
     fn after_reading(&mut self, id: StreamId) {
         self.is_credit_untold |= self.receive_credit.is_announcement_due();
         self.release_if_over(id);
     }
 
-    /// Forgets a stream whose halves are both over and of which the application knows all, and lets the peer
-    /// open another instead.
+    /// Removes a stream if both halves are in a final state and the application has taken all its events. The peer may then open another
+    /// one.
     fn release_if_over(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get(&id).filter(|stream| stream.is_over()) else { return };
-        debug_assert!(!stream.share.is_queued(), "{id} is over and has something to send");
+        debug_assert!(!stream.share.is_queued(), "{id} is in a final state but has something to send");
         self.control.remove(id, stream.control);
         self.streams.remove(&id);
         if id.initiator() == Some(self.role.peer()) {
@@ -308,19 +306,19 @@ impl Streams {
         }
     }
 
-    /// Streams that are not over.
+    /// The number of streams that are not released yet.
     #[must_use]
     pub fn open_streams(&self) -> usize {
         self.streams.len()
     }
 
-    /// Bytes held for readers. Takes time in proportion to the streams; for statistics and tests.
+    /// Bytes buffered for readers. Takes time linear in the number of streams; for statistics and tests.
     #[must_use]
     pub fn received_bytes_held(&self) -> usize {
         self.streams.values().map(|stream| stream.receive.buffered()).sum()
     }
 
-    /// Bytes that came for streams that were over: nobody's fault, they were in symbols when a side gave up.
+    /// Bytes received for streams that had already closed. This is normal: they were in symbols when the stream was reset or stopped.
     #[must_use]
     pub fn ignored_bytes(&self) -> u64 {
         self.ignored_bytes

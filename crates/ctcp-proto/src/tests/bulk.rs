@@ -21,7 +21,7 @@ fn download(profile: Profile, loss: f64, megabytes: usize, seed: u64) -> Outcome
     download_with(profile, loss, megabytes, seed, |_, _| {})
 }
 
-/// `disturb` may do something to the server's connection; it is told how many bytes have been read.
+/// Runs a download. `disturb` may act on the server's connection; it is given the number of bytes read so far.
 fn download_with(
     profile: Profile,
     loss: f64,
@@ -115,9 +115,9 @@ fn a_download_fills_a_lossy_link() {
     }
 }
 
-/// Symbols are never cut: those that are on their way when datagrams become smaller need repair all the same.
+/// Symbols are never cut: those in flight when datagrams become smaller still need repair.
 #[test]
-fn a_download_goes_on_when_datagrams_become_smaller_than_its_symbols() {
+fn a_download_continues_when_datagrams_become_smaller_than_its_symbols() {
     for profile in [Profile::DEFAULT, Profile::TCP] {
         let mut shrinks = 0;
         let outcome = download_with(profile, 0.05, 2, 3, |server, read| {
@@ -132,7 +132,7 @@ fn a_download_goes_on_when_datagrams_become_smaller_than_its_symbols() {
 }
 
 #[test]
-fn the_papers_profile_and_the_uncoded_one_deliver_too() {
+fn the_ctcp_and_the_uncoded_profile_also_deliver() {
     for profile in [Profile::CTCP, Profile::TCP] {
         let outcome = download(profile, 0.05, 2, 2);
         println!("{profile}: {:.3} {:?}", outcome.share, outcome.stats);
@@ -140,7 +140,7 @@ fn the_papers_profile_and_the_uncoded_one_deliver_too() {
 }
 
 #[test]
-fn asking_whether_a_stream_takes_more_does_not_make_a_waiting_writer_deaf() {
+fn an_empty_write_does_not_cancel_the_event_of_a_waiting_writer() {
     let transport = TransportConfig::default();
     let mut pair = Pair::new(LinkConfig::default(), transport.clone(), 3);
     pair.connect(transport);
@@ -153,5 +153,5 @@ fn asking_whether_a_stream_takes_more_does_not_make_a_waiting_writer_deaf() {
     let is_told = pair.run_until(Duration::from_secs(5), |pair| {
         pair.client.events.iter().any(|(_, event)| *event == crate::Event::Writable(id))
     });
-    assert!(is_told, "the writer hears of the room");
+    assert!(is_told, "the writer is notified of the room");
 }

@@ -1,4 +1,4 @@
-//! Damage to what is not sealed.
+//! Damage to unsealed headers.
 
 use core::time::Duration;
 
@@ -28,7 +28,7 @@ fn a_damaged_source_id_in_the_header_of_a_response_does_not_end_the_handshake() 
     pair.server.connections.insert(handle, connection);
 
     let mut response = first_datagram(&mut pair.server, now);
-    // Flags, version, a length, the client's id of 8 bytes, a length: then comes the server's id.
+    // Flags, version, a length, the client's id of 8 bytes, and a length precede the server's id.
     response[15] ^= 0x10;
     let from_server = NetworkPath { local: None, remote: pair.server.address };
     pair.client_connection().handle_datagram(now, from_server, None, &mut response);

@@ -1,4 +1,4 @@
-//! What strangers can make a server do before a client is confirmed.
+//! What unconfirmed clients can make a server do.
 
 use core::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     PublicKey, RefusedClient, SecretKey, TransportConfig,
 };
 
-/// A server's half-open connection and the INITIATE that made it.
+/// A server's half-open connection and the INITIATE that created it.
 fn half_open() -> (Pair, Connection, Vec<u8>, NetworkPath) {
     let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
     pair.connect(TransportConfig::default());
@@ -40,7 +40,7 @@ fn answers(connection: &mut Connection, now: Instant) -> usize {
 }
 
 #[test]
-fn only_a_whole_initiate_draws_the_response_again() {
+fn only_a_whole_initiate_triggers_the_response_again() {
     let (pair, mut connection, initiate, network_path) = half_open();
     let now = pair.now;
     assert!(answers(&mut connection, now) > 0, "the RESPONSE");
@@ -58,7 +58,7 @@ fn only_a_whole_initiate_draws_the_response_again() {
 }
 
 #[test]
-fn a_client_has_no_more_connections_than_it_may_have_until_one_of_them_is_over() {
+fn connections_per_client_are_limited_until_one_closes() {
     let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
     let config = EndpointConfig::server(SecretKey::from_bytes([2; 32]), ClientPolicy::Any);
     pair.server.endpoint = Endpoint::new(EndpointConfig { connections_per_client: 2, ..config }, [9; 32]);
@@ -66,7 +66,7 @@ fn a_client_has_no_more_connections_than_it_may_have_until_one_of_them_is_over()
     pair.run_until(Duration::from_secs(2), |_| false);
     let up: Vec<_> =
         handles.iter().filter(|handle| pair.client.connections[handle].is_connected()).copied().collect();
-    assert_eq!(up.len(), 2, "all at once are half open, and only so many are confirmed");
+    assert_eq!(up.len(), 2, "all are half open at once, but only two are confirmed");
     let closed = pair.client.events.iter().find_map(|(_, event)| match event {
         Event::Closed(ConnectionError::ClosedByPeer(close)) => Some(close.clone()),
         _ => None,
@@ -92,13 +92,13 @@ fn a_client_has_no_more_connections_than_it_may_have_until_one_of_them_is_over()
 }
 
 #[test]
-fn sides_of_different_versions_tell_their_users_both() {
+fn both_versions_are_reported_if_they_differ() {
     let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
     pair.connect(TransportConfig::default());
     let (now, network_path) = (pair.now, NetworkPath { local: None, remote: pair.client.address });
     let mut initiate = Vec::new();
     pair.client_connection().poll_transmit(now, &mut initiate).expect("an INITIATE");
-    // Our server and a client of the version before.
+    // A server of this version and a client of an older one.
     initiate[1..5].copy_from_slice(&0x4354_0001_u32.to_be_bytes());
     let outcome = pair.server.endpoint.handle_datagram(now, network_path, None, &initiate);
     let DatagramOutcome::Answer(mut answer) = outcome else { panic!("a list of versions: {outcome:?}") };
@@ -106,7 +106,7 @@ fn sides_of_different_versions_tell_their_users_both() {
     let refused = pair.server.endpoint.poll_refused().expect("one of another version");
     assert_eq!((refused, refused.key()), (RefusedClient::OtherVersion(0x4354_0001), None));
     assert!(refused.to_string().contains("speaks version 1 of the protocol and this server version 3"));
-    // QUIC, noise, and what no version of ours will be called: answered, but nobody's client.
+    // QUIC, noise, and numbers that no version of this protocol will have: answered, but not reported as clients.
     for version in [1_u32, 0x6b33_43cf, 0x4354_4242, 0x4354_0000] {
         let mut noise = initiate.clone();
         noise[1..5].copy_from_slice(&version.to_be_bytes());
@@ -115,7 +115,7 @@ fn sides_of_different_versions_tell_their_users_both() {
         assert_eq!(pair.server.endpoint.poll_refused(), None, "{version:#x}");
     }
     assert_eq!(pair.server.endpoint.stats().other_versions, 1);
-    // Our client and a server of the version before.
+    // A client of this version and a server of an older one.
     let end = answer.len();
     answer[end - 4..].copy_from_slice(&0x4354_0001_u32.to_be_bytes());
     let from_server = NetworkPath { local: None, remote: pair.server.address };
@@ -125,12 +125,12 @@ fn sides_of_different_versions_tell_their_users_both() {
 }
 
 #[test]
-fn a_first_packet_for_another_server_costs_a_hash_and_is_told_so() {
+fn a_first_packet_for_another_server_costs_a_hash_and_is_rejected() {
     let (mut pair, _, mut initiate, network_path) = half_open();
     let now = pair.now;
     let other = SecretKey::from_bytes([9; 32]).public_key();
     FirstPacketKey::new(&other).write_tag(&mut initiate);
-    // Another destination: of no connection that the server knows.
+    // A different destination id, which belongs to no connection of the server.
     initiate[6] ^= 1;
     let mut told = || match pair.server.endpoint.handle_datagram(now, network_path, None, &initiate) {
         DatagramOutcome::Answer(answer) => Some(
@@ -146,7 +146,7 @@ fn a_first_packet_for_another_server_costs_a_hash_and_is_told_so() {
 }
 
 #[test]
-fn a_client_taken_off_the_list_is_told_so_and_one_that_was_added_is_let_in() {
+fn a_client_removed_from_the_list_is_closed_and_an_added_one_is_accepted() {
     let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
     let (listed, other) = (SecretKey::from_bytes([1; 32]).public_key(), PublicKey([7; 32]));
     let put_out = pair.connect(TransportConfig::default());
@@ -173,7 +173,7 @@ fn a_client_taken_off_the_list_is_told_so_and_one_that_was_added_is_let_in() {
 }
 
 #[test]
-fn a_half_open_client_that_was_taken_off_the_list_never_comes_up() {
+fn a_half_open_client_removed_from_the_list_is_never_confirmed() {
     let (mut pair, mut connection, ..) = half_open();
     pair.server.endpoint.set_clients(ClientPolicy::Listed([].into()));
     let (_, reason) = pair.server.endpoint.poll_close().expect("the half-open one");

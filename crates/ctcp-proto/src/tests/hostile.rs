@@ -1,4 +1,4 @@
-//! What a peer with a valid key can do that does not play by the rules.
+//! What a hostile peer with a valid key can do.
 
 use core::time::Duration;
 
@@ -9,7 +9,7 @@ use super::pair::Pair;
 use crate::wire::{AckFrame, AckRanges, Frame};
 use crate::{Connection, ConnectionError, NetworkPath, TransportConfig, TransportErrorCode};
 
-/// A pair that is connected; the test plays the client's part from now on.
+/// A connected pair. From now on the test plays the client.
 struct Hostile {
     pair: Pair,
     now: Instant,
@@ -38,7 +38,7 @@ impl Hostile {
         self.server().handle_datagram(now, from_client, None, &mut datagram);
     }
 
-    /// What the server sends now: how many datagrams.
+    /// Drains the server's datagrams and returns their number.
     fn drain(&mut self) -> usize {
         let now = self.now;
         let mut buffer = Vec::new();
@@ -49,7 +49,7 @@ impl Hostile {
         count
     }
 
-    /// Time passes; returns how often the server wanted to be woken.
+    /// Lets time pass. Returns how often the server had to be woken.
     fn wait(&mut self, time: Duration) -> usize {
         let end = self.now + time;
         let mut wakes = 0;
@@ -70,7 +70,7 @@ impl Hostile {
 #[test]
 fn a_client_that_never_acknowledges_neither_stops_the_server_nor_makes_it_spin() {
     let mut hostile = Hostile::new();
-    // Each packet asks for an ACK; none of the server's own packets, its probes for the MTU first, is acknowledged.
+    // Each packet elicits an ACK, but none of the server's own packets, starting with its MTU probes, is acknowledged.
     for _ in 0..20_000 {
         hostile.say(&[Frame::Ping]);
         hostile.wait(Duration::from_micros(500));
@@ -84,7 +84,7 @@ fn a_client_that_never_acknowledges_neither_stops_the_server_nor_makes_it_spin()
     assert!(wakes < 100, "{wakes} wake-ups in ten idle seconds");
 }
 
-/// The ACK of all numbers from 0 to `largest`, as if none had been lost.
+/// An ACK of all numbers from 0 to `largest`.
 fn all_up_to(largest: u64) -> AckFrame {
     AckFrame {
         path: crate::PathId(0),
@@ -100,14 +100,14 @@ fn all_up_to(largest: u64) -> AckFrame {
 }
 
 #[test]
-fn a_client_that_acknowledges_what_it_has_not_got_is_found_out_soon() {
+fn a_client_that_acknowledges_unreceived_packets_is_detected_soon() {
     let mut hostile = Hostile::new();
     let id = hostile.server().open().expect("a stream");
     for _ in 0..200 {
         while hostile.server().write(id, &[7; 4_096]).is_ok() {}
         hostile.drain();
         let sent = hostile.server().stats().datagrams_sent;
-        // It reads nothing; it only counts.
+        // The client reads nothing and only counts packets.
         hostile.say(&[Frame::Ack(all_up_to(sent.saturating_sub(2)))]);
         hostile.wait(Duration::from_millis(1));
         if hostile.server().is_closed() {

@@ -1,4 +1,4 @@
-//! How long keys live.
+//! The lifetime of keys.
 
 use core::time::Duration;
 
@@ -12,7 +12,7 @@ fn phases_after(time: Duration, pause: Duration) -> [(u64, u64); 2] {
     phases_on(LinkConfig::default(), time, pause)
 }
 
-/// A connection that lives for so long while the client says a little every `pause`; the phases at its ends.
+/// Runs a connection for `time` with a small write by the client every `pause`. Returns the phases at both sides.
 fn phases_on(link: LinkConfig, time: Duration, pause: Duration) -> [(u64, u64); 2] {
     let mut pair = Pair::new(link, TransportConfig::default(), 1);
     pair.connect(TransportConfig::default());
@@ -52,7 +52,7 @@ fn an_almost_idle_connection_renews_its_keys_as_well() {
 }
 
 #[test]
-fn keys_are_agreed_on_anew_where_packets_get_lost() {
+fn keys_are_renewed_on_a_lossy_path() {
     for loss in [0.1, 0.3] {
         let loss = LossModel::Bernoulli(Probability::new(loss).expect("a share"));
         let link = LinkConfig { delay: Duration::from_millis(50), loss, ..LinkConfig::default() };

@@ -1,4 +1,4 @@
-//! Marks from end to end: which packets are capable, what the peer tells, and paths that clear, drop or invent marks.
+//! ECN from end to end: which packets are ECN-capable, what the peer reports, and paths that clear, drop or change codepoints.
 
 use core::time::Duration;
 
@@ -58,27 +58,27 @@ fn data_leaves_as_capable_after_the_test() {
         let Outcome { client, sent: [without, capable, others] } =
             upload(profile, 2_000_000, |_, ecn| Some(ecn));
         assert!(client.is_ecn_capable && client.congestion_marks == 0, "{profile}: {client:?}");
-        // What leaves in the first round trip after the ten packets of the test is not marked.
+        // Packets of the first round trip after the ten test packets are not ECN-capable.
         assert!(capable > 1_300 && without < 80 && others == 0, "{profile}: {capable} of {without}");
     }
 }
 
 #[test]
-fn who_does_not_answer_to_marks_sends_no_capable_packet() {
+fn a_controller_that_ignores_marks_sends_no_capable_packet() {
     let outcome = upload(Profile::CTCP, 100_000, |_, ecn| Some(ecn));
     assert_eq!(outcome.sent[1..], [0, 0]);
     assert!(!outcome.client.is_ecn_capable);
 }
 
 #[test]
-fn a_path_that_clears_the_codepoint_gets_no_more_than_the_test() {
+fn a_path_that_clears_the_codepoint_gets_only_test_packets() {
     let outcome = upload(Profile::default(), 500_000, |_, _| Some(Ecn::NotCapable));
     assert!(!outcome.client.is_ecn_capable);
     assert_eq!(outcome.sent[1..], [10, 0]);
 }
 
 #[test]
-fn a_path_that_begins_to_clear_the_codepoint_is_noticed() {
+fn a_path_that_starts_to_clear_the_codepoint_is_detected() {
     let outcome = upload(Profile::default(), 2_000_000, |number, ecn| {
         Some(if number > 500 { Ecn::NotCapable } else { ecn })
     });
@@ -88,7 +88,7 @@ fn a_path_that_begins_to_clear_the_codepoint_is_noticed() {
 }
 
 #[test]
-fn a_path_that_changes_the_codepoint_to_the_other_one_is_noticed() {
+fn a_path_that_changes_the_codepoint_is_detected() {
     let outcome =
         upload(Profile::default(), 500_000, |_, ecn| Some(if ecn == Ecn::Ect0 { Ecn::Ect1 } else { ecn }));
     assert!(!outcome.client.is_ecn_capable);
@@ -96,7 +96,7 @@ fn a_path_that_changes_the_codepoint_to_the_other_one_is_noticed() {
 }
 
 #[test]
-fn a_path_that_drops_capable_packets_costs_the_test_and_no_more() {
+fn a_path_that_drops_capable_packets_costs_only_the_test() {
     for size in [500_000, 2_000] {
         let outcome = upload(Profile::default(), size, |_, ecn| (ecn != Ecn::Ect0).then_some(ecn));
         assert!(!outcome.client.is_ecn_capable);
@@ -105,7 +105,7 @@ fn a_path_that_drops_capable_packets_costs_the_test_and_no_more() {
 }
 
 #[test]
-fn marks_count_as_congestion_and_are_no_loss() {
+fn marks_count_as_congestion_but_not_as_loss() {
     for congestion in [Algorithm::DEFAULT, Algorithm::RENO, Algorithm::CUBIC, Algorithm::CTCP] {
         let profile = Profile { congestion, ..Profile::default() };
         let free = upload(profile, 3_000_000, |_, ecn| Some(ecn)).client;
@@ -115,7 +115,7 @@ fn marks_count_as_congestion_and_are_no_loss() {
         .client;
         assert!(marked.is_ecn_capable && marked.congestion_marks > 50, "{congestion}: {marked:?}");
         assert_eq!(marked.packets_lost, 0, "{congestion}");
-        // A mark in every round trip: no window survives that.
+        // With a mark in every round trip the window must shrink.
         assert!(marked.window < free.window / 2.0, "{congestion}: {} {}", marked.window, free.window);
     }
 }

@@ -1,4 +1,4 @@
-//! One budget of memory for all connections: who fills its part is refused, and others are served.
+//! The memory budget of all connections: clients that use up their share are refused, and others are served.
 
 use core::time::Duration;
 
@@ -18,7 +18,7 @@ const KEYS: u8 = 12;
 const CONNECTIONS_PER_KEY: usize = 3;
 const STREAMS: usize = 20;
 
-/// Writes as much as it takes on some streams.
+/// Writes as much as possible on some streams.
 fn write_everything(connection: &mut Connection) {
     let data = vec![7; 1 << 16];
     let streams: Vec<StreamId> = core::iter::from_fn(|| connection.open().ok()).take(STREAMS).collect();
@@ -32,7 +32,7 @@ fn is_refused(pair: &Pair, handle: ConnectionHandle) -> bool {
     pair.client.events.iter().any(|(of, event)| *of == handle && told(event))
 }
 
-/// Another connection of the client; none if the server has no memory for it.
+/// Opens another connection of the client; none if the server has no memory for it.
 fn connect(pair: &mut Pair) -> Option<ConnectionHandle> {
     let handle = pair.connect(TransportConfig::default());
     pair.run_until(Duration::from_secs(1), |pair| {
@@ -41,13 +41,13 @@ fn connect(pair: &mut Pair) -> Option<ConnectionHandle> {
     (!is_refused(pair, handle)).then_some(handle)
 }
 
-/// A server with little memory, and no application that reads.
+/// A server with little memory and an application that does not read.
 fn server(pair: &mut Pair) {
     let config = EndpointConfig::server(SecretKey::from_bytes([2; 32]), ClientPolicy::Any);
     pair.server.endpoint = Endpoint::new(EndpointConfig { memory: BUDGET, ..config }, [9; 32]);
 }
 
-/// From here on the client's side is another client.
+/// Replaces the client side by another client.
 fn become_client(pair: &mut Pair, key: u8) {
     pair.client.connections.clear();
     pair.client.events.clear();
@@ -55,13 +55,13 @@ fn become_client(pair: &mut Pair, key: u8) {
     pair.client.endpoint = Endpoint::new(config, [100 + key; 32]);
 }
 
-/// Bytes that the server holds of what clients sent.
+/// Bytes of the clients' data that the server holds.
 fn held(pair: &Pair) -> u64 {
     pair.server.connections.values().map(|connection| connection.received_bytes_held() as u64).sum()
 }
 
 #[test]
-fn clients_that_fill_their_part_of_the_memory_are_refused_and_the_next_one_is_served() {
+fn clients_that_use_up_their_memory_are_refused_and_the_next_one_is_served() {
     let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
     server(&mut pair);
     let (mut refused, mut up) = (0, 0);
@@ -77,8 +77,8 @@ fn clients_that_fill_their_part_of_the_memory_are_refused_and_the_next_one_is_se
             write_everything(connection);
             pair.run_until(Duration::from_millis(300), |_| false);
             let memory = pair.server.endpoint.stats().memory;
-            assert!(memory <= BUDGET, "{memory} bytes in the books");
-            assert!(held(&pair) <= memory, "{} bytes held, {memory} in the books", held(&pair));
+            assert!(memory <= BUDGET, "{memory} bytes accounted for");
+            assert!(held(&pair) <= memory, "{} bytes held, {memory} accounted for", held(&pair));
         }
     }
     assert!(up >= usize::from(KEYS) && refused > 0, "{up} connections, {refused} refused");
@@ -105,10 +105,10 @@ fn clients_that_fill_their_part_of_the_memory_are_refused_and_the_next_one_is_se
         }
         read == 500_000
     });
-    assert!(done, "{read} bytes of the new client's were read");
+    assert!(done, "{read} bytes of the new client were read");
 }
 
-/// Symbols behind one that never comes fill the decoder without a byte of credit.
+/// Symbols after one that never arrives fill the decoder without using any credit.
 #[test]
 fn symbols_that_wait_for_others_stay_within_the_memory() {
     let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);

@@ -1,4 +1,4 @@
-//! Two endpoints joined by an emulated link, in virtual time.
+//! Two endpoints connected by an emulated link, in virtual time.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -31,9 +31,9 @@ pub(super) struct Pair {
     pub(super) server_key: crate::PublicKey,
     /// The network drops larger datagrams.
     pub(super) datagram_size_max: usize,
-    /// What the network does to the codepoint of datagrams to the server; `None`: it drops them.
+    /// What the network does to the codepoint of datagrams to the server; `None` drops the datagram.
     pub(super) recoding: fn(u64, Ecn) -> Option<Ecn>,
-    /// Datagrams to the server with each codepoint: not capable, ECT(0), others.
+    /// Number of datagrams to the server with each codepoint: not capable, ECT(0), others.
     pub(super) sent: [u64; 3],
 }
 
@@ -101,7 +101,7 @@ impl Pair {
         handle
     }
 
-    /// Runs until `done` says so or `limit` has passed; true if done.
+    /// Runs until `done` returns true or `limit` has passed. Returns whether it is done.
     pub(super) fn run_until(&mut self, limit: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now + limit;
         let mut stuck = 0;
@@ -119,7 +119,7 @@ impl Pair {
             ];
             let Some(next) = next.into_iter().flatten().min() else { return false };
             stuck = if next <= self.now { stuck + 1 } else { 0 };
-            assert!(stuck < 10_000, "time stands still at {}: {:?}", self.now, self.timers());
+            assert!(stuck < 10_000, "time does not advance at {}: {:?}", self.now, self.timers());
             self.now = self.now.max(next);
             if self.now > end {
                 return false;
@@ -188,7 +188,7 @@ impl Side {
         }
     }
 
-    /// Takes a datagram; returns an answer without state.
+    /// Processes a datagram. Returns the stateless answer, if any.
     fn receive(&mut self, now: Instant, mut datagram: Datagram) -> Option<Vec<u8>> {
         if datagram.destination != self.address {
             return None;

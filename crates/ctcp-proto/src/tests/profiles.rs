@@ -1,4 +1,4 @@
-//! What a client can make a server do to the network by asking for a profile.
+//! What a client can make a server do to the network by choosing a profile.
 
 use core::time::Duration;
 
@@ -8,7 +8,7 @@ use ctcp_netem::{LinkConfig, QueueLimit};
 use super::pair::Pair;
 use crate::{Grant, Profile, ProfileName, Ratio, ReadOutcome, Redundancy, StreamId, TransportConfig};
 
-/// How long the download goes on.
+/// Duration of the download.
 const TIME: Duration = Duration::from_secs(5);
 
 /// The rate of the link.
@@ -19,7 +19,7 @@ const MEGABITS: u64 = 25;
 struct Outcome {
     granted: Profile,
     is_told: bool,
-    /// Into the link.
+    /// Rate of the server into the link.
     megabits_per_second: f64,
     sent_per_useful_byte: f64,
 }
@@ -67,7 +67,7 @@ fn download(asked: Profile, grant: Grant, server: TransportConfig) -> Outcome {
 }
 
 #[test]
-fn a_client_that_asks_for_sixty_four_packets_a_symbol_gets_the_servers_own_profile_and_is_told() {
+fn a_client_that_asks_for_64_packets_per_symbol_gets_the_servers_own_profile() {
     let redundancy = Redundancy::fixed(Ratio::new(64.0).expect("in range"));
     let asked = Profile { redundancy, ..Profile::DEFAULT };
     let outcome = download(asked, Grant::default(), TransportConfig::default());

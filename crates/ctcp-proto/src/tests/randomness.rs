@@ -1,5 +1,4 @@
-//! What must not be guessed follows from entropy that is mixed in, leaves no trace of what was drawn before, and does not tell
-//! what is drawn next.
+//! Unpredictable values depend on entropy that is mixed in. They reveal neither earlier nor later values.
 
 mod observer;
 
@@ -34,7 +33,7 @@ fn first_packet(endpoint: &mut Endpoint) -> (Vec<u8>, [u8; 32]) {
 }
 
 #[test]
-fn whoever_learns_the_seed_cannot_tell_what_is_drawn_after_entropy_was_mixed_in() {
+fn a_known_seed_does_not_reveal_values_after_entropy_was_mixed_in() {
     let (mut known, mut mixed, mut other) = (endpoint(), endpoint(), endpoint());
     assert_eq!(first_packet(&mut known), first_packet(&mut mixed), "reproducible from its seed");
     first_packet(&mut other);
@@ -54,12 +53,12 @@ fn no_two_handshakes_share_an_ephemeral_key() {
     assert_eq!(keys.len(), 50);
 }
 
-/// Draws that somebody sees before he computes the next.
+/// Number of values that an observer sees before predicting the next ones.
 const SEEN: usize = 16_384;
 const NEXT: usize = 8;
 
-/// What a client sees of its server's generator when its address changes all the time: challenges, and between
-/// them draws that decide which packet number is left out.
+/// The values that a client sees of its server's generator while its address keeps changing: challenges, and between them values that
+/// decide which packet number is skipped.
 fn draws_of_a_server(count: usize) -> Vec<Option<u64>> {
     let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
     pair.connect(TransportConfig::default());
@@ -78,7 +77,7 @@ fn draws_of_a_server(count: usize) -> Vec<Option<u64>> {
             let is_new = challenge.is_some() && challenge != last.0;
             let is_left_out = left_out != last.1;
             last = (challenge.or(last.0), left_out);
-            // Where both are new nobody knows which was drawn first.
+            // If both are new, their order is unknown.
             draws.extend(is_new.then_some(challenge.filter(|_| !is_left_out)));
             draws.extend(is_left_out.then_some(None));
             is_asked |= is_new;
@@ -96,7 +95,7 @@ fn draws_of_a_server(count: usize) -> Vec<Option<u64>> {
 }
 
 #[test]
-fn the_draws_of_xoshiro_tell_those_that_follow() {
+fn values_of_xoshiro_reveal_the_next_ones() {
     let mut prng = Prng::new(0x00c0_ffee);
     let draws: Vec<u64> = (0..SEEN + NEXT).map(|_| prng.next_u64()).collect();
     let seen: Vec<_> =
@@ -105,7 +104,7 @@ fn the_draws_of_xoshiro_tell_those_that_follow() {
 }
 
 #[test]
-fn the_challenges_of_a_server_do_not_tell_those_that_follow() {
+fn challenges_of_a_server_do_not_reveal_the_next_ones() {
     let seen = draws_of_a_server(SEEN);
     let different: std::collections::BTreeSet<_> = seen.iter().flatten().collect();
     assert!(different.len() > SEEN - SEEN / 20, "{} challenges", different.len());

@@ -1,4 +1,4 @@
-//! What a client concludes from a server that does not know it.
+//! Stateless resets of a server that does not know a connection.
 
 use core::time::Duration;
 
@@ -19,13 +19,13 @@ fn connected() -> Pair {
     pair
 }
 
-/// A server with the key of the pair's that knows nothing.
+/// A server with the same key as that of the pair, but without its connections.
 fn another_server() -> Endpoint {
     let config = EndpointConfig::server(SecretKey::from_bytes([2; 32]), ClientPolicy::Any);
     Endpoint::new(config, [99; 32])
 }
 
-/// A packet that the client sends now.
+/// Returns a packet of the client.
 fn packet_of_client(pair: &mut Pair) -> Vec<u8> {
     let now = pair.now;
     let connection = pair.client_connection();
@@ -36,7 +36,7 @@ fn packet_of_client(pair: &mut Pair) -> Vec<u8> {
     datagram
 }
 
-/// The client gets a datagram from its server's address.
+/// Delivers a datagram from the server's address to the client.
 fn give_client(pair: &mut Pair, mut datagram: Vec<u8>) {
     let (now, path) = (pair.now, NetworkPath { local: None, remote: pair.server.address });
     if let DatagramOutcome::Connection(_) = pair.client.endpoint.handle_datagram(now, path, None, &datagram) {
@@ -44,7 +44,7 @@ fn give_client(pair: &mut Pair, mut datagram: Vec<u8>) {
     }
 }
 
-/// Why the client's connection is over, if it is.
+/// The error with which the client's connection closed, if it has.
 fn end_of_client(pair: &mut Pair) -> Option<ConnectionError> {
     core::iter::from_fn(|| pair.client_connection().poll_event()).find_map(|event| match event {
         Event::Closed(error) => Some(error),
@@ -53,17 +53,17 @@ fn end_of_client(pair: &mut Pair) -> Option<ConnectionError> {
 }
 
 #[test]
-fn a_second_server_with_the_same_key_does_not_give_away_how_to_end_a_connection() {
+fn a_second_server_with_the_same_key_does_not_reveal_the_reset_token() {
     let mut pair = connected();
     let seen = packet_of_client(&mut pair);
     let attackers = NetworkPath { local: None, remote: "198.51.100.7:4000".parse().expect("an address") };
     let DatagramOutcome::Answer(reset) = another_server().handle_datagram(pair.now, attackers, None, &seen)
     else {
-        panic!("a server that does not know a connection says so")
+        panic!("a server answers a packet of an unknown connection")
     };
     give_client(&mut pair, reset);
     assert_eq!(end_of_client(&mut pair), None);
-    // The client's own question is answered in a way that it believes.
+    // The answer to the client's own packet is a reset that the client accepts.
     let clients = NetworkPath { local: None, remote: pair.client.address };
     let DatagramOutcome::Answer(reset) = another_server().handle_datagram(pair.now, clients, None, &seen)
     else {
@@ -74,7 +74,7 @@ fn a_second_server_with_the_same_key_does_not_give_away_how_to_end_a_connection(
 }
 
 #[test]
-fn a_client_that_moved_still_learns_that_its_server_was_restarted() {
+fn a_client_that_moved_recognises_the_reset_of_a_restarted_server() {
     let mut pair = connected();
     pair.client.address = "203.0.113.9:1234".parse().expect("an address");
     let now = pair.now;
@@ -94,9 +94,9 @@ fn a_client_that_moved_still_learns_that_its_server_was_restarted() {
 }
 
 #[test]
-fn a_client_that_was_stopped_is_not_told_that_its_server_was_restarted() {
+fn a_suspended_client_times_out_instead_of_reporting_a_reset() {
     let mut pair = connected();
-    // The server sends something that waits in the client's socket; then it gives up waiting.
+    // The server sends a packet that waits in the client's socket, and then times out.
     let mut waiting = Vec::new();
     let now = pair.now;
     let server = pair.server_connection().expect("it is up");
@@ -108,7 +108,7 @@ fn a_client_that_was_stopped_is_not_told_that_its_server_was_restarted() {
     pair.server_connection().expect("it is there").handle_timeout(late);
     assert!(pair.server_connection().is_some_and(|server| server.is_closed()));
     pair.server.endpoint = another_server();
-    // The client goes on: it reads its socket first, and what it sends then draws a reset.
+    // The client resumes. It reads its socket first, and its next packet triggers a reset.
     give_client(&mut pair, waiting);
     let clients = NetworkPath { local: None, remote: pair.client.address };
     if let Ok(id) = pair.client_connection().open() {

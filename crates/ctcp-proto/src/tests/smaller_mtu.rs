@@ -1,4 +1,4 @@
-//! Transfers on a path that suddenly carries smaller datagrams than the symbols on their way were made for.
+//! Transfers on a path that suddenly carries smaller datagrams than those for which the symbols in flight were made.
 
 use core::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{Connection, Profile, ReadOutcome, StreamId, TransportConfig, WriteEr
 
 const SIZE: usize = 2_000_000;
 
-/// What the network carries after the change.
+/// The datagram size that the network carries after the change.
 const SMALLER: usize = 1_250;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Transfer {
         Self { direction, stream: None, serving: None, written: 0, read: 0 }
     }
 
-    /// Does what can be done; true when every byte was read, and the end.
+    /// Advances both applications. Returns true once all bytes and the end were read.
     fn advance(&mut self, pair: &mut Pair) -> bool {
         let client = pair.client_connection();
         if self.stream.is_none() && client.is_connected() {
@@ -103,7 +103,7 @@ impl Transfer {
     }
 }
 
-/// How long the rest took after the path changed, in the middle of the transfer.
+/// Returns how long the rest of the transfer took after the path changed in its middle.
 fn transfer(profile: Profile, direction: Direction, loss: f64, moves: bool) -> Duration {
     let link = LinkConfig {
         rate: Rate::from_megabits_per_second(25),
@@ -118,7 +118,7 @@ fn transfer(profile: Profile, direction: Direction, loss: f64, moves: bool) -> D
     pair.connect(transport);
     let mut transfer = Transfer::new(direction);
     assert!(pair.run_until(Duration::from_secs(60), |pair| {
-        assert!(!transfer.advance(pair), "the middle comes first");
+        assert!(!transfer.advance(pair), "the transfer ended before its middle");
         transfer.read > SIZE / 2
     }));
     let sender = |pair: &mut Pair| match direction {
@@ -143,11 +143,11 @@ fn transfer(profile: Profile, direction: Direction, loss: f64, moves: bool) -> D
 const CASES: [(Profile, f64); 4] =
     [(Profile::DEFAULT, 0.0), (Profile::DEFAULT, 0.1), (Profile::CTCP, 0.1), (Profile::TCP, 0.02)];
 
-/// Includes the search for the new size, with its time-outs; 1 MB alone takes 0.3 s.
+/// Includes the search for the new size with its timeouts; 1 MB alone takes 0.3 s.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[test]
-fn a_download_goes_on_when_the_client_moves_to_a_path_of_smaller_datagrams() {
+fn a_download_continues_when_the_client_moves_to_a_path_of_smaller_datagrams() {
     for (profile, loss) in CASES {
         let rest = transfer(profile, Direction::Download, loss, true);
         println!("{profile} at {loss}: {rest:?}");
@@ -156,7 +156,7 @@ fn a_download_goes_on_when_the_client_moves_to_a_path_of_smaller_datagrams() {
 }
 
 #[test]
-fn an_upload_goes_on_when_the_client_moves_to_a_path_of_smaller_datagrams() {
+fn an_upload_continues_when_the_client_moves_to_a_path_of_smaller_datagrams() {
     for (profile, loss) in CASES {
         let rest = transfer(profile, Direction::Upload, loss, true);
         println!("{profile} at {loss}: {rest:?}");
@@ -165,7 +165,7 @@ fn an_upload_goes_on_when_the_client_moves_to_a_path_of_smaller_datagrams() {
 }
 
 #[test]
-fn a_black_hole_in_mid_transfer_is_found_and_everything_arrives() {
+fn a_black_hole_during_a_transfer_is_detected_and_everything_arrives() {
     for direction in [Direction::Download, Direction::Upload] {
         for loss in [0.0, 0.1] {
             let rest = transfer(Profile::DEFAULT, direction, loss, false);

@@ -1,4 +1,4 @@
-//! Strangers in numbers knock while honest clients come: how long do these wait?
+//! How long honest clients wait during a flood of first packets.
 
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
@@ -13,15 +13,15 @@ use crate::{
     NetworkPath, PublicKey, SecretKey, TransportConfig,
 };
 
-/// Between two first packets of strangers: 10,000 a second.
+/// Interval of attackers' first packets: 10,000 per second.
 const KNOCK: Duration = Duration::from_micros(100);
-/// Between two honest clients.
+/// Interval of honest clients.
 const CLIENT: Duration = Duration::from_millis(25);
-/// Of an honest client's packets, each way.
+/// Delay of an honest client's packets in each direction.
 const DELAY: Duration = Duration::from_millis(20);
 const FLOOD: Duration = Duration::from_secs(6);
 
-/// What strangers can put into a first packet.
+/// The kind of first packets that attackers send.
 #[derive(Clone, Copy)]
 enum Strangers {
     /// They do not know the server's public key.
@@ -30,7 +30,7 @@ enum Strangers {
     Informed,
 }
 
-/// Somebody who receives where he sends from, and comes back with a cookie if he gets one.
+/// An attacker who receives at its source address and returns with a cookie if it gets one.
 struct Stranger {
     path: NetworkPath,
     id: ConnectionId,
@@ -65,7 +65,7 @@ impl Stranger {
     }
 }
 
-/// An honest client on its way in.
+/// An honest client during its handshake.
 struct Client {
     path: NetworkPath,
     began: Instant,
@@ -74,7 +74,7 @@ struct Client {
     waited: Option<Duration>,
 }
 
-/// Datagrams on their way, of or for the client of this index.
+/// Datagrams in flight, from or to the client with this index.
 type Wire = VecDeque<(Instant, usize, Vec<u8>)>;
 
 fn pop_due(wire: &mut Wire, now: Instant) -> Option<(Instant, usize, Vec<u8>)> {
@@ -121,7 +121,7 @@ impl Scene {
         self.clients.push(Client { path, began: self.now, endpoint, connection, waited: None });
     }
 
-    /// Hands the server a datagram; its answer without state, if it has one.
+    /// Delivers a datagram to the server. Returns its stateless answer, if any.
     fn deliver(&mut self, path: NetworkPath, from: usize, mut datagram: Vec<u8>) -> Option<Vec<u8>> {
         match self.server.handle_datagram(self.now, path, None, &datagram) {
             DatagramOutcome::Answer(answer) => return Some(answer),
@@ -151,7 +151,7 @@ impl Scene {
         }
     }
 
-    /// Everything of the honest clients that is due.
+    /// Processes everything of the honest clients that is due.
     fn advance(&mut self) {
         let now = self.now;
         self.server.handle_timeout(now);
@@ -185,8 +185,8 @@ impl Scene {
     }
 }
 
-/// How long 95 of 100 honest clients wait at most while strangers from so many networks send 10,000 first packets a
-/// second; `None`: longer than this test lasts.
+/// The time within which 95 % of honest clients connect while attackers from this many networks send 10,000 first packets per second;
+/// `None` if it is longer than this test lasts.
 fn wait_at_95_percent(strangers: Strangers, networks: u32) -> Option<Duration> {
     let mut scene = Scene::new();
     let mut prng = Prng::new(1);

@@ -1,4 +1,4 @@
-//! A sealed packet's datagram in the making: header, then frames, then the tag's room.
+//! Assembly of a datagram with a sealed packet: the header, frames, and room for the tag.
 //!
 //! ```text
 //!  |<------------------------------- size limit --------------------------------->|
@@ -6,57 +6,57 @@
 //!                                                    ^ remaining() ends here
 //! ```
 //!
-//! The builder keeps the rules that every packet obeys: the frames fit, a combination is the last of them, and
-//! the sample of header protection exists.
+//! The builder enforces the rules for every packet: the frames fit, a combination is the last frame, and the packet is long enough for the
+//! sample of header protection.
 
 use crate::id::{ConnectionId, PacketNumber, PathId, SymbolIndex};
 use crate::wire::varint::varint_length;
 use crate::wire::{AckFrame, Frame, ShortHeader, TAG_LENGTH, TruncatedNumber};
 
-/// The header of a packet to the longest connection id, and the tag.
+/// The length of the longest header plus the tag.
 pub const SHORT_OVERHEAD_MAX: usize = ShortHeader::LENGTH_MAX + TAG_LENGTH;
 
-/// The longest header of a SOURCE or CODED frame that begins at or below the symbol `index`, from a sender that keeps `window`
-/// symbols: type 1, first symbol 1 to 8, density, length and key 4, floor distance 1 to 4.
+/// The longest header of a SOURCE or CODED frame whose first symbol is at most `index`, from a sender with a window of `window` symbols:
+/// type 1, first symbol 1 to 8, density, length and key 4, floor distance 1 to 4 bytes.
 #[must_use]
 pub fn combination_overhead(index: SymbolIndex, window: u64) -> usize {
     1 + varint_length(index) + 4 + varint_length(window)
 }
 
-/// Packet number and payload have at least this many bytes together, so that with the tag the sample exists.
+/// Minimum length of packet number and payload together, so that with the tag the sample exists.
 const NUMBER_AND_PAYLOAD_MIN: usize = TruncatedNumber::LENGTH_MAX;
 
-/// The least room for frames that makes a packet worth building.
+/// Minimum room for frames that makes a packet worth building.
 const PAYLOAD_MIN: usize = 3;
 
-/// The largest symbol whose combinations, with headers of at most `overhead` bytes ([`combination_overhead`]) and alone in a packet
-/// to `destination`, always fit a datagram of `datagram_size` bytes: 40 bytes less for an id of 8 bytes and four-byte indices.
+/// The largest symbol whose combinations always fit a datagram of `datagram_size` bytes, alone in a packet to `destination` and with frame
+/// headers of at most `overhead` bytes ([`combination_overhead`]). For an id of 8 bytes and four-byte indices it is `datagram_size - 40`.
 #[must_use]
 pub fn symbol_size_for_datagram(datagram_size: usize, destination: &ConnectionId, overhead: usize) -> usize {
     let unused = ConnectionId::MAX - destination.as_bytes().len();
     datagram_size.saturating_sub(SHORT_OVERHEAD_MAX - unused + overhead)
 }
 
-/// What the header of a new packet says.
+/// The header fields of a new packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewPacket {
-    /// Whom it is for.
+    /// The connection id of the receiver.
     pub destination: ConnectionId,
-    /// The path it travels on.
+    /// The path of the packet.
     pub path: PathId,
-    /// Its number on that path.
+    /// The packet number on that path.
     pub packet_number: PacketNumber,
-    /// The largest number the peer has acknowledged there.
+    /// The largest packet number that the peer has acknowledged on that path.
     pub largest_acked: Option<PacketNumber>,
 }
 
-/// Takes frames until the datagram is full.
+/// Collects frames until the datagram is full.
 #[derive(Debug)]
 pub struct DatagramBuilder {
     buffer: Vec<u8>,
     /// Where this datagram begins in the buffer.
     start: usize,
-    /// Where the plaintext ends at the latest: the size limit without the tag.
+    /// Where the plaintext must end: the size limit without the tag.
     limit: usize,
     packet: NewPacket,
     packet_number_length: usize,
@@ -64,31 +64,31 @@ pub struct DatagramBuilder {
     has_combination: bool,
 }
 
-/// A finished packet before it is sealed in place: what the keys must know of it, and the buffer it ends.
+/// A finished packet, to be sealed in place: the buffer that it ends, and the parameters of sealing.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SealablePacket {
-    /// Whatever was in front, then header and frames.
+    /// Earlier contents of the buffer, followed by header and frames.
     pub buffer: Vec<u8>,
     /// Where the datagram begins.
     pub start: usize,
-    /// The bytes of the destination connection id.
+    /// The length of the destination connection id in bytes.
     pub destination_length: usize,
-    /// The path it travels on.
+    /// The path of the packet.
     pub path: PathId,
-    /// Its number on that path.
+    /// The packet number on that path.
     pub packet_number: PacketNumber,
-    /// The bytes of the number in the header.
+    /// The length of the packet number in the header in bytes.
     pub packet_number_length: usize,
-    /// Whether it asks for an acknowledgement.
+    /// Whether it elicits an acknowledgement.
     pub is_ack_eliciting: bool,
 }
 
 impl DatagramBuilder {
-    /// A packet with a short header behind whatever is in `buffer`. The sealed datagram will have at most
-    /// `size_max` bytes. The key phase is left to sealing.
+    /// Begins a packet with a short header after the contents of `buffer`. The sealed datagram will have at most `size_max` bytes. The key
+    /// phase is set when the packet is sealed.
     ///
     /// # Panics
-    /// When `size_max` leaves no room for a frame of 3 bytes.
+    /// Panics if `size_max` leaves no room for a frame of 3 bytes.
     #[must_use]
     pub fn short(mut buffer: Vec<u8>, size_max: usize, packet: NewPacket) -> Self {
         let NewPacket { destination, path, packet_number, largest_acked } = packet;
@@ -104,40 +104,40 @@ impl DatagramBuilder {
         Self { buffer, start, limit, packet, packet_number_length, is_ack_eliciting, has_combination }
     }
 
-    /// Bytes left for frames.
+    /// The number of bytes left for frames.
     #[must_use]
     pub fn remaining(&self) -> usize {
         if self.has_combination { 0 } else { self.limit - self.buffer.len() }
     }
 
-    /// Bytes for frames in the packet while it is empty.
+    /// The number of bytes for frames in an empty packet.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.limit - self.payload_start()
     }
 
-    /// Whether no frame was written.
+    /// Whether no frame was written yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.buffer.len() == self.payload_start()
     }
 
-    /// Whether a frame asks for an acknowledgement.
+    /// Whether a frame elicits an acknowledgement.
     #[must_use]
     pub const fn is_ack_eliciting(&self) -> bool {
         self.is_ack_eliciting
     }
 
-    /// The bytes the datagram would have if it were sealed now.
+    /// The length of the datagram if it were sealed now.
     #[must_use]
     pub fn sealed_length(&self) -> usize {
         self.buffer.len().max(self.shortest()) - self.start + TAG_LENGTH
     }
 
-    /// Appends a frame; whether the packet asks for an acknowledgement now.
+    /// Appends a frame. Returns whether the packet elicits an acknowledgement.
     ///
     /// # Panics
-    /// When it does not fit into [`DatagramBuilder::remaining`], in particular behind a combination.
+    /// Panics if the frame does not fit into [`DatagramBuilder::remaining`], in particular after a combination.
     pub fn write(&mut self, frame: &Frame<'_>) -> bool {
         let length = frame.encoded_length();
         assert!(length <= self.remaining(), "{length} bytes of a frame, {} left", self.remaining());
@@ -145,18 +145,17 @@ impl DatagramBuilder {
         self.on_written(frame)
     }
 
-    /// Appends as much of an acknowledgement as fits into `max_length` bytes and into the datagram; whether
-    /// anything did.
+    /// Appends as much of an acknowledgement as fits into `max_length` bytes and into the datagram. Returns whether anything was written.
     pub fn write_ack(&mut self, ack: &AckFrame, max_length: usize) -> bool {
         let space = max_length.min(self.remaining());
         ack.write_within(&mut self.buffer, space)
     }
 
-    /// Appends a combination whose payload is computed in place: `fill` gets `length` zero bytes behind the
-    /// header of `frame`, whose own payload is empty. Trailing zeros of the result are not sent.
+    /// Appends a combination whose payload is computed in place: `fill` gets `length` zero bytes after the header of `frame`, whose own
+    /// payload is empty. Trailing zeros of the result are not sent.
     ///
     /// # Panics
-    /// When `frame` is no combination, has a payload of its own, or does not fit with `length` bytes more.
+    /// Panics if `frame` is not a combination, has a payload of its own, or does not fit together with `length` more bytes.
     pub fn write_combination<R>(
         &mut self,
         frame: &Frame<'_>,
@@ -184,7 +183,7 @@ impl DatagramBuilder {
     /// Appends PADDING until the sealed datagram has `size` bytes, if it has fewer.
     ///
     /// # Panics
-    /// When `size` is above the limit, or a combination was written: zeros behind it would lengthen it.
+    /// Panics if `size` exceeds the limit or a combination was written, because zeros after it would lengthen it.
     pub fn pad_to(&mut self, size: usize) {
         assert!(!self.has_combination, "padding comes before a combination");
         let end = self.start + size.saturating_sub(TAG_LENGTH);
@@ -192,10 +191,10 @@ impl DatagramBuilder {
         self.buffer.resize(self.buffer.len().max(end), 0);
     }
 
-    /// The packet, padded so that the sample of header protection exists.
+    /// Returns the packet, padded if it is too short for the sample of header protection.
     #[must_use]
     pub fn finish(mut self) -> SealablePacket {
-        // Only frames of one or two bytes make it so short, never a combination.
+        // Only a packet with frames of one or two bytes is too short, never one with a combination.
         self.buffer.resize(self.buffer.len().max(self.shortest()), 0);
         SealablePacket {
             buffer: self.buffer,
@@ -208,7 +207,7 @@ impl DatagramBuilder {
         }
     }
 
-    /// The buffer without the packet, which was not needed after all.
+    /// Returns the buffer without the packet.
     #[must_use]
     pub fn abandon(mut self) -> Vec<u8> {
         self.buffer.truncate(self.start);
@@ -226,7 +225,7 @@ impl DatagramBuilder {
         self.start + 1 + destination_length + 1 + self.packet_number_length
     }
 
-    /// Where the plaintext ends at the earliest, so that the sample exists.
+    /// The minimum end of the plaintext, so that the sample exists.
     fn shortest(&self) -> usize {
         self.payload_start() - self.packet_number_length + NUMBER_AND_PAYLOAD_MIN
     }

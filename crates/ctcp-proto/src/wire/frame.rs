@@ -1,4 +1,4 @@
-//! The frames of a packet (PROTOCOL.md section 4): one enum, read by [`frames`], written by [`Frame::write`].
+//! The frames of a packet (PROTOCOL.md section 4): one enum, parsed by [`frames`] and written by [`Frame::write`].
 
 pub(crate) mod ack;
 mod close;
@@ -12,7 +12,7 @@ use crate::wire::{AckFrame, Malformed};
 
 pub use close::CLOSE_REASON_MAX;
 
-/// The first byte of a frame.
+/// The frame types.
 pub(crate) mod kind {
     pub(crate) const PADDING: u8 = 0x00;
     pub(crate) const PING: u8 = 0x01;
@@ -40,28 +40,28 @@ pub(crate) mod kind {
 /// A frame. Payloads borrow from the packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// So many zero bytes in a row, at least 1.
+    /// This number of zero bytes, at least 1.
     Padding(usize),
-    /// Asks for an acknowledgement.
+    /// Elicits an acknowledgement.
     Ping,
-    /// What the receiver has of one path and of the symbols.
+    /// Acknowledges packets of one path and reports the state of the decoder.
     Ack(AckFrame),
-    /// A symbol itself, without trailing zeros.
+    /// An uncoded symbol, without trailing zeros.
     Source {
-        /// Which one.
+        /// The index of the symbol.
         index: SymbolIndex,
         /// Symbols below it are never combined again; at most `index`.
         floor: SymbolIndex,
-        /// Its bytes.
+        /// The bytes of the symbol.
         symbol: &'a [u8],
     },
-    /// A combination of `[first, first + length)` whose coefficients follow from a key.
+    /// A combination of `[first, first + length)` whose coefficients are generated from a key.
     Coded {
         /// The first symbol.
         first: SymbolIndex,
-        /// How many, 1..=[`COMBINATION_LENGTH_MAX`](crate::wire::COMBINATION_LENGTH_MAX).
+        /// Number of symbols, 1..=[`COMBINATION_LENGTH_MAX`](crate::wire::COMBINATION_LENGTH_MAX).
         length: u16,
-        /// Density threshold of RFC 8681, 0..=15; 15 leaves no coefficient out.
+        /// Density threshold of RFC 8681, 0..=15; with 15, no coefficient is zero.
         density: u8,
         /// Seed of the coefficients (the repair key of RFC 8681).
         key: u16,
@@ -70,7 +70,7 @@ pub enum Frame<'a> {
         /// The combination's bytes without trailing zeros.
         payload: &'a [u8],
     },
-    /// A combination with its coefficients.
+    /// A combination with explicit coefficients.
     Recoded {
         /// The first symbol.
         first: SymbolIndex,
@@ -81,11 +81,11 @@ pub enum Frame<'a> {
         /// The combination's bytes without trailing zeros.
         payload: &'a [u8],
     },
-    /// A piece of the combination that a CODED frame of the same range, density and key would carry.
+    /// A segment of the combination that a CODED frame of the same range, density and key would carry.
     Segment {
         /// The first symbol.
         first: SymbolIndex,
-        /// How many, 1..=[`COMBINATION_LENGTH_MAX`](crate::wire::COMBINATION_LENGTH_MAX).
+        /// Number of symbols, 1..=[`COMBINATION_LENGTH_MAX`](crate::wire::COMBINATION_LENGTH_MAX).
         length: u16,
         /// Density threshold of RFC 8681, 0..=15.
         density: u8,
@@ -93,73 +93,73 @@ pub enum Frame<'a> {
         key: u16,
         /// Symbols below it are never combined again; at most `first`.
         floor: SymbolIndex,
-        /// Where the piece begins in the combination.
+        /// Offset of the segment in the combination.
         offset: u16,
-        /// The combination's bytes without trailing zeros, at most those of the largest symbol.
+        /// Length of the combination without trailing zeros, at most that of the largest symbol.
         total: u16,
         /// Bytes `[offset, offset + piece.len())` of the combination, at most up to `total`.
         piece: &'a [u8],
     },
-    /// Credit of the connection: stream bytes in total since its start.
+    /// Connection-level credit: total stream bytes since the start of the connection.
     MaxData(u64),
-    /// Credit of a stream: bytes since its start.
+    /// Stream-level credit: bytes since the start of the stream.
     MaxStreamData {
         /// The stream.
         id: StreamId,
         /// Its new credit.
         credit: u64,
     },
-    /// How many streams the receiver of this frame may have opened in total.
+    /// How many streams the receiver of this frame may open in total.
     MaxStreams(u64),
-    /// The sender of the stream gives up.
+    /// The sender of the stream abandons it.
     ResetStream {
         /// The stream.
         id: StreamId,
-        /// The application's reason.
+        /// The application's error code.
         code: u64,
-        /// How many bytes the stream has in the end.
+        /// The final size of the stream in bytes.
         final_size: u64,
     },
-    /// The receiver of the stream wants no more.
+    /// The receiver of the stream wants no more data.
     StopSending {
         /// The stream.
         id: StreamId,
-        /// The application's reason.
+        /// The application's error code.
         code: u64,
     },
-    /// The server's stateless reset for the address that the client has now.
+    /// The stateless reset token for the client's current address.
     ResetToken([u8; 16]),
-    /// A public share of the sender for the keys after the next update.
+    /// The sender's public share for the keys after the next update.
     KeyShare([u8; 32]),
-    /// To be sent back on the same path.
+    /// Data to be returned on the same path.
     PathChallenge([u8; 8]),
-    /// What was challenged.
+    /// The data of a PATH_CHALLENGE.
     PathResponse([u8; 8]),
-    /// The connection ends.
+    /// Closes the connection.
     Close {
-        /// True when the application closed, false when the transport did.
+        /// True if the application closed the connection, false if the transport did.
         by_application: bool,
-        /// The application's code or that of the transport.
+        /// The error code of the application or the transport.
         code: u64,
-        /// For people. What is behind [`CLOSE_REASON_MAX`] bytes or, on reading, no UTF-8, is cut off.
+        /// Text for people. It is truncated to [`CLOSE_REASON_MAX`] bytes and, when parsed, at the first byte that is not UTF-8.
         reason: &'a str,
     },
 }
 
 impl<'a> Frame<'a> {
-    /// Whether the peer has to acknowledge a packet with this frame.
+    /// Whether the peer must acknowledge a packet with this frame.
     #[must_use]
     pub const fn is_ack_eliciting(&self) -> bool {
         !matches!(self, Self::Padding(_) | Self::Ack(_) | Self::Close { .. })
     }
 
-    /// Whether it runs to the end of the packet, so that no other frame can follow.
+    /// Whether the frame extends to the end of the packet, so that no frame can follow it.
     #[must_use]
     pub const fn is_combination(&self) -> bool {
         matches!(self, Self::Source { .. } | Self::Coded { .. } | Self::Recoded { .. } | Self::Segment { .. })
     }
 
-    /// Reads the frame at the reader's position.
+    /// Parses the frame at the reader's position.
     fn parse(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
         match reader.u8()? {
             kind::PADDING => Ok(Self::Padding(path::parse_padding(reader))),
@@ -176,10 +176,10 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Appends it.
+    /// Appends the frame.
     ///
     /// # Panics
-    /// When a value is out of the range its documentation gives: values from outside are checked where they enter.
+    /// Panics if a value is outside its documented range. Values from the network are checked when they are parsed.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Padding(count) => out.resize(out.len() + count, kind::PADDING),
@@ -204,7 +204,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Exactly how many bytes [`Frame::write`] appends.
+    /// The exact number of bytes that [`Frame::write`] appends.
     #[must_use]
     pub fn encoded_length(&self) -> usize {
         match self {
@@ -227,13 +227,13 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The frames of a packet's payload, in order. After an error comes nothing.
+/// Iterates over the frames of a packet's payload. The iterator ends after an error.
 #[must_use]
 pub const fn frames(payload: &[u8]) -> Frames<'_> {
     Frames { reader: Reader::new(payload) }
 }
 
-/// Made by [`frames`].
+/// Iterator returned by [`frames`].
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     reader: Reader<'a>,

@@ -5,8 +5,8 @@
 //!  short   |0|1|K|0 0 0|L L| destination id | path id (8) | packet number (1..3 bytes) | sealed |
 //! ```
 //!
-//! [`peek`] reads what every version has in common and is all a router or an endpoint with a foreign version
-//! needs. The rest is read only for [`VERSION`].
+//! [`peek`] parses what all versions have in common. Routers and endpoints of another version need no more. The rest is parsed only for
+//! [`VERSION`].
 
 use crate::id::{ConnectionId, PathId};
 use crate::wire::varint::{Reader, write_u32, write_varint};
@@ -14,18 +14,18 @@ use crate::wire::{Malformed, TruncatedNumber};
 
 /// The version of this protocol.
 pub const VERSION: u32 = 0x4354_0003;
-/// An INITIATE fills at least this datagram, and every path carries it: what QUIC asks for, too.
+/// Minimum size of a datagram with an INITIATE, which every path must carry. QUIC has the same limit.
 pub const DATAGRAM_SIZE_MIN: usize = 1200;
-/// Longest token: ours has 24 bytes, other servers may keep a little more in it.
+/// Longest token. This implementation's tokens have 24 bytes; other servers may store a little more.
 pub const TOKEN_MAX: usize = 64;
-/// Longest Noise message: with the longest token and ids it fits [`DATAGRAM_SIZE_MIN`].
+/// Longest Noise message. With the longest token and ids it fits into [`DATAGRAM_SIZE_MIN`].
 pub const NOISE_MESSAGE_MAX: usize = 1024;
 /// The tag in the last bytes of an INITIATE, see [`crate::crypto::FirstPacketKey`].
 pub const FIRST_PACKET_TAG_LENGTH: usize = 16;
-/// The authentication tag behind a sealed payload.
+/// The length of the authentication tag after a sealed payload.
 pub const TAG_LENGTH: usize = 16;
 
-/// A client's first destination id has at least this many bytes, so that nobody guesses it.
+/// Minimum length of a client's first destination id, so that it cannot be guessed.
 const INITIAL_DESTINATION_MIN: usize = 8;
 
 const LONG: u8 = 0x80;
@@ -34,7 +34,7 @@ const KEY_PHASE: u8 = 0x20;
 const RESERVED: u8 = 0x1c;
 const NUMBER_LENGTH: u8 = 0x03;
 
-/// What all versions have in common. Long ids may have up to 255 bytes in versions that are not ours.
+/// The fields common to all versions. In other versions ids may have up to 255 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peek<'a> {
     /// A long header. Version 0 is a version negotiation packet.
@@ -53,17 +53,17 @@ pub enum Peek<'a> {
     },
 }
 
-/// Whether a datagram begins with a long header, if it begins with a header at all.
+/// Whether a datagram, if it begins with a header at all, begins with a long header.
 #[must_use]
 pub fn is_long_header(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| first & LONG != 0)
 }
 
-/// Reads the part of a header that every version shares. `local_id_length` is the length of the ids this
-/// endpoint chose for itself: short headers do not say it.
+/// Parses the fields that all versions share. `local_id_length` is the length of the ids that this endpoint chose for itself, which short
+/// headers do not contain.
 ///
 /// # Errors
-/// When the datagram ends inside it, or the second bit of a short header is not set.
+/// Returns an error if the datagram ends within the header, or the second bit of a short header is not set.
 pub fn peek(datagram: &[u8], local_id_length: usize) -> Result<Peek<'_>, Malformed> {
     let mut reader = Reader::new(datagram);
     let first = reader.u8()?;
@@ -85,25 +85,25 @@ pub fn peek(datagram: &[u8], local_id_length: usize) -> Result<Peek<'_>, Malform
 /// The connection ids of a long header of [`VERSION`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongHeader {
-    /// Whom it is for.
+    /// The connection id of the receiver.
     pub destination: ConnectionId,
-    /// Who sent it.
+    /// The connection id of the sender.
     pub source: ConnectionId,
 }
 
-/// Why a server did not answer an INITIATE. Not authenticated.
+/// Why a server rejected an INITIATE. Not authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RejectReason {
-    /// The first message could not be opened, most likely made for another server key.
+    /// The first message could not be opened. Most likely it was made for another server key.
     Unopened,
-    /// Too many handshakes at once.
+    /// Too many handshakes in progress.
     Busy,
-    /// A reason of a later protocol.
+    /// A reason defined by a later version.
     Unknown(u8),
 }
 
 impl RejectReason {
-    /// The reason of a number from the wire.
+    /// Returns the reason for a number on the wire.
     #[must_use]
     pub const fn from_number(number: u8) -> Self {
         match number {
@@ -113,7 +113,7 @@ impl RejectReason {
         }
     }
 
-    /// Its number on the wire.
+    /// The number on the wire.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -127,7 +127,7 @@ impl RejectReason {
 /// A packet of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongPacket<'a> {
-    /// The client's first packet. Its last [`FIRST_PACKET_TAG_LENGTH`] bytes are zero where it was only written.
+    /// The client's first packet. Its last [`FIRST_PACKET_TAG_LENGTH`] bytes are zero after [`Self::write`]; the tag is added later.
     Initiate {
         /// Destination: the client's random choice; source: the client's id.
         header: LongHeader,
@@ -143,28 +143,28 @@ pub enum LongPacket<'a> {
         /// Noise message 2.
         message: &'a [u8],
     },
-    /// The server asks the client to prove its address.
+    /// The server requests proof of the client's address.
     Cookie {
         /// Destination: the client's id; source: the destination id of the INITIATE.
         header: LongHeader,
-        /// To be sent back.
+        /// Token to be sent back.
         token: &'a [u8],
     },
-    /// The server does not answer.
+    /// The server rejects the INITIATE.
     Reject {
         /// Destination: the client's id; source: the destination id of the INITIATE.
         header: LongHeader,
-        /// Why.
+        /// The reason.
         reason: RejectReason,
     },
 }
 
 impl<'a> LongPacket<'a> {
-    /// Reads a datagram whose [`peek`] says [`VERSION`].
+    /// Parses a datagram for which [`peek`] returned [`VERSION`].
     ///
     /// # Errors
-    /// When it is no such packet, holds more than the limits allow, or is an INITIATE below
-    /// [`DATAGRAM_SIZE_MIN`] or with a guessable destination id.
+    /// Returns an error if it is no handshake packet, exceeds a limit, or is an INITIATE in a datagram below [`DATAGRAM_SIZE_MIN`] or with
+    /// a destination id short enough to guess.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
         let Peek::Long { version: VERSION, destination, source } = peek(datagram, 0)? else {
             return Err(Malformed::new("no long header of this version"));
@@ -182,7 +182,7 @@ impl<'a> LongPacket<'a> {
             2 => Self::Cookie { header, token: token(&mut reader)? },
             _ => Self::Reject { header, reason: RejectReason::from_number(reader.u8()?) },
         };
-        if reader.is_empty() { Ok(packet) } else { Err(Malformed::new("bytes behind a handshake packet")) }
+        if reader.is_empty() { Ok(packet) } else { Err(Malformed::new("bytes after a handshake packet")) }
     }
 
     fn parse_initiate(
@@ -196,7 +196,7 @@ impl<'a> LongPacket<'a> {
         if header.destination.as_bytes().len() < INITIAL_DESTINATION_MIN {
             return Err(Malformed::new("INITIATE to an id below 8 bytes"));
         }
-        // What follows is padding and the tag, which is checked before anything is read.
+        // The rest is padding and the tag, which the endpoint checks before it parses anything.
         let (token, message) = (token(&mut reader)?, message(&mut reader)?);
         if reader.remaining() < FIRST_PACKET_TAG_LENGTH {
             return Err(Malformed::new("INITIATE without room for its tag"));
@@ -204,7 +204,7 @@ impl<'a> LongPacket<'a> {
         Ok(Self::Initiate { header, token, message })
     }
 
-    /// Its connection ids.
+    /// The connection ids.
     #[must_use]
     pub const fn header(&self) -> LongHeader {
         match self {
@@ -215,10 +215,10 @@ impl<'a> LongPacket<'a> {
         }
     }
 
-    /// Replaces the content of `out` by the whole datagram, padded where the type demands it.
+    /// Replaces the contents of `out` with the whole datagram, padded if required.
     ///
     /// # Panics
-    /// When a token or message is longer than its limit: we made it ourselves.
+    /// Panics if a token or message exceeds its limit.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.clear();
         let kind = match self {
@@ -243,7 +243,7 @@ impl<'a> LongPacket<'a> {
     }
 }
 
-/// A version negotiation packet (RFC 8999 section 6): its sender speaks only the versions in it.
+/// A version negotiation packet (RFC 8999 section 6): lists the versions that its sender supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionNegotiation<'a> {
     /// The source id of the packet it answers.
@@ -254,10 +254,10 @@ pub struct VersionNegotiation<'a> {
 }
 
 impl<'a> VersionNegotiation<'a> {
-    /// Reads a datagram whose [`peek`] says version 0.
+    /// Parses a datagram for which [`peek`] returned version 0.
     ///
     /// # Errors
-    /// When it is no such packet or lists no version.
+    /// Returns an error if it is no version negotiation packet or lists no version.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
         let Peek::Long { version: 0, destination, source } = peek(datagram, 0)? else {
             return Err(Malformed::new("no version negotiation packet"));
@@ -271,18 +271,18 @@ impl<'a> VersionNegotiation<'a> {
         Ok(Self { destination, source, versions })
     }
 
-    /// The versions its sender speaks.
+    /// The versions that the sender supports.
     pub fn versions(&self) -> impl Iterator<Item = u32> + 'a {
         self.versions
             .chunks_exact(4)
             .map(|bytes| bytes.iter().fold(0, |value, &byte| value << 8 | u32::from(byte)))
     }
 
-    /// Replaces the content of `out` by the packet that answers an unknown version with ours.
-    /// `destination` and `source` are those of the answered packet, crossed over.
+    /// Replaces the contents of `out` with the answer to a packet of an unknown version. `destination` and `source` are those of that
+    /// packet, swapped.
     ///
     /// # Panics
-    /// When an id is longer than 255 bytes, which [`peek`] never gives.
+    /// Panics if an id is longer than 255 bytes, which [`peek`] never returns.
     pub fn write(out: &mut Vec<u8>, destination: &[u8], source: &[u8]) {
         out.clear();
         write_long(out, LONG | FIXED, 0, [destination, source]);
@@ -290,30 +290,30 @@ impl<'a> VersionNegotiation<'a> {
     }
 }
 
-/// A short header, without its protection, which sealing adds and opening removes.
+/// A short header without header protection, which sealing adds and opening removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShortHeader {
     /// Which of two successive keys sealed the packet.
     pub key_phase: bool,
-    /// Whom it is for.
+    /// The connection id of the receiver.
     pub destination: ConnectionId,
-    /// The path it travels on.
+    /// The path of the packet.
     pub path: PathId,
     /// The packet's number on that path, truncated.
     pub packet_number: TruncatedNumber,
 }
 
 impl ShortHeader {
-    /// The longest one.
+    /// The length of the longest short header.
     pub const LENGTH_MAX: usize = 1 + ConnectionId::MAX + 1 + TruncatedNumber::LENGTH_MAX;
 
-    /// Its length in bytes.
+    /// The length in bytes.
     #[must_use]
     pub fn length(&self) -> usize {
         1 + self.destination.as_bytes().len() + 1 + self.packet_number.length()
     }
 
-    /// Appends it.
+    /// Appends the header.
     pub fn write(&self, out: &mut Vec<u8>) {
         let key_phase = if self.key_phase { KEY_PHASE } else { 0 };
         out.push(FIXED | key_phase | self.packet_number.length() as u8);
@@ -322,10 +322,10 @@ impl ShortHeader {
         self.packet_number.write(out);
     }
 
-    /// Reads a header whose protection was removed. The destination id has `destination_length` bytes.
+    /// Parses a header whose protection was removed. The destination id has `destination_length` bytes.
     ///
     /// # Errors
-    /// When the datagram ends inside it, or a bit is not as this version has it.
+    /// Returns an error if the datagram ends within the header, or if fixed or reserved bits have the wrong value.
     pub fn parse(datagram: &[u8], destination_length: usize) -> Result<Self, Malformed> {
         let mut reader = Reader::new(datagram);
         let first = reader.u8()?;

@@ -1,7 +1,7 @@
 //! Packet numbers in short headers: truncated to 1 to 3 bytes and restored (RFC 9000 A.2 and A.3).
 //!
-//! With 3 bytes the receiver restores any number within 2^23 of the one it expects, so a sender keeps fewer
-//! than 2^23 packets of a path unacknowledged. The symbol window (at most 65536) keeps it far below.
+//! With 3 bytes the receiver restores any number within 2^23 of the one it expects, so a sender keeps fewer than 2^23 packets of a path
+//! unacknowledged. The symbol window (at most 65536) keeps the number far below that.
 
 use crate::id::PacketNumber;
 use crate::wire::{Malformed, VARINT_MAX};
@@ -14,18 +14,18 @@ pub struct TruncatedNumber {
 }
 
 impl TruncatedNumber {
-    /// The longest truncated number in bytes.
+    /// The length of the longest truncated number in bytes.
     pub const LENGTH_MAX: usize = 3;
 
-    /// The fewest bytes of `number` that the peer can restore, knowing that it has acknowledged
-    /// `largest_acked` (RFC 9000 A.2); at most 3.
+    /// Truncates `number` to the fewest bytes from which the peer, which has acknowledged `largest_acked`, can restore it (RFC 9000 A.2);
+    /// at most 3.
     #[must_use]
     pub fn new(number: PacketNumber, largest_acked: Option<PacketNumber>) -> Self {
         let unacked = match largest_acked {
             Some(largest) => number.0.saturating_sub(largest.0),
             None => number.0.saturating_add(1),
         };
-        // The range must be more than twice as large as the distance.
+        // The range must be more than twice the distance.
         let length = match unacked {
             0..0x80 => 1,
             0x80..0x8000 => 2,
@@ -34,19 +34,19 @@ impl TruncatedNumber {
         Self { value: (number.0 & mask(length)) as u32, length }
     }
 
-    /// A number read from `bytes`, 1 to 3 of them.
+    /// Reads a number of 1 to 3 bytes.
     ///
     /// # Errors
-    /// When there are none or more than 3.
+    /// Returns an error if there are no bytes or more than 3.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
         if bytes.is_empty() || bytes.len() > Self::LENGTH_MAX {
-            return Err(Malformed::new("packet number of no valid length"));
+            return Err(Malformed::new("packet number of an invalid length"));
         }
         let value = bytes.iter().fold(0, |value, &byte| value << 8 | u32::from(byte));
         Ok(Self { value, length: bytes.len() as u8 })
     }
 
-    /// The full number that is nearest to the one behind `largest_received` (RFC 9000 A.3).
+    /// The full number that is closest to the successor of `largest_received` (RFC 9000 A.3).
     #[must_use]
     pub fn restore(self, largest_received: Option<PacketNumber>) -> PacketNumber {
         let expected = largest_received.map_or(0, |largest| largest.0.min(VARINT_MAX) + 1);
@@ -62,13 +62,13 @@ impl TruncatedNumber {
         }
     }
 
-    /// Its length in bytes, 1 to 3.
+    /// The length in bytes, 1 to 3.
     #[must_use]
     pub const fn length(self) -> usize {
         self.length as usize
     }
 
-    /// Appends its bytes.
+    /// Appends the bytes.
     pub fn write(self, out: &mut Vec<u8>) {
         let bytes = self.value.to_be_bytes();
         out.extend_from_slice(&bytes[bytes.len() - self.length()..]);
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_examples_of_rfc_9000_a_come_out() {
-        // A.2: 0xabe8b3 acknowledged, sending 0xac5c02 needs 16 bits, 0xace8fe needs 18 (24 here and there).
+        // A.2: 0xabe8b3 is acknowledged. Sending 0xac5c02 needs 16 bits; 0xace8fe needs 18 bits, which are 24 in this protocol.
         let acked = Some(PacketNumber(0xabe8b3));
         assert_eq!(TruncatedNumber::new(PacketNumber(0xac5c02), acked).length(), 2);
         assert_eq!(TruncatedNumber::new(PacketNumber(0xace8fe), acked).length(), 3);

@@ -1,10 +1,10 @@
-//! What each side says about itself in the handshake (PROTOCOL.md 3.1).
+//! The transport parameters that each side sends in the handshake (PROTOCOL.md section 3.1).
 //!
 //! ```text
 //!  | id (varint) | length (varint) | value | ...        in any order, each id at most once
 //! ```
 //!
-//! Invariant of everything read: every field is in the range its documentation gives.
+//! Invariant of everything parsed: every field is in its documented range.
 
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -15,25 +15,25 @@ use crate::id::{ConnectionId, Role};
 use crate::wire::Malformed;
 use crate::wire::varint::{Reader, varint_length, write_varint};
 
-/// Symbol sizes one may accept: not all header, and the 16-bit content length with a good margin.
+/// Acceptable values of the largest symbol size. Below, headers would dominate; above, the 16-bit content length gets close to its limit.
 pub const SYMBOL_SIZE_RANGE: RangeInclusive<usize> = 256..=16_384;
-/// Symbols one may store behind the oldest undecoded one: a few packets up to 64 MB of 1 KB symbols.
+/// Acceptable numbers of symbols stored beyond the oldest undecoded one: from a few packets to 64 MB of 1 KB symbols.
 pub const SYMBOL_WINDOW_RANGE: RangeInclusive<u64> = 16..=65_536;
-/// Most streams in total: there are no more ids.
+/// Maximum number of streams in total; there are no more ids.
 pub const STREAMS_MAX: u64 = 1 << 60;
-/// Largest block: what one combination can span.
+/// Maximum block size: what one combination can span.
 pub const BLOCK_SIZE_MAX: u64 = 4095;
-/// Most blocks in flight: as many as the largest window has symbols.
+/// Maximum number of blocks in flight: the number of symbols in the largest window.
 pub const BLOCKS_MAX: u64 = 65_536;
-/// Largest UDP payload; larger statements mean this one.
+/// Largest UDP payload. Larger values are treated as this one.
 pub const DATAGRAM_SIZE_MAX: usize = 65_527;
-/// Longest delay of an acknowledgement, as in QUIC: 2^14 ms.
+/// Longest delay of an acknowledgement; 2^14 ms as in QUIC.
 pub const MAX_ACK_DELAY_MAX: Duration = Duration::from_millis(1 << 14);
-/// Most suites offered: there are two.
+/// Maximum number of suites offered. Two are defined.
 pub const AEAD_SUITES_MAX: usize = 16;
-/// Longest text of a refusal.
+/// Maximum length of a refusal's text.
 pub const REFUSAL_REASON_MAX: usize = 256;
-/// All parameters together: what the longest Noise message can carry.
+/// Maximum length of all parameters together: what the longest Noise message can carry.
 pub const PARAMETERS_MAX: usize = crate::wire::NOISE_MESSAGE_MAX;
 
 const DATAGRAM_SIZES: RangeInclusive<u64> = crate::wire::DATAGRAM_SIZE_MIN as u64..=crate::wire::VARINT_MAX;
@@ -61,87 +61,87 @@ mod id {
 pub struct Parameters {
     /// The sender's connection id; equal to the source id of its header.
     pub connection_id: ConnectionId,
-    /// Largest symbol it accepts in bytes, within [`SYMBOL_SIZE_RANGE`].
+    /// Largest symbol that this side accepts, in bytes, within [`SYMBOL_SIZE_RANGE`].
     pub symbol_size_max: usize,
-    /// Symbols it stores behind the oldest undecoded one, within [`SYMBOL_WINDOW_RANGE`].
+    /// Symbols that this side stores beyond the oldest undecoded one, within [`SYMBOL_WINDOW_RANGE`].
     pub symbol_window: u64,
-    /// Initial credit of the connection in stream bytes.
+    /// Initial connection-level credit in stream bytes.
     pub max_data: u64,
     /// Initial credit of each stream in bytes.
     pub max_stream_data: u64,
-    /// Streams the peer may have opened in total, at most [`STREAMS_MAX`].
+    /// Streams that the peer may open in total, at most [`STREAMS_MAX`].
     pub max_streams: u64,
-    /// After so long without any packet it forgets the connection, if ever; whole milliseconds, not zero.
+    /// Time without packets after which this side discards the connection; in whole milliseconds, not zero. `None` for never.
     pub idle_timeout: Option<Duration>,
-    /// By how much it may delay an acknowledgement; whole microseconds, at most [`MAX_ACK_DELAY_MAX`].
+    /// Maximum delay of an acknowledgement; in whole microseconds, at most [`MAX_ACK_DELAY_MAX`].
     pub max_ack_delay: Duration,
     /// Largest UDP payload it can receive in bytes, [`DATAGRAM_SIZE_MIN`](crate::wire::DATAGRAM_SIZE_MIN)
     /// ..= [`DATAGRAM_SIZE_MAX`].
     pub datagram_size_max: usize,
-    /// How a client recognises that the server lost the connection; from a server only.
+    /// The token of the server's stateless resets. Only a server sends it.
     pub reset_token: Option<[u8; 16]>,
-    /// Client: numbers of the suites it offers, best first, 1..=[`AEAD_SUITES_MAX`]. Server: the one it chose.
+    /// From a client, the numbers of the suites it offers, best first, 1..=[`AEAD_SUITES_MAX`]. From a server, the one it chose.
     pub aead_suites: Vec<u8>,
-    /// Client: what it asks for. Server: what it grants.
+    /// From a client, the profile it asks for. From a server, the one it grants.
     pub profile: ProfileParameter,
-    /// Most symbols in a block (`blksize`), 1..=[`BLOCK_SIZE_MAX`].
+    /// Maximum number of symbols in a block (`blksize`), 1..=[`BLOCK_SIZE_MAX`].
     pub block_size: u64,
-    /// Most blocks in flight (`numblks`), 1..=[`BLOCKS_MAX`].
+    /// Maximum number of blocks in flight (`numblks`), 1..=[`BLOCKS_MAX`].
     pub blocks: u64,
 }
 
-/// The numbers of the profile parameter. What they stand for is the profile's business.
+/// The numbers of the profile parameter. They are interpreted by the profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProfileParameter {
     /// The profile.
     pub profile: u8,
-    /// Which range to combine.
+    /// The coding scheme.
     pub code: u8,
-    /// How many packets may be in flight.
+    /// The congestion controller.
     pub congestion: u8,
-    /// How many extra combinations, and when.
+    /// The repair rule.
     pub redundancy: u8,
-    /// The redundancy's own number, in millionths.
+    /// The repair rule's parameter in millionths.
     pub redundancy_parameter: u32,
 }
 
-/// A server that wants no connection.
+/// A server's refusal of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The server's connection id; equal to the source id of its header.
     pub connection_id: ConnectionId,
-    /// 1: the client's key is not listed; 2: full.
+    /// 1: the client's key is not listed; 2: the server is full.
     pub code: u8,
-    /// For people, at most [`REFUSAL_REASON_MAX`] bytes.
+    /// Text for people, at most [`REFUSAL_REASON_MAX`] bytes.
     pub reason: String,
 }
 
-/// What a server says.
+/// A server's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerAnswer {
-    /// The connection is made.
+    /// The server accepted the connection.
     Accepted(Parameters),
-    /// It is not.
+    /// The server refused the connection.
     Refused(Refusal),
 }
 
-/// Why parameters are not accepted. The handshake ends.
+/// Why parameters were rejected. The handshake fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterError {
-    /// They cannot be read.
+    /// They cannot be parsed.
     Malformed(Malformed),
-    /// This id occurs twice.
+    /// This id occurs more than once.
     Repeated(u64),
-    /// This id is required and is not there.
+    /// This id is required but missing.
     Missing(u64),
-    /// The value of this id is outside its range.
+    /// The value for this id is out of range.
     OutOfRange(u64),
-    /// This id must not come from this side.
+    /// This side must not send this id.
     Forbidden(u64),
 }
 
 impl Parameters {
-    /// Reads what a client sent.
+    /// Parses the parameters of a client.
     ///
     /// # Errors
     /// See [`ParameterError`].
@@ -155,7 +155,7 @@ impl Parameters {
         Self::from_fields(&fields, Role::Client)
     }
 
-    /// Reads what a server sent.
+    /// Parses the parameters or the refusal of a server.
     ///
     /// # Errors
     /// See [`ParameterError`].
@@ -192,7 +192,7 @@ impl Parameters {
         })
     }
 
-    /// Appends them, ids ascending.
+    /// Appends the parameters in ascending order of their ids.
     pub fn write(&self, out: &mut Vec<u8>) {
         write_bytes(out, id::CONNECTION_ID, self.connection_id.as_bytes());
         write_number(out, id::SYMBOL_SIZE_MAX, self.symbol_size_max as u64);
@@ -242,10 +242,10 @@ impl Refusal {
         Ok(Self { connection_id, code, reason })
     }
 
-    /// Appends it instead of parameters.
+    /// Appends the refusal in place of parameters.
     ///
     /// # Panics
-    /// When the reason is longer than [`REFUSAL_REASON_MAX`].
+    /// Panics if the reason is longer than [`REFUSAL_REASON_MAX`].
     pub fn write(&self, out: &mut Vec<u8>) {
         assert!(self.reason.len() <= REFUSAL_REASON_MAX, "reason too long");
         write_bytes(out, id::CONNECTION_ID, self.connection_id.as_bytes());
@@ -292,7 +292,7 @@ impl<'a> Fields<'a> {
         let mut reader = Reader::new(self.required(id)?);
         let value = reader.varint()?;
         if !reader.is_empty() {
-            return Err(Malformed::new("bytes behind the number of a parameter").into());
+            return Err(Malformed::new("bytes after the number of a parameter").into());
         }
         if range.contains(&value) { Ok(value) } else { Err(ParameterError::OutOfRange(id)) }
     }
@@ -329,7 +329,7 @@ fn write_number(out: &mut Vec<u8>, id: u64, value: u64) {
     write_varint(out, value);
 }
 
-/// A duration in whole units.
+/// A duration as a whole number of units.
 fn whole(units: u128) -> u64 {
     u64::try_from(units).map_or(crate::wire::VARINT_MAX, |units| units.min(crate::wire::VARINT_MAX))
 }

@@ -1,4 +1,4 @@
-//! One line for a frame, for traces. Lengths of payloads, never their bytes.
+//! One-line formatting of frames for traces. Payloads are shown by their length only.
 
 use core::fmt;
 
@@ -41,7 +41,7 @@ impl fmt::Display for Frame<'_> {
             }
             Self::StopSending { id, code } => write!(formatter, "STOP_SENDING {id} code {code}"),
             Self::KeyShare(_) => formatter.write_str("KEY_SHARE"),
-            // A secret.
+            // The token is a secret.
             Self::ResetToken(_) => formatter.write_str("RESET_TOKEN"),
             Self::PathChallenge(data) => {
                 write!(formatter, "PATH_CHALLENGE {:016x}", u64::from_be_bytes(*data))
@@ -49,7 +49,7 @@ impl fmt::Display for Frame<'_> {
             Self::PathResponse(data) => write!(formatter, "PATH_RESPONSE {:016x}", u64::from_be_bytes(*data)),
             Self::Close { by_application, code, reason } => {
                 let who = if *by_application { "application" } else { "transport" };
-                // The peer's text: escaped, so that it cannot forge lines of a trace.
+                // The peer's text is escaped, so that it cannot forge lines of a trace.
                 write!(formatter, "CLOSE by the {who} code {code} {reason:?}")
             }
         }

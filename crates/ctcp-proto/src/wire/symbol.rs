@@ -5,10 +5,10 @@
 //!                        |<------- content length --------->|
 //!  stream frame:  0 0 0 0 1 O L F | stream | [offset] | [length] | bytes        all numbers are varints
 //!                 O: an offset follows, else it is 0      L: a length follows, else to the end of the content
-//!                 F: the stream ends behind these bytes
+//!                 F: the stream ends after these bytes
 //! ```
 //!
-//! Invariant of everything read: `offset + data length <= VARINT_MAX`.
+//! Invariant of every parsed frame: `offset + data length <= VARINT_MAX`.
 
 use crate::id::StreamId;
 use crate::wire::Malformed;
@@ -19,10 +19,10 @@ const OFFSET: u8 = 0x04;
 const LENGTH: u8 = 0x02;
 const FIN: u8 = 0x01;
 
-/// Bytes of the content length in front of the content.
+/// Length of the content length field.
 const CONTENT_LENGTH_BYTES: usize = 2;
 
-/// A piece of a stream.
+/// A range of bytes of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamFrame<'a> {
     /// The stream.
@@ -31,7 +31,7 @@ pub struct StreamFrame<'a> {
     pub offset: u64,
     /// The data.
     pub data: &'a [u8],
-    /// Whether the stream ends behind the data.
+    /// Whether the stream ends after the data.
     pub fin: bool,
 }
 
@@ -39,7 +39,7 @@ impl<'a> StreamFrame<'a> {
     fn parse(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
         let first = reader.u8()?;
         if first & !(OFFSET | LENGTH | FIN) != STREAM {
-            return Err(Malformed::new("no stream frame in a symbol"));
+            return Err(Malformed::new("not a stream frame in a symbol"));
         }
         let id = StreamId(reader.varint()?);
         let offset = if first & OFFSET != 0 { reader.varint()? } else { 0 };
@@ -51,22 +51,22 @@ impl<'a> StreamFrame<'a> {
     }
 }
 
-/// The stream frames of a decoded symbol, which must have its full size or at least its whole content: the
-/// zeros that were not sent are restored by the decoder. After an error comes nothing.
+/// Iterates over the stream frames of a decoded symbol. The symbol must have its full size or at least its whole content; the decoder
+/// restores the zeros that were not sent. The iterator ends after an error.
 ///
 /// # Errors
-/// When the symbol is shorter than its content, or anything but zeros is behind it.
+/// Returns an error if the symbol is shorter than its content, or if other bytes than zeros follow the content.
 pub fn frames_in_symbol(symbol: &[u8]) -> Result<StreamFrames<'_>, Malformed> {
     let mut reader = Reader::new(symbol);
     let length = usize::from(reader.u16()?);
     let content = reader.bytes(length)?;
     if reader.rest().iter().any(|&byte| byte != 0) {
-        return Err(Malformed::new("bytes behind the content of a symbol"));
+        return Err(Malformed::new("bytes after the content of a symbol"));
     }
     Ok(StreamFrames { reader: Reader::new(content) })
 }
 
-/// Made by [`frames_in_symbol`].
+/// Iterator returned by [`frames_in_symbol`].
 #[derive(Clone, Debug)]
 pub struct StreamFrames<'a> {
     reader: Reader<'a>,
@@ -87,12 +87,12 @@ impl<'a> Iterator for StreamFrames<'a> {
     }
 }
 
-/// A symbol in the making.
+/// Builds a symbol.
 #[derive(Debug)]
 pub struct SymbolBuilder {
     bytes: Vec<u8>,
     capacity: usize,
-    /// The last frame runs to the end of the content.
+    /// The last frame extends to the end of the content.
     is_closed: bool,
 }
 
@@ -100,16 +100,16 @@ impl SymbolBuilder {
     /// An empty symbol that can grow to `capacity` bytes, its length field included.
     ///
     /// # Panics
-    /// When `capacity` cannot hold the length field or is more than it can express.
+    /// Panics if `capacity` cannot hold the length field or exceeds what it can express.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self::reusing(Vec::with_capacity(capacity), capacity)
     }
 
-    /// The same in the memory of `bytes`, whatever it held.
+    /// Like [`SymbolBuilder::new`], but reuses the memory of `bytes`, which are cleared.
     ///
     /// # Panics
-    /// As [`SymbolBuilder::new`].
+    /// Panics as [`SymbolBuilder::new`] does.
     #[must_use]
     pub fn reusing(mut bytes: Vec<u8>, capacity: usize) -> Self {
         assert!((CONTENT_LENGTH_BYTES..=CONTENT_LENGTH_BYTES + usize::from(u16::MAX)).contains(&capacity));
@@ -118,33 +118,32 @@ impl SymbolBuilder {
         Self { bytes, capacity, is_closed: false }
     }
 
-    /// Whether nothing was pushed.
+    /// Whether no frame was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.len() == CONTENT_LENGTH_BYTES
     }
 
-    /// Bytes left for headers and data of further frames.
+    /// The number of bytes left for further frames, headers included.
     #[must_use]
     pub fn remaining(&self) -> usize {
         if self.is_closed { 0 } else { self.capacity - self.bytes.len() }
     }
 
-    /// How much data of stream `id` from `offset` on fits into one more frame; `None` when not even the header
-    /// of an empty frame does.
+    /// How much data of stream `id` from `offset` on fits into one more frame. Returns `None` if not even the header fits.
     #[must_use]
     pub fn max_data_length(&self, id: StreamId, offset: u64) -> Option<usize> {
         self.remaining().checked_sub(header_length(id, offset))
     }
 
-    /// Adds a frame. It goes without its length, and nothing can follow, when otherwise it would not fit.
+    /// Adds a frame. If it fits only without its length field, the field is omitted and no frame can follow.
     ///
     /// # Panics
-    /// When the data is longer than [`SymbolBuilder::max_data_length`] says, or reaches beyond [`VARINT_MAX`].
+    /// Panics if the data is longer than [`SymbolBuilder::max_data_length`] allows, or extends beyond [`VARINT_MAX`].
     pub fn push(&mut self, frame: StreamFrame<'_>) {
         let StreamFrame { id, offset, data, fin } = frame;
         let space = self.max_data_length(id, offset).and_then(|most| most.checked_sub(data.len()));
-        let space = space.expect("the caller asked how much data fits");
+        let space = space.expect("the data exceeds max_data_length");
         assert!(offset <= VARINT_MAX - data.len() as u64, "stream bytes beyond the last offset");
         let has_length = space >= varint_length(data.len() as u64);
         let flag = |set: bool, bit: u8| if set { bit } else { 0 };
@@ -160,7 +159,7 @@ impl SymbolBuilder {
         self.is_closed = !has_length;
     }
 
-    /// The symbol: length and content, without the zeros behind it.
+    /// Returns the symbol: length and content without trailing zeros.
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
         let content = self.bytes.len() - CONTENT_LENGTH_BYTES;
@@ -169,7 +168,7 @@ impl SymbolBuilder {
     }
 }
 
-/// Type, stream and offset of a frame that carries no length.
+/// The length of type, stream id and offset of a frame without a length field.
 fn header_length(id: StreamId, offset: u64) -> usize {
     1 + varint_length(id.0) + if offset > 0 { varint_length(offset) } else { 0 }
 }

@@ -1,4 +1,4 @@
-//! Numbers on the wire: big endian, and the variable-length integer of RFC 9000 section 16.
+//! Integers on the wire: big endian, and the variable-length integers of RFC 9000 section 16.
 //!
 //! ```text
 //!  00xxxxxx                       6 bits, up to 63
@@ -7,14 +7,14 @@
 //!  11xxxxxx ... (8 bytes)        62 bits, up to 2^62 - 1
 //! ```
 //!
-//! We write the shortest form and read any.
+//! The shortest form is written; any form is read.
 
 use crate::wire::Malformed;
 
 /// The largest number a varint can hold.
 pub const VARINT_MAX: u64 = (1 << 62) - 1;
 
-/// How many bytes [`write_varint`] takes for `value`.
+/// The number of bytes that [`write_varint`] appends for `value`.
 #[must_use]
 pub const fn varint_length(value: u64) -> usize {
     match value {
@@ -28,7 +28,7 @@ pub const fn varint_length(value: u64) -> usize {
 /// Appends `value` in its shortest form.
 ///
 /// # Panics
-/// When `value` is larger than [`VARINT_MAX`]: numbers from outside are checked where they enter.
+/// Panics if `value` is larger than [`VARINT_MAX`]. Numbers from the network are checked when they are parsed.
 pub fn write_varint(out: &mut Vec<u8>, value: u64) {
     assert!(value <= VARINT_MAX, "{value} does not fit a varint");
     match varint_length(value) {
@@ -54,73 +54,73 @@ pub fn write_u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_be_bytes());
 }
 
-/// Takes numbers and bytes off the front of a slice, never beyond its end.
+/// Reads integers and bytes from the front of a slice, never beyond its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// A reader at the start of `bytes`.
+    /// Creates a reader at the start of `bytes`.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
-    /// Whether all was read.
+    /// Whether all bytes were read.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// How many bytes are left.
+    /// The number of bytes left.
     #[must_use]
     pub const fn remaining(&self) -> usize {
         self.bytes.len()
     }
 
-    /// What is left, without taking it.
+    /// The remaining bytes, without consuming them.
     #[must_use]
     pub const fn peek(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// One byte.
+    /// Reads one byte.
     ///
     /// # Errors
-    /// When none is left.
+    /// Returns an error if no byte is left.
     pub fn u8(&mut self) -> Result<u8, Malformed> {
         self.array::<1>().map(|[byte]| byte)
     }
 
-    /// Two bytes.
+    /// Reads two bytes.
     ///
     /// # Errors
-    /// When fewer are left.
+    /// Returns an error if fewer bytes are left.
     pub fn u16(&mut self) -> Result<u16, Malformed> {
         self.array().map(u16::from_be_bytes)
     }
 
-    /// Four bytes.
+    /// Reads four bytes.
     ///
     /// # Errors
-    /// When fewer are left.
+    /// Returns an error if fewer bytes are left.
     pub fn u32(&mut self) -> Result<u32, Malformed> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// Eight bytes.
+    /// Reads eight bytes.
     ///
     /// # Errors
-    /// When fewer are left.
+    /// Returns an error if fewer bytes are left.
     pub fn u64(&mut self) -> Result<u64, Malformed> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// A variable-length integer of any of the four lengths, shortest or not.
+    /// Reads a variable-length integer of any of the four lengths, shortest or not.
     ///
     /// # Errors
-    /// When it ends too early.
+    /// Returns an error if the input ends within it.
     pub fn varint(&mut self) -> Result<u64, Malformed> {
         let first = *self.bytes.first().ok_or(Malformed::TRUNCATED)?;
         let value = match first >> 6 {
@@ -132,36 +132,36 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// The next `count` bytes.
+    /// Reads `count` bytes.
     ///
     /// # Errors
-    /// When fewer are left.
+    /// Returns an error if fewer bytes are left.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (taken, rest) = self.bytes.split_at_checked(count).ok_or(Malformed::TRUNCATED)?;
         self.bytes = rest;
         Ok(taken)
     }
 
-    /// The next `N` bytes as an array.
+    /// Reads `N` bytes as an array.
     ///
     /// # Errors
-    /// When fewer are left.
+    /// Returns an error if fewer bytes are left.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (taken, rest) = self.bytes.split_first_chunk::<N>().ok_or(Malformed::TRUNCATED)?;
         self.bytes = rest;
         Ok(*taken)
     }
 
-    /// A varint length and that many bytes.
+    /// Reads a varint length and that many bytes.
     ///
     /// # Errors
-    /// When it ends too early.
+    /// Returns an error if the input ends too early.
     pub fn prefixed(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.varint()?;
         self.bytes(usize::try_from(length).map_err(|_| Malformed::TRUNCATED)?)
     }
 
-    /// All that is left.
+    /// Reads all remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         core::mem::take(&mut self.bytes)
     }

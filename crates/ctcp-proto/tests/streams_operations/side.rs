@@ -1,14 +1,14 @@
-//! One end: the streams under test, the application above them, and what it sent that is still on its way.
+//! One end: the streams under test, the application above them, and what it sent that is still in flight.
 
 use std::collections::BTreeMap;
 
 use ctcp_proto::fuzzing::{Control, Pace, StreamEvent, Streams, StreamsConfig};
 use ctcp_proto::{OpenError, ReadError, ReadOutcome, Role, StreamId, WriteError};
 
-/// Readers are fast on it, so windows grow.
+/// A pace on which readers are fast, so that windows grow.
 const PACE: Pace = Pace { now: ctcp_base::Instant::ZERO, rtt: core::time::Duration::from_secs(1) };
 
-/// How an application saw a stream end that it read.
+/// How a stream ended for an application that read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Finished,
@@ -16,21 +16,21 @@ pub(crate) enum End {
     StoppedByUs,
 }
 
-/// What an application knows of one of its streams.
+/// The state of an application for one of its streams.
 #[derive(Clone, Debug)]
 pub(crate) struct Half {
     written: u64,
     finished: bool,
     reset: Option<u64>,
-    /// The peer stopped us, with this code.
+    /// The peer stopped this side's writing with this code.
     stopped: Option<u64>,
-    /// All we wrote is at the peer.
+    /// The peer has received all data.
     delivered: bool,
     read: u64,
     end: Option<End>,
-    /// Our own stop.
+    /// This side's own stop.
     stop: Option<u64>,
-    /// A read is worth trying: none was blocked since the last event.
+    /// Whether to try a read: none was blocked since the last event.
     may_read: bool,
 }
 
@@ -64,15 +64,15 @@ pub(crate) struct Side {
     pub(crate) streams: Streams,
     /// Sent and not decoded by the peer.
     pub(crate) symbols: Vec<(u64, Vec<u8>)>,
-    /// Sent, with unknown fate.
+    /// Sent, and neither acknowledged nor lost.
     pub(crate) controls: Vec<Control>,
     role: Role,
     config: StreamsConfig,
     next_symbol: u64,
     halves: BTreeMap<StreamId, Half>,
-    /// An open found the limit reached, and nothing was said since.
+    /// An open failed at the limit, and no event followed yet.
     waits_for_streams: bool,
-    /// An accept found none, and nothing was said since.
+    /// An accept returned none, and no event followed yet.
     waits_for_peer: bool,
 }
 
@@ -94,7 +94,7 @@ impl Side {
         }
     }
 
-    /// Some stream that the application knows.
+    /// A stream that the application knows.
     pub(crate) fn stream(&self, which: u8) -> Option<StreamId> {
         self.halves.keys().nth(usize::from(which) % self.halves.len().max(1)).copied()
     }
@@ -128,7 +128,7 @@ impl Side {
         let data: Vec<u8> = (half.written..).map(|at| byte_at(id, self.role, at)).take(amount).collect();
         match self.streams.write(id, &data) {
             Ok(taken) => {
-                assert!(!half.finished && half.reset.is_none(), "{id} took bytes behind its end");
+                assert!(!half.finished && half.reset.is_none(), "{id} accepted bytes after its end");
                 half.written += taken as u64;
             }
             Err(WriteError::Finished) => assert!(half.finished),
@@ -170,7 +170,7 @@ impl Side {
         }
     }
 
-    /// Reads and compares with what `writer` knows to have written.
+    /// Reads, and compares the bytes with those of `writer`.
     pub(crate) fn read(&mut self, id: StreamId, amount: usize, writer: Option<&Half>) {
         let mut out = vec![0; amount];
         let outcome = self.streams.read(id, &mut out);
@@ -236,9 +236,9 @@ impl Side {
             }
             StreamEvent::Writable(_) => panic!("these runs never fill a buffer"),
             StreamEvent::Finished(id) => {
-                let half = self.halves.get_mut(&id).expect("it was finished by us");
+                let half = self.halves.get_mut(&id).expect("it was finished by this side");
                 assert!(half.finished && !half.delivered);
-                // A reset meanwhile came too late to change anything.
+                // A reset after the finish was too late to change anything.
                 (half.delivered, half.reset) = (true, None);
             }
             StreamEvent::Stopped { id, code } => {
@@ -249,7 +249,7 @@ impl Side {
         }
     }
 
-    /// The application comes to an end: takes its events, accepts, finishes what it writes.
+    /// The application finishes: takes its events, accepts streams, and finishes its writing.
     pub(crate) fn wind_up(&mut self) {
         for _ in 0..1000 {
             self.take_event();
@@ -266,7 +266,7 @@ impl Side {
         }
     }
 
-    /// Streams on which a read is worth trying.
+    /// Streams on which to try a read.
     pub(crate) fn readable(&self) -> Vec<StreamId> {
         let waits = |half: &Half| half.may_read && half.end.is_none();
         self.halves.iter().filter(|(_, half)| waits(half)).map(|(&id, _)| id).collect()
@@ -302,11 +302,11 @@ impl Side {
             self.waits_for_streams,
             self.halves
         );
-        // All streams are over, so the peer may open again, and was told if it waited.
-        assert!(!self.waits_for_streams, "nobody said that streams may be opened again");
+        // All streams have closed, so the peer may open streams again and was notified if it waited.
+        assert!(!self.waits_for_streams, "no event said that streams may be opened again");
         for (id, half) in &self.halves {
             let Some(writer) = peer.half(*id) else {
-                // The peer never learnt of it: we opened it and there was nothing to tell.
+                // The peer never learnt of it: this side opened it, and there was nothing to send.
                 panic!("{id} is not known to the peer");
             };
             match half.end.expect("at rest") {

@@ -21,7 +21,7 @@ fn neighbours_join_and_gaps_stay() {
 }
 
 #[test]
-fn each_insertion_says_what_the_number_was() {
+fn insertions_are_classified() {
     let mut set = ReceivedNumbers::new();
     let kinds: Vec<Inserted> = [0, 1, 4, 3, 4, 5, 9].into_iter().map(|number| set.insert(number)).collect();
     use Inserted::{Duplicate, Filled, Gap, InOrder};
@@ -30,7 +30,7 @@ fn each_insertion_says_what_the_number_was() {
 }
 
 #[test]
-fn beyond_its_capacity_the_oldest_range_is_forgotten_for_good() {
+fn beyond_its_capacity_the_oldest_range_is_dropped_permanently() {
     let mut set = ReceivedNumbers::new();
     for index in 0..RANGES_MAX as u64 + 10 {
         set.insert(2 * index);
@@ -42,7 +42,7 @@ fn beyond_its_capacity_the_oldest_range_is_forgotten_for_good() {
 }
 
 #[test]
-fn a_full_set_does_not_take_a_number_older_than_all_it_has() {
+fn a_full_set_rejects_a_number_older_than_all_others() {
     let mut set = ReceivedNumbers::new();
     for index in 0..RANGES_MAX as u64 {
         set.insert(100 + 2 * index);
@@ -52,7 +52,7 @@ fn a_full_set_does_not_take_a_number_older_than_all_it_has() {
 }
 
 #[test]
-fn forgetting_cuts_a_range_in_two() {
+fn the_floor_can_cut_a_range() {
     let mut set = set(&[0, 1, 2, 5, 6, 7]);
     set.forget_below(6);
     assert_eq!(ranges(&set), [(6, 7)]);
@@ -61,7 +61,7 @@ fn forgetting_cuts_a_range_in_two() {
 
 proptest! {
     #[test]
-    fn it_holds_what_a_plain_set_holds(
+    fn the_set_equals_a_plain_set(
         steps in prop::collection::vec((0u64..200, prop::bool::weighted(0.05)), 1..300),
     ) {
         let mut set = ReceivedNumbers::new();

@@ -34,7 +34,7 @@ fn a_gap_and_its_filling_are_acknowledged_at_once() {
 }
 
 #[test]
-fn packets_that_ask_for_nothing_make_no_ack_due() {
+fn packets_that_are_not_ack_eliciting_make_no_ack_due() {
     let mut acks = scheduler();
     for number in 0..100 {
         acks.on_packet(at(number), number * 2, false, None);
@@ -52,7 +52,7 @@ fn profile_ctcp_acknowledges_each_packet() {
 }
 
 #[test]
-fn a_congestion_mark_does_not_wait() {
+fn a_congestion_mark_is_acknowledged_at_once() {
     let mut acks = scheduler();
     acks.on_packet(at(0), 0, true, Some(Ecn::Ce));
     assert!(acks.is_due(at(0)));
@@ -69,7 +69,7 @@ fn a_duplicate_is_not_counted() {
 }
 
 #[test]
-fn the_delay_is_a_quarter_of_a_short_round_trip_but_no_finer_than_a_timer() {
+fn the_delay_is_at_most_a_quarter_of_the_round_trip_and_at_least_a_millisecond() {
     for (round_trip, delay) in [(8_000, 2_000), (1_000, 1_000), (100_000, 5_000)] {
         let mut acks = scheduler();
         acks.set_round_trip(Duration::from_micros(round_trip));
@@ -87,7 +87,7 @@ fn the_reported_delay_counts_from_the_largest_number() {
 }
 
 #[test]
-fn numbers_are_repeated_until_an_ack_that_held_them_is_acknowledged() {
+fn numbers_are_repeated_until_an_ack_with_them_is_acknowledged() {
     let mut acks = scheduler();
     for number in [0, 1, 4, 5] {
         acks.on_packet(at(0), number, true, None);
@@ -110,7 +110,7 @@ fn the_largest_number_is_never_forgotten() {
 }
 
 #[test]
-fn a_long_ack_asks_for_confirmation_once_a_round_trip() {
+fn a_long_ack_requests_confirmation_once_per_round_trip() {
     let mut acks = scheduler();
     acks.set_round_trip(Duration::from_millis(20));
     for number in 0..40 {
@@ -125,7 +125,7 @@ fn a_long_ack_asks_for_confirmation_once_a_round_trip() {
 }
 
 #[test]
-fn news_of_the_decoder_make_an_ack_due_only_if_there_is_something_to_acknowledge() {
+fn a_decoded_symbol_makes_an_ack_due_only_if_a_packet_was_received() {
     let mut acks = scheduler();
     acks.on_news(at(0));
     assert_eq!(acks.next_timeout(), None);

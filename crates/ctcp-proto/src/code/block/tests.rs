@@ -27,7 +27,7 @@ fn all_missing_from(oldest: SymbolIndex, known_end: SymbolIndex) -> Vec<MissingI
 
 // Requirement: C2, C5
 #[test]
-fn symbols_come_uncoded_first_then_the_repair_that_the_loss_asks_for() {
+fn symbols_are_sent_uncoded_first_and_then_the_repair_for_the_loss() {
     let mut code = code_of(Redundancy::ALGORITHM_3);
     let mut next = 0;
     let lossy = Situation { loss: 0.2, ..BULK };
@@ -59,7 +59,7 @@ fn a_loss_is_repaired_once_and_before_new_symbols() {
     for packet in &sent[..34] {
         code.on_acked(packet);
     }
-    // Symbol 5 and, in the filling block, symbol 33 were lost.
+    // Symbol 5 was lost, and symbol 33 in the block that is being filled.
     let intervals = [
         MissingInterval { first: 5, end: 6, missing: 1 },
         MissingInterval { first: 33, end: 34, missing: 1 },
@@ -88,7 +88,7 @@ fn a_loss_is_repaired_once_and_before_new_symbols() {
 
 // Requirement: C5
 #[test]
-fn a_run_of_losses_over_a_border_counts_for_both_blocks() {
+fn a_run_of_losses_across_two_blocks_counts_for_both() {
     let mut code = code_of(Redundancy::FEEDBACK);
     let mut next = 0;
     let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
@@ -151,7 +151,7 @@ fn the_end_of_a_short_transfer_gets_a_few_packets_ahead() {
 }
 
 #[test]
-fn a_probe_repairs_the_oldest_block_though_enough_is_in_flight() {
+fn a_probe_repairs_the_oldest_block_even_if_enough_is_in_flight() {
     let mut code = code_of(Redundancy::FEEDBACK);
     let mut next = 0;
     assert_eq!(code.choose_probe(), None);
@@ -160,7 +160,7 @@ fn a_probe_repairs_the_oldest_block_though_enough_is_in_flight() {
 }
 
 #[test]
-fn an_acknowledgement_that_could_not_list_everything_leaves_the_rest_as_it_was() {
+fn a_truncated_report_leaves_unreported_blocks_unchanged() {
     let mut code = code_of(Redundancy::FEEDBACK);
     let mut next = 0;
     let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
@@ -181,7 +181,7 @@ fn an_acknowledgement_that_could_not_list_everything_leaves_the_rest_as_it_was()
 }
 
 #[test]
-fn to_the_letter_of_the_paper_the_end_gets_no_more_than_the_rest() {
+fn algorithm_3_sends_no_more_ahead_at_the_end() {
     let mut code = code_of(Redundancy::ALGORITHM_3);
     let mut next = 0;
     for _ in 0..8 {
@@ -191,7 +191,7 @@ fn to_the_letter_of_the_paper_the_end_gets_no_more_than_the_rest() {
 }
 
 #[test]
-fn our_own_rule_sends_less_ahead_in_the_middle() {
+fn the_default_rule_sends_less_ahead_in_the_middle() {
     let mut code = code_of(Redundancy::FROM_LOSS);
     let mut next = 0;
     let lossy = Situation { loss: 0.2, ..BULK };

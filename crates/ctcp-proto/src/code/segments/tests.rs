@@ -12,7 +12,7 @@ fn content(total: usize) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn pieces_make_the_whole_in_any_order_and_however_often_they_come(
+    fn segments_in_any_order_and_repetition_make_the_combination(
         total in 1usize..2_000,
         pieces in prop::collection::vec((any::<prop::sample::Index>(), 0usize..900), 0..40),
     ) {
@@ -35,7 +35,7 @@ proptest! {
 }
 
 #[test]
-fn pieces_of_different_combinations_do_not_mix() {
+fn segments_of_different_combinations_do_not_mix() {
     let mut incomplete = Incomplete::default();
     for (first, length, density, key) in [(3, 4, 15, 7), (4, 4, 15, 7), (3, 5, 15, 7), (3, 4, 14, 7)] {
         let identity = Identity { first, length, density, key };
@@ -49,7 +49,7 @@ fn pieces_of_different_combinations_do_not_mix() {
 }
 
 #[test]
-fn of_many_combinations_that_stay_incomplete_the_oldest_are_forgotten() {
+fn the_oldest_of_too_many_incomplete_combinations_are_dropped() {
     let mut incomplete = Incomplete::default();
     for first in 0..1_000 {
         assert_eq!(incomplete.insert(identity(first), 0, 100, &[1]), Ok(None));
@@ -60,7 +60,7 @@ fn of_many_combinations_that_stay_incomplete_the_oldest_are_forgotten() {
 }
 
 #[test]
-fn combinations_of_known_symbols_are_forgotten() {
+fn combinations_of_known_symbols_are_dropped() {
     let mut incomplete = Incomplete::default();
     for first in 0..10 {
         assert_eq!(incomplete.insert(identity(first), 0, 100, &[1]), Ok(None));
@@ -71,7 +71,7 @@ fn combinations_of_known_symbols_are_forgotten() {
 }
 
 #[test]
-fn pieces_that_disagree_about_the_length_are_a_contradiction() {
+fn segments_that_disagree_about_the_length_are_an_error() {
     let mut incomplete = Incomplete::default();
     assert_eq!(incomplete.insert(identity(0), 0, 100, &[1]), Ok(None));
     assert_eq!(incomplete.insert(identity(0), 0, 101, &[1]), Err(Contradiction));

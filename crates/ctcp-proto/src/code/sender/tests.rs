@@ -14,7 +14,7 @@ const SYMBOL_SIZE: usize = 1_436;
 const SITUATION: Situation = Situation::BULK;
 const IDLE: Situation = Situation { has_data: false, ..SITUATION };
 
-/// A sender whose streams hold a few symbols' worth of bytes, and its receiver.
+/// A sender with a few symbols' worth of stream data, and its receiver.
 struct Line {
     sender: CodedSender,
     from: Streams,
@@ -67,7 +67,7 @@ impl Line {
         (carried, packet.buffer[header..].to_vec())
     }
 
-    /// The next packet that the code wants to send.
+    /// The next packet that the code chooses.
     fn chosen(&mut self, situation: &Situation, size: usize) -> Option<(Carried, Vec<u8>)> {
         let choice = self.sender.choose(situation)?;
         Some(self.packet(choice, size))
@@ -93,7 +93,7 @@ impl Line {
         );
     }
 
-    /// The streams' bytes that can be read.
+    /// The stream bytes that can be read.
     fn readable(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut buffer = [0; 4_096];
@@ -110,7 +110,7 @@ fn is_original(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn symbols_of_a_larger_datagram_are_repeated_in_pieces() {
+fn symbols_of_a_larger_datagram_are_repeated_in_segments() {
     let mut line = Line::new(Code::PLAIN);
     for _ in 0..3 {
         line.packet(Choice::NewSymbol, LARGE);
@@ -121,7 +121,7 @@ fn symbols_of_a_larger_datagram_are_repeated_in_pieces() {
         assert_eq!((first.part, last.part), (Part::Piece, Part::LastPiece));
         assert_eq!(first.sent, Sent { first: index, length: 1 });
         assert_eq!(line.sender.rest(), None);
-        // The other way round, and one twice.
+        // In the opposite order, and one segment twice.
         for payload in [&two, &two, &one] {
             line.receive(payload);
         }
@@ -132,7 +132,7 @@ fn symbols_of_a_larger_datagram_are_repeated_in_pieces() {
 }
 
 #[test]
-fn combinations_of_symbols_of_a_larger_datagram_leave_in_pieces() {
+fn combinations_of_symbols_of_a_larger_datagram_are_sent_in_segments() {
     let mut line = Line::new(Code::BLOCK);
     for _ in 0..16 {
         line.chosen(&SITUATION, LARGE).expect("a new symbol");
@@ -153,7 +153,7 @@ fn combinations_of_symbols_of_a_larger_datagram_leave_in_pieces() {
 }
 
 #[test]
-fn a_datagram_that_shrinks_again_between_two_pieces_is_no_harm() {
+fn datagrams_may_shrink_further_between_two_segments() {
     let mut line = Line::new(Code::PLAIN);
     line.packet(Choice::NewSymbol, LARGE);
     let (_, mut payload) = line.packet(Choice::Again(0), SMALL);
@@ -180,7 +180,7 @@ fn a_repair_that_fits_a_datagram_of_its_own_is_not_cut() {
 }
 
 #[test]
-fn a_few_bytes_of_room_are_left_to_the_next_packet() {
+fn a_segment_is_not_started_in_a_few_bytes_of_room() {
     let mut line = Line::new(Code::PLAIN);
     line.packet(Choice::NewSymbol, LARGE);
     let mut builder = line.builder(SMALL);
@@ -193,7 +193,7 @@ fn a_few_bytes_of_room_are_left_to_the_next_packet() {
 }
 
 #[test]
-fn a_symbol_is_repeated_whichever_of_its_pieces_is_lost() {
+fn a_symbol_is_repeated_whichever_of_its_segments_is_lost() {
     for lost_piece in [0, 1] {
         let mut line = Line::new(Code::PLAIN);
         let (whole, _) = line.packet(Choice::NewSymbol, LARGE);
@@ -205,7 +205,7 @@ fn a_symbol_is_repeated_whichever_of_its_pieces_is_lost() {
         line.sender.on_lost(pieces[lost_piece].0, false);
         line.sender.on_acked(arrived.0);
         assert_eq!(line.sender.choose(&IDLE), Some(Choice::Again(0)));
-        // It is the same combination again: only what was lost is missing.
+        // It is the same combination again, so only the lost segment was missing.
         let again = [0, 1].map(|_| line.chosen(&IDLE, SMALL).expect("a piece"));
         line.receive(&again[lost_piece].1);
         assert_eq!(line.receiver.report(32).oldest_undecoded, 1);
@@ -213,7 +213,7 @@ fn a_symbol_is_repeated_whichever_of_its_pieces_is_lost() {
 }
 
 #[test]
-fn a_rest_that_nobody_needs_does_not_leave_and_is_not_counted_as_under_way() {
+fn an_outdated_rest_is_neither_sent_nor_counted_as_in_flight() {
     let mut line = Line::new(Code::BLOCK);
     let symbols: Vec<_> = (0..16).filter_map(|_| line.chosen(&SITUATION, LARGE)).collect();
     for (carried, _) in &symbols {
@@ -226,14 +226,14 @@ fn a_rest_that_nobody_needs_does_not_leave_and_is_not_counted_as_under_way() {
     line.receive(&symbols[0].1);
     line.feed_back();
     assert_eq!(line.sender.rest(), None);
-    // As many repairs as symbols are missing, each of two pieces: none of the 15 is taken for one under way.
+    // There are as many repairs as missing symbols, each of two segments: none of the 15 counts as in flight.
     let repairs = core::iter::from_fn(|| line.chosen(&IDLE, SMALL));
     let last_pieces = repairs.filter(|(carried, _)| carried.part == Part::LastPiece).count();
     assert_eq!(last_pieces, 15);
 }
 
 #[test]
-fn a_peer_whose_pieces_make_no_combination_is_at_fault() {
+fn segments_that_make_no_combination_are_a_protocol_violation() {
     let segment = |total, length: u16| Frame::Segment {
         first: 0,
         length,
@@ -255,7 +255,7 @@ fn a_peer_whose_pieces_make_no_combination_is_at_fault() {
 }
 
 #[test]
-fn late_pieces_of_known_symbols_are_redundant() {
+fn late_segments_of_known_symbols_are_redundant() {
     let mut line = Line::new(Code::PLAIN);
     let (_, whole) = line.packet(Choice::NewSymbol, LARGE);
     let (_, piece) = line.packet(Choice::Again(0), SMALL);

@@ -1,11 +1,11 @@
-//! The round trip of the empty path, and the queue beyond it.
+//! The round trip of the empty path (the base), and the queue beyond it.
 //!
-//! Where the path's delay varies little, the base is the smallest round trip of ten seconds, and the queue is what the luckiest packet of a
-//! round trip waits beyond it. Where delay varies by itself (jitter), hardly a packet takes the smallest time. There both are
-//! means over round trips, which noise leaves alone.
+//! If the path's delay varies little, the base is the smallest round trip of ten seconds. The queue is the excess of the fastest packet of
+//! a round trip. If delay varies by itself (jitter), hardly any packet takes the smallest time. Then both are means over round trips, on
+//! which noise has no effect.
 //!
-//! While more is lost than the path loses by itself, the base may fall but not rise: a full queue that lasts never becomes the
-//! base of those who fill it.
+//! While more is lost than the path loses by itself, the base may fall but not rise, so that a lasting full queue never becomes the base of
+//! the flows that fill it.
 
 use core::time::Duration;
 
@@ -17,20 +17,20 @@ use super::tally::Tally;
 use crate::recovery::rtt::{MINIMUM_WINDOW, RttView, nanos};
 use crate::recovery::sliding::SlidingMinimum;
 
-/// A mean needs so many samples.
+/// Minimum number of samples for a mean.
 const SAMPLES: u32 = 8;
 
-/// What is known of the empty path.
+/// Estimates of the empty path.
 #[derive(Debug)]
 pub(super) struct Base {
     floor: Option<Duration>,
-    /// The path became longer than the smallest round trip says.
+    /// Set if the path became longer than the smallest round trip.
     longer: Option<Duration>,
     means: SlidingMinimum,
     mean: Option<Duration>,
-    /// The mean of the newest samples.
+    /// The mean of the latest samples.
     level: Option<Duration>,
-    /// Those that were too few for a mean so far.
+    /// Samples that were too few for a mean so far.
     samples: Samples,
     noise: Noise,
 }
@@ -50,7 +50,7 @@ impl Default for Base {
 }
 
 impl Base {
-    /// A round trip of `round` with `window` packets is over. `is_lossy`: more is lost than the path loses by itself.
+    /// Ends a round trip `round` with `window` packets. `is_lossy` if more is lost than the path loses by itself.
     pub(super) fn on_round(
         &mut self,
         now: Instant,
@@ -91,17 +91,17 @@ impl Base {
         level.unwrap_or(lowest).saturating_sub(base)
     }
 
-    /// The path's delay varies by itself.
+    /// Whether the path's delay varies by itself.
     pub(super) fn is_restless(&self) -> bool {
         self.noise.is_restless()
     }
 
-    /// The standard deviation of samples that is the path's own.
+    /// The standard deviation of samples that is due to the path itself.
     pub(super) fn noise(&self) -> Duration {
         self.noise.quietest()
     }
 
-    /// What takes so long is the path: no back-off changes it.
+    /// Declares `queue` to be part of the path, since no back-off changes it.
     pub(super) fn become_longer(&mut self, now: Instant, rtt: &RttView, queue: Duration) {
         if let Some(level) = self.level.filter(|_| self.is_restless()) {
             self.means = SlidingMinimum::new(nanos(MINIMUM_WINDOW));
@@ -112,13 +112,13 @@ impl Base {
         }
     }
 
-    /// What was said of a longer path is void.
+    /// Discards the estimate of a longer path.
     pub(super) fn forget_longer(&mut self) {
         self.longer = None;
     }
 }
 
-/// `now`, or what was before if that is smaller and may not rise.
+/// Returns `now`, or `before` if it is smaller and `is_kept` forbids a rise.
 fn kept_low(before: Option<Duration>, now: Duration, is_kept: bool) -> Option<Duration> {
     Some(before.filter(|_| is_kept).map_or(now, |before| before.min(now)))
 }
@@ -145,7 +145,7 @@ mod tests {
             Self { base, rtt, prng: Prng::new(3), now: Instant::ZERO, lowest: Duration::ZERO }
         }
 
-        /// Round trips of `millis` and up to `jitter` milliseconds more.
+        /// Simulates round trips of `millis` plus up to `jitter` milliseconds.
         fn rounds(&mut self, rounds: u32, millis: u64, jitter: u64, is_lossy: bool) {
             for _ in 0..rounds {
                 let mut tally = Tally::default();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_path_takes_its_smallest_round_trip_and_a_restless_one_its_mean() {
+    fn the_base_is_the_minimum_of_a_quiet_path_and_the_mean_of_a_restless_one() {
         let mut bench = Bench::new();
         bench.rounds(10, 20, 0, false);
         assert_eq!((bench.empty(), bench.queue(), bench.base.is_restless()), (20, 0, false));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_path_stands_until_a_packet_takes_less() {
+    fn a_longer_base_lasts_until_a_packet_takes_less() {
         let mut bench = Bench::new();
         bench.rounds(10, 20, 0, false);
         bench.base.become_longer(bench.now, &bench.rtt.view(bench.now), Duration::from_millis(30));

@@ -1,33 +1,33 @@
-//! The circuit breaker (RFC 8084): when much more is lost than the path loses by itself, the window is halved once a round trip until
-//! that is over, whatever delay and experiments say.
+//! The circuit breaker (RFC 8084): while much more is lost than the path loses by itself, the window is halved once per round trip,
+//! whatever delay and experiments show.
 //!
-//! Many flows that share a full queue cannot tell what it drops from noise: one of them that sends less changes nothing. Without
-//! the breaker, each made up for the drops of all.
+//! Many flows that share a full queue cannot distinguish its drops from noise, because the reaction of one of them changes nothing. Without
+//! the breaker, each would compensate for the drops of all.
 //!
-//! It is a cumulative sum test (Page, 1954) over all packets. Each lost packet adds one, and each packet takes the tolerated
-//! share away. The sum rises when more than that is lost.
+//! It is a cumulative sum test (Page, 1954) over all packets. Each lost packet adds one, and each packet subtracts the tolerated loss rate,
+//! so the sum rises while more than that is lost.
 
 use super::loss_origin::Fate;
 use crate::PacketNumber;
 
-/// Loss beyond what is believed to be innocent that is put up with, as a share of packets and of that belief.
+/// Tolerated loss beyond the innocent loss, as a fraction of packets and of the innocent loss.
 const MARGIN: f64 = 0.05;
 const MARGIN_SHARE: f64 = 0.25;
 
-/// However much is believed to be innocent, no more than this is.
+/// Maximum of the tolerated loss.
 const MOST: f64 = 0.48;
 
-/// The same with fewer packets in a round trip than this: there are many flows, or there is little to win.
+/// The same for windows below [`FEW`]: there are many flows, or there is little to gain.
 const MOST_OF_FEW: f64 = 0.15;
 const FEW: f64 = 4.0;
 
-/// What is believed is an average over some 256 packets: two of its deviations are put up with as well.
+/// The innocent loss is an average over some 256 packets. Two of its standard deviations are tolerated in addition.
 const DEVIATIONS: f64 = 0.125;
 
-/// So many excess losses at least.
+/// Minimum number of excess losses.
 const LEAST: f64 = 2.0;
 
-/// Sums the excess.
+/// The state of the test.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Breaker {
     sum: f64,
@@ -36,13 +36,13 @@ pub(super) struct Breaker {
 }
 
 impl Breaker {
-    /// Packets up to `last` were sent too fast, which was noticed and ended.
+    /// Ignores packets up to `last`, which were sent too fast, since that was noticed and ended.
     pub(super) fn ignore(&mut self, last: PacketNumber) {
         *self = Self { sum: 0.0, ignored: Some(last) };
     }
 
-    /// Takes the fate of a packet; `innocent`: the share of losses believed to be the path's own, which scatter `dispersion` times as
-    /// much as single ones. Returns whether it trips.
+    /// Processes the fate of a packet. `innocent` is the fraction of losses attributed to the path, whose variance is `dispersion` times
+    /// that of independent losses. Returns whether the breaker trips.
     pub(super) fn on_fate(
         &mut self,
         fate: &Fate,
@@ -55,11 +55,11 @@ impl Breaker {
             return false;
         }
         let margin = MARGIN + MARGIN_SHARE * innocent + DEVIATIONS * (innocent * (1.0 - innocent)).sqrt();
-        // Before anything is known of the path, only what no path loses by itself counts.
+        // Before anything is known about the path, only loss that no path causes by itself counts.
         let most = if window < FEW { MOST_OF_FEW } else { MOST };
         let tolerated = if is_beginning { MOST } else { (innocent + margin).min(most) };
         self.sum = (self.sum + f64::from(u8::from(fate.is_lost)) - tolerated).max(0.0);
-        // The limit is at least that; most packets need no more of it.
+        // The limit is at least this much, so most packets need no further computation.
         if self.sum <= LEAST {
             return false;
         }
@@ -72,7 +72,7 @@ impl Breaker {
     }
 }
 
-/// Half of the logarithm of how many packets should pass between two trips by chance: a hundred windows.
+/// Approximately half of the logarithm of the number of packets between two false alarms: a hundred windows.
 fn confidence(window: f64) -> f64 {
     let doublings = 64 - (window as u64).leading_zeros();
     1.2 + 0.5 * f64::from(doublings)
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use ctcp_base::{Instant, Prng};
 
-    /// How often it trips in 100,000 packets of which the share `lost` is lost, when `innocent` is believed.
+    /// How often it trips in 100,000 packets of which the fraction `lost` is lost and `innocent` is attributed to the path.
     fn trips(lost: f64, innocent: f64, window: f64) -> u32 {
         let (mut breaker, mut prng) = (Breaker::default(), Prng::new(5));
         let fate = |number, is_lost| Fate {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_that_is_believed_to_be_innocent_hardly_ever_trips_it() {
+    fn innocent_loss_hardly_ever_trips_the_breaker() {
         for (loss, most) in [(0.0, 0), (0.01, 1), (0.05, 5), (0.1, 10), (0.2, 10), (0.3, 10)] {
             let trips = trips(loss, loss, 64.0);
             assert!(trips <= most, "loss {loss}: {trips} times");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_beyond_what_is_believed_trips_it_within_a_few_windows() {
+    fn loss_well_above_the_innocent_loss_trips_the_breaker_within_a_few_windows() {
         for (innocent, window) in [(0.0, 4.0), (0.0, 64.0), (0.05, 64.0), (0.1, 64.0)] {
             let trips = trips(innocent + 0.15, innocent, window);
             assert!(trips > 500, "{innocent} believed, window {window}: {trips} times in 100,000 packets");
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_all_packets_lost_trips_it_whatever_is_believed() {
+    fn loss_of_more_than_half_trips_the_breaker_whatever_the_innocent_loss() {
         assert!(trips(0.6, 0.35, 64.0) > 1_000);
     }
 

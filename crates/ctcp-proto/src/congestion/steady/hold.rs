@@ -1,28 +1,29 @@
-//! Keeping the queue at its target: grow below it, back off above it, and notice when backing off changes nothing.
+//! Keeps the queue at its target: grows below it, backs off above it, and detects that backing off has no effect.
 
 use core::time::Duration;
 
 use super::seconds_ratio;
 
-/// After so many back-offs in a row the queue is somebody else's.
+/// Number of consecutive back-offs after which another flow must be causing the queue.
 const BACK_OFFS_MAX: u32 = 4;
 
-/// A queue within a tenth of what it was before the back-off did not react,
+/// Range of the queue, relative to that before the back-off, that counts as no reaction.
 const UNMOVED: core::ops::Range<f64> = 0.9..1.1;
 
-/// and twice is no accident.
+/// Number of missing reactions in a row that are not chance.
 const UNMOVED_MAX: u32 = 2;
 
-/// How much of the window the growth of a round trip may be.
+/// Maximum growth per round trip as a fraction of the window.
 const GROWTH_MAX: f64 = 1.0 / 8.0;
 
-/// Near the target it is one packet, and with few packets this times their root: many small flows grow little, and the smallest catch up.
+/// Near the target the growth is one packet, or this times the root of a small window. So many small flows grow slowly, and the smallest
+/// catch up.
 const GROWTH_LEAST: f64 = 0.25;
 
-/// What a round trip showed.
+/// Measurements of a round trip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// The empty path, the queue beyond it, and how long that may be.
+    /// The empty path, the queue beyond it, and the target queue.
     pub(super) base: Duration,
     pub(super) queue: Duration,
     pub(super) target: Duration,
@@ -30,16 +31,16 @@ pub(super) struct Seen {
     pub(super) is_lossy: bool,
 }
 
-/// What a round trip asks for.
+/// The action after a round trip.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
-    /// Nothing new.
+    /// No change.
     Stay,
-    /// The window times this.
+    /// Multiply the window by this factor.
     BackOff(f64),
-    /// The queue did not react at all: the path is longer by it. The window as before the back-offs.
+    /// The queue did not react at all, so the path is longer by it. Restores the window from before the back-offs.
     PathIsLonger(f64),
-    /// The queue stays in spite of all back-offs: somebody else fills it. The window as before.
+    /// The queue persists despite all back-offs, so another flow causes it. Restores the window from before the back-offs.
     QueueIsNotOurs(f64),
 }
 
@@ -47,18 +48,18 @@ pub(super) enum Step {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold {
     growth: f64,
-    /// The last change is not seen yet: it takes a round trip to act and one to be measured.
+    /// The last change is not visible yet: it takes a round trip to act and one to be measured.
     is_settling: bool,
     is_learning: bool,
     back_offs: u32,
-    /// Before the first of them.
+    /// The window before the first back-off.
     tokens_before: f64,
     queue_before: Duration,
     unmoved: u32,
 }
 
 impl Hold {
-    /// With a queue that has been measured.
+    /// Starts with a queue that has been measured.
     pub(super) fn new() -> Self {
         Self {
             growth: 1.0,
@@ -71,27 +72,27 @@ impl Hold {
         }
     }
 
-    /// Behind slow start, with a new window.
+    /// Starts after slow start, with a new window.
     pub(super) fn behind_slow_start() -> Self {
         Self { is_settling: true, is_learning: true, ..Self::new() }
     }
 
-    /// The window changed: what the next round trip measures belongs to the old one.
+    /// Ignores the next round trip, which belongs to the old window.
     pub(super) fn settle(&mut self) {
         self.is_settling = true;
     }
 
-    /// Slow growth from now on.
+    /// Returns to slow growth.
     pub(super) fn slow_down(&mut self) {
         self.growth = 1.0;
     }
 
-    /// Packets by which the window may grow in a round trip.
+    /// How many packets the window may grow per round trip.
     pub(super) fn growth(&self) -> f64 {
         self.growth
     }
 
-    /// Slow start is just over: the delivery rate may still turn out to be higher.
+    /// Whether slow start has just ended, so that the delivery rate may still rise.
     pub(super) fn is_learning(&self) -> bool {
         self.is_learning
     }
@@ -113,7 +114,7 @@ impl Hold {
         Step::Stay
     }
 
-    /// The paper's back-off, leaving half of the target; or the insight that it is no use.
+    /// Performs the paper's back-off, leaving half of the target, or concludes that backing off has no effect.
     fn back_off(&mut self, tokens: f64, seen: &Seen) -> Step {
         if self.back_offs == 0 {
             self.tokens_before = tokens;
@@ -126,7 +127,7 @@ impl Hold {
         if self.unmoved >= UNMOVED_MAX && !seen.is_lossy {
             return Step::PathIsLonger(self.tokens_before);
         }
-        // One that did not react the last time gets its second chance to do so.
+        // A queue that did not react last time gets a second chance.
         if self.back_offs >= BACK_OFFS_MAX && (seen.is_lossy || self.unmoved == 0) {
             return Step::QueueIsNotOurs(self.tokens_before);
         }
@@ -149,7 +150,7 @@ mod tests {
         Seen { base: BASE, queue, target: TARGET, is_lossy: false }
     }
 
-    /// The steps that queues of so many milliseconds ask for, every second one skipped while settling.
+    /// The steps for queues of these milliseconds, skipping every second one while settling.
     fn steps(queues: &[u64]) -> Vec<Step> {
         let mut hold = Hold::new();
         let mut tokens = 40.0;
@@ -187,14 +188,14 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_reacts_but_stays_is_somebody_elses() {
+    fn a_queue_that_reacts_but_persists_is_caused_by_another_flow() {
         let steps = steps(&[20, 10, 20, 10, 20]);
         assert!(steps[..4].iter().all(|step| matches!(step, Step::BackOff(_))));
         assert_eq!(steps[4], Step::QueueIsNotOurs(40.0));
     }
 
     #[test]
-    fn a_queue_that_does_not_react_but_drops_packets_is_somebody_elses() {
+    fn a_queue_that_drops_packets_without_reacting_is_caused_by_another_flow() {
         let mut hold = Hold::new();
         let queue = Seen { is_lossy: true, ..seen(Duration::from_millis(20)) };
         let steps: Vec<Step> =
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_becomes_longer_between_back_offs_is_still_found_out() {
+    fn a_path_that_becomes_longer_between_back_offs_is_detected() {
         let steps = steps(&[3, 3, 12, 20, 20, 20]);
         assert!(steps[..5].iter().all(|step| matches!(step, Step::BackOff(_))), "{steps:?}");
         assert_eq!(steps[5], Step::PathIsLonger(40.0));

@@ -1,4 +1,4 @@
-//! What [`Steady`] does when packets are lost, too many of them, or all.
+//! Reactions of [`Steady`] to the loss of packets, to excessive loss, and to timeouts.
 
 use core::time::Duration;
 
@@ -10,24 +10,24 @@ use super::{BeforeTimeout, COMPETE_MIN, INITIAL_WINDOW, Mode, Steady, TOKENS_MIN
 use crate::PacketNumber;
 use crate::congestion::{Lost, TimedOut};
 
-/// A time-out leaves so many, if there were as many.
+/// A timeout leaves at least this many tokens, if there were as many.
 const FEW_TOKENS: f64 = 8.0;
 
-/// How long the target is halved after loss that was ours. (A smaller part of it would be starved by noise.)
+/// How long the target is halved after congestion loss. A smaller fraction of the target would be starved by noise.
 const CAREFUL: Duration = Duration::from_secs(5);
 
-/// So much loss of the path's own is bad luck enough to lose a window.
+/// With this much loss of the path's own, a whole window may be lost by chance.
 const LOSS_KNOWN: f64 = 0.02;
 
-/// The bounds of a back-off at loss: no harder than Reno, and at an overflowing queue no softer than Cubic (RFC 9438).
+/// Bounds of a back-off at loss: at most Reno's, and at an overflowing queue at least Cubic's (RFC 9438).
 const BACK_OFF_HARDEST: f64 = 0.5;
 pub(super) const BACK_OFF_OVERFLOW: f64 = 0.7;
 
-/// A loss at this share of the longest queue ever seen is an overflow.
+/// A loss with a queue above this fraction of the longest one seen is an overflow.
 const OVERFLOW_AT: f64 = 0.7;
 
 impl Steady {
-    /// Learns what became of a packet; `largest_sent`: the last packet so far.
+    /// Processes the fate of a packet. `largest_sent` is the last packet sent so far.
     pub(super) fn on_fate(&mut self, fate: Fate, largest_sent: PacketNumber) {
         let dispersion = self.origin.dispersion();
         let is_beginning = matches!(self.mode, Mode::SlowStart(_)) && self.stood_still.is_none();
@@ -37,7 +37,7 @@ impl Steady {
             self.trip(fate.number, largest_sent);
         }
         match self.origin.on_fate(fate) {
-            // The queue overflowed below the target, or there is none: ask for less of it.
+            // The queue overflowed below the target or is too short to be seen: aim at a shorter one.
             Some(Verdict::Ours) => {
                 self.careful_until = Some(fate.now + CAREFUL);
                 self.limit_to_delivered(self.rtt.map(|rtt| self.base.empty(&rtt)));
@@ -50,30 +50,30 @@ impl Steady {
         }
     }
 
-    /// Far more is lost than is believed to be the path's own: half the window, whatever else is believed.
+    /// Far more is lost than is attributed to the path: halves the window, whatever else is known.
     fn trip(&mut self, number: PacketNumber, largest_sent: PacketNumber) {
         if !self.back_off_once(number, largest_sent, BACK_OFF_HARDEST) {
             return;
         }
-        // The queue has room for no more than this: an older link's may have been longer.
+        // The queue cannot be longer than this. An older value may be that of another link.
         let highest = self.tally.highest.max(self.recent.highest);
         let queue = highest.saturating_sub(self.rtt.map_or(highest, |rtt| rtt.minimum_ever));
         self.highest_queue = queue.max(self.highest_queue / 2);
-        // The window may have run far ahead of what arrives.
+        // The window may be far larger than what arrives.
         self.limit_to_delivered(self.rtt.map(|rtt| rtt.smoothed));
         if !matches!(self.mode, Mode::Compete { .. }) {
             self.mode = Mode::Hold(Hold::new());
         }
     }
 
-    /// The window is no more than what the link delivers in `time`, if both are known.
+    /// Limits the window to what the link delivers in `time`, if both are known.
     fn limit_to_delivered(&mut self, time: Option<Duration>) {
         let delivered = time.and_then(|time| self.delivered_in(time));
         self.tokens = self.tokens.min(delivered.unwrap_or(self.tokens)).max(TOKENS_MIN);
     }
 
-    /// A packet sent before the time-out was not lost but late (RFC 4015): the window is what it was. Packet numbers never repeat, so
-    /// that its acknowledgement is no other's.
+    /// Restores the window if a packet sent before the timeout was acknowledged, so that the timeout was spurious (RFC 4015). Packet
+    /// numbers never repeat, so the acknowledgement is unambiguous.
     pub(super) fn undo_spurious_timeout(&mut self, number: PacketNumber) {
         let Some(before) = self.before_timeout.take() else { return };
         if number <= before.last && before.is_settled && self.tokens < before.tokens {
@@ -82,7 +82,7 @@ impl Steady {
         }
     }
 
-    /// Once a round trip. Returns whether it is the time.
+    /// Backs off at most once per round trip. Returns whether it did.
     pub(super) fn back_off_once(
         &mut self,
         number: PacketNumber,
@@ -117,7 +117,7 @@ impl Steady {
         }
     }
 
-    /// Nothing was heard for the retransmission time-out.
+    /// The retransmission timeout expired.
     pub(super) fn answer_timeout(&mut self, timed_out: &TimedOut) {
         let is_first = self.before_timeout.is_none();
         let is_settled = !matches!(self.mode, Mode::SlowStart(_));
@@ -130,7 +130,7 @@ impl Steady {
             self.empty_at = None;
             self.base.forget_longer();
             self.regain = before.is_settled.then_some(self.tokens / 2.0);
-            // No more than there were. Few stay as they are: what comes after a burst of losses must get past it.
+            // Never more than there were. A small window stays as it is, since what is sent after a burst of losses must get through.
             self.tokens = (self.tokens / 2.0).clamp(self.tokens.min(FEW_TOKENS), INITIAL_WINDOW);
         } else {
             self.tokens = (self.tokens / 2.0).max(self.tokens.min(1.0));
@@ -154,7 +154,7 @@ impl Steady {
     }
 }
 
-/// Packets a round trip by which a window grows that gets Reno's share with back-offs to `beta` (RFC 9438 section 4.3).
+/// Growth in packets per round trip that gives Reno's share with back-offs to `beta` (RFC 9438 section 4.3).
 pub(super) fn growth_of_reno(beta: f64) -> f64 {
     3.0 * (1.0 - beta) / (1.0 + beta)
 }

@@ -1,13 +1,13 @@
-//! Which part of the loss is the path's, and which is ours?
+//! Distinguishes the path's own (innocent) loss from congestion loss.
 //!
-//! A controller that sends more because packets get lost pours oil on the fire where the loss is a queue that
-//! overflows. Two things tell the innocent loss from ours:
+//! A controller that compensates for loss by sending more makes matters worse if the loss is due to an overflowing queue. Two tests
+//! distinguish innocent loss from congestion loss:
 //!
-//! - *Calm.* A queue that overflows is a long one. So the innocent share is averaged only over packets whose
-//!   neighbours took little longer than the empty path takes, and a full queue never looks innocent.
-//! - *Experiment.* A queue too short to be seen loses packets in perfect calm. So when the calm share rises above
-//!   what is proven, the controller sends less for a moment: loss that stays is innocent, loss that goes was ours.
-//!   Until then no more than a margin beyond the proven share is believed.
+//! - *Calm.* A queue that overflows is long. So the innocent loss is averaged only over packets whose neighbours took little longer than
+//!   the empty path. The drops of a long queue never count as innocent.
+//! - *Experiment.* A queue too short to be seen drops packets in calm moments. So when the calm loss rises above the proven loss, the
+//!   controller briefly sends less: loss that persists is innocent, loss that disappears was congestion. Until then only a margin beyond
+//!   the proven loss is accepted.
 
 use core::time::Duration;
 
@@ -19,48 +19,49 @@ use crate::recovery::bursts::Bursts;
 /// The weight of one packet in the calm average.
 const WEIGHT: f64 = 1.0 / 128.0;
 
-/// How many packets the share that an average begins with stands for.
+/// Number of packets for which the initial value of an average counts.
 const PRIOR: u64 = 16;
 
-/// How far the calm average may rise above what is proven: a mistake sends five packets in a hundred too many.
+/// How far the calm average may exceed the proven loss. An error sends five packets in a hundred too many.
 const MARGIN: f64 = 0.05;
 
-/// A verdict should rest on about so many lost packets: eight expected and fewer than four found is bad luck once
-/// in 25 times, and the next experiment corrects it.
+/// Number of lost packets on which a verdict should rest. If eight are expected, fewer than four are found by chance once in 25 times, and
+/// the next experiment corrects it.
 const LOSSES_WANTED: f64 = 8.0;
 
-/// And on so many bursts, or it is none.
+/// Minimum number of bursts for a verdict.
 const BURSTS_WANTED: f64 = 3.0;
 
-/// The fewest packets of an experiment.
+/// Minimum number of packets in an experiment.
 const PACKETS_MIN: f64 = 32.0;
 
-/// The most, in windows: an experiment costs a fifth of the rate while it lasts.
+/// Maximum number of windows in an experiment, which costs a fifth of the rate while it lasts.
 const WINDOWS_MAX: f64 = 4.0;
 
-/// A queue that was this long once, and longer than three tenths of the path, shows itself before it overflows.
+/// A queue that was once longer than this, and than three tenths of the path, is visible before it overflows.
 const VISIBLE_MIN: Duration = Duration::from_millis(4);
 
-/// Below this window an experiment takes too many round trips, and the harm of a mistake is a few packets.
+/// Below this window an experiment takes too many round trips, and an error costs only a few packets.
 const WINDOW_TOO_SMALL: f64 = 3.0;
 
-/// How long the loss found to be ours is not questioned again.
+/// Minimum interval until loss found to be congestion is tested again.
 const REST: Duration = Duration::from_secs(3);
 
-/// The average stands without a calm moment for so long and so many round trips. Then this is left of it each round trip.
+/// How long, and for how many round trips, the average is kept without a calm moment. After that it is multiplied by `FADING` every round
+/// trip.
 const BELIEF: Duration = Duration::from_millis(750);
 const BELIEF_ROUNDS: u32 = 6;
 const FADING: f64 = 0.9;
 
-/// No more than three packets are sent for two that arrive: a path that loses more is congested, whatever it looks like.
+/// Maximum innocent loss: about three packets sent for two that arrive. A path that loses more is congested, whatever it looks like.
 const INNOCENT_MAX: f64 = 0.35;
 
-/// What an experiment found.
+/// The result of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The path loses packets whatever we do.
+    /// The path loses packets whatever the rate.
     Innocent,
-    /// We sent too much.
+    /// The loss was caused by sending too much.
     Ours,
 }
 
@@ -70,69 +71,69 @@ pub(super) struct Fate {
     pub(super) now: Instant,
     pub(super) number: PacketNumber,
     pub(super) is_lost: bool,
-    /// Packets of that moment took little longer than the empty path takes.
+    /// Neighbouring packets took little longer than the empty path.
     pub(super) is_calm: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Experiment {
-    /// Packets behind this number belong to it,
+    /// Packets after this number belong to the experiment ...
     first: PacketNumber,
-    /// up to this one, once sending for it is over.
+    /// ... up to this one, once sending for it is over.
     last: Option<PacketNumber>,
     wanted: u64,
-    /// The share of lost packets before, and how much wider than single losses they scatter.
+    /// The loss before, and its variance relative to independent losses.
     calm: f64,
     dispersion: f64,
     arrived: u64,
     lost: u64,
 }
 
-/// Learns the share of packets that the path loses by itself.
+/// Estimates the fraction of packets that the path loses by itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossOrigin {
     calm: f64,
     bursts: Bursts,
-    /// Packets in the average; its first ones weigh more, so that it is near the truth after a window.
+    /// Packets in the average. The first ones weigh more, so that it is close after one window.
     samples: u64,
     proven: f64,
     experiment: Option<Experiment>,
     found_ours: Option<Instant>,
-    /// An experiment was too short for the bursts in which packets are lost.
+    /// When an experiment was last too short for the bursts in which packets are lost.
     unclear_at: Option<Instant>,
     calm_at: Option<Instant>,
-    /// Where the queue is seen to be long, calm is proof enough.
+    /// The queue gets long enough to be seen, so that calm is sufficient proof.
     is_queue_visible: bool,
     /// Packets up to this number do not count.
     ignored: Option<PacketNumber>,
 }
 
 impl LossOrigin {
-    /// The share of packets that the path loses by itself, as far as it may be believed.
+    /// The fraction of packets that the path loses by itself, as far as it may be relied on.
     pub(super) fn innocent(&self, window: f64) -> f64 {
         let is_believed = self.is_queue_visible || window < WINDOW_TOO_SMALL;
         let believed = if is_believed { self.calm } else { self.calm.min(self.proven + self.margin()) };
         believed.min(INNOCENT_MAX)
     }
 
-    /// The share of packets that is lost in calm moments, proven to be innocent or not.
+    /// The fraction of packets lost in calm moments, proven to be innocent or not.
     pub(super) fn seen(&self) -> f64 {
         self.calm.min(INNOCENT_MAX)
     }
 
-    /// Learns that queues of `highest` were seen on a path of `base`.
+    /// Records that queues of `highest` were seen on a path of `base`.
     pub(super) fn on_queue(&mut self, highest: Duration, base: Duration) {
         self.is_queue_visible = highest > VISIBLE_MIN.max(base * 3 / 10);
     }
 
-    /// A round trip of `rtt` is over: without a calm moment, what was believed fades.
+    /// A round trip of `rtt` is over. Without a recent calm moment, the average decays.
     pub(super) fn on_round(&mut self, now: Instant, rtt: Duration) {
         if self.calm_at.is_some_and(|at| now - at > BELIEF.max(rtt * BELIEF_ROUNDS)) {
             self.calm *= FADING;
         }
     }
 
-    /// Whether the loss asks for an experiment.
+    /// Whether the loss requires an experiment.
     pub(super) fn is_suspicious(&self, now: Instant, window: f64) -> bool {
         let is_rested = |last: Option<Instant>| last.is_none_or(|last| now - last >= REST);
         let is_high = self.calm > self.proven + self.margin();
@@ -148,17 +149,17 @@ impl LossOrigin {
         self.experiment.is_none() && !self.is_queue_visible && window >= WINDOW_TOO_SMALL
     }
 
-    /// Three deviations of the average, but at least the plain margin.
+    /// Three standard deviations of the average, but at least the plain margin.
     fn margin(&self) -> f64 {
         (3.0 * (self.proven * (1.0 - self.proven) * WEIGHT / 2.0).sqrt()).max(MARGIN)
     }
 
-    /// How much wider than that of single losses the number of lost packets scatters.
+    /// The variance of the number of lost packets relative to independent losses.
     pub(super) fn dispersion(&self) -> f64 {
         self.bursts.dispersion(self.calm)
     }
 
-    /// An experiment begins: the controller yields, and packets behind `largest_sent` count.
+    /// Begins an experiment: the controller yields, and packets after `largest_sent` count.
     pub(super) fn begin(&mut self, largest_sent: PacketNumber, window: f64) {
         let most = (WINDOWS_MAX * window).max(PACKETS_MIN);
         let wanted = (LOSSES_WANTED / self.calm.max(1e-3)).clamp(PACKETS_MIN, most) as u64;
@@ -168,19 +169,19 @@ impl LossOrigin {
             Some(Experiment { first, last: None, wanted, calm, dispersion, arrived: 0, lost: 0 });
     }
 
-    /// Whether enough packets left for the running experiment. When none is running, they did.
+    /// Whether enough packets were sent for the running experiment; true if none is running.
     pub(super) fn has_enough(&self, largest_sent: PacketNumber) -> bool {
         self.experiment.is_none_or(|experiment| largest_sent.0 >= experiment.first.0 + experiment.wanted)
     }
 
-    /// The controller yields no longer: packets behind `largest_sent` do not count.
+    /// The controller stops yielding: packets after `largest_sent` do not count.
     pub(super) fn stop_sending(&mut self, largest_sent: PacketNumber) {
         if let Some(experiment) = &mut self.experiment {
             experiment.last.get_or_insert(largest_sent);
         }
     }
 
-    /// Takes the fate of a packet. Returns the verdict when the last packet of an experiment is settled.
+    /// Processes the fate of a packet. Returns the verdict once a packet after the experiment is acknowledged or lost.
     pub(super) fn on_fate(&mut self, fate: Fate) -> Option<Verdict> {
         self.calm_at = self.calm_at.filter(|_| !fate.is_calm).or(Some(fate.now));
         if fate.is_calm && self.ignored.is_none_or(|last| fate.number > last) {
@@ -223,8 +224,8 @@ impl LossOrigin {
         Verdict::Innocent
     }
 
-    /// Packets up to `largest_sent` were sent too fast. Where that was not visible their loss says nothing; before, the
-    /// path lost `share`.
+    /// Packets up to `largest_sent` were sent too fast. If the queue was not visible, their loss says nothing, and the path's loss before,
+    /// `share`, is used.
     pub(super) fn on_overshoot(&mut self, largest_sent: PacketNumber, share: f64) {
         if !self.is_queue_visible {
             let (bursts, ignored) = (self.bursts, Some(largest_sent));

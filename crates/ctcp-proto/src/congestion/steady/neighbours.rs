@@ -1,16 +1,16 @@
-//! The round trips of packets near a lost one, which tell how long the queue was when it was dropped.
+//! The round trips of packets close to a lost one, which show how long the queue was when it was dropped.
 
 use core::time::Duration;
 
 use crate::PacketNumber;
 
-/// How many samples are remembered.
+/// Number of samples kept.
 const SAMPLES: usize = 256;
 
-/// How far away a neighbour may be, in packets.
+/// Maximum distance of a neighbour in packets.
 const NEAR: u64 = 32;
 
-/// The newest samples by packet number.
+/// The newest samples, indexed by packet number.
 #[derive(Clone, Debug)]
 pub(super) struct Neighbours {
     samples: [Option<(PacketNumber, Duration)>; SAMPLES],
@@ -24,13 +24,13 @@ impl Default for Neighbours {
 }
 
 impl Neighbours {
-    /// A packet took `rtt`. Returns what the one before it took.
+    /// Records the round trip of a packet. Returns the previous sample.
     pub(super) fn on_sample(&mut self, number: PacketNumber, rtt: Duration) -> Duration {
         self.samples[number.0 as usize % SAMPLES] = Some((number, rtt));
         core::mem::replace(&mut self.newest, rtt)
     }
 
-    /// What the last acknowledged packet before `number` took; zero if none of the packets right before it is remembered.
+    /// The round trip of the last acknowledged packet shortly before `number`; zero if there is none.
     pub(super) fn before(&self, number: PacketNumber) -> Duration {
         (1..=NEAR.min(number.0))
             .map(|back| number.0 - back)

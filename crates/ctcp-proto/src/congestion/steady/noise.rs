@@ -1,53 +1,52 @@
-//! The queue, where the path itself is restless.
+//! Distinguishes a queue from the path's own noise.
 //!
-//! On a link that gathers packets, or waits for its turn on the air, even the luckiest packet of a round trip waits, and only some round trips
-//! show the path itself. A queue is what several round trips show then, and where the samples of one differ little, each of
-//! them.
+//! On a link that aggregates packets or waits for air time, even the fastest packet of a round trip waits, and only some round trips show
+//! the empty path. A queue is then what several round trips show. If the samples of one vary little, each round trip shows it.
 
 use core::time::Duration;
 
 use super::NOISE_WINDOW_MIN;
 use super::samples::Samples;
 
-/// How many round trips it takes on a path that varies. More would be slow to notice a queue.
+/// Number of round trips combined on a path that varies. More would detect a queue late.
 const ROUNDS: usize = 2;
 
-/// A path varies when samples deviate from their average by this part of its shortest round trip,
+/// A path varies if the mean deviation of samples exceeds this fraction of its shortest round trip.
 const VARIES: u32 = 20;
 
-/// on average over about so many round trips.
+/// Weight of one round trip in the average deviation.
 const WEIGHT: f64 = 1.0 / 8.0;
 
-/// Means stand for the path where the noise of the quietest of the last round trips is more than this share of the round trip, and more
-/// than so many packets of the flow take; and no longer when it is less than that.
+/// Means are used if the noise of the quietest recent round trip exceeds this fraction of the round trip and the time of this many packets
+/// of the flow. They are used until it falls below the second pair.
 const NOISY: (f64, f64) = (1.0 / 45.0, 1.0);
 const CALMED: (f64, f64) = (1.0 / 80.0, 0.6);
 
-/// Nor with fewer packets in a round trip than this.
+/// Nor with a window below this.
 const WINDOW_CALMED: f64 = 6.0;
 
-/// How many round trips may be the quietest.
+/// Number of round trips of which the quietest counts.
 const QUIETEST: usize = 6;
 
 /// The smallest samples and the noise of the last round trips.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Noise {
     lowest: [Option<Duration>; ROUNDS],
-    /// The average of how far samples deviate, in seconds.
+    /// The average deviation of samples in seconds.
     average: f64,
     noises: [Option<Duration>; QUIETEST],
     is_noisy: bool,
 }
 
 impl Noise {
-    /// A round trip is over: its smallest sample, and how far samples deviate by now.
+    /// Ends a round trip with its smallest sample and the current deviation of samples.
     pub(super) fn on_round(&mut self, lowest: Duration, deviation: Duration) {
         self.lowest.rotate_right(1);
         self.lowest[0] = Some(lowest);
         self.average += WEIGHT * (deviation.as_secs_f64() - self.average);
     }
 
-    /// So many samples of a flow with `window` packets in a round trip.
+    /// Adds a series of samples of a flow with `window` packets per round trip.
     pub(super) fn on_samples(&mut self, samples: &Samples, window: f64) {
         let Some(mean) = samples.mean() else { return };
         self.noises.rotate_right(1);
@@ -58,17 +57,17 @@ impl Noise {
         self.is_noisy = window >= window_min && share > least && share * window > packets;
     }
 
-    /// The noise of the quietest of the last round trips.
+    /// The noise of the quietest recent round trip.
     pub(super) fn quietest(&self) -> Duration {
         self.noises.iter().flatten().min().copied().unwrap_or_default()
     }
 
-    /// Hardly a packet takes as little time as the path can.
+    /// Whether hardly any packet takes as little time as the empty path.
     pub(super) fn is_restless(&self) -> bool {
         self.is_noisy
     }
 
-    /// What the last round trips show together on a path of `base`.
+    /// The smallest sample common to the last round trips, on a path of `base`.
     pub(super) fn standing(&self, base: Duration) -> Option<Duration> {
         let rounds = if self.varies(base) { ROUNDS } else { 1 };
         self.lowest.iter().take(rounds).flatten().min().copied()
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn one_round_trip_tells_where_samples_differ_little_and_two_where_they_do() {
+    fn one_round_trip_shows_a_queue_on_a_quiet_path_and_two_on_a_varying_one() {
         let rounds = [[22, 29]; 20].concat();
         assert_eq!(standing(&rounds, 300), Some(Duration::from_millis(29)));
         assert_eq!(standing(&rounds, 3_000), Some(Duration::from_millis(22)));
@@ -114,7 +113,7 @@ mod tests {
         noise.on_samples(&samples(4_000), 64.0);
         assert!(noise.is_restless());
         noise.on_samples(&samples(0), 64.0);
-        assert!(!noise.is_restless(), "a quiet round trip: what it was, was no noise");
+        assert!(!noise.is_restless(), "a quiet round trip: the earlier variation was not noise");
         (0..QUIETEST).for_each(|_| noise.on_samples(&samples(4_000), 64.0));
         assert!(noise.is_restless());
         noise.on_samples(&samples(4_000), 4.0);

@@ -1,34 +1,34 @@
-//! An experiment where delay varies by itself: when it says "queue", more is sent for two round trips. If the delivery rate follows and the
-//! delay does not, the link is not full, and the delay was the path's. The rate alone says little: of one among many flows it nearly follows also
-//! on a full link.
+//! An experiment for paths whose delay varies by itself. When the delay indicates a queue, more is sent for two round trips. If the
+//! delivery rate follows and the delay does not, the link is not full and the delay is the path's. The rate alone is not enough: among many
+//! flows, the rate of one nearly follows even on a full link.
 
 use core::time::Duration;
 
 /// How much more is sent.
 pub(super) const MORE: f64 = 1.25;
 
-/// Round trips until what changed is seen, and in all.
+/// Round trips until the change becomes visible, and in total.
 const UNSEEN: u32 = 1;
 const ROUNDS: u32 = 3;
 
-/// The rate follows when it grows by this factor, and the delay does not when it grows by no more than this part of itself.
+/// The rate follows if it grows by this factor. The delay does not if it grows by at most this fraction.
 const FOLLOWS: f64 = 1.12;
 const RISE_MAX: u32 = 12;
 
-/// Round trips between two experiments, at first and when they keep showing a full link.
+/// Round trips between two experiments, initially and when they keep showing a full link.
 const REST_MIN: u32 = 4;
 const REST_MAX: u32 = 32;
 
-/// What an experiment found.
+/// The result of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// More was sent and as much arrived.
+    /// More was sent, but no more arrived.
     Full,
     /// More arrived.
     Room,
 }
 
-/// Packets that arrived in some time.
+/// Packets that arrived in some period.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrivals {
     packets: u32,
@@ -69,17 +69,17 @@ impl Default for Push {
 }
 
 impl Push {
-    /// Whether one is running: the window must not change.
+    /// Whether an experiment is running, during which the window must not change.
     pub(super) fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
-    /// Times what would be sent.
+    /// The factor for the window.
     pub(super) fn gain(&self) -> f64 {
         if self.running.is_some_and(|round| round + UNSEEN < ROUNDS) { MORE } else { 1.0 }
     }
 
-    /// Begins one, if the last is long enough ago. Returns whether it does.
+    /// Begins an experiment if the last one was long enough ago. Returns whether it began.
     pub(super) fn begin(&mut self) -> bool {
         let is_rested = self.rested >= self.rest && self.recent[1].packets > 0;
         if is_rested {
@@ -92,13 +92,13 @@ impl Push {
         is_rested
     }
 
-    /// The window changed: what was counted says nothing.
+    /// Discards the measurements because the window changed.
     pub(super) fn abandon(&mut self) {
         *self = Self { rest: self.rest, rested: 0, ..Self::default() };
     }
 
-    /// A round trip is over that took `time`, brought `packets` and had samples of `mean` in the mean. Returns what was found when an
-    /// experiment is over.
+    /// A round trip of `time` is over, in which `packets` arrived and the mean sample was `mean`. Returns the result when an experiment
+    /// ends.
     pub(super) fn on_round(&mut self, packets: u32, time: Duration, mean: Duration) -> Option<Found> {
         let round_trip = Arrivals { packets, time, mean };
         self.recent = [round_trip, self.recent[0]];
@@ -126,14 +126,14 @@ mod tests {
 
     const ROUND: Duration = Duration::from_millis(50);
 
-    /// A push with a few round trips of so many packets behind it.
+    /// A push after a few round trips of this many packets.
     fn rested(packets: u32) -> Push {
         let mut push = Push::default();
         (0..REST_MIN).for_each(|_| assert_eq!(push.on_round(packets, ROUND, ROUND), None));
         push
     }
 
-    /// What it finds when the link brings `before` packets a round trip and then `after`.
+    /// The result if the link delivers `before` packets per round trip and then `after`.
     fn found(before: u32, after: u32) -> Option<Found> {
         let mut push = rested(before);
         assert!(push.begin());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_follows_on_a_queue_that_grows_is_that_of_one_among_many() {
+    fn a_growing_rate_with_a_growing_delay_means_a_full_link() {
         let mut push = rested(64);
         push.begin();
         let longer = ROUND + ROUND / 8;
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn each_full_link_doubles_the_rest_also_after_there_was_room() {
+    fn each_full_link_doubles_the_interval_between_experiments() {
         let mut push = rested(64);
         let mut waits = Vec::new();
         for after in [64, 64, 80, 64, 64, 64] {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_before_an_interruption_is_no_baseline() {
+    fn an_abandoned_experiment_leaves_no_baseline() {
         let mut push = rested(64);
         push.begin();
         push.abandon();

@@ -1,4 +1,4 @@
-//! When to stop doubling: at a queue, or when more packets bring no more. Loss alone is no reason.
+//! The end of slow start: at a queue, or when a larger window no longer increases the delivery rate. Loss alone does not end it.
 
 use core::time::Duration;
 
@@ -7,48 +7,48 @@ use super::super::round::Plateau;
 use super::tally::Tally;
 use crate::recovery::rtt::RttView;
 
-/// A queue of an eighth of the path ends slow start, as in HyStart++ (RFC 9406), but noise does not. (It has 4 ms there.
-/// Two are enough for the minimum of a whole round trip, and find short queues in time.)
+/// Minimum queue that ends slow start: an eighth of the path as in HyStart++ (RFC 9406), but not noise. HyStart++ requires 4 ms. Two are
+/// enough for the minimum of a whole round trip, and detect short queues in time.
 const ROUND_QUEUE_MIN: Duration = Duration::from_millis(2);
 
-/// How many samples of the round trip must have seen it.
+/// Minimum number of samples of the round trip that must have seen it.
 const ROUND_SAMPLES: u32 = 8;
 
-/// The same for the newest samples, which see the queue up to a round trip earlier.
+/// The same for the latest stretch of samples, which sees the queue up to a round trip earlier.
 const RECENT_QUEUE_MIN: Duration = Duration::from_millis(4);
 
-/// A round trip with samples no higher than this had no queue.
+/// A round trip whose samples are all below this excess had no queue.
 const CALM: Duration = Duration::from_millis(1);
 
-/// More loss by this that brings less than a quarter more packets is a full queue, too short to be seen.
+/// Additional loss, with less than a quarter more packets delivered, that indicates a full queue too short to be seen.
 const MORE_LOSS: f64 = 0.2;
 const MORE_PACKETS: f64 = 1.25;
 
-/// How many packets say something of the path's loss.
+/// Minimum number of packets for an estimate of the path's loss.
 const PACKETS_MIN: u32 = 24;
 
-/// Where delay varies by itself, slow start is over when twice in a row less than this factor more arrives.
+/// On a path whose delay varies by itself, slow start ends when the number of arrivals grows by less than this factor twice in a row.
 const SLOW: f64 = 1.3;
 const SLOW_ROUNDS: u32 = 2;
 
-/// Looking for the capacity.
+/// State of slow start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SlowStart {
     plateau: Plateau,
     least_loss: Option<f64>,
-    /// Packets acknowledged and lost in round trips without a moving queue: all of them, and all but the last one's.
+    /// Packets acknowledged and lost in round trips without a trend: of all of them, and of all but the last.
     calm: (u32, u32),
     calm_before: (u32, u32),
     acked_before: u32,
-    /// Round trips in a row in which hardly more arrived than before.
+    /// Consecutive round trips in which hardly more packets arrived than before.
     slow_rounds: u32,
     rounds: u32,
-    /// A queue was seen: does the next round trip see it, too?
+    /// The round trip in which a queue was first seen, until the next one confirms it.
     suspects: Option<u32>,
 }
 
 impl SlowStart {
-    /// The path's own loss: that of the round trips without a moving queue, or the smallest of one without any.
+    /// The path's own loss: that of all round trips without a trend, or else the lowest of any round trip without a queue.
     pub(super) fn least_loss(&self) -> f64 {
         let (acked, lost) = self.calm_before;
         let all = acked + lost;
@@ -56,8 +56,8 @@ impl SlowStart {
         calm.or(self.least_loss).unwrap_or(0.0)
     }
 
-    /// A packet was acknowledged. `round`: the round trip so far; `recent`: a whole stretch of newest samples, if there is
-    /// one; `mean`: the empty path, where its delay varies by itself. Returns whether the link is full.
+    /// A packet was acknowledged. `round` is the current round trip, and `recent` the latest stretch of samples, if there is one. `mean` is
+    /// the empty path if its delay varies by itself. Returns whether the link is full.
     pub(super) fn on_ack(
         &mut self,
         acked: &Acked,
@@ -86,12 +86,12 @@ impl SlowStart {
         is_flat || is_confirmed
     }
 
-    /// The shortest queue that is told from noise.
+    /// The shortest queue that can be distinguished from noise.
     pub(super) fn visible(rtt: &RttView) -> Duration {
         ROUND_QUEUE_MIN.max(rtt.minimum / 8).max(rtt.variance * 2)
     }
 
-    /// Whether the window waits for a second look at what may be a queue.
+    /// Whether the window stops growing until a possible queue is confirmed.
     pub(super) fn waits(&self) -> bool {
         self.suspects.is_some()
     }
@@ -115,7 +115,7 @@ impl SlowStart {
         }
         self.acked_before = round.acked;
         self.rounds += 1;
-        // Behind a whole round trip that did not see it.
+        // A whole round trip did not confirm it.
         if self.suspects.is_some_and(|since| since + 1 < self.rounds) {
             self.suspects = None;
         }

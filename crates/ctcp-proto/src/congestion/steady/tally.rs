@@ -1,19 +1,19 @@
-//! What happened in a round trip, or in a stretch of samples.
+//! Statistics of a round trip, or of a stretch of samples.
 
 use core::time::Duration;
 
 use super::samples::Samples;
 
-/// Fewer packets than these say nothing about a share of them.
+/// Minimum number of packets for a loss rate.
 const PACKETS_MIN: u32 = 16;
 
-/// So much of a round trip lost while a queue moves is an overflow.
+/// Fraction of a round trip lost during a trend of the queue that indicates an overflow.
 const OVERFLOW: f64 = 0.05;
 
-/// And a move is no smaller than this part of the base.
+/// Minimum span of a trend as a fraction of the base.
 const MOVE_MIN: u32 = 32;
 
-/// Samples and losses of some time.
+/// Samples and losses of some period.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) lowest: Option<Duration>,
@@ -24,7 +24,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// For the round trip that follows.
+    /// An empty one for the next round trip.
     pub(super) fn following(&self) -> Self {
         Self { samples: self.samples.following(), ..Self::default() }
     }
@@ -36,27 +36,27 @@ impl Tally {
         self.acked += 1;
     }
 
-    /// Whether samples rise or fall over the round trip, as with a queue, on a path of `base`. Noise does not, and a difference smaller than a part
-    /// of the path is none.
+    /// Whether samples rise or fall over the round trip, as with a queue, on a path of `base`. Noise does not count, and neither does a
+    /// trend below a fraction of the path.
     pub(super) fn is_moving(&self, base: Duration) -> bool {
         let span = self.highest.saturating_sub(self.lowest.unwrap_or_default());
-        // One late packet has the span, but hardly the deviation.
+        // A single late packet has this span, but hardly this deviation.
         let least = base.as_secs_f64() / f64::from(4 * MOVE_MIN);
         span > base / MOVE_MIN && self.samples.are_moving(least)
     }
 
-    /// Whether packets were lost by a queue that overflowed: a good deal was lost while samples moved.
+    /// Whether an overflowing queue lost packets: many were lost during a trend of the samples.
     pub(super) fn is_overflow(&self, base: Duration) -> bool {
         let all = self.acked + self.lost;
         self.lost >= 2 && f64::from(self.lost) > OVERFLOW * f64::from(all) && self.is_moving(base)
     }
 
-    /// What even the smallest sample has above `base`: a queue, for noise spares some.
+    /// The excess of the smallest sample over `base`, which is a queue, since noise spares some samples.
     pub(super) fn queue(&self, base: Duration) -> Duration {
         self.lowest.map_or(Duration::ZERO, |lowest| lowest.saturating_sub(base))
     }
 
-    /// The share of packets lost; `None` for too few to say.
+    /// The fraction of packets lost; `None` if there were too few packets.
     pub(super) fn loss(&self) -> Option<f64> {
         let all = self.acked + self.lost;
         (all >= PACKETS_MIN).then(|| f64::from(self.lost) / f64::from(all))

@@ -24,29 +24,29 @@ const KEY_PHASE: u8 = 0x20;
 const RESERVED_BITS: u8 = 0x1c;
 const NUMBER_LENGTH_BITS: u8 = 0x03;
 
-/// Bytes of a short header.
+/// The length of a short header in bytes.
 pub(super) const fn length(destination_length: usize, number_length: usize) -> usize {
     destination_length.saturating_add(1 + 1 + number_length)
 }
 
-/// Sets the bit K of an unprotected header.
+/// Sets the key phase bit K of an unprotected header.
 pub(super) fn write_key_phase(datagram: &mut [u8], phase: bool) {
     if let Some(first) = datagram.first_mut() {
         *first = *first & !KEY_PHASE | if phase { KEY_PHASE } else { 0 };
     }
 }
 
-/// The fields of a short header after its protection was removed. Not authentic yet.
+/// The fields of a short header after its protection was removed. Not authenticated yet.
 pub(super) struct Unprotected {
     pub(super) path: PathId,
     pub(super) phase: bool,
     pub(super) has_reserved_bits: bool,
     pub(super) truncated: TruncatedNumber,
-    /// Bytes of the whole header.
+    /// The length of the whole header in bytes.
     pub(super) length: usize,
 }
 
-/// The key that hides the header in one direction. It does not change with key updates.
+/// The key for header protection in one direction. It does not change with key updates.
 pub(super) struct HeaderProtection(HeaderProtectionKey);
 
 impl HeaderProtection {
@@ -57,7 +57,7 @@ impl HeaderProtection {
         Self(key)
     }
 
-    /// Hides the header of a sealed datagram that is long enough for the sample.
+    /// Protects the header of a sealed datagram that is long enough for the sample.
     pub(super) fn protect(&self, datagram: &mut [u8], header: &SealHeader) {
         let mask = self.mask(datagram, header.destination_length).expect("sealing padded for the sample");
         let fields = 1 + header.destination_length;
@@ -69,8 +69,8 @@ impl HeaderProtection {
             .for_each(|(b, m)| *b ^= m);
     }
 
-    /// Uncovers the header of a received datagram; `None`, with the last 16 bytes and the form bits intact, if
-    /// it cannot be one.
+    /// Removes the protection of a received datagram's header. Returns `None` if it cannot be a short header; the last 16 bytes and the
+    /// form bits are then unchanged.
     pub(super) fn unprotect(&self, datagram: &mut [u8], destination_length: usize) -> Option<Unprotected> {
         let mask = self.mask(datagram, destination_length)?;
         let (first, rest) = datagram.split_first_mut()?;

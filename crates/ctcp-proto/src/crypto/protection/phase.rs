@@ -1,4 +1,4 @@
-//! Key phases (RFC 9001 section 6): which key seals, which keys may open.
+//! Key phases (RFC 9001 section 6): which key seals and which keys may open packets.
 //!
 //! ```text
 //!  sending      [n] ---- advance: a packet of n was acknowledged, and the peer is at n ----> [n+1]
@@ -7,8 +7,8 @@
 //!  receiving    [previous n-1 | current n | next n+1]  -- a packet opened with next -->  [n | n+1 | n+2]
 //! ```
 //!
-//! Previous and next have the same bit K. The packet number tells them apart: a sender never goes back to an older
-//! key, so on each path the numbers of a phase are all larger than those of the phase before.
+//! The previous and the next phase have the same bit K. The packet number distinguishes them: a sender never returns to an older key, so on
+//! each path all numbers of a phase are larger than those of the phase before.
 
 use ring::aead::Tag;
 use zeroize::Zeroizing;
@@ -20,14 +20,14 @@ use crate::crypto::suite::Suite;
 use crate::id::{PacketNumber, PathId};
 use crate::wire::VARINT_MAX;
 
-/// A secret of the chain; it makes its key and is replaced by its successor.
+/// The secret from which the next key is derived, and which is then replaced by its successor.
 struct Chain {
     suite: Suite,
     secret: Zeroizing<[u8; 32]>,
 }
 
 impl Chain {
-    /// The key of the current secret.
+    /// Derives the key of the current secret.
     fn key(&self) -> PacketKey {
         PacketKey::new(self.suite, &self.secret)
     }
@@ -36,7 +36,7 @@ impl Chain {
         *self.secret = expand(&self.secret, &[b"ctcp ku"]);
     }
 
-    /// The key of the current secret; the chain moves to the next one.
+    /// Derives the key of the current secret and advances to the next one.
     fn next_key(&mut self) -> PacketKey {
         let key = self.key();
         self.advance();
@@ -48,7 +48,7 @@ impl Chain {
     }
 }
 
-/// What was sealed on a path. At most one per path id, 256 in all.
+/// Packets sealed on a path. There is at most one entry per path id, 256 in all.
 struct SentOnPath {
     path: PathId,
     /// The phase that `first` belongs to.
@@ -75,22 +75,22 @@ impl SendPhases {
         Self { chain, key, number: 0, sealed: 0, is_acked: false, paths: Vec::new() }
     }
 
-    /// The phase, from 0.
+    /// The current phase, from 0.
     pub(super) const fn number(&self) -> u64 {
         self.number
     }
 
-    /// The phase's bit K.
+    /// The key phase bit K.
     pub(super) const fn bit(&self) -> bool {
         self.number % 2 == 1
     }
 
-    /// Packets sealed in this phase.
+    /// Number of packets sealed in this phase.
     pub(super) const fn sealed(&self) -> u64 {
         self.sealed
     }
 
-    /// Whether the peer acknowledged a packet of this phase.
+    /// Whether the peer has acknowledged a packet of this phase.
     pub(super) const fn is_acked(&self) -> bool {
         self.is_acked
     }
@@ -144,21 +144,21 @@ impl SendPhases {
     }
 }
 
-/// The first packet of a phase that arrived on a path: all numbers of earlier phases are below it, all of later
-/// ones above. At most one per path id, 256 in all.
+/// The first packet of a phase that arrived on a path. Numbers of earlier phases are below it, those of later phases above. There is at
+/// most one entry per path id, 256 in all.
 struct FirstOnPath {
     path: PathId,
     phase: u64,
     number: PacketNumber,
 }
 
-/// That a packet opened.
+/// The result of opening a packet.
 pub(super) struct OpenedWith {
     pub(super) key_phase_changed: bool,
 }
 
-/// The receiving side. The next key is made in advance, so that the time to open a packet does not tell the
-/// phase (RFC 9001 section 9.5).
+/// The receiving side. The next key is derived in advance, so that the time to open a packet does not reveal its phase (RFC 9001 section
+/// 9.5).
 pub(super) struct ReceivePhases {
     /// Holds the secret of the next phase.
     chain: Chain,
@@ -167,7 +167,7 @@ pub(super) struct ReceivePhases {
     next: PacketKey,
     number: u64,
     firsts: Vec<FirstOnPath>,
-    /// A copy of the payload, when two keys must be tried: a failed attempt leaves garbage.
+    /// A copy of the payload for when two keys must be tried, since a failed attempt overwrites it.
     scratch: Vec<u8>,
 }
 
@@ -179,7 +179,7 @@ impl ReceivePhases {
         Self { chain, previous: None, current, next, number: 0, firsts: Vec::new(), scratch: Vec::new() }
     }
 
-    /// The phase, from 0.
+    /// The current phase, from 0.
     pub(super) const fn number(&self) -> u64 {
         self.number
     }
@@ -194,7 +194,7 @@ impl ReceivePhases {
         self.previous = None;
     }
 
-    /// Opens a datagram whose header is uncovered; `None` if no key opens it.
+    /// Opens a datagram whose header protection was removed. Returns `None` if no key opens it.
     pub(super) fn open(
         &mut self,
         datagram: &mut [u8],
@@ -214,7 +214,7 @@ impl ReceivePhases {
             let previous = self.previous.as_ref()?;
             return try_key(previous, payload).then_some(OpenedWith { key_phase_changed: false });
         }
-        // Nothing of this phase came on the path yet, so it may be late as well as early.
+        // No packet of this phase has arrived on the path, so the packet may be of the previous or the next phase.
         if let (None, Some(previous)) = (first, &self.previous) {
             self.scratch.clear();
             self.scratch.extend_from_slice(payload);

@@ -37,7 +37,7 @@ fn pair_with_limits(suite: Suite, limits: KeyLimits) -> (PacketProtection, Packe
     (client, server)
 }
 
-/// An unprotected datagram as the builder leaves it, and what to say of it.
+/// An unprotected datagram as the builder leaves it, and its seal header.
 fn unsealed(
     destination: &[u8],
     path: u8,
@@ -115,7 +115,7 @@ const KNOWN_KEYS: [(&str, &str); 2] = [
 ];
 
 #[test]
-fn keys_are_derived_as_an_independent_implementation_does() {
+fn derived_keys_match_an_independent_implementation() {
     assert_eq!(expand::<32>(&CLIENT_SECRET, &[b"ctcp hp"]).to_vec(), hex(KNOWN_HEADER_KEY));
     let mut secret = CLIENT_SECRET;
     for (key, iv) in KNOWN_KEYS {
@@ -128,7 +128,7 @@ fn keys_are_derived_as_an_independent_implementation_does() {
 }
 
 #[test]
-fn packets_are_sealed_as_an_independent_implementation_does() {
+fn sealed_packets_match_an_independent_implementation() {
     for (suite, phase, path, number, number_length, frames, expected) in KNOWN_PACKETS {
         let (mut client, mut server) = pair(suite);
         for early in 0..phase {
@@ -147,7 +147,7 @@ fn packets_are_sealed_as_an_independent_implementation_does() {
 }
 
 #[test]
-fn the_protocol_page_tells_the_same_known_answers() {
+fn the_protocol_page_contains_the_known_answers() {
     let page: String = include_str!("../../../../../PROTOCOL.md").split_whitespace().collect();
     let packets = KNOWN_PACKETS.iter().map(|packet| packet.6);
     let keys = KNOWN_KEYS.iter().flat_map(|keys| [keys.0, keys.1]);
@@ -157,7 +157,7 @@ fn the_protocol_page_tells_the_same_known_answers() {
 }
 
 #[test]
-fn what_one_side_seals_the_other_opens() {
+fn packets_sealed_by_one_side_are_opened_by_the_other() {
     for suite in Suite::ALL {
         for destination_length in 0..=20 {
             let (mut client, mut server) = pair(suite);
@@ -182,14 +182,14 @@ fn what_one_side_seals_the_other_opens() {
 
 // Requirement: U9
 #[test]
-fn every_changed_bit_is_refused() {
+fn every_changed_bit_is_detected() {
     for suite in Suite::ALL {
         let (mut client, mut server) = pair(suite);
         let datagram = sealed(&mut client, 1, 5, 2, b"some frames");
         for bit in 0..8 * datagram.len() {
             let mut changed = datagram.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            // The connection id is authentic too, although nobody protects it.
+            // The connection id is authenticated too, although it has no header protection.
             assert!(open_after(&mut server, &changed, Some(4)).is_err(), "bit {bit}");
         }
         assert_eq!(open_after(&mut server, &datagram, Some(4)).unwrap().1, b"some frames");
@@ -197,13 +197,13 @@ fn every_changed_bit_is_refused() {
 }
 
 #[test]
-fn cut_datagrams_of_any_length_are_refused() {
+fn truncated_datagrams_of_any_length_are_rejected() {
     let (mut client, mut server) = pair(Suite::Aes256Gcm);
     let datagram = sealed(&mut client, 1, 5, 2, b"some frames");
     for length in 0..datagram.len() {
         assert!(open_after(&mut server, &datagram[..length], Some(4)).is_err());
     }
-    // A connection id longer than the datagram, too.
+    // Also with a connection id longer than the datagram.
     assert_eq!(server.open(&mut [0x41; 40], usize::MAX - 4, |_| None), Err(OpenError::Malformed));
     assert_eq!(server.open(&mut [0xc1; 40], 8, |_| None), Err(OpenError::Malformed));
 }
@@ -250,7 +250,7 @@ fn several_datagrams_can_be_sealed_in_one_buffer() {
 }
 
 #[test]
-fn reserved_bits_of_an_authentic_packet_are_the_peers_fault() {
+fn reserved_bits_of_an_authentic_packet_are_a_violation() {
     let (mut client, mut server) = pair(Suite::Aes256Gcm);
     let (mut datagram, header) = unsealed(&DESTINATION, 0, 0, 1, b"frames");
     datagram[0] |= 0x08;
@@ -272,7 +272,7 @@ fn a_reset_is_recognized_after_opening_failed() {
 }
 
 #[test]
-fn too_many_forgeries_end_the_use_of_the_keys() {
+fn too_many_forgeries_reach_the_limit_of_the_keys() {
     let limits = KeyLimits { failures_max: 3, ..KeyLimits::of(Suite::ChaCha20Poly1305) };
     let (mut client, mut server) = pair_with_limits(Suite::ChaCha20Poly1305, limits);
     let mut forged = sealed(&mut client, 0, 0, 1, b"frames");
@@ -287,14 +287,14 @@ fn too_many_forgeries_end_the_use_of_the_keys() {
 
 #[test]
 #[should_panic(expected = "a packet number is sealed once")]
-fn a_number_sealed_twice_is_our_own_bug() {
+fn sealing_a_number_twice_panics() {
     let (mut client, _) = pair(Suite::Aes256Gcm);
     sealed(&mut client, 0, 8, 1, b"frames");
     sealed(&mut client, 0, 8, 1, b"other frames");
 }
 
 #[test]
-fn nothing_secret_is_printed() {
+fn secrets_are_not_printed() {
     let (client, _) = pair(Suite::Aes256Gcm);
     let text = format!("{client:?}");
     assert_eq!(text, "PacketProtection { suite: Aes256Gcm, send_phase: 0, receive_phase: 0, .. }");

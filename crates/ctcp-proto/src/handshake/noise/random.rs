@@ -1,4 +1,4 @@
-//! The source of randomness that snow asks for ephemeral keys: HKDF-Expand of an entropy argument.
+//! The randomness for snow's ephemeral keys: HKDF-Expand of an entropy argument.
 
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, DefaultResolver};
@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use crate::crypto::derive::expand;
 
-/// Snow's own primitives with our randomness.
+/// Snow's own primitives with this source of randomness.
 pub(super) struct SeededResolver {
     entropy: Zeroizing<[u8; 32]>,
 }

@@ -58,7 +58,7 @@ fn both_sides_agree() {
 }
 
 #[test]
-fn the_messages_are_those_of_an_independent_implementation() {
+fn the_messages_match_an_independent_implementation() {
     assert_eq!(hex(&client().public_key().0), CLIENT_PUBLIC);
     assert_eq!(hex(&server().public_key().0), SERVER_PUBLIC);
     let ephemeral = |entropy: [u8; 32]| -> [u8; 32] {
@@ -76,7 +76,7 @@ fn the_messages_are_those_of_an_independent_implementation() {
 }
 
 #[test]
-fn the_protocol_page_tells_the_same_handshake() {
+fn the_protocol_page_contains_the_same_handshake() {
     let page: String = include_str!("../../../../../PROTOCOL.md").split_whitespace().collect();
     for answer in [
         CLIENT_PUBLIC,
@@ -93,7 +93,7 @@ fn the_protocol_page_tells_the_same_handshake() {
 }
 
 #[test]
-fn the_same_entropy_gives_the_same_bytes_and_another_gives_others() {
+fn the_same_entropy_gives_the_same_bytes_and_other_entropy_different_ones() {
     let (_, message_1) = start();
     assert_eq!(start().1, message_1);
     assert_eq!(answer(&message_1).0, answer(&message_1).0);
@@ -103,7 +103,7 @@ fn the_same_entropy_gives_the_same_bytes_and_another_gives_others() {
 }
 
 #[test]
-fn a_message_for_another_server_is_refused() {
+fn a_message_for_another_server_is_rejected() {
     let other = SecretKey::from_bytes([9; 32]).public_key();
     let (_, message_1) = Initiator::start([3; 32], &client(), &other, &CLIENT_PARAMETERS).unwrap();
     let result = Responder::open([4; 32], &server(), &message_1);
@@ -111,8 +111,8 @@ fn a_message_for_another_server_is_refused() {
 }
 
 #[test]
-fn an_answer_of_another_server_is_refused() {
-    // The other server cannot open message 1, so the best it can do is to answer a message of its own.
+fn an_answer_of_another_server_is_rejected() {
+    // The other server cannot open message 1, so it can only answer a message that it made itself.
     let (mut initiator, _) = start();
     let mallory = SecretKey::from_bytes([9; 32]);
     let (_, to_mallory) =
@@ -123,7 +123,7 @@ fn an_answer_of_another_server_is_refused() {
 }
 
 #[test]
-fn an_answer_to_another_message_of_the_same_client_is_refused() {
+fn an_answer_to_another_message_of_the_same_client_is_rejected() {
     let (mut initiator, _) = start();
     let (_, other) =
         Initiator::start([5; 32], &client(), &server().public_key(), &CLIENT_PARAMETERS).unwrap();
@@ -132,7 +132,7 @@ fn an_answer_to_another_message_of_the_same_client_is_refused() {
 }
 
 #[test]
-fn a_changed_or_cut_message_1_is_refused() {
+fn a_changed_or_truncated_message_1_is_rejected() {
     let (_, message) = start();
     let open = |message: &[u8]| Responder::open([4; 32], &server(), message).map(|_| ());
     for index in 0..message.len() {
@@ -146,7 +146,7 @@ fn a_changed_or_cut_message_1_is_refused() {
 }
 
 #[test]
-fn the_client_waits_through_garbage_for_the_true_message_2() {
+fn the_client_ignores_garbage_before_the_valid_message_2() {
     let (mut initiator, message_1) = start();
     let (message, at_server) = answer(&message_1);
     let mut refuse = |garbage: &[u8]| {
@@ -168,7 +168,7 @@ fn the_client_waits_through_garbage_for_the_true_message_2() {
 }
 
 #[test]
-fn a_finished_handshake_reads_nothing_more() {
+fn a_finished_handshake_accepts_no_further_message() {
     let (mut initiator, message_1) = start();
     let (message_2, _) = answer(&message_1);
     assert!(initiator.finish(&message_2).is_ok());

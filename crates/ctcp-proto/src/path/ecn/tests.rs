@@ -4,12 +4,12 @@ fn counts(ect0: u64, ce: u64) -> Option<EcnCounts> {
     Some(EcnCounts { ect0, ect1: 0, ce })
 }
 
-/// How many of the next packets leave marked.
+/// Returns how many of the next packets are sent as ECT(0).
 fn send(ecn: &mut EcnState, packets: u64) -> u64 {
     (0..packets).map(|_| u64::from(ecn.marks_next(0))).sum()
 }
 
-/// A way whose test of ten packets was answered rightly.
+/// A path whose ten test packets were reported correctly.
 fn capable() -> EcnState {
     let mut ecn = EcnState::new(true);
     assert_eq!(send(&mut ecn, 10), 10);
@@ -19,7 +19,7 @@ fn capable() -> EcnState {
 }
 
 #[test]
-fn ten_packets_test_a_way_and_the_first_right_answer_marks_all_others() {
+fn ten_packets_test_a_path_and_the_first_valid_ack_makes_it_capable() {
     let mut ecn = EcnState::new(true);
     assert_eq!(send(&mut ecn, 25), 10);
     assert!(!ecn.is_capable());
@@ -29,7 +29,7 @@ fn ten_packets_test_a_way_and_the_first_right_answer_marks_all_others() {
 }
 
 #[test]
-fn a_sender_whose_congestion_control_does_not_answer_marks_nothing() {
+fn without_a_response_to_marks_no_packet_is_capable() {
     let mut ecn = EcnState::new(false);
     assert_eq!(send(&mut ecn, 100), 0);
     assert!(!ecn.reports_marks(true, 0, counts(0, 3)));
@@ -43,7 +43,7 @@ fn new_marks_are_reported_once() {
     assert_eq!(send(&mut ecn, 10), 10);
     assert!(ecn.reports_marks(true, 2, counts(11, 1)));
     assert!(!ecn.reports_marks(true, 2, counts(13, 1)));
-    // An old ACK that comes late says nothing new.
+    // A reordered old ACK reports nothing new.
     assert!(!ecn.reports_marks(false, 0, counts(10, 0)));
     assert!(ecn.reports_marks(true, 4, counts(13, 5)));
     assert_eq!(ecn.congestion_marks(), 5);
@@ -51,9 +51,9 @@ fn new_marks_are_reported_once() {
 }
 
 #[test]
-fn counts_that_do_not_rise_with_the_packets_turn_it_off() {
+fn counts_that_do_not_match_the_packets_disable_ecn() {
     for (newly, answer) in [
-        // One of three is not counted, none is, there are no counts, they shrink.
+        // One of three is not counted, none is counted, there are no counts, the counts shrink.
         (3, counts(12, 0)),
         (3, counts(10, 0)),
         (3, None),
@@ -68,14 +68,14 @@ fn counts_that_do_not_rise_with_the_packets_turn_it_off() {
         send(&mut ecn, 5);
         assert!(!ecn.reports_marks(true, newly, answer), "{answer:?}");
         assert!(!ecn.is_capable() && send(&mut ecn, 10) == 0, "{newly} {answer:?}");
-        // Nothing turns it on again, and its marks are not believed.
+        // Nothing enables it again, and its marks are ignored.
         assert!(!ecn.reports_marks(true, 1, counts(15, 7)));
         assert_eq!(send(&mut ecn, 10), 0);
     }
 }
 
 #[test]
-fn what_an_old_ack_says_proves_nothing() {
+fn an_old_ack_proves_nothing() {
     let mut ecn = capable();
     send(&mut ecn, 5);
     assert!(!ecn.reports_marks(false, 1, None));
@@ -87,7 +87,7 @@ fn what_an_old_ack_says_proves_nothing() {
 }
 
 #[test]
-fn packets_that_an_ack_leaves_out_may_be_acknowledged_after_they_were_counted() {
+fn packets_omitted_from_an_ack_may_be_acknowledged_after_they_were_counted() {
     let mut ecn = capable();
     send(&mut ecn, 6);
     ecn.reports_marks(true, 1, counts(14, 0));
@@ -96,14 +96,14 @@ fn packets_that_an_ack_leaves_out_may_be_acknowledged_after_they_were_counted() 
 }
 
 #[test]
-fn a_way_that_loses_all_marked_packets_gets_none() {
+fn a_path_that_drops_all_capable_packets_gets_none() {
     let mut ecn = EcnState::new(true);
     assert_eq!(send(&mut ecn, 20), 10);
     (0..9).for_each(|_| ecn.on_lost());
     assert_ne!(ecn.state, State::Off);
     ecn.on_lost();
     assert_eq!(ecn.state, State::Off);
-    // With one that arrives all is well.
+    // If one arrives, the path is capable.
     let mut lucky = EcnState::new(true);
     assert_eq!(send(&mut lucky, 20), 10);
     (0..9).for_each(|_| lucky.on_lost());
@@ -112,26 +112,26 @@ fn a_way_that_loses_all_marked_packets_gets_none() {
 }
 
 #[test]
-fn three_time_outs_end_the_test() {
+fn three_timeouts_end_the_test() {
     let mut ecn = EcnState::new(true);
     assert!([0, 1, 2].into_iter().all(|timeouts| ecn.marks_next(timeouts)));
     assert!(!ecn.marks_next(3) && !ecn.marks_next(0));
     (0..3).for_each(|_| ecn.on_lost());
     assert_eq!(ecn.state, State::Off);
-    // A way that was capable may have lost it.
+    // A path that was capable may no longer be.
     let mut ecn = capable();
     assert!(!ecn.marks_next(3));
     assert!(ecn.marks_next(0));
 }
 
 #[test]
-fn another_way_is_tested_anew() {
+fn a_new_path_is_tested_again() {
     let mut ecn = capable();
     ecn.reports_marks(true, 0, None);
     assert_eq!(send(&mut ecn, 10), 0);
     ecn.on_new_way(true);
     assert_eq!(send(&mut ecn, 20), 10);
-    // Two of the old way arrive after all; they are counted and not among the acknowledged.
+    // Two packets of the old path arrive after all. They are counted but not among the acknowledged ones.
     ecn.reports_marks(true, 4, counts(16, 0));
     assert!(ecn.is_capable());
     assert_eq!(send(&mut ecn, 10), 10);

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 const NOW: Instant = Instant::ZERO;
 
-/// Runs the search on a path that carries `mtu`, losing every `every`-th probe on top. Returns the sizes probed.
+/// Runs the search on a path that carries `mtu`, and additionally loses every `every`-th probe. Returns the sizes probed.
 fn search(mtu: &mut MtuDiscovery, now: Instant, path: u64, every: u64) -> Vec<u64> {
     let mut probes = Vec::new();
     while let Some(size) = mtu.poll_probe(now) {
@@ -26,7 +26,7 @@ fn an_ethernet_path_is_found_with_one_probe() {
 }
 
 #[test]
-fn a_smaller_path_is_found_by_usual_sizes_and_then_by_halves() {
+fn a_smaller_size_is_found_by_common_sizes_and_then_by_bisection() {
     let mut mtu = MtuDiscovery::new(NOW, 9_000);
     let probes = search(&mut mtu, NOW, ETHERNET_V6, 0);
     assert_eq!(&probes[..7], [9_000, 9_000, 9_000, 1_472, 1_472, 1_472, 1_452]);
@@ -56,7 +56,7 @@ fn a_settled_search_tries_again_after_ten_minutes() {
 }
 
 #[test]
-fn the_raise_timer_is_over_once_it_was_handled_though_no_probe_could_leave() {
+fn the_raise_timer_ends_when_it_is_handled_even_without_a_probe() {
     let mut mtu = MtuDiscovery::new(NOW, ETHERNET_V4);
     search(&mut mtu, NOW, 1_300, 0);
     let raise_at = mtu.next_timeout().expect("larger sizes are tried again");
@@ -82,7 +82,7 @@ fn suspicious() -> MtuDiscovery {
 }
 
 #[test]
-fn a_black_hole_is_left_when_the_base_passes_each_time_and_the_current_size_never() {
+fn a_black_hole_is_detected_if_only_the_base_size_passes() {
     let mut mtu = suspicious();
     assert_eq!(mtu.current(), 1_472, "a suspicion alone changes nothing");
     let probes = search(&mut mtu, NOW, 1_300, 0);
@@ -91,7 +91,7 @@ fn a_black_hole_is_left_when_the_base_passes_each_time_and_the_current_size_neve
 }
 
 #[test]
-fn random_loss_is_cleared_by_a_probe_or_by_any_large_packet() {
+fn a_probe_or_any_large_packet_clears_a_suspicion() {
     let mut mtu = suspicious();
     assert_eq!(search(&mut mtu, NOW, ETHERNET_V4, 0), [BASE, 1_472]);
     assert_eq!(mtu.current(), 1_472);
@@ -100,7 +100,7 @@ fn random_loss_is_cleared_by_a_probe_or_by_any_large_packet() {
     assert_eq!((mtu.poll_probe(NOW), mtu.current()), (None, 1_472));
 }
 
-/// Answers the probes of a suspicion by `passes` until it is over; whether the size fell.
+/// Answers the probes of a suspicion with `passes` until it is over. Returns whether the size fell.
 fn falls(mtu: &mut MtuDiscovery, mut passes: impl FnMut(u64) -> bool) -> bool {
     let before = mtu.current();
     while matches!(mtu.phase, Phase::Suspicious { .. } | Phase::Verifying { .. }) {
@@ -112,7 +112,7 @@ fn falls(mtu: &mut MtuDiscovery, mut passes: impl FnMut(u64) -> bool) -> bool {
 }
 
 #[test]
-fn loss_of_two_in_five_is_hardly_ever_taken_for_a_black_hole() {
+fn high_random_loss_is_hardly_ever_taken_for_a_black_hole() {
     for loss in [0.2, 0.4, 0.6, 0.8] {
         let mut prng = ctcp_base::Prng::new(1);
         let falls = (0..10_000).filter(|_| falls(&mut suspicious(), |_| prng.unit() >= loss)).count();
@@ -121,13 +121,13 @@ fn loss_of_two_in_five_is_hardly_ever_taken_for_a_black_hole() {
 }
 
 #[test]
-fn a_black_hole_on_a_lossy_path_is_found_too() {
+fn a_black_hole_on_a_lossy_path_is_also_detected() {
     let mut prng = ctcp_base::Prng::new(1);
     assert!((0..100).all(|_| falls(&mut suspicious(), |size| size <= 1_300 && prng.unit() >= 0.3)));
 }
 
 #[test]
-fn an_outage_is_no_black_hole() {
+fn an_outage_is_not_taken_for_a_black_hole() {
     let mut mtu = suspicious();
     for _ in 0..20 {
         assert_eq!(mtu.poll_probe(NOW), Some(BASE));
@@ -153,7 +153,7 @@ fn losses_with_arrivals_between_raise_no_suspicion() {
 
 proptest! {
     #[test]
-    fn the_search_ends_near_the_path_whatever_it_carries(
+    fn the_search_ends_close_to_the_size_of_the_path(
         path in BASE..10_000u64,
         ceiling in 0u64..10_000,
         every in prop_oneof![Just(0u64), 2u64..10],

@@ -30,7 +30,7 @@ fn packet(path: &mut Path, size: u64) -> SentPacket<Contents> {
 }
 
 #[test]
-fn what_becomes_of_packets_to_the_old_address_says_nothing_of_the_new_one() {
+fn packets_to_the_old_address_do_not_affect_the_new_one() {
     let mut path = path();
     let old = packet(&mut path, 1_472);
     path.migrate(NOW, network("198.51.100.1:1000"));
@@ -50,7 +50,7 @@ fn what_becomes_of_packets_to_the_old_address_says_nothing_of_the_new_one() {
 }
 
 #[test]
-fn another_port_of_the_same_host_is_the_same_way() {
+fn another_port_of_the_same_host_keeps_the_measurements() {
     let mut path = path();
     let old = packet(&mut path, 1_472);
     path.migrate(NOW, network("192.0.2.1:2000"));
@@ -58,7 +58,7 @@ fn another_port_of_the_same_host_is_the_same_way() {
     assert_eq!(path.owed.mtu.current(), 1_472);
 }
 
-/// A packet that leaves with the path's next codepoint.
+/// A packet sent with the path's next codepoint.
 fn marked_packet(path: &mut Path) -> PacketNumber {
     let is_ecn_capable = path.next_codepoint() == Some(Ecn::Ect0);
     let number = path.sent.next_number();
@@ -89,17 +89,17 @@ fn acknowledge(path: &mut Path, first: PacketNumber, last: PacketNumber, (ect0, 
 }
 
 #[test]
-fn congestion_control_hears_once_of_the_marks_that_an_ack_reports() {
+fn the_marks_of_an_ack_are_reported_to_congestion_control_once() {
     let reno = crate::congestion::Algorithm::RENO;
     let profile = Profile { congestion: reno, ..Profile::default() };
     let mut path = Path::new(NOW, network("192.0.2.1:1000"), profile, 1_472);
     let numbers: Vec<PacketNumber> = (0..40).map(|_| marked_packet(&mut path)).collect();
     acknowledge(&mut path, numbers[0], numbers[9], (10, 0));
     let before = path.admission.controller.window();
-    // Five marks and one answer: the other packets of the ACK come before it and let the window grow.
+    // Five marks cause one reduction: the other packets of the ACK come before it and grow the window.
     acknowledge(&mut path, numbers[10], numbers[19], (10, 5));
     assert_eq!(path.admission.controller.window(), (before + 9.0) / 2.0);
-    // An ACK of nothing new leaves its mark to the next one. The round trip has had its answer.
+    // An ACK without newly acknowledged packets leaves its mark to the next one. This round trip already had its reduction.
     acknowledge(&mut path, numbers[10], numbers[19], (10, 6));
     assert!(path.ecn.has_unheard_marks());
     acknowledge(&mut path, numbers[20], numbers[39], (10, 6));
@@ -107,7 +107,7 @@ fn congestion_control_hears_once_of_the_marks_that_an_ack_reports() {
 }
 
 #[test]
-fn another_host_is_another_way_and_is_tested_anew() {
+fn another_host_is_a_new_path_and_is_tested_again() {
     let mut path = path();
     let old: Vec<PacketNumber> = (0..20).map(|_| marked_packet(&mut path)).collect();
     acknowledge(&mut path, old[0], old[1], (0, 0));

@@ -35,7 +35,7 @@ fn a_response_without_a_challenge_validates_nothing() {
 }
 
 #[test]
-fn challenges_repeat_with_growing_intervals_until_the_address_is_given_up() {
+fn challenges_repeat_with_growing_intervals_until_the_address_is_abandoned() {
     let mut path = PathValidation::new();
     let mut now = at(0);
     let mut intervals = Vec::new();
@@ -54,7 +54,7 @@ fn challenges_repeat_with_growing_intervals_until_the_address_is_given_up() {
 }
 
 #[test]
-fn the_answer_to_an_earlier_challenge_counts_too() {
+fn the_answer_to_an_earlier_challenge_is_accepted() {
     let mut path = PathValidation::new();
     path.on_challenge_sent(at(0), 1, INTERVAL);
     path.on_timeout(at(100));
@@ -63,7 +63,7 @@ fn the_answer_to_an_earlier_challenge_counts_too() {
 }
 
 #[test]
-fn a_challenge_that_may_not_be_sent_yet_leaves_no_timer_running() {
+fn no_timer_runs_while_a_challenge_may_not_be_sent() {
     let mut path = PathValidation::new();
     path.on_challenge_sent(at(0), 1, INTERVAL);
     assert!(!path.on_timeout(at(100)));
@@ -72,7 +72,7 @@ fn a_challenge_that_may_not_be_sent_yet_leaves_no_timer_running() {
 }
 
 #[test]
-fn a_time_out_called_early_changes_nothing() {
+fn an_early_timeout_changes_nothing() {
     let mut path = PathValidation::new();
     path.on_challenge_sent(at(0), 1, INTERVAL);
     assert!(!path.on_timeout(at(99)) && !path.wants_challenge());

@@ -19,7 +19,7 @@ fn run(meter: &mut DeliveryRate, gap: Duration, packets: u64) -> Option<f64> {
 }
 
 #[test]
-fn a_packet_a_millisecond_is_a_megabyte_a_second() {
+fn one_kilobyte_per_millisecond_is_a_megabyte_per_second() {
     let rate = run(&mut DeliveryRate::new(Instant::ZERO), Duration::from_millis(1), 200).expect("samples");
     assert!((0.99e6..1.01e6).contains(&rate), "{rate}");
 }
@@ -44,7 +44,7 @@ fn compressed_acknowledgements_do_not_make_the_path_look_faster() {
 }
 
 #[test]
-fn a_limited_sample_never_lowers_the_maximum() {
+fn an_application_limited_sample_never_lowers_the_maximum() {
     let mut meter = DeliveryRate::new(Instant::ZERO);
     let before = run(&mut meter, Duration::from_millis(1), 200).expect("samples");
     meter.on_app_limited(20_000);
@@ -58,6 +58,6 @@ fn a_limited_sample_never_lowers_the_maximum() {
 }
 
 #[test]
-fn an_acknowledgement_without_new_packets_is_no_sample() {
+fn an_acknowledgement_without_new_packets_gives_no_sample() {
     assert_eq!(DeliveryRate::new(Instant::ZERO).finish_ack(Instant::from_secs(1), RTT), None);
 }

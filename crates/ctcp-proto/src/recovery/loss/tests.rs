@@ -32,7 +32,7 @@ fn the_delay_is_never_finer_than_the_timer() {
 }
 
 #[test]
-fn a_packet_ten_behind_that_was_only_late_is_waited_for_the_next_time() {
+fn reordering_by_ten_packets_raises_the_threshold() {
     let mut detector = LossDetector::new();
     detector.on_spurious_loss(Instant::ZERO, spurious(10, 100), &rtt(80));
     let thresholds = detector.thresholds(Instant::ZERO, &rtt(80));
@@ -40,7 +40,7 @@ fn a_packet_ten_behind_that_was_only_late_is_waited_for_the_next_time() {
 }
 
 #[test]
-fn no_reordering_raises_the_thresholds_beyond_their_bounds() {
+fn reordering_never_raises_the_thresholds_beyond_their_bounds() {
     let mut detector = LossDetector::new();
     detector.on_spurious_loss(Instant::ZERO, spurious(100_000, 10_000), &rtt(80));
     let thresholds = detector.thresholds(Instant::ZERO, &rtt(80));
@@ -48,7 +48,7 @@ fn no_reordering_raises_the_thresholds_beyond_their_bounds() {
 }
 
 #[test]
-fn quiet_round_trips_bring_the_thresholds_back() {
+fn round_trips_without_reordering_lower_the_thresholds() {
     let mut detector = LossDetector::new();
     detector.on_spurious_loss(Instant::ZERO, spurious(63, 10_000), &rtt(80));
     let mut packets = Vec::new();
@@ -60,7 +60,7 @@ fn quiet_round_trips_bring_the_thresholds_back() {
 
 // Requirement: C3
 #[test]
-fn terms_one_by_one_are_the_papers_closed_form() {
+fn single_terms_equal_the_papers_closed_form() {
     let (mu, start) = (0.05, 0.2);
     for losses in 0..6 {
         let mut average = LossAverage::new(start, mu);
@@ -74,7 +74,7 @@ fn terms_one_by_one_are_the_papers_closed_form() {
 }
 
 #[test]
-fn the_average_finds_the_loss_of_a_path() {
+fn the_average_converges_to_the_loss_of_a_path() {
     let mut prng = ctcp_base::Prng::new(5);
     let mut average = LossAverage::new(INITIAL_LOSS, MU);
     let (mut sum, rounds) = (0.0, 50_000);
@@ -87,7 +87,7 @@ fn the_average_finds_the_loss_of_a_path() {
 }
 
 #[test]
-fn a_spurious_loss_is_taken_out_to_the_digit() {
+fn a_spurious_loss_is_taken_out_exactly() {
     let outcomes = [false, false, true, false, true, false, false];
     let run = |late: Option<usize>| {
         let mut average = LossAverage::new(0.1, MU);
@@ -103,14 +103,14 @@ fn a_spurious_loss_is_taken_out_to_the_digit() {
 
 // Requirement: C3
 #[test]
-fn a_time_out_sets_the_average_back_to_its_start() {
+fn a_timeout_resets_the_average() {
     let mut average = LossAverage::new(0.03, MU);
     (0..100).for_each(|_| average.on_loss(PacketNumber(0)));
     average.on_timeout();
     assert!((average.value() - 0.03).abs() < f64::EPSILON);
 }
 
-/// The standard deviation of an average once it has settled, where so many packets in a row are lost of each `every`.
+/// The standard deviation of a settled average if `burst` consecutive packets of each `every` are lost.
 fn scatter(mut average: LossAverage, burst: u64, every: u64) -> f64 {
     let mut values = Vec::new();
     for number in 0..200_000 {
@@ -129,7 +129,7 @@ fn scatter(mut average: LossAverage, burst: u64, every: u64) -> f64 {
 }
 
 #[test]
-fn bursts_make_a_steadied_average_slower_and_single_losses_do_not() {
+fn only_bursts_slow_a_steadied_average_down() {
     let letter = || LossAverage::new(INITIAL_LOSS, MU);
     assert!((scatter(letter().steadied(), 1, 20) / scatter(letter(), 1, 20) - 1.0).abs() < 0.01);
     let ratio = scatter(letter(), 8, 160) / scatter(letter().steadied(), 8, 160);

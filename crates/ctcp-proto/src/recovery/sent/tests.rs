@@ -22,7 +22,7 @@ fn packet(number: u64, time: Instant) -> SentPacket<u64> {
     }
 }
 
-/// A ledger of the packets `0..count`, one a millisecond from 0 on.
+/// The packets `0..count`, sent one per millisecond from 0 on.
 fn ledger(count: u64) -> SentPackets<u64> {
     let mut ledger = SentPackets::new();
     for number in 0..count {
@@ -67,7 +67,7 @@ fn a_round_trip_sample_comes_only_from_a_new_largest_number() {
 }
 
 #[test]
-fn acknowledging_what_was_never_sent_is_an_error_and_changes_nothing() {
+fn acknowledging_an_unsent_packet_is_an_error_and_changes_nothing() {
     let mut ledger = ledger(3);
     ledger.on_sent(packet(5, at(5)));
     let mut acked = Vec::new();
@@ -101,7 +101,7 @@ fn a_packet_older_than_an_acknowledged_one_is_lost_when_its_time_is_over() {
 }
 
 #[test]
-fn the_newest_packets_are_never_lost_without_an_ack_behind_them() {
+fn the_newest_packets_are_never_lost_without_a_later_ack() {
     let mut ledger = ledger(3);
     ack(&mut ledger, 20, &[(0, 0)]);
     assert_eq!(lose(&mut ledger, 10_000), (vec![], None));
@@ -121,7 +121,7 @@ fn a_lost_packet_that_arrives_is_reported_as_reordering() {
 }
 
 #[test]
-fn a_lost_packet_is_forgotten_after_a_while_and_its_late_ack_ignored() {
+fn a_lost_packet_is_removed_after_a_while_and_its_late_ack_ignored() {
     let mut ledger = ledger(10);
     ack(&mut ledger, 15, &[(1, 9)]);
     assert_eq!(lose(&mut ledger, 15).0, [0]);
@@ -132,7 +132,7 @@ fn a_lost_packet_is_forgotten_after_a_while_and_its_late_ack_ignored() {
 
 // Requirement: C5
 #[test]
-fn each_packet_expires_once_and_its_fate_says_that_it_had() {
+fn each_packet_expires_once_which_is_reported_with_its_fate() {
     let mut ledger = ledger(4);
     ack(&mut ledger, 10, &[(1, 1)]);
     let expired: Vec<u64> =
@@ -146,7 +146,7 @@ fn each_packet_expires_once_and_its_fate_says_that_it_had() {
 }
 
 #[test]
-fn a_side_that_only_acknowledges_does_not_remember_for_ever() {
+fn packets_of_a_side_that_only_acknowledges_are_removed() {
     let mut ledger = SentPackets::new();
     for number in 0..10_000 {
         ledger.on_sent(SentPacket { ack_eliciting: false, in_flight: false, ..packet(number, at(number)) });
@@ -157,11 +157,11 @@ fn a_side_that_only_acknowledges_does_not_remember_for_ever() {
 }
 
 #[test]
-fn a_peer_that_never_acknowledges_does_not_keep_every_packet_behind_its_first_debt() {
+fn old_ack_eliciting_packets_are_given_up_if_the_peer_never_acknowledges() {
     let mut ledger = SentPackets::new();
     let mut lost = Vec::new();
     for number in 0..50_000 {
-        // One in a thousand asks for an ACK, the first among them.
+        // One in a thousand is ack-eliciting, including the first.
         let asks = number % 1_000 == 0;
         ledger.on_sent(SentPacket { ack_eliciting: asks, in_flight: asks, ..packet(number, at(number)) });
         assert!(ledger.slots.len() <= DEBT_MAX + 1);
@@ -172,11 +172,11 @@ fn a_peer_that_never_acknowledges_does_not_keep_every_packet_behind_its_first_de
     assert!(ledger.has_room());
     let given_up: Vec<u64> = lost.iter().map(|lost| lost.packet.contents).collect();
     assert_eq!(given_up[..3], [0, 1_000, 2_000]);
-    assert_eq!(ledger.packets_in_flight() + lost.len() as u64, 50, "each is given up or still under way");
+    assert_eq!(ledger.packets_in_flight() + lost.len() as u64, 50, "each is given up or still in flight");
 }
 
 #[test]
-fn many_packets_that_all_ask_are_all_kept() {
+fn many_ack_eliciting_packets_are_all_kept() {
     let ledger = ledger(20_000);
     assert!(!ledger.has_given_up());
     assert_eq!(ledger.packets_in_flight(), 20_000);
@@ -185,7 +185,7 @@ fn many_packets_that_all_ask_are_all_kept() {
 #[test]
 fn a_repeated_ack_over_thousands_of_packets_costs_a_few_steps() {
     let mut ledger = ledger(20_000);
-    // 0 stays outstanding, so that nothing can be dropped in front.
+    // Packet 0 stays outstanding, so that no slot can be removed at the front.
     ack(&mut ledger, 20_000, &[(1, 19_999)]);
     let before = match ledger.slot(1) {
         Some(Slot::Acked { next }) => *next,
@@ -231,9 +231,9 @@ fn ranges(mut numbers: Vec<u64>) -> Vec<(u64, u64)> {
 }
 
 proptest! {
-    /// The model remembers every packet for ever: `true` while outstanding.
+    /// The model keeps every packet: `true` while outstanding.
     #[test]
-    fn the_ledger_agrees_with_a_map_of_every_packet(steps in prop::collection::vec(step(), 1..150)) {
+    fn the_ledger_equals_a_map_of_every_packet(steps in prop::collection::vec(step(), 1..150)) {
         let mut ledger = SentPackets::new();
         let mut model: BTreeMap<u64, bool> = BTreeMap::new();
         let mut millis = 0;
@@ -278,7 +278,7 @@ proptest! {
 }
 
 #[test]
-fn a_flight_that_was_given_up_leaves_the_window_and_is_still_reported() {
+fn packets_given_up_leave_the_window_and_are_still_reported() {
     let mut ledger = ledger(10);
     ledger.give_up_flight(PacketNumber(4));
     assert_eq!((ledger.packets_in_flight(), ledger.bytes_in_flight()), (6, 6_000));

@@ -2,7 +2,7 @@ use super::*;
 
 const PACE: Pace = Pace { now: ctcp_base::Instant::ZERO, rtt: core::time::Duration::ZERO };
 
-/// A half with what it needs around it.
+/// A receiving half with its pool and connection credit.
 struct Bench {
     half: ReceiveHalf,
     pool: PagePool,
@@ -53,7 +53,7 @@ fn bytes_in_any_order_are_read_in_order_up_to_the_end() {
 }
 
 #[test]
-fn an_end_that_comes_alone_is_news() {
+fn an_end_without_data_is_reported() {
     let mut bench = Bench::new(100, 100);
     assert_eq!(bench.data(0, b"abc", false), Ok(true));
     bench.read().unwrap();
@@ -74,15 +74,15 @@ fn credit_is_charged_by_the_highest_offset_of_the_stream_and_of_the_connection()
 
     let mut second = Bench::new(100, 150);
     second.connection = bench.connection;
-    assert_eq!(second.data(50, &[0], false), Err(TransportErrorCode::FlowControl), "of the connection");
+    assert_eq!(second.data(50, &[0], false), Err(TransportErrorCode::FlowControl), "connection credit");
     assert_eq!(second.half.limit(), 100);
-    assert_eq!(second.data(40, &[0], false), Ok(false), "the fault charged nothing");
+    assert_eq!(second.data(40, &[0], false), Ok(false), "the violation charged nothing");
     assert_eq!(second.connection.received(), 141);
 }
 
 #[test]
-fn the_end_of_a_stream_never_moves() {
-    // Each: what came first, and then what must be a fault.
+fn the_end_of_a_stream_cannot_change() {
+    // Each case: what arrives first, and then what must be a violation.
     type Case = (fn(&mut Bench), fn(&mut Bench) -> Result<bool, TransportErrorCode>);
     let ended: fn(&mut Bench) = |bench| _ = bench.data(5, b"x", true);
     let complete: fn(&mut Bench) = |bench| _ = bench.data(0, b"abcdef", true);
@@ -115,16 +115,16 @@ fn the_end_of_a_stream_never_moves() {
 }
 
 #[test]
-fn a_reset_cuts_what_is_incomplete_and_leaves_what_is_complete() {
+fn a_reset_discards_incomplete_data_and_keeps_complete_data() {
     let mut cut = Bench::new(100, 100);
     cut.data(0, b"abc", false).unwrap();
     assert_eq!(cut.reset(8, 50), Ok(true));
     assert_eq!(cut.connection.received(), 50, "all of it counts");
-    assert_eq!(cut.connection.read_all(), 0, "and is given back");
+    assert_eq!(cut.connection.read_all(), 0, "and is returned");
     assert_eq!(cut.half.buffered(), 0);
     assert!(!cut.half.is_over(), "the reader does not know yet");
     assert_eq!(cut.data(3, b"late", false), Ok(false));
-    assert_eq!(cut.reset(9, 50), Ok(false), "the first code stays");
+    assert_eq!(cut.reset(9, 50), Ok(false), "the first code is kept");
     assert_eq!(cut.read(), Err(ReadError::Reset(8)));
     assert!(cut.half.is_over());
     assert_eq!(cut.read(), Err(ReadError::Reset(8)));
@@ -136,17 +136,17 @@ fn a_reset_cuts_what_is_incomplete_and_leaves_what_is_complete() {
 }
 
 #[test]
-fn a_reset_beyond_the_credit_is_a_fault() {
+fn a_reset_beyond_the_credit_is_a_violation() {
     assert_eq!(Bench::new(100, 1000).reset(1, 101), Err(TransportErrorCode::FlowControl));
     assert_eq!(Bench::new(1000, 100).reset(1, 101), Err(TransportErrorCode::FlowControl));
 }
 
 #[test]
-fn a_stopped_half_throws_bytes_away_and_gives_their_credit_back_until_the_end_is_known() {
+fn a_stopped_half_discards_bytes_and_returns_their_credit_until_the_end_is_known() {
     for ends_by_reset in [false, true] {
         let mut bench = Bench::new(100, 100);
         bench.data(10, b"abc", false).unwrap();
-        assert!(bench.stop(), "the peer is worth a STOP_SENDING");
+        assert!(bench.stop(), "a STOP_SENDING is needed");
         assert!(!bench.stop());
         assert_eq!(bench.half.buffered(), 0);
         assert_eq!(bench.read(), Err(ReadError::Stopped));
@@ -163,7 +163,7 @@ fn a_stopped_half_throws_bytes_away_and_gives_their_credit_back_until_the_end_is
 }
 
 #[test]
-fn stopping_a_half_whose_end_is_known_needs_no_word_to_the_peer() {
+fn stopping_a_half_whose_end_is_known_sends_nothing() {
     let ended: [fn(&mut Bench); 3] = [
         |bench| _ = bench.data(5, b"x", true),
         |bench| _ = bench.data(0, b"x", true),
@@ -180,7 +180,7 @@ fn stopping_a_half_whose_end_is_known_needs_no_word_to_the_peer() {
 }
 
 #[test]
-fn new_credit_is_announced_while_the_end_is_unknown_only() {
+fn new_credit_is_announced_only_while_the_end_is_unknown() {
     let mut bench = Bench::new(100, 1000);
     bench.data(0, &[0; 60], false).unwrap();
     assert!(!bench.half.is_announcement_due());

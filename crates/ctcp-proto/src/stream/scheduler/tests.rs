@@ -28,14 +28,14 @@ impl Line {
         id
     }
 
-    /// Fills one symbol and returns who is in it.
+    /// Fills one symbol and returns the streams in it.
     fn fill(&mut self) -> Vec<StreamId> {
         let (mut room, mut filled) = (SYMBOL, Vec::new());
         while room > 0 {
             let Some(id) = self.scheduler.next(false) else { break };
             let queued = self.queued.get_mut(&id).unwrap();
             let bytes = room.min(*queued);
-            assert!(bytes > 0, "a stream in line without bytes");
+            assert!(bytes > 0, "a queued stream without bytes");
             (*queued, room) = (*queued - bytes, room - bytes);
             *self.sent.entry(id).or_default() += bytes;
             self.scheduler.on_packed(id, self.shares.get_mut(&id).unwrap(), bytes, *queued > 0);
@@ -57,15 +57,14 @@ fn bulk_streams_send_the_same_number_of_bytes_at_any_time() {
         line.fill();
         let sent: Vec<usize> = (0..100).map(|index| line.sent(index)).collect();
         let (least, most) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
-        // Bytes sent are the small share, a symbol for each turn, and what is left of the share, which is within
-        // one symbol of zero. Turns differ by one, and by one more from the time when only some streams had spent
-        // their small share.
+        // Each stream has sent its small share, a symbol for each turn, and what is left of the share, which is within one symbol of zero.
+        // The number of turns differs by one, and by one more from the time when only some streams had used up their small share.
         assert!(most - least <= 4 * SYMBOL, "after {symbol} symbols: {least} and {most} bytes");
     }
 }
 
 #[test]
-fn streams_that_fill_odd_rests_of_symbols_still_share_evenly() {
+fn streams_share_evenly_even_if_small_frames_shift_the_others() {
     let mut line = Line::new();
     (0..7).for_each(|index| _ = line.queue(index, 1_000_000));
     for round in 0..700 {
@@ -78,7 +77,7 @@ fn streams_that_fill_odd_rests_of_symbols_still_share_evenly() {
 }
 
 #[test]
-fn a_small_stream_is_in_the_next_symbol_however_many_bulk_streams_wait() {
+fn a_small_stream_is_in_the_next_symbol_even_with_many_bulk_streams() {
     let mut line = Line::new();
     (0..100).for_each(|index| _ = line.queue(index, 1_000_000));
     (0..1500).for_each(|_| _ = line.fill());
@@ -91,13 +90,13 @@ fn a_small_stream_is_in_the_next_symbol_however_many_bulk_streams_wait() {
 }
 
 #[test]
-fn a_stream_that_times_its_writes_gets_no_more_than_bulk_streams() {
+fn a_stream_cannot_gain_by_timing_its_writes() {
     let mut line = Line::new();
     (0..3).for_each(|index| _ = line.queue(index, 100_000_000));
     (0..100).for_each(|_| _ = line.fill());
     let before = line.sent(0);
     for _ in 0..40_000 {
-        // Never more queued than its small share, and again as soon as it is gone.
+        // It never queues more than its small share, and queues again as soon as that is sent.
         if line.queued.get(&StreamId::new(Role::Client, 3)).is_none_or(|&queued| queued == 0) {
             line.queue(3, SMALL_SHARE as usize);
         }
@@ -105,11 +104,11 @@ fn a_stream_that_times_its_writes_gets_no_more_than_bulk_streams() {
     }
     let (bulk, timed) = (line.sent(0) - before, line.sent(3));
     assert!(timed <= bulk + SMALL_SHARE as usize + 2 * SYMBOL, "{timed} bytes against {bulk}");
-    assert!(timed * 10 > bulk * 9, "nor much less: {timed} bytes against {bulk}");
+    assert!(timed * 10 > bulk * 9, "not much less, either: {timed} bytes against {bulk}");
 }
 
 #[test]
-fn bulk_streams_get_an_eighth_even_while_new_small_streams_come_without_end() {
+fn bulk_streams_get_an_eighth_during_a_flood_of_small_streams() {
     let mut line = Line::new();
     line.queue(0, 100_000_000);
     line.queue(1, 100_000_000);
@@ -135,7 +134,7 @@ fn many_small_streams_take_turns() {
 }
 
 #[test]
-fn only_a_bare_fin_goes_without_the_credit_of_the_connection() {
+fn only_a_bare_fin_is_scheduled_without_connection_credit() {
     let mut line = Line::new();
     line.queue(0, 5000);
     assert_eq!(line.scheduler.next(true), None);
@@ -150,7 +149,7 @@ fn only_a_bare_fin_goes_without_the_credit_of_the_connection() {
 }
 
 #[test]
-fn a_stream_that_was_removed_is_never_named_again() {
+fn a_removed_stream_is_never_scheduled_again() {
     let mut line = Line::new();
     (0..5).for_each(|index| _ = line.queue(index, 100_000));
     let gone = StreamId::new(Role::Client, 2);

@@ -4,7 +4,7 @@ use crate::wire::frames_in_symbol;
 
 const CAPACITY: usize = 302;
 
-/// A half with what it needs around it.
+/// A sending half with its pool and connection credit.
 struct Bench {
     half: SendHalf,
     pool: PagePool,
@@ -21,7 +21,7 @@ impl Bench {
         self.half.write(&mut self.pool, &vec![7; bytes], usize::MAX)
     }
 
-    /// Packs into a new symbol: offset, bytes and FIN of the frame.
+    /// Packs into a new symbol. Returns offset, length and FIN of the frame.
     fn pack(&mut self, index: SymbolIndex) -> Option<(u64, usize, bool)> {
         let mut symbol = SymbolBuilder::new(CAPACITY);
         let id = StreamId::new(Role::Client, 0);
@@ -62,7 +62,7 @@ fn the_end_of_an_empty_stream_is_a_frame_without_bytes_and_needs_no_credit() {
 }
 
 #[test]
-fn bytes_are_packed_under_both_credits_and_the_fin_behind_the_last_one() {
+fn bytes_are_packed_under_both_credits_and_the_fin_after_the_last_one() {
     let mut bench = Bench::new(100, 60);
     bench.write(150).unwrap();
     bench.half.finish().unwrap();
@@ -80,7 +80,7 @@ fn bytes_are_packed_under_both_credits_and_the_fin_behind_the_last_one() {
 }
 
 #[test]
-fn a_few_bytes_of_room_are_left_when_the_next_symbol_can_take_more() {
+fn small_frames_at_the_end_of_a_symbol_wait_for_the_next_one() {
     let mut bench = Bench::new(1000, 1000);
     bench.write(500).unwrap();
     let (mut symbol, first) = (SymbolBuilder::new(CAPACITY), StreamId::new(Role::Client, 0));
@@ -88,7 +88,7 @@ fn a_few_bytes_of_room_are_left_when_the_next_symbol_can_take_more() {
     let second = StreamId::new(Role::Client, 1);
     let packed = bench.half.pack((second, 0), &mut symbol, &mut bench.connection, &mut bench.pool);
     assert_eq!(packed, None);
-    // A whole little stream is worth it.
+    // A stream with only a few bytes is packed.
     let mut little = Bench::new(1000, 1000);
     little.write(3).unwrap();
     little.half.finish().unwrap();
@@ -98,7 +98,7 @@ fn a_few_bytes_of_room_are_left_when_the_next_symbol_can_take_more() {
 }
 
 #[test]
-fn a_reset_names_the_bytes_that_are_in_symbols_as_the_final_size() {
+fn the_final_size_of_a_reset_is_the_number_of_bytes_in_symbols() {
     let mut bench = Bench::new(10_000, 10_000);
     bench.write(500).unwrap();
     bench.pack(0).unwrap();
@@ -117,7 +117,7 @@ fn a_reset_names_the_bytes_that_are_in_symbols_as_the_final_size() {
 }
 
 #[test]
-fn a_stop_resets_what_is_still_written_and_leaves_what_is_all_in_symbols() {
+fn a_stop_resets_a_stream_unless_all_of_it_is_in_symbols() {
     let mut writing = Bench::new(100, 100);
     writing.write(10).unwrap();
     assert_eq!(writing.reset(ResetCause::Stopped(6)), Some(10));
@@ -134,7 +134,7 @@ fn a_stop_resets_what_is_still_written_and_leaves_what_is_all_in_symbols() {
 }
 
 #[test]
-fn a_writer_is_held_back_when_the_buffer_is_full() {
+fn a_writer_is_blocked_when_the_buffer_is_full() {
     let mut bench = Bench::new(1 << 20, 0);
     assert_eq!(bench.write(SEND_BUFFER_MAX - 1), Ok(SEND_BUFFER_MAX - 1));
     assert_eq!(bench.write(2), Ok(1));

@@ -1,4 +1,4 @@
-//! What an application does with streams.
+//! The stream operations of the application.
 
 use super::{Stream, Streams, control_flag, event_flag};
 use crate::id::StreamId;
@@ -10,7 +10,7 @@ impl Streams {
     /// Opens a stream. The peer learns of it with its first bytes, its end or its reset.
     ///
     /// # Errors
-    /// When the peer allows no more streams.
+    /// Returns an error if the peer allows no more streams.
     pub fn open(&mut self) -> Result<StreamId, OpenError> {
         if self.local.opened == self.local.limit {
             self.local.opener_waits = true;
@@ -22,7 +22,7 @@ impl Streams {
         Ok(id)
     }
 
-    /// The next stream that the peer opened, in the order of their ids.
+    /// Returns the next stream that the peer opened, in the order of ids.
     pub fn accept(&mut self) -> Option<StreamId> {
         if self.peer.accepted == self.peer.allowance.opened() {
             self.peer.acceptor_waits = true;
@@ -36,10 +36,10 @@ impl Streams {
         Some(id)
     }
 
-    /// Queues bytes to send and returns how many were taken, at least one (none only of an empty slice).
+    /// Queues bytes to send. Returns how many were accepted, at least one (zero only for an empty slice).
     ///
     /// # Errors
-    /// [`WriteError::Blocked`] when the buffer is full, the others when the half is over.
+    /// Returns [`WriteError::Blocked`] if the buffer is full, and other errors if the stream can no longer be written.
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
         let limit = self.send_buffer_limit();
         let stream = self.streams.get_mut(&id).ok_or(WriteError::UnknownStream)?;
@@ -56,10 +56,10 @@ impl Streams {
         Ok(taken)
     }
 
-    /// Ends a stream behind the bytes written so far.
+    /// Ends a stream after the bytes written so far.
     ///
     /// # Errors
-    /// When the half is over already; never [`WriteError::Blocked`].
+    /// Returns an error if the stream can no longer be written; never [`WriteError::Blocked`].
     pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
         let stream = self.streams.get_mut(&id).ok_or(WriteError::UnknownStream)?;
         stream.send.finish()?;
@@ -70,7 +70,7 @@ impl Streams {
     /// Reads the next bytes in order.
     ///
     /// # Errors
-    /// When the peer reset the stream, this side stopped it, or there is none.
+    /// Returns an error if the peer reset the stream, this side stopped it, or it does not exist.
     pub fn read(&mut self, id: StreamId, out: &mut [u8]) -> Result<ReadOutcome, ReadError> {
         let stream = self.streams.get_mut(&id).ok_or(ReadError::UnknownStream)?;
         let outcome = stream.receive.read(&mut self.pool, &mut self.receive_credit, out);
@@ -84,11 +84,11 @@ impl Streams {
         outcome
     }
 
-    /// Gives up sending: queued bytes are thrown away and the peer's reader is told `code`, at most
-    /// [`VARINT_MAX`] (larger codes become that).
+    /// Resets the sending half: discards queued bytes and reports `code` to the peer's reader. Codes above [`VARINT_MAX`] are reduced to
+    /// it.
     ///
     /// # Errors
-    /// When there is no such stream. A half that is over stays as it is.
+    /// Returns an error if the stream does not exist. A half in a final state stays as it is.
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
         if !self.streams.contains_key(&id) {
             return Err(UnknownStream);
@@ -97,11 +97,11 @@ impl Streams {
         Ok(())
     }
 
-    /// Gives up reading: bytes here and to come are thrown away, and the peer's writer is told `code`, at most
-    /// [`VARINT_MAX`] (larger codes become that).
+    /// Stops reading: discards received and future bytes and reports `code` to the peer's writer. Codes above [`VARINT_MAX`] are reduced to
+    /// it.
     ///
     /// # Errors
-    /// When there is no such stream. A half that is over stays as it is.
+    /// Returns an error if the stream does not exist. A half in a final state stays as it is.
     pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
         let stream = self.streams.get_mut(&id).ok_or(UnknownStream)?;
         if stream.receive.stop(&mut self.pool, &mut self.receive_credit, code.min(VARINT_MAX)) {
@@ -111,7 +111,7 @@ impl Streams {
         Ok(())
     }
 
-    /// The next change for the application: of streams it opened or accepted. Drain it after every input.
+    /// Returns the next event of streams that the application opened or accepted. Drain it after every input.
     pub fn poll_event(&mut self) -> Option<StreamEvent> {
         if core::mem::take(&mut self.peer.is_opened_news) {
             return Some(StreamEvent::Opened);

@@ -1,4 +1,4 @@
-//! What comes from the peer: decoded symbols and control frames.
+//! The receiving side: decoded symbols and control frames.
 
 use super::{Streams, event_flag};
 use crate::error::{TransportError, TransportErrorCode};
@@ -9,11 +9,10 @@ use crate::stream::send::ResetCause;
 use crate::wire::{Malformed, StreamFrame, frames_in_symbol};
 
 impl Streams {
-    /// A symbol was decoded: its length field, its content, and any number of the zeros behind it. Symbols come in
-    /// any order, each once.
+    /// Processes a decoded symbol: its length field, its content, and any number of trailing zeros. Symbols come in any order, each once.
     ///
     /// # Errors
-    /// When the peer broke the protocol: the connection ends.
+    /// Returns an error if the peer violated the protocol, which closes the connection.
     pub fn on_symbol_decoded(&mut self, symbol: &[u8]) -> Result<(), TransportError> {
         let fault = |malformed: Malformed| malformed.into_error(TransportErrorCode::SymbolEncoding);
         for frame in frames_in_symbol(symbol).map_err(fault)? {
@@ -35,11 +34,11 @@ impl Streams {
         Ok(())
     }
 
-    /// A frame names a stream. Opens it (and all below it, RFC 9000 section 2.1) if it is the peer's and new.
-    /// Returns false for one that is over.
+    /// Checks the stream id of a frame. Opens the stream (and all below it, RFC 9000 section 2.1) if it is a new one of the peer. Returns
+    /// false if the stream has been released.
     fn enter(&mut self, id: StreamId) -> Result<bool, TransportError> {
         const NOT_OPENED: TransportError =
-            TransportError::new(TransportErrorCode::StreamState, "a frame for a stream that nobody opened");
+            TransportError::new(TransportErrorCode::StreamState, "frame for a stream that was not opened");
         let initiator = id.initiator().ok_or(NOT_OPENED)?;
         if initiator == self.role {
             let exists = id.index() < self.local.opened;
@@ -63,7 +62,7 @@ impl Streams {
         self.after_reading(id);
     }
 
-    /// The peer decoded all symbols below `oldest_undecoded`.
+    /// The peer has decoded all symbols below `oldest_undecoded`.
     pub fn on_peer_decoded_below(&mut self, oldest_undecoded: SymbolIndex) {
         while let Some(&(last_symbol, id)) = self.in_flight.first()
             && last_symbol < oldest_undecoded
@@ -75,19 +74,19 @@ impl Streams {
         }
     }
 
-    /// MAX_DATA.
+    /// Processes a MAX_DATA.
     ///
     /// # Errors
-    /// None today; the same shape as the other frames.
+    /// Never returns an error; the signature matches the other frames.
     pub fn on_max_data(&mut self, limit: u64) -> Result<(), TransportError> {
         self.send_credit.raise(limit);
         Ok(())
     }
 
-    /// MAX_STREAM_DATA.
+    /// Processes a MAX_STREAM_DATA.
     ///
     /// # Errors
-    /// When the stream is one that nobody opened or may open.
+    /// Returns an error if the stream was not opened and the peer may not open it.
     pub fn on_max_stream_data(&mut self, id: StreamId, limit: u64) -> Result<(), TransportError> {
         if self.enter(id)?
             && let Some(stream) = self.streams.get_mut(&id)
@@ -99,25 +98,25 @@ impl Streams {
         Ok(())
     }
 
-    /// MAX_STREAMS.
+    /// Processes a MAX_STREAMS.
     ///
     /// # Errors
-    /// When the number is larger than ids can express.
+    /// Returns an error if the number is larger than ids can express.
     pub fn on_max_streams(&mut self, limit: u64) -> Result<(), TransportError> {
         if limit > STREAMS_MAX {
             return Err(TransportError::new(
                 TransportErrorCode::FrameEncoding,
-                "more streams than ids can name",
+                "more streams than ids can express",
             ));
         }
         self.raise_stream_limit(limit);
         Ok(())
     }
 
-    /// RESET_STREAM.
+    /// Processes a RESET_STREAM.
     ///
     /// # Errors
-    /// When the stream is one that nobody opened or may open, or the final size cannot be.
+    /// Returns an error if the stream was not opened and the peer may not open it, or if the final size is invalid.
     pub fn on_reset_stream(
         &mut self,
         id: StreamId,
@@ -134,10 +133,10 @@ impl Streams {
         Ok(())
     }
 
-    /// STOP_SENDING.
+    /// Processes a STOP_SENDING.
     ///
     /// # Errors
-    /// When the stream is one that nobody opened or may open.
+    /// Returns an error if the stream was not opened and the peer may not open it.
     pub fn on_stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), TransportError> {
         if self.enter(id)? && self.give_up(id, ResetCause::Stopped(code)) {
             self.tell_application(id, event_flag::STOPPED);
@@ -145,7 +144,7 @@ impl Streams {
         Ok(())
     }
 
-    /// A control frame of ours arrived.
+    /// A control frame was acknowledged.
     pub fn on_control_acked(&mut self, control: &Control) {
         let Control::ResetStream { id, .. } = *control else { return };
         let Some(stream) = self.streams.get_mut(&id) else { return };

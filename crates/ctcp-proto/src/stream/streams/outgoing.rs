@@ -1,4 +1,4 @@
-//! What goes to the peer: symbols and control frames.
+//! The sending side: symbols and control frames.
 
 use super::{Stream, Streams, control_flag, event_flag};
 use crate::id::{StreamId, SymbolIndex};
@@ -9,13 +9,13 @@ use crate::stream::send::{Packed, SendState};
 use crate::wire::SymbolBuilder;
 
 impl Streams {
-    /// Could a symbol be filled now, with at least one byte or end of a stream?
+    /// Whether a symbol could be filled now with at least one byte or the end of a stream.
     #[must_use]
     pub fn has_data_to_send(&self) -> bool {
         self.scheduler.next(self.is_connection_blocked()).is_some()
     }
 
-    /// Bytes wait, and only the peer's credit keeps them here.
+    /// Whether bytes are queued that only the peer's credit keeps from being sent.
     #[must_use]
     pub fn is_blocked_by_credit(&self) -> bool {
         self.queued > 0 && !self.has_data_to_send()
@@ -25,21 +25,20 @@ impl Streams {
         self.send_credit.available() == 0
     }
 
-    /// Bytes written and not in symbols, under credit or not.
+    /// Bytes written that are not in symbols, with or without credit.
     #[must_use]
     pub fn queued_bytes(&self) -> usize {
         self.queued
     }
 
-    /// Fills the symbol `index` with stream frames: `out` becomes the whole symbol, its length field included, in
-    /// at most `capacity` bytes; the zeros behind the content are left out. Indices grow from call to call.
-    /// Returns false, with `out` empty, when there was nothing to pack.
+    /// Fills the symbol `index` with stream frames. `out` becomes the whole symbol, including its length field, in at most `capacity` bytes
+    /// and without trailing zeros. Indices must grow from call to call. Returns false, with `out` empty, if there was nothing to pack.
     pub fn fill_symbol(&mut self, index: SymbolIndex, capacity: usize, out: &mut Vec<u8>) -> bool {
         self.scheduler.set_symbol_capacity(capacity);
         let mut symbol = SymbolBuilder::reusing(core::mem::take(out), capacity);
         while let Some(id) = self.scheduler.next(self.is_connection_blocked()) {
             let Some(stream) = self.streams.get_mut(&id) else {
-                debug_assert!(false, "{id} is in line and does not exist");
+                debug_assert!(false, "{id} is queued but does not exist");
                 break;
             };
             let packed = stream.send.pack((id, index), &mut symbol, &mut self.send_credit, &mut self.pool);
@@ -65,7 +64,7 @@ impl Streams {
         self.wake_writer(id);
     }
 
-    /// Wakes a writer when half of its buffer is free: for a good piece and not for every symbol.
+    /// Wakes a writer when half of its buffer is free, rather than for every symbol.
     pub(super) fn wake_writer(&mut self, id: StreamId) {
         let limit = self.send_buffer_limit();
         let Some(stream) = self.streams.get_mut(&id) else { return };
@@ -75,7 +74,7 @@ impl Streams {
         }
     }
 
-    /// The next control frame to send; each comes once, with its latest value.
+    /// Returns the next control frame to send. Each is returned once, with its latest value.
     pub fn poll_control(&mut self, pace: Pace) -> Option<Control> {
         if core::mem::take(&mut self.is_credit_untold) {
             let ceiling = self.data_ceiling();
@@ -101,13 +100,13 @@ impl Streams {
         }
     }
 
-    /// Whether [`Self::poll_control`] has something to say; it may turn out to be needless by then.
+    /// Whether [`Self::poll_control`] may return a frame.
     #[must_use]
     pub fn has_control(&self) -> bool {
         self.is_credit_untold || self.peer.is_limit_untold || self.control.first().is_some()
     }
 
-    /// A control frame of ours was lost: it is told again if it is still the latest and still needed.
+    /// A control frame was lost. It is sent again if its value is still the latest and still needed.
     pub fn on_control_lost(&mut self, control: &Control) {
         match *control {
             Control::MaxData(limit) => self.is_credit_untold |= limit == self.receive_credit.limit(),
@@ -129,7 +128,7 @@ impl Streams {
     }
 }
 
-/// The next control frame of a stream; `None` when those flagged are not needed any more.
+/// The next control frame of a stream, or `None` if no flagged frame is needed any more.
 fn take_control(id: StreamId, stream: &mut Stream, pace: Pace, ceiling: u64) -> Option<Control> {
     if stream.control.take(control_flag::RESET)
         && let Some(reset) = stream.send.reset_frame(id)

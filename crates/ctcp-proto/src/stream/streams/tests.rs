@@ -23,7 +23,7 @@ fn events(streams: &mut Streams) -> Vec<StreamEvent> {
 }
 
 #[test]
-fn bytes_written_on_one_side_are_read_on_the_other_and_nothing_is_left_behind() {
+fn bytes_written_on_one_side_are_read_on_the_other_and_no_state_remains() {
     let (mut client, mut server) = pair(StreamsConfig::default());
     let id = client.open().unwrap();
     assert_eq!(client.write(id, b"question"), Ok(8));
@@ -62,7 +62,7 @@ fn controls(streams: &mut Streams) -> Vec<Control> {
     core::iter::from_fn(|| streams.poll_control(PACE)).collect()
 }
 
-/// Fills symbols until nothing can be sent and returns them.
+/// Fills symbols until nothing can be sent, and returns them.
 fn symbols(streams: &mut Streams, first: SymbolIndex) -> Vec<Vec<u8>> {
     let fill = |index| {
         let mut symbol = Vec::new();
@@ -79,7 +79,7 @@ fn read_all(streams: &mut Streams, id: StreamId) -> usize {
     total
 }
 
-/// A symbol with one frame, as a peer of any mind could send it.
+/// A symbol with one frame, as any peer could send it.
 fn symbol_of(id: u64, offset: u64, data: &[u8], fin: bool) -> Vec<u8> {
     let mut symbol = SymbolBuilder::new(SYMBOL);
     symbol.push(StreamFrame { id: StreamId(id), offset, data, fin });
@@ -87,11 +87,11 @@ fn symbol_of(id: u64, offset: u64, data: &[u8], fin: bool) -> Vec<u8> {
 }
 
 fn fault(result: Result<(), TransportError>) -> TransportErrorCode {
-    result.expect_err("a fault of the peer").code
+    result.expect_err("a violation by the peer").code
 }
 
 #[test]
-fn a_reader_that_stops_reading_stops_the_sender_and_not_other_streams() {
+fn a_reader_that_pauses_stops_its_sender_but_not_other_streams() {
     let (mut client, mut server) = pair(TIGHT);
     let (stuck, other) = (client.open().unwrap(), client.open().unwrap());
     assert_eq!(client.write(stuck, &[1; 100_000]), Ok(SEND_BUFFER_BLOCKED));
@@ -107,7 +107,7 @@ fn a_reader_that_stops_reading_stops_the_sender_and_not_other_streams() {
     symbols(&mut client, 10).iter().for_each(|symbol| server.on_symbol_decoded(symbol).unwrap());
     assert_eq!(read_all(&mut server, other), 3000);
 
-    // It reads again, and the sender goes on.
+    // It reads again, and the sender continues.
     assert_eq!(read_all(&mut server, stuck), 4000);
     let told = controls(&mut server);
     let credit = |id, credit| Control::MaxStreamData { id, credit };
@@ -119,7 +119,7 @@ fn a_reader_that_stops_reading_stops_the_sender_and_not_other_streams() {
 }
 
 #[test]
-fn readers_that_all_stop_reading_hold_no_more_than_the_window_of_the_connection() {
+fn unread_data_of_all_streams_stays_within_the_connection_window() {
     let (mut client, mut server) = pair(TIGHT);
     for _ in 0..4 {
         let id = client.open().unwrap();
@@ -155,12 +155,12 @@ fn a_hundred_bulk_streams_share_and_a_small_one_is_in_the_next_symbol() {
     }
     let (least, most) = (sent.values().min().unwrap(), sent.values().max().unwrap());
     assert_eq!(sent.len(), 100);
-    // As the scheduler's own test says, plus the headers, which count for the scheduler and not here.
+    // As in the scheduler's own test, plus the headers, which the scheduler counts but this test does not.
     assert!(most - least <= 5 * SYMBOL, "{least} to {most} bytes");
 }
 
 #[test]
-fn a_writer_that_was_held_back_is_told_once_when_half_its_buffer_is_free() {
+fn a_blocked_writer_is_notified_once_when_half_its_buffer_is_free() {
     let (mut client, _) = pair(StreamsConfig::default());
     let id = client.open().unwrap();
     assert_eq!(client.write(id, &vec![1; SEND_BUFFER_MAX + 1]), Ok(SEND_BUFFER_MAX));
@@ -174,7 +174,7 @@ fn a_writer_that_was_held_back_is_told_once_when_half_its_buffer_is_free() {
     }
     assert!((SEND_BUFFER_MAX / 2 - SYMBOL..=SEND_BUFFER_MAX / 2).contains(&client.queued_bytes()));
     client.fill_symbol(index, SYMBOL, &mut symbol);
-    assert_eq!(events(&mut client), [], "nobody waits any more");
+    assert_eq!(events(&mut client), [], "no writer is waiting");
     assert_eq!(client.write(id, &[1]), Ok(1));
 }
 
@@ -192,7 +192,7 @@ fn many_streams_without_credit_queue_little_more_than_the_total() {
 }
 
 #[test]
-fn a_peer_opens_no_more_streams_than_allowed_until_some_are_over() {
+fn a_peer_opens_no_more_streams_than_allowed_until_some_close() {
     let (mut client, mut server) = pair(TIGHT);
     let ids: Vec<StreamId> = (0..4).map(|_| client.open().unwrap()).collect();
     assert_eq!(client.open(), Err(OpenError::LimitReached));
@@ -226,7 +226,7 @@ fn a_peer_opens_no_more_streams_than_allowed_until_some_are_over() {
 }
 
 #[test]
-fn frames_for_streams_that_nobody_opened_are_faults() {
+fn frames_for_unopened_streams_are_violations() {
     let (mut client, _) = pair(TIGHT);
     client.open().unwrap();
     for id in [4, 2, 3] {
@@ -243,7 +243,7 @@ fn frames_for_streams_that_nobody_opened_are_faults() {
 }
 
 #[test]
-fn symbols_without_stream_frames_are_faults() {
+fn symbols_without_stream_frames_are_violations() {
     let (mut client, _) = pair(TIGHT);
     for symbol in [&[0, 1, 0x20][..], &[0, 2, 8], &[9], &[0, 0, 1], &[0, 3, 0x0a, 1, 5]] {
         assert_eq!(fault(client.on_symbol_decoded(symbol)), TransportErrorCode::SymbolEncoding, "{symbol:?}");
@@ -251,7 +251,7 @@ fn symbols_without_stream_frames_are_faults() {
 }
 
 #[test]
-fn what_comes_for_a_stream_that_is_over_is_counted_and_ignored() {
+fn data_for_a_closed_stream_is_counted_and_ignored() {
     let (mut client, mut server) = pair(TIGHT);
     let id = client.open().unwrap();
     client.write(id, &[1; 1500]).unwrap();
@@ -276,7 +276,7 @@ fn what_comes_for_a_stream_that_is_over_is_counted_and_ignored() {
 }
 
 #[test]
-fn a_stop_ends_the_peers_writing_and_both_learn_of_it() {
+fn a_stop_ends_the_peers_writing_and_is_reported() {
     let (mut client, mut server) = pair(TIGHT);
     let id = client.open().unwrap();
     client.write(id, &[1; 5000]).unwrap();
@@ -299,11 +299,11 @@ fn a_stop_ends_the_peers_writing_and_both_learn_of_it() {
     server.on_reset_stream(id, 42, 4000).unwrap();
     server.on_control_lost(&stop);
     assert_eq!(controls(&mut server), [], "the end is known: nothing to stop");
-    assert_eq!(events(&mut server), [], "the reader left on its own");
+    assert_eq!(events(&mut server), [], "the application stopped reading itself");
 }
 
 #[test]
-fn a_stream_that_goes_away_takes_its_untold_control_along() {
+fn releasing_a_stream_removes_its_pending_control_frames() {
     let (_, mut server) = pair(TIGHT);
     server.on_symbol_decoded(&symbol_of(0, 0, b"x", false)).unwrap();
     let id = server.accept().unwrap();
@@ -317,7 +317,7 @@ fn a_stream_that_goes_away_takes_its_untold_control_along() {
 }
 
 #[test]
-fn codes_too_large_for_the_wire_become_the_largest_one() {
+fn codes_too_large_for_the_wire_are_reduced_to_the_largest_one() {
     let (mut client, _) = pair(TIGHT);
     let id = client.open().unwrap();
     client.reset(id, u64::MAX).unwrap();
@@ -327,7 +327,7 @@ fn codes_too_large_for_the_wire_become_the_largest_one() {
 }
 
 #[test]
-fn a_lost_credit_is_told_again_only_while_it_is_the_latest() {
+fn a_lost_credit_is_repeated_only_while_it_is_the_latest() {
     let (mut client, mut server) = pair(TIGHT);
     let id = client.open().unwrap();
     client.write(id, &[1; 4000]).unwrap();
@@ -342,15 +342,15 @@ fn a_lost_credit_is_told_again_only_while_it_is_the_latest() {
 
     sent[2..].iter().for_each(|symbol| server.on_symbol_decoded(symbol).unwrap());
     read_all(&mut server, id);
-    // Not half a window later, and still the latest value when something makes it be told.
+    // Less than half a window was read since, so the lost credit is still the latest. It is announced again, with the current value.
     server.on_control_lost(&first[0]);
     assert_eq!(controls(&mut server), [Control::MaxStreamData { id, credit: 8000 }]);
     server.on_control_lost(&first[0]);
-    assert_eq!(controls(&mut server), [], "overtaken");
+    assert_eq!(controls(&mut server), [], "outdated");
 }
 
 #[test]
-fn events_of_a_kind_are_joined_until_they_are_taken() {
+fn events_of_a_kind_are_coalesced_until_they_are_taken() {
     let (mut client, mut server) = pair(TIGHT);
     for index in 0..3_u64 {
         server.on_symbol_decoded(&symbol_of(0, index, b"x", false)).unwrap();
@@ -387,7 +387,7 @@ fn a_stream_stays_until_its_last_event_was_taken() {
 }
 
 #[test]
-fn a_bare_end_is_sent_although_the_connection_has_no_credit() {
+fn a_bare_fin_is_sent_without_connection_credit() {
     let (mut client, _) = pair(TIGHT);
     client.set_peer_limits(0, 0, 4);
     let (mut blocked, _) = pair(StreamsConfig { max_data: 0, ..TIGHT });
@@ -413,7 +413,7 @@ fn an_idle_stream_is_small() {
 }
 
 #[test]
-fn credit_that_no_memory_allowed_is_announced_when_there_is_some() {
+fn credit_withheld_for_lack_of_memory_is_announced_later() {
     let config = StreamsConfig { max_data_ceiling: 1 << 20, ..StreamsConfig::fixed(8_000, 4_000, 4) };
     let (mut client, mut server) = pair(config);
     server.set_room(0);
@@ -424,7 +424,7 @@ fn credit_that_no_memory_allowed_is_announced_when_there_is_some() {
     }
     let third = client.open().unwrap();
     client.write(third, b"GET /").unwrap();
-    assert!(client.is_blocked_by_credit(), "two unread streams hold all");
+    assert!(client.is_blocked_by_credit(), "two unread streams use up the memory");
     assert_eq!(controls(&mut server), []);
     server.set_room(1 << 20);
     assert_eq!(controls(&mut server), [Control::MaxStreams(8), Control::MaxData(16_000)][1..]);

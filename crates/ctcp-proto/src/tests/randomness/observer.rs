@@ -1,4 +1,4 @@
-//! Somebody who sees many draws of a generator and computes those that follow, if it is xoshiro256++.
+//! An observer who sees many values of a generator and predicts the next ones if it is xoshiro256++.
 //!
 //! ```text
 //!  out = rotl(a + d, 23) + a        a, d: the first and the last of the four words of the state
@@ -6,10 +6,10 @@
 //!  out - a = rotl(a + d, 23);   bit 23 of it:   out[23] ^ a[23] ^ borrow = a[0] ^ d[0]
 //! ```
 //!
-//! The borrow comes out of the lowest 23 bits. Where these bits of `out` are almost all ones there is none, and where they are
-//! almost all zeros there is one, nearly always. So such a draw is a linear equation for the state, and so for the 256 bits of the first state,
-//! since all but the output is linear. A few of the equations are wrong. So 256 independent ones are picked at
-//! random until the state that they give explains everything that was seen.
+//! The borrow comes from the lowest 23 bits. If these bits of `out` are almost all ones there is nearly always no borrow, and if they are
+//! almost all zeros there nearly always is one. So such a value is a linear equation for the state, and hence for the 256 bits of the
+//! initial state, since everything but the output is linear. A few of the equations are wrong. So 256 independent ones are picked at random
+//! until the state that they give explains all values seen. random until the state that they give explains everything that was seen.
 
 use ctcp_base::Prng;
 
@@ -17,12 +17,11 @@ type State = [u64; 4];
 
 const LOW: u64 = (1 << 23) - 1;
 const BITS: usize = 256;
-/// The best equations, from which 256 are picked. Of 16,384 draws two or three of them are wrong, and one choice in ten leaves all of
-/// these out.
+/// The best equations, from which 256 are picked. Of 16,384 values two or three are wrong, and one choice in ten leaves all of these out.
 const CANDIDATES: usize = 400;
 const CHOICES: usize = 1_000;
 
-/// The `count` draws after those that were seen, in order; `None` in `seen` is a draw that was made and not seen in full.
+/// Predicts the `count` values after those in `seen`, in order. `None` in `seen` is a value that was drawn but not seen in full.
 pub(super) fn next_draws(seen: &[Option<u64>], count: usize) -> Option<Vec<u64>> {
     let equations = equations(seen);
     let mut order: Vec<usize> = (0..equations.len()).collect();
@@ -62,10 +61,10 @@ fn step(state: &mut State) {
     state[3] = state[3].rotate_left(45);
 }
 
-/// A sum of bits of the first state, and its value.
+/// A sum of bits of the initial state, and its value.
 type Equation = (State, bool);
 
-/// The likeliest of those that the draws give.
+/// The most reliable equations that the values give.
 fn equations(seen: &[Option<u64>]) -> Vec<Equation> {
     let mut sums = vec![State::default(); seen.len()];
     for bit in 0..BITS {
@@ -88,7 +87,7 @@ fn equations(seen: &[Option<u64>]) -> Vec<Equation> {
     ranked.into_iter().take(CANDIDATES).map(|(_, equation)| equation).collect()
 }
 
-/// Gaussian elimination with the first 256 that are independent.
+/// Gaussian elimination with the first 256 independent equations.
 fn solve(equations: impl Iterator<Item = Equation>) -> Option<State> {
     let mut rows: Vec<Option<Equation>> = vec![None; BITS];
     let has = |sum: &State, bit: usize| (sum[bit / 64] >> (bit % 64)) & 1 == 1;

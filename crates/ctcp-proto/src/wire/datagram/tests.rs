@@ -43,14 +43,14 @@ fn a_packet_has_its_header_and_its_frames() {
 }
 
 #[test]
-fn a_short_packet_is_padded_until_the_sample_exists() {
+fn a_short_packet_is_padded_for_the_sample() {
     for (number, largest_acked) in [(0, None), (300, Some(0)), (70_000, Some(0))] {
         let mut builder = DatagramBuilder::short(Vec::new(), 1200, packet(number, largest_acked));
         builder.write(&Frame::Ping);
         let promised = builder.sealed_length();
         let parts = builder.finish();
         assert_eq!(parts.buffer.len() + 16, promised);
-        // 4 bytes behind the destination id begin 16 bytes of sample.
+        // The 16 bytes of the sample begin 4 bytes after the destination id.
         assert!(parts.buffer.len() + 16 >= 1 + 8 + 4 + 16, "{}", parts.buffer.len());
         assert!(matches!(split(&parts).1.as_deref(), Ok([Frame::Ping, ..])));
     }
@@ -90,7 +90,7 @@ fn a_combination_of_nothing_but_zeros_still_has_its_header() {
 }
 
 #[test]
-fn a_second_datagram_goes_behind_the_first() {
+fn a_second_datagram_is_appended_to_the_first() {
     let mut builder = DatagramBuilder::short(vec![9; 100], 60, packet(1, None));
     assert_eq!(builder.remaining(), 60 - 16 - 11);
     builder.write(&Frame::Ping);
@@ -104,7 +104,7 @@ fn a_second_datagram_goes_behind_the_first() {
 
 #[test]
 #[should_panic(expected = "left")]
-fn nothing_fits_behind_a_combination() {
+fn nothing_fits_after_a_combination() {
     let mut builder = DatagramBuilder::short(Vec::new(), 1200, packet(1, None));
     builder.write(&Frame::Source { index: 0, floor: 0, symbol: &[1] });
     builder.write(&Frame::Ping);
@@ -112,7 +112,7 @@ fn nothing_fits_behind_a_combination() {
 
 proptest! {
     #[test]
-    fn the_largest_symbol_fits_whatever_the_numbers_are(
+    fn the_largest_symbol_fits_for_all_numbers(
         size in 1200usize..9000, id_length in 0..=ConnectionId::MAX, number in 0u64..1 << 62, first_bits in 0u32..62,
         distance in 0u64..65_536, is_source: bool,
     ) {
@@ -129,7 +129,7 @@ proptest! {
             builder.write(&Frame::Coded { first, length: 4095, density: 15, key: 0, floor, payload: &symbol });
         }
         prop_assert!(builder.sealed_length() <= size);
-        // The room that is kept is not more than the longest header needs.
+        // No more room is reserved than the longest header needs.
         if !is_source && distance >= 16_384 && number >= 1 << 15 {
             prop_assert_eq!(builder.sealed_length(), size);
         }
@@ -137,7 +137,7 @@ proptest! {
 }
 
 #[test]
-fn an_id_of_eight_bytes_and_an_index_of_four_leave_forty_bytes_less() {
+fn an_id_of_eight_bytes_and_an_index_of_four_cost_forty_bytes() {
     let overhead = combination_overhead(20_000, 8_192);
     assert_eq!(symbol_size_for_datagram(1200, &id(8), overhead), 1160);
     assert_eq!(symbol_size_for_datagram(10, &id(8), overhead), 0);

@@ -1,4 +1,4 @@
-//! ACK: which packets of a path arrived, and which symbols are still unknown (PROTOCOL.md 4.1).
+//! ACK: received packets of a path and symbols that are still unknown (PROTOCOL.md section 4.1).
 //!
 //! ```text
 //!  symbols   ... decoded | undecoded, some seen | unseen | unknown to the receiver
@@ -7,9 +7,9 @@
 //!  packets   ranges or a bitmap downwards from the largest, whichever is shorter
 //! ```
 //!
-//! Invariants of everything read: `oldest_undecoded <= oldest_unseen <= known_end <= VARINT_MAX`, intervals
-//! ascend without overlap within `[oldest_undecoded, reported_end]`, `reported_end <= known_end`, no interval
-//! misses more than its length, and packet ranges descend without touching.
+//! Invariants of every parsed frame: `oldest_undecoded <= oldest_unseen <= known_end <= VARINT_MAX`. Intervals ascend without overlap
+//! within `[oldest_undecoded, reported_end]`, and `reported_end <= known_end`. No interval misses more than its length. Packet ranges
+//! descend without touching.
 
 mod ranges;
 
@@ -25,21 +25,21 @@ use crate::wire::varint::{Reader, VARINT_MAX, varint_length, write_varint};
 pub use ranges::{ACK_BITMAP_BYTES_MAX, ACK_RANGES_MAX, AckRanges};
 use ranges::{Fit, Form};
 
-/// The most intervals in one frame: a sender repairs the oldest first and hears about the others soon enough.
+/// Maximum number of intervals in a frame. A sender repairs the oldest ones first and learns of the others with later ACKs.
 pub const ACK_INTERVALS_MAX: usize = 32;
 
-/// What a receiver has.
+/// An acknowledgement of packets and a report of the decoder's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AckFrame {
     /// The path whose packets are acknowledged.
     pub path: PathId,
-    /// The packets that arrived on it.
+    /// The packets received on it.
     pub ranges: AckRanges,
-    /// How long ago the largest arrived; whole microseconds on the wire.
+    /// Time since the packet with the largest number arrived; in whole microseconds on the wire.
     pub delay: Duration,
-    /// All symbols below it are decoded.
+    /// All symbols below this one are decoded.
     pub oldest_undecoded: SymbolIndex,
-    /// All symbols below it are seen: decoded or expressed by later ones.
+    /// All symbols below this one are seen: decoded or expressed by later ones.
     pub oldest_unseen: SymbolIndex,
     /// One past the last symbol that any packet mentioned.
     pub known_end: SymbolIndex,
@@ -47,29 +47,29 @@ pub struct AckFrame {
     pub intervals: Vec<MissingInterval>,
     /// The intervals are complete below this symbol.
     pub reported_end: SymbolIndex,
-    /// Congestion marks counted on this path.
+    /// ECN counts of this path.
     pub ecn: Option<EcnCounts>,
 }
 
-/// Packets received with each mark (RFC 3168), in total since the path began.
+/// Packets received with each ECN codepoint (RFC 3168), in total since the path began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnCounts {
     /// With ECT(0).
     pub ect0: u64,
     /// With ECT(1).
     pub ect1: u64,
-    /// With CE: the network is congested.
+    /// With CE: congestion experienced.
     pub ce: u64,
 }
 
 impl AckFrame {
-    /// The largest packet number that arrived.
+    /// The largest packet number received.
     #[must_use]
     pub fn largest(&self) -> PacketNumber {
         self.ranges.largest()
     }
 
-    /// Reads what follows the type.
+    /// Parses the fields after the type.
     pub(super) fn parse(kind: u8, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let path =
             u8::try_from(reader.varint()?).map_err(|_| Malformed::new("acknowledged path above 255"))?;
@@ -79,13 +79,13 @@ impl AckFrame {
         let oldest_unseen = advance(oldest_undecoded, reader)?;
         let known_end = advance(oldest_undecoded, reader)?;
         if oldest_unseen > known_end {
-            return Err(Malformed::new("oldest unseen symbol behind the known end"));
+            return Err(Malformed::new("oldest unseen symbol beyond the known end"));
         }
         let intervals = parse_intervals(oldest_undecoded, reader)?;
         let reported_end = advance(oldest_undecoded, reader)?;
         let last_end = intervals.last().map_or(oldest_undecoded, |interval| interval.end);
         if last_end > reported_end || reported_end > known_end {
-            return Err(Malformed::new("interval behind the reported or the known end"));
+            return Err(Malformed::new("interval beyond the reported or the known end"));
         }
         let has_bitmap = matches!(kind, kind::ACK_BITMAP | kind::ACK_BITMAP_ECN);
         let form = if has_bitmap { Form::Bitmap } else { Form::Ranges };
@@ -108,13 +108,12 @@ impl AckFrame {
         Ok(symbols)
     }
 
-    /// Appends it, and says whether it did: when even its smallest form is longer than `max_length` nothing is
-    /// written. What does not fit or is beyond a limit is left out: intervals from the end, with the reported
-    /// end lowered to the first one left out, but no more of them than it takes to leave half of the space to
-    /// the packet ranges; then the oldest packet ranges.
+    /// Appends the frame and returns true. If even its smallest form is longer than `max_length`, nothing is written and false is returned.
+    /// Intervals that do not fit or exceed the limit are left out from the end, and the reported end is lowered to the first one left out.
+    /// They are left out only as far as needed to leave half of the space to the packet ranges. Then the oldest packet ranges are left out.
     ///
     /// # Panics
-    /// When the symbols contradict each other (see the invariants of the type's fields): they are ours.
+    /// Panics if the symbols violate the invariants of the fields. This side has built the frame, so that would be a bug.
     pub fn write_within(&self, out: &mut Vec<u8>, max_length: usize) -> bool {
         let Some(plan) = self.plan(max_length) else { return false };
         let start = out.len();
@@ -136,18 +135,18 @@ impl AckFrame {
         true
     }
 
-    /// How many bytes it takes when space is no limit.
+    /// The length in bytes if there is no space limit.
     #[must_use]
     pub fn encoded_length(&self) -> usize {
         self.plan(usize::MAX).map_or(0, |plan| plan.length)
     }
 
-    /// The fields in front of the intervals.
+    /// The fields before the intervals.
     fn head(&self) -> [u64; 6] {
         let from_undecoded = |symbol: SymbolIndex| {
             symbol.checked_sub(self.oldest_undecoded).expect("nothing is below the oldest undecoded symbol")
         };
-        assert!(self.oldest_unseen <= self.known_end, "a seen symbol was mentioned by a packet");
+        assert!(self.oldest_unseen <= self.known_end, "a symbol was seen that no packet mentioned");
         [
             u64::from(self.path.0),
             self.largest().0,
@@ -158,12 +157,12 @@ impl AckFrame {
         ]
     }
 
-    /// The end of the report when only the first `count` intervals are in it.
+    /// The reported end if only the first `count` intervals are written.
     fn reported_end_of(&self, count: usize) -> SymbolIndex {
         self.intervals.get(count).map_or(self.reported_end, |dropped| dropped.first.min(self.reported_end))
     }
 
-    /// The first `count` intervals as the numbers of the wire: count, (gap, length, missing) each, reported end.
+    /// The first `count` intervals as wire fields: the count, (gap, length, missing) for each, the reported end.
     fn interval_fields(&self, count: usize) -> impl Iterator<Item = u64> {
         let kept = &self.intervals[..count];
         let ends = core::iter::once(self.oldest_undecoded).chain(kept.iter().map(|interval| interval.end));
@@ -190,7 +189,7 @@ impl AckFrame {
         self.interval_fields(count).map(varint_length).sum()
     }
 
-    /// How much of it fits into `max_length` bytes.
+    /// How much of the frame fits into `max_length` bytes.
     fn plan(&self, max_length: usize) -> Option<Plan> {
         let ecn = self.ecn.iter().flat_map(|ecn| [ecn.ect0, ecn.ect1, ecn.ce]);
         let fixed = 1 + self.head().into_iter().chain(ecn).map(varint_length).sum::<usize>();
@@ -207,16 +206,16 @@ impl AckFrame {
     }
 }
 
-/// What of a frame is written.
+/// The part of a frame that is written.
 struct Plan {
-    /// So many intervals from the front.
+    /// Number of intervals from the front.
     intervals: usize,
     ranges: Fit,
-    /// Bytes of the whole frame.
+    /// Length of the whole frame in bytes.
     length: usize,
 }
 
-/// A number given as its distance from `base`, within the numbers of symbols.
+/// Parses a symbol index that is given as the distance from `base`.
 fn advance(base: u64, reader: &mut Reader<'_>) -> Result<u64, Malformed> {
     let sum = base.checked_add(reader.varint()?).filter(|&sum| sum <= VARINT_MAX);
     sum.ok_or(Malformed::new("acknowledged symbol beyond the last one"))

@@ -4,13 +4,13 @@ use crate::wire::Malformed;
 use crate::wire::frame::{Frame, kind};
 use crate::wire::varint::{Reader, varint_length, write_varint};
 
-/// The longest reason we write or keep; a longer one is cut. A CLOSE must fit every datagram beside an ACK.
+/// The longest reason that is written or kept. Longer ones are truncated, so that a CLOSE fits any datagram together with an ACK.
 pub const CLOSE_REASON_MAX: usize = 256;
 
 pub(super) fn parse<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<Frame<'a>, Malformed> {
     let code = reader.varint()?;
     let bytes = reader.prefixed()?;
-    // A broken text is no reason to miss that the connection is over.
+    // The connection is closed even if the text is not valid UTF-8.
     let reason = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     Ok(Frame::Close { by_application: kind == kind::CLOSE_APPLICATION, code, reason: cut(reason) })
 }
@@ -28,7 +28,7 @@ pub(super) fn length(code: u64, reason: &str) -> usize {
     1 + varint_length(code) + varint_length(reason as u64) + reason
 }
 
-/// The longest part of `reason` within the limit that ends at a character.
+/// The longest prefix of `reason` within the limit that ends at a character boundary.
 fn cut(reason: &str) -> &str {
     let end = (0..=reason.len().min(CLOSE_REASON_MAX)).rev().find(|&end| reason.is_char_boundary(end));
     &reason[..end.unwrap_or(0)]

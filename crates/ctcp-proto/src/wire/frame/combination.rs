@@ -1,4 +1,4 @@
-//! SOURCE, CODED, RECODED and SEGMENT: combinations of symbols. Each runs to the end of the packet.
+//! SOURCE, CODED, RECODED and SEGMENT: combinations of symbols. Each extends to the end of the packet.
 //!
 //! ```text
 //!  SOURCE    0x06 | index  | floor distance | symbol ...
@@ -7,9 +7,9 @@
 //!  SEGMENT   0x09 | first  | density (4) length (12) | key (16) | floor distance | offset | total | piece ...
 //! ```
 //!
-//! Invariant of everything read: `floor <= first`, `1 <= length <= 4095`, and the end of the range,
-//! `first + length`, is at most [`VARINT_MAX`], so that no sum of indices overflows later. A piece ends within its
-//! combination, and the combination is no longer than a symbol can be.
+//! Invariant of every parsed frame: `floor <= first`, `1 <= length <= 4095`, and the end of the range, `first + length`, is at most
+//! [`VARINT_MAX`], so that sums of indices do not overflow. A segment ends within its combination, and the combination is no longer than a
+//! symbol can be.
 
 use crate::id::SymbolIndex;
 use crate::wire::Malformed;
@@ -17,7 +17,7 @@ use crate::wire::frame::{Frame, kind};
 use crate::wire::parameters::SYMBOL_SIZE_RANGE;
 use crate::wire::varint::{Reader, VARINT_MAX, varint_length, write_u16, write_varint};
 
-/// The most symbols a combination spans: 12 bits on the wire.
+/// Maximum number of symbols in a combination: 12 bits on the wire.
 pub const COMBINATION_LENGTH_MAX: u16 = 4095;
 
 /// The largest density threshold (RFC 8681): no coefficient is zero.
@@ -52,7 +52,7 @@ pub(super) fn parse<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<Frame<'a>, 
     }
 }
 
-/// The length of a range if the range is allowed.
+/// The length of a range, if the range is valid.
 fn checked_range(first: SymbolIndex, length: u64) -> Result<u16, Malformed> {
     if length == 0 || length > u64::from(COMBINATION_LENGTH_MAX) {
         return Err(Malformed::new("combination of no symbol or of too many"));
@@ -68,7 +68,7 @@ fn parse_floor(first: SymbolIndex, reader: &mut Reader<'_>) -> Result<SymbolInde
     first.checked_sub(distance).ok_or(Malformed::new("window floor below the first symbol"))
 }
 
-/// Offset, total and bytes of a piece.
+/// Parses offset, total and bytes of a segment.
 fn parse_piece<'a>(reader: &mut Reader<'a>) -> Result<(u16, u16, &'a [u8]), Malformed> {
     let (offset, total) = (reader.varint()?, reader.varint()?);
     let piece = reader.rest();

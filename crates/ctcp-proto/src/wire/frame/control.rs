@@ -1,4 +1,4 @@
-//! Credits and the ends of streams: each a row of varints behind the type.
+//! Frames for credit and for the end of streams: the type followed by varints.
 
 use crate::id::StreamId;
 use crate::wire::frame::{Frame, kind};
@@ -34,7 +34,7 @@ pub(super) fn length(frame: &Frame<'_>) -> usize {
     1 + fields[..count].iter().map(|&field| varint_length(field)).sum::<usize>()
 }
 
-/// The type, the fields, and how many of them there are.
+/// The type, the fields and the number of fields in use.
 fn fields(frame: &Frame<'_>) -> (u8, [u64; 3], usize) {
     match *frame {
         Frame::MaxData(credit) => (kind::MAX_DATA, [credit, 0, 0], 1),

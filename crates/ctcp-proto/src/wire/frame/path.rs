@@ -1,9 +1,9 @@
-//! PADDING, RESET_TOKEN, KEY_SHARE, PATH_CHALLENGE and PATH_RESPONSE: what a path needs to be measured, validated and left.
+//! PADDING, RESET_TOKEN, KEY_SHARE, PATH_CHALLENGE and PATH_RESPONSE.
 
 use crate::wire::frame::kind;
 use crate::wire::varint::Reader;
 
-/// Takes the zeros that follow the first one; the length of the whole run.
+/// Skips the zeros after the first one and returns the length of the whole run.
 pub(super) fn parse_padding(reader: &mut Reader<'_>) -> usize {
     let more = reader.peek().iter().take_while(|&&byte| byte == kind::PADDING).count();
     reader.bytes(more).map_or(1, |zeros| 1 + zeros.len())

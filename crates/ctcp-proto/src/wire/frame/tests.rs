@@ -6,7 +6,7 @@ use super::*;
 use crate::id::PathId;
 use crate::wire::{AckRanges, COMBINATION_LENGTH_MAX, EcnCounts, MissingInterval, STREAMS_MAX, VARINT_MAX};
 
-/// Numbers of every length of a varint, small ones as often as large ones.
+/// Numbers of all varint lengths, small ones as often as large ones.
 pub(crate) fn any_varint() -> impl Strategy<Value = u64> {
     (0u32..=62, any::<u64>()).prop_map(|(bits, noise)| noise & ((1 << bits) - 1))
 }
@@ -84,12 +84,12 @@ fn any_range() -> impl Strategy<Value = (u64, u16, u64)> {
     })
 }
 
-/// The bytes before and behind a piece of its combination.
+/// The number of bytes before and after a segment of its combination.
 fn any_place() -> impl Strategy<Value = (u16, u16)> {
     prop_oneof![(0u16..100, 0u16..100), (0u16..7_000, 0u16..7_000)]
 }
 
-/// A frame whose payload, if it has one, is some of `bytes`, and whose reason, if it has one, is `text`.
+/// A frame whose payload, if any, is part of `bytes`, and whose reason, if any, is `text`.
 fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = Frame<'static>> {
     let payload = (0..=bytes.len()).prop_map(move |length| &bytes[..length]);
     let id = || any_varint().prop_map(StreamId);
@@ -164,15 +164,15 @@ fn written(frame: &Frame<'_>) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn a_written_frame_reads_as_itself_and_has_the_stated_length(frame in any_frame(&BYTES, "schlüssig")) {
+    fn a_frame_round_trips_and_has_the_stated_length(frame in any_frame(&BYTES, "schlüssig")) {
         let out = written(&frame);
         prop_assert_eq!(out.len(), frame.encoded_length());
         prop_assert_eq!(frames(&out).collect::<Vec<_>>(), [Ok(frame)]);
     }
 
     #[test]
-    fn a_row_of_frames_reads_as_itself(row in prop::collection::vec(any_frame(&BYTES, "x"), 0..8)) {
-        // A combination ends the packet, and adjacent runs of padding are one.
+    fn a_sequence_of_frames_round_trips(row in prop::collection::vec(any_frame(&BYTES, "x"), 0..8)) {
+        // A combination ends the packet, and adjacent runs of padding are one run.
         let combination = row.iter().position(Frame::is_combination).map_or(row.len(), |index| index + 1);
         let mut row = row[..combination].to_vec();
         row.dedup_by(|right, left| match (left, right) {
@@ -202,7 +202,7 @@ proptest! {
 }
 
 #[test]
-fn only_padding_acknowledgements_and_closes_ask_for_nothing() {
+fn only_padding_acks_and_closes_are_not_ack_eliciting() {
     let ack = AckFrame {
         path: PathId(0),
         ranges: AckRanges::from_descending([(0, 0)]).expect("one range"),
@@ -250,7 +250,7 @@ fn only_padding_acknowledgements_and_closes_ask_for_nothing() {
 }
 
 #[test]
-fn types_without_a_meaning_are_errors() {
+fn unknown_types_are_errors() {
     let known = [0..=9, 0x10..=0x16, 0x18..=0x19, 0x1c..=0x1d];
     for kind in 0..=u8::MAX {
         let bytes = [kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -260,13 +260,13 @@ fn types_without_a_meaning_are_errors() {
 }
 
 #[test]
-fn nothing_is_read_behind_an_error() {
+fn nothing_is_parsed_after_an_error() {
     let outcome: Vec<_> = frames(&[0x01, 0x0a, 0x01]).collect();
     assert_eq!(outcome, [Ok(Frame::Ping), Err(Malformed::new("frame of unknown type"))]);
 }
 
 #[test]
-fn a_number_may_be_longer_than_it_needs_to_be() {
+fn a_number_may_be_longer_than_necessary() {
     assert_eq!(frames(&[0x10, 0x40, 0x05]).next(), Some(Ok(Frame::MaxData(5))));
     assert_eq!(frames(&[0x10, 0xc0, 0, 0, 0, 0, 0, 0, 5]).next(), Some(Ok(Frame::MaxData(5))));
 }
@@ -277,7 +277,7 @@ fn combinations_out_of_bounds_are_errors() {
     let source = |index: &[u8], distance: u8| [&[0x06], index, &[distance, 9]].concat();
     assert!(frames(&source(&[5], 5)).all(|frame| frame.is_ok()));
     assert!(frames(&source(&[5], 6)).any(|frame| frame.is_err()), "floor below zero");
-    assert!(frames(&source(&last, 0)).any(|frame| frame.is_err()), "no symbol behind the last");
+    assert!(frames(&source(&last, 0)).any(|frame| frame.is_err()), "no symbol after the last");
     let coded = |first: u8, shape: u16| {
         let [high, low] = shape.to_be_bytes();
         [0x07, first, high, low, 0, 1, 0, 9]
@@ -298,7 +298,7 @@ fn combinations_out_of_bounds_are_errors() {
 }
 
 #[test]
-fn pieces_beyond_their_combination_are_errors() {
+fn segments_beyond_their_combination_are_errors() {
     let segment = |offset: u64, total: u64, piece: usize| {
         let mut out = vec![0x09, 0, 0xf0, 1, 0, 1, 0];
         crate::wire::write_varint(&mut out, offset);
@@ -308,7 +308,7 @@ fn pieces_beyond_their_combination_are_errors() {
     };
     assert!(segment(0, 20, 20) && segment(10, 20, 10) && segment(20, 20, 0) && segment(0, 16_384, 1));
     assert!(!segment(0, 20, 21) && !segment(10, 20, 11) && !segment(21, 20, 0));
-    assert!(!segment(0, 16_385, 1), "no symbol is so long");
+    assert!(!segment(0, 16_385, 1), "longer than any symbol");
     assert!(!segment(VARINT_MAX, VARINT_MAX, 1) && !segment(65_536, 10, 1) && !segment(0, 65_546, 1));
 }
 
@@ -323,11 +323,11 @@ fn more_streams_than_ids_are_an_error() {
 }
 
 #[test]
-fn a_close_keeps_what_is_text_of_its_reason_and_no_more_than_the_limit() {
+fn the_reason_of_a_close_is_cut_at_invalid_text_and_at_the_limit() {
     let broken = [0x1d, 7, 4, b'o', b'k', 0xff, b'x'];
     let close = |reason| Some(Ok(Frame::Close { by_application: true, code: 7, reason }));
     assert_eq!(frames(&broken).next(), close("ok"));
-    // Two bytes a character, and the limit is even: one byte in front moves it into a character.
+    // Two bytes per character and an even limit: one byte in front moves the limit into a character.
     let long = format!("x{}", "ü".repeat(CLOSE_REASON_MAX));
     let out = written(&Frame::Close { by_application: true, code: 7, reason: &long });
     assert_eq!(frames(&out).next(), close(&long[..CLOSE_REASON_MAX - 1]));

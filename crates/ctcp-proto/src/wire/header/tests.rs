@@ -41,7 +41,7 @@ fn written(packet: &LongPacket<'_>) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn a_handshake_packet_reads_as_itself_and_nothing_shorter_does(
+    fn a_handshake_packet_round_trips_and_nothing_shorter_parses(
         packet in any_long_packet(&[0x7a; TOKEN_MAX], &[0x6d; NOISE_MESSAGE_MAX]),
     ) {
         let out = written(&packet);
@@ -57,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn a_short_header_reads_as_itself_and_nothing_shorter_does(
+    fn a_short_header_round_trips_and_nothing_shorter_parses(
         key_phase: bool, destination in any_id(0), path: u8, number in 0u64..1 << 62, acked in any::<Option<u64>>(),
     ) {
         let packet_number = TruncatedNumber::new(PacketNumber(number), acked.map(PacketNumber));
@@ -121,7 +121,7 @@ fn handshake_packets_out_of_bounds_are_errors() {
     let mut reject = written(&LongPacket::Reject { header, reason: RejectReason::Busy });
     assert!(LongPacket::parse(&reject).is_ok());
     reject.push(0);
-    assert!(LongPacket::parse(&reject).is_err(), "something behind it");
+    assert!(LongPacket::parse(&reject).is_err(), "a trailing byte");
 
     let cookie = written(&LongPacket::Cookie { header, token: &[] });
     let mut long_token = cookie[..cookie.len() - 1].to_vec();
@@ -143,7 +143,7 @@ fn the_longest_initiate_still_fits_the_smallest_datagram() {
 }
 
 #[test]
-fn a_short_header_has_its_fixed_bits() {
+fn the_fixed_bits_of_a_short_header_are_checked() {
     let datagram = [0x41, 1, 2, 0, 9];
     assert!(ShortHeader::parse(&datagram, 2).is_ok());
     for first in [0x40, 0x01, 0xc1, 0x45, 0x49, 0x51] {

@@ -47,7 +47,7 @@ fn entries(bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
     entries
 }
 
-/// The example with the value of one id replaced.
+/// The example with the value for one id replaced.
 fn with(id: u64, value: &[u8]) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::new();
     for (other, entry) in entries(&written(&example())) {
@@ -94,7 +94,7 @@ fn any_parameters(sender: Role) -> impl Strategy<Value = Parameters> {
 
 proptest! {
     #[test]
-    fn a_clients_parameters_read_as_themselves_and_nothing_shorter_does(parameters in any_parameters(Role::Client)) {
+    fn a_clients_parameters_round_trip_and_nothing_shorter_parses(parameters in any_parameters(Role::Client)) {
         let out = written(&parameters);
         for length in 0..out.len() {
             prop_assert!(Parameters::parse_from_client(&out[..length]).is_err());
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn a_servers_parameters_read_as_themselves_and_nothing_shorter_does(parameters in any_parameters(Role::Server)) {
+    fn a_servers_parameters_round_trip_and_nothing_shorter_parses(parameters in any_parameters(Role::Server)) {
         let out = written(&parameters);
         for length in 0..out.len() {
             prop_assert!(Parameters::parse_from_server(&out[..length]).is_err());
@@ -125,7 +125,7 @@ proptest! {
 }
 
 #[test]
-fn every_parameter_but_the_servers_token_is_required() {
+fn every_parameter_except_the_servers_token_is_required() {
     let all = entries(&written(&example()));
     assert_eq!(all.len(), 13);
     for (missing, _) in &all {
@@ -147,7 +147,7 @@ fn a_repeated_id_is_an_error_known_or_not() {
 }
 
 #[test]
-fn values_outside_their_range_are_errors_and_the_ends_are_not() {
+fn values_out_of_range_are_errors_and_the_limits_are_valid() {
     let table = [
         (id::SYMBOL_SIZE_MAX, 256, 16_384, Some(255), Some(16_385)),
         (id::SYMBOL_WINDOW, 16, 65_536, Some(15), Some(65_537)),
@@ -198,13 +198,13 @@ fn a_number_fills_its_value_and_the_whole_is_bounded() {
         Parameters::parse_from_client(&with(0x77, &[0; PARAMETERS_MAX])),
         Err(ParameterError::Malformed(_))
     ));
-    // Not shortest, but fine.
+    // Not the shortest form, but valid.
     let longer = Parameters::parse_from_client(&with(id::MAX_DATA, &[0x40, 5]));
     assert_eq!(longer.map(|parameters| parameters.max_data), Ok(5));
 }
 
 #[test]
-fn a_client_gives_no_token_and_refuses_nobody_and_a_server_chooses_one_suite() {
+fn a_client_sends_neither_token_nor_refusal_and_a_server_chooses_one_suite() {
     for forbidden in [id::RESET_TOKEN, id::REFUSAL] {
         let outcome = Parameters::parse_from_client(&with(forbidden, &[1; 16]));
         assert_eq!(outcome, Err(ParameterError::Forbidden(forbidden)));
@@ -216,13 +216,13 @@ fn a_client_gives_no_token_and_refuses_nobody_and_a_server_chooses_one_suite() {
 }
 
 #[test]
-fn a_datagram_size_beyond_udp_means_the_largest_of_udp() {
+fn a_datagram_size_beyond_udp_is_reduced_to_the_largest_of_udp() {
     let parameters = Parameters::parse_from_client(&with(id::DATAGRAM_SIZE_MAX, &number(100_000)));
     assert_eq!(parameters.map(|parameters| parameters.datagram_size_max), Ok(DATAGRAM_SIZE_MAX));
 }
 
 #[test]
-fn a_refusal_needs_nothing_but_the_servers_id() {
+fn a_refusal_needs_only_the_servers_id() {
     let refusal =
         Refusal { connection_id: example().connection_id, code: 1, reason: "unlisted key".to_owned() };
     let mut out = Vec::new();

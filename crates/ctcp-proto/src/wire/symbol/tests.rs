@@ -11,7 +11,7 @@ fn read(symbol: &[u8]) -> Result<Vec<StreamFrame<'_>>, Malformed> {
 }
 
 #[test]
-fn the_last_frame_goes_without_length_when_the_symbol_is_full() {
+fn the_last_frame_has_no_length_when_the_symbol_is_full() {
     let mut builder = SymbolBuilder::new(16);
     builder.push(frame(4, 0, b"abc", false));
     // Type, stream, length and three bytes.
@@ -29,7 +29,7 @@ fn a_frame_that_leaves_no_room_for_its_length_ends_the_content() {
     let mut exact = SymbolBuilder::new(2 + 2 + 2 + 64);
     exact.push(frame(0, 0, &[7; 64], false));
     assert_eq!(exact.finish()[2..6], [0x0a, 0, 0x40, 64]);
-    // Room for 64 bytes and one more: their length takes two.
+    // Room for 64 bytes and one more; their length takes two bytes.
     let mut builder = SymbolBuilder::new(2 + 2 + 64 + 1);
     builder.push(frame(0, 0, &[7; 64], false));
     assert_eq!(builder.remaining(), 0);
@@ -49,20 +49,20 @@ fn an_empty_symbol_has_no_frames() {
 }
 
 #[test]
-fn restored_zeros_behind_the_content_are_no_frames() {
+fn restored_zeros_after_the_content_are_not_frames() {
     let mut builder = SymbolBuilder::new(100);
     builder.push(frame(1, 5, b"data", true));
     let mut symbol = builder.finish();
     symbol.resize(100, 0);
     assert_eq!(read(&symbol), Ok(vec![frame(1, 5, b"data", true)]));
     symbol[99] = 1;
-    assert!(read(&symbol).is_err(), "something behind the content");
+    assert!(read(&symbol).is_err(), "a byte after the content");
 }
 
 #[test]
-fn what_is_no_stream_frame_is_an_error() {
+fn anything_but_a_stream_frame_is_an_error() {
     for first in 0..=u8::MAX {
-        // Whole with and without an offset, with and without a length.
+        // Complete with and without an offset, with and without a length.
         let outcome = read(&[0, 5, first, 0, 2, 1, 9]).is_ok();
         assert_eq!(outcome, (0x08..=0x0f).contains(&first), "{first:#04x}");
     }
@@ -85,7 +85,7 @@ fn no_stream_byte_lies_beyond_the_last_offset() {
     assert!(read(&symbol(VARINT_MAX - 1, b"ab")).is_err());
 }
 
-/// Streams, offsets, how much of the room to take, and whether the stream ends.
+/// Streams, offsets, the fraction of the room to use, and whether the stream ends.
 fn any_pieces() -> impl Strategy<Value = Vec<(u64, u64, f64, bool)>> {
     let number = || (0u32..40, any::<u64>()).prop_map(|(bits, noise)| noise & ((1 << bits) - 1));
     let share = prop_oneof![Just(1.0), 0.0..1.0f64];
@@ -94,7 +94,7 @@ fn any_pieces() -> impl Strategy<Value = Vec<(u64, u64, f64, bool)>> {
 
 proptest! {
     #[test]
-    fn pushed_frames_are_read_again_in_order(capacity in 2usize..3_000, pieces in any_pieces()) {
+    fn pushed_frames_are_parsed_in_order(capacity in 2usize..3_000, pieces in any_pieces()) {
         let data = [0xa5; 3_000];
         let mut builder = SymbolBuilder::new(capacity);
         let mut pushed = Vec::new();

@@ -2,7 +2,7 @@ use super::*;
 
 const WINDOW: f64 = 50.0;
 
-/// Packets from number `from` on with every `every`-th lost (0: none). Returns the verdicts and the next number.
+/// Processes packets from number `from` on, with every `every`-th lost (0: none). Returns the verdicts and the next number.
 fn feed(origin: &mut LossOrigin, from: u64, count: u64, every: u64, is_calm: bool) -> (Vec<Verdict>, u64) {
     let verdicts = (from..from + count)
         .filter_map(|number| {
@@ -30,7 +30,7 @@ fn experiment(origin: &mut LossOrigin, from: u64, every: u64) -> (Vec<Verdict>, 
 }
 
 #[test]
-fn loss_beside_a_long_queue_is_never_innocent() {
+fn loss_with_a_long_queue_is_never_innocent() {
     let mut origin = LossOrigin::default();
     feed(&mut origin, 0, 10_000, 2, false);
     assert!(origin.innocent(WINDOW) < 1e-9);
@@ -38,7 +38,7 @@ fn loss_beside_a_long_queue_is_never_innocent() {
 }
 
 #[test]
-fn calm_loss_is_believed_up_to_the_margin_until_an_experiment_proves_it() {
+fn calm_loss_counts_up_to_the_margin_until_an_experiment_proves_it() {
     let mut origin = LossOrigin::default();
     let (_, next) = feed(&mut origin, 1, 1_000, 5, true);
     assert!(origin.innocent(WINDOW) <= MARGIN);
@@ -49,7 +49,7 @@ fn calm_loss_is_believed_up_to_the_margin_until_an_experiment_proves_it() {
 }
 
 #[test]
-fn loss_that_goes_away_when_we_yield_was_ours_and_is_not_asked_about_for_a_while() {
+fn loss_that_disappears_while_yielding_is_congestion_and_not_tested_again_soon() {
     let mut origin = LossOrigin::default();
     let (_, next) = feed(&mut origin, 1, 1_000, 5, true);
     let (verdicts, next) = experiment(&mut origin, next, 0);
@@ -62,7 +62,7 @@ fn loss_that_goes_away_when_we_yield_was_ours_and_is_not_asked_about_for_a_while
 }
 
 #[test]
-fn less_loss_is_believed_at_once() {
+fn a_lower_loss_counts_at_once() {
     let mut origin = LossOrigin::default();
     let (_, next) = feed(&mut origin, 1, 1_000, 5, true);
     let (_, next) = experiment(&mut origin, next, 5);
@@ -71,7 +71,7 @@ fn less_loss_is_believed_at_once() {
 }
 
 #[test]
-fn a_window_too_small_for_experiments_believes_what_it_sees_up_to_one_half() {
+fn calm_loss_counts_up_to_the_maximum_in_a_window_too_small_for_experiments() {
     let mut origin = LossOrigin::default();
     feed(&mut origin, 1, 1_000, 5, true);
     assert!(!origin.is_suspicious(Instant::from_secs(100), 2.0));

@@ -1,15 +1,15 @@
-//! Key updates: who may, who follows, and what still opens.
+//! Key updates: when they are allowed, how the peer follows, and which packets still open.
 
 use super::*;
 
-/// Two sides and the largest number each received per path.
+/// Two sides and the largest number that each received per path.
 struct Sides {
     sides: [PacketProtection; 2],
     next_number: [[u64; 4]; 2],
     largest: [[Option<u64>; 4]; 2],
 }
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Clone, Debug)]
 struct Flying {
     from: usize,
@@ -49,7 +49,7 @@ impl Sides {
         self.sides[flying.from].on_acked(PathId(flying.path), PacketNumber(flying.number));
     }
 
-    /// A packet there and back, both acknowledged.
+    /// Sends a packet in each direction and acknowledges both.
     fn round_trip(&mut self, from: usize) {
         for side in [from, 1 - from] {
             let packet = self.send(side, 0);
@@ -64,7 +64,7 @@ impl Sides {
 }
 
 #[test]
-fn a_key_that_was_forgotten_opens_nothing_and_the_others_do() {
+fn a_wiped_key_opens_nothing_and_the_others_do() {
     let mut sides = Sides::new(Suite::ALL[0]);
     sides.round_trip(0);
     let [recorded, late] = [sides.send(0, 0), sides.send(0, 0)];
@@ -80,7 +80,7 @@ fn a_key_that_was_forgotten_opens_nothing_and_the_others_do() {
 }
 
 #[test]
-fn whoever_had_all_keys_but_not_the_new_secret_opens_nothing_after_the_next_update() {
+fn without_the_new_secret_the_old_keys_open_nothing_after_the_next_update() {
     for suite in Suite::ALL {
         let mut sides = Sides::new(suite);
         let (_, mut thief) = pair_with_limits(suite, KeyLimits::of(suite));
@@ -88,7 +88,7 @@ fn whoever_had_all_keys_but_not_the_new_secret_opens_nothing_after_the_next_upda
         let before = sides.send(0, 0);
         assert!(open_after(&mut thief, &before.datagram, None).is_ok());
         sides.sides.iter_mut().for_each(|side| side.mix_into_next(&[7; 32]));
-        // What is sent before the update is under the old keys, in both directions.
+        // Packets before the update are under the old keys, in both directions.
         sides.round_trip(1);
         assert!(sides.sides[0].initiate_key_update());
         let after = sides.send(0, 0);
@@ -101,7 +101,7 @@ fn whoever_had_all_keys_but_not_the_new_secret_opens_nothing_after_the_next_upda
 }
 
 #[test]
-fn updates_that_are_held_wait_and_those_of_the_peer_are_followed() {
+fn held_updates_wait_while_those_of_the_peer_are_followed() {
     let mut sides = Sides::new(Suite::ALL[0]);
     sides.round_trip(0);
     sides.sides[0].hold_updates(true);
@@ -114,7 +114,7 @@ fn updates_that_are_held_wait_and_those_of_the_peer_are_followed() {
 }
 
 #[test]
-fn an_update_of_either_side_moves_both() {
+fn an_update_by_either_side_moves_both() {
     for suite in Suite::ALL {
         for initiator in [0, 1] {
             let mut sides = Sides::new(suite);
@@ -159,7 +159,7 @@ fn late_packets_of_the_previous_phase_still_open() {
 }
 
 #[test]
-fn a_phase_that_is_gone_does_not_open_any_more() {
+fn packets_of_an_older_phase_no_longer_open() {
     let mut sides = Sides::new(Suite::Aes256Gcm);
     sides.round_trip(0);
     let late = sides.send(0, 0);
@@ -172,13 +172,13 @@ fn a_phase_that_is_gone_does_not_open_any_more() {
 }
 
 #[test]
-fn the_next_phase_may_begin_on_a_path_that_was_silent() {
+fn the_next_phase_may_begin_on_a_path_without_packets() {
     let mut sides = Sides::new(Suite::Aes256Gcm);
     sides.round_trip(0);
     assert!(sides.sides[0].initiate_key_update());
     sides.round_trip(0);
     assert!(sides.sides[0].initiate_key_update());
-    // Path 3 has seen nothing of phase 1, so this could be a late packet of phase 0 as well.
+    // Path 3 has seen no packet of phase 1, so this could also be a late packet of phase 0.
     let first = sides.send(0, 3);
     assert!(sides.deliver(&first).unwrap().key_phase_changed);
     assert_eq!(sides.phases()[1], (2, 2));
@@ -205,7 +205,7 @@ fn an_update_waits_for_an_acknowledgement_of_the_current_phase() {
 }
 
 #[test]
-fn an_acknowledgement_of_what_was_never_sent_allows_nothing() {
+fn an_acknowledgement_of_an_unsent_packet_permits_no_update() {
     let mut sides = Sides::new(Suite::Aes256Gcm);
     sides.send(0, 1);
     sides.sides[0].on_acked(PathId(1), PacketNumber(1));
@@ -214,7 +214,7 @@ fn an_acknowledgement_of_what_was_never_sent_allows_nothing() {
 }
 
 #[test]
-fn keys_are_replaced_by_themselves_when_they_were_used_enough() {
+fn keys_are_updated_automatically_after_enough_packets() {
     let limits = KeyLimits { update_after: 10, sealed_max: 20, ..KeyLimits::of(Suite::Aes256Gcm) };
     let mut sides = Sides::with_limits(Suite::Aes256Gcm, limits);
     for _ in 0..100 {
@@ -225,7 +225,7 @@ fn keys_are_replaced_by_themselves_when_they_were_used_enough() {
 }
 
 #[test]
-fn a_key_without_acknowledgement_asks_for_one_and_then_is_not_used_any_more() {
+fn a_key_without_acknowledgement_requests_one_and_then_reaches_its_limit() {
     let limits = KeyLimits { update_after: 10, sealed_max: 20, ..KeyLimits::of(Suite::Aes256Gcm) };
     let mut sides = Sides::with_limits(Suite::Aes256Gcm, limits);
     let packets: Vec<Flying> = (0..20)
@@ -275,7 +275,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn whatever_is_at_most_one_phase_old_opens_in_any_order(steps in steps()) {
+    fn packets_at_most_one_phase_old_open_in_any_order(steps in steps()) {
         let mut sides = Sides::new(Suite::Aes256Gcm);
         let mut flying: Vec<Flying> = Vec::new();
         for step in steps {

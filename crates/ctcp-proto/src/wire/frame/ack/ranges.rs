@@ -2,37 +2,37 @@
 //!
 //! ```text
 //!  received 20 19 18    15 14       9
-//!  ranges   2 further, length 3, gap 2 length 2, gap 4 length 1       (each but the count less 1)
+//!  ranges   2 further, length 3, gap 2 length 2, gap 4 length 1       (each but the count minus 1)
 //!  bitmap   from 19 down: 1100 1100 001(0 0000), 2 bytes
 //! ```
 //!
-//! Invariant: at least one range; each lies at least one missing number below the one before it.
+//! Invariant: there is at least one range, and each range lies at least one missing number below the previous one.
 
 use crate::id::PacketNumber;
 use crate::wire::Malformed;
 use crate::wire::varint::{Reader, varint_length, write_varint};
 
-/// The most ranges behind the first in a frame; scattered losses go as a bitmap, which holds more.
+/// Maximum number of ranges after the first one in a frame. Scattered losses are sent as a bitmap, which holds more.
 pub const ACK_RANGES_MAX: usize = 256;
 
-/// The longest bitmap: 4096 packets, as many as a receiver remembers against replay.
+/// The longest bitmap: 4096 packets, the size of a receiver's replay window.
 pub const ACK_BITMAP_BYTES_MAX: usize = 512;
 
-/// Packet numbers that arrived, as ranges downwards. Never empty.
+/// Received packet numbers as ranges in descending order. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AckRanges {
-    /// First and last number of each.
+    /// First and last number of each range.
     ranges: Vec<(u64, u64)>,
 }
 
-/// How received numbers are written.
+/// The encoding of received numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Ranges,
     Bitmap,
 }
 
-/// So many ranges from the top, in that form, in that many bytes.
+/// How many ranges fit, from the top, in which form and how many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fit {
     pub(super) count: usize,
@@ -41,41 +41,41 @@ pub(super) struct Fit {
 }
 
 impl AckRanges {
-    /// Ranges (first, last) in descending order; `None` when there is none.
+    /// Creates it from ranges (first, last) in descending order. Returns `None` if there are none.
     ///
     /// # Panics
-    /// When a range is empty, or overlaps or touches the one before it: they are ours.
+    /// Panics if a range is empty, or overlaps or touches the previous one.
     pub fn from_descending(ranges: impl IntoIterator<Item = (u64, u64)>) -> Option<Self> {
         let ranges: Vec<_> = ranges.into_iter().collect();
         let mut above = None;
         for &(start, end) in &ranges {
-            assert!(start <= end, "a range of no packet");
-            assert!(above.is_none_or(|above| end + 1 < above), "ranges descend with a gap");
+            assert!(start <= end, "empty packet range");
+            assert!(above.is_none_or(|above| end + 1 < above), "packet ranges without a gap between them");
             above = Some(start);
         }
         (!ranges.is_empty()).then_some(Self { ranges })
     }
 
-    /// The largest number that arrived.
+    /// The largest number received.
     #[must_use]
     pub fn largest(&self) -> PacketNumber {
         PacketNumber(self.ranges.first().map_or(0, |range| range.1))
     }
 
-    /// The ranges (first, last), downwards. A peer can claim any number of packets with one range: look for what
-    /// was sent within it, never walk through it.
+    /// The ranges (first, last) in descending order. A peer can claim any number of packets with one range, so look up sent packets in a
+    /// range instead of iterating over its numbers.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + ExactSizeIterator + Clone + '_ {
         self.ranges.iter().copied()
     }
 
-    /// Whether that packet arrived.
+    /// Whether the packet was received.
     #[must_use]
     pub fn contains(&self, number: PacketNumber) -> bool {
         let position = self.ranges.partition_point(|range| range.0 > number.0);
         self.ranges.get(position).is_some_and(|range| number.0 <= range.1)
     }
 
-    /// Reads what follows the reported end.
+    /// Parses the fields after the reported end.
     pub(super) fn parse(
         form: Form,
         largest: PacketNumber,
@@ -134,7 +134,7 @@ impl AckRanges {
         Ok(Self { ranges })
     }
 
-    /// The most ranges from the top that fit into `space` bytes and the limits, in their shorter form.
+    /// The largest number of ranges from the top that fit into `space` bytes and the limits, in the shorter form.
     pub(super) fn fit(&self, space: usize) -> Option<Fit> {
         let largest = self.largest().0;
         let mut best = None;
@@ -162,7 +162,7 @@ impl AckRanges {
         best
     }
 
-    /// Appends what was planned by [`AckRanges::fit`].
+    /// Appends what [`AckRanges::fit`] planned.
     pub(super) fn write(&self, out: &mut Vec<u8>, fit: Fit) {
         let kept = &self.ranges[..fit.count];
         match fit.form {
@@ -172,12 +172,12 @@ impl AckRanges {
     }
 }
 
-/// How the gap between a range that starts at `previous_start` and the next lower one is written.
+/// The encoded gap between a range that starts at `previous_start` and the next lower one.
 fn gap_field(previous_start: u64, end: u64) -> u64 {
     previous_start - end - 2
 }
 
-/// How many bytes a bitmap takes that reaches down to `start`, if it may be that long.
+/// The length in bytes of a bitmap that extends down to `start`, if it is within the limit.
 fn bitmap_length(largest: u64, start: u64) -> Option<usize> {
     let bytes = (largest - start).div_ceil(8);
     usize::try_from(bytes).ok().filter(|&bytes| bytes <= ACK_BITMAP_BYTES_MAX)
@@ -197,7 +197,7 @@ fn write_ranges(ranges: &[(u64, u64)], out: &mut Vec<u8>) {
 
 fn write_bitmap(ranges: &[(u64, u64)], out: &mut Vec<u8>) {
     let (largest, lowest) = (ranges[0].1, ranges[ranges.len() - 1].0);
-    let bytes = bitmap_length(largest, lowest).expect("the plan chose a bitmap that is allowed");
+    let bytes = bitmap_length(largest, lowest).expect("the plan chose a bitmap within the limit");
     write_varint(out, bytes as u64);
     let base = out.len();
     out.resize(base + bytes, 0);

@@ -4,7 +4,7 @@ use super::*;
 use crate::wire::frame::tests::any_ack;
 use crate::wire::{Frame, frames};
 
-/// An acknowledgement of these packets that knows nothing of symbols.
+/// An acknowledgement of these packets without symbols.
 fn of_packets(ranges: &[(u64, u64)]) -> AckFrame {
     AckFrame {
         path: PathId(0),
@@ -34,7 +34,7 @@ fn written(ack: &AckFrame, max_length: usize) -> Option<Vec<u8>> {
     fits.then(|| out.split_off(1))
 }
 
-/// The bytes of an acknowledgement from its numbers; largest and symbol fields in front.
+/// The bytes of an acknowledgement with these numbers: the largest packet and the symbol fields come first.
 fn from_numbers(kind: u8, numbers: &[u64]) -> Vec<u8> {
     let mut out = vec![kind];
     for &number in numbers {
@@ -44,7 +44,7 @@ fn from_numbers(kind: u8, numbers: &[u64]) -> Vec<u8> {
 }
 
 #[test]
-fn the_shorter_form_is_chosen_and_both_read_alike() {
+fn the_shorter_form_is_chosen_and_both_parse_alike() {
     // Ranges, kind and length of the frame: head 6 bytes, intervals 2 bytes.
     type Received = &'static [(u64, u64)];
     let table: [(Received, u8, usize); 7] = [
@@ -72,8 +72,8 @@ fn the_shorter_form_is_chosen_and_both_read_alike() {
 }
 
 #[test]
-fn a_bitmap_and_ranges_of_the_same_packets_read_as_the_same() {
-    // 20 19 18, 15 14, 9: the drawing in the module.
+fn a_bitmap_and_ranges_of_the_same_packets_parse_alike() {
+    // 20 19 18, 15 14, 9: the drawing in the module documentation.
     let head = [0, 20, 0, 0, 0, 0, 0, 0];
     let ranges = [from_numbers(kind::ACK_RANGES, &head), vec![2, 2, 1, 1, 3, 0]].concat();
     let bitmap = [from_numbers(kind::ACK_BITMAP, &head), vec![2, 0b1100_1100, 0b0010_0000]].concat();
@@ -83,8 +83,8 @@ fn a_bitmap_and_ranges_of_the_same_packets_read_as_the_same() {
 }
 
 #[test]
-fn a_third_of_the_packets_lost_is_told_over_four_thousand_numbers() {
-    // 30 % loss, regular: 7 of 10 arrive in runs of 2 and 3, so 3 ranges each 10 numbers.
+fn heavy_loss_can_be_reported_over_four_thousand_numbers() {
+    // 30 % loss, regular: 7 of 10 arrive in runs of 2 and 3, so there are 3 ranges per 10 numbers.
     let received = |number: &u64| !matches!(number % 10, 2 | 5 | 9);
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for number in (0..10_000u64).rev().filter(received) {
@@ -132,14 +132,14 @@ fn intervals_leave_half_of_the_space_to_packet_ranges() {
     let out = written(&ack, 100).expect("a few of each fit");
     let read = read(&out).expect("what we wrote");
     assert!(out.len() > 94, "{}", out.len());
-    // About 90 bytes are left behind the head: 45 for intervals of 3 bytes, 45 for ranges of 3 bytes.
+    // About 90 bytes are left after the header: 45 for intervals of 3 bytes, 45 for ranges of 3 bytes.
     assert!((12..=15).contains(&read.intervals.len()), "{}", read.intervals.len());
     assert!((12..=16).contains(&read.ranges.iter().len()), "{}", read.ranges.iter().len());
 }
 
 #[test]
-fn intervals_give_way_when_not_even_the_first_range_fits_beside_them() {
-    // The range takes 9 bytes; 6 more are left for the two numbers around no interval and for one of 3 bytes.
+fn intervals_are_dropped_if_not_even_the_first_range_fits() {
+    // The range takes 9 bytes. 6 more are left for the two numbers around no interval and for one interval of 3 bytes.
     let mut ack = of_packets(&[(0, 1 << 40)]);
     ack.intervals = vec![MissingInterval { first: 0, end: 2, missing: 1 }];
     (ack.known_end, ack.reported_end) = (2, 2);
@@ -152,7 +152,7 @@ fn intervals_give_way_when_not_even_the_first_range_fits_beside_them() {
 
 proptest! {
     #[test]
-    fn what_is_cut_to_a_budget_is_the_newest_packets_and_the_oldest_intervals(ack in any_ack(), cut in 0.0..1.0f64) {
+    fn a_truncated_ack_keeps_the_newest_packets_and_the_oldest_intervals(ack in any_ack(), cut in 0.0..1.0f64) {
         let whole = ack.encoded_length();
         let budget = (whole as f64 * cut) as usize;
         let smallest = {
@@ -208,10 +208,10 @@ fn hostile_numbers_are_errors() {
         ("bitmap below packet 0", bitmap(7, &[0b0000_0001])),
         ("bitmap of 513 bytes", bitmap(MAX, &[0; 513])),
         ("bitmap that is not there", from_numbers(kind::ACK_BITMAP, &[0, 9, 0, 0, 0, 0, 0, 0, MAX])),
-        ("unseen behind the known end", ranges(&[0, 9, 0, 0, 1, 0, 0, 0, 0, 0])),
-        ("unseen behind the last symbol", ranges(&[0, 9, 0, MAX, 1, 1, 0, 0, 0, 0])),
-        ("known end behind the last symbol", ranges(&[0, 9, 0, MAX, 0, 1, 0, 0, 0, 0])),
-        ("reported end behind the known end", ranges(&[0, 9, 0, 0, 0, 5, 0, 6, 0, 0])),
+        ("unseen beyond the known end", ranges(&[0, 9, 0, 0, 1, 0, 0, 0, 0, 0])),
+        ("unseen beyond the last symbol", ranges(&[0, 9, 0, MAX, 1, 1, 0, 0, 0, 0])),
+        ("known end beyond the last symbol", ranges(&[0, 9, 0, MAX, 0, 1, 0, 0, 0, 0])),
+        ("reported end beyond the known end", ranges(&[0, 9, 0, 0, 0, 5, 0, 6, 0, 0])),
         ("33 intervals", {
             let mut numbers = vec![0, 9, 0, 0, 0, 99, 33];
             numbers.extend([0, 1, 1].repeat(33));
@@ -220,8 +220,8 @@ fn hostile_numbers_are_errors() {
         }),
         ("interval of no symbol", ranges(&[0, 9, 0, 0, 0, 5, 1, 0, 0, 0, 5, 0, 0])),
         ("interval that misses more than it holds", ranges(&[0, 9, 0, 0, 0, 5, 1, 0, 2, 3, 5, 0, 0])),
-        ("interval behind the reported end", ranges(&[0, 9, 0, 0, 0, 5, 1, 0, 4, 1, 3, 0, 0])),
-        ("interval behind the last symbol", ranges(&[0, 9, 0, MAX, 0, 0, 1, MAX, MAX, 1, 0, 0, 0])),
+        ("interval beyond the reported end", ranges(&[0, 9, 0, 0, 0, 5, 1, 0, 4, 1, 3, 0, 0])),
+        ("interval beyond the last symbol", ranges(&[0, 9, 0, MAX, 0, 0, 1, MAX, MAX, 1, 0, 0, 0])),
     ];
     for (what, bytes) in cases {
         assert!(read(&bytes).is_err(), "{what}");
@@ -229,7 +229,7 @@ fn hostile_numbers_are_errors() {
 }
 
 #[test]
-fn the_largest_of_everything_is_read() {
+fn the_largest_values_are_parsed() {
     const MAX: u64 = VARINT_MAX;
     let all = from_numbers(
         kind::ACK_RANGES_ECN,
