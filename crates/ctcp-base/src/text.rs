@@ -29,9 +29,11 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Returns whether a character is invisible or affects the text around it: control characters (C0, DEL, C1), line and
-/// paragraph separators, variation selectors, fillers, and Unicode format characters (category Cf) such as
-/// bidirectional marks and overrides, zero-width characters and tags.
+/// Returns whether a character is invisible or affects the text around it.
+///
+/// These are control characters (C0, DEL, C1), line and paragraph separators, variation selectors, fillers, and Unicode
+/// format characters (category Cf). Format characters include bidirectional marks and overrides, zero-width characters
+/// and tags.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,

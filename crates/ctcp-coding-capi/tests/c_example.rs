@@ -95,7 +95,7 @@ fn the_example_in_c_decodes_what_it_encoded() {
         .expect("cc runs");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let run = Command::new(&program).output().expect("the program runs");
-    fs::remove_file(&program).expect("it is our own");
+    fs::remove_file(&program).expect("the program can be removed");
     let said = String::from_utf8_lossy(&run.stdout).into_owned();
     assert!(run.status.success() && said.starts_with("32 of 32 symbols decoded"), "{said}");
 }

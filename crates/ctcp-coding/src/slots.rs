@@ -12,8 +12,8 @@ const LINE: usize = 64;
 
 /// The buffer of one symbol. The default value holds none.
 ///
-/// It is a single word. Slots move at every arrival, and a value of several words that are written one by one and read
-/// together would make the processor wait for all earlier stores, including those of the symbol's contents.
+/// It is a single word, because slots move at every arrival. If a value has several words that are written one by one
+/// and read together, the processor waits for all earlier stores, including those of the symbol's contents.
 #[derive(Debug, Default)]
 pub(crate) struct Slot(Option<Box<Buffer>>);
 

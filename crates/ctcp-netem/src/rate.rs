@@ -9,7 +9,7 @@ const BIT_NANOS_PER_BYTE: u128 = 8_000_000_000;
 
 /// Sends packets one after the other at a given rate.
 ///
-/// Fractions of a nanosecond are carried over from packet to packet, so that a backlog is drained at exactly the rate,
+/// Fractions of a nanosecond are carried over from packet to packet. A backlog is therefore drained at exactly the rate,
 /// even if a packet does not take a whole number of nanoseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Transmitter {

@@ -27,7 +27,7 @@ pub struct Figure {
 #[must_use]
 pub fn page(figures: &[Figure], comparison: Option<&Value>) -> String {
     let mut text = String::new();
-    write_page(&mut text, figures, comparison).expect("a string takes all");
+    write_page(&mut text, figures, comparison).expect("writing to a string cannot fail");
     text
 }
 

@@ -9,7 +9,7 @@ impl Outcome {
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = String::new();
-        self.write_table(&mut text).expect("a string takes all");
+        self.write_table(&mut text).expect("writing to a string cannot fail");
         text
     }
 

@@ -1,6 +1,6 @@
 //! An application that plays its part of a script on one connection. Like a real application, it is driven by events
-//! alone: it reads until it is blocked and then waits for `Readable`, and it writes until it is blocked and then waits
-//! for `Writable`. A lost event therefore shows up as a stream that never ends.
+//! alone. It reads until it is blocked and then waits for `Readable`. It writes until it is blocked and then waits for
+//! `Writable`. A lost event therefore shows up as a stream that never ends.
 
 pub mod contents;
 pub mod script;

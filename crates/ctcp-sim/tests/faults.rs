@@ -83,7 +83,7 @@ fn a_transfer_resumes_soon_after_a_blackout_of_ten_seconds() {
         println!(
             "{profile}: the first byte comes {silence:.2?} after the path is back, the last one {rest:.2?}"
         );
-        // Probes are at most a second apart. By then a classical TCP has doubled its timeout to eight seconds.
+        // Probes are at most a second apart. By then a classical TCP has doubled its time-out to eight seconds.
         let patience = Duration::from_millis(if is_classic(profile) { 8_000 } else { 1_100 });
         assert!(silence <= patience, "{profile}: {silence:?}");
     }

@@ -66,7 +66,7 @@ fn run(what: &str, forward: LinkConfig, profiles: &[Profile]) -> Outcome {
     let flows = 0..profiles.len();
     let rtt_mean = |network: &Network| -> Vec<Duration> {
         let senders = network.flows().iter().map(|flow| flow.sender);
-        let series = network.simulation.series().expect("it is kept");
+        let series = network.simulation.series().expect("the series is kept");
         let mean = |sender| {
             let samples = series.connection(sender);
             samples.iter().map(|sample| sample.rtt).sum::<Duration>() / samples.len().max(1) as u32

@@ -240,7 +240,7 @@ fn time_series_add_up_to_the_final_statistics_and_do_not_change_the_run() {
     let (network, undisturbed) = (run(true), run(false));
     assert_eq!(network.simulation.recorder().hash(), undisturbed.simulation.recorder().hash());
     assert_eq!(network.simulation.events(), undisturbed.simulation.events());
-    let series = network.simulation.series().expect("they are kept");
+    let series = network.simulation.series().expect("the series is kept");
     assert_eq!(series.bins(), 100);
     for (flow, ends) in network.flows().iter().enumerate() {
         let goodput = series.goodput_mbps(ends.receiver);

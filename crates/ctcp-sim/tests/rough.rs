@@ -83,7 +83,7 @@ fn stream(rough: Rough, loss: f64, seed: u64) -> (Vec<f64>, f64) {
     pair.simulation.keep_series(BIN, vec![pair.client, pair.server], Vec::new());
     pair.connect().expect("a valid configuration");
     assert_eq!(pair.run_to_completion(Duration::from_secs(600)), Stop::Done);
-    let series = pair.simulation.series().expect("kept");
+    let series = pair.simulation.series().expect("the series is kept");
     let begin =
         series.connection(pair.client).iter().position(|sample| sample.symbols_sent > 0).expect("begins");
     let read = series.connection(pair.server);

@@ -128,7 +128,7 @@ fn outcome(seeds: u32, link: Bottleneck, found: &[(Cell, (f64, u64))]) -> Outcom
         Want::AtMost(0.05),
         queues.into_iter().fold(f64::NEG_INFINITY, f64::max),
     );
-    // Below 0.5 % the queue is the limit, above 5 % timeouts are.
+    // Below 0.5 % the queue is the limit, above 5 % time-outs are.
     for loss in [0.005, 0.01, 0.02] {
         let model = padhye::efficiency(loss, capacity) * PAYLOAD;
         let name = format!("TCP Reno at {} %, against sqrt(1.5/p)", 100.0 * loss);

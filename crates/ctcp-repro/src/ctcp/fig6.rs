@@ -97,7 +97,7 @@ fn measure(cell: &Cell) -> ([Flow; 2], u64) {
     let mut network = cell.link.with_flows(cell.seed, &cell.starts().map(|start| (profile, start)));
     network.keep_series(BIN);
     network.run_for(time);
-    let series = network.simulation.series().expect("it was asked for");
+    let series = network.simulation.series().expect("the series is kept");
     let flows = [0, 1].map(|which: usize| {
         let flow = &network.flows()[which];
         let tokens =

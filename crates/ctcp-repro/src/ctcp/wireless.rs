@@ -1,5 +1,5 @@
-//! The wireless paths of section 7 and of the slides, in one table for the simulator and for a testbed: the parameters
-//! printed in the papers, and those not printed, which are chosen here.
+//! The wireless paths of section 7 and of the slides, in one table for the simulator and for a testbed. Some
+//! parameters are printed in the papers; the others are chosen here.
 //!
 //! - **Hotspots** (Fig. 11). Printed: mean loss, mean RTT, and the time of 50 MB. Chosen here, based on the times of a
 //!   kernel's TCP Cubic (Linux 6.18) on the testbed: the rate, the loss pattern, and whether others use the channel at

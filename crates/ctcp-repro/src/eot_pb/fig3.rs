@@ -58,7 +58,7 @@ fn measure(cell: &Transfer) -> ([Vec<u64>; 3], u64) {
     let decoded = SCHEMES.map(|(scheme, _)| {
         let network = cell.run(scheme, Some(BIN));
         events += network.simulation.events();
-        let series = network.simulation.series().expect("it was asked for");
+        let series = network.simulation.series().expect("the series is kept");
         let samples = series.connection(network.flows()[0].receiver);
         let mut bins = increments(samples, |sample| sample.symbols_decoded);
         // The bin of the last packet is not complete.

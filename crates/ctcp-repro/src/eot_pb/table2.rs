@@ -47,7 +47,7 @@ enum Reading {
     Table,
     /// Packets are lost before they enter the queue.
     LostBefore,
-    /// The sink acknowledges every arrival and a timeout retransmits everything, as in TCP/NC. Three duplicate
+    /// The sink acknowledges every arrival and a time-out retransmits everything, as in TCP/NC. Three duplicate
     /// acknowledgements then indicate a loss.
     AsTcpNc,
     /// R_a for the hundred packets of a pseudo block.

@@ -63,7 +63,7 @@ pub(super) struct Transfer {
     pub(super) delay: u64,
     /// Whether packets are lost after the queue, having used the link.
     pub(super) is_lost_behind: bool,
-    /// Whether the sink acknowledges every arrival and a timeout retransmits everything, as in TCP/NC.
+    /// Whether the sink acknowledges every arrival and a time-out retransmits everything, as in TCP/NC.
     pub(super) is_as_tcp_nc: bool,
     /// Whether coding is symbolic: combinations have no coefficients and are innovative whenever they can be.
     pub(super) is_symbolic: bool,

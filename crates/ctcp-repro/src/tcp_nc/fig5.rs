@@ -75,7 +75,7 @@ fn measure(&(pairing, seed): &(Pairing, u64)) -> ([Vec<f64>; 2], u64) {
     let mut network = tandem(seed, &[(); HOPS].map(|()| hop(0.0)), flows);
     network.keep_series(BIN);
     network.run_for(Duration::from_secs(END));
-    let series = network.simulation.series().expect("it was asked for");
+    let series = network.simulation.series().expect("the series is kept");
     let got = [0, 1].map(|which: usize| {
         let samples = series.connection(network.flows()[which].receiver);
         let decoded = increments(samples, |sample| sample.symbols_decoded);

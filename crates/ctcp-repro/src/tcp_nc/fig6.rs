@@ -1,6 +1,6 @@
 //! Fig. 6: throughput of two flows against the redundancy factor R, at 5 % loss on each of four hops.
 //!
-//! Left of the peak, R does not compensate for the end-to-end loss of 19 %, and TCP has timeouts. Right of it, unneeded
+//! Left of the peak, R does not compensate for the end-to-end loss of 19 %, and TCP has time-outs. Right of it, unneeded
 //! packets take capacity, and the throughput is 0.5/R. The published optimum is 0.397 Mbit/s near R = 1.25; a fair
 //! share is 0.405.
 //!

@@ -83,7 +83,7 @@ fn measure(&(coding, seed): &(Coding, u64)) -> Run {
     let mut network = at_rest(chain);
     network.keep_series(BIN);
     network.run_for(TIME);
-    let series = network.simulation.series().expect("it was asked for");
+    let series = network.simulation.series().expect("the series is kept");
     let decoded = increments(series.connection(network.flows()[0].receiver), |sample| sample.symbols_decoded);
     let bins = decoded.iter().map(|&count| count as f64 * MEGABITS / BIN.as_secs_f64()).collect();
     (throughput(&network, 0, TIME), bins, network.simulation.events())

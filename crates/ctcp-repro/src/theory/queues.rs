@@ -20,8 +20,8 @@
 //!   `1/mu_i`. The printed sum begins at i = 1 and therefore omits channel 0.
 //!
 //! Hence `E[Q_k] = sum_{i=k}^{N-1} rho_i (1-mu_i)/(1-rho_i) + (N - max(k,1)) lambda + sum_{i=0}^{k-1} rho_i`. This is
-//! exact: the output of a virtual queue is again a Bernoulli process of rate lambda (Hsu and Burke, 1976), and what
-//! happens on a channel after the sink has seen a packet is independent of when it did.
+//! exact, for two reasons. The output of a virtual queue is again a Bernoulli process of rate lambda (Hsu and Burke,
+//! 1976). The outcomes on a channel after the sink has seen a packet are independent of when it saw the packet.
 
 /// Arrivals and channels of a chain.
 #[derive(Clone, Debug, PartialEq)]

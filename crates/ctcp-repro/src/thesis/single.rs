@@ -163,7 +163,7 @@ fn time_of_byte(network: &mut Network, bytes: u64) -> f64 {
 
 /// Returns the mean round trip over the transfer in seconds.
 fn mean_rtt(network: &Network) -> f64 {
-    let series = network.simulation.series().expect("it is kept");
+    let series = network.simulation.series().expect("the series is kept");
     let samples = series.connection(network.flows()[0].sender);
     samples.iter().map(|sample| sample.rtt.as_secs_f64()).sum::<f64>() / samples.len().max(1) as f64
 }

@@ -19,7 +19,7 @@ const TRANSFER_TIME_MAX: Duration = Duration::from_secs(40);
 /// The maximum content of a run in round trips, for small windows.
 const ROUND_TRIPS_MAX: u64 = 100;
 
-/// Blackouts end before the idle timeout of 30 s can end the connection.
+/// Blackouts end before the idle time-out of 30 s can end the connection.
 const BLACKOUT_MAX_MILLIS: u64 = 6_000;
 
 /// The order must not change, so that a seed always gives the same plan.

@@ -30,7 +30,7 @@ const ATTEMPTS_MAX: u32 = 20;
 /// out.
 const IDLE_WAKES_A_DATAGRAM: u64 = 1;
 
-/// Idle wake-ups allowed per second of silence, for timeouts that back off.
+/// Idle wake-ups allowed per second of silence, for time-outs that back off.
 const IDLE_WAKES_A_SECOND: u64 = 5;
 
 /// A plan being executed.
@@ -205,7 +205,7 @@ impl<'a> Driver<'a> {
         self.moves > 0 && self.may_be_reset
     }
 
-    /// Returns whether the network had faults within the last handshake timeout.
+    /// Returns whether the network had faults within the last handshake time-out.
     fn is_bad_lately(&self) -> bool {
         let handshake = self.pair.transport.handshake_timeout + Duration::from_secs(2);
         self.healed_at.is_none_or(|healed| self.pair.simulation.now() < healed + handshake)
@@ -286,9 +286,11 @@ impl<'a> Driver<'a> {
             .sum()
     }
 
-    /// Returns how long a healed network may take. This is the pauses of the script, the content at a tenth of the
-    /// slower direction's rate or at ten packets per round trip, whichever is slower, and the remainder of timeouts
-    /// that have grown in a blackout.
+    /// Returns how long a healed network may take. This is the sum of:
+    /// - the pauses of the script,
+    /// - the time of the content at a tenth of the slower direction's rate, or at ten packets per round trip if that
+    ///   is slower,
+    /// - the remainder of time-outs that have grown in a blackout.
     fn liveness_limit(&self) -> Duration {
         let script = &self.plan.script;
         let rate = [Direction::Forward, Direction::Backward]

@@ -64,13 +64,13 @@ pub enum Happening {
 }
 
 impl Plan {
-    /// How many times this happens.
+    /// Returns how many of the plan's happenings satisfy `what`.
     #[must_use]
     pub fn count(&self, what: impl Fn(&Happening) -> bool) -> usize {
         self.happenings.iter().filter(|(_, happening)| what(happening)).count()
     }
 
-    /// Bytes of content that the limits of both sides let pass in a round trip.
+    /// Returns the bytes of content per round trip that the limits of both sides allow.
     #[must_use]
     pub fn bytes_a_round_trip(&self) -> u64 {
         bytes_a_round_trip(&self.client).min(bytes_a_round_trip(&self.server))
@@ -80,7 +80,7 @@ impl Plan {
 pub(super) fn bytes_a_round_trip(limits: &TransportConfig) -> u64 {
     let symbol = u64::from(limits.symbol_size_max.min(1_150));
     let blocks = u64::from(limits.block_size) * u64::from(limits.blocks);
-    // The window code has no more under way than a combination spans.
+    // The window code has at most as many symbols in flight as a combination spans.
     let is_window = limits.profile.code.spans_window();
     let symbols = if is_window { u64::from(limits.block_size) } else { blocks };
     let symbols = symbols.min(u64::from(limits.symbol_window));
@@ -152,7 +152,7 @@ fn write_way(formatter: &mut fmt::Formatter<'_>, name: &str, way: &LinkConfig) -
     formatter.write_str("; ")
 }
 
-/// What differs from the defaults.
+/// Writes the limits that differ from the defaults.
 fn write_limits(formatter: &mut fmt::Formatter<'_>, name: &str, limits: &TransportConfig) -> fmt::Result {
     let usual = TransportConfig::default();
     let pairs = [
