@@ -207,9 +207,9 @@ impl ConfigFile {
             DeValue::Boolean(is_on) if option.is_flag() => i64::from(*is_on),
             DeValue::Integer(times) if option.counts() => {
                 let times = times.as_str().parse().ok().filter(|times| (0..=TIMES_MAX).contains(times));
-                times.ok_or_else(|| wrong("true, false or a number of times (0 to 9)"))?
+                times.ok_or_else(|| wrong("true, false or a number from 0 to 9"))?
             }
-            _ if option.counts() => return Err(wrong("true, false or a number of times (0 to 9)")),
+            _ if option.counts() => return Err(wrong("true, false or a number from 0 to 9")),
             _ if option.is_flag() => return Err(wrong("true or false")),
             DeValue::Array(values) => {
                 return values.iter().try_for_each(|value| self.append(words, origins, option, value));

@@ -143,8 +143,8 @@ fn a_flag_is_repeated_as_often_as_the_file_says_and_the_short_form_on_the_comman
 #[test]
 fn errors_in_the_file_are_reported_with_line_and_column() {
     for (toml, wanted) in [
-        ("verbose = 'much'", "FILE:1:11: `verbose` must be true, false or how many times"),
-        ("verbose = -1", "FILE:1:11: `verbose` must be true, false or how many times"),
+        ("verbose = 'much'", "FILE:1:11: `verbose` must be true, false or a number from 0 to 9"),
+        ("verbose = -1", "FILE:1:11: `verbose` must be true, false or a number from 0 to 9"),
         ("\n quiet = 1", "FILE:2:10: `quiet` must be true or false"),
         ("socks = true", "FILE:1:9: `socks` must be a string"),
         ("forward = ['a=b',\n true]", "FILE:2:2: `forward` must be a string"),
