@@ -1,4 +1,4 @@
-//! `ctcp-lab testbed`: the papers' figures on real sockets. Linux has network namespaces; other systems only say so.
+//! `ctcp-lab testbed`: the papers' figures on real sockets, in Linux network namespaces. On other systems it prints an error.
 
 mod agree;
 #[cfg(target_os = "linux")]
@@ -15,7 +15,7 @@ use clap::Args;
 
 use ctcp_cli::error::CliError;
 
-/// Numbers stay words here, so that whatever is wrong with one is said in one line of ours.
+/// Numbers are strings here, so that errors in them are reported in one line in the style of this program.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  ctcp-lab testbed list\n  sudo ctcp-lab testbed validate ctcp-fig3a --quick --out results\n  \
@@ -25,7 +25,7 @@ use ctcp_cli::error::CliError;
 )]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read where there is a testbed"))]
 pub(crate) struct TestbedArgs {
-    /// Figures by name; `list` names them; `agree SIMULATED MEASURED` lays the results of `ctcp-lab repro` and `ctcp-lab testbed` side by side;
+    /// Figures by name; `list` names them; `agree SIMULATED MEASURED` compares the results of `ctcp-lab repro` and `ctcp-lab testbed`;
     /// `compare` measures all peers on the same networks; `report FOLDER...` makes one page of results for a browser;
     /// `link SERVER CLIENT` joins two network namespaces by a path whose conditions it reads from standard input
     #[arg(required = true, value_name = "ID")]

@@ -1,11 +1,11 @@
-//! Links one behind another, each with its own changes over time: one direction of a path of several hops.
+//! Links in a row, each with its own changes over time: one direction of a path with several hops.
 //!
 //! ```text
 //!   packet -> [ link 0 ] -> [ link 1 ] -> ... -> packet
 //! ```
 //!
-//! What leaves a link enters the next one at the instant it was due, so that asking late gives the same deliveries as asking
-//! in time: in real time the lateness of one hop is not added to that of the next.
+//! A packet enters the next link at the instant at which it was due, so late calls give the same deliveries as punctual ones. In real
+//! time, the lateness of hops does not accumulate.
 
 use ctcp_base::{Instant, Prng};
 
@@ -14,23 +14,23 @@ use crate::{Change, Link, LinkConfig, LinkStats, Packet, Schedule};
 /// A link and how it changes.
 #[derive(Clone, Debug, Default)]
 pub struct Hop {
-    /// What it is like at first.
+    /// Its initial configuration.
     pub link: LinkConfig,
-    /// What happens to it.
+    /// Its changes.
     pub schedule: Schedule,
 }
 
-/// Links one behind another that packets of type `P` cross.
+/// Links in a row for packets of type `P`.
 #[derive(Clone, Debug)]
 pub struct Hops<P> {
     hops: Vec<(Link<P>, Schedule)>,
 }
 
 impl<P: Packet> Hops<P> {
-    /// Links at rest, the first one first. Each draws from its own branch of `prng`.
+    /// Creates idle links. Each one draws from its own branch of `prng`.
     ///
     /// # Panics
-    /// Without any hop: a packet would have nowhere to be.
+    /// Panics without a hop.
     #[must_use]
     pub fn new(hops: impl IntoIterator<Item = Hop>, prng: &Prng) -> Self {
         let links = hops.into_iter().enumerate();
@@ -41,7 +41,7 @@ impl<P: Packet> Hops<P> {
         Self { hops }
     }
 
-    /// Takes a packet that arrives at the first link at `now`.
+    /// Handles a packet that arrives at the first link at `now`.
     pub fn handle_packet(&mut self, now: Instant, packet: P) {
         let (link, schedule) = &mut self.hops[0];
         schedule.apply_due(now, link);
@@ -58,7 +58,7 @@ impl<P: Packet> Hops<P> {
         }
     }
 
-    /// When something happens next: a delivery, inside or at the end, or a change.
+    /// The time of the next event: a delivery by any link, or a change.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.hops
@@ -68,19 +68,19 @@ impl<P: Packet> Hops<P> {
             .min()
     }
 
-    /// Applies a change to each link, beside those of its schedule.
+    /// Applies a change to each link, in addition to its schedule.
     pub fn apply(&mut self, now: Instant, change: &Change) {
         for (link, _) in &mut self.hops {
             link.apply(now, change.clone());
         }
     }
 
-    /// What happened on each link so far.
+    /// The counters of each link.
     pub fn stats(&self) -> impl Iterator<Item = LinkStats> {
         self.hops.iter().map(|(link, _)| link.stats())
     }
 
-    /// Makes all changes of the instant `due` and moves the packets of that instant on, up to the first that leaves the last link.
+    /// Applies all changes at the instant `due` and moves the packets of that instant, up to the first one that leaves the last link.
     fn step(&mut self, due: Instant) -> Option<P> {
         for (link, schedule) in &mut self.hops {
             schedule.apply_due(due, link);
@@ -125,7 +125,7 @@ mod tests {
         for name in 0..3 {
             hops.handle_packet(Instant::ZERO, vec![name; 1_000]);
         }
-        // 1 ms and 10 ms for the first link; then 2 ms each behind one another, and 5 ms.
+        // 1 ms and 10 ms for the first link; then 2 ms each in a row, and 5 ms.
         let wanted = [(18_000, 0), (20_000, 1), (22_000, 2)];
         assert_eq!(deliveries(&mut hops, Instant::from_secs(1)), wanted);
         assert_eq!(hops.poll_timeout(), None);

@@ -7,14 +7,14 @@ use ctcp_base::{Instant, Rate};
 
 use crate::{Link, LinkConfig, LossModel, Packet, QueueLimit};
 
-/// What changes.
+/// A change of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Everything at once; see [`Link::set_config`].
     Config(LinkConfig),
     /// The rate; see [`Link::set_rate`].
     Rate(Rate),
-    /// The room for packets that wait; those that wait stay.
+    /// The limit of the queue. Packets in the queue stay there.
     Queue(QueueLimit),
     /// The loss; see [`Link::set_loss`].
     Loss(LossModel),
@@ -24,11 +24,11 @@ pub enum Change {
     Down(bool),
 }
 
-/// Changes in the order of their time; those of the same instant in the order in which they were added.
+/// Changes ordered by time. Changes at the same instant keep the order in which they were added.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
     changes: VecDeque<(Instant, Change)>,
-    /// After this time a change happens again; never zero.
+    /// The time after which each change repeats; never zero.
     period: Option<Duration>,
 }
 
@@ -49,20 +49,20 @@ impl Schedule {
         self
     }
 
-    /// The same schedule with a blackout of the length `lasting`, beginning at `from`.
+    /// The same schedule with a blackout of the duration `lasting` from `from` on.
     #[must_use]
     pub fn with_blackout(self, from: Instant, lasting: Duration) -> Self {
         self.with(from, Change::Down(true)).with(from + lasting, Change::Down(false))
     }
 
-    /// The same schedule over and over: every change happens again a `period` after it did. One that is shorter than the
-    /// schedule overlaps itself; a period of zero changes nothing.
+    /// The same schedule, repeated: every change happens again after `period`. If the period is shorter than the schedule, repetitions
+    /// overlap. A period of zero changes nothing.
     #[must_use]
     pub fn repeating(self, period: Duration) -> Self {
         Self { period: (!period.is_zero()).then_some(period), ..self }
     }
 
-    /// When the next change is to happen.
+    /// The time of the next change.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.changes.front().map(|(at, _)| *at)
@@ -82,8 +82,8 @@ impl Schedule {
         Some((at, change))
     }
 
-    /// Applies to `link` all that is due at or before `now`, each change at its own instant, so that a
-    /// late call gives the same link as a punctual one if no packet arrived in between.
+    /// Applies all changes due at or before `now` to `link`, each at its own instant. A late call has the same effect as a punctual one
+    /// if no packet arrived in between.
     pub fn apply_due<P: Packet>(&mut self, now: Instant, link: &mut Link<P>) {
         while let Some((at, change)) = self.poll_change(now) {
             link.apply(at, change);

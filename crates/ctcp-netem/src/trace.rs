@@ -1,7 +1,7 @@
-//! A link's changes over time as a text file: a recorded cell, a walk through a house.
+//! The changes of a link over time as a text file, for example of a recorded cell or a walk through a house.
 //!
 //! ```text
-//! # time, then what is so from then on
+//! # time, then the values from then on
 //! 0s     rate 25mbit  loss 1%  delay 10ms
 //! 1.5s   rate 8mbit
 //! 2s     loss 0.2
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A line is a time since the beginning and any of `rate RATE`, `queue BYTES`, `loss PROBABILITY` (independent loss), `delay TIME`,
-//! `down` and `up`; times never go back. `repeat` stands alone on the last line and says after what time everything begins anew.
-//! Empty lines and what follows a `#` are comments. What a file does not say stays as the link's configuration has it.
+//! `down` and `up`; times never go back. `repeat` stands alone on the last line: at that time, everything begins again.
+//! Empty lines, and everything after a `#`, are ignored. A property that the file does not change keeps the value of the configuration.
 
 use core::fmt;
 use core::time::Duration;
@@ -21,17 +21,17 @@ use ctcp_base::{Instant, parse_bytes, parse_duration};
 
 use crate::{Change, LossModel, QueueLimit, Schedule};
 
-/// The most changes of a file: an hour of one each millisecond.
+/// The maximum number of changes in a file: one per millisecond for an hour.
 const MAX_CHANGES: usize = 3_600_000;
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     changes: Vec<(Duration, Change)>,
     period: Option<Duration>,
 }
 
-/// The line of a file that is wrong, and what is wrong with it.
+/// An error in a file, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
     line: usize,
@@ -47,10 +47,10 @@ impl fmt::Display for TraceError {
 impl core::error::Error for TraceError {}
 
 impl Trace {
-    /// Reads a file's text.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// When a line is not of the form above.
+    /// Returns an error for the first invalid line.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut trace = Self::default();
         let mut latest = Duration::ZERO;
@@ -91,7 +91,7 @@ impl Trace {
             if words.next().is_some() {
                 return Err("`repeat` stands alone on its line".to_owned());
             }
-            // Then each change would happen without end in the same instant.
+            // Each change would repeat without end in the same instant.
             if at.is_zero() {
                 return Err("`repeat` after no time".to_owned());
             }
@@ -107,10 +107,10 @@ impl Trace {
     }
 }
 
-/// Reads a line of changes without a time, such as `rate 25mbit loss 1%`.
+/// Parses a line of changes without a time, such as `rate 25mbit loss 1%`.
 ///
 /// # Errors
-/// When it is not of the form above, with what is wrong.
+/// Returns an error that says what is wrong.
 pub fn parse_changes(line: &str) -> Result<Vec<Change>, String> {
     read_changes(line.split('#').next().unwrap_or_default().split_whitespace())
 }

@@ -1,13 +1,13 @@
-//! Moves packets between the devices of both namespaces, through the model of the links, in real time.
+//! Moves packets between the devices of both namespaces through the model of the links, in real time.
 //!
 //! ```text
 //!   forever:  wait until a device has a packet or the next one is due
-//!             read all there are, each with the instant at which it was read as its arrival
-//!             write all that are due, and note by how much each was late
+//!             read all waiting packets; a packet arrives at the instant of its read
+//!             write all packets that are due, and record how late each is
 //! ```
 //!
-//! The thread asks for real-time priority, since it competes with the programs under test for the cores. Lateness does not add up: the
-//! model computes with the instants at which packets were due, so that a late delivery is the only one that is late.
+//! The thread asks for real-time priority, because it competes with the programs under test for the cores. Lateness does not accumulate:
+//! the model computes with the instants at which packets were due.
 
 mod lateness;
 mod ports;
@@ -29,24 +29,24 @@ pub use lateness::{LATENESS_LIMIT, Lateness};
 pub(crate) use ports::Port;
 use ports::Ports;
 
-/// How long it waits at most without looking whether it should end.
+/// The longest wait between two checks of the stop flag.
 const NAP: Duration = Duration::from_millis(20);
 
 /// Counters and lateness since the start.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// How late deliveries were.
+    /// The lateness of deliveries.
     pub lateness: Lateness,
     /// Whether the thread has real-time priority.
     pub is_real_time: bool,
-    /// Packets that a device did not take, and so lost against the plan.
+    /// Packets that a device did not accept. They are lost although the plan does not say so.
     pub refused: u64,
-    /// For each path, the links forward and backward.
+    /// The links of each path, forward and backward.
     #[serde(skip)]
     pub ways: Vec<[Vec<LinkStats>; 2]>,
 }
 
-/// What the thread shares.
+/// The state shared with the thread.
 #[derive(Debug, Default)]
 struct Shared {
     lateness: Histogram,
@@ -54,7 +54,7 @@ struct Shared {
     ways: Vec<Vec<LinkStats>>,
 }
 
-/// A running emulator. It ends when it is dropped.
+/// A running emulator. Dropping it stops it.
 #[derive(Debug)]
 pub struct Emulator {
     stop: Arc<AtomicBool>,
@@ -65,21 +65,21 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Starts the thread. Ports stand in pairs, the two ends of a path.
+    /// Starts the thread. Ports come in pairs, the two ends of a path.
     pub(crate) fn start(ports: Vec<Port>, clock: Clock) -> Result<Self, TestbedError> {
         let (stop, shared) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Shared::default())));
         let (ready, is_real_time) = mpsc::channel();
         let (stopping, sharing) = (Arc::clone(&stop), Arc::clone(&shared));
         let (changes, inbox) = mpsc::channel::<(Change, mpsc::Sender<()>)>();
         let work = move || {
-            // Nobody listens only when nobody waits for it.
+            // The receiver is gone only if `start` has failed.
             let _ = ready.send(ask_for_real_time());
             let mut ports = Ports::new(ports, clock);
             while !stopping.load(Ordering::Relaxed) {
                 ports.wait(NAP);
                 for (change, done) in inbox.try_iter() {
                     ports.apply(&change);
-                    // Whoever asked may have stopped waiting.
+                    // The caller may have stopped waiting.
                     let _ = done.send(());
                 }
                 ports.read();
@@ -97,17 +97,17 @@ impl Emulator {
         Ok(Self { stop, shared, is_real_time, changes, thread: Some(thread) })
     }
 
-    /// Changes every link, and returns when they have changed.
+    /// Changes every link and returns after the change.
     ///
     /// # Errors
-    /// When the thread has ended.
+    /// Returns an error if the thread has ended.
     pub fn apply(&self, change: Change) -> Result<(), TestbedError> {
         let (done, is_done) = mpsc::channel();
         self.changes.send((change, done)).map_err(TestbedError::of("the emulator"))?;
         is_done.recv().map_err(TestbedError::of("the emulator"))
     }
 
-    /// What happened so far, at most 20 ms ago.
+    /// The counters so far, at most 20 ms old.
     #[must_use]
     pub fn report(&self) -> Report {
         let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,7 +121,7 @@ impl Drop for Emulator {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic was reported when it happened.
+            // A panic was already reported.
             let _ = thread.join();
         }
     }

@@ -1,8 +1,7 @@
-//! A network namespace and a thread inside it. Without a name it lives as long as the thread, and ends with this process in any case.
+//! A network namespace and a thread inside it. An unnamed namespace exists as long as the thread, and ends with this process in any case.
 //!
-//! The thread stays and does what it is sent. Sockets that are made there, threads and programs that are started there belong to the
-//! namespace. `setpriv --pdeathsig` has the kernel kill a program when the *thread* that started it ends, which is why
-//! that thread must be this one.
+//! The thread runs the jobs that are sent to it. Sockets, threads and programs that a job creates belong to the namespace. With
+//! `setpriv --pdeathsig`, the kernel kills a program when the *thread* that started it ends, so this thread has to start all programs.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,10 +18,10 @@ use crate::process::Process;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Where `ip netns` keeps the namespaces that have names.
+/// The folder of `ip netns` for named namespaces.
 const NAMED: &str = "/run/netns";
 
-/// A namespace with its loopback up.
+/// A network namespace.
 #[derive(Debug)]
 pub struct Namespace {
     name: &'static str,
@@ -31,10 +30,10 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes a namespace. The name is for messages and for its thread only.
+    /// Creates an unnamed namespace whose loopback interface is up. `name` is used in messages and for the thread.
     ///
     /// # Errors
-    /// When this user may make none, or the system cannot.
+    /// Returns an error if this user or system cannot create namespaces.
     pub fn new(name: &'static str) -> Result<Self, TestbedError> {
         let namespace = Self::inside(name, || unshare(CloneFlags::CLONE_NEWNET))?.map_err(|error| {
             TestbedError::Missing(format!(
@@ -45,10 +44,10 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Enters a namespace that `ip netns add` made, and leaves it as it is when dropped.
+    /// Enters a namespace created by `ip netns add`, which outlives this value. `role` is used in messages.
     ///
     /// # Errors
-    /// When there is none of that name, or this user may not enter it.
+    /// Returns an error if there is no such namespace, or if this user may not enter it.
     pub fn open(role: &'static str, name: &str) -> Result<Self, TestbedError> {
         let failed = |error: &dyn core::fmt::Display| {
             TestbedError::Missing(format!(
@@ -59,7 +58,7 @@ impl Namespace {
         Self::inside(role, move || setns(file, CloneFlags::CLONE_NEWNET))?.map_err(|error| failed(&error))
     }
 
-    /// Starts the thread, which enters its namespace first.
+    /// Starts the thread, which first enters its namespace.
     fn inside(
         name: &'static str,
         enter: impl FnOnce() -> nix::Result<()> + Send + 'static,
@@ -71,7 +70,7 @@ impl Namespace {
             .spawn(move || {
                 let outcome = enter();
                 let is_inside = outcome.is_ok();
-                // Without a listener nobody waits for this namespace.
+                // The receiver is gone only if the caller has failed.
                 if entered.send(outcome).is_ok() && is_inside {
                     inbox.iter().for_each(|job| job());
                 }
@@ -81,20 +80,20 @@ impl Namespace {
         Ok(outcome.map(|()| Self { name, jobs: Some(jobs), thread: Some(thread) }))
     }
 
-    /// What it is called in messages.
+    /// The name used in messages.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Does something in the namespace and waits for it. What takes long is better done by [`Namespace::spawn`].
+    /// Runs a job in the namespace and waits for its result. Use [`Namespace::spawn`] for long jobs.
     ///
     /// # Panics
-    /// When `job` panics.
+    /// Panics if `job` panics.
     pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (send, result) = mpsc::channel();
         let job = move || {
-            // The asking side waits until there is an answer.
+            // The caller waits for the result.
             let _ = send.send(job());
         };
         self.jobs.as_ref().expect("there until dropped").send(Box::new(job)).expect("the thread stays");
@@ -104,7 +103,7 @@ impl Namespace {
     /// Starts a thread in the namespace.
     ///
     /// # Panics
-    /// When the system has no thread left.
+    /// Panics if the system cannot start a thread.
     pub fn spawn<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -113,28 +112,28 @@ impl Namespace {
         self.run(move || thread::Builder::new().name(name.to_owned()).spawn(job).expect("a thread starts"))
     }
 
-    /// Starts a program in the namespace, which ends with it at the latest.
+    /// Starts a program in the namespace. It is killed when the namespace is dropped.
     ///
     /// # Errors
-    /// When there is no such program.
+    /// Returns an error if there is no such program.
     pub fn start(&self, program: &Path, words: &[String]) -> Result<Process, TestbedError> {
         let (program, words) = (program.to_owned(), words.to_vec());
         self.run(move || Process::start(&program, &words))
     }
 
-    /// Hands lines to `ip -batch` in the namespace.
+    /// Runs `ip -batch` in the namespace with these lines.
     ///
     /// # Errors
-    /// With what `ip` said.
+    /// Returns an error with the message of `ip`.
     pub fn configure(&self, lines: &str) -> Result<(), TestbedError> {
         let lines = lines.to_owned();
         self.run(move || ip(&lines))
     }
 
-    /// Sets a value below `/proc/sys`, of this namespace where the value is one of a namespace.
+    /// Sets a value below `/proc/sys`. Values that exist per namespace are set for this namespace only.
     ///
     /// # Errors
-    /// When there is no such value or it cannot be that.
+    /// Returns an error if there is no such value or if it is invalid.
     pub fn set(&self, key: &'static str, value: &str) -> Result<(), TestbedError> {
         let value = value.to_owned();
         self.run(move || {
@@ -143,28 +142,28 @@ impl Namespace {
         })
     }
 
-    /// Whether somebody listens on a TCP port.
+    /// Whether a socket listens on this TCP port.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// Returns an error if the system's list cannot be read.
     pub fn is_listening_tcp(&self, port: u16) -> Result<bool, TestbedError> {
         // 0A is the state LISTEN.
         self.has_socket("tcp", port, "0A")
     }
 
-    /// Whether somebody receives on a UDP port, from whomever.
+    /// Whether an unconnected socket is bound to this UDP port.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// Returns an error if the system's list cannot be read.
     pub fn is_listening_udp(&self, port: u16) -> Result<bool, TestbedError> {
         // 07 stands for a socket that is not connected.
         self.has_socket("udp", port, "07")
     }
 
-    /// How many UDP sockets there are.
+    /// The number of UDP sockets.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// Returns an error if the system's list cannot be read.
     pub fn udp_sockets(&self) -> Result<usize, TestbedError> {
         let read = |path: &str| fs::read_to_string(path).map(|text| text.lines().skip(1).count());
         let counts = self.run(move || {
@@ -186,10 +185,10 @@ impl Namespace {
         Ok(has_socket(&text.map_err(TestbedError::of("cannot read the list of sockets"))?, port, state))
     }
 
-    /// Packets that each device refused to take for want of room, by the device's name.
+    /// Packets that each device dropped because its queue was full, by the name of the device.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// Returns an error if the system's list cannot be read.
     pub fn drops(&self) -> Result<HashMap<String, u64>, TestbedError> {
         let text = self.run(|| fs::read_to_string("/proc/thread-self/net/dev"));
         Ok(transmit_drops(&text.map_err(TestbedError::of("cannot read the devices' counters"))?))
@@ -201,7 +200,7 @@ impl Drop for Namespace {
         // Without a sender the thread's loop ends.
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of a job was reported when it happened.
+            // A panic of a job was already reported.
             let _ = thread.join();
         }
     }
@@ -218,7 +217,7 @@ fn ip(lines: &str) -> Result<(), TestbedError> {
         TestbedError::Missing(format!("cannot run `ip` ({error}): the testbed needs the package iproute2"))
     })?;
     if let Some(mut input) = child.stdin.take() {
-        // When `ip` does not read, what it says tells why.
+        // If `ip` does not read its input, its message has the reason.
         let _ = input.write_all(lines.as_bytes());
     }
     let output = child.wait_with_output().map_err(TestbedError::of("ip"))?;
@@ -239,7 +238,7 @@ fn transmit_drops(text: &str) -> HashMap<String, u64> {
     text.lines().filter_map(device).collect()
 }
 
-/// Whether a socket with that local port and state is in a text of the format of `/proc/net/tcp`.
+/// Whether a text in the format of `/proc/net/tcp` has a socket with this local port and state.
 fn has_socket(text: &str, port: u16, state: &str) -> bool {
     let port = format!(":{port:04X}");
     text.lines().skip(1).any(|line| {

@@ -1,4 +1,4 @@
-//! Two namespaces and the paths between them, as planned.
+//! Two namespaces and the paths between them, made from a plan.
 
 use core::fmt::Write;
 use core::time::Duration;
@@ -20,17 +20,17 @@ use crate::peer::{Description, Peer};
 use crate::plan::NetworkPlan;
 use crate::stop::Stop;
 
-/// As Ethernet's.
+/// The MTU of Ethernet.
 const MTU: u16 = 1_500;
 
-/// Packets that a device keeps for the emulator: more than any sender has under way, so that only links drop.
+/// Packets that a device queues for the emulator: more than any sender has in flight, so that only links drop packets.
 const DEVICE_QUEUE: u32 = 10_000;
 
-/// The first of the ports that peers are given.
+/// The first port for peers.
 const FIRST_PORT: u16 = 20_000;
 
-/// What kernel TCP may use in both namespaces, whatever the machine's own settings are: windows for 100 Mbit/s and
-/// a second, nothing remembered from one connection to the next, no IPv6 chatter on the paths.
+/// The settings of kernel TCP in both namespaces, independent of the machine's own: windows for 100 Mbit/s and a round trip of one second,
+/// no memory of earlier connections, and no IPv6 on the paths.
 const SETTINGS: [(&str, &str); 5] = [
     ("net.ipv4.tcp_rmem", "4096 131072 33554432"),
     ("net.ipv4.tcp_wmem", "4096 65536 33554432"),
@@ -49,29 +49,29 @@ pub struct PathAddresses {
 }
 
 impl PathAddresses {
-    /// Of the path with that index, from 0.
+    /// The addresses of the path with this index, from 0.
     fn of(index: usize) -> Self {
         let path = u8::try_from(index + 1).expect("few paths");
         Self { server: Ipv4Addr::new(10, 71, path, 1), client: Ipv4Addr::new(10, 71, path, 2) }
     }
 }
 
-/// A network that is up until it is dropped, with all that was started in it.
+/// A running network. Dropping it ends everything that was started in it.
 #[derive(Debug)]
 pub struct Network {
     // Dropped in this order: the emulator holds the devices.
     emulator: Emulator,
-    /// Where the servers are.
+    /// The namespace of the servers.
     pub server: Namespace,
-    /// Where the clients are.
+    /// The namespace of the clients.
     pub client: Namespace,
-    /// What it is like.
+    /// The plan.
     pub plan: NetworkPlan,
-    /// Its time; the links' begins with it.
+    /// The clock of the network and its links.
     pub clock: Clock,
-    /// Those who wait look at it.
+    /// The stop flag, checked by everything that waits.
     pub stop: Stop,
-    /// The running program or another one of ours: `ctcp`.
+    /// The program that is started as a `ctcp` peer.
     pub executable: PathBuf,
     next_port: AtomicU16,
     peers: Mutex<BTreeMap<String, Description>>,
@@ -81,7 +81,7 @@ impl Network {
     /// Brings a network up.
     ///
     /// # Errors
-    /// When this user or machine cannot, with what it lacks.
+    /// Returns an error that names what this user or machine lacks.
     pub fn start(plan: &NetworkPlan, executable: PathBuf, stop: Stop) -> Result<Self, TestbedError> {
         let (server, client) = (Namespace::new("server")?, Namespace::new("client")?);
         Self::between(server, client, plan, executable, stop)
@@ -90,7 +90,7 @@ impl Network {
     /// Brings a network up between two namespaces that have no `path` device yet.
     ///
     /// # Errors
-    /// When this user or machine cannot, with what it lacks.
+    /// Returns an error that names what this user or machine lacks.
     pub fn between(
         server: Namespace,
         client: Namespace,
@@ -126,10 +126,10 @@ impl Network {
         Ok(Self { emulator, server, client, plan: plan.clone(), clock, stop, executable, next_port, peers })
     }
 
-    /// Changes every link of every path, both ways, beside what the plan says.
+    /// Changes every link of every path in both directions, in addition to the plan.
     ///
     /// # Errors
-    /// When the emulator has ended.
+    /// Returns an error if the emulator has ended.
     pub fn apply(&self, change: Change) -> Result<(), TestbedError> {
         self.emulator.apply(change)
     }
@@ -145,15 +145,15 @@ impl Network {
         PathAddresses::of(0).server
     }
 
-    /// A port that nobody was given before, in either namespace.
+    /// An unused port in both namespaces.
     pub fn new_port(&self) -> u16 {
         self.next_port.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Keeps a peer's version and settings for the result.
+    /// Records a peer's version and settings for the result.
     ///
     /// # Errors
-    /// When it is not installed.
+    /// Returns an error if the peer is not installed.
     pub fn note(&self, peer: &dyn Peer) -> Result<(), TestbedError> {
         let description = peer.description(self)?;
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,19 +161,19 @@ impl Network {
         Ok(())
     }
 
-    /// The peers that were noted, by name.
+    /// The recorded peers, by name.
     #[must_use]
     pub fn noted(&self) -> BTreeMap<String, Description> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the links and the emulator did so far.
+    /// The counters of the links and of the emulator.
     #[must_use]
     pub fn report(&self) -> Report {
         self.emulator.report()
     }
 
-    /// Bytes of IP packets that were handed to all paths so far, forward and backward, lost ones included.
+    /// Bytes of IP packets sent on all paths so far, forward and backward, lost packets included.
     #[must_use]
     pub fn bytes_sent(&self) -> [u64; 2] {
         let ways = self.report().ways;
@@ -181,10 +181,10 @@ impl Network {
         [0, 1].map(|way| ways.iter().map(|path| first(&path[way])).sum())
     }
 
-    /// Packets that never reached a link, since a device had no room.
+    /// Packets that never reached a link because the queue of a device was full.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// Returns an error if the counters cannot be read.
     pub fn device_drops(&self) -> Result<u64, TestbedError> {
         let mut sum = 0;
         for namespace in [&self.server, &self.client] {
@@ -198,10 +198,10 @@ impl Network {
         Ok(sum)
     }
 
-    /// Waits until `is_ready`, at most for `time`.
+    /// Waits until `is_ready` returns true, for at most `time`.
     ///
     /// # Errors
-    /// When it does not become so, or somebody asked to stop.
+    /// Returns an error after `time`, or if the stop flag is set.
     pub fn wait_until(
         &self,
         what: &str,
@@ -219,7 +219,7 @@ impl Network {
     }
 }
 
-/// Makes a device in a namespace, with an address in a network of its own.
+/// Creates a device in a namespace, with an address in a network of its own.
 fn device(namespace: &Namespace, index: usize, address: Ipv4Addr) -> Result<SyncDevice, TestbedError> {
     let name = format!("path{}", index + 1);
     let device = {

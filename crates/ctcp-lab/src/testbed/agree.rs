@@ -1,4 +1,4 @@
-//! `ctcp-lab testbed agree SIMULATED MEASURED`: what `ctcp-lab repro` computed beside what `ctcp-lab testbed` measured.
+//! `ctcp-lab testbed agree SIMULATED MEASURED`: compares the results of `ctcp-lab repro` with those of `ctcp-lab testbed`.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +41,7 @@ pub(super) fn run(folders: &[String], out: &Path, is_json: bool) -> Result<(), C
     Ok(())
 }
 
-/// A figure's JSON, if it is there.
+/// A figure's JSON, if it exists.
 fn read(folder: &str, id: &str) -> Result<Option<Value>, CliError> {
     let path = Path::new(folder).join(format!("{id}.json"));
     let cannot_read =

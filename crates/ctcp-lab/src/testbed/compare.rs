@@ -18,7 +18,7 @@ use ctcp_cli::error::CliError;
 
 const ID: &str = "compare";
 
-/// What was asked for, checked before anything is measured.
+/// The request, checked before anything is measured.
 struct Request {
     selection: Selection,
     settings: Settings,
@@ -72,7 +72,7 @@ fn compare(request: &Request, stop: &Stop) -> Result<(), CliError> {
     let bar = bar(ID);
     let on_progress = |progress: Progress<'_>| show(&bar, progress);
     let mut testbed = Testbed::new(request.settings, request.executable.clone(), stop.clone(), on_progress);
-    // After every repetition, so that one who interrupts a long run has what was whole.
+    // Written after every repetition, so that an interrupted run keeps its complete repetitions.
     let keep = |comparison: &Comparison, testbed: &Testbed<'_>| {
         write(comparison, testbed, &folder)
             .map_err(|_| TestbedError::Failed("the results cannot be written".to_owned()))
@@ -93,7 +93,7 @@ fn write(comparison: &Comparison, testbed: &Testbed<'_>, folder: &Folder) -> Res
     let json = json(comparison, testbed);
     folder.write(&format!("{ID}.csv"), &comparison.csv())?;
     folder.write(&format!("{ID}.md"), &page(&json)?)?;
-    // The last one: where it is, the others are.
+    // Written last: if it exists, so do the others.
     folder.write(&format!("{ID}.json"), &format!("{json:#}"))?;
     Ok(())
 }

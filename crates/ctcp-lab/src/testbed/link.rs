@@ -1,4 +1,4 @@
-//! `ctcp-lab testbed link`: an emulated path between two namespaces, for programs that somebody else starts.
+//! `ctcp-lab testbed link`: an emulated path between two named network namespaces, for any programs.
 //!
 //! ```text
 //!   # ip netns add a; ip netns add b; ctcp-lab testbed link a b
@@ -9,8 +9,8 @@
 //!   ok
 //! ```
 //!
-//! A line of standard input holds changes as in a trace ([`ctcp_netem::Trace`]), for both ways at once, and is answered when they
-//! are made. The path is there until standard input ends.
+//! Each line of standard input has changes in the format of a trace ([`ctcp_netem::Trace`]) for both directions, and is answered after the
+//! change. The path exists until standard input ends.
 
 use std::io::BufRead;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -25,7 +25,7 @@ use ctcp_testbed::{Stop, TestbedError};
 use super::measure::{executable, explain, until_interrupted};
 use ctcp_cli::error::CliError;
 
-/// How long a signal waits at most.
+/// The interval between two checks of the stop flag.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(super) fn run(namespaces: &[String]) -> Result<(), CliError> {
@@ -36,7 +36,7 @@ pub(super) fn run(namespaces: &[String]) -> Result<(), CliError> {
     until_interrupted(move |stop| serve(&server, &client, stop))
 }
 
-#[expect(clippy::print_stdout, reason = "whoever writes the lines reads the answers")]
+#[expect(clippy::print_stdout, reason = "the answers are the result")]
 fn serve(server: &str, client: &str, stop: &Stop) -> Result<(), CliError> {
     let plan = NetworkPlan::new(1, [PathPlan::new(PathConfig::symmetric(LinkConfig::default()))]);
     let executable = executable()?;
@@ -66,7 +66,7 @@ fn serve(server: &str, client: &str, stop: &Stop) -> Result<(), CliError> {
 /// The lines of standard input, until it ends.
 fn lines() -> mpsc::Receiver<String> {
     let (send, lines) = mpsc::channel();
-    // Not joined: a read from a terminal ends with the process only.
+    // Not joined: a read from a terminal ends only with the process.
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             if send.send(line).is_err() {

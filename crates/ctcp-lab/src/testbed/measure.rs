@@ -1,4 +1,4 @@
-//! `ctcp-lab testbed` where there is one.
+//! `ctcp-lab testbed` on Linux.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::repro::{count, judge};
 use ctcp_cli::error::CliError;
 use ctcp_cli::interrupted;
 
-/// How long an interrupted measurement may take to clean up. What is left then ends with the process.
+/// The time limit for cleaning up an interrupted measurement. The rest ends with the process.
 const CLEAN_UP: Duration = Duration::from_secs(10);
 
-/// What was asked for, checked before anything is measured.
+/// The request, checked before anything is measured.
 struct Request {
     figures: Vec<&'static Figure>,
     settings: Settings,
@@ -38,7 +38,7 @@ pub(super) fn run(args: &TestbedArgs) -> Result<(), CliError> {
     until_interrupted(move |stop| measure_all(&request, stop))
 }
 
-/// Does the work; when a signal comes first, tells it to stop and waits until it has.
+/// Does the work. On a signal, it sets the stop flag and waits until the work has ended.
 pub(super) fn until_interrupted(
     work: impl FnOnce(&Stop) -> Result<(), CliError> + Send + 'static,
 ) -> Result<(), CliError> {
@@ -54,7 +54,7 @@ pub(super) fn until_interrupted(
             done = &mut measuring => done.map_err(|error| CliError::failure(error.to_string()))?,
             _ = interrupted() => {
                 stop.set();
-                // Whether it was in time or not: the kernel ends with us what is still there.
+                // The kernel ends whatever is left together with this process.
                 let _ = tokio::time::timeout(CLEAN_UP, measuring).await;
                 Err(CliError::failure("interrupted: nothing was left behind"))
             }
@@ -138,7 +138,7 @@ fn measure_all(request: &Request, stop: &Stop) -> Result<(), CliError> {
     judge(failed)
 }
 
-/// Measures with a bar on the terminal, if there is one.
+/// Measures, with a progress bar if standard error is a terminal.
 fn measure(figure: &Figure, request: &Request, stop: &Stop) -> Result<Finding, TestbedError> {
     let bar = bar(figure.id);
     let on_progress = |progress: Progress<'_>| show(&bar, progress);
@@ -148,7 +148,7 @@ fn measure(figure: &Figure, request: &Request, stop: &Stop) -> Result<Finding, T
     finding
 }
 
-/// A bar on the terminal, if there is one.
+/// A progress bar, shown if standard error is a terminal.
 pub(super) fn bar(id: &'static str) -> ProgressBar {
     let bar = ProgressBar::new(0);
     let style = ProgressStyle::with_template("{prefix} {bar:20} {pos}/{len} {wide_msg}").expect("a constant");
@@ -163,7 +163,7 @@ pub(super) fn show(bar: &ProgressBar, progress: Progress<'_>) {
     bar.set_message(progress.label.to_owned());
 }
 
-/// Writes the figure's files and answers what is in its JSON.
+/// Writes the figure's files and returns its JSON.
 fn write(figure: &Figure, finding: &Finding, quick: bool, folder: &Folder) -> Result<Value, CliError> {
     let id = figure.id;
     let svg = finding.outcome.svg();
@@ -171,7 +171,7 @@ fn write(figure: &Figure, finding: &Finding, quick: bool, folder: &Folder) -> Re
     folder.write(&format!("{id}.csv"), &finding.outcome.csv())?;
     folder.write(&format!("{id}.svg"), &svg)?;
     let json = finding.json(figure, ctcp_cli::VERSION, quick);
-    // The last one: where it is, the others are.
+    // Written last: if it exists, so do the others.
     folder.write(&format!("{id}.json"), &format!("{json:#}"))?;
     Ok(json)
 }

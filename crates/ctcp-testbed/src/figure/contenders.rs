@@ -12,7 +12,7 @@ use crate::peer::{Ctcp, KernelTcp, Peer};
 use crate::plan::{NetworkPlan, PathPlan};
 use crate::testbed::{Testbed, download, start_warm};
 
-/// The transport that stands for a contender.
+/// The transport of a contender.
 pub(super) fn peer(contender: Contender) -> &'static dyn Peer {
     match contender {
         Contender::Ctcp => &Ctcp::PAPER,
@@ -53,7 +53,7 @@ pub(super) fn one_path(seed: u64, path: PathConfig) -> NetworkPlan {
     NetworkPlan::new(seed, [PathPlan::new(path)])
 }
 
-/// What a flow by itself gets over the first `seconds`, in Mbit/s; a tunnel's connection is up before.
+/// The goodput of a flow alone over the first `seconds`, in Mbit/s. A tunnel is connected before.
 pub(super) fn goodput_alone(
     network: &Network,
     contender: Contender,
@@ -63,9 +63,9 @@ pub(super) fn goodput_alone(
     Ok(download(network, peer(contender), request)?.transfer.goodput() * 1e-6)
 }
 
-/// A download on a connection that nothing was sent on before, of which is noted when each part of so many bytes was there.
+/// A download on a new connection, with the time at which each part of `part` bytes was complete.
 ///
-/// A tunnel's programs have just been started: its connection is made while ours is asked for.
+/// The programs of a tunnel are started just before, so the time includes the handshake of the tunnel.
 pub(super) fn download_cold(
     network: &Network,
     contender: Contender,
@@ -85,7 +85,7 @@ pub(super) fn download_cold(
     Err(TestbedError::failed(what))
 }
 
-/// What flows get that share a network from their starts until `time`, in bytes. Tunnels are up before.
+/// The bytes of two flows that share a network, each from its start until `time`. Tunnels are connected before.
 pub(super) fn bytes_together(
     network: &Network,
     flows: [(Contender, Duration); 2],

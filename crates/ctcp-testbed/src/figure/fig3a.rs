@@ -1,7 +1,7 @@
-//! Fig. 3a: the part of a link of 25 Mbit/s that one flow gets, against the loss, for CTCP and for the kernel's TCP.
+//! Fig. 3a: the share of a 25 Mbit/s link that one flow gets against the loss, for CTCP and for kernel TCP.
 //!
-//! As in the paper a download goes through both proxies, and packets are lost before the rate limit. H-TCP, Westwood and Veno, which the
-//! paper has as well, are left out where a kernel does not have them.
+//! As in the paper, a download goes through both proxies, and packets are lost before the rate limit. The paper's H-TCP, Westwood and Veno
+//! are left out, because most kernels do not have them.
 //!
 //! Requirement: C8
 
@@ -27,7 +27,7 @@ pub(super) const FIGURE: Figure = Figure {
 };
 
 const RATE: Rate = Rate::from_megabits_per_second(25);
-/// That of the caption; the text says 25 ms.
+/// The round trip of the caption; the text says 25 ms.
 const RTT: Duration = Duration::from_millis(20);
 const LOSSES: [f64; 8] = [0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2];
 const LOSSES_QUICK: [f64; 3] = [0.01, 0.05, 0.2];
@@ -47,7 +47,7 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
     let request = Request { bytes: None, time: Duration::from_secs(seconds) };
     testbed.expect_runs(losses.len() * PEERS.len() * seeds as usize);
     let mut found = Vec::new();
-    // All peers in turn, so that whatever else the machine does hits all of them.
+    // Peers take turns, so that other load on the machine affects all of them.
     for seed in 0..u64::from(seeds) {
         for &loss in losses {
             for peer in PEERS {
@@ -70,7 +70,7 @@ fn outcome(seeds: u32, losses: &[f64], found: &[Found]) -> Outcome {
         title: "One flow on 25 Mbit/s, 20 ms, real sockets (CTCP, Fig. 3a)",
         x: Axis { label: "packet loss", scale: Scale::LogarithmicPercent },
         y: Axis { label: "goodput / link rate", scale: Scale::Percent },
-        // No loss has no place on a logarithmic axis.
+        // A logarithmic axis has no zero.
         hidden: &["no loss", "sent per byte"],
         dots: &[],
     };
@@ -93,7 +93,7 @@ fn outcome(seeds: u32, losses: &[f64], found: &[Found]) -> Outcome {
     outcome.check("CTCP at 1 %", Want::AtLeast(0.92), share(found, ctcp, 0.01).mean);
     for peer in [ctcp, default] {
         let shares = losses.iter().map(|&loss| share(found, peer, loss).mean);
-        // One that is missing makes the least unknown.
+        // If one is missing, the minimum is unknown.
         let least = shares
             .fold(f64::INFINITY, |least, share| if share < least || share.is_nan() { share } else { least });
         outcome.check(format!("{peer}, least of all losses to 20 %"), Want::AtLeast(0.87), least);
@@ -106,7 +106,7 @@ fn outcome(seeds: u32, losses: &[f64], found: &[Found]) -> Outcome {
     outcome
 }
 
-/// The part of the link's rate; not a number where all runs were left out.
+/// The share of the link's rate, or NaN if all runs were left out.
 fn share(found: &[Found], peer: &str, loss: f64) -> Summary {
     let cells = found.iter().filter(|cell| cell.peer == peer && cell.loss == loss);
     let shares: Vec<f64> =

@@ -1,6 +1,6 @@
-//! Fig. 3b: the part of a link that one flow of ours gets, for a range of link rates, round-trip times, losses and queues.
+//! Fig. 3b: the share of a link that one ctcp flow gets, for a range of link rates, round-trip times, losses and queues.
 //!
-//! Links, series and checks are those of the simulator's figure; kernel TCP is in Fig. 3a.
+//! Links, series and checks are the same as in the simulator's figure; kernel TCP is in Fig. 3a.
 //!
 //! Requirement: C8
 
@@ -19,7 +19,7 @@ pub(super) const FIGURE: Figure = Figure {
     measure,
 };
 
-/// 50 Mbit/s at most in all, which two cores carry beside both proxies.
+/// At most 50 Mbit/s in total, which two cores can carry along with both proxies.
 const AT_ONCE: usize = 2;
 
 fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {

@@ -1,7 +1,7 @@
-//! Fig. 6: two flows of ours share a lossy link of 25 ms; the second begins after a sixth of the time.
+//! Fig. 6: two ctcp flows share a lossy link of 25 ms; the second one begins after a sixth of the time.
 //!
-//! The window of a flow is what its client's own `--metrics` say each second. Those are of the end that the client sends from, so that
-//! both flows are uploads, and the losses are on that way.
+//! The window of a flow is read from its client's `--metrics` each second. They show the client's sending side, so both flows are uploads
+//! and the losses are in that direction.
 //!
 //! Requirement: C9
 
@@ -31,9 +31,9 @@ pub(super) const FIGURE: Figure = Figure {
     measure,
 };
 
-/// 50 Mbit/s in all.
+/// 50 Mbit/s in total.
 const AT_ONCE: usize = 2;
-/// How often a client's metrics are read.
+/// The interval between two reads of a client's metrics.
 const LOOK_AT_METRICS_EVERY: Duration = Duration::from_secs(1);
 const WINDOW: &str = "ctcp_window_packets ";
 
@@ -56,7 +56,7 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
     Ok(outcome)
 }
 
-/// The same paths for data that go the other way.
+/// The same paths with both directions exchanged.
 fn upload_path(plan: NetworkPlan) -> NetworkPlan {
     let turn = |path: PathPlan| PathPlan { forward: path.backward, backward: path.forward };
     NetworkPlan { paths: plan.paths.into_iter().map(turn).collect(), ..plan }
@@ -88,7 +88,7 @@ fn flows(network: &Network, cell: &Cell) -> Result<[Flow; 2], TestbedError> {
     for (index, ((sink, mut carrier), (upload, windows))) in
         ends.into_iter().zip(uploads.into_iter().zip(windows)).enumerate()
     {
-        // Why nothing arrived is known at this end.
+        // If nothing arrived, this side knows why.
         upload.join().expect("an upload does not panic")?;
         let transfer = sink.join()?;
         carrier.check()?;
@@ -99,13 +99,13 @@ fn flows(network: &Network, cell: &Cell) -> Result<[Flow; 2], TestbedError> {
     Ok(flows)
 }
 
-/// Mbit/s from half of the time to the end.
+/// The goodput in the second half of the time, in Mbit/s.
 fn second_half(transfer: &Transfer, begin: Instant, end: Instant) -> f64 {
     let half = (begin.as_secs_f64() + end.as_secs_f64()) / 2.0 - transfer.began_s;
     transfer.goodput_between(half, transfer.seconds) * 1e-6
 }
 
-/// Reads the window from a client's metrics until `end`; times are those since `begin`, in seconds.
+/// Reads the window from a client's metrics until `end`. Times are in seconds since `begin`.
 fn watch(
     network: &Network,
     metrics: SocketAddr,

@@ -1,4 +1,4 @@
-//! Fig. 7: how long an HTTP request by curl takes, against the size of the file: 25 Mbit/s, 10 ms, losses to 20 %.
+//! Fig. 7: the completion time of an HTTP request by curl against the size of the file: 25 Mbit/s, 10 ms, losses up to 20 %.
 //!
 //! ```text
 //!   web server --- kernel TCP, Reno or Cubic ------------------------------------------> curl
@@ -27,9 +27,9 @@ pub(super) const FIGURE: Figure =
 
 const LOSSES_QUICK: [f64; 3] = [0.0, 0.01, 0.2];
 const KILOBYTES_QUICK: [u64; 2] = [100, 1_000];
-/// Most of the time is spent by TCP at 10 and 20 % loss, which sends next to nothing.
+/// Most of the time goes to TCP at 10 and 20 % loss, which sends very little.
 const AT_ONCE: usize = 3;
-/// Nobody waits longer.
+/// The time limit of a request.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
 fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
@@ -55,7 +55,7 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
     Ok(outcome)
 }
 
-/// Seconds of a request.
+/// The duration of a request in seconds.
 fn request(network: &Network, contender: Contender, bytes: u64) -> Result<f64, TestbedError> {
     let peer = peer(contender);
     let server = BulkServer::start_web(network, peer.socket())?;

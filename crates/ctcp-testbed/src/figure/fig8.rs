@@ -1,7 +1,7 @@
-//! Fig. 8: a film of 60 s streamed over 25 Mbit/s, 10 ms: how long it plays, and how often it stops.
+//! Fig. 8: a film of 60 s streamed over 25 Mbit/s, 10 ms: how long it plays and how often it stops.
 //!
-//! The player is the simulator's, as exact as a model can be: blocks of 0.6 s, two of them ahead before the film begins, one under-run for
-//! each block that is not there when its turn comes. Only when the blocks are there is measured here.
+//! The player is the model of the simulator: blocks of 0.6 s, two of them buffered before the film begins, and one under-run for each block
+//! that is late. Only the arrival times of the blocks are measured here.
 //!
 //! Requirement: C10
 
@@ -30,13 +30,13 @@ pub(super) const FIGURE: Figure = Figure {
 const LOSSES_QUICK: [f64; 3] = [0.0, 0.01, 0.2];
 /// 6 s of film.
 const BLOCKS_QUICK: u32 = 10;
-/// TCP's times beyond are minutes for the shortest film.
+/// At higher losses, TCP takes minutes for the shortest film.
 const TCP_QUICK: f64 = 0.01;
-/// 50 Mbit/s in all.
+/// 50 Mbit/s in total.
 const AT_ONCE: usize = 2;
-/// Kernel TCP costs nothing beside the emulator, and with losses sends little for hours.
+/// Kernel TCP uses little CPU, and with losses it sends little for hours.
 const TCP_AT_ONCE: usize = 6;
-/// Nobody waits longer.
+/// The time limit of a film.
 const PATIENCE: Duration = Duration::from_secs(36_000);
 
 fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {

@@ -1,4 +1,4 @@
-//! The slides' hotel: a link of 26.5 Mbit/s, of which at 5 % loss TCP gets 1.31 Mbit/s and coded TCP 10.68.
+//! The hotel of the slides: a link of 26.5 Mbit/s. At 5 % loss, TCP gets 1.31 Mbit/s of it and coded TCP 10.68.
 //!
 //! Requirement: C8
 
@@ -14,7 +14,7 @@ pub(super) const FIGURE: Figure =
     Figure { id: "slides-hotel", paper: "slides", title: "a hotel's link with 5 % loss", measure };
 
 const LOSSES_QUICK: [f64; 2] = [0.0, 5.0];
-/// 53 Mbit/s in all.
+/// 53 Mbit/s in total.
 const AT_ONCE: usize = 2;
 
 fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {

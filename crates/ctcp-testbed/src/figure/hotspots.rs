@@ -1,4 +1,4 @@
-//! Figs. 11 and 12: a file of 50 MB downloaded at five hotspots, as the table of wireless paths has them; over time, and the mean goodput.
+//! Figs. 11 and 12: a file of 50 MB downloaded at the five hotspots of the table of wireless paths: progress over time and mean goodput.
 //!
 //! Requirement: C11
 
@@ -39,9 +39,9 @@ pub(super) const MEAN: Figure = Figure {
 };
 
 const MEGABYTES_QUICK: f64 = 0.5;
-/// All: the links have 4.25 Mbit/s at most and 41 in all.
+/// All at once: the links have at most 4.25 Mbit/s each and 41 Mbit/s in total.
 const AT_ONCE: usize = 15;
-/// Nobody waits longer.
+/// The time limit of a download.
 const PATIENCE: Duration = Duration::from_secs(36_000);
 
 /// Seeds, megabytes of the file, and the downloads.

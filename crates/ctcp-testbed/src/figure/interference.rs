@@ -1,4 +1,4 @@
-//! Figs. 9 and 10: one flow at a time on an 802.11 link beside a microwave oven or a hidden terminal, emulated.
+//! Figs. 9 and 10: one flow at a time on an emulated 802.11 link next to a microwave oven or a hidden terminal.
 //!
 //! Requirement: C11
 
@@ -29,9 +29,9 @@ pub(super) const HIDDEN_TERMINAL: Figure = Figure {
     },
 };
 
-/// 60 Mbit/s at most in all, and less for the pulses.
+/// At most 60 Mbit/s in total, and less during pulses.
 const AT_ONCE: usize = 2;
-/// Of the places one in so many is left in a quick run, from the second on.
+/// A quick run uses every third place, from the second on.
 const QUICK_STEP: usize = 3;
 
 fn measure(

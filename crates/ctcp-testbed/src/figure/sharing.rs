@@ -1,4 +1,4 @@
-//! Figs. 4 and 5: a flow of kernel TCP and the flows that share its link, the simulator's companions and TCP Cubic.
+//! Figs. 4 and 5: a flow of kernel TCP shares its link with one of the simulator's companions or with TCP Cubic.
 //!
 //! ```text
 //!   TCP Reno      ---+--- loss --- [ queue ] === rate ===+--> download
@@ -48,10 +48,10 @@ pub(super) const LOSSY: Figure = Figure {
     },
 };
 
-/// 50 Mbit/s at most in all, which two cores carry beside the proxies.
+/// At most 50 Mbit/s in total, which two cores can carry along with the proxies.
 const AT_ONCE: usize = 2;
 
-/// Some of the links for a quick run.
+/// The links; a quick run uses only some of them.
 fn links(
     testbed: &Testbed<'_>,
     mut links: Vec<Bottleneck>,

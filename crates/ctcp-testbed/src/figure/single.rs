@@ -1,6 +1,6 @@
 //! The thesis's single interface: a file of 11 MB over a wireless link with losses added, by the sparse code, kernel TCP and profile `default`.
 //!
-//! The simulator's other two flows, the sparse code with windows that the thesis does not have, are left to it.
+//! The simulator's figure has two more flows: the sparse code with windows that the thesis does not have.
 //!
 //! Requirement: U2, U6
 
@@ -28,7 +28,7 @@ pub(super) const FIGURE: Figure = Figure {
 };
 
 const SPARSE: Ctcp = Ctcp::profile(CTCP, "sparse");
-/// By the names of the simulator's figure, which calls Reno TCP.
+/// The names are those of the simulator's figure, which calls Reno "TCP".
 const FLOWS: [(&str, &dyn Peer); 4] = [
     (CTCP, &SPARSE),
     (TCP, &KernelTcp::RENO),
@@ -36,14 +36,14 @@ const FLOWS: [(&str, &dyn Peer); 4] = [
     ("profile default", &Ctcp::DEFAULT),
 ];
 const ADDED_QUICK: [f64; 3] = [0.01, 0.02, 0.05];
-/// What is measured of it is a rate.
+/// A smaller file suffices, because the result is a rate.
 const FILE_QUICK: u64 = 4_000_000;
-/// 34 Mbit/s in all.
+/// 34 Mbit/s in total.
 const AT_ONCE: usize = 2;
-/// Pings beside a download come in batches as long as it goes on; of a lost one is known after a second.
+/// Batches of pings run during the whole download. A ping counts as lost after a second.
 const PINGS: u16 = 5;
 const PING_EVERY: Duration = Duration::from_millis(20);
-/// Nobody waits longer.
+/// The time limit of a download.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
 fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
@@ -74,7 +74,7 @@ fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
     Ok(outcome)
 }
 
-/// From the first byte to the last, with pings beside it.
+/// Measures a download from the first byte to the last, with pings at the same time.
 fn transfer(network: &Network, peer: &dyn Peer, file: u64) -> Result<Transfer, TestbedError> {
     let request = Request { bytes: Some(file), time: PATIENCE };
     let is_over = AtomicBool::new(false);

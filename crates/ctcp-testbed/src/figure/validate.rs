@@ -1,4 +1,4 @@
-//! Whether the emulator does what its plan says, seen from outside: ping, datagrams, and kernel TCP against its formula.
+//! Checks from outside that the emulator follows its plan: ping, datagrams, and kernel TCP against its formula.
 
 use core::time::Duration;
 
@@ -27,11 +27,11 @@ pub(super) const FIGURE: Figure = Figure {
 
 const RATE: Rate = Rate::from_megabits_per_second(25);
 const RTT: Duration = Duration::from_millis(20);
-/// What the emulator has to keep up with.
+/// The rate that the emulator has to sustain.
 const BUSY_RATE: Rate = Rate::from_megabits_per_second(100);
-/// The payload of a full packet of kernel TCP, which sends its time stamps, and the packet.
+/// The payload share of a full kernel TCP packet with time stamps.
 const SEGMENT: f64 = 1_448.0 / 1_500.0;
-/// Standard errors that a share of lost packets may be off: once in a thousand runs it is more.
+/// The tolerance for a share of lost packets, in standard errors. One run in a thousand exceeds it by chance.
 const STANDARD_ERRORS: f64 = 3.3;
 
 fn measure(testbed: &mut Testbed<'_>) -> Result<Outcome, TestbedError> {
@@ -70,7 +70,7 @@ fn round_trips(testbed: &mut Testbed<'_>, outcome: &mut Outcome) -> Result<(), T
     let millis = sorted(found.iter().map(|round_trip| round_trip.as_secs_f64() * 1e3));
     // The round-trip time and twice the time of a packet of 84 bytes at the link's rate.
     let wanted = RTT.as_secs_f64() * 1e3 + 2.0 * 84.0 * 8.0 / RATE.as_bits_per_second() as f64 * 1e3;
-    // A round trip meets the emulator twice.
+    // A round trip passes the emulator twice.
     let limit = 2.0 * LATENESS_LIMIT.as_secs_f64() * 1e3;
     outcome.exact("round trip (ms)", 0.5, percentile(&millis, 0.5));
     outcome.exact("round trip (ms)", 0.99, percentile(&millis, 0.99));
@@ -101,7 +101,7 @@ fn datagrams(testbed: &mut Testbed<'_>, outcome: &mut Outcome) -> Result<(), Tes
                 (found.loss() - loss) / error,
             );
         } else {
-            // From when the queue is full for certain.
+            // From the time when the queue is certainly full.
             let got = found.rate_between(Duration::from_secs(1), time) / RATE.as_bits_per_second() as f64;
             outcome.exact("rate of the link", share, got);
             let want = Want::Within { of: 1.0, margin: 0.005 };
@@ -126,7 +126,7 @@ fn kernel_tcp(testbed: &mut Testbed<'_>, outcome: &mut Outcome, seeds: u32) -> R
         if loss > 0.0 {
             let name = "kernel Reno at 1 %, against sqrt(1.5/p)";
             if testbed.settings.quick {
-                // So few losses decide about a short run that it may be off by a fifth.
+                // A short run has few losses, so it may be off by a fifth.
                 outcome.skip(name);
                 continue;
             }
@@ -139,7 +139,7 @@ fn kernel_tcp(testbed: &mut Testbed<'_>, outcome: &mut Outcome, seeds: u32) -> R
     Ok(())
 }
 
-/// Of the emulator and of datagrams beside a download that makes both ends busy.
+/// The lateness of the emulator and of datagrams during a download that keeps both ends busy.
 fn lateness(
     testbed: &mut Testbed<'_>,
     outcome: &mut Outcome,
@@ -184,7 +184,7 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// Of sorted values; not a number where there are none.
+/// A percentile of sorted values, or NaN if there are none.
 fn percentile(sorted: &[f64], share: f64) -> f64 {
     let place = (sorted.len() as f64 * share).ceil() as usize;
     sorted.get(place.saturating_sub(1)).copied().unwrap_or(f64::NAN)
