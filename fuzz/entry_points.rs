@@ -1,7 +1,7 @@
-//! One function a target: takes any bytes, must not panic, and checks what holds for all of them. The fuzz targets and
-//! the test that replays their corpora (`crates/ctcp-sim/tests/fuzz_corpora.rs`) share this file.
-#![allow(dead_code, reason = "each target uses one of them")]
-#![allow(unreachable_pub, reason = "a target is a crate of its own, the replay another one")]
+//! One function per target: it accepts any bytes, must not panic, and checks properties that hold for all inputs. The
+//! fuzz targets and the test that replays their corpora (`crates/ctcp-sim/tests/fuzz_corpora.rs`) share this file.
+#![allow(dead_code, reason = "each target uses one of the modules")]
+#![allow(unreachable_pub, reason = "targets and the replay test are separate crates")]
 
 #[path = "entry_points/assembler.rs"]
 pub mod assembler;

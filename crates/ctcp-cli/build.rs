@@ -1,12 +1,12 @@
-//! Tells the command its version: that of the manifest, and the commit, where it is known.
+//! Sets the version of the command: that of the manifest, and the commit if it is known.
 //!
-//! In a checkout git says it, in a published package the file that Cargo puts there. A tarball has neither, and its
-//! builder may say it in the environment, as `CTCP_COMMIT`.
+//! In a checkout the commit comes from git, in a published package from the file that Cargo adds. A tarball has
+//! neither; its builder can set `CTCP_COMMIT` in the environment.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Digits of the commit that are shown.
+/// The number of digits of the commit that are shown.
 const DIGITS: usize = 12;
 
 fn main() {
@@ -24,17 +24,17 @@ fn shortened(commit: &str) -> &str {
     commit.get(..DIGITS).unwrap_or(commit)
 }
 
-/// What Cargo wrote when it packed this crate.
+/// Reads the commit from the file that Cargo added when it packaged this crate.
 fn of_package() -> Option<String> {
     let text = std::fs::read_to_string(".cargo_vcs_info.json").ok()?;
     let (_, rest) = text.split_once("\"sha1\"")?;
     rest.split('"').nth(1).map(str::to_owned)
 }
 
-/// The commit of the checkout that this crate is part of, and not of one that it merely lies in.
+/// The commit of the checkout that contains this crate. A checkout that merely surrounds it does not count.
 fn of_checkout() -> Option<String> {
     git(&["ls-files", "--error-unmatch", "build.rs"])?;
-    // Whatever moves HEAD is logged there.
+    // Everything that moves HEAD is logged there.
     for name in ["HEAD", "logs/HEAD"] {
         let path = git(&["rev-parse", "--git-path", name])?;
         if Path::new(&path).exists() {
@@ -44,7 +44,7 @@ fn of_checkout() -> Option<String> {
     git(&["rev-parse", "HEAD"])
 }
 
-/// What git says; `None` when it is not there or fails.
+/// Runs git; `None` if it is not installed or fails.
 fn git(words: &[&str]) -> Option<String> {
     let output = Command::new("git").args(words).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())

@@ -1,8 +1,8 @@
-//! The assembler of a stream against a plain array.
+//! The assembler of a stream, checked against a plain array.
 
 use ctcp_proto::fuzzing::{Assembler, PagePool};
 
-/// Offsets stay below it.
+/// Offsets are below this.
 const SIZE: usize = 20_000;
 
 pub fn run(data: &[u8]) {
@@ -23,7 +23,7 @@ pub fn run(data: &[u8]) {
             let count = assembler.read(&mut pool, &mut out);
             assert_eq!(out[..count], contents[read..read + count]);
             read += count;
-            assert!(count == length || is_here.get(read) != Some(&true), "bytes are held back");
+            assert!(count == length || is_here.get(read) != Some(&true), "available bytes are not returned");
         }
         let ready = is_here[read..].iter().take_while(|here| **here).count();
         assert_eq!(assembler.readable(), ready);

@@ -1,7 +1,7 @@
-//! A true datagram, damaged in places that the fuzzer chooses.
+//! Damages a valid datagram in places that the fuzzer chooses.
 
-/// Applies edits of three bytes each: a place (two bytes, little end first) and what its byte is mixed with. Edits
-/// behind the end cut the datagram there.
+/// Applies edits of three bytes each: a position (two bytes, little-endian) and a value that is XORed into its byte.
+/// Edits beyond the end truncate the datagram.
 pub fn apply(edits: &[u8], datagram: &mut Vec<u8>) {
     for edit in edits.chunks_exact(3) {
         let place = usize::from(u16::from_le_bytes([edit[0], edit[1]]));

@@ -1,4 +1,4 @@
-//! Names of files and of targets: what is accepted cannot lead out of a directory.
+//! Names of files and of targets: accepted names cannot lead out of a directory.
 
 use std::path::{Component, Path};
 

@@ -1,4 +1,4 @@
-//! The frames of a packet: what parses is written so that it parses again.
+//! The frames of a packet: a parsed frame survives encoding and parsing.
 
 use ctcp_proto::wire::{frames, frames_in_symbol};
 

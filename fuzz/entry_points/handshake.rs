@@ -1,5 +1,5 @@
-//! First packets, damaged or invented: the server answers with no more than it got, and whatever came before, the
-//! true packets lead to a connection.
+//! First packets, damaged or invented: the server's answers are never longer than the packets, and whatever it received
+//! before, valid packets lead to a connection.
 
 use core::net::SocketAddr;
 
@@ -43,18 +43,18 @@ pub fn connecting() -> (Endpoint, Connection, Vec<u8>) {
         .connect(NOW, server_path().remote, server_key, TransportConfig::default())
         .expect("a valid configuration");
     let mut initiate = Vec::new();
-    connection.poll_transmit(NOW, &mut initiate).expect("a client speaks first");
+    connection.poll_transmit(NOW, &mut initiate).expect("a client sends first");
     (client, connection, initiate)
 }
 
-/// Gives a server a datagram; its connection if one comes of it.
+/// Passes a datagram to a server and returns the connection, if one results.
 pub fn give(server: &mut Endpoint, datagram: &[u8]) -> Option<Connection> {
     match server.handle_datagram(NOW, client_path(), None, datagram) {
         DatagramOutcome::Incoming(incoming) => {
             server.accept(NOW, *incoming).map(|(_, connection)| connection)
         }
         DatagramOutcome::Answer(answer) => {
-            assert!(answer.len() <= datagram.len(), "an answer without state is longer than its question");
+            assert!(answer.len() <= datagram.len(), "a stateless answer is longer than its packet");
             None
         }
         DatagramOutcome::Connection(_) | DatagramOutcome::Dropped(_) => None,
@@ -81,7 +81,7 @@ fn damaged_initiate(edits: &[u8]) {
         }
     }
     let is_known = server.connections() > 0;
-    assert!(give(&mut server, &initiate).is_some() || is_known, "the true first packet is refused");
+    assert!(give(&mut server, &initiate).is_some() || is_known, "the valid first packet is refused");
 }
 
 fn damaged_response(edits: &[u8]) {
@@ -94,8 +94,8 @@ fn damaged_response(edits: &[u8]) {
     edits::apply(edits, &mut damaged);
     client.handle_datagram(NOW, server_path(), None, &mut damaged);
     client.handle_datagram(NOW, server_path(), None, &mut response);
-    // A list of versions is not authenticated: it may end the attempt.
+    // A list of versions is not authenticated, so it may end the attempt.
     let is_ended = core::iter::from_fn(|| client.poll_event())
         .any(|event| matches!(event, Event::Closed(ConnectionError::VersionMismatch { .. })));
-    assert!(client.is_connected() || is_ended, "a damaged answer spoiled the true one");
+    assert!(client.is_connected() || is_ended, "a damaged answer prevented the valid one");
 }

@@ -1,4 +1,5 @@
-//! What an application says to the HTTP proxy: it is answered or closed, whatever it is, and no target is ever there.
+//! Input from an application to the HTTP proxy: any input is answered or the connection is closed. No target is ever
+//! available.
 
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -21,13 +22,13 @@ pub fn run(data: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let served = runtime.block_on(async {
         let serve = serve(application, local, &proxy, Duration::from_secs(5));
-        tokio::time::timeout(Duration::from_secs(2), serve).await.expect("nothing to wait for").is_ok()
+        tokio::time::timeout(Duration::from_secs(2), serve).await.expect("the proxy does not wait").is_ok()
     });
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."));
     assert!(!served || !data.starts_with(b"GET http://") || !answer.starts_with(b"HTTP/1.1 200"));
 }
 
-/// Says what it has to say and takes every answer.
+/// Sends its input and accepts every answer.
 struct Application<'a> {
     unread: &'a [u8],
     answer: &'a mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! Headers: what parses is written so that it parses again.
+//! Headers: a parsed header survives encoding and parsing.
 
 use ctcp_proto::ConnectionId;
 use ctcp_proto::wire::{LongPacket, ShortHeader, VersionNegotiation, peek};

@@ -1,4 +1,4 @@
-//! The parameters of the handshake: what parses is written so that it parses again.
+//! The parameters of the handshake: parsed parameters survive encoding and parsing.
 
 use ctcp_proto::wire::{Parameters, ServerAnswer};
 

@@ -1,4 +1,4 @@
-//! What opens a coded stream to the proxy's server: what parses is written so that it parses again.
+//! The head of a coded stream at the proxy's server: a parsed head survives encoding and parsing.
 
 use ctcp_proxy::request::Request;
 

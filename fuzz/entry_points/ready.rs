@@ -1,4 +1,4 @@
-//! Futures over byte slices are ready at once: no runtime is needed.
+//! Futures over byte slices are always ready, so no runtime is needed.
 
 use core::future::Future;
 use core::pin::pin;

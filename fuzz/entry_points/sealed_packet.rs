@@ -1,4 +1,4 @@
-//! Packets of a connection, damaged or invented: they change nothing, and the true one still counts.
+//! Packets of a connection, damaged or invented: they change nothing, and the valid packet is still accepted.
 
 use core::net::SocketAddr;
 
@@ -21,7 +21,7 @@ pub fn run(data: &[u8]) {
     }
     if damaged != datagram {
         server.handle_datagram(NOW, from_client(), None, &mut damaged);
-        assert!(server.is_connected() && server.accept().is_none(), "a damaged packet was believed");
+        assert!(server.is_connected() && server.accept().is_none(), "a damaged packet was accepted");
     }
     server.handle_datagram(NOW, from_client(), None, &mut datagram.clone());
     assert_eq!(server.accept(), Some(id));
@@ -38,7 +38,7 @@ fn next_datagram(connection: &mut Connection) -> Option<Vec<u8>> {
     connection.poll_transmit(NOW, &mut datagram).map(|_| datagram)
 }
 
-/// Both ends of a connection that is up, with nothing left to say.
+/// Both ends of an established connection, with nothing left to send.
 fn connected() -> (Connection, Connection) {
     let mut endpoint = handshake::server();
     let (_, mut client, initiate) = handshake::connecting();

@@ -1,4 +1,5 @@
-//! A SOCKS5 greeting and request: it never waits for more than it says, and answers as RFC 1928 wants.
+//! A SOCKS5 greeting and request: the server never waits for more bytes than they declare, and answers as RFC 1928
+//! requires.
 
 use ctcp_proxy::socks5::{Socks5Error, handshake};
 

@@ -1,16 +1,16 @@
-//! All streams of a connection, with a peer of any mind and an application of any: the windows hold.
+//! All streams of a connection, with arbitrary actions of the peer and of the application: the windows hold.
 
 use ctcp_proto::fuzzing::{Pace, SEND_BUFFER_MAX, Streams, StreamsConfig};
 use ctcp_proto::wire::{StreamFrame, SymbolBuilder};
 use ctcp_proto::{Role, StreamId, TransportError};
 
-/// Readers are fast on it, so windows grow where they may.
+/// Readers count as fast, so windows grow as far as they may.
 const PACE: Pace = Pace { now: ctcp_base::Instant::ZERO, rtt: core::time::Duration::from_secs(1) };
 
 /// Small windows, so that they are reached.
 const CONFIG: StreamsConfig = StreamsConfig::fixed(10_000, 4_000, 6);
 
-/// The peer allows no more.
+/// The limit that the peer grants.
 const MAX_STREAMS: u64 = 8;
 
 pub fn run(data: &[u8]) {
@@ -19,7 +19,7 @@ pub fn run(data: &[u8]) {
     let mut index = 0;
     for operation in data.chunks_exact(6) {
         if step(&mut streams, operation, &mut index).is_err() {
-            // The peer is at fault: the connection would end here.
+            // The peer is at fault: a real connection would end here.
             return;
         }
         assert!(streams.received_bytes_held() as u64 <= CONFIG.max_data);
@@ -31,7 +31,7 @@ pub fn run(data: &[u8]) {
 
 fn step(streams: &mut Streams, operation: &[u8], index: &mut u64) -> Result<(), TransportError> {
     let &[kind, id, a, b, c, d] = operation else { return Ok(()) };
-    // Mostly streams that may exist.
+    // Mostly ids of streams that may exist.
     let id = StreamId(u64::from(id % 40));
     let (place, size) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
     match kind % 16 {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The files of contrib/ for Slurm and Kubernetes, run as the schedulers would run them: each part by its own variables,
-# then merged, and compared with a run in one piece.
+# Runs the files of contrib/ for Slurm and Kubernetes as the schedulers would: each part with its own variables, then
+# the merge, and compares the result with a single run.
 #
 #   tests/contrib/shards.sh [PATH_OF_CTCP]
 #
-# Without an argument it builds the command. Status 0: all as it should be, 1: not, 77: something to run it with is missing.
+# Without an argument it builds the command. Status 0: passed, 1: failed, 77: a required program is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -25,7 +25,7 @@ export PATH=$scratch/bin:$PATH
 
 fail() { echo "FAILED: $1" >&2; exit 1; }
 
-# Everything but the time it took.
+# Compares everything but the duration.
 same_results() {
     local id
     for id in "${ids[@]}"; do
@@ -34,31 +34,31 @@ same_results() {
     done
 }
 
-# Few seeds, and checks that need more of them do not count here.
+# With few seeds some checks fail, which does not matter here.
 settings=(--quick --seeds 1)
 ctcp-lab repro "${ids[@]}" "${settings[@]}" --out "$scratch/whole" >/dev/null 2>&1 || [ $? -eq 1 ]
 
 echo '--- Slurm'
 sbatch=contrib/slurm/repro.sbatch
 bash -n "$sbatch"
-# srun in its place: it takes its own options off and runs the rest.
+# A replacement of srun that drops the options and runs the rest.
 # shellcheck disable=SC2016
 printf '#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n' >"$scratch/bin/srun"
 chmod +x "$scratch/bin/srun"
-if env -u SLURM_ARRAY_TASK_ID bash "$sbatch" "${ids[@]}" 2>/dev/null; then fail 'it runs without an array'; fi
-if SLURM_ARRAY_TASK_ID=1 SLURM_ARRAY_TASK_MAX=1 bash "$sbatch" 2>/dev/null; then fail 'it runs without an id'; fi
+if env -u SLURM_ARRAY_TASK_ID bash "$sbatch" "${ids[@]}" 2>/dev/null; then fail 'the script runs without an array'; fi
+if SLURM_ARRAY_TASK_ID=1 SLURM_ARRAY_TASK_MAX=1 bash "$sbatch" 2>/dev/null; then fail 'the script runs without an id'; fi
 for part in 1 3; do
     SLURM_ARRAY_TASK_ID=$part SLURM_ARRAY_TASK_MAX=$PARTS SLURM_CPUS_PER_TASK=2 OUT=$scratch/slurm \
         bash "$sbatch" "${ids[@]}" "${settings[@]}"
 done
-if ctcp-lab repro merge "$scratch/slurm" --out "$scratch/none" 2>"$scratch/said"; then fail 'a part is missing'; fi
+if ctcp-lab repro merge "$scratch/slurm" --out "$scratch/none" 2>"$scratch/said"; then fail 'a merge without a part succeeded'; fi
 grep -q '1 missing (2/3)' "$scratch/said" || fail "$(cat "$scratch/said")"
 SHARDS=$PARTS SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MAX=2 OUT=$scratch/slurm bash "$sbatch" "${ids[@]}" "${settings[@]}"
 ctcp-lab repro merge "$scratch/slurm" --out "$scratch/slurm-merged" >/dev/null 2>&1 || [ $? -eq 1 ]
-same_results "$scratch/whole" "$scratch/slurm-merged" || fail 'Slurm: not the run in one piece'
+same_results "$scratch/whole" "$scratch/slurm-merged" || fail 'Slurm: different from the single run'
 
 echo '--- Kubernetes'
-# Prints the container's command, one word a line, after a look at what the API server would refuse.
+# Prints the container's command, one word per line, after checks of what the API server would refuse.
 words_of() {
     python3 - "$1" <<'PYTHON'
 import sys, yaml
@@ -87,6 +87,6 @@ for index in 0 1 2; do
 done
 mapfile -t words <"$scratch/merge.words"
 OUT=$scratch/pods RESULTS=$scratch/pods-merged "${words[@]}" >/dev/null 2>&1 || [ $? -eq 1 ]
-same_results "$scratch/whole" "$scratch/pods-merged" || fail 'Kubernetes: not the run in one piece'
+same_results "$scratch/whole" "$scratch/pods-merged" || fail 'Kubernetes: different from the single run'
 
 echo 'ok'

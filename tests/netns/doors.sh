@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a client, a web page or another user of the machine could do that nobody meant to allow.
+# Attempts by a client, a web page or another user of the machine to do what nobody intended to allow.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 need curl python3
@@ -15,7 +15,7 @@ random_file "$scratch/large" 12000000
 random_file "$scratch/small" 5000000
 { cat "$scratch/client.pub"; echo; } >"$scratch/clients"
 
-# A service that only the server's own machine is to reach.
+# A service that only the server's own machine should reach.
 background "$server_ns" secret.log python3 -m http.server --bind 127.0.0.1 --directory "$scratch/secret" 8000
 wait_until 10 listens_tcp "$server_ns" 8000 || { cat "$scratch/secret.log"; exit 1; }
 background "$server_ns" server.log "$ctcp" server --listen "$SERVER_ADDRESS:$SERVER_PORT" --key "$scratch/server.key" \
@@ -28,7 +28,7 @@ wide_rule() {
     ! fetch http://127.0.0.1:8000/ "$scratch/stolen" --fail --max-time 10 --proxy "http://$HTTP" || { cat "$scratch/stolen"; return 1; }
 }
 
-# A page of evil.example whose name resolves to this machine asks with its own name.
+# A page of evil.example, whose name resolves to this machine, sends a request with its own name.
 rebinding() {
     local status
     status=$(on_client curl --silent --output /dev/null --write-out '%{http_code}' --header "Host: evil.example:${HTTP##*:}" "http://$HTTP/proxy.pac")
@@ -42,7 +42,7 @@ readable_key() {
     ! "$ctcp" pubkey "$scratch/readable.key"
 }
 
-# Ten uploads that are broken off leave more than the disk has; then one that fits has to find room.
+# Ten aborted uploads leave more than the disk holds; then one that fits must still succeed.
 leftovers() {
     local number
     for number in {1..10}; do
@@ -52,7 +52,7 @@ leftovers() {
     on_client timeout 30 "$ctcp" put -q "${remote[@]}" "$scratch/small" small && cmp "$scratch/small" "$scratch/served/small"
 }
 
-# Within two seconds after its key went from the file the client is out, and comes in no more.
+# Two seconds after its key was removed from the file, the client is disconnected and cannot reconnect.
 removed() {
     : >"$scratch/clients"
     sleep 2
@@ -62,7 +62,7 @@ removed() {
 
 check 'a wide rule does not open loopback' wide_rule
 check 'a web page cannot read the pages of the client' rebinding
-check 'a key that everybody can read is refused' readable_key
-check 'uploads that were broken off do not fill the disk' leftovers
-check 'a client that is taken off the list is put out' removed
+check 'a key that all users can read is refused' readable_key
+check 'aborted uploads do not fill the disk' leftovers
+check 'a client removed from the list is disconnected' removed
 finish

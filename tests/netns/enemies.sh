@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Nonsense on every port, keys that are not listed, targets that are forbidden. It goes on serving.
+# Invalid data on every port, unlisted keys and forbidden targets: the server continues to serve.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 need curl python3
@@ -11,7 +11,7 @@ start_web
 start_server --allow-target "$SERVER_ADDRESS:8000"
 start_client
 readonly WEB=http://$SERVER_ADDRESS:8000
-# What random datagrams may leave behind in memory: nothing that grows, but pages that were never touched before.
+# The permitted growth of the server's memory by random datagrams: they leave nothing behind, but touch new pages.
 readonly GROWTH_KILOBYTES=8192
 
 serves() {
@@ -21,7 +21,8 @@ serves() {
 
 resident_kilobytes() { awk '/^VmRSS/ { print $2 }' "/proc/$1/status"; }
 
-# 100,000 datagrams, random and with heads that look right. They start on the server's side, where no link is in the way.
+# Sends 100,000 datagrams, random ones and ones with valid-looking headers. They are sent on the server's side, to avoid
+# the link.
 datagrams() {
     local before after
     before=$(resident_kilobytes "$server_pid")
@@ -59,13 +60,13 @@ PYTHON
     [ $((after - before)) -lt "$GROWTH_KILOBYTES" ]
 }
 
-# said_no TEXT KEY SERVER_KEY: connecting with these keys fails and says why
+# said_no TEXT KEY SERVER_KEY: connecting with these keys must fail with this text
 said_no() {
     ends_with 1 "$1" on_client timeout 30 "$ctcp" connect --server "$SERVER_ADDRESS:$SERVER_PORT" --server-key "$3" \
         --key "$scratch/$2.key" "$SERVER_ADDRESS:8000" </dev/null
 }
 
-# Bytes that are no SOCKS and no HTTP: each connection is answered or closed.
+# Data that is neither SOCKS nor HTTP: each connection must be answered or closed.
 nonsense() {
     on_client python3 - <<'PYTHON'
 import os, select, socket, sys, time
@@ -96,7 +97,7 @@ sys.exit(f"left hanging: {list(waiting.values())}" if waiting else 0)
 PYTHON
 }
 
-# forbidden STATUS TARGET: HTTP CONNECT to it is answered with this status
+# forbidden STATUS TARGET: HTTP CONNECT to the target must be answered with this status
 forbidden() {
     local answer
     answer=$(on_client curl --silent --max-time 20 --proxytunnel --proxy "http://$HTTP" --output /dev/null \
@@ -105,15 +106,15 @@ forbidden() {
     [ "$answer" = "$1" ]
 }
 
-check 'at first it serves' serves
+check 'the server serves at first' serves
 check '100,000 random datagrams' datagrams
-check 'then it serves' serves
+check 'the server serves after the datagrams' serves
 check "a key that is not listed" said_no 'key' stranger "$(cat "$scratch/server.pub")"
 check "a wrong server's key" said_no 'key' client "$(cat "$scratch/stranger.pub")"
-check 'nonsense instead of SOCKS and HTTP' nonsense
+check 'invalid data instead of SOCKS and HTTP' nonsense
 for target in 127.0.0.1:8000 127.1:8000 localhost:8000 '[::1]:8000' '[::ffff:127.0.0.1]:8000' 169.254.169.254:80 10.0.0.1:80 \
     "$SERVER_ADDRESS:22" '[::ffff:10.71.1.1]:22' 0.0.0.0:8000 '[fe80::1]:80' '[64:ff9b::7f00:1]:80'; do
     check "target $target is forbidden" forbidden 403 "$target"
 done
-check 'at last it serves' serves
+check 'the server serves in the end' serves
 finish

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A server that is killed, a path that is dead for a while, an address that changes: in the middle of a transfer.
+# Faults during a transfer: the server is killed, the path is dead for a while, the client's address changes.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 need curl python3
@@ -11,13 +11,13 @@ start_web
 start_server --allow-target "$SERVER_ADDRESS"
 start_client
 readonly WEB=http://$SERVER_ADDRESS:8000
-# One second and two round trips are the aim; on a busy machine starting a process takes its share.
+# The aim is one second and two round trips; on a busy machine starting a process takes additional time.
 readonly RECOVERY_MILLISECONDS=3000
 
 has_bytes() { [ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -gt "$2" ]; }
 is_gone() { ! kill -0 "$1" 2>/dev/null; }
 
-# A download in the background, begun when a megabyte is there: $download_pid
+# Starts a download in the background and waits for a megabyte: $download_pid
 begin_download() {
     rm -f "$scratch/got"
     background "$client_ns" download.log curl --silent --show-error --max-time 90 --proxy "socks5h://$SOCKS" \
@@ -31,7 +31,7 @@ small_fetched() {
     fetch "$WEB/small" "$scratch/small" && cmp "$scratch/www/small" "$scratch/small"
 }
 
-# The old download fails, a new one works, both soon after the server is back.
+# The old download fails and a new one works, both soon after the server is back.
 restarted() {
     local back status=0
     begin_download || return 1
@@ -48,7 +48,7 @@ restarted() {
     [ "$status" -ne 0 ] || { echo 'the old download ended as if it were whole'; return 1; }
 }
 
-# A transfer that a fault does not end.
+# A fault that a transfer survives.
 goes_on() {
     local status=0
     begin_download || return 1
@@ -64,24 +64,24 @@ dead_path() {
     link up
 }
 
-# So much is lost that large datagrams look as if the path did not carry them.
+# Enough loss to make large datagrams look too large for the path.
 bad_path() {
     link 'loss 50%'
     sleep 2
     link "loss $LOSS"
 }
 
-# The client's only address goes, another comes.
+# The client's only address is replaced by another.
 readonly OTHER_ADDRESS=10.71.1.3
 moved() {
     ip -n "$client_ns" address flush dev path1
     ip -n "$client_ns" address add "$OTHER_ADDRESS/24" dev path1
 }
 
-check 'server killed and back: reset, then new transfers' restarted
-check 'path dead for 3 s: the transfer goes on' goes_on dead_path
-check 'half of the packets lost for 2 s: the transfer goes on' goes_on bad_path
-check "the client's address changed: the transfer goes on" goes_on moved
-check 'then a new download' small_fetched
+check 'server killed and restarted: reset, then new transfers' restarted
+check 'path dead for 3 s: the transfer continues' goes_on dead_path
+check 'half of the packets lost for 2 s: the transfer continues' goes_on bad_path
+check "the client's address changed: the transfer continues" goes_on moved
+check 'a new download afterwards' small_fetched
 check 'the client was never restarted' is_alive "$client_pid"
 finish

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Files with get and put: whole, resumed after a kill, onto full and read-only disks, with names that are attacks.
+# get and put: whole files, resuming after a kill, full and read-only disks, and malicious names.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 network
@@ -35,12 +35,12 @@ resumed() {
     [ $((after - before)) -lt 8000000 ]
 }
 
-# refused_on DIRECTORY TEXT: status 1, TEXT is said, no file has the name
+# refused_on DIRECTORY TEXT: status 1, the message has TEXT, no file has the name
 refused_on() {
     ends_with 1 "$2" get ten -o "$1/ten" && [ ! -e "$1/ten" ]
 }
 
-# mount_tmpfs NAME OPTIONS: $directory
+# mount_tmpfs NAME OPTIONS: sets $directory
 mount_tmpfs() {
     directory=$scratch/$1
     mkdir -p "$directory"
@@ -48,10 +48,10 @@ mount_tmpfs() {
     mounts+=("$directory")
 }
 
-# What is said of a name, and nothing else that may go wrong.
+# Messages about a name; other errors do not match.
 readonly OF_THE_NAME='the file name\|symbolic link\|no such file'
 
-# name_refused STATUS NAME: 2 for what is no name, 1 for what the server refuses
+# name_refused STATUS NAME: 2 for invalid names, 1 for names that the server refuses
 name_refused() {
     rm -f "$scratch/stolen"
     ends_with "$1" "$OF_THE_NAME" get -o "$scratch/stolen" -- "$2" && [ ! -e "$scratch/stolen" ]
@@ -66,12 +66,12 @@ stored() {
     put "$scratch/local/up" "$1" && cmp "$scratch/local/up" "$scratch/served/$1"
 }
 
-# put_too_large NAME: said to be too large, and nothing is left of it or taken from others
+# put_too_large NAME: the upload is refused as too large, leaves nothing, and removes nothing of others
 put_too_large() {
     ends_with 1 'the disk is full' put "$scratch/served/ten" "$1" && [ "$(ls "$directory")" = "$(printf 'old.part\nold.part.json')" ]
 }
 
-# stored_instead NAME: where an interrupted upload holds the space
+# stored_instead NAME: stored although an interrupted upload holds the space
 stored_instead() {
     stored "$1" && [ "$(ls "$directory")" = "$(basename "$1")" ]
 }
@@ -102,5 +102,5 @@ for name in ../new "$scratch/new" dir/../../new; do
     check "put '${name/$scratch/...}' is refused" put_refused 2 "$name"
 done
 check "put 'link/new' is refused" put_refused 1 link/new
-check 'the server lives' is_alive "$server_pid"
+check 'the server is still running' is_alive "$server_pid"
 finish

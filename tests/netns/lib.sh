@@ -1,4 +1,4 @@
-# Common parts of the tests in network namespaces. Sourced, never run by itself.
+# Common parts of the tests in network namespaces. Scripts source it; it is not run itself.
 #
 #   server side                                            client side
 #   10.71.1.1  path1 --- `ctcp-lab testbed link` --- path1  10.71.1.2
@@ -6,8 +6,8 @@
 #
 # The emulator of the testbed carries the packets: rate, queue, random loss and delay are the same both ways.
 #
-# A script prints a line for each check and ends with `finish`: status 0 all passed, 1 one failed, 77 it cannot run here
-# (with the reason). Everything it starts and makes is gone when it ends.
+# A script prints a line for each check and ends with `finish`: status 0 if all passed, 1 if one failed, 77 (with the
+# reason) if it cannot run here. Everything it starts and creates is removed at its end.
 
 set -euo pipefail
 
@@ -28,7 +28,7 @@ skip() {
     exit 77
 }
 
-# need COMMAND...: skips the script when one is missing
+# need COMMAND...: skips the script if one is missing
 need() {
     local command
     for command in "$@"; do
@@ -38,7 +38,7 @@ need() {
 
 clean_up() {
     local pid directory
-    exec 2>/dev/null # the shell would tell of each process that it was killed
+    exec 2>/dev/null # suppresses the shell's message about each killed process
     for pid in "${background_pids[@]}"; do
         kill -KILL "$pid" || true
     done
@@ -54,7 +54,7 @@ clean_up() {
 on_server() { ip netns exec "$server_ns" "$@"; }
 on_client() { ip netns exec "$client_ns" "$@"; }
 
-# The two namespaces and the bad link between them.
+# Creates the two namespaces and the bad link between them.
 network() {
     local answer
     [ "$(id -u)" -eq 0 ] || skip 'network namespaces need root'
@@ -62,11 +62,11 @@ network() {
     need ip
     laboratory
     scratch=$(mktemp -d)
-    export XDG_CONFIG_HOME=$scratch/config # no options of whoever runs this
+    export XDG_CONFIG_HOME=$scratch/config # ignores the configuration of the user
     chmod 755 "$scratch"
     trap clean_up EXIT
     trap 'exit 1' INT TERM HUP
-    ip netns add "$server_ns" 2>/dev/null && ip netns add "$client_ns" || skip 'this kernel or container makes no network namespaces'
+    ip netns add "$server_ns" 2>/dev/null && ip netns add "$client_ns" || skip 'this kernel or container does not allow network namespaces'
     ip -n "$server_ns" link set lo up
     ip -n "$client_ns" link set lo up
     coproc LINK { exec "$lab" testbed link "$server_ns" "$client_ns" 2>&1; }
@@ -75,14 +75,14 @@ network() {
     link "rate $RATE queue $QUEUE loss $LOSS"
 }
 
-# link CHANGES: makes them, both ways, as in `link 'rate 100mbit queue 1mb delay 10ms'`
+# link CHANGES: changes the link, both ways, such as `link 'rate 100mbit queue 1mb delay 10ms'`
 link() {
     local answer=
     echo "$1" >&"${LINK[1]}"
     read -r -t 10 -u "${LINK[0]}" answer && [ "$answer" = ok ] || { echo "the link: $answer" >&2; exit 1; }
 }
 
-# background SIDE LOG COMMAND...: starts it; its process id is in $pid afterwards
+# background SIDE LOG COMMAND...: starts a process and sets $pid
 background() {
     local namespace=$1 log=$scratch/$2
     shift 2
@@ -97,7 +97,7 @@ stop() {
     wait "$1" 2>/dev/null || true
 }
 
-# wait_until SECONDS COMMAND...: until it succeeds; false when it did not
+# wait_until SECONDS COMMAND...: repeats the command until it succeeds; fails after the time
 wait_until() {
     local end=$(($(date +%s%N) + $1 * 1000000000))
     shift
@@ -107,24 +107,24 @@ wait_until() {
     done
 }
 
-# now, in milliseconds
+# The current time in milliseconds.
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 
 listens_udp() { ip netns exec "$1" ss -Hlun "sport = :$2" | grep -q .; }
 listens_tcp() { ip netns exec "$1" ss -Hltn "sport = :$2" | grep -q .; }
 
-# The laboratory's binary: $lab
+# Finds or builds the laboratory's binary: $lab
 laboratory() {
     lab=${LAB:-$repository/target/release/ctcp-lab}
     [ -x "$lab" ] || (cd "$repository" && cargo build --release --package ctcp-lab) || exit 1
 }
 
-# The binary under test and a key of each kind.
+# Finds or builds the binary under test, and creates the keys.
 program_and_keys() {
     local name
     ctcp=${CTCP:-$repository/target/release/ctcp}
     if [ ! -x "$ctcp" ]; then
-        [ -z "${CTCP:-}" ] || { echo "$CTCP is no program" >&2; exit 1; }
+        [ -z "${CTCP:-}" ] || { echo "$CTCP is not a program" >&2; exit 1; }
         (cd "$repository" && cargo build --release --package ctcp-cli) || exit 1
     fi
     for name in server client stranger; do
@@ -133,7 +133,7 @@ program_and_keys() {
     remote=(--server "$SERVER_ADDRESS:$SERVER_PORT" --server-key "$(cat "$scratch/server.pub")" --key "$scratch/client.key")
 }
 
-# start_server OPTION...: the reverse proxy; $server_pid
+# start_server OPTION...: starts the reverse proxy and sets $server_pid
 start_server() {
     background "$server_ns" server.log "$ctcp" server --listen "$SERVER_ADDRESS:$SERVER_PORT" --key "$scratch/server.key" \
         --client "$(cat "$scratch/client.pub")" "$@"
@@ -141,14 +141,14 @@ start_server() {
     wait_until 10 listens_udp "$server_ns" "$SERVER_PORT" || { cat "$scratch/server.log"; exit 1; }
 }
 
-# start_client OPTION...: the forward proxy with SOCKS5 and HTTP; $client_pid
+# start_client OPTION...: starts the forward proxy with SOCKS5 and HTTP, and sets $client_pid
 start_client() {
     background "$client_ns" client.log "$ctcp" client "${remote[@]}" --socks "$SOCKS" --http "$HTTP" "$@"
     client_pid=$pid
     wait_until 10 listens_tcp "$client_ns" "${HTTP##*:}" || { cat "$scratch/client.log"; exit 1; }
 }
 
-# start_web: the files of $scratch/www on port 8000 of the server's address
+# start_web: serves the files of $scratch/www on port 8000 of the server's address
 start_web() {
     need python3
     mkdir -p "$scratch/www"
@@ -162,7 +162,7 @@ random_file() {
     head -c "$2" /dev/urandom >"$1"
 }
 
-# fetch URL OUTPUT CURL_OPTION...: curl in the client's namespace, through SOCKS5 unless told otherwise
+# fetch URL OUTPUT CURL_OPTION...: runs curl in the client's namespace, by default through SOCKS5
 fetch() {
     local url=$1 output=$2
     shift 2
@@ -170,7 +170,7 @@ fetch() {
     on_client curl --silent --show-error --max-time 60 --output "$output" "$@" "$url"
 }
 
-# check NAME COMMAND...: passed when it succeeds. What it prints is shown only on failure.
+# check NAME COMMAND...: passes if the command succeeds. Its output is shown only on failure.
 check() {
     local name=$1 begin end
     shift
@@ -185,7 +185,7 @@ check() {
     fi
 }
 
-# shown COMMAND...: for `check` of what gives a figure: its output is shown also when it passes
+# shown COMMAND...: for `check` of measurements: shows the output even if the command succeeds
 exec 3>&1
 shown() {
     local status=0
@@ -194,14 +194,14 @@ shown() {
     return $status
 }
 
-# ends_with STATUS TEXT COMMAND...: it ends with this status and says TEXT (a pattern of grep) on its output
+# ends_with STATUS TEXT COMMAND...: the command must exit with this status and print TEXT (a pattern of grep)
 ends_with() {
     local status=$1 text=$2 got=0
     shift 2
     "$@" >"$scratch/said" 2>&1 || got=$?
     cat "$scratch/said"
     [ "$got" -eq "$status" ] || { echo "status $got, not $status"; return 1; }
-    grep -qi -- "$text" "$scratch/said" || { echo "does not say: $text"; return 1; }
+    grep -qi -- "$text" "$scratch/said" || { echo "the output lacks: $text"; return 1; }
 }
 
 is_alive() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Unchanged programs over a link that loses 5 % each way: what arrives is what was sent.
+# Unchanged programs over a link that loses 5 % each way: the received data equals the sent data.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 need curl python3
@@ -31,7 +31,7 @@ proxychains_fetched() {
         cmp "$scratch/www/five" "$scratch/chained"
 }
 
-# Fifty at once through one client.
+# Fifty simultaneous downloads through one client.
 many_fetched() {
     local i pids=() wrong=0
     for i in $(seq 50); do
@@ -59,7 +59,7 @@ start_sshd() {
         'PermitRootLogin prohibit-password' >"$scratch/ssh/config"
     background "$server_ns" sshd.log "$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f "$scratch/ssh/config"
     wait_until 10 listens_tcp "$server_ns" 2222 || { cat "$scratch/sshd.log"; return 1; }
-    # A script, because rsync and git take one word.
+    # A script, because rsync and git accept only one word.
     cat >"$scratch/ssh/run" <<SCRIPT
 #!/bin/sh
 exec ssh -F none -p 2222 -i $scratch/ssh/user -o BatchMode=yes -o LogLevel=ERROR -o StrictHostKeyChecking=no \
@@ -95,5 +95,5 @@ if command -v ssh >/dev/null && { command -v sshd >/dev/null || [ -x /usr/sbin/s
     check "ssh's exit status" ssh_status
     if command -v rsync >/dev/null; then check 'rsync there and back' rsync_copied; fi
 fi
-check 'server and client live' is_alive "$server_pid" "$client_pid"
+check 'server and client are still running' is_alive "$server_pid" "$client_pid"
 finish

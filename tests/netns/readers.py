@@ -1,21 +1,21 @@
-"""Transfers whose reader stops, and one that is timed beside them.
+"""Transfers whose readers stop, and one transfer that is timed alongside them.
 
-    readers.py serve ADDRESS PORT                 the other end: what it does, the first byte of a connection says
+    readers.py serve ADDRESS PORT                 the other end; the first byte of a connection selects its behaviour
     readers.py download|upload ADDRESS PORT       through the SOCKS proxy
-    readers.py fill ADDRESS PORT SERVER_PID PROXY_PORT...    uploads that nobody reads through several proxies, and the server's memory
+    readers.py fill ADDRESS PORT SERVER_PID PROXY_PORT...    unread uploads through several proxies, and the server's memory
 
-It ends with 1 if the median of a new transfer takes more than 1.2 times what it took before the readers stopped, or if the server takes more
-memory than its clients' key may have.
+It exits with 1 if the median of a new transfer takes more than 1.2 times as long as before the readers stopped, or if the server uses
+more memory than its clients' key may have.
 """
 
 import socket, statistics, struct, sys, threading, time
 
 what, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 READERS, TIMES, SIZE, BOUND, PATIENCE = 100, 9, 1_000_000, 1.2, 20
-# A ninth of the 1 GiB that a server's connections share, and what else the process has.
+# A ninth of the 1 GiB that a server's connections share, plus the rest of the process.
 MEGABYTES_MAX = 160
 BLOCK = bytes(1 << 16)
-# First bytes: send SIZE and end; take SIZE and say so; send for ever; never read.
+# First bytes: send SIZE and close; receive SIZE and confirm; send forever; never read.
 DOWNLOAD, UPLOAD, ENDLESS, DEAF = b"d", b"u", b"e", b"n"
 
 
@@ -54,7 +54,7 @@ def through_proxy(proxy_port=1080, patience=PATIENCE):
 
 
 def timed():
-    """Milliseconds that a transfer takes from the connection to the proxy to the last byte."""
+    """The milliseconds from the connection to the proxy to the last byte of a transfer."""
     begin = time.monotonic()
     try:
         with through_proxy() as connection:
@@ -72,7 +72,7 @@ def timed():
 
 
 def stop_readers(proxy_port=1080, patience=PATIENCE):
-    """Those that never read, as many as can be opened."""
+    """Opens as many connections as possible that are never read."""
     stopped = []
     for _ in range(READERS):
         try:
@@ -91,14 +91,14 @@ def bytes_on_wire():
 
 
 def until_quiet(stopped):
-    """Uploads write until nobody takes more. Then the link is quiet for two seconds."""
+    """Writes to the uploads until no more is accepted and the link has been quiet for two seconds."""
     last, since, end = bytes_on_wire(), time.monotonic(), time.monotonic() + 120
     while time.monotonic() - since < 2 and time.monotonic() < end:
         if what != "download":
             for connection in stopped:
                 try:
                     connection.send(BLOCK)
-                except OSError:  # it would wait, or was refused
+                except OSError:  # it would block, or was refused
                     pass
         time.sleep(0.05)
         now = bytes_on_wire()
@@ -116,7 +116,7 @@ if what == "serve":
 if what == "fill":
     server_pid, *proxies = sys.argv[4:]
     stopped = []
-    # A server short of memory lets a client open few streams; the next waits for ever.
+    # A server short of memory lets a client open few streams; the next one waits until the time-out.
     openers = [threading.Thread(target=lambda port=int(port): stopped.extend(stop_readers(port, 3))) for port in proxies]
     for opener in openers:
         opener.start()
@@ -125,10 +125,10 @@ if what == "fill":
     until_quiet(stopped)
     with open(f"/proc/{server_pid}/status") as status:
         megabytes = next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
-    print(f"{len(proxies)} clients, {len(stopped)} uploads that nobody reads: {megabytes:.0f} MB resident at the server")
+    print(f"{len(proxies)} clients, {len(stopped)} unread uploads: {megabytes:.0f} MB resident at the server")
     sys.exit(megabytes > MEGABYTES_MAX)
 
-for _ in range(5):  # the path is measured and windows grow
+for _ in range(5):  # lets the transport measure the path and grow its windows
     timed()
 usual = [timed() for _ in range(TIMES)]
 before = bytes_on_wire()
@@ -138,8 +138,8 @@ beside = []
 for _ in range(TIMES):
     beside.append(timed())
     if beside[-2:] == [float("inf")] * 2:
-        break  # the others would wait in vain, too
+        break  # the others would time out too
 usual, beside = statistics.median(usual), statistics.median(beside)
 took = f"{beside:.0f} ms" if beside < float("inf") else f"more than {PATIENCE} s"
-print(f"{what}: {usual:.0f} ms usually, {took} beside {len(stopped)} readers that stopped after {moved / 1e6:.0f} MB in all")
+print(f"{what}: {usual:.0f} ms before, {took} alongside {len(stopped)} readers that stopped after {moved / 1e6:.0f} MB in all")
 sys.exit(beside > BOUND * usual or len(stopped) < READERS)

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# A new transfer beside a hundred through the same client whose reader stopped, in both directions; and what many such clients make a server hold.
-# READERS_RTT=200 gives the path a round trip of so many milliseconds.
+# A new transfer alongside a hundred through the same client whose readers stopped, in both directions, and the memory
+# that many such clients use at a server. READERS_RTT=200 gives the path a round trip of 200 ms.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 need python3
 network
 program_and_keys
-# Nothing is lost: whether a transfer meets a loss is luck. Small buffers of local sockets, so that readers who stop soon stop their writers.
+# There is no loss, because it would affect single transfers by chance. Local sockets have small buffers, so that
+# readers that stop soon block their writers.
 link 'loss 0'
 for namespace in "$server_ns" "$client_ns"; do
     ip netns exec "$namespace" sysctl -qw net.ipv4.tcp_rmem='4096 65536 65536' net.ipv4.tcp_wmem='4096 65536 65536'
@@ -20,7 +21,7 @@ background "$server_ns" peer.log python3 "$repository/tests/netns/readers.py" se
 wait_until 10 listens_tcp "$server_ns" 9000 || { cat "$scratch/peer.log"; exit 1; }
 start_server --allow-target "$SERVER_ADDRESS:9000"
 
-# beside_stopped download|upload: with a client of its own, so that neither direction sees what the other left behind
+# beside_stopped download|upload: uses a new client, so that neither direction is affected by the other's leftovers
 beside_stopped() {
     local status=0
     start_client
@@ -29,7 +30,7 @@ beside_stopped() {
     return $status
 }
 
-# Twenty clients with one key, each with a hundred uploads that nobody reads.
+# Twenty clients with one key, each with a hundred uploads that are never read.
 filled() {
     local number ports=()
     for number in {1..20}; do

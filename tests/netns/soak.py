@@ -2,9 +2,9 @@
 
     soak.py SECONDS SERVER_PID FOLDER WEB CTCP REMOTE...
 
-curl by SOCKS and HTTP, get and put, both also killed and resumed; the client is stopped for a while, or killed, also in the
-middle of downloads. Each content is compared by SHA-256. It ends with 1 if a content was wrong, a transfer failed that nothing
-disturbed, or descriptors or memory were left over.
+curl through SOCKS and HTTP, and get and put, some of them killed and resumed. The client is stopped for a while or killed, sometimes
+during downloads. Each content is compared by SHA-256. It exits with 1 if a content was wrong, an undisturbed transfer failed, or
+descriptors or memory were leaked.
 """
 
 import collections, hashlib, os, random, signal, subprocess, sys, time
@@ -13,9 +13,9 @@ seconds, server_pid, folder, web, ctcp, *remote = sys.argv[1:]
 seconds, server_pid = float(seconds), int(server_pid)
 SOCKS, HTTP = "127.0.0.1:1080", "127.0.0.1:3128"
 PROXIES = {"socks": ["--proxy", f"socks5h://{SOCKS}"], "http": ["--proxy", f"http://{HTTP}"]}
-# After 35 s the connections of killed programs have ended, and what they held is free.
+# After 35 s the connections of killed programs have timed out, and their resources are free.
 SETTLE_SECONDS = min(35, seconds / 4)
-# What may be left when nothing goes on: a connection more or less, and memory that the C library keeps.
+# What may remain when idle: a connection more or less, and memory that the C library keeps.
 DESCRIPTORS_LEFT, MEGABYTES_LEFT = 12, 48
 
 chance = random.Random(1)
@@ -52,7 +52,7 @@ def start_client():
 
 
 def ended(kind, process, path, name, disturbed=False):
-    """Waits for a transfer and judges it. A disturbed one may fail, but what looks whole must be whole."""
+    """Waits for a transfer and checks it. A disturbed one may fail, but a completed one must be correct."""
     said = process.communicate()[1].decode(errors="replace").strip()
     counts[kind] += 1
     problem = None
@@ -75,7 +75,7 @@ def downloads():
     running = []
     for number in range(chance.choice((1, 3, 6))):
         name, kind, path = chance.choice("aab"), chance.choice(list(PROXIES)), f"{out}/{number}"
-        # Without --fail a refusal by the proxy would look like a content.
+        # Without --fail an error response of the proxy would look like a content.
         running.append((kind, run("curl", "--silent", "--show-error", "--fail", "--max-time", "60", "--output", path, *PROXIES[kind], f"{web}/{name}"), path, name))
     disturbance = chance.random()
     if disturbance < 0.25:
@@ -92,7 +92,7 @@ def downloads():
 
 
 def file_transfer(command, path, name, delay):
-    """Half of the transfers are killed and begun again."""
+    """Runs a transfer; half of them are killed and restarted."""
     kind, process = command[1], run(*command)
     if chance.random() < 0.5:
         time.sleep(delay)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A mix of transfers for a while: `soak.sh SECONDS` or SOAK_SECONDS; without either, a short one.
+# A mix of transfers for a while: `soak.sh SECONDS` or SOAK_SECONDS; by default a short one.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 need curl python3

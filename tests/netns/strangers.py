@@ -1,9 +1,9 @@
-"""First packets that do not open, from many networks, at a steady rate, until it is told to terminate.
+"""Sends first packets that do not open, from many networks, at a steady rate, until SIGTERM.
 
     strangers.py ADDRESS PORT VERSION RATE NETWORKS ignorant|informed SERVER_PUBLIC_KEY
 
-Each stranger is the only one in its network of 16 bits. It receives at its address and comes back with the cookie that it gets. An informed
-one knows the server's public key and writes the right tag (PROTOCOL.md section 3). Version 1 had no tags.
+Each stranger is the only one in its network of 16 bits. It receives at its address and returns the cookies that it gets. An informed
+stranger knows the server's public key and writes the right tag (PROTOCOL.md section 3). Version 1 had no tags.
 """
 
 import base64, hmac, os, random, signal, socket, struct, sys, time
@@ -11,7 +11,7 @@ import base64, hmac, os, random, signal, socket, struct, sys, time
 address, port, version, rate, networks, kind, public_key = sys.argv[1:]
 target, version, rate, networks = (address, int(port)), int(version), int(rate), int(networks)
 SIZE, MESSAGE, TAG, IP_PKTINFO = 1200, 200, 16, 8
-STEP = 0.0001  # seconds to sleep between packets: bursts would leave gaps in which a client finds an open door
+STEP = 0.0001  # seconds between packets: bursts would leave gaps in which a client is admitted easily
 tag_key = hmac.digest(base64.b64decode(public_key), b"ctcp first packet\x01", "sha256")  # HKDF-Expand, one block
 head = bytes([0xC0]) + bytes.fromhex("435400") + bytes([version])
 noise = os.urandom(1 << 20)
@@ -33,7 +33,8 @@ out.setblocking(False)
 def first_packet(stranger):
     start = random.randrange(len(noise) - 8 - MESSAGE)
     garbage = noise[start : start + 8 + MESSAGE]
-    # Enough come without one that the server goes on asking everybody, and a cookie, good for 20 s, is always fresh.
+    # A quarter of the packets have no cookie, so that the server continues to request them, and cookies, which are
+    # valid for 20 s, stay fresh.
     token = tokens[stranger] if sent % 4 else b""
     packet = b"".join((head, b"\x08", garbage[:8], b"\x08", stranger.to_bytes(8, "big"), bytes([len(token)]), token, struct.pack(">H", 0x4000 | MESSAGE), garbage[8:]))
     packet = packet.ljust(SIZE - TAG, b"\0")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# 10,000 first packets a second from 1,000 networks, and clients that want to connect meanwhile.
-# STRANGERS_VERSION=1 CTCP=... is for a binary that speaks version 1 of the protocol, whose first packets have no tag.
+# 10,000 first packets per second from 1,000 networks, while clients connect.
+# STRANGERS_VERSION=1 CTCP=... tests a binary of version 1 of the protocol, whose first packets have no tag.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 need python3
@@ -9,11 +9,11 @@ program_and_keys
 random_file "$scratch/served/small" 1000
 start_server --files "$scratch/served"
 readonly RATE_OF_STRANGERS=10000 NETWORKS=1000 CLIENTS=40
-# 95 of 100 clients have their file within this time, the start of a process and the loss of the link included.
+# 95 of 100 clients must have their file within this time, including the start of a process and the loss of the link.
 readonly BOUND_MILLISECONDS=1000
 version=${STRANGERS_VERSION:-3}
 
-# Strangers have a namespace and a link of their own, so that the clients' link has room. All addresses from 64.0.0.0 to
+# Strangers have a separate namespace and link, so that the clients' link is not loaded. All addresses from 64.0.0.0 to
 # 127.255.255.255 are theirs.
 strangers_ns=ctcp-$$-strangers
 trap 'ip netns del "$strangers_ns" 2>/dev/null; clean_up' EXIT
@@ -31,11 +31,12 @@ ip -n "$server_ns" route add 96.0.0.0/4 via 10.72.1.2
 ip -n "$strangers_ns" route add "$SERVER_ADDRESS" via 10.72.1.1
 ip -n "$strangers_ns" route add local 64.0.0.0/3 dev lo
 ip -n "$strangers_ns" route add local 96.0.0.0/4 dev lo
-# Each client has a network of its own, too: who connects forty times in a few seconds from one has to wait like a stranger.
+# Each client has a network of its own, too: forty connections in a few seconds from one network would be limited like
+# strangers.
 ip -n "$server_ns" route add 160.0.0.0/6 via "$CLIENT_ADDRESS"
 ip -n "$client_ns" route add local 160.0.0.0/6 dev lo
 
-# clients_connect: a new process every 0.15 s, each with a handshake of its own
+# clients_connect: starts a process every 0.15 s, each with its own handshake
 clients_connect() {
     on_client python3 - "$CLIENTS" "$BOUND_MILLISECONDS" "$scratch" "$ctcp" get -q "${remote[@]}" small <<'PYTHON'
 import subprocess, sys, threading, time
@@ -66,12 +67,12 @@ PYTHON
 
 processor_milliseconds() { awk '{ print ($14 + $15) * 10 }' "/proc/$server_pid/stat"; }
 
-# beside KIND: strangers of this kind while the clients connect
+# beside KIND: runs strangers of this kind while the clients connect
 beside() {
     local status=0 before begin
     background "$strangers_ns" "$1.log" python3 "$repository/tests/netns/strangers.py" "$SERVER_ADDRESS" "$SERVER_PORT" \
         "$version" "$RATE_OF_STRANGERS" "$NETWORKS" "$1" "$(cat "$scratch/server.pub")"
-    sleep 2 # until the server asks for cookies, and strangers have them
+    sleep 2 # until the server requests cookies, and strangers have them
     before=$(processor_milliseconds) begin=$(milliseconds)
     clients_connect || status=1
     echo "the server's share of a core: $(((($(processor_milliseconds) - before) * 100) / ($(milliseconds) - begin))) %"
@@ -81,6 +82,6 @@ beside() {
 }
 
 check 'without strangers' shown clients_connect
-check 'beside strangers who do not know the public key' shown beside ignorant
-[ "$version" = 1 ] || check 'beside strangers who know it' shown beside informed
+check 'alongside strangers who do not know the public key' shown beside ignorant
+[ "$version" = 1 ] || check 'alongside strangers who know it' shown beside informed
 finish

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `ctcp-lab testbed`: the emulator does what its plan says, and whatever ends a run leaves nothing behind.
+# `ctcp-lab testbed`: the emulator follows its plan, and an ended run leaves nothing behind.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 [ "$(id -u)" -eq 0 ] || skip 'the testbed needs root'
@@ -10,10 +10,10 @@ trap clean_up EXIT
 trap 'exit 1' INT TERM HUP
 laboratory
 mkdir "$scratch/tmp"
-# Keys of our own peer lie there, and so its processes are known by their command lines.
+# The keys of our own peer are in this folder, which identifies its processes by their command lines.
 export TMPDIR=$scratch/tmp
 
-# All checks but those of lateness, which a busy machine may fail.
+# All checks must pass except those of lateness, which a busy machine may fail.
 validates() {
     "$lab" testbed validate --quick --json --out "$scratch/out" >"$scratch/result" || [ $? -eq 1 ]
     python3 - "$scratch/result" <<'PYTHON'
@@ -30,7 +30,7 @@ PYTHON
 runs() { pgrep -f -- "--key $scratch/tmp/" >/dev/null; }
 has_ended() { ! runs; }
 
-# ended_by SIGNAL STATUS: in the middle of a download through our own processes
+# ended_by SIGNAL STATUS: sends the signal during a download through our own processes
 ended_by() {
     local got=0
     "$lab" testbed ctcp-fig3a --quick --out "$scratch/out" >"$scratch/said" 2>&1 &
@@ -47,10 +47,10 @@ ended_by() {
     [ -z "$(ip -o link show type tun)" ] || { echo 'devices are left'; return 1; }
 }
 
-check 'the emulator does what its plan says' validates
+check 'the emulator follows its plan' validates
 check 'an interrupt leaves nothing behind' ended_by INT 1
-check 'neither does a request to terminate' ended_by TERM 1
-check 'neither does being killed' ended_by KILL 137
+check 'a request to terminate leaves nothing behind' ended_by TERM 1
+check 'a kill leaves nothing behind' ended_by KILL 137
 check 'an unknown figure is refused' ends_with 2 'no figure' "$lab" testbed fig99
 check 'an unwritable folder is refused at once' ends_with 1 'cannot write' "$lab" testbed validate --out /proc/nowhere
 check 'without root it says what it needs' ends_with 1 'needs root' \

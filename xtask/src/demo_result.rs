@@ -1,10 +1,10 @@
-//! `cargo xtask demo-result SHARE < RESULT`: judges what `ctcp demo --json` printed.
+//! `cargo xtask demo-result SHARE < RESULT`: checks the output of `ctcp demo --json`.
 
 use std::io;
 
 use serde_json::Value;
 
-/// What speaks against the demo's result; empty when its content was verified and its goodput is at
+/// Returns the complaints about the demo's result. There are none if its content was verified and its goodput is at
 /// least `least_share` of the link.
 pub(crate) fn check(result: &str, least_share: f64) -> io::Result<Vec<String>> {
     let result: Value = serde_json::from_str(result)?;

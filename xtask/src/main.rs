@@ -59,7 +59,7 @@ fn list_requirements() -> io::Result<ExitCode> {
     Ok(report(&requirements::check(&tree)))
 }
 
-/// Judges the result on the standard input by the share given on the command line.
+/// Checks the result on standard input against the share on the command line.
 fn judge_demo(least_share: Option<String>) -> io::Result<ExitCode> {
     let least_share = least_share.and_then(|share| share.parse().ok());
     let least_share = least_share.ok_or_else(|| io::Error::other("give the least share, such as 0.80"))?;
@@ -67,16 +67,16 @@ fn judge_demo(least_share: Option<String>) -> io::Result<ExitCode> {
     demo_result::check(&result, least_share).map(|complaints| report(&complaints))
 }
 
-/// Prints the findings; success when there are none.
+/// Prints the findings; returns success if there are none.
 fn report(findings: &[impl std::fmt::Display]) -> ExitCode {
     for finding in findings {
         eprintln!("{finding}");
     }
     if findings.is_empty() {
-        println!("nothing to mend");
+        println!("nothing to fix");
         return ExitCode::SUCCESS;
     }
-    eprintln!("{} to mend", findings.len());
+    eprintln!("{} to fix", findings.len());
     ExitCode::FAILURE
 }
 

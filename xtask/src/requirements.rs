@@ -1,7 +1,7 @@
-//! `cargo xtask requirements`: which code and which tests meet the papers' requirements.
+//! `cargo xtask requirements`: lists the code and the tests that meet the papers' requirements.
 //!
-//! A requirement is cited where it is met, in a comment: `Requirement: C4`, or several with commas.
-//! The ids are those of docs/papers/requirements.md.
+//! A requirement is cited where it is met, in a comment: `Requirement: C4`, or several with commas. The ids are defined
+//! in docs/papers/requirements.md.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ const PAGE: &str = "docs/papers/requirements.md";
 
 const CITATION: &str = "Requirement: ";
 
-/// The letter of each paper's ids, how many there are, and the paper.
+/// The letter of each paper's ids, their number, and the paper.
 const PAPERS: [(char, u32, &str); 4] = [
     ('C', 13, "Network Coded TCP (CTCP), 2013"),
     ('N', 6, "Network Coding Meets TCP, 2009"),
@@ -37,7 +37,7 @@ struct Citation {
     is_test: bool,
 }
 
-/// The ids with the places that cite them, for people.
+/// The ids with the places that cite them, as a table for people.
 pub(crate) fn table(tree: &Tree) -> String {
     let mut by_id: BTreeMap<Id, Vec<Citation>> = BTreeMap::new();
     for citation in citations(tree) {
@@ -67,14 +67,14 @@ pub(crate) fn table(tree: &Tree) -> String {
     table
 }
 
-/// Citations of ids that do not exist, and files that the page of requirements names in vain.
+/// Finds citations of unknown ids, and missing files that the page of requirements names.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let unknown =
         citations(tree).into_iter().filter(|citation| citation.id.is_none()).map(|citation| Violation {
             path: citation.path,
             line: Some(citation.line),
             rule: RULE,
-            what: format!("`{}` is no requirement", citation.text),
+            what: format!("`{}` is not a requirement", citation.text),
             mend: "write the ids of docs/papers/requirements.md: `Requirement: C4, C5`",
         });
     unknown.chain(missing_files(tree)).collect()
@@ -132,7 +132,7 @@ fn missing_files(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Whether a text in backquotes names a file: it has a folder, and an ending that we use.
+/// Returns true if a text in backquotes names a file: it has a folder and a known extension.
 fn is_path(text: &str) -> bool {
     let path = text.split([':', '#']).next().unwrap_or(text);
     let is_file = [".rs", ".md", ".sh", ".toml"].iter().any(|ending| path.ends_with(ending));
@@ -146,7 +146,7 @@ mod tests {
     const SOURCE: &str = "/// Requirement: C4, C5.\nfn a() {}\n#[cfg(test)]\nmod tests {\n    // Requirement: C4\n    fn b() {}\n}\n";
 
     #[test]
-    fn the_table_tells_code_from_tests() {
+    fn the_table_separates_code_from_tests() {
         let table = table(&Tree::of(&[("crates/a/src/b.rs", SOURCE)]));
         assert!(
             table.contains(

@@ -1,4 +1,4 @@
-//! The repository as the chores see it: files, and Rust sources told apart into code and comments.
+//! The repository as the chores see it: files, and Rust sources separated into code and comments.
 
 pub(crate) mod functions;
 pub(crate) mod mask;

@@ -1,10 +1,10 @@
-//! `cargo xtask swarm`: random networks in virtual time, one a seed, each run twice.
+//! `cargo xtask swarm`: random networks in virtual time, one per seed, each run twice.
 
 use std::io;
 
 use ctcp_sim::swarm;
 
-/// Seeds when none are asked for.
+/// The default number of seeds.
 const SEEDS: u64 = 1_000;
 
 /// What to run.
@@ -14,14 +14,14 @@ struct Options {
     seeds: u64,
     /// Print the log of the first seed.
     log: bool,
-    /// Make no needless calls in it.
+    /// Leave out the spurious calls.
     without_noise: bool,
 }
 
-/// Runs the seeds that the arguments ask for and returns those that failed.
+/// Runs the requested seeds and returns those that failed.
 ///
 /// # Errors
-/// When the arguments are wrong.
+/// Returns an error if the arguments are invalid.
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> io::Result<Vec<u64>> {
     let options = parse(arguments).map_err(io::Error::other)?;
     if options.log {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_say_which_seeds() {
+    fn arguments_select_the_seeds() {
         let parse = |text: &str| parse(text.split_whitespace().map(str::to_owned));
         assert_eq!(parse(""), Ok(Options { first: 1, seeds: 1_000, log: false, without_noise: false }));
         assert_eq!(

@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the rules of the repository that a program can check, also run as a test.
 //!
-//! Each rule is a function of the tree and knows nothing of the others. Where a rule makes the code
-//! worse, a comment with the rule's name and the reason excuses one place: see [`excuses`].
+//! Each rule is a function of the tree and independent of the others. If a rule makes the code worse, a comment with
+//! the rule's name and the reason exempts one place: see [`excuses`].
 
 mod dependencies;
 mod documents;
@@ -16,11 +16,11 @@ use std::fmt;
 use crate::requirements;
 use crate::source::tree::Tree;
 
-/// One thing to mend.
+/// One problem to fix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Violation {
     pub(crate) path: String,
-    /// The line, or `None` when the file as a whole is meant.
+    /// The line, or `None` if the problem concerns the whole file.
     pub(crate) line: Option<usize>,
     /// The name of the rule, as excuses write it.
     pub(crate) rule: &'static str,
@@ -35,7 +35,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Everything to mend, in the order of path and line.
+/// All problems, ordered by path and line.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let rules = [
         dependencies::check,
@@ -59,11 +59,11 @@ mod tests {
     fn the_repository_is_tidy() {
         let tree = Tree::read(&crate::root()).expect("a readable repository");
         let violations: Vec<String> = check(&tree).iter().map(ToString::to_string).collect();
-        assert!(violations.is_empty(), "{} to mend:\n{}", violations.len(), violations.join("\n"));
+        assert!(violations.is_empty(), "{} to fix:\n{}", violations.len(), violations.join("\n"));
     }
 
     #[test]
-    fn a_violation_says_where_it_is_and_how_to_mend_it() {
+    fn a_violation_shows_where_it_is_and_how_to_fix_it() {
         let violation = Violation {
             path: "a.rs".into(),
             line: Some(3),

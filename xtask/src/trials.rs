@@ -1,4 +1,5 @@
-//! `cargo xtask trials`: congestion control on random networks in virtual time, against what an oracle or as many Reno flows do.
+//! `cargo xtask trials`: congestion control on random networks in virtual time, compared with an oracle or with as many
+//! Reno flows.
 
 mod crowd;
 mod oracle;
@@ -9,7 +10,7 @@ use std::io;
 
 pub(crate) use run::run;
 
-/// A design by its name on the command line.
+/// The transport of a design, given by its name on the command line.
 fn transport(design: &str) -> io::Result<ctcp_proto::TransportConfig> {
     let (profile, congestion) = design.split_once('/').unwrap_or((design, ""));
     let catalogue = ctcp_baselines::catalogue();
@@ -19,7 +20,7 @@ fn transport(design: &str) -> io::Result<ctcp_proto::TransportConfig> {
     }
     Ok(ctcp_proto::TransportConfig {
         profile,
-        // Windows of memory are no part of the trial.
+        // Flow control is not part of the trial.
         stream_credit: 64 << 20,
         stream_credit_max: 256 << 20,
         connection_credit: 256 << 20,

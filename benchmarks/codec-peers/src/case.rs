@@ -1,17 +1,17 @@
-//! One cell of the table: a block of symbols, what of it was lost, and what arrived instead.
+//! One cell of the table: a block of symbols, which of them were lost, and what arrived instead.
 
 use ctcp_coding::{Arrival, Decoder, DecoderConfig, SymbolRange};
 
-/// Bytes in a symbol: what fits into a datagram on most paths, in whole cache lines.
+/// Bytes in a symbol: whole cache lines that fit into a datagram on most paths.
 pub const SYMBOL: usize = 1344;
 
-/// Alignment of arrived packets, the best for every library.
+/// The alignment of arrived packets, chosen to suit every library.
 const LINE: usize = 64;
 
-/// The last byte of every block: the `rlnc` crate takes its data to end there.
+/// The last byte of every block. The `rlnc` crate treats it as the end of its data.
 pub const LAST_BYTE: u8 = 0x81;
 
-/// Packets one after another, each beginning on a cache line.
+/// Consecutive packets, each starting on a cache line.
 pub struct Packets {
     storage: Vec<u8>,
     start: usize,
@@ -41,19 +41,19 @@ impl Packets {
 /// A block of `n` symbols.
 pub struct Case {
     pub n: usize,
-    /// Share of symbols lost; 1 in a dense case, where nothing but combinations arrives.
+    /// The share of symbols lost; 1 in a dense case, where only combinations arrive.
     pub loss: f64,
     /// Indexes of the lost symbols, ascending.
     pub lost: Vec<usize>,
     pub symbols: Packets,
-    /// Coefficients of as many combinations as symbols were lost. Those of the lost symbols have full rank.
+    /// Coefficients of as many combinations as symbols were lost. Their columns for the lost symbols have full rank.
     pub rows: Vec<Vec<u8>>,
     /// The combinations of [`Case::rows`].
     pub payloads: Packets,
 }
 
 impl Case {
-    /// A case whose losses and coefficients follow from the seed.
+    /// Creates a case whose losses and coefficients follow from the seed.
     pub fn new(n: usize, loss: f64, seed: u64) -> Self {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let mut symbols = Packets::zeroed(n, SYMBOL);
@@ -89,13 +89,13 @@ impl Case {
         SymbolRange::new(first, self.n as u16).expect("blocks are short")
     }
 
-    /// Panics unless `symbol` is that of `index`: a decoder that errs is no contestant.
+    /// Panics unless `symbol` is the symbol `index`, since a decoder must be correct to take part.
     pub fn check(&self, library: &str, index: usize, symbol: &[u8]) {
         assert!(symbol == self.symbols.packet(index), "{library}: symbol {index} of {} is wrong", self.n);
     }
 }
 
-/// Random coefficients, all of them not zero; a row that adds nothing about the lost symbols is drawn again.
+/// Random coefficients without zeros. A row that adds no information about the lost symbols is drawn again.
 fn independent_rows(n: usize, lost: &[usize], random: &mut Random) -> Vec<Vec<u8>> {
     let mut decoder = Decoder::new(DecoderConfig::new(1, n));
     for index in (0..n).filter(|index| lost.binary_search(index).is_err()) {
@@ -112,7 +112,7 @@ fn independent_rows(n: usize, lost: &[usize], random: &mut Random) -> Vec<Vec<u8
     rows
 }
 
-/// xorshift64*: its high bits make bytes whose matrices have the rank they should have.
+/// xorshift64*, of which the high bits are used, so that matrices have the expected rank.
 struct Random(u64);
 
 impl Random {

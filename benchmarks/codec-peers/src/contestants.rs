@@ -1,8 +1,8 @@
-//! The libraries, each used as its documentation says is fastest.
+//! The libraries, each used in the way that its documentation calls fastest.
 //!
-//! All get the same: the packets that arrived, in memory, aligned, with coefficients or numbers beside them. A run ends
-//! when all symbols of the block can be read. Whether the ones that arrived uncoded are copied into memory of the
-//! decoder is part of a library's design, and said with its name.
+//! All get the same input: the packets that arrived, in memory, aligned, with coefficients or numbers. A run ends when
+//! all symbols of the block can be read. Whether uncoded packets are copied into memory of the decoder is part of a
+//! library's design, and stated with its name.
 
 pub mod ctcp;
 pub mod isal;
@@ -16,7 +16,7 @@ use crate::case::Case;
 pub trait Contestant {
     fn library(&self) -> String;
 
-    /// Makes ready for `runs` runs; not timed.
+    /// Prepares `runs` runs; not timed.
     fn arm(&mut self, _runs: usize) {}
 
     /// Decodes the block once.

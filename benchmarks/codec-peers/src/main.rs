@@ -1,9 +1,9 @@
-//! Decoding speed of `ctcp-coding` beside other libraries, all in one interleaved run.
+//! Decoding speed of `ctcp-coding` compared with other libraries, all in one interleaved run.
 //!
 //! `cargo run --release -- [--rounds N] [--json] [--isal LABEL=PATH]... [--only LIBRARY]...`
 //!
-//! In each round every library decodes the same block a few times; its time is the shortest of all rounds, since other
-//! work on the machine only ever adds to it. ISA-L is looked for as `libisal.so.2` if no path is given.
+//! In each round every library decodes the same block a few times. Its time is the minimum of all rounds, since other
+//! work on the machine only adds to it. ISA-L is loaded as `libisal.so.2` if no path is given.
 #![deny(unsafe_code)]
 
 mod case;
@@ -16,12 +16,12 @@ use std::error::Error;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Systematic cells: symbols in a block, share of them lost.
+/// Systematic cells: symbols in a block, and the share of them that is lost.
 const SYSTEMATIC: [(usize, f64); 8] =
     [(32, 0.05), (32, 0.1), (32, 0.2), (32, 0.5), (128, 0.05), (128, 0.1), (128, 0.2), (128, 0.5)];
 /// Dense cells: symbols in a block, none of which arrives uncoded.
 const DENSE: [usize; 4] = [32, 64, 128, 256];
-/// What a timing takes at least, so that reading the clock does not count.
+/// The minimum duration of a timing, so that reading the clock does not distort it.
 const LEAST: Duration = Duration::from_micros(20);
 const RUNS_MAX: usize = 16;
 
@@ -107,7 +107,7 @@ fn contestants_of<'c>(case: &'c Case, versions: &[Rc<isal::Isal>]) -> Vec<Box<dy
     all
 }
 
-/// The shortest time of one run of each contestant.
+/// The minimum time of one run of each contestant.
 fn race(case: &Case, contestants: &mut [Box<dyn Contestant + '_>], rounds: usize) -> Vec<Duration> {
     let mut runs = Vec::new();
     let mut best = Vec::new();
@@ -123,7 +123,7 @@ fn race(case: &Case, contestants: &mut [Box<dyn Contestant + '_>], rounds: usize
     for _ in 0..rounds {
         for ((contestant, &runs), best) in contestants.iter_mut().zip(&runs).zip(&mut best) {
             contestant.arm(runs + 1);
-            // The first run warms the caches, which the other contestants have used.
+            // The first run warms the caches, which the other contestants have used in between.
             contestant.run();
             let start = now();
             for _ in 0..runs {

@@ -4,21 +4,21 @@ use core::fmt;
 use core::ops::Range;
 use ctcp_coding::gf256::{Engine, element};
 
-/// Rows begin on multiples of it, and are padded with zeros to a multiple of it.
+/// Rows start on multiples of it, and are padded with zeros to a multiple of it.
 const LINE: usize = 64;
 
 /// Pivots that are eliminated together.
 const BLOCK: usize = 64;
-/// Smaller matrices lie in the fastest cache, and their pivots are eliminated one by one.
+/// Smaller matrices fit the fastest cache, and their pivots are eliminated one by one.
 const BLOCKED_FROM: usize = 192;
-/// Rows of one kernel call: the widest sweep.
+/// Rows of one kernel call: the widest pass.
 const GROUP: usize = 4;
 
-/// A matrix whose rows lie one after another, each on cache lines of its own. Its memory is used again when it is reshaped.
+/// A matrix with consecutive rows, each on its own cache lines. Its memory is reused when it is reshaped.
 #[derive(Debug, Default)]
 pub struct Matrix {
     storage: Vec<u8>,
-    /// Where the aligned part begins in `storage`.
+    /// The start of the aligned part of `storage`.
     start: usize,
     rows: usize,
     columns: usize,
@@ -36,13 +36,13 @@ pub struct Matrix {
 pub struct Singular;
 
 impl Matrix {
-    /// Gives it a new shape, with all elements zero.
+    /// Changes its shape, with all elements zero.
     pub fn reshape(&mut self, rows: usize, columns: usize) {
         let stride = columns.next_multiple_of(LINE);
         let needed = rows * stride + LINE - 1;
         if self.storage.len() < needed {
             self.storage.resize(needed, 0);
-            // The answer is usize::MAX where alignment cannot be known (Miri); unaligned rows work as well.
+            // Returns usize::MAX if the alignment is unknown (Miri); unaligned rows work as well.
             let start = self.storage.as_ptr().align_offset(LINE);
             self.start = if start < LINE { start } else { 0 };
         }
@@ -50,28 +50,28 @@ impl Matrix {
         self.elements_mut().fill(0);
     }
 
-    /// A row.
+    /// Returns a row.
     ///
     /// # Panics
     ///
-    /// If there is no such row.
+    /// Panics if there is no such row.
     #[must_use]
     pub fn row(&self, row: usize) -> &[u8] {
         assert!(row < self.rows, "no such row");
         &self.storage[self.start + row * self.stride..][..self.columns]
     }
 
-    /// A row, to be changed.
+    /// Returns a mutable row.
     ///
     /// # Panics
     ///
-    /// If there is no such row.
+    /// Panics if there is no such row.
     pub fn row_mut(&mut self, row: usize) -> &mut [u8] {
         assert!(row < self.rows, "no such row");
         &mut self.storage[self.start + row * self.stride..][..self.columns]
     }
 
-    /// All rows in order, to be changed.
+    /// All rows in order, mutable.
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let (stride, columns) = (self.stride.max(1), self.columns);
         self.elements_mut().chunks_exact_mut(stride).map(move |row| &mut row[..columns])
@@ -81,15 +81,15 @@ impl Matrix {
         &mut self.storage[self.start..][..self.rows * self.stride]
     }
 
-    /// Replaces it by its inverse: Gauss-Jordan elimination in place, where the columns that pivots have cleared take up
-    /// columns of the inverse. If there is none, what is left in it means nothing.
+    /// Replaces it by its inverse: Gauss-Jordan elimination in place, where columns cleared by pivots are reused for
+    /// columns of the inverse. If there is no inverse, its content is undefined afterwards.
     ///
-    /// Large matrices go by blocks of 64 pivots: the block on the diagonal is inverted first, and then one fused
-    /// sweep does for every other row what single pivots would do in as many walks over the whole matrix.
+    /// Large matrices are processed in blocks of 64 pivots. The block on the diagonal is inverted first. Then one fused
+    /// pass updates every other row, where single pivots would need as many passes over the whole matrix.
     ///
     /// # Panics
     ///
-    /// If it is not square.
+    /// Panics if it is not square.
     pub fn invert(&mut self) -> Result<(), Singular> {
         assert!(self.rows == self.columns, "only a square matrix has an inverse");
         let engine = Engine::current();
@@ -117,8 +117,8 @@ impl Matrix {
         Ok(())
     }
 
-    /// The steps of `size` pivots from `first` on at once. It does nothing and returns false if the block of them on the diagonal
-    /// has no inverse by itself.
+    /// Eliminates `size` pivots from `first` on at once. Does nothing and returns false if their block on the diagonal
+    /// has no inverse.
     fn eliminate_block(&mut self, engine: Engine, first: usize, size: usize) -> bool {
         let columns = first..first + size;
         let mut blocks = core::mem::take(&mut self.blocks);
@@ -153,7 +153,7 @@ impl Matrix {
         is_regular
     }
 
-    /// Makes the element on the diagonal differ from zero.
+    /// Swaps rows so that the element on the diagonal is not zero.
     fn swap_pivot_up(&mut self, column: usize) -> Result<(), Singular> {
         if self.row(column)[column] != 0 {
             return Ok(());
@@ -166,10 +166,11 @@ impl Matrix {
         Ok(())
     }
 
-    /// A step of the elimination: the pivot's column becomes one of the inverse, and the others lose the pivot.
+    /// One step of the elimination: the pivot's column becomes one of the inverse, and the other rows are reduced by
+    /// the pivot.
     ///
-    /// With the pivot p, its column c, its row r and the unit vector e in its place, that is A - (c - e) (r + e) / p: no row
-    /// is a special case, and no column needs clearing before. In this field both signs are the same.
+    /// With the pivot p, its column c, its row r and the unit vector e in its place, that is A - (c - e) (r + e) / p.
+    /// No row is a special case, and no column needs clearing before. In this field both signs are the same.
     fn eliminate(&mut self, engine: Engine, pivot: usize) -> Result<(), Singular> {
         let (start, stride) = (self.start, self.stride);
         let elements = &mut self.storage[start..][..self.rows * stride];
@@ -193,7 +194,7 @@ enum Mode {
     Add,
 }
 
-/// The rows `range` of `outs (^)= factors * sources`, a group of them at a time.
+/// Computes the rows `range` of `outs (^)= factors * sources`, a group of them at a time.
 fn multiply_rows(
     engine: Engine,
     outs: &mut Matrix,

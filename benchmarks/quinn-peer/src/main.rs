@@ -1,4 +1,4 @@
-//! A TCP tunnel over QUIC: one connection that is up, and on it a stream for each TCP connection.
+//! A TCP tunnel over QUIC: one persistent connection with a stream for each TCP connection.
 //!
 //! ```text
 //! quinn-peer server --listen ADDR --target ADDR --congestion cubic|bbr --certificate FILE
@@ -6,8 +6,8 @@
 //! quinn-peer --version
 //! ```
 //!
-//! The server makes itself a certificate and writes it into the file, which the client trusts. Nothing else is set but the windows of flow
-//! control, so that the congestion control decides.
+//! The server creates a certificate and writes it into the file, which the client trusts. Apart from the flow control
+//! windows all settings are defaults, so that the congestion control decides.
 
 #![deny(unsafe_code)]
 

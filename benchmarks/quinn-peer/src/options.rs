@@ -10,18 +10,18 @@ use quinn::congestion::{BbrConfig, CubicConfig};
 
 use crate::Failure;
 
-/// Windows of flow control: more than 100 Mbit/s, 100 ms and a full queue need, so that they hold up nothing.
+/// The flow control windows: more than 100 Mbit/s, 100 ms and a full queue need, so that they never limit.
 const WINDOW: u32 = 8 * 1_024 * 1_024;
 
-/// What to be.
+/// The role of the process.
 pub(crate) enum Role {
-    /// Streams that arrive lead to a TCP server.
+    /// Connects incoming streams to a TCP server.
     Server { target: SocketAddr },
-    /// TCP connections that arrive become streams to a QUIC server.
+    /// Carries incoming TCP connections as streams to a QUIC server.
     Client { server: SocketAddr },
 }
 
-/// What was asked for.
+/// The parsed command line.
 pub(crate) struct Options {
     pub(crate) role: Role,
     pub(crate) listen: SocketAddr,

@@ -16,10 +16,10 @@ use crate::options::Options;
 /// The name in the certificate.
 const NAME: &str = "localhost";
 
-/// Read at a time.
+/// Bytes per read.
 const BUFFER: usize = 64 * 1_024;
 
-/// Takes connections, and connects each stream to the target.
+/// Accepts connections, and connects each of their streams to the target.
 pub(crate) async fn serve(options: &Options, target: SocketAddr) -> Result<(), Failure> {
     let made = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
@@ -32,7 +32,7 @@ pub(crate) async fn serve(options: &Options, target: SocketAddr) -> Result<(), F
             let Ok(connection) = incoming.await else { return };
             while let Ok(stream) = connection.accept_bi().await {
                 tokio::spawn(async move {
-                    // A stream whose target does not answer is reset as it is dropped.
+                    // If the target does not answer, dropping the stream resets it.
                     if let Ok(tcp) = TcpStream::connect(target).await {
                         join(tcp, stream).await;
                     }
@@ -43,7 +43,7 @@ pub(crate) async fn serve(options: &Options, target: SocketAddr) -> Result<(), F
     Ok(())
 }
 
-/// Takes TCP connections, and makes each a stream.
+/// Accepts TCP connections, and opens a stream for each.
 pub(crate) async fn forward(options: &Options, server: SocketAddr) -> Result<(), Failure> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(fs::read(&options.certificate)?))?;
@@ -67,9 +67,9 @@ pub(crate) async fn forward(options: &Options, server: SocketAddr) -> Result<(),
     }
 }
 
-/// Copies both ways, until the way to the client is at its end or either side has gone.
+/// Copies both ways until both directions have ended or failed.
 async fn join(tcp: TcpStream, (send, receive): (SendStream, RecvStream)) {
-    // Without it small messages only come later.
+    // Otherwise small messages are delayed.
     let _ = tcp.set_nodelay(true);
     let (from_tcp, to_tcp) = tcp.into_split();
     tokio::join!(copy(from_tcp, send), copy(receive, to_tcp));

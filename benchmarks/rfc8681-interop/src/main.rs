@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release --manifest-path benchmarks/rfc8681-interop/Cargo.toml`
 //!
-//! It ends with an error at the first difference, and prints what was compared and the known answers that the tests of
-//! `crates/ctcp-coding/src/coefficients.rs` have from it.
+//! It exits with an error at the first difference. It prints what was compared, and the known answers that the tests of
+//! `crates/ctcp-coding/src/coefficients.rs` use.
 #![deny(unsafe_code)]
 
 use ctcp_coding::{Decoder, DecoderConfig, Encoder, SymbolRange, coefficients};
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     print_known_answers()
 }
 
-/// Every density, all lengths to 100 and many keys.
+/// Compares every density, all lengths up to 100 and many keys.
 fn compare_coefficients() -> Result<u32, Box<dyn std::error::Error>> {
     let mut rows = 0;
     for density in 0..=coefficients::DENSITY_MAX {
@@ -48,7 +48,7 @@ fn compare_coefficients() -> Result<u32, Box<dyn std::error::Error>> {
     Ok(rows)
 }
 
-/// Symbols of a window, some of them lost, and repairs of all of them.
+/// The symbols of a window, some of them lost, and repairs of all of them.
 struct Window {
     round: u16,
     density: u8,
@@ -130,7 +130,7 @@ impl Window {
     }
 }
 
-/// Rows and a repair of the peer, made by it alone.
+/// Prints rows and a repair computed by the peer alone.
 fn print_known_answers() -> Result<(), Box<dyn std::error::Error>> {
     for (key, density) in [(0, 15), (1, 15), (7, 9), (500, 0), (65_535, 14)] {
         let mut row = [0; 12];

@@ -1,19 +1,19 @@
-//! Memory that connections freed goes back to the system.
+//! Returns freed memory of connections to the system.
 //!
-//! glibc keeps what lies below the newest allocation for as long as the program runs: a server that once had thousands of connections would stay as
-//! large as it was then. Other C libraries give memory back by themselves.
+//! glibc keeps free memory below the newest allocation for as long as the program runs, so a server that once had
+//! thousands of connections would never shrink. Other C libraries return memory automatically.
 
 use core::time::Duration;
 
 use ctcp::Endpoint;
 
-/// How often to look.
+/// How often the memory use is checked.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Less is not worth a walk over the heap, in bytes.
+/// Smaller amounts are not worth a walk over the heap, in bytes.
 const LEAST: u64 = 8 << 20;
 
-/// Gives memory back whenever the connections of `endpoint` have half of what they had; never ends.
+/// Returns memory whenever the connections of `endpoint` use half of their earlier maximum; never ends.
 pub(crate) async fn give_back(endpoint: &Endpoint) {
     let mut most = 0;
     loop {

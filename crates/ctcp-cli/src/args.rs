@@ -1,4 +1,4 @@
-//! The words of the command line. Names and meanings are a contract: scripts rely on them.
+//! The options of the command line. Their names and meanings are a contract: scripts rely on them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use ctcp_proxy::target_policy::Rule;
 
 use crate::error::CliError;
 
-/// An address to listen on. Says what is wanted when it is none.
+/// Parses an address to listen on. The error shows the expected form.
 fn listen_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| match text.parse::<u16>() {
         Ok(port) => {
@@ -24,7 +24,7 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// The address of a server, which is there for other machines.
+/// Parses the address of a server, which must be reachable from other machines.
 fn server_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| match text.parse::<u16>() {
         Ok(port) => format!("expected ADDR:PORT, such as 0.0.0.0:{port} for all addresses"),
@@ -46,9 +46,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show on this machine what coding does to a lossy link
+    /// Show on this machine how coding helps on a lossy link
     Demo(DemoArgs),
-    /// Make a private key and print its public key
+    /// Create a private key and print its public key
     Keygen(KeygenArgs),
     /// Print the public key of a private key file
     Pubkey(PubkeyArgs),
@@ -68,7 +68,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctcp demo --loss 0.2 --rate 25mbit --rtt 20ms --size 10mb")]
 pub(crate) struct DemoArgs {
-    /// Packets lost at random, each way, as 0.05 or 5%
+    /// Probability of random loss, each way, as 0.05 or 5%
     #[arg(long, default_value = "0.05")]
     pub(crate) loss: Probability,
     /// Rate of the link
@@ -80,14 +80,14 @@ pub(crate) struct DemoArgs {
     /// Bytes to download
     #[arg(long, default_value = "10mb", value_parser = parse_bytes)]
     pub(crate) size: u64,
-    /// Scheme to compare with the uncoded one
+    /// Profile to compare with the uncoded one
     #[arg(long, default_value = "default")]
     pub(crate) profile: String,
-    /// Seed of the link's losses
+    /// Seed of the random losses
     #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
-    /// Print one JSON object instead of text; in it `baseline.extrapolated` says whether the uncoded download was stopped
-    /// early, so that its seconds are those of a whole one at the same pace
+    /// Print one JSON object instead of text. If the uncoded download was stopped early, `baseline.extrapolated` is
+    /// true and its seconds are scaled to the whole download
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -117,28 +117,29 @@ pub(crate) struct ServerArgs {
     /// Address and UDP port to listen on
     #[arg(long, value_name = "ADDR:PORT", value_parser = server_address, env = "CTCP_LISTEN", hide_env_values = true)]
     pub(crate) listen: SocketAddr,
-    /// Private key file; made if it does not exist
+    /// Private key file; created if it does not exist
     #[arg(long, value_name = "FILE", env = "CTCP_KEY", hide_env_values = true)]
     pub(crate) key: PathBuf,
     /// Public key of a client that may connect; may be repeated
     #[arg(long = "client", value_name = "PUBKEY")]
     pub(crate) client: Vec<PublicKey>,
-    /// File with a client on each line: its public key and, if it has one, its name; `#` begins a comment. Changes of the
-    /// file take effect while the server runs, at once after SIGHUP
+    /// File with one client per line: its public key and optionally its name; `#` starts a comment. Changes of the file
+    /// take effect while the server runs, at once after SIGHUP
     #[arg(long, value_name = "FILE", env = "CTCP_CLIENTS", hide_env_values = true)]
     pub(crate) clients: Option<PathBuf>,
-    /// Let in any client that knows the server's public key
+    /// Accept any client that knows the server's public key
     #[arg(long, conflicts_with_all = ["client", "clients"])]
     pub(crate) any_client: bool,
-    /// Allow these targets: `public` for the internet as usual, CIDR[:PORT], [V6CIDR]:PORT, *.name[:PORT] for all below a
-    /// name, or a host as host.name[:PORT]; may be repeated. Any such rule denies the rest. Loopback, private and other special
-    /// addresses need a rule for their range or a part of it, the server's own one for exactly that address
+    /// Allow these targets: `public` for the internet, CIDR[:PORT], [V6CIDR]:PORT, *.name[:PORT] for all names below a
+    /// name, or a host as host.name[:PORT]; may be repeated. If there is any such rule, all other targets are denied.
+    /// Loopback, private and other special addresses need a rule for their range or a part of it; the server's own
+    /// address needs a rule for exactly that address
     #[arg(long, value_name = "RULE")]
     pub(crate) allow_target: Vec<Rule>,
     /// Deny these targets, even if they are allowed
     #[arg(long, value_name = "RULE")]
     pub(crate) deny_target: Vec<Rule>,
-    /// Serve the files of this directory to `ctcp get`; made if it does not exist
+    /// Serve the files of this directory to `ctcp get`; created if it does not exist
     #[arg(long, value_name = "DIR", env = "CTCP_FILES", hide_env_values = true)]
     pub(crate) files: Option<PathBuf>,
     /// Let clients store files there with `ctcp put`
@@ -147,10 +148,10 @@ pub(crate) struct ServerArgs {
     /// Profile that clients may choose besides this server's own; may be repeated
     #[arg(long, value_name = "NAME", default_values = ["default", "ctcp", "tcp"])]
     pub(crate) grant: Vec<String>,
-    /// Memory that the connections of all clients together may take; a client may take an eighth of what is free
+    /// Memory that the connections of all clients together may use; one client may use an eighth of what is free
     #[arg(long, value_name = "SIZE", default_value = "1gib", value_parser = parse_bytes)]
     pub(crate) memory: u64,
-    /// Use this server's profile even if a client asks for another
+    /// Use this server's profile even if a client requests another
     #[arg(long)]
     pub(crate) pin_profile: bool,
     #[command(flatten)]
@@ -166,10 +167,10 @@ pub(crate) struct RemoteArgs {
     /// Public key of the server
     #[arg(long, value_name = "PUBKEY", env = "CTCP_SERVER_KEY", hide_env_values = true)]
     pub(crate) server_key: PublicKey,
-    /// Private key file, as `ctcp keygen` makes it
+    /// Private key file, as created by `ctcp keygen`
     #[arg(long, value_name = "FILE", env = "CTCP_KEY", hide_env_values = true)]
     pub(crate) key: PathBuf,
-    /// Send from this local IP address (default: as the system routes)
+    /// Send from this local IP address (default: chosen by the system)
     #[arg(long, value_name = "LOCAL_ADDR", env = "CTCP_PATH", hide_env_values = true)]
     pub(crate) path: Option<std::net::IpAddr>,
 }
@@ -181,13 +182,13 @@ pub(crate) struct RemoteArgs {
 pub(crate) struct ClientArgs {
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
-    /// Serve SOCKS5 here (default 127.0.0.1:1080 if nothing else is asked for)
+    /// Serve SOCKS5 here (default 127.0.0.1:1080 if no other listener is given)
     #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address, env = "CTCP_SOCKS", hide_env_values = true)]
     pub(crate) socks: Option<SocketAddr>,
     /// Serve an HTTP proxy and a PAC file here
     #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address, env = "CTCP_HTTP", hide_env_values = true)]
     pub(crate) http: Option<SocketAddr>,
-    /// Forward a local address to a fixed target, as 127.0.0.1:8080=10.0.0.5:80; may be repeated
+    /// Forward a local address to a fixed target, such as 127.0.0.1:8080=10.0.0.5:80; may be repeated
     #[arg(long, value_name = "LISTEN=TARGET")]
     pub(crate) forward: Vec<Forward>,
     #[command(flatten)]
@@ -201,7 +202,7 @@ pub(crate) struct ClientArgs {
 pub(crate) struct ConnectArgs {
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
-    /// Where to connect, as the server sees it
+    /// Target address, as the server sees it
     #[arg(value_name = "TARGET:PORT")]
     pub(crate) target: TargetAddress,
     #[command(flatten)]
@@ -217,8 +218,8 @@ pub(crate) struct GetArgs {
     pub(crate) remote: RemoteArgs,
     /// Name of the file on the server
     pub(crate) name: String,
-    /// Where to write it, `-` for standard output (default: the last part of the name, in this directory); a file that is
-    /// there is replaced
+    /// Output file, `-` for standard output (default: the last part of the name, in this directory); an existing file
+    /// is replaced
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -246,10 +247,10 @@ pub(crate) struct PutArgs {
     pub(crate) common: CommonArgs,
 }
 
-/// What server, client, connect, get and put have in common.
+/// The options shared by server, client, connect, get and put.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CommonArgs {
-    /// Scheme to ask for: default, ctcp or tcp
+    /// Profile to request: default, ctcp or tcp
     #[arg(
         long,
         value_name = "NAME",
@@ -258,21 +259,20 @@ pub(crate) struct CommonArgs {
         hide_env_values = true
     )]
     pub(crate) profile: String,
-    /// Which packets are combined, instead of the profile's choice: block or plain
+    /// Coding scheme instead of the profile's: block or plain
     #[arg(long, value_name = "NAME")]
     pub(crate) code: Option<String>,
     /// Congestion control instead of the profile's: default, ctcp, reno or cubic
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
-    /// How much is sent ahead, instead of the profile's choice: feedback, from-loss, algorithm-3
-    /// or fixed=R
+    /// Repair rule instead of the profile's: feedback, from-loss, algorithm-3 or fixed=R
     #[arg(long, value_name = "NAME")]
     pub(crate) redundancy: Option<String>,
     /// Serve Prometheus metrics here, at /metrics
     #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address, env = "CTCP_METRICS", hide_env_values = true)]
     pub(crate) metrics: Option<SocketAddr>,
-    /// Read options from this TOML file, under their long names; the environment and the command line win (default for the
-    /// commands of a client: ~/.config/ctcp/client.toml, or below XDG_CONFIG_HOME, if it exists)
+    /// Read options from this TOML file, under their long names; the environment and the command line take precedence
+    /// (default for client commands: ~/.config/ctcp/client.toml, or below XDG_CONFIG_HOME, if it exists)
     #[arg(long, value_name = "FILE", env = "CTCP_CONFIG", hide_env_values = true)]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
@@ -280,7 +280,7 @@ pub(crate) struct CommonArgs {
 }
 
 impl CommonArgs {
-    /// The profile asked for, part by part.
+    /// The requested profile, with its parts replaced by options.
     pub(crate) fn profile(&self, catalogue: &Catalogue) -> Result<Profile, CliError> {
         let named = profile(catalogue, &self.profile)?;
         let part = |option: &str, error: UnknownName| CliError::usage(format!("{option}: {error}"));
@@ -313,13 +313,13 @@ impl CommonArgs {
     }
 }
 
-/// The profile called `name`.
+/// Looks up a profile by name.
 pub(crate) fn profile(catalogue: &Catalogue, name: &str) -> Result<Profile, CliError> {
     catalogue.profile(name).map_err(|error| CliError::usage(format!("--profile {name}: {error}")))
 }
 
 impl ServerArgs {
-    /// Which profiles clients may choose.
+    /// The profiles that clients may choose.
     pub(crate) fn grant(&self, catalogue: &Catalogue) -> Result<Grant, CliError> {
         if self.pin_profile {
             return Ok(Grant::nothing());
@@ -332,10 +332,10 @@ impl ServerArgs {
     }
 }
 
-/// What is said on standard error.
+/// The options for log output on standard error.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LogArgs {
-    /// Log more; twice for everything
+    /// Log more; given twice, log everything
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     /// Log only warnings and errors
@@ -350,7 +350,7 @@ pub(crate) struct LogArgs {
 pub(crate) enum LogFormat {
     /// For people
     Text,
-    /// One object a line
+    /// One JSON object per line
     Json,
 }
 
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_to_listen_on_that_is_none_is_refused_with_what_is_wanted() {
+    fn an_invalid_listen_address_is_refused_with_the_expected_form() {
         for (text, wanted) in [
             ("4433", "expected ADDR:PORT, such as 127.0.0.1:4433, or 0.0.0.0:4433"),
             ("localhost:1080", "with an IP address, such as 127.0.0.1:1080"),
@@ -396,13 +396,13 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_that_is_none_is_refused_with_what_is_wanted() {
+    fn an_invalid_seed_is_refused_with_the_expected_form() {
         let said = Cli::try_parse_from(["ctcp", "demo", "--seed", "x"]).expect_err("wrong").to_string();
         assert!(said.contains("expected a whole number from 0 to 18446744073709551615"), "{said}");
     }
 
     #[test]
-    fn a_server_needs_its_files_before_they_can_be_written() {
+    fn files_write_requires_files() {
         let words =
             ["ctcp", "server", "--listen", "127.0.0.1:1", "--key", "k", "--any-client", "--files-write"];
         assert!(Cli::try_parse_from(words).is_err());

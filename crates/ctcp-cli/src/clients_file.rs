@@ -1,4 +1,4 @@
-//! The file of clients (`--clients FILE`): who may connect, and what they are called.
+//! The file of clients (`--clients FILE`): which clients may connect, and their names.
 //!
 //! ```text
 //! # A comment.
@@ -6,7 +6,7 @@
 //! 5nSeuNIF2tGkNEhKOKEXb1gzO0dmvVzZcGGpgYgx2Mg=                  # no name, only a comment
 //! ```
 //!
-//! A public key on each line and behind it, if it has one, the client's name; the rest behind a `#` is a comment.
+//! Each line has a public key and optionally the client's name; text after `#` is a comment.
 
 mod follow;
 
@@ -17,10 +17,10 @@ use ctcp_proxy::server::ReverseProxy;
 
 pub(crate) use follow::{ClientList, Hangups};
 
-/// Longest name in characters: it is in every line of the log about its client and a label of its metrics.
+/// The longest name in characters. The name is in every log line about its client and a label of its metrics.
 const NAME_LENGTH_MAX: usize = 64;
 
-/// Clients by their keys, with their names.
+/// Clients by key, with their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clients(BTreeMap<PublicKey, Option<String>>);
 
@@ -30,10 +30,10 @@ impl Clients {
         Self(keys.into_iter().map(|key| (key, None)).collect())
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// The first line that makes no sense, by its number, and what is wrong with it.
+    /// Returns the number of the first invalid line and what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, (usize, String)> {
         let mut clients = Self::default();
         for (number, line) in text.lines().enumerate() {
@@ -48,7 +48,7 @@ impl Clients {
         Ok(clients)
     }
 
-    /// With those of another list, whose names count where this one has none.
+    /// Adds the clients of another list. Its names apply to clients without a name in this one.
     pub(crate) fn with(mut self, others: &Self) -> Self {
         for (key, name) in &others.0 {
             self.insert(*key, name.clone());
@@ -60,29 +60,29 @@ impl Clients {
         self.0.is_empty()
     }
 
-    /// Lets these clients in and nobody else.
+    /// The policy that admits exactly these clients.
     pub(crate) fn policy(&self) -> ClientPolicy {
         ClientPolicy::Listed(self.0.keys().copied().collect())
     }
 
-    /// Tells the endpoint and the proxy what clients are called.
+    /// Sets the clients' names in the endpoint and the proxy.
     pub(crate) fn name_in(&self, endpoint: &Endpoint, proxy: &ReverseProxy) {
         endpoint.set_client_names(self.names());
         proxy.clients().set_names(self.names().map(|(key, name)| (key.to_string(), name)));
     }
 
-    /// The names of those that have one.
+    /// The clients that have names.
     fn names(&self) -> impl Iterator<Item = (PublicKey, String)> {
         self.0.iter().filter_map(|(key, name)| Some((*key, name.clone()?)))
     }
 
-    /// What those are called that are here and not in `other`.
+    /// The names of the clients that are in this list and not in `other`.
     fn without<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = String> {
         let missing = self.0.iter().filter(|(key, _)| !other.0.contains_key(*key));
         missing.map(|(key, name)| name.clone().unwrap_or_else(|| key.short()))
     }
 
-    /// The first name of a key counts.
+    /// Adds a client. If a key occurs twice, its first name is used.
     fn insert(&mut self, key: PublicKey, name: Option<String>) {
         let present = self.0.entry(key).or_default();
         *present = present.take().or(name);
@@ -109,20 +109,20 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_a_key_and_perhaps_a_name_and_a_comment() {
+    fn a_line_has_a_key_and_an_optional_name_and_comment() {
         let (one, two, three) = (key(1), key(2), key(3));
         let text =
             format!("# laptops\n\n{one} anna's laptop  # since May\n  {two}\n{two}\tberta\n{three}# none\n");
         let clients = Clients::parse(&text).expect("a good file");
         let names: Vec<_> = clients.names().collect();
         assert_eq!(names, [(one, "anna's laptop".to_owned()), (two, "berta".to_owned())]);
-        let ClientPolicy::Listed(keys) = clients.policy() else { panic!("a list") };
+        let ClientPolicy::Listed(keys) = clients.policy() else { panic!("not a list") };
         assert_eq!(keys, [one, two, three].into());
         assert!(Clients::unnamed([one]).with(&clients).names().any(|(_, name)| name == "anna's laptop"));
     }
 
     #[test]
-    fn a_line_that_makes_no_sense_is_named_by_its_number() {
+    fn an_invalid_line_is_reported_by_its_number() {
         let good = key(1);
         for (line, wanted) in [
             ("anna", "`anna` is not a public key"),

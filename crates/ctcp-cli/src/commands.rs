@@ -1,4 +1,4 @@
-//! One command a file.
+//! One command per file.
 
 pub(crate) mod client;
 pub(crate) mod connect;
@@ -11,20 +11,20 @@ use std::time::Duration;
 
 use crate::error::CliError;
 
-/// How long a closing endpoint may take to tell its peers.
+/// How long a closing endpoint may take to notify its peers.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What a server reads of a client that ends in order.
+/// The reason that a server sees when a client ends regularly.
 const FINISHED: &str = "the client has finished";
 
-/// Numbers of signals, the same on every Unix.
+/// Signal numbers, the same on every Unix.
 const SIGINT: u8 = 2;
 #[cfg(unix)]
 const SIGHUP: u8 = 1;
 #[cfg(unix)]
 const SIGTERM: u8 = 15;
 
-/// Waits for an interrupt or, on Unix, for a request to terminate; answers the signal's number.
+/// Waits for an interrupt or, on Unix, for a request to terminate; returns the signal's number.
 pub async fn interrupted() -> u8 {
     #[cfg(unix)]
     {
@@ -36,14 +36,14 @@ pub async fn interrupted() -> u8 {
             };
         }
     }
-    // Without signals there is nothing to wait for but the end.
+    // Without signals this waits forever.
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
     SIGINT
 }
 
-/// The same, or the end of the terminal or of the program that this one works for: ssh ends its ProxyCommand by it.
+/// Also waits for SIGHUP: the end of the terminal, or of the calling program. ssh ends its ProxyCommand with it.
 async fn interrupted_or_hung_up() -> u8 {
     #[cfg(unix)]
     {
@@ -58,7 +58,7 @@ async fn interrupted_or_hung_up() -> u8 {
     interrupted().await
 }
 
-/// What comes of `work`; or, when the endpoint is lost meanwhile, that as the reason of failure.
+/// Returns the result of `work`, or an error if the endpoint is lost in the meantime.
 async fn unless_lost<T>(endpoint: &ctcp::Endpoint, work: impl Future<Output = T>) -> Result<T, CliError> {
     let failed = |lost: ctcp::EndpointLost| Err(CliError::failure(lost.to_string()));
     tokio::select! {
@@ -70,9 +70,9 @@ async fn unless_lost<T>(endpoint: &ctcp::Endpoint, work: impl Future<Output = T>
     }
 }
 
-/// Tells the peers of an endpoint, as far as they can be told quickly.
+/// Closes an endpoint and waits a short time until its peers are notified.
 async fn close(endpoint: &ctcp::Endpoint, why: &str) {
-    // A peer that is gone needs no farewell.
+    // A peer that is gone need not be notified.
     let _ = tokio::time::timeout(FAREWELL, endpoint.close(0, why)).await;
 }
 
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lost_endpoint_fails_the_command_whatever_its_work_came_to() {
+    fn a_lost_endpoint_fails_the_command_whatever_the_result_of_its_work() {
         let runtime = || tokio::runtime::Runtime::new().expect("a runtime");
         let (other, own) = (runtime(), runtime());
         let endpoint = other.block_on(async {
@@ -91,7 +91,7 @@ mod tests {
         own.block_on(async {
             assert!(matches!(unless_lost(&endpoint, async { 3 }).await, Ok(3)));
             other.shutdown_background();
-            // As a proxy does that serves an endpoint: it ends with it and knows nothing of its loss.
+            // Like a proxy that serves an endpoint: it ends with the endpoint without knowing that it was lost.
             let work = async { while endpoint.accept().await.is_some() {} };
             let failed = unless_lost(&endpoint, work).await;
             assert!(matches!(failed, Err(CliError::Failure(why)) if why.contains("shut down")));

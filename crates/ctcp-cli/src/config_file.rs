@@ -1,16 +1,16 @@
 //! Options from a TOML file, under the names of the long options, and from the environment.
 //!
 //! ```text
-//!  --config FILE, else CTCP_CONFIG, else for the commands of a client ~/.config/ctcp/client.toml if it exists
+//!  --config FILE, else CTCP_CONFIG, else for client commands ~/.config/ctcp/client.toml if it exists
 //!     |
-//!     v  option of this command            --> a word in front of those of the command line, unless the command line
+//!     v  option of this command            --> a word before those of the command line, unless the command line
 //!                                              or the environment has the option
 //!        option of another command          -> ignored: one file serves all commands
-//!        option of none, a table, a wrong value -> FILE:LINE:COLUMN: what is wrong
+//!        unknown option, table, wrong value -> FILE:LINE:COLUMN: the error
 //! ```
 //!
-//! Because the file becomes words, one parser checks everything, and every message speaks of the same options. A relative
-//! path in the file belongs to the file's folder.
+//! The file is converted to words of the command line, so one parser checks everything, and all messages name the same
+//! options. A relative path in the file is relative to the file's folder.
 
 use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
@@ -25,23 +25,23 @@ use toml::de::{DeTable, DeValue};
 use crate::args::Cli;
 use crate::error::CliError;
 
-/// Most times a flag can be said in a file: more than any flag counts.
+/// The largest count of a flag in a file, more than any flag needs.
 const TIMES_MAX: i64 = 9;
 
-/// Names the file where the command line does not.
+/// The variable that names the file if the command line does not.
 const VARIABLE: &str = "CTCP_CONFIG";
 
-/// What somebody may not know who left out an option that is needed.
+/// The hint for users who left out a required option.
 const WHERE_ELSE: &str =
     "options can also be in a file (see --config) or in the environment (CTCP_SERVER for --server)";
 
-/// Long options that say something about the command line itself.
+/// Long options that only apply to the command line itself.
 const NEVER_IN_A_FILE: [&str; 3] = ["config", "help", "version"];
 
-/// The environment, by name.
+/// Looks up a variable of the environment.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// The words to be parsed, and where those come from that the command line does not have.
+/// The words to parse, and the origin of options that are not from the command line.
 #[derive(Debug)]
 pub(crate) struct Words {
     pub(crate) words: Vec<OsString>,
@@ -50,17 +50,17 @@ pub(crate) struct Words {
     origins: Vec<Origin>,
 }
 
-/// An option with its value and where that is.
+/// An option with its value and origin.
 #[derive(Debug)]
 struct Origin {
-    /// As `--name`.
+    /// In the form `--name`.
     option: String,
-    /// `None` for whatever value it has.
+    /// `None` stands for any value.
     value: Option<String>,
     place: String,
 }
 
-/// The words of the command line with those of the file, if there is one, behind the command's name.
+/// Returns the words of the command line with those of the file, if there is one, inserted after the command's name.
 pub(crate) fn with_config(words: Vec<OsString>, environment: Environment<'_>) -> Result<Words, CliError> {
     let commands = Cli::command();
     let command = words.get(1).and_then(|name| commands.find_subcommand(name));
@@ -102,7 +102,7 @@ pub(crate) fn with_config(words: Vec<OsString>, environment: Environment<'_>) ->
 }
 
 impl Words {
-    /// What the parser found, with the place if it is about an option that is not from the command line.
+    /// Converts the parser's error; adds the origin if the error is about an option that is not from the command line.
     pub(crate) fn explain(&self, mut error: clap::Error) -> CliError {
         if self.takes_file && error.kind() == ErrorKind::MissingRequiredArgument {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![WHERE_ELSE.into()]));
@@ -120,7 +120,7 @@ impl Words {
         let text = error.to_string();
         let text = text.split("\n\nUsage").next().unwrap_or_default();
         let text = text.split("\n\nFor more").next().unwrap_or_default();
-        // How to pass it as a value is a matter of the command line.
+        // Tips about passing values apply to the command line only.
         let is_about_files = |line: &&str| !line.is_empty() && !line.starts_with("tip: to pass ");
         let parts: Vec<&str> = text.lines().map(str::trim).filter(is_about_files).collect();
         let text = parts.join("; ");
@@ -128,9 +128,9 @@ impl Words {
     }
 }
 
-/// An option of the file, as this command knows it.
+/// An option of the file that belongs to this command.
 struct Named<'a> {
-    /// As `--name`.
+    /// In the form `--name`.
     option: String,
     argument: &'a Arg,
 }
@@ -156,7 +156,7 @@ struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// The file that this command reads, if any.
+    /// Finds the file that this command reads, if any.
     fn find(
         command: &Command,
         words: &[OsString],
@@ -164,7 +164,7 @@ impl ConfigFile {
     ) -> Result<Option<Self>, CliError> {
         let named =
             config_of(words).or_else(|| environment(VARIABLE).filter(|it| !it.is_empty()).map(PathBuf::from));
-        // A server is none of several commands that share anything.
+        // A server has no default file, because it shares no options with other commands.
         let usual = || has_option(command, "server").then(|| client_file(environment)).flatten();
         let is_named = named.is_some();
         let Some(path) = named.or_else(usual) else { return Ok(None) };
@@ -189,7 +189,7 @@ impl ConfigFile {
         format!("{}:{line}:{column}", self.path.display())
     }
 
-    /// Appends the option's words and says where they come from.
+    /// Appends the option's words and records their origin.
     fn append(
         &self,
         words: &mut Vec<OsString>,
@@ -207,9 +207,9 @@ impl ConfigFile {
             DeValue::Boolean(is_on) if option.is_flag() => i64::from(*is_on),
             DeValue::Integer(times) if option.counts() => {
                 let times = times.as_str().parse().ok().filter(|times| (0..=TIMES_MAX).contains(times));
-                times.ok_or_else(|| wrong("true, false or how many times it is said (0 to 9)"))?
+                times.ok_or_else(|| wrong("true, false or a number of times (0 to 9)"))?
             }
-            _ if option.counts() => return Err(wrong("true, false or how many times it is said (0 to 9)")),
+            _ if option.counts() => return Err(wrong("true, false or a number of times (0 to 9)")),
             _ if option.is_flag() => return Err(wrong("true or false")),
             DeValue::Array(values) => {
                 return values.iter().try_for_each(|value| self.append(words, origins, option, value));
@@ -229,7 +229,7 @@ impl ConfigFile {
         Ok(())
     }
 
-    /// A path as the file means it: beside the file, or with `~/` below the home folder.
+    /// Resolves a path in the file: relative to the file's folder, or with `~/` to the home folder.
     fn beside(&self, path: &str) -> OsString {
         let home = path.strip_prefix("~/").and_then(|rest| std::env::home_dir().map(|home| home.join(rest)));
         let folder = self.path.parent().unwrap_or_else(|| Path::new(""));
@@ -237,7 +237,7 @@ impl ConfigFile {
     }
 }
 
-/// One value as it would be written on the command line.
+/// Returns one value as it would be written on the command line.
 fn plain<'a>(value: &'a DeValue<'_>) -> Option<&'a str> {
     match value {
         DeValue::String(text) => Some(text),
@@ -247,7 +247,7 @@ fn plain<'a>(value: &'a DeValue<'_>) -> Option<&'a str> {
     }
 }
 
-/// The file that the commands of a client share.
+/// The default file of the client commands.
 fn client_file(environment: Environment<'_>) -> Option<PathBuf> {
     let folder = |name: &str| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = if cfg!(windows) {
@@ -258,7 +258,7 @@ fn client_file(environment: Environment<'_>) -> Option<PathBuf> {
     folder.map(|folder| folder.join("ctcp").join("client.toml"))
 }
 
-/// Options that the environment gives, for messages about them.
+/// The options that the environment sets, for messages about them.
 fn of_environment(command: &Command, words: &[OsString], environment: Environment<'_>) -> Vec<Origin> {
     let origin = |argument: &Arg| {
         let (name, variable) = (argument.get_long()?, argument.get_env()?);
@@ -278,7 +278,7 @@ fn has_option(command: &Command, name: &str) -> bool {
     command.get_arguments().any(|argument| argument.get_long() == Some(name))
 }
 
-/// Whether a key that is none of this command is one of another; else the nearest known one.
+/// Checks that a key unknown to this command belongs to another one; the error suggests the nearest known key.
 fn check_other(commands: &Command, name: &str) -> Result<(), String> {
     let with_file = || commands.get_subcommands().filter(|other| has_option(other, "config"));
     if with_file().any(|other| has_option(other, name)) {
@@ -289,7 +289,7 @@ fn check_other(commands: &Command, name: &str) -> Result<(), String> {
     Err(format!("there is no key `{name}`{nearest}"))
 }
 
-/// The option of the command whose name is most like this one, if any is: the parser suggests it.
+/// The option of the command whose name is most similar, if any; the parser suggests it.
 fn nearest(command: &Command, name: &str) -> Option<String> {
     let words = [command.get_name().to_owned(), format!("--{name}")];
     let error = command.clone().try_get_matches_from(words).err()?;
@@ -299,12 +299,12 @@ fn nearest(command: &Command, name: &str) -> Option<String> {
     }
 }
 
-/// Who asks how it is used is told, however wrong the file is.
+/// Help is shown even if the file is invalid.
 fn asks_for_help(words: &[OsString]) -> bool {
     options(words).any(|word| word == "--help" || word == "-h")
 }
 
-/// The words before `--`, as far as they are text.
+/// The words before `--` that are valid text.
 fn options(words: &[OsString]) -> impl Iterator<Item = &str> {
     words.iter().filter_map(|word| word.to_str()).take_while(|&word| word != "--")
 }
@@ -322,7 +322,7 @@ fn config_of(words: &[OsString]) -> Option<PathBuf> {
     None
 }
 
-/// Whether the command line has the option, in its long or short form.
+/// Returns true if the command line has the option, in its long or short form.
 fn is_given(words: &[OsString], named: &Named<'_>) -> bool {
     let (option, short, is_flag) = (&named.option, named.argument.get_short(), named.is_flag());
     options(words).any(|word| {

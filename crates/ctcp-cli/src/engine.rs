@@ -1,18 +1,18 @@
-//! Which kernels the process multiplies with: the fastest, unless `CTCP_ENGINE` names others.
+//! The choice of kernels for the field arithmetic: the fastest, unless `CTCP_ENGINE` names another engine.
 //!
-//! All of them give equal bytes; the switch is for measurements and for processors that err.
+//! All engines give the same results; the variable is for measurements and for processors with errors.
 
 use ctcp_coding::gf256::Engine;
 
 use crate::error::CliError;
 
-/// The variable of the environment.
+/// The environment variable.
 const VARIABLE: &str = "CTCP_ENGINE";
 
-/// Forces the engine that the environment names, if it names one.
+/// Uses the engine that the environment names, if it names one.
 ///
 /// # Errors
-/// When this processor has no such engine.
+/// Returns an error if this processor has no such engine.
 pub fn force_from_environment() -> Result<(), CliError> {
     match std::env::var(VARIABLE) {
         Ok(name) if !name.is_empty() => named(&name).map(Engine::force).map_err(|error| match error {
@@ -23,10 +23,10 @@ pub fn force_from_environment() -> Result<(), CliError> {
     }
 }
 
-/// The engine called `name`.
+/// Looks up an engine by name.
 ///
 /// # Errors
-/// Which there are, when there is none of that name.
+/// Returns an error that lists the available engines if there is none with this name.
 pub fn named(name: &str) -> Result<Engine, CliError> {
     Engine::named(name).ok_or_else(|| {
         let known: Vec<_> = Engine::available().map(Engine::name).collect();
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_engine_that_is_not_there_is_answered_with_those_that_are() {
+    fn the_error_about_an_unknown_engine_lists_the_available_ones() {
         assert_eq!(named("scalar").expect("everywhere").name(), "scalar");
         let Err(CliError::Usage(message)) = named("abacus") else { panic!("no such engine") };
         assert!(message.contains("abacus") && message.contains("naive, scalar"), "{message}");

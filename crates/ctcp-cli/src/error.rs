@@ -1,42 +1,42 @@
-//! How a command fails: one clear line on standard error, and the exit code of the contract (2 wrong usage, 1 failure;
-//! 128 and the number of the signal for what a signal ended).
+//! Errors of commands: one line on standard error, and the exit code of the contract (2 for wrong usage, 1 for a
+//! failure; 128 and the number of the signal if a signal ended the command).
 
 use std::process::ExitCode;
 
-/// Why a command did not do what it was asked to.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum CliError {
-    /// What clap found, `--help` and `--version` included.
+    /// The result of clap's parser, including `--help` and `--version`.
     Arguments(clap::Error),
-    /// Options that make no sense together or hold no valid value.
+    /// Options that contradict each other or have invalid values.
     Usage(String),
-    /// It was tried and failed.
+    /// The command was run and failed.
     Failure(String),
-    /// Ended by the signal of this number. Nothing is printed: the sender of the signal knows.
+    /// The command was ended by the signal with this number. Nothing is printed, because the user sent the signal.
     Signal(u8),
 }
 
 impl CliError {
-    /// Options that make no sense.
+    /// Creates an error of wrong usage.
     #[must_use]
     pub fn usage(message: impl Into<String>) -> Self {
         Self::Usage(message.into())
     }
 
-    /// It was tried and failed.
+    /// Creates an error of a failed command.
     #[must_use]
     pub fn failure(message: impl Into<String>) -> Self {
         Self::Failure(message.into())
     }
 
-    /// Says it in the name of `program` and answers the exit code.
+    /// Prints the error with the name of `program` and returns the exit code.
     #[expect(clippy::print_stderr, reason = "the one place where commands report errors")]
     #[must_use]
     pub fn report(self, program: &str) -> ExitCode {
         match self {
             Self::Arguments(error) => {
                 let code = if error.use_stderr() { 2 } else { 0 };
-                // A closed pipe is no reason to fail differently.
+                // A closed pipe does not change the exit code.
                 let _ = error.print();
                 ExitCode::from(code)
             }
@@ -44,7 +44,7 @@ impl CliError {
                 eprintln!("{program}: {message}");
                 ExitCode::from(2)
             }
-            // As shells do for a process that a signal ended.
+            // The convention of shells for processes that a signal ended.
             Self::Signal(number) => ExitCode::from(128 + number),
             Self::Failure(message) => {
                 eprintln!("{program}: {message}");

@@ -9,7 +9,7 @@ use tracing::{info, warn};
 
 use crate::error::CliError;
 
-/// A key file is one line; more is something else.
+/// The maximum size of a key file, which has one line.
 const FILE_SIZE_MAX: u64 = 4096;
 
 /// Reads a private key.
@@ -33,8 +33,8 @@ pub(crate) fn read(file: &Path) -> Result<SecretKey, CliError> {
     Ok(key)
 }
 
-/// Refuses a key that others than its owner can read, as ssh does: they may have it already. A key that its group can read
-/// is one that somebody gave to a service, as containers and service managers do; that is only said.
+/// Refuses a key that all users can read, as ssh does, because they may have copied it. A key that its group can read
+/// was probably given to a service by a container or service manager; this is only logged.
 #[cfg(unix)]
 fn check_mode(file: &Path, metadata: &std::fs::Metadata) -> Result<(), CliError> {
     use std::os::unix::fs::MetadataExt;
@@ -52,25 +52,26 @@ fn check_mode(file: &Path, metadata: &std::fs::Metadata) -> Result<(), CliError>
     Ok(())
 }
 
-/// There are no modes here.
+/// This system has no file modes.
 #[cfg(not(unix))]
 fn check_mode(_: &Path, _: &std::fs::Metadata) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Reads a client's private key. A server must know it, so none is made here: the name may be a mistake.
+/// Reads a client's private key. A missing key is not created, because the name may be a mistake and the server must
+/// know the key.
 pub(crate) fn read_of_client(file: &Path) -> Result<SecretKey, CliError> {
     if is_missing(file) {
         let name = file.display();
         return Err(CliError::failure(format!(
-            "there is no key file {name}: make one with `ctcp keygen --out {name}`, and let its public key in at the server (--client)"
+            "there is no key file {name}: make one with `ctcp keygen --out {name}`, and add its public key at the server (--client)"
         )));
     }
     read(file)
 }
 
-/// Reads a server's private key, or makes one in a file that does not exist and says so. A new key is as good as any, and is
-/// printed for the clients.
+/// Reads a server's private key. A missing key is created and this is logged; its public half is printed for the
+/// clients.
 pub(crate) fn read_or_make(file: &Path) -> Result<SecretKey, CliError> {
     if is_missing(file) {
         let key = make(file)?;
@@ -80,12 +81,12 @@ pub(crate) fn read_or_make(file: &Path) -> Result<SecretKey, CliError> {
     read(file)
 }
 
-/// Whether nothing has this name, not even a link.
+/// Returns true if the name does not exist, not even as a link.
 fn is_missing(file: &Path) -> bool {
     std::fs::symlink_metadata(file).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// Makes a private key in a new file with mode 0600. An existing file is never overwritten.
+/// Creates a private key in a new file with mode 0600. An existing file is never overwritten.
 pub(crate) fn make(file: &Path) -> Result<SecretKey, CliError> {
     let key = generate()?;
     let mut options = OpenOptions::new();
@@ -94,7 +95,7 @@ pub(crate) fn make(file: &Path) -> Result<SecretKey, CliError> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = options.open(file).and_then(|mut handle| {
         writeln!(handle, "{}", key.to_base64()).and_then(|()| handle.sync_all()).inspect_err(|_| {
-            // Half a key is worse than none.
+            // An incomplete key must not remain.
             let _ = std::fs::remove_file(file);
         })
     });
@@ -108,7 +109,7 @@ pub(crate) fn make(file: &Path) -> Result<SecretKey, CliError> {
     }
 }
 
-/// A new private key.
+/// Generates a private key.
 pub(crate) fn generate() -> Result<SecretKey, CliError> {
     ctcp::generate_key()
         .map_err(|error| CliError::failure(format!("cannot get random bytes from the system: {error}")))
@@ -137,7 +138,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_key_that_everybody_can_read_is_refused_with_what_to_do() {
+    fn a_key_that_all_users_can_read_is_refused_with_advice() {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("a.key");
@@ -158,12 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn files_without_a_key_are_refused() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("b.key");
         for content in [&b"no key"[..], b"\xff\xfe\x00", b""] {
             std::fs::write(&file, content).expect("a file");
-            let Err(CliError::Failure(said)) = read(&file) else { panic!("it is none") };
+            let Err(CliError::Failure(said)) = read(&file) else { panic!("the file holds no key") };
             assert!(said.contains("b.key does not contain a private key"), "{said}");
         }
         assert!(read(directory.path()).is_err());

@@ -1,6 +1,6 @@
-//! The commands of `ctcp`: thin commands over the libraries.
+//! The commands of `ctcp`, which are thin wrappers of the libraries.
 //!
-//! It is a library so that `ctcp-lab` can run the same commands with the profiles of the papers registered.
+//! This is a library so that `ctcp-lab` can run the same commands with the profiles of the papers registered.
 
 mod allocator;
 mod args;
@@ -29,10 +29,11 @@ use crate::logging::Kind;
 /// The version, with the commit if it is known.
 pub const VERSION: &str = env!("CTCP_VERSION");
 
-/// Runs the command that `words` say, the first of which is the program. Profiles and their parts are those of `catalogue`.
+/// Runs the command that `words` specify; the first word is the program. Profiles and their parts come from
+/// `catalogue`.
 ///
 /// # Errors
-/// Why the command failed, for [`CliError::report`].
+/// Returns why the command failed, for [`CliError::report`].
 pub fn run(words: Vec<OsString>, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     let words = config_file::with_config(words, &|name| std::env::var_os(name))?;
     let cli = Cli::try_parse_from(&words.words).map_err(|error| words.explain(error))?;
@@ -55,7 +56,7 @@ pub fn run(words: Vec<OsString>, catalogue: &Arc<Catalogue>) -> Result<(), CliEr
     }
 }
 
-/// What server, client, connect, get and put have in common.
+/// Runs a command that has the common options.
 fn with_common(
     common: &args::CommonArgs,
     kind: Kind,
@@ -82,7 +83,7 @@ fn on_runtime(
         .build()
         .map_err(|error| CliError::failure(format!("cannot start the runtime: {error}")))?;
     let outcome = runtime.block_on(command);
-    // Blocking reads of standard input cannot be ended; the process ends them.
+    // Blocking reads of standard input cannot be cancelled; they end with the process.
     runtime.shutdown_background();
     outcome
 }

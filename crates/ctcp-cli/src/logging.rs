@@ -1,25 +1,25 @@
-//! Log lines go to standard error; standard output belongs to results.
+//! Log lines go to standard error; standard output is for results.
 
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{LogArgs, LogFormat};
 use crate::error::CliError;
 
-/// What runs.
+/// The kind of command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A proxy that stays: it says what it does.
+    /// A proxy that keeps running and logs its activity.
     Service,
-    /// A command that does one thing: it is silent unless something is wrong.
+    /// A command that does one task and logs only problems.
     Tool,
 }
 
-/// Starts logging at the level asked for.
+/// Starts logging at the requested level.
 pub(crate) fn start(log: &LogArgs, kind: Kind) -> Result<(), CliError> {
     let level = match (log.quiet, log.verbose) {
         (true, _) if kind == Kind::Tool => "error",
         (true, _) => "warn",
-        // That there is no connection is how the command fails, and said there.
+        // A missing connection is reported as the command's error.
         (false, 0) if kind == Kind::Tool => "warn,ctcp_proxy::link::unconnected=off",
         (false, 0) => "warn,ctcp=info,ctcp_proxy=info,ctcp_proto=info",
         (false, 1) => "info,ctcp=debug,ctcp_proxy=debug,ctcp_proto=debug",

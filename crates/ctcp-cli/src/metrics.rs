@@ -1,6 +1,6 @@
-//! `--metrics ADDR:PORT`: what the libraries count, for Prometheus, in the text format of OpenMetrics.
+//! `--metrics ADDR:PORT`: the counters of the libraries for Prometheus, in the text format of OpenMetrics.
 //!
-//! Nothing is kept here: the figures are read when somebody asks for them.
+//! No values are stored here: they are read for each request.
 
 mod figures;
 
@@ -26,29 +26,30 @@ use tracing::debug;
 use crate::error::CliError;
 pub(crate) use figures::{LinkFigures, ServerFigures};
 
-/// Connections at once; further ones wait. A scraper has one.
+/// The maximum number of connections; further ones wait. A scraper has one.
 const CONNECTIONS_MAX: usize = 16;
 
-/// A connection without a request is closed after so long.
+/// A connection without a request is closed after this time.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(30);
 
-/// After a failed accept, as when there are no descriptors left.
+/// The pause after a failed accept, for example when no descriptors are left.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
 const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 
-/// Where metrics will be served, if at all.
+/// The listener for metrics, if there is one.
 #[derive(Debug)]
 pub(crate) struct Listener(Option<StdListener>);
 
-/// Takes the port at `address`, if there is one, so that one in use is said at once.
+/// Binds the port at `address`, if there is one, so that a port in use is reported at once.
 pub(crate) fn start(address: Option<SocketAddr>) -> Result<Listener, CliError> {
     let Some(address) = address else { return Ok(Listener(None)) };
     listen(address).map_err(|error| cannot_serve(address, &error))
 }
 
-/// The same for a command that runs beside others with the same options: a port in use is theirs.
+/// The same for a command that may run alongside others with the same options: if the port is in use, another command
+/// serves it.
 pub(crate) fn start_if_free(address: Option<SocketAddr>) -> Result<Listener, CliError> {
     let Some(address) = address else { return Ok(Listener(None)) };
     match listen(address) {
@@ -70,7 +71,7 @@ fn cannot_serve(address: SocketAddr, error: &io::Error) -> CliError {
     CliError::failure(format!("cannot serve metrics on {address}: {error}"))
 }
 
-/// Serves `figures` until the answer is dropped.
+/// Serves `figures` until the returned set is dropped.
 pub(crate) fn publish(listener: Listener, figures: impl Collector) -> Result<JoinSet<()>, CliError> {
     let mut tasks = JoinSet::new();
     let Some(listener) = listener.0 else { return Ok(tasks) };

@@ -13,7 +13,7 @@ use crate::args::RemoteArgs;
 use crate::error::CliError;
 use crate::key_file;
 
-/// Shorter than a proxy's patience with one attempt, so that it is the handshake that says why it failed.
+/// Shorter than a proxy's time-out of one attempt, so that the handshake reports why it failed.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The limits of a connection with this profile.
@@ -23,7 +23,7 @@ pub(crate) fn transport(profile: Profile, catalogue: &Arc<Catalogue>) -> Transpo
     transport
 }
 
-/// The address under which others on this machine reach a socket bound to `listen`.
+/// The address under which programs on this machine reach a socket bound to `listen`.
 pub(crate) fn reachable(listen: SocketAddr) -> SocketAddr {
     let address = match listen.ip() {
         IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -33,7 +33,7 @@ pub(crate) fn reachable(listen: SocketAddr) -> SocketAddr {
     SocketAddr::new(address, listen.port())
 }
 
-/// A client's link to the server of `remote`; it begins to connect at once.
+/// Creates a client's link to the server of `remote`; it starts to connect at once.
 pub(crate) fn link(
     remote: &RemoteArgs,
     profile: Profile,
@@ -57,7 +57,7 @@ pub(crate) fn link(
     Ok((endpoint, ServerLink::start(connector, LinkTimes::default(), counters)))
 }
 
-/// What the server granted on the link's present connection, in words.
+/// The profile granted on the link's current connection, as text.
 pub(crate) fn granted(link: &ServerLink<CtcpConnector>) -> String {
     match &*link.state().borrow() {
         LinkState::Connected { connection, .. } => connection.profile().map(|profile| profile.to_string()),

@@ -1,16 +1,16 @@
-//! How many files this process may have open, of which every proxied connection is one.
+//! The limit of open files of this process. Every proxied connection uses one.
 //!
-//! Most systems start a program with a low limit, for the sake of old ones that use `select`, and let it raise that limit
-//! itself up to a hard one.
+//! Most systems start a program with a low limit, for old programs that use `select`, and let it raise that limit up to
+//! a hard one.
 
-/// What macOS allows at most where it names no hard limit (`OPEN_MAX`).
+/// The maximum on macOS if it reports no hard limit (`OPEN_MAX`).
 #[cfg(unix)]
 const OPEN_MAX: u64 = 10_240;
 
-/// Where the system has no limit, or one that cannot be asked for.
+/// The assumed limit if the system has none or does not report it.
 const UNKNOWN: usize = 1 << 20;
 
-/// Raises the limit as far as the system lets us, and says what it is then.
+/// Raises the limit as far as the system permits, and returns the new limit.
 #[cfg(unix)]
 pub(crate) fn raise_limit() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -26,7 +26,7 @@ pub(crate) fn raise_limit() -> usize {
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(UNKNOWN)
 }
 
-/// There is no such limit here.
+/// This system has no such limit.
 #[cfg(not(unix))]
 pub(crate) fn raise_limit() -> usize {
     UNKNOWN

@@ -1,4 +1,4 @@
-//! `ctcp-lab bench`: how fast the parts are on this machine.
+//! `ctcp-lab bench`: measures the speed of the codec on this machine.
 
 mod decoding;
 mod kernels;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use ctcp_cli::engine;
 use ctcp_cli::error::CliError;
 
-/// Symbols in a block, in all measurements.
+/// Symbols in a block, for all measurements.
 const BLOCKS: [usize; 2] = [32, 128];
 
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ enum Part {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctcp-lab bench codec --engine avx2 --engine avx512")]
 struct CodecArgs {
-    /// Measure this engine only; may be repeated (default: all that this processor can run)
+    /// Measure only this engine; may be repeated (default: all engines of this processor)
     #[arg(long, value_name = "NAME")]
     engine: Vec<String>,
     /// Time for each of the four parts of the measurement
@@ -44,11 +44,11 @@ struct CodecArgs {
     json: bool,
 }
 
-/// The contract of `ctcp-lab bench codec --json`.
+/// The output of `ctcp-lab bench codec --json`, which is a contract.
 #[derive(Serialize)]
 struct Codec {
     cpu: String,
-    /// Cycles of the clock as steps that depend on each other show them.
+    /// The clock rate in GHz, measured with steps that depend on each other.
     clock_ghz: f64,
     engines: Vec<kernels::Speed>,
     decode: Vec<decoding::Speed>,
@@ -65,7 +65,7 @@ fn codec(args: &CodecArgs) -> Result<(), CliError> {
         [] => Engine::available().collect(),
         names => names.iter().map(|name| engine::named(name)).collect::<Result<_, _>>()?,
     };
-    // Decoding runs on the engine of the process: the only one asked for, or the fastest of them.
+    // Decoding runs on the engine of the process: the only one requested, or the fastest of them.
     if let (false, Some(engine)) = (args.engine.is_empty(), engines.last()) {
         engine.force();
     }
@@ -85,7 +85,7 @@ fn codec(args: &CodecArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The processor's name, as far as the system tells it.
+/// The processor's name, if the system provides it.
 fn processor() -> String {
     let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = information.lines().find(|line| line.starts_with("model name"));

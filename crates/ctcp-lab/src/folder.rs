@@ -1,4 +1,4 @@
-//! The folder of the results: what stands there under its name is whole.
+//! The folder of the results. A file under its final name is always complete.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use ctcp_cli::error::CliError;
 
-/// A folder that can be written to.
+/// A folder that is writable.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// Makes the folder if need be and tries it, so that nobody computes for an hour what cannot be kept.
+    /// Creates the folder if necessary and tests writing, so that a long computation does not fail at its end.
     pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
         let folder = Self { path: path.to_owned() };
         fs::create_dir_all(path).map_err(|error| cannot_write(path, &error))?;
@@ -24,13 +24,13 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Writes a file under another name and renames it when all of it is on the disk.
+    /// Writes a file under a temporary name and renames it once it is on the disk.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, CliError> {
         self.write_together(&[(name, text)])?;
         Ok(self.path.join(name))
     }
 
-    /// Writes the files of one result, names and texts: none has its name before all are on the disk.
+    /// Writes the files of one result, as names and texts. They are renamed only after all are on the disk.
     pub(crate) fn write_together(&self, files: &[(&str, &str)]) -> Result<(), CliError> {
         let written = files.iter().try_for_each(|(name, text)| {
             write_all(&self.temporary(name), text)
@@ -43,7 +43,7 @@ impl Folder {
             })
         });
         if renamed.is_err() {
-            // What is left is of no use; that it could not be written is what matters.
+            // Incomplete files are of no use, and only the first error matters.
             for (name, _) in files {
                 let _ = fs::remove_file(self.temporary(name));
             }
@@ -51,12 +51,8 @@ impl Folder {
         renamed
     }
 
-    /// Says where the results are, beside them; with `--json` on standard error.
-    #[expect(
-        clippy::print_stdout,
-        clippy::print_stderr,
-        reason = "where the results are is part of the result"
-    )]
+    /// Prints the folder of the results, with `--json` to standard error.
+    #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the folder is part of the output")]
     pub(crate) fn say(&self, is_json: bool) {
         let said = format!("The files are in {}", self.path.display());
         if is_json {
@@ -66,7 +62,7 @@ impl Folder {
         }
     }
 
-    /// Hidden, and of this process alone.
+    /// A hidden name that is unique to this process.
     fn temporary(&self, name: &str) -> PathBuf {
         self.path.join(format!(".{name}.{}.part", std::process::id()))
     }

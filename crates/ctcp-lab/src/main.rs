@@ -1,7 +1,7 @@
 //! The `ctcp-lab` command: figures of the papers, measurements on real sockets, benchmarks.
 //!
-//! `ctcp-lab peer COMMAND ...` is the command `ctcp` with the profiles of the papers beside those for general use: what the testbed starts
-//! at both ends of its paths.
+//! `ctcp-lab peer COMMAND ...` is the command `ctcp` with the profiles of the papers in addition to those for general
+//! use. The testbed starts it at both ends of its paths.
 
 mod bench;
 mod folder;
@@ -31,14 +31,14 @@ enum Command {
     Repro(repro::ReproArgs),
     /// Measure the papers' figures on real sockets, with other transports alongside (Linux, root)
     Testbed(testbed::TestbedArgs),
-    /// Draw the pages and pictures of docs/results again from the JSON of runs
+    /// Redraw the pages and pictures of docs/results from the JSON of runs
     Results(results::ResultsArgs),
     /// Measure how fast coding is on this machine
     Bench(bench::BenchArgs),
     /// Run a command of `ctcp` that also knows the papers' profiles: tcp-nc, tcp-nc-eot, tcp-nc-pb and sparse
     #[command(name = PEER, disable_help_flag = true)]
     Peer {
-        /// The words after `ctcp`
+        /// The arguments after `ctcp`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
         words: Vec<std::ffi::OsString>,
     },

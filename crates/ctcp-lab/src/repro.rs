@@ -1,4 +1,4 @@
-//! `ctcp-lab repro`: the papers' figures and tables, computed again, in one piece or in shards that are merged.
+//! `ctcp-lab repro`: reproduces the papers' figures and tables, in one run or in shards that are merged.
 
 mod changes;
 mod merge;
@@ -38,44 +38,44 @@ pub(crate) struct ReproArgs {
 
 #[derive(Debug, Subcommand)]
 enum ReproCommand {
-    /// Name everything that can be reproduced
+    /// List everything that can be reproduced
     List,
-    /// Put shards together: the same files as of a run in one piece
+    /// Merge shards; the files are the same as of a single run
     #[command(after_help = "Example:\n  ctcp-lab repro merge parts --out results")]
     Merge(MergeArgs),
 }
 
-/// Numbers stay words here, so that whatever is wrong with one is said in one line of ours.
+/// Numbers stay strings here, so that errors about them are single lines in our own format.
 #[derive(Debug, Args)]
 struct RunArgs {
-    /// Figures and tables by name; `list` names them, `merge` puts shards together
+    /// Figures and tables by name; `list` shows the names, `merge` combines shards
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
     /// A smoke run: fewer seeds and smaller sizes
     #[arg(long)]
     quick: bool,
-    /// Seeds a point (default: each experiment's own)
+    /// Seeds per point (default: each experiment's own)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     seeds: Option<String>,
-    /// Another rate of the link; `list` says what can be changed of what
+    /// Another rate of the link; `list` shows which options an experiment has
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     rate: Option<String>,
     /// Another round-trip time
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     rtt: Option<String>,
-    /// Another share of the packets lost on each link
+    /// Another loss probability of each link
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     loss: Option<String>,
     /// Longer or shorter runs, in virtual time
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     time: Option<String>,
-    /// Compute the I-th of N parts only, and write it as ID.shard-I-of-N.json
+    /// Compute only the I-th of N parts, and write it as ID.shard-I-of-N.json
     #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
     shard: Option<String>,
-    /// Threads that compute (default: as many as the machine has); the figures do not depend on it
+    /// Number of threads (default: as many as the machine has); results do not depend on it
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     threads: Option<String>,
-    /// Folder for ID.json, ID.csv and ID.svg, or for the shard; made if it does not exist
+    /// Folder for ID.json, ID.csv and ID.svg, or for the shard; created if it does not exist
     #[arg(long, value_name = "DIR", default_value = "results/repro")]
     out: PathBuf,
 }
@@ -85,7 +85,7 @@ struct MergeArgs {
     /// Folders with all shards of one or more experiments
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// Folder for ID.json, ID.csv and ID.svg; made if it does not exist
+    /// Folder for ID.json, ID.csv and ID.svg; created if it does not exist
     #[arg(long, value_name = "DIR", default_value = "results/repro")]
     out: PathBuf,
 }
@@ -115,7 +115,7 @@ fn list() {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "what was written where is the result")]
+#[expect(clippy::print_stdout, reason = "the written files are the result")]
 fn compute(request: &Request, out: &Path) -> Result<(), CliError> {
     let folder = Folder::open(out)?;
     let mut failed = 0;
@@ -130,19 +130,19 @@ fn compute(request: &Request, out: &Path) -> Result<(), CliError> {
             println!("{}: shard {shard} is in {} ({seconds:.1} s)", experiment.id, file.display());
             continue;
         }
-        let outcome = plan.outcome(values).expect("what its own cells gave, all of it");
+        let outcome = plan.outcome(values).expect("the outcomes of all its cells");
         failed += show(experiment, &outcome, &request.settings, seconds, &folder)?;
     }
     folder.say(false);
     judge(failed)
 }
 
-#[expect(clippy::disallowed_methods, reason = "how long it took is part of the result's file")]
+#[expect(clippy::disallowed_methods, reason = "the duration is part of the result's file")]
 fn now() -> Instant {
     Instant::now()
 }
 
-/// Measures with a bar on the terminal, if there is one.
+/// Measures, with a progress bar if there is a terminal.
 fn measure(
     experiment: &Experiment,
     plan: &Plan,
@@ -158,7 +158,7 @@ fn measure(
     values
 }
 
-/// Writes the files and prints the table; returns how many checks do not hold.
+/// Writes the files and prints the table; returns the number of failed checks.
 #[expect(clippy::print_stdout, reason = "the tables are the result")]
 fn show(
     experiment: &Experiment,
@@ -171,7 +171,7 @@ fn show(
     let svg = outcome.svg().map_err(|error| CliError::failure(format!("{id} cannot be drawn: {error}")))?;
     let json = outcome.json(id, experiment.paper, ctcp_cli::VERSION, settings.quick, seconds);
     let names = ["csv", "svg", "json"].map(|ending| format!("{id}.{ending}"));
-    // The last one: where it is, the others are.
+    // The JSON file is written last: if it exists, so do the others.
     folder.write_together(&[(&names[0], &outcome.csv()), (&names[1], &svg), (&names[2], &json)])?;
     println!("{id}: {} ({seconds:.1} s)\n{}", experiment.title, outcome.table());
     Ok(outcome.checks.iter().filter(|check| !check.pass).count())
@@ -180,7 +180,7 @@ fn show(
 pub(super) fn judge(failed: usize) -> Result<(), CliError> {
     match failed {
         0 => Ok(()),
-        1 => Err(CliError::failure("a check does not hold")),
-        _ => Err(CliError::failure(format!("{failed} checks do not hold"))),
+        1 => Err(CliError::failure("a check failed")),
+        _ => Err(CliError::failure(format!("{failed} checks failed"))),
     }
 }

@@ -1,4 +1,4 @@
-//! `ctcp-lab results`: every page, table and picture of `docs/results` drawn again from the JSON of runs.
+//! `ctcp-lab results`: redraws every page, table and picture of `docs/results` from the JSON of runs.
 //!
 //! ```text
 //!   data/simulated/ID.json   ctcp-lab repro     ->  simulated.md, simulated/ID.svg
@@ -17,10 +17,10 @@ use ctcp_repro::comparison::RecordedComparison;
 use ctcp_repro::recorded::Recorded;
 use serde::Deserialize;
 
-/// Around the block in README.md.
+/// The marks around the block in README.md.
 const BLOCK: [&str; 2] = ["<!-- figures: demo -->\n", "<!-- end of figures -->"];
 
-/// Says that a page is not to be written by hand.
+/// The note that a page is generated.
 const BANNER: &str = "<!-- Drawn by `ctcp-lab results` from docs/results/data. Do not edit. -->\n\n";
 
 #[derive(Debug, Args)]
@@ -29,12 +29,12 @@ pub(crate) struct ResultsArgs {
     /// The folder of the repository
     #[arg(long, value_name = "DIR", default_value = ".")]
     root: PathBuf,
-    /// Write nothing; fail if a file is not as its data says
+    /// Write nothing; fail if a file differs from its data
     #[arg(long)]
     check: bool,
 }
 
-/// What `ctcp demo --json` says.
+/// The output of `ctcp demo --json`.
 #[derive(Deserialize)]
 struct Demo {
     profile: String,
@@ -55,7 +55,7 @@ struct Baseline {
     goodput_share: f64,
 }
 
-/// What `ctcp-lab bench codec --json` says.
+/// The output of `ctcp-lab bench codec --json`.
 #[derive(Deserialize)]
 struct Codec {
     cpu: String,
@@ -155,7 +155,7 @@ fn figures(results: &Path, folder: &str, title: &str) -> Result<Vec<Page>, CliEr
     Ok(pages)
 }
 
-/// README.md with what the demo printed.
+/// README.md with the demo's results.
 fn readme(root: &Path, results: &Path) -> Result<Page, CliError> {
     let path = root.join("README.md");
     let text = read(&path)?;
@@ -221,7 +221,7 @@ impl Codec {
     }
 }
 
-/// JSON files in the order of their names.
+/// The JSON files of a folder, ordered by name.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     files_with(folder, "json")
 }

@@ -4,9 +4,10 @@
 //! the handshake, sockets and simulations.
 
 use crate::code::Code;
+use crate::code::redundancy::{self, Redundancy, RepairRule};
 use crate::congestion::Algorithm;
-use crate::profile::{Profile, UnknownName};
-use crate::redundancy::{self, Redundancy, RepairRule};
+use crate::error::UnknownName;
+use crate::profile::Profile;
 use crate::wire::ProfileParameter;
 
 /// Profiles, codes, congestion controllers and repair rules. Within each kind, numbers are unique.
@@ -190,7 +191,7 @@ fn named<T: Copy>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redundancy::Ratio;
+    use crate::code::redundancy::Ratio;
 
     #[test]
     fn every_profile_survives_the_handshake() {

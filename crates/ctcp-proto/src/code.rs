@@ -8,6 +8,7 @@ mod blocks;
 mod plain;
 mod plug;
 mod receiver;
+pub(crate) mod redundancy;
 mod segments;
 mod sender;
 
@@ -17,11 +18,11 @@ use ctcp_base::Instant;
 
 use crate::congestion::{Acked, Controller, Lost, Sent as SentSymbol, TimedOut};
 use crate::id::SymbolIndex;
-use crate::redundancy::Redundancy;
 use crate::wire::MissingInterval;
 pub use blocks::{Block, Blocks};
 pub use plug::{Coding, SymbolDecoder, SymbolEncoder};
 pub(crate) use receiver::{CodedReceiver, DecoderReport};
+use redundancy::Redundancy;
 pub(crate) use segments::Part;
 pub(crate) use sender::CodedSender;
 
@@ -198,7 +199,7 @@ impl Code {
         self.0.redundancies
     }
 
-    /// Whether it works with this redundancy.
+    /// Whether the code supports this repair rule.
     #[must_use]
     pub fn takes(self, redundancy: &Redundancy) -> bool {
         let rule = redundancy.rule();

@@ -107,7 +107,7 @@ pub struct CloseReason {
 pub enum Mismatch {
     /// No AEAD suite in common.
     Suite,
-    /// The server grants a profile that this side does not have.
+    /// The server granted a profile that is not in this side's catalogue.
     Profile,
 }
 
@@ -150,7 +150,7 @@ pub enum ConnectionError {
     },
     /// The server's answer was authentic, but its parameters are invalid.
     HandshakeFailed,
-    /// The server's answer is authentic, but this side cannot use its parameters.
+    /// The server's answer was authentic, but the two sides cannot agree on its parameters.
     NothingInCommon(Mismatch),
     /// No packet arrived from the peer for the idle timeout.
     TimedOut,
@@ -222,6 +222,18 @@ impl fmt::Display for ConnectionError {
 
 impl core::error::Error for TransportError {}
 impl core::error::Error for ConnectionError {}
+
+/// A name that this version does not know. The message lists the known ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownName(pub(crate) String);
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for UnknownName {}
 
 #[cfg(test)]
 mod tests {

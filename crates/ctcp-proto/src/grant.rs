@@ -1,9 +1,9 @@
 //! Which profiles clients may choose. A profile applies to both directions, so a client's choice determines how the server sends.
 
 use crate::code::Code;
+use crate::code::redundancy::Redundancy;
 use crate::congestion::Algorithm;
 use crate::profile::{Profile, ProfileName};
-use crate::redundancy::Redundancy;
 
 /// Maximum number of combinations per symbol that a client may ask for: enough for a loss of half of all packets.
 const RATIO_MAX: f64 = 2.0;
@@ -65,8 +65,8 @@ fn is_fair(profile: &Profile) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code::redundancy::{Ratio, RepairRule, TakesRatio};
     use crate::congestion::AlgorithmSpec;
-    use crate::redundancy::{Ratio, RepairRule, TakesRatio};
 
     #[test]
     fn a_profile_that_is_not_granted_becomes_the_servers_own() {

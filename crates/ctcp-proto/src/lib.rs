@@ -24,7 +24,6 @@ mod network;
 mod path;
 mod profile;
 mod recovery;
-mod redundancy;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -32,6 +31,7 @@ pub mod wire;
 
 pub use catalogue::Catalogue;
 pub use code::Code;
+pub use code::redundancy::{Ratio, Redundancy, RepairRule};
 pub use config::{ClientPolicy, EndpointConfig, TransportConfig};
 pub use connection::{Connection, ConnectionStats, RttStats, TimerKind};
 pub use crypto::{KeyError, PublicKey, SecretKey, Suite};
@@ -39,20 +39,19 @@ pub use endpoint::{
     ConnectError, ConnectionHandle, DatagramOutcome, DropReason, Endpoint, EndpointStats, Incoming,
     RefusedClient,
 };
-pub use error::{CloseReason, ConnectionError, Mismatch, TransportError, TransportErrorCode};
+pub use error::{CloseReason, ConnectionError, Mismatch, TransportError, TransportErrorCode, UnknownName};
 pub use event::{EndpointEvent, Event};
 pub use grant::Grant;
 pub use id::{ConnectionId, Direction, PacketNumber, PathId, Role, StreamId, SymbolIndex};
 pub use network::{Ecn, NetworkPath, Transmit};
-pub use profile::{AckRule, ExpiryRule, LossRule, Misfit, Profile, ProfileName, Rules, UnknownName};
-pub use redundancy::{Ratio, Redundancy, RepairRule};
+pub use profile::{AckRule, ExpiryRule, LossRule, Misfit, Profile, ProfileName, Rules};
 pub use stream::{OpenError, ReadError, ReadOutcome, UnknownStream, WriteError};
 
 /// The types that a new coding scheme implements or uses.
 pub mod scheme {
+    pub use crate::code::redundancy::{Need, RepairRule, TakesRatio, whole_packets};
     pub use crate::code::{
         Block, Blocks, Choice, Code, CodeLimits, CodeSpec, Coding, Feedback, Scheme, Sent, Setup, Signal,
         Situation, SymbolDecoder, SymbolEncoder, WindowOf,
     };
-    pub use crate::redundancy::{Need, RepairRule, TakesRatio, whole_packets};
 }

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
+use crate::code::redundancy::Redundancy;
 use crate::code::{Code, WindowOf};
 use crate::congestion::Algorithm;
-use crate::redundancy::Redundancy;
 
 /// The name and number of a profile.
 #[derive(Clone, Copy, Debug)]
@@ -233,22 +233,10 @@ impl fmt::Display for Profile {
     }
 }
 
-/// A name that this version does not know. The message lists the known ones.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownName(pub(crate) String);
-
-impl fmt::Display for UnknownName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl core::error::Error for UnknownName {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redundancy::Ratio;
+    use crate::code::redundancy::Ratio;
 
     #[test]
     fn a_profile_displays_how_it_differs_from_its_name() {

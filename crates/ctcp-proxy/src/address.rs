@@ -1,7 +1,7 @@
-//! Where a proxied connection is to go: a name or an address, and a port.
+//! The target of a proxied connection: a name or an address, and a port.
 //!
-//! Names are not resolved here: the reverse proxy does that (`socks5h`), where the name means what the server
-//! sees. Everything comes from applications or from the peer, so parsing never panics and keeps to limits.
+//! Names are not resolved here but by the reverse proxy (`socks5h`), so they mean what they mean at the server. All
+//! input comes from applications or from the peer, so parsing never panics and enforces limits.
 
 use core::fmt;
 use core::str::FromStr;
@@ -28,23 +28,23 @@ pub struct TargetAddress {
     pub port: u16,
 }
 
-/// Why a text is no target.
+/// Why a text is not a target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// Nothing where the host should be.
+    /// The host is missing.
     #[error("there is no host name or address")]
     EmptyHost,
     /// More than [`NAME_BYTES_MAX`] bytes.
     #[error("the host name has more than {NAME_BYTES_MAX} bytes")]
     NameTooLong,
-    /// A character that no host name has.
+    /// A character that host names cannot contain.
     #[error("a host name cannot contain {0:?} (names beyond ASCII need xn-- form)")]
     NameCharacter(char),
     /// No `:PORT` at the end.
     #[error("the port is missing: write HOST:PORT")]
     MissingPort,
-    /// The port is no number of 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     #[error("{0:?} is not a port (1 to 65535)")]
     Port(String),
     /// An IPv6 address with a port needs brackets.
@@ -53,10 +53,10 @@ pub enum AddressError {
 }
 
 impl Host {
-    /// A host from a text without a port: an address (IPv6 with or without brackets) or a name.
+    /// Parses a host without a port: an address (IPv6 with or without brackets) or a name.
     ///
     /// # Errors
-    /// When it can be neither.
+    /// Returns an error if the text is neither.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let bare = text.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
         if let Some(inner) = bare {
@@ -83,10 +83,10 @@ impl Host {
 }
 
 impl TargetAddress {
-    /// A target from its parts.
+    /// Creates a target from its parts.
     ///
     /// # Errors
-    /// When the host is none, or the port is 0.
+    /// Returns an error if the host is invalid or the port is 0.
     pub fn new(host: &str, port: u16) -> Result<Self, AddressError> {
         if port == 0 {
             return Err(AddressError::Port(port.to_string()));
@@ -94,10 +94,10 @@ impl TargetAddress {
         Ok(Self { host: Host::parse(host)?, port })
     }
 
-    /// Splits `HOST:PORT`; `default_port` stands in when there is no port.
+    /// Parses `HOST:PORT`, or a host alone if there is a `default_port`.
     ///
     /// # Errors
-    /// When the host is none, or the port is no port or missing without a default.
+    /// Returns an error if the host or the port is invalid, or if the port is missing and there is no default.
     pub fn parse_with_default(text: &str, default_port: Option<u16>) -> Result<Self, AddressError> {
         let (host, port) = split_port(text)?;
         let port = match port {
@@ -108,7 +108,7 @@ impl TargetAddress {
     }
 }
 
-/// Splits the port off, if there is one. A bare IPv6 address has none.
+/// Splits the port off, if the text has one. A bare IPv6 address has none.
 pub(crate) fn split_port(text: &str) -> Result<(&str, Option<&str>), AddressError> {
     if text.starts_with('[') {
         let end = text.find(']').ok_or(AddressError::Brackets)?;
@@ -132,7 +132,7 @@ pub(crate) fn split_port(text: &str) -> Result<(&str, Option<&str>), AddressErro
     }
 }
 
-/// A port of 1 to 65535 in digits and nothing else (`u16::from_str` would take a sign).
+/// Parses a port from 1 to 65535 that consists of digits only (`u16::from_str` would accept a sign).
 pub(crate) fn parse_port(digits: &str) -> Result<u16, AddressError> {
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     match digits.parse::<u16>() {
@@ -173,7 +173,7 @@ impl From<SocketAddr> for TargetAddress {
     }
 }
 
-/// The address that stands for "none known" in replies.
+/// The address that stands for "unknown" in replies.
 pub const UNSPECIFIED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 #[cfg(test)]
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_target_is_refused_with_the_reason() {
+    fn invalid_targets_are_refused_with_the_reason() {
         for (text, error) in [
             ("", AddressError::MissingPort),
             (":80", AddressError::EmptyHost),
@@ -224,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn an_address_in_the_place_of_a_name_is_an_address() {
+    fn an_address_in_place_of_a_name_is_parsed_as_an_address() {
         assert_eq!(Host::parse("127.0.0.1"), Ok(Host::Address(IpAddr::V4(Ipv4Addr::LOCALHOST))));
         assert_eq!(Host::parse("::1"), Ok(Host::Address(IpAddr::V6(Ipv6Addr::LOCALHOST))));
     }
 
     proptest! {
         #[test]
-        fn noise_never_panics_and_what_parses_is_written_so_that_it_parses_again(text in "\\PC{0,40}") {
+        fn random_text_never_panics_and_a_parsed_target_survives_formatting(text in "\\PC{0,40}") {
             if let Ok(target) = text.parse::<TargetAddress>() {
                 prop_assert_eq!(target.to_string().parse::<TargetAddress>(), Ok(target));
             }

@@ -1,4 +1,4 @@
-//! The forward proxy: takes the connections of applications and carries each on a coded stream.
+//! The forward proxy: accepts the connections of applications and carries each on a coded stream.
 //!
 //! ```text
 //!  application --SOCKS5-----+
@@ -7,8 +7,8 @@
 //!  stdin/stdout ------------+
 //! ```
 //!
-//! A connection that is lost takes its streams with it: applications get what had arrived, and then a reset (never an end
-//! that looks regular). New ones wait for the link to come back (see [`crate::link`]).
+//! When the coded connection is lost, its streams fail too: applications get what had arrived, and then a reset (never
+//! a regular end). New streams wait for the link to reconnect (see [`crate::link`]).
 //!
 //! Requirement: C7
 
@@ -39,18 +39,19 @@ use crate::seldom::{Seldom, WARNING_PAUSE};
 use crate::socks5::{self, Socks5Error};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, Spliced, splice};
 
-/// Applications' connections at once: as many streams as a server allows one connection by default.
+/// The default limit of simultaneous connections of applications: as many streams as a server allows one connection by
+/// default.
 pub const CONNECTIONS_MAX: usize = 4096;
 
-/// Descriptors beside those of applications: listeners, UDP sockets, resolving the server's name, metrics.
+/// Descriptors other than those of applications: listeners, UDP sockets, resolving the server's name, metrics.
 pub const OPEN_FILES_SPARE_MAX: usize = 128;
 
 /// Limits of a forward proxy.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientLimits {
-    /// Applications' connections at once, over all listeners; more wait in the kernel's queue.
+    /// Simultaneous connections of applications, over all listeners; further ones wait in the kernel's queue.
     pub connections: usize,
-    /// An application has so long to say what it wants.
+    /// How long an application may take to send its request.
     pub handshake: Duration,
 }
 
@@ -61,8 +62,8 @@ impl Default for ClientLimits {
 }
 
 impl ClientLimits {
-    /// The usual limits, lowered to what a process that may have so many files open can serve: a quarter, at most
-    /// [`OPEN_FILES_SPARE_MAX`], stays for everything else.
+    /// Returns the default limits, lowered to what a process with this limit of open files can serve. A quarter of the
+    /// files, at most [`OPEN_FILES_SPARE_MAX`], is reserved for everything else.
     #[must_use]
     pub fn for_open_files(open_files: usize) -> Self {
         let connections = CONNECTIONS_MAX.min(open_files - (open_files / 4).min(OPEN_FILES_SPARE_MAX));
@@ -70,30 +71,30 @@ impl ClientLimits {
     }
 }
 
-/// Pause after a listener failed: it has no descriptors or memory left, which passes.
+/// The pause after `accept` failed: the process has no descriptors or memory left, which is temporary.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Connections that wait in the kernel until they are accepted. A browser or a test opens hundreds at once; with the
-/// usual 128 the kernel drops or resets some of them.
+/// How many connections wait in the kernel until they are accepted. A browser or a test opens hundreds at once; with
+/// the usual 128 the kernel drops or resets some of them.
 const BACKLOG: u32 = 4096;
 
-/// Listens for applications, with room for many that come at once.
+/// Listens for applications, with a backlog for many simultaneous connections.
 ///
 /// # Errors
-/// When the address cannot be bound.
+/// Returns an error if the address cannot be bound.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // After a restart the old connections linger; on Windows the option means something else.
+    // After a restart old connections linger in the kernel. On Windows the option has another meaning.
     #[cfg(not(windows))]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// After a refusal the application may still be sending; so much is read and dropped, so that closing does not reset
-/// the connection before the refusal was read.
+/// After a refusal the application may still be sending. This many bytes are read and dropped, so that closing does not
+/// reset the connection before the application has read the refusal.
 const DRAIN_BYTES: u64 = 64 * 1024;
-/// And for so long.
+/// How long they are read at most.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 
 /// The forward proxy.
@@ -108,7 +109,7 @@ pub struct ForwardProxy<K: Connector> {
     pulse: Mutex<Pulse>,
 }
 
-/// What a listener's connections speak.
+/// The protocol of a listener's connections.
 #[derive(Clone, Debug)]
 enum Service {
     Socks5,
@@ -117,7 +118,7 @@ enum Service {
 }
 
 impl<K: Connector> ForwardProxy<K> {
-    /// A proxy over a link.
+    /// Creates a proxy over a link.
     pub fn new(link: ServerLink<K>, limits: ClientLimits) -> Arc<Self> {
         let slots = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
         let (full, failing) = (Seldom::new(WARNING_PAUSE), Seldom::new(WARNING_PAUSE));
@@ -131,10 +132,10 @@ impl<K: Connector> ForwardProxy<K> {
         &self.link
     }
 
-    /// Serves SOCKS5 until the future is dropped; then the connections it serves are reset.
+    /// Serves SOCKS5 until the future is dropped, which resets the connections it serves.
     pub async fn serve_socks5(self: &Arc<Self>, listener: TcpListener) {
         if let Ok(address) = listener.local_addr() {
-            let _ = self.socks5.set(address); // for the PAC file; the first one is as good as any
+            let _ = self.socks5.set(address); // for the PAC file, which names the first listener
         }
         self.serve(listener, Service::Socks5).await;
     }
@@ -179,7 +180,7 @@ impl<K: Connector> ForwardProxy<K> {
         }
     }
 
-    /// A place for one more connection, as soon as there is one; never `None` while the proxy lives.
+    /// Waits for a free slot for one more connection. Returns `None` only if the proxy is gone.
     async fn slot(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(slot) = self.slots.clone().try_acquire_owned() {
             return Some(slot);
@@ -193,7 +194,7 @@ impl<K: Connector> ForwardProxy<K> {
 
     /// Serves one connection of an application.
     async fn handle(&self, application: TcpStream, service: Service) -> io::Result<()> {
-        let _ = application.set_nodelay(true); // the coded side decides what to gather
+        let _ = application.set_nodelay(true); // the coded side decides how to batch data
         match service {
             Service::Socks5 => self.handle_socks5(application).await,
             Service::Http => self.handle_http(application).await,
@@ -240,7 +241,7 @@ impl<K: Connector> ForwardProxy<K> {
     }
 
     async fn handle_forward(&self, mut application: TcpStream, target: TargetAddress) -> io::Result<()> {
-        application.arm(); // whatever happens to its first bytes must not look like an end
+        application.arm(); // a failure must not look like a regular end
         let connected = {
             let mut early = Early::new(&mut application, &self.link.counters().upstream);
             let opened = self.connect_early(&target, &mut early).await;
@@ -251,17 +252,17 @@ impl<K: Connector> ForwardProxy<K> {
                 let options = SpliceOptions { early, is_a_done, ..SpliceOptions::default() };
                 self.carry(application, opened, options).await;
             }
-            // It is reset: the application has no other way to learn of it than the log.
+            // The connection is reset. Only the log can say why.
             Err(error) => self.note(&target, &error),
         }
         Ok(())
     }
 
-    /// Joins a reader and a writer with a target, for `ctcp connect`: over when the target said everything, or
-    /// failed. The end of the reader is passed on, and the target may go on speaking after it.
+    /// Connects a reader and a writer with a target, for `ctcp connect`. Finishes when the target has sent everything
+    /// or failed. The end of the reader is passed on, and the target may continue to send after it.
     ///
     /// # Errors
-    /// When the target is not reached.
+    /// Returns an error if the target cannot be reached.
     pub async fn connect_pipes<R, W>(
         &self,
         mut reader: R,
@@ -292,7 +293,8 @@ impl<K: Connector> ForwardProxy<K> {
         opened
     }
 
-    /// Says and remembers why a target was not reached. That there is no server the link has said, and once.
+    /// Logs and remembers why a target was not reached. Failures of the link itself are logged by the link, and only
+    /// once.
     fn note(&self, target: &TargetAddress, error: &LinkError) {
         match error {
             LinkError::Left(_) | LinkError::Unreachable(_) | LinkError::NotAdmitted(_) => {}
@@ -309,7 +311,7 @@ impl<K: Connector> ForwardProxy<K> {
         counters.streams_total.add(1);
         let opened = self.link.request_early(&Request::Connect(target.clone()), early).await;
         if let Err(error) = &opened {
-            // An application that goes away has not failed.
+            // An application that disconnects is not a failure.
             counters.streams_failed.add(u64::from(!matches!(error, LinkError::Left(_))));
             counters.targets_refused.add(u64::from(error.code() == ReplyCode::NotAllowed));
             debug!(%target, %error, "not connected");
@@ -344,7 +346,7 @@ impl<K: Connector> ForwardProxy<K> {
         self.pulse.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at the link again and again, for the status page.
+    /// Samples the link periodically for the status page.
     async fn watch_link(&self) {
         let mut last_error = None;
         loop {
@@ -429,12 +431,12 @@ impl<K: Connector> http_proxy::Proxy for ForwardProxy<K> {
     }
 }
 
-/// What a program that speaks HTTP to the SOCKS5 port is told.
+/// The response to a program that speaks HTTP to the SOCKS5 port.
 const NOT_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n\
     ctcp: this is the SOCKS5 port; the HTTP proxy is another one\n";
 
-/// Closes after an answer: our end first, then the rest of what the application sends is dropped, so that the kernel
-/// does not throw the answer away with a reset.
+/// Closes the connection after a response: our half first, then further data of the application is read and dropped.
+/// Otherwise the kernel would send a reset and discard the response.
 async fn close_gently(mut application: TcpStream) {
     let drain = async {
         application.shutdown().await?;
@@ -447,7 +449,7 @@ fn too_slow() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the application sent no request in time")
 }
 
-/// A reader and a writer as one end: stdin and stdout. There is nothing to reset.
+/// A reader and a writer as one splice end: stdin and stdout. They cannot be reset.
 struct Pipes<R, W> {
     reader: R,
     writer: W,

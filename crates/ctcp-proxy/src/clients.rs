@@ -1,55 +1,56 @@
-//! The clients of a server: what they are called, and what their connections do.
+//! The clients of a server: their names and the traffic of their connections.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::traffic::{Traffic, TrafficStats};
 
-/// Clients whose figures are kept apart: each is a label of every metric, which a server of metrics pays for. Beyond it the
-/// figures of clients that are gone are added up under [`OTHERS`], so that strangers who may connect fill no memory.
+/// How many clients have counters of their own. Each client is a label of every metric, which costs a metrics server
+/// memory. Beyond this number the counters of disconnected clients are added up under [`OTHERS`], so that unknown
+/// clients cannot fill the memory.
 pub const CLIENTS_MAX: usize = 1000;
 
-/// The name of all clients that are not kept apart.
+/// The name of all clients without counters of their own.
 pub const OTHERS: &str = "others";
 
-/// Characters of a key that stand for a client without a name, as in [`ctcp::PublicKey::short`].
+/// How many characters of a key name a client without a name, as in [`ctcp::PublicKey::short`].
 const SHORT_LENGTH: usize = 8;
 
-/// Names and figures of a server's clients.
+/// The names and counters of a server's clients.
 #[derive(Debug, Default)]
 pub struct Clients(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// By their keys.
+    /// Names by key.
     names: BTreeMap<String, String>,
-    /// By their names.
+    /// Counters by name.
     traffic: BTreeMap<String, Arc<Traffic>>,
 }
 
 impl Clients {
-    /// Names clients by their public keys in base64. It replaces all names; connections that are up keep theirs.
+    /// Sets the names of clients by their public keys in base64. Replaces all names; open connections keep theirs.
     pub fn set_names(&self, names: impl IntoIterator<Item = (String, String)>) {
         self.lock().names = names.into_iter().collect();
     }
 
-    /// What a client with this key is called: its name, else the beginning of its key.
+    /// Returns the name of the client with this key, or the beginning of the key if it has none.
     #[must_use]
     pub fn name(&self, key: &str) -> String {
         let name = self.lock().names.get(key).cloned();
         name.unwrap_or_else(|| key.chars().take(SHORT_LENGTH).collect())
     }
 
-    /// The figures of each client that ever connected, by name.
+    /// The counters of each client that ever connected, by name.
     #[must_use]
     pub fn stats(&self) -> Vec<(String, TrafficStats)> {
         let traffic: Vec<_> =
             self.lock().traffic.iter().map(|(name, traffic)| (name.clone(), traffic.clone())).collect();
-        // Without the lock: reading a connection takes its endpoint's.
+        // Without the lock, because reading a connection locks its endpoint.
         traffic.into_iter().map(|(name, traffic)| (name, traffic.stats())).collect()
     }
 
-    /// Where the connections of the client with this name are counted.
+    /// The counters for connections of the client with this name.
     pub(crate) fn traffic(&self, name: &str) -> Arc<Traffic> {
         let mut state = self.lock();
         if let Some(traffic) = state.traffic.get(name) {
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_clients_come_the_number_of_names_is_bounded_and_no_connection_is_forgotten() {
+    fn the_number_of_client_names_is_bounded_and_open_connections_keep_theirs() {
         let clients = Clients::default();
         let stays = clients.traffic("stays").enter(ctcp::ConnectionStats::default);
         for number in 0..3 * CLIENTS_MAX {

@@ -1,7 +1,7 @@
-//! What the proxies need of the transport: connections that open, accept and lose streams.
+//! The interface between proxies and transport: connections that open, accept and lose streams.
 //!
-//! The proxies are written against these traits and not against [`ctcp`] itself, so that every path of them can be
-//! tested with pipes in memory, where a connection is lost when the test says so.
+//! The proxies use these traits and not [`ctcp`] itself, so that every code path can be tested with pipes in memory,
+//! where the test decides when a connection is lost.
 
 use core::task::{Context, Poll};
 use core::time::Duration;
@@ -10,55 +10,55 @@ use std::io;
 use crate::request::stream_code;
 use crate::splice::SpliceEnd;
 
-/// A bidirectional stream of a coded connection. Dropped before its end it is reset.
+/// A bidirectional stream of a coded connection. Dropping it before its end resets it.
 pub trait CodedStream: SpliceEnd + Send + 'static {
-    /// Gives up both directions with a code of [`stream_code`].
+    /// Resets both directions with a code of [`stream_code`].
     fn reset(&mut self, code: u64);
 
-    /// Waits until the other side has everything that was written, the end included.
+    /// Waits until the peer has received everything that was written, including the end.
     fn finished(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 }
 
 /// A connection to one peer that carries streams. Clones are the same connection.
 pub trait CodedConnection: Clone + Send + Sync + 'static {
-    /// Its streams.
+    /// The type of its streams.
     type Stream: CodedStream;
 
     /// Opens a stream; waits while the peer's limit is reached.
     fn open(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
-    /// The next stream the peer opened.
+    /// Accepts the next stream that the peer opened.
     fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
-    /// Waits until the connection is over and says why.
+    /// Waits until the connection is closed and returns the reason.
     fn closed(&self) -> impl Future<Output = String> + Send;
 
-    /// Ends the connection with a text for the peer.
+    /// Closes the connection with a text for the peer.
     fn close(&self, reason: &str);
 
-    /// Where the other end is now, or was last.
+    /// The peer's current or last known address.
     fn remote(&self) -> String;
 
-    /// Its figures, the last ones when it is over.
+    /// The connection's statistics; the final ones once it is closed.
     fn stats(&self) -> ctcp::ConnectionStats {
         ctcp::ConnectionStats::default()
     }
 
-    /// How the path does, as far as this side knows.
+    /// The state of the path, as far as this side knows it.
     fn health(&self) -> PathHealth;
 
-    /// Who is at the other end: stays the same over connections of the same peer.
+    /// Identifies the peer; the same for all connections of one peer.
     fn peer(&self) -> String;
 }
 
-/// What one side of a connection knows of its path.
+/// What one side of a connection knows about its path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathHealth {
     /// The smoothed round-trip time.
     pub rtt: Duration,
-    /// The share of what this side sends that is lost, 0 to 1.
+    /// The share of this side's packets that is lost, 0 to 1.
     pub loss: f64,
-    /// Packets of this side that are in flight: they want an answer.
+    /// Packets of this side that are in flight and not acknowledged yet.
     pub in_flight: u64,
     /// Datagrams sent so far.
     pub sent: u64,
@@ -66,13 +66,14 @@ pub struct PathHealth {
     pub received: u64,
 }
 
-/// The code with which the peer reset a stream, if that is what the error says.
+/// Returns the code with which the peer reset a stream, if the error is such a reset.
 #[must_use]
 pub fn reset_code(error: &io::Error) -> Option<u64> {
     error.get_ref()?.downcast_ref::<ctcp::StreamReset>().map(|reset| reset.0)
 }
 
-/// Whether the peer left regularly: it has enough of the stream, or closed the whole connection without a complaint.
+/// Returns true if the peer left regularly: it needs no more of the stream, or closed the whole connection without an
+/// error.
 pub(crate) fn has_left(error: &io::Error) -> bool {
     let closed = error.get_ref().and_then(|error| error.downcast_ref());
     let is_closed = matches!(
@@ -143,7 +144,7 @@ impl CodedConnection for ctcp::Connection {
         let stats = Self::stats(self);
         PathHealth {
             rtt: stats.rtt.smoothed,
-            // Before anything was lost the average is a first guess.
+            // Before the first loss the average is only an initial guess.
             loss: if stats.packets_lost == 0 { 0.0 } else { stats.loss },
             in_flight: stats.in_flight,
             sent: stats.datagrams_sent,

@@ -1,44 +1,44 @@
-//! What the proxies count, for `/metrics`, the live page and tests.
+//! The counters of the proxies, for `/metrics`, the live page and tests.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A number that only grows.
+/// A counter that only grows.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// Adds.
+    /// Adds an amount.
     pub fn add(&self, amount: u64) {
         self.0.fetch_add(amount, Relaxed);
     }
 
-    /// The number now.
+    /// The current value.
     #[must_use]
     pub fn value(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
-/// How many there are now.
+/// A gauge of things that exist now.
 #[derive(Debug, Default)]
 pub struct Level(AtomicU64);
 
 impl Level {
-    /// One more, until the guard is dropped.
+    /// Counts one more until the guard is dropped.
     #[must_use]
     pub fn enter(&self) -> Present<'_> {
         self.0.fetch_add(1, Relaxed);
         Present(self)
     }
 
-    /// How many now.
+    /// The current value.
     #[must_use]
     pub fn value(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
-/// One of those a [`Level`] counts.
+/// Counts as one in a [`Level`] until it is dropped.
 #[derive(Debug)]
 pub struct Present<'a>(&'a Level);
 
@@ -48,14 +48,14 @@ impl Drop for Present<'_> {
     }
 }
 
-/// The numbers of one proxy.
+/// The counters of one proxy.
 #[derive(Debug)]
 pub struct Counters {
-    /// `client` or `server`: a label of each.
+    /// `client` or `server`: a label of each metric.
     pub side: &'static str,
-    /// `ctcp_proxy_connections`: coded connections that are up.
+    /// `ctcp_proxy_connections`: coded connections that are open.
     pub connections: Level,
-    /// `ctcp_proxy_connections_opened_total`: coded connections so far; at a client, all but the first are reconnects.
+    /// `ctcp_proxy_connections_opened_total`: coded connections so far. At a client all but the first are reconnects.
     pub connections_total: Count,
     /// `ctcp_proxy_streams_open`: requests being served.
     pub streams_open: Level,
@@ -76,7 +76,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// All at zero; `side` (`client` or `server`) is a label of each.
+    /// Creates counters at zero. `side` (`client` or `server`) is a label of each.
     #[must_use]
     pub fn new(side: &'static str) -> Self {
         Self {

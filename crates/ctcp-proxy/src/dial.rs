@@ -1,15 +1,16 @@
-//! Resolve once, check every address, connect only to what was checked.
+//! Connects to targets: a name is resolved once, every address is checked, and only checked addresses are used.
 //!
 //! ```text
-//!  target -- name? --> resolve (one question) --> policy, each address --> connect, in order, first wins
-//!                                                   none passes: NotAllowed
+//!  target -- name? --> resolve (one lookup) --> policy, each address --> connect, in order, first wins
+//!                                                 none passes: NotAllowed
 //! ```
 //!
-//! The system's resolver cannot be told to give up: a lookup nobody waits for any more holds its thread until it ends.
-//! Hence lookups at once are limited, and a client has its share of them, so that slow names stop only the client that asks.
+//! A lookup of the system's resolver cannot be cancelled: it occupies its thread until it ends, even if its caller has
+//! given up. So simultaneous lookups are limited, and each client has a share of them. Slow names then block only the
+//! client that requested them.
 //!
-//! There is no second resolution between check and connect, so a name whose answer changes in between (DNS
-//! rebinding) gains nothing. A name with a forbidden and an allowed address uses the allowed one.
+//! There is no second resolution between check and connect, so a name whose answer changes in between (DNS rebinding)
+//! gains nothing. If a name has both forbidden and allowed addresses, the allowed ones are used.
 
 use core::fmt;
 use core::pin::Pin;
@@ -28,29 +29,29 @@ use crate::target_policy::{Refusal, TargetPolicy};
 
 mod explanation;
 
-/// Addresses of a name that are tried at most. The rest would be tried after anybody stopped waiting.
+/// The maximum number of addresses tried per name. Clients have given up before further ones would be tried.
 pub const ADDRESSES_MAX: usize = 16;
 
-/// Names being resolved at once: each holds a thread of the blocking pool (512 in all) until the system's resolver answers.
+/// Simultaneous lookups. Each occupies a thread of the blocking pool (512 in all) until the system's resolver answers.
 pub const LOOKUPS_MAX: usize = 128;
 
-/// Names being resolved at once for one client (one public key): a page of a browser has tens of names, and most answers
-/// take milliseconds.
+/// Simultaneous lookups for one client (one public key). A page of a browser has tens of names, and most answers take
+/// milliseconds.
 pub const LOOKUPS_PER_CLIENT_MAX: usize = 16;
 
-/// How long each part of reaching a target may take.
+/// How long each step of connecting to a target may take.
 #[derive(Clone, Copy, Debug)]
 pub struct DialTimes {
-    /// Resolving the name, the wait for a turn included.
+    /// Resolving the name, including the wait for a free slot.
     pub resolve: Duration,
-    /// Connecting to one address while others are left to try.
+    /// Connecting to one address while further addresses remain.
     pub attempt: Duration,
     /// Connecting in total.
     pub connect: Duration,
 }
 
 impl Default for DialTimes {
-    /// Shorter than the patience of common clients (curl waits 5 minutes, browsers 20 to 30 seconds), and longer than
+    /// Shorter than the time-outs of common clients (curl waits 5 minutes, browsers 20 to 30 seconds), and longer than
     /// three SYNs (0, 1 and 3 s).
     fn default() -> Self {
         Self {
@@ -61,16 +62,16 @@ impl Default for DialTimes {
     }
 }
 
-/// Turns names into addresses. A trait, so that a test can change the answer between two questions.
+/// Resolves names. A trait, so that a test can change the answer between two lookups.
 pub trait Resolve: Send + Sync + 'static {
-    /// The addresses of a name, best first. `client` is who wants to know.
+    /// Returns the addresses of a name, best first. `client` is the client that requested it.
     fn resolve<'a>(&'a self, client: &'a str, name: &'a str) -> Resolving<'a>;
 }
 
-/// The answer of a resolver.
+/// The future answer of a resolver.
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
-/// Answers as the operating system does: it takes its time, and cannot be stopped.
+/// A blocking lookup like the operating system's: it may take long and cannot be cancelled.
 type Lookup = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
 /// The resolver of the operating system.
@@ -105,7 +106,7 @@ impl Resolve for SystemResolver {
             let place = self.shares.among_all(self.shares.own(client).await).await;
             let (lookup, name) = (self.lookup.clone(), name.to_owned());
             let work = move || {
-                let _place = place; // held until the system answers, even if nobody waits any more
+                let _place = place; // held until the system answers, even if the caller has given up
                 lookup(&name)
             };
             tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
@@ -120,7 +121,7 @@ pub enum DialError {
     /// The name has no address, or the resolver failed.
     #[error("the server could not resolve the name: {0}")]
     Unresolved(#[source] io::Error),
-    /// Nothing the name or address stands for may be connected to.
+    /// The policy forbids every address of the target.
     #[error("{0}")]
     Refused(Refusal),
     /// The last address that was tried failed.
@@ -129,7 +130,7 @@ pub enum DialError {
 }
 
 impl DialError {
-    /// Whether the server itself had no descriptor or memory for it.
+    /// Returns true if the server itself had no descriptor or memory left.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         match self {
@@ -139,7 +140,7 @@ impl DialError {
         }
     }
 
-    /// The code of the reply that tells the client.
+    /// The code of the reply to the client.
     #[must_use]
     pub fn reply_code(&self) -> ReplyCode {
         match self {
@@ -168,13 +169,13 @@ const OUT_OF_DESCRIPTORS: [i32; 2] = [23, 24];
 #[cfg(not(unix))]
 const OUT_OF_DESCRIPTORS: [i32; 1] = [10024];
 
-/// Whether it failed for want of descriptors or memory.
+/// Returns true if a call failed because descriptors or memory were used up.
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::OutOfMemory
         || error.raw_os_error().is_some_and(|code| OUT_OF_DESCRIPTORS.contains(&code))
 }
 
-/// Reaches targets: resolver, policy, time-outs.
+/// Connects to targets: resolver, policy, time-outs.
 pub struct Dialer {
     resolver: Box<dyn Resolve>,
     policy: TargetPolicy,
@@ -182,27 +183,27 @@ pub struct Dialer {
 }
 
 impl Dialer {
-    /// A dialer that asks the operating system for names.
+    /// Creates a dialer with the operating system's resolver.
     #[must_use]
     pub fn new(policy: TargetPolicy) -> Self {
         Self { resolver: Box::new(SystemResolver::default()), policy, times: DialTimes::default() }
     }
 
-    /// The same with another resolver.
+    /// Replaces the resolver.
     #[must_use]
     pub fn with_resolver(mut self, resolver: impl Resolve) -> Self {
         self.resolver = Box::new(resolver);
         self
     }
 
-    /// The same with other time-outs.
+    /// Replaces the time-outs.
     #[must_use]
     pub fn with_times(mut self, times: DialTimes) -> Self {
         self.times = times;
         self
     }
 
-    /// A connection to the target for a client: its peer's name, whose share a lookup counts for.
+    /// Connects to a target on behalf of a client. `client` is the peer's name; lookups count towards its share.
     ///
     /// # Errors
     /// See [`DialError`].
@@ -215,7 +216,7 @@ impl Dialer {
             let until = if is_last { end } else { end.min(Instant::now() + self.times.attempt) };
             match timeout_at(until, TcpStream::connect(SocketAddr::new(*address, target.port))).await {
                 Ok(Ok(stream)) => {
-                    let _ = stream.set_nodelay(true); // the coded side decides what to gather
+                    let _ = stream.set_nodelay(true); // the coded side decides how to batch data
                     return Ok(stream);
                 }
                 Ok(Err(error)) => last = DialError::Connect(error),
@@ -225,7 +226,7 @@ impl Dialer {
         Err(last)
     }
 
-    /// The addresses of the target that pass the policy, at least one.
+    /// Returns the addresses of the target that pass the policy, at least one.
     async fn allowed_addresses(
         &self,
         client: &str,

@@ -1,8 +1,8 @@
-//! What an application says before the server has answered for it.
+//! Data that an application sends before the server has replied.
 //!
-//! An application that is carried by a fixed forward or by `ctcp connect` sees a connection at once and may speak at once. Its first bytes need not
-//! wait for the reply: they follow the request, and the server hands them to the target as soon as it is connected. That saves a
-//! round trip of every request. An application that speaks SOCKS5 or HTTP waits for the reply itself.
+//! An application behind a fixed forward or `ctcp connect` is connected at once and may send at once. Its first bytes
+//! need not wait for the reply: they follow the request, and the server passes them to the target as soon as it is
+//! connected. This saves a round trip per request. SOCKS5 and HTTP applications wait for the reply themselves.
 
 use std::future::pending;
 use std::io;
@@ -12,11 +12,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use crate::counters::Count;
 use crate::splice::CHUNK_BYTES;
 
-/// An application that may speak before the reply, and what was read of it.
+/// An application that may send before the reply, and the data read from it so far.
 #[derive(Debug)]
 pub struct Early<'a, R> {
     from: &'a mut R,
-    /// Read and not yet written.
+    /// Bytes read and not written yet.
     pending: Vec<u8>,
     has_ended: bool,
     passed: u64,
@@ -24,25 +24,26 @@ pub struct Early<'a, R> {
 }
 
 impl<'a, R: AsyncRead + Unpin> Early<'a, R> {
-    /// What `from` says; bytes are counted as they pass.
+    /// Reads from `from` and counts bytes as they pass.
     pub fn new(from: &'a mut R, count: &'a Count) -> Self {
         Self { from, pending: Vec::new(), has_ended: false, passed: 0, count }
     }
 
-    /// Bytes that were passed on. If there are any, a request may not be made again.
+    /// Bytes passed on so far. If there are any, the request must not be repeated.
     #[must_use]
     pub fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// What was read and must be written before anything else, and whether the reader has ended behind it.
+    /// Returns the bytes that were read and must be written before any others, and whether the reader has ended after
+    /// them.
     #[must_use]
     pub fn into_rest(self) -> (Vec<u8>, bool) {
         (self.pending, self.has_ended)
     }
 
-    /// Passes on what is said, for as long as it is polled: dropping it loses nothing. It ends only when the reader fails; that the
-    /// writer fails, the missing reply will tell.
+    /// Passes data on for as long as it is polled; dropping it loses nothing. It returns only if the reader fails. If
+    /// the writer fails it waits forever, since the missing reply reveals the failure.
     pub(crate) async fn pass_on<W: AsyncWrite + Unpin>(&mut self, writer: &mut W) -> io::Error {
         while !self.has_ended {
             while !self.pending.is_empty() {
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_is_handed_over_since_a_terminal_says_it_once() {
+    async fn the_end_of_input_is_handed_over_because_a_terminal_reports_it_only_once() {
         let counters = Counters::new("client");
         let mut near = &b"to the end"[..];
         let mut early = Early::new(&mut near, &counters.upstream);

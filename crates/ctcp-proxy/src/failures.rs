@@ -1,7 +1,7 @@
-//! What was asked for and not reached: said in the log, and remembered for the status page.
+//! Requests that failed: logged, and remembered for the status page.
 //!
-//! A program that tries again and again fills neither: the same failure of the same target is one entry with a count, and
-//! one line a minute. A program that tries ever new targets is cut off after [`LINES_MAX`] lines a minute.
+//! Repeated attempts fill neither: the same failure of the same target is one entry with a count, and one log line per
+//! minute. A program that tries many different targets is limited to [`LINES_MAX`] lines per minute.
 
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -15,17 +15,17 @@ use tracing::warn;
 
 use crate::http_proxy::Failed;
 
-/// Failures that are remembered.
+/// How many failures are remembered.
 pub(crate) const FAILURES_MAX: usize = 50;
 
-/// Lines in the log at most within a [`PAUSE`].
+/// The maximum number of log lines within a [`PAUSE`].
 const LINES_MAX: u32 = 20;
 
-/// The same failure is said once in this time.
+/// The same failure is logged once in this time.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// The time of day.
-#[expect(clippy::disallowed_methods, reason = "for people to read; nothing is measured by it")]
+/// The current time of day.
+#[expect(clippy::disallowed_methods, reason = "shown to people, and not used for measurements")]
 pub(crate) fn time_of_day() -> SystemTime {
     SystemTime::now()
 }
@@ -38,9 +38,9 @@ pub(crate) struct Failures {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The latest first.
+    /// The latest entry comes first.
     entries: VecDeque<Entry>,
-    /// Since when `lines` counts.
+    /// The start of the period that `lines` counts.
     since: Option<Instant>,
     lines: u32,
 }
@@ -48,24 +48,24 @@ struct State {
 #[derive(Debug)]
 struct Entry {
     failed: Failed,
-    /// When it was logged last, if ever.
+    /// When it was last logged, if ever.
     logged: Option<Instant>,
     suppressed: u64,
 }
 
-/// What becomes of a line of the log.
+/// What happens to a line of the log.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// It is written, after it was suppressed so often, if at all.
+    /// It is logged, and this many lines were suppressed before it.
     Logged(Option<NonZeroU64>),
-    /// It is not written.
+    /// It is not logged.
     Suppressed,
-    /// It is not written, and neither are others for a while, which has to be said.
+    /// It is not logged, and neither are further lines for a while; this is logged once.
     TooMany,
 }
 
 impl Failures {
-    /// Remembers a failure, and says it if it is time.
+    /// Remembers a failure, and logs it if a line is due.
     pub(crate) fn note(&self, target: &str, reason: &str) {
         match self.remember(target, reason, time_of_day()) {
             Line::Logged(suppressed) => {
@@ -76,19 +76,19 @@ impl Failures {
         }
     }
 
-    /// Remembers a failure of the connection to the server, which the log says elsewhere.
+    /// Remembers a failure of the connection to the server, which the link logs.
     pub(crate) fn note_server(&self, reason: &str) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.entry("the server", reason, time_of_day());
     }
 
-    /// The last ones, the latest first.
+    /// The last failures, the latest first.
     pub(crate) fn last(&self) -> Vec<Failed> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.entries.iter().map(|entry| entry.failed.clone()).collect()
     }
 
-    /// Remembers a failure; says whether it is to be logged.
+    /// Remembers a failure and returns whether it is to be logged.
     pub(crate) fn remember(&self, target: &str, reason: &str, now: SystemTime) -> Line {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.since.is_none_or(|since| since.elapsed() >= PAUSE) {
@@ -114,7 +114,7 @@ impl Failures {
 }
 
 impl State {
-    /// The entry of a failure, first among all and counted once more.
+    /// Finds or creates the entry of a failure, increments its count and moves it to the front.
     fn entry(&mut self, target: &str, reason: &str, now: SystemTime) -> &mut Entry {
         let is_same = |entry: &Entry| entry.failed.target == target && entry.failed.reason == reason;
         let known = self.entries.iter().position(is_same).and_then(|index| self.entries.remove(index));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn ever_new_targets_fill_neither_the_log_nor_the_memory() {
+    async fn failures_of_many_targets_fill_neither_the_log_nor_the_memory() {
         let failures = Failures::default();
         let now = SystemTime::UNIX_EPOCH;
         let mut said = 0;

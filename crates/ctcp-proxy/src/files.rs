@@ -2,19 +2,19 @@
 //!
 //! ```text
 //!  sender                                      receiver
-//!   [SHA-256 of the first `start` bytes]  -->   compared with what is in NAME.part; only when start > 0
+//!   [SHA-256 of the first `start` bytes]  -->   compared with the bytes in NAME.part; only if start > 0
 //!   bytes from `start` to the end         -->   written to NAME.part as they arrive
 //!   SHA-256 of the whole file             -->   compared; fsync; NAME.part renamed to NAME
 //! ```
 //!
-//! The same two halves serve both directions: at `get` the server sends, at `put` the client does. A file appears
-//! under its name only whole and verified; until then it is `NAME.part`, with a sidecar `NAME.part.json` that says of
-//! which content it is the beginning. An interrupted transfer goes on where it stopped if the other side still has
-//! that content, and starts over otherwise.
+//! The same two halves serve both directions: for `get` the server sends, for `put` the client does. A file appears
+//! under its name only when it is complete and verified. Until then it is `NAME.part`, with a sidecar `NAME.part.json`
+//! that identifies its content. An interrupted transfer resumes if the other side still has that content, and starts
+//! over otherwise.
 //!
-//! The name travels in the first flight, and the decoded prefix is written at once (U4). Reading, hashing and writing
-//! happen beside the protocol, on threads of their own with bounded queues (U5). Packets are authenticated by the
-//! transport; the hash covers all that lies between the two disks (U9).
+//! The name is sent in the first flight, and decoded data is written at once (U4). Reading, hashing and writing run
+//! alongside the protocol, on separate threads with bounded queues (U5). Packets are authenticated by the transport;
+//! the hash covers everything between the two disks (U9).
 //!
 //! Requirement: U4, U5, U9
 
@@ -47,31 +47,31 @@ pub use turns::{TRANSFERS_MAX, TRANSFERS_PER_CLIENT_MAX, TransferLimits};
 /// SHA-256 of a file or of its beginning.
 pub type Hash = [u8; 32];
 
-/// Bytes that are read, hashed and queued in one piece. The queues hold [`QUEUE_CHUNKS`] of them, so that a transfer
-/// holds about a megabyte while disk and network differ in pace.
+/// Bytes that are read, hashed and queued in one piece. The queues hold [`QUEUE_CHUNKS`] pieces, so a transfer buffers
+/// about a megabyte between disk and network.
 pub(crate) const CHUNK_BYTES: usize = 128 * 1024;
 
-/// See [`CHUNK_BYTES`].
+/// The length of a queue; see [`CHUNK_BYTES`].
 pub(crate) const QUEUE_CHUNKS: usize = 8;
 
-/// Without any byte for so long a transfer is interrupted, even if nobody waits for its place: it would hold that, and the
-/// name it writes, for ever. The other side resumes when it comes back.
+/// A transfer without any byte for this long is interrupted, even if no other waits for its slot. Otherwise it would
+/// hold the slot and the file name forever. The other side resumes when it reconnects.
 const STALL: core::time::Duration = core::time::Duration::from_secs(120);
 
-/// Slowest reading and hashing of what is there already that is waited for, in bytes a second.
+/// The slowest rate of reading and hashing existing data that a peer waits for, in bytes per second.
 const HASH_RATE_MIN: u64 = 16 << 20;
 
-/// How long either side waits for a byte in a transfer from `start`, whose beginning both have to read first.
+/// How long either side waits for a byte in a transfer from `start`. Both sides first have to read the bytes before it.
 fn patience(start: u64) -> core::time::Duration {
     STALL + time_to_hash(start)
 }
 
-/// How long reading and hashing so many bytes may take.
+/// How long reading and hashing this many bytes may take.
 fn time_to_hash(bytes: u64) -> core::time::Duration {
     core::time::Duration::from_secs(bytes / HASH_RATE_MIN)
 }
 
-/// Waits with patience for a step of a transfer.
+/// Waits for a step of a transfer, with a time-out of `patience`.
 async fn patiently<T>(
     patience: core::time::Duration,
     step: impl Future<Output = std::io::Result<T>>,
@@ -82,16 +82,16 @@ async fn patiently<T>(
     }
 }
 
-/// How far a transfer is.
+/// The progress of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes that are there, those of earlier attempts included.
+    /// Bytes present so far, including those of earlier attempts.
     pub done: u64,
     /// Bytes of the whole file.
     pub total: u64,
 }
 
-/// Called as a transfer proceeds, for each chunk.
+/// Called for each chunk of a transfer.
 pub type OnProgress<'a> = &'a mut (dyn FnMut(Progress) + Send);
 
 /// A transfer that is complete and verified.
@@ -99,7 +99,7 @@ pub type OnProgress<'a> = &'a mut (dyn FnMut(Progress) + Send);
 pub struct Transferred {
     /// Bytes of the file.
     pub size: u64,
-    /// Bytes that did not have to travel because an earlier attempt had brought them.
+    /// Bytes that were not sent again because an earlier attempt had delivered them.
     pub resumed: u64,
     /// SHA-256 of the file.
     pub hash: Hash,

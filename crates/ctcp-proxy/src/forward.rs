@@ -1,4 +1,4 @@
-//! A fixed forward: what connects to a local address reaches one target.
+//! A fixed forward: connections to a local address are carried to one target.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::address::{AddressError, TargetAddress, parse_port};
 
-/// `LISTEN=TARGET`: a local address, or just a port of 127.0.0.1, and where its connections go.
+/// `LISTEN=TARGET`: a local address, or only a port of 127.0.0.1, and the target of its connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forward {
     /// The local address to listen on.
@@ -15,7 +15,7 @@ pub struct Forward {
     pub target: TargetAddress,
 }
 
-/// Why a text is no forward.
+/// Why a text is not a forward.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForwardError {
@@ -25,7 +25,7 @@ pub enum ForwardError {
     /// The left side is neither `ADDRESS:PORT` nor `PORT`.
     #[error("{0:?} is not an address to listen on: write ADDRESS:PORT, or PORT for 127.0.0.1")]
     Listen(String),
-    /// The right side is no target.
+    /// The right side is not a valid target.
     #[error(transparent)]
     Target(#[from] AddressError),
 }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forwards_are_read_and_written() {
+    fn forwards_are_parsed_and_formatted() {
         for (text, written) in [
             ("8080=example.com:80", "127.0.0.1:8080=example.com:80"),
             ("0.0.0.0:53=[::1]:5353", "0.0.0.0:53=[::1]:5353"),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_forward_is_refused_with_the_reason() {
+    fn invalid_forwards_are_refused_with_the_reason() {
         assert_eq!("8080".parse::<Forward>(), Err(ForwardError::NoTarget));
         assert_eq!("x=a:1".parse::<Forward>(), Err(ForwardError::Listen("x".into())));
         assert_eq!("=a:1".parse::<Forward>(), Err(ForwardError::Listen(String::new())));

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!  CONNECT host:443 HTTP/1.1            a tunnel, as browsers and curl use for https
-//!  GET http://host/path HTTP/1.1        a plain request, rewritten and sent on (`http_proxy=` of curl, wget and apt)
+//!  GET http://host/path HTTP/1.1        a plain request, rewritten and forwarded (`http_proxy=` of curl, wget and apt)
 //!  GET /proxy.pac HTTP/1.1              a request to the proxy itself
 //! ```
 //!
-//! A connection of an application carries any number of plain requests, to one target or to several; the stream to the
-//! last target is kept for the next request. hyper parses and frames both sides anew, so nothing that an application
-//! sends behind a request reaches a server it was not meant for. Bodies are streamed in both directions, and a slow
-//! reader slows down its writer; heads are bounded by [`HEAD_BYTES_MAX`].
+//! A connection of an application carries any number of plain requests, to one or several targets; the stream to the
+//! last target is kept for the next request. hyper parses and frames both sides anew, so data after a request never
+//! reaches a server that it was not meant for. Bodies are streamed in both directions with backpressure. Heads are
+//! bounded by [`HEAD_BYTES_MAX`].
 //!
 //! Requirement: C7
 
@@ -54,15 +54,15 @@ use body::{RequestBody, ResponseBody};
 use page::Page;
 use upstream::Upstream;
 
-/// Longest head of a request or response in bytes, and most that a direction of a connection buffers. Browsers and
-/// servers stop at 8 to 64 KiB.
+/// The longest head of a request or response in bytes, and the most that a direction of a connection buffers. Browsers
+/// and servers accept 8 to 64 KiB.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// A connection without a request is closed after this. Browsers keep theirs for one to five minutes, and ask again on
-/// another one when they find it closed.
+/// A connection without a request is closed after this time. Browsers keep theirs for one to five minutes, and retry on
+/// another one if it was closed.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 
-/// What the proxy needs of the program that runs it.
+/// What the HTTP proxy needs from its environment.
 pub trait Proxy: Sync {
     /// The connection that carries streams.
     type Connection: CodedConnection;
@@ -73,35 +73,35 @@ pub trait Proxy: Sync {
         target: &TargetAddress,
     ) -> impl Future<Output = Result<Opened<Self::Connection>, LinkError>> + Send;
 
-    /// A target that was reached did not answer; why, in a sentence.
+    /// Reports that a target was reached but did not answer, with the reason in a sentence.
     fn on_failed(&self, target: &TargetAddress, reason: &str);
 
-    /// What the status page says now.
+    /// The current content of the status page.
     fn status(&self) -> LocalStatus;
 
-    /// Where bytes are counted.
+    /// The counters of the proxy.
     fn counters(&self) -> &Arc<Counters>;
 }
 
-/// How a conversation ended.
+/// How a connection of an application ended.
 pub enum Served<S, C: CodedConnection> {
-    /// Everything was answered; the connection is to be closed.
+    /// All requests were answered; the connection is to be closed.
     Done(S),
-    /// The application asked for a tunnel and was told that it is there.
+    /// The application requested a tunnel and got a positive response.
     Tunnel {
         /// The connection.
         application: S,
-        /// What it said behind its request, and belongs into the tunnel.
+        /// Data that the application sent after its request and that belongs into the tunnel.
         early: Vec<u8>,
         /// The stream to the target.
         opened: Opened<C>,
     },
 }
 
-/// Serves one connection of an application, which reached us at `local`. The first request must come within `patience`.
+/// Serves one connection of an application, accepted at `local`. The first request must arrive within `patience`.
 ///
 /// # Errors
-/// When the connection failed, an answer was cut off (it is reset then), or nothing was asked in time.
+/// Returns an error if the connection failed, a response was cut off (then it is reset), or no request arrived in time.
 pub async fn serve<S, P>(
     application: S,
     local: SocketAddr,
@@ -116,7 +116,7 @@ where
     let conversation =
         Conversation { proxy, local, course: &course, kept: Mutex::default(), tunnel: Mutex::new(None) };
     let service = service_fn(|request| -> Pin<Box<dyn Future<Output = _> + Send + '_>> {
-        let answering = conversation.course.begin(); // now, not when the future is first polled
+        let answering = conversation.course.begin(); // at once, not when the future is first polled
         Box::pin(async { Ok::<_, Infallible>(conversation.answer(request, answering).await) })
     });
     let mut connection = http1::Builder::new()
@@ -132,7 +132,7 @@ where
     let application = parts.io.into_inner().into_inner().await;
     let tunnel = lock(&conversation.tunnel).take();
     match (outcome, application) {
-        // Something that is no request was answered as such.
+        // Invalid requests have been answered with an error.
         (Err(error), Some(application)) if error.is_parse() => {
             tracing::debug!(%error, "an application sent something that is no HTTP request");
             Ok(Served::Done(application))
@@ -153,7 +153,7 @@ struct Conversation<'a, P: Proxy> {
     course: &'a Arc<Course>,
     /// The stream to the target of the last plain request.
     kept: Mutex<Option<Upstream>>,
-    /// A tunnel that was granted: it begins when the answer is written.
+    /// A granted tunnel. It starts when the response has been written.
     tunnel: Mutex<Option<Opened<P::Connection>>>,
 }
 
@@ -181,7 +181,7 @@ impl<P: Proxy> Conversation<'_, P> {
     }
 
     async fn open_tunnel(&self, target: &TargetAddress) -> Result<Response<()>, Page> {
-        // What the application said in the belief that there is a tunnel is no request.
+        // Data that the application sends because it assumes a tunnel must not be read as a request.
         let opened = self.proxy.connect(target).await.map_err(|error| unreached(&error).and_close())?;
         *lock(&self.tunnel) = Some(opened);
         let mut head = Response::new(());
@@ -189,7 +189,7 @@ impl<P: Proxy> Conversation<'_, P> {
         Ok(head)
     }
 
-    /// Sends a request to its target, over the stream that is kept if it leads there.
+    /// Forwards a request to its target, over the kept stream if it leads there.
     async fn forward(
         &self,
         request: Request<Incoming>,
@@ -234,7 +234,7 @@ impl<P: Proxy> Conversation<'_, P> {
         kept.is_ready().await.then_some(kept)
     }
 
-    /// What an application is told when its target did not answer.
+    /// The response to an application whose target did not answer.
     fn unanswered(&self, target: &TargetAddress, error: &hyper::Error) -> Page {
         let reason = match error.source() {
             _ if error.is_parse() => format!("{target} answered with something that is no HTTP response"),
@@ -245,7 +245,7 @@ impl<P: Proxy> Conversation<'_, P> {
         Page::failure(StatusCode::BAD_GATEWAY, reason).and_close()
     }
 
-    /// A target's response as the application gets it.
+    /// Turns a target's response into the one for the application.
     fn pass(
         &self,
         response: Response<Incoming>,
@@ -259,11 +259,11 @@ impl<P: Proxy> Conversation<'_, P> {
             return Page::failure(StatusCode::BAD_GATEWAY, text).and_close().into_response(false, answering);
         }
         if head.headers.contains_key(TRANSFER_ENCODING) {
-            head.headers.remove(CONTENT_LENGTH); // two framings: hyper went by the first
+            head.headers.remove(CONTENT_LENGTH); // two framings: hyper used the first
         }
         asked::strip_hop_fields(&mut head.headers);
         if self.course.is_held() {
-            // Whether the body follows all the same, only the application knows.
+            // Only the application knows whether it will send the body anyway.
             head.headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         head.version = Version::HTTP_11;
@@ -273,18 +273,18 @@ impl<P: Proxy> Conversation<'_, P> {
     }
 }
 
-/// Whether a body is coded by something else than `chunked`, which hyper has decoded.
+/// Returns true if a body has another coding than `chunked`, which hyper has decoded.
 fn has_other_coding(headers: &hyper::HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     codings.any(|coding| !coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"))
 }
 
-/// The head of a request without a body that may be sent twice.
+/// Copies the head of a request without a body if the request may be sent twice.
 fn repeatable(head: &Parts, body: &RequestBody) -> Option<Parts> {
     (asked::is_repeatable(&head.method) && hyper::body::Body::is_end_stream(body)).then(|| head.clone())
 }
 
-/// What an application is told when there is no stream to its target.
+/// The response to an application if there is no stream to its target.
 fn unreached(error: &LinkError) -> Page {
     let status = match error {
         LinkError::Unreachable(_) | LinkError::NotAdmitted(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -293,7 +293,7 @@ fn unreached(error: &LinkError) -> Page {
     Page::failure(status, error)
 }
 
-/// The status that says the same as a reply of the server.
+/// The HTTP status that corresponds to a reply of the server.
 fn status_of(code: ReplyCode) -> StatusCode {
     match code {
         ReplyCode::NotAllowed => StatusCode::FORBIDDEN,

@@ -1,18 +1,19 @@
-//! Proxies over ctcp: unchanged programs through a coded connection, in user space.
+//! Proxies over ctcp: they carry unchanged programs over a coded connection, in user space.
 //!
 //! ```text
 //!  program --SOCKS5 / HTTP / forward / stdin--> ForwardProxy --+
-//!                                                              | ServerLink: one ctcp connection, kept up
+//!                                                              | ServerLink: one ctcp connection, reconnecting
 //!  program <-------------- TCP -------------- ReverseProxy <---+
 //!                                              | TargetPolicy, Dialer
 //!  files of a directory <--------------------- FileService
 //! ```
 //!
-//! **Server**: rules become a [`target_policy::TargetPolicy`], that a [`dial::Dialer`]; with it and perhaps a
-//! [`files::FileService`] a [`server::ReverseProxy`] serves the clients of a [`ctcp::Endpoint`].
+//! **Server**: rules form a [`target_policy::TargetPolicy`], which a [`dial::Dialer`] enforces. A
+//! [`server::ReverseProxy`] with the dialer and optionally a [`files::FileService`] serves the clients of a
+//! [`ctcp::Endpoint`].
 //!
-//! **Client**: a [`link::CtcpConnector`] says where the server is, [`link::ServerLink`] keeps a connection to it, and a
-//! [`client::ForwardProxy`] serves listeners over it. [`files::get`] and [`files::put`] need the link alone.
+//! **Client**: a [`link::CtcpConnector`] holds the server's address and key, [`link::ServerLink`] keeps a connection to
+//! it, and a [`client::ForwardProxy`] serves listeners over it. [`files::get`] and [`files::put`] only need the link.
 //!
 //! ```no_run
 //! # use ctcp_proxy::{client::*, counters::Counters, dial::Dialer, link::*, server::*, target_policy::*};
@@ -32,11 +33,11 @@
 //! # Ok(()) }
 //! ```
 //!
-//! What a client that was stopped leaves behind: nothing that looks whole. Connections of applications are reset, and
-//! files are parts. A program that ends should drop the futures first and then call [`ctcp::Endpoint::close`].
+//! A client that is stopped leaves nothing that looks complete: connections of applications are reset, and files are
+//! parts. A program should drop the futures first and then call [`ctcp::Endpoint::close`].
 //!
-//! What is to be known about a proxy that runs: [`counters`], the figures of its connections ([`traffic`]), and at a server
-//! those of each client ([`clients`]).
+//! The state of a running proxy: [`counters`], the statistics of its connections ([`traffic`]), and at a server those
+//! of each client ([`clients`]).
 
 pub mod address;
 pub mod client;

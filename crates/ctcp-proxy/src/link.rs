@@ -1,4 +1,4 @@
-//! The forward proxy's one connection to its server, kept up by itself.
+//! The forward proxy's connection to its server, which reconnects automatically.
 //!
 //! ```text
 //!            +------------------------- lost --------------------------+
@@ -9,10 +9,10 @@
 //! ```
 //!
 //! The name is resolved for every attempt, so a server that moved is found. The first attempt after a loss is made at
-//! once, unless the lost connection was so young that this would turn in circles. While there is no connection, new
-//! requests wait for [`LinkTimes::wait`] and then fail with the last reason, or at once when the server was there and said
-//! no; attempts go on, since somebody may let us in. Requests that were being served fail,
-//! behind what had arrived, because their streams are gone with the connection.
+//! once, unless the lost connection was so short that this would loop. While there is no connection, new requests wait
+//! for [`LinkTimes::wait`] and then fail with the last reason. If the server has refused, they fail at once; attempts
+//! continue, since the refusal may be lifted. When a connection is lost, requests being served get the data that had
+//! arrived, and then fail.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -35,19 +35,19 @@ use crate::early::Early;
 use crate::request::{HeadError, Reply, ReplyCode, Request};
 use crate::traffic::Traffic;
 
-/// How long the link waits for what.
+/// The time-outs and pauses of the link.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkTimes {
-    /// New requests wait so long for a connection.
+    /// How long new requests wait for a connection.
     pub wait: Duration,
-    /// The server has so long to answer a request: it resolves and connects in that time.
+    /// How long the server may take to answer a request; in that time it resolves and connects.
     pub reply: Duration,
-    /// First pause after a failed attempt; it doubles.
+    /// The first pause after a failed attempt; it doubles each time.
     pub retry_first: Duration,
-    /// Longest pause.
+    /// The longest pause.
     pub retry_longest: Duration,
-    /// Longest pause after the server said no, which it will until somebody changes something there. It ends early, but not
-    /// before [`Self::retry_longest`], when a request comes.
+    /// The longest pause after a refusal, which will not change without action at the server. When a request arrives
+    /// the pause ends early, but not before [`Self::retry_longest`].
     pub retry_refused: Duration,
     /// A connection that lived shorter than this is followed by a pause.
     pub young: Duration,
@@ -66,46 +66,46 @@ impl Default for LinkTimes {
     }
 }
 
-/// Makes connections to the server. Each call is one attempt and may take its time.
+/// Connects to the server. Each call is one attempt and may take long.
 pub trait Connector: Send + Sync + 'static {
-    /// What it makes.
+    /// The type of its connections.
     type Connection: CodedConnection;
 
-    /// Where the server is, as its users write it.
+    /// The address of the server as configured.
     fn server(&self) -> String;
 
-    /// One attempt.
+    /// Makes one attempt.
     fn connect(&self) -> impl Future<Output = Result<Self::Connection, ConnectFailure>> + Send;
 }
 
-/// Why an attempt gave no connection.
+/// Why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectFailure {
     /// A sentence for people.
     pub reason: String,
-    /// What the server had to do with it.
+    /// How the server was involved.
     pub kind: FailureKind,
 }
 
-/// What a server had to do with a failed attempt. Later ones say more about it.
+/// How the server was involved in a failed attempt. Later variants are more informative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureKind {
-    /// Nothing was heard of it.
+    /// The server did not answer.
     NoAnswer,
-    /// It answered, and may let us in another time: it is full or busy.
+    /// It answered, and may accept us later: it is full or busy.
     Busy,
-    /// It answered no, and will until somebody changes something: requests need not wait.
+    /// It refused, and will refuse until its configuration changes: requests need not wait.
     Refusal,
 }
 
 impl From<String> for ConnectFailure {
-    /// A failure in which no server was heard of.
+    /// A failure without any answer of a server.
     fn from(reason: String) -> Self {
         Self { reason, kind: FailureKind::NoAnswer }
     }
 }
 
-/// Where a ctcp server is, as its users write it: `HOST:PORT` with a name or an address.
+/// The address of a ctcp server as configured: `HOST:PORT` with a name or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerAddress(pub TargetAddress);
 
@@ -124,10 +124,10 @@ impl fmt::Display for ServerAddress {
 }
 
 impl ServerAddress {
-    /// Its addresses now, at most [`SERVER_ADDRESSES_MAX`].
+    /// Resolves its current addresses, at most [`SERVER_ADDRESSES_MAX`].
     ///
     /// # Errors
-    /// When the name does not resolve.
+    /// Returns an error if the name does not resolve.
     pub async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
         let TargetAddress { host, port } = &self.0;
         match host {
@@ -140,32 +140,32 @@ impl ServerAddress {
     }
 }
 
-/// Addresses of the server's name that are tried in one attempt.
+/// How many addresses of the server's name are tried in one attempt.
 pub const SERVER_ADDRESSES_MAX: usize = 8;
 
-/// Connects by [`ctcp`].
+/// A connector over [`ctcp`].
 #[derive(Debug)]
 pub struct CtcpConnector {
     /// The local socket.
     pub endpoint: ctcp::Endpoint,
-    /// Where the server is.
+    /// The address of the server.
     pub server: ServerAddress,
-    /// How the server proves itself.
+    /// The public key of the server.
     pub server_key: ctcp::PublicKey,
-    /// Our own public key, to be named when the server does not know it.
+    /// Our own public key, shown in the error if the server does not know it.
     pub own_key: Option<ctcp::PublicKey>,
-    /// How long one address may take. It bounds how late a change of the server's name is noticed.
+    /// How long an attempt at one address may take. This also bounds how late a change of the server's name is noticed.
     pub attempt: Duration,
 }
 
 impl CtcpConnector {
-    /// With the usual time for an attempt.
+    /// Creates a connector with the default time for an attempt.
     #[must_use]
     pub fn new(endpoint: ctcp::Endpoint, server: ServerAddress, server_key: ctcp::PublicKey) -> Self {
         Self { endpoint, server, server_key, own_key: None, attempt: Duration::from_secs(5) }
     }
 
-    /// The same, which names the key of its endpoint when a server does not know it.
+    /// Sets the own public key, which is shown if a server does not know it.
     #[must_use]
     pub fn with_own_key(mut self, own_key: ctcp::PublicKey) -> Self {
         self.own_key = Some(own_key);
@@ -201,7 +201,7 @@ fn silence(address: SocketAddr) -> ConnectFailure {
     format!("{address}: no answer (is a server running there, and does UDP get through?)").into()
 }
 
-/// Codes of a refusal in the handshake (PROTOCOL.md section 3.1).
+/// Codes of refusals in the handshake (PROTOCOL.md section 3.1).
 const UNLISTED: u8 = 1;
 const FULL: u8 = 2;
 
@@ -224,7 +224,7 @@ impl Connector for CtcpConnector {
                 Ok(Err(error)) => self.failure(address, &error),
                 Err(_) => silence(address),
             };
-            // A refusal says more than an address at which nobody is.
+            // A refusal is more informative than an address that does not answer.
             if failure.kind >= last.kind {
                 last = failure;
             }
@@ -233,45 +233,45 @@ impl Connector for CtcpConnector {
     }
 }
 
-/// The log target of attempts that failed. It is apart from the rest, because a command that gives up says it itself, as
-/// an error.
+/// The log target of failed attempts. It is separate because a command that gives up reports the failure itself, as an
+/// error.
 const UNCONNECTED: &str = "ctcp_proxy::link::unconnected";
 
-/// How the link is.
+/// The state of the link.
 #[derive(Clone, Debug)]
 pub enum LinkState<C> {
-    /// No connection; attempts are being made.
+    /// Not connected; attempts continue.
     Connecting {
         /// Failed attempts since the last connection.
         failures: u32,
-        /// Why the last one failed, or the connection ended.
+        /// Why the last attempt failed, or the connection ended.
         last_error: Option<String>,
-        /// What the server had to do with that.
+        /// How the server was involved.
         kind: FailureKind,
     },
-    /// There is a connection.
+    /// Connected.
     Connected {
-        /// It.
+        /// The connection.
         connection: C,
-        /// Which one it is, counted from 1.
+        /// Its number, counted from 1.
         number: u64,
     },
 }
 
-/// Why a request got no stream or no success.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// There is no connection to the server; the last reason.
+    /// There is no connection to the server; contains the last reason.
     #[error("the ctcp server is not reachable: {0}")]
     Unreachable(String),
-    /// The server does not let us in, and will not until somebody changes something; why.
+    /// The server refuses this client until its configuration changes; contains the reason.
     #[error("no connection to the ctcp server: {0}")]
     NotAdmitted(String),
     /// The connection was lost before the server answered.
     #[error("the connection to the ctcp server was lost: {0}")]
     Lost(#[source] io::Error),
-    /// The server answered with something that is no answer.
+    /// The server's reply was invalid.
     #[error("the ctcp server sent an invalid reply: {0}")]
     BadReply(#[source] HeadError),
     /// The server did not answer in time.
@@ -280,13 +280,13 @@ pub enum LinkError {
     /// The application failed before the server answered.
     #[error("the application is gone: {0}")]
     Left(#[source] io::Error),
-    /// The server refused: code and text.
+    /// The server refused the request, with its code and text.
     #[error("{0}")]
     Refused(Reply),
 }
 
 impl LinkError {
-    /// The code that says the same.
+    /// The corresponding reply code.
     #[must_use]
     pub fn code(&self) -> ReplyCode {
         match self {
@@ -298,9 +298,9 @@ impl LinkError {
     }
 }
 
-/// A stream on which the server said yes.
+/// A stream whose request the server accepted.
 pub struct Opened<C: CodedConnection> {
-    /// The stream, behind the reply.
+    /// The stream, positioned after the reply.
     pub stream: C::Stream,
     /// The connection it belongs to.
     pub connection: C,
@@ -308,7 +308,7 @@ pub struct Opened<C: CodedConnection> {
     pub reply: Reply,
 }
 
-/// The connection to the server. Dropped, it is closed.
+/// The link to the server. Dropping it closes the connection.
 pub struct ServerLink<K: Connector> {
     server: String,
     state: watch::Receiver<LinkState<K::Connection>>,
@@ -340,34 +340,34 @@ impl<K: Connector> ServerLink<K> {
         Self { server, state, times, counters, traffic, wanted, keeper }
     }
 
-    /// Where the server is, as its users write it.
+    /// The address of the server as configured.
     #[must_use]
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// How the link is now; `changed` on a clone of the receiver waits for news.
+    /// The current state of the link; `changed` on the receiver waits for an update.
     #[must_use]
     pub fn state(&self) -> watch::Receiver<LinkState<K::Connection>> {
         self.state.clone()
     }
 
-    /// What the link and its users count.
+    /// The counters of the link and its users.
     #[must_use]
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
 
-    /// The figures of its connections, which go on over a lost one.
+    /// The statistics of its connections, which continue over reconnects.
     #[must_use]
     pub fn traffic(&self) -> &Arc<Traffic> {
         &self.traffic
     }
 
-    /// Waits until there is a connection.
+    /// Waits for a connection.
     ///
     /// # Errors
-    /// [`LinkError::Unreachable`] when `patience` is over, [`LinkError::NotAdmitted`] as soon as the server said no.
+    /// [`LinkError::Unreachable`] after `patience`, [`LinkError::NotAdmitted`] as soon as the server has refused.
     pub async fn connected(&self, patience: Duration) -> Result<K::Connection, LinkError> {
         self.connected_until(Instant::now() + patience).await.map(|(connection, _)| connection)
     }
@@ -401,7 +401,7 @@ impl<K: Connector> ServerLink<K> {
         }
     }
 
-    /// Opens a stream, waiting for a connection and for the server's limit of streams.
+    /// Opens a stream; waits for a connection and for the server's limit of streams.
     async fn open(&self, end: Instant) -> Result<(K::Connection, u64, StreamOf<K>), LinkError> {
         loop {
             let (connection, number) = self.connected_until(end).await?;
@@ -413,7 +413,7 @@ impl<K: Connector> ServerLink<K> {
         }
     }
 
-    /// Waits until the link, too, knows that a connection is over.
+    /// Waits until the link has noticed that a connection is lost.
     async fn replaced(&self, over: u64, end: Instant) -> Result<(), LinkError> {
         let mut state = self.state.clone();
         let is_new =
@@ -424,22 +424,22 @@ impl<K: Connector> ServerLink<K> {
         }
     }
 
-    /// Opens a stream, sends the request and waits for the reply. A connection that is lost before the reply (the
-    /// server was restarted and nobody had noticed) is replaced and the request made again: nothing of the
-    /// application's has been sent yet.
+    /// Opens a stream, sends the request and waits for the reply. If the connection is lost before the reply (for
+    /// example because the server restarted), the request is repeated on the next one: none of the application's data
+    /// has been sent yet.
     ///
     /// # Errors
-    /// See [`LinkError`]; a reply that is no success is [`LinkError::Refused`].
+    /// See [`LinkError`]; an unsuccessful reply is [`LinkError::Refused`].
     pub async fn request(&self, request: &Request) -> Result<Opened<K::Connection>, LinkError> {
         let mut nobody = tokio::io::empty();
         self.request_early(request, &mut Early::new(&mut nobody, &self.counters.upstream)).await
     }
 
-    /// The same for an application that may speak before the reply. When it did, a lost connection is an error, also where the server was
-    /// restarted and nobody had noticed: what it said may have had its effect.
+    /// The same for an application that may send before the reply. If it did, a lost connection is an error even if the
+    /// server had only restarted, because the data may have had an effect.
     ///
     /// # Errors
-    /// As [`Self::request`], and [`LinkError::Left`].
+    /// As for [`Self::request`], and [`LinkError::Left`].
     pub async fn request_early<R: AsyncRead + Unpin>(
         &self,
         request: &Request,
@@ -463,7 +463,7 @@ impl<K: Connector> ServerLink<K> {
         }
     }
 
-    /// Whether only the stream failed and not its connection.
+    /// Returns true if only the stream failed and not its connection.
     async fn is_alive(&self, connection: &K::Connection) -> bool {
         timeout(Duration::ZERO, connection.closed()).await.is_err()
     }
@@ -534,7 +534,7 @@ async fn keep_connected<K: Connector>(
             Err(ConnectFailure { reason, kind }) => {
                 failures = failures.saturating_add(1);
                 was_refused = kind == FailureKind::Refusal;
-                // Once for each reason.
+                // Logged once for each reason.
                 if said.as_ref() != Some(&reason) {
                     warn!(target: UNCONNECTED, "no connection to the server, trying again until there is one: {reason}");
                     said = Some(reason.clone());
@@ -548,7 +548,7 @@ async fn keep_connected<K: Connector>(
             let pause = times.retry_first.saturating_mul(factor);
             sleep(pause.min(times.retry_longest)).await;
             if was_refused {
-                // A server that said no is left alone for longer, unless somebody here wants something of it.
+                // After a refusal the pause is longer, unless a request arrives.
                 let rest = pause.min(times.retry_refused).saturating_sub(times.retry_longest);
                 let _ = timeout(rest, wanted.notified()).await;
             }

@@ -1,5 +1,5 @@
-//! A coded connection in memory, for tests: streams that half-close, reset and stop, and connections that are lost
-//! when the test says so.
+//! A coded connection in memory, for tests: streams that half-close, reset and stop, and connections that a test can
+//! lose at any time.
 #![cfg(test)]
 
 use core::pin::Pin;
@@ -17,7 +17,7 @@ use crate::request::stream_code;
 use crate::server::ReverseProxy;
 use crate::splice::SpliceEnd;
 
-/// Bytes a pipe holds before its writer blocks.
+/// How many bytes a pipe holds before its writer blocks.
 pub(crate) const PIPE_BYTES: usize = 4096;
 
 #[derive(Default)]
@@ -55,14 +55,14 @@ pub(crate) struct Stream {
     write: Shared,
 }
 
-/// Two ends of a stream that belongs to no connection.
+/// Two ends of a stream without a connection.
 pub(crate) fn stream_pair() -> (Stream, Stream) {
     let (there, back) = (Shared::default(), Shared::default());
     (Stream { read: back.clone(), write: there.clone() }, Stream { read: there, write: back })
 }
 
 impl Stream {
-    /// Its connection is over: both ends fail, behind what has arrived.
+    /// Simulates the loss of its connection: both ends fail after the data that has arrived.
     pub(crate) fn lose(&self) {
         for pipe in [&self.read, &self.write] {
             let mut pipe = pipe.lock().unwrap();
@@ -213,7 +213,7 @@ pub(crate) fn connection_pair_of(client: &str) -> (Connection, Connection) {
 }
 
 impl Connection {
-    /// The path is gone: every stream of both ends fails, behind what has arrived.
+    /// Simulates the loss of the path: every stream of both ends fails after the data that has arrived.
     pub(crate) fn lose(&self) {
         self.common.lost.send_replace(true);
         for pipe in self.common.pipes.lock().unwrap().iter() {
@@ -273,7 +273,7 @@ impl CodedConnection for Connection {
     }
 }
 
-/// A connector whose every attempt makes a new connection to a reverse proxy; the last one can be lost.
+/// A connector that connects to a reverse proxy in memory; the test can lose the last connection.
 #[derive(Clone)]
 pub(crate) struct InMemory {
     server: Arc<ReverseProxy>,
@@ -286,7 +286,7 @@ impl InMemory {
         Self { server, client: "client".to_owned(), last: Arc::default() }
     }
 
-    /// Connections of another client to the same server.
+    /// A connector of another client to the same server.
     pub(crate) fn of_client(&self, client: &str) -> Self {
         Self { server: self.server.clone(), client: client.to_owned(), last: Arc::default() }
     }

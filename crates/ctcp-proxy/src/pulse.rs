@@ -1,7 +1,7 @@
-//! How the connection to the server does, from one second to the next: its rates, and since when it is silent.
+//! Samples of the connection to the server, one per second: its rates, and since when the server is silent.
 //!
-//! A quiet connection is not a silent one. Silence begins with the look before something that wants an answer was sent,
-//! and ends with whatever arrives. Without a connection the server is silent from when it was lost, or from the first attempt.
+//! An idle connection is not silent. Silence starts with the sample before a packet was sent that needs an answer, and
+//! ends when anything arrives. Without a connection the server is silent since it was lost, or since the first attempt.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -10,17 +10,17 @@ use tokio::time::Instant;
 
 use crate::coded::PathHealth;
 
-/// How often the connection is looked at.
+/// The interval of the samples.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Rates are means over so many intervals.
+/// Rates are means over this many intervals.
 const INTERVALS: usize = 5;
 
-/// What is seen in one look.
+/// One sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub(crate) at: Instant,
-    /// Which connection it is and how its path does; `None` without one.
+    /// The number of the connection and the state of its path; `None` without one.
     pub(crate) connection: Option<(u64, PathHealth)>,
     /// Bytes from targets so far.
     pub(crate) downstream: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Look {
     pub(crate) upstream: u64,
 }
 
-/// What several looks tell.
+/// The recent samples and their evaluation.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     looks: VecDeque<Look>,
@@ -36,7 +36,7 @@ pub(crate) struct Pulse {
 }
 
 impl Pulse {
-    /// Takes another look in.
+    /// Adds a sample.
     pub(crate) fn on_look(&mut self, look: Look) {
         let before = self.looks.back();
         let since = before.map_or(look.at, |before| before.at);
@@ -59,12 +59,12 @@ impl Pulse {
         }
     }
 
-    /// How long the server owes an answer.
+    /// How long the server has owed an answer.
     pub(crate) fn silent(&self) -> Option<Duration> {
         self.silent_since.map(|since| since.elapsed())
     }
 
-    /// Bits a second from targets and to them.
+    /// Bits per second from targets and to them.
     pub(crate) fn rates(&self) -> (f64, f64) {
         let (Some(first), Some(last)) = (self.looks.front(), self.looks.back()) else { return (0.0, 0.0) };
         let seconds = last.at.duration_since(first.at).as_secs_f64();
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_begins_with_a_question_and_ends_with_an_answer() {
+    async fn silence_starts_with_a_packet_that_needs_an_answer_and_ends_when_one_arrives() {
         let mut pulse = Pulse::default();
         look(&mut pulse, path(5, 5, 0), 0).await;
-        look(&mut pulse, path(6, 5, 0), 0).await; // an acknowledgement wants no answer
+        look(&mut pulse, path(6, 5, 0), 0).await; // an acknowledgement needs no answer
         look(&mut pulse, path(6, 5, 0), 0).await;
         assert_eq!(pulse.silent(), None);
         look(&mut pulse, path(7, 5, 1), 0).await;
-        look(&mut pulse, path(8, 5, 0), 0).await; // what expired is not answered either
+        look(&mut pulse, path(8, 5, 0), 0).await; // packets that expired are not answered either
         look(&mut pulse, path(8, 5, 0), 0).await;
         assert_eq!(pulse.silent(), Some(Duration::from_secs(3)));
         look(&mut pulse, path(8, 6, 0), 0).await;
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_a_connection_the_silence_goes_on_until_there_is_one() {
+    async fn without_a_connection_the_silence_continues_until_there_is_one() {
         let mut pulse = Pulse::default();
         look(&mut pulse, path(5, 5, 0), 0).await;
         look(&mut pulse, path(6, 5, 1), 0).await;

@@ -1,4 +1,4 @@
-//! What the opener of a coded stream writes at its head, and what the other side answers (PROTOCOL.md section 9).
+//! The request that the opener of a coded stream writes first, and the reply of the other side (PROTOCOL.md section 9).
 //!
 //! ```text
 //!  request                                        reply
@@ -8,8 +8,8 @@
 //!  kind 1 CONNECT, 2 GET, 3 PUT                   code 0: success; else the body is a text for people
 //! ```
 //!
-//! The length comes first, so that a server can answer "unknown kind" without guessing, and is bounded, so that a
-//! head costs at most [`BODY_BYTES_MAX`] of memory. Parsing takes a whole body and must use all of it.
+//! The length precedes the body, so that a server can answer "unknown kind" without parsing it. The length is bounded,
+//! so a head costs at most [`BODY_BYTES_MAX`] of memory. Parsing takes a whole body and must consume all of it.
 //!
 //! Requirement: C7
 
@@ -29,36 +29,38 @@ pub use reply::{Reply, ReplyCode, TEXT_BYTES_MAX};
 
 use body::{Body, put_address, put_target};
 
-/// Version of the heads. Another version is answered with [`ReplyCode::UnsupportedVersion`].
+/// The version of requests and replies. Requests of another version are answered with
+/// [`ReplyCode::UnsupportedVersion`].
 pub const VERSION: u8 = 1;
 
-/// Longest body of a request or reply in bytes: a file name of [`crate::files::NAME_BYTES_MAX`] and its numbers fit.
+/// The longest body of a request or reply in bytes. A file name of [`crate::files::NAME_BYTES_MAX`] and its numbers
+/// fit.
 pub const BODY_BYTES_MAX: usize = 1536;
 
 /// Codes of RESET_STREAM and STOP_SENDING on proxy streams (PROTOCOL.md section 9).
 pub mod stream_code {
-    /// The stream was dropped without a word (a task ended, a program was stopped).
+    /// The stream was dropped without a reason (a task ended, or a program was stopped).
     pub const DROPPED: u64 = 0;
     /// The TCP connection behind the stream failed or was reset.
     pub const ABORTED: u64 = 1;
-    /// The file changed while it was read: start over.
+    /// The file changed while it was being read: start over.
     pub const FILE_CHANGED: u64 = 2;
-    /// The file could not be read any further.
+    /// The file could not be read to its end.
     pub const FILE_UNREADABLE: u64 = 3;
-    /// The transfer stood still while others waited for its place: ask again.
+    /// The transfer stalled while others waited for its slot: retry later.
     pub const GAVE_WAY: u64 = 4;
-    /// The other side said everything, and no more is wanted of it: a regular end, seen from a side that would still speak.
+    /// The other side sent everything, and no more is needed: a regular end for a sender that could still send.
     pub const ENOUGH: u64 = 5;
 }
 
 /// The request at the head of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Connect to a TCP target; after a reply of success the stream carries its bytes both ways.
+    /// Connect to a TCP target. After a successful reply the stream carries its bytes both ways.
     Connect(TargetAddress),
     /// Send a file.
     Get(GetRequest),
-    /// Take a file.
+    /// Receive a file.
     Put(PutRequest),
 }
 
@@ -72,22 +74,22 @@ pub enum HeadError {
     /// Another version than [`VERSION`].
     #[error("version {0} of proxy streams is not supported here, only version {VERSION}")]
     Version(u8),
-    /// A kind of request we do not know.
+    /// An unknown kind of request.
     #[error("unknown kind of request {0}")]
     Kind(u8),
     /// A length beyond [`BODY_BYTES_MAX`].
     #[error("a head of {0} bytes, at most {BODY_BYTES_MAX}")]
     TooLong(usize),
-    /// A body that does not hold what its kind says.
+    /// The body does not match its kind.
     #[error(transparent)]
     Body(#[from] BodyError),
-    /// A target that is none.
+    /// The target is invalid.
     #[error(transparent)]
     Target(#[from] AddressError),
 }
 
 impl HeadError {
-    /// The code of the reply that tells the peer.
+    /// The code of the reply to the peer.
     #[must_use]
     pub fn reply_code(&self) -> ReplyCode {
         match self {
@@ -103,7 +105,7 @@ impl Request {
     const GET: u8 = 2;
     const PUT: u8 = 3;
 
-    /// The bytes of the head.
+    /// Encodes the head.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut body = Vec::new();
@@ -124,10 +126,10 @@ impl Request {
         frame(kind, &body)
     }
 
-    /// A request from its kind and whole body.
+    /// Decodes a request from its kind and whole body.
     ///
     /// # Errors
-    /// When the kind is unknown, or the body too short, too long or out of range.
+    /// Returns an error if the kind is unknown, or the body is too short, too long or out of range.
     pub fn decode(kind: u8, body: &[u8]) -> Result<Self, HeadError> {
         let mut body = Body::new(body);
         let request = match kind {
@@ -140,7 +142,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Reads the head of a stream and nothing behind it.
+    /// Reads the head of a stream and nothing after it.
     ///
     /// # Errors
     /// See [`HeadError`].
@@ -152,17 +154,17 @@ impl Request {
     /// Writes the head in one piece, so that it leaves with the first flight.
     ///
     /// # Errors
-    /// When the stream fails.
+    /// Returns an error if the stream fails.
     pub async fn write<W: AsyncWrite + Unpin>(&self, writer: &mut W) -> io::Result<()> {
         writer.write_all(&self.encode()).await?;
         writer.flush().await
     }
 }
 
-/// Version, kind or code, length, body. Bodies that outgrow their limit are a fault of ours: names and texts are
-/// bounded where they are made.
+/// Encodes version, kind or code, length and body. A body beyond the limit is a bug of ours, because names and texts
+/// are bounded where they are created.
 fn frame(kind: u8, body: &[u8]) -> Vec<u8> {
-    assert!(body.len() <= BODY_BYTES_MAX, "bodies are made of bounded parts");
+    assert!(body.len() <= BODY_BYTES_MAX, "bodies consist of bounded parts");
     let length = u16::try_from(body.len()).unwrap_or(u16::MAX).to_be_bytes();
     let mut bytes = Vec::with_capacity(4 + body.len());
     bytes.extend([VERSION, kind, length[0], length[1]]);

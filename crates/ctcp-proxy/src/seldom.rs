@@ -1,4 +1,4 @@
-//! A warning that would come many times a second is logged once in a while, with how often it was suppressed.
+//! Rate limit for warnings: a frequent warning is logged once per pause, with the number of suppressed ones.
 
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-/// The pause of warnings: somebody who looks at a log sees them, and a day of them fills no disk.
+/// The pause between warnings: short enough to be noticed in a log, and long enough not to fill a disk.
 pub(crate) const WARNING_PAUSE: Duration = Duration::from_secs(60);
 
-/// Lets one through, and then none for a pause.
+/// Allows one line per pause.
 #[derive(Debug)]
 pub(crate) struct Seldom {
     pause: Duration,
@@ -27,7 +27,7 @@ impl Seldom {
         Self { pause, state: Mutex::default() }
     }
 
-    /// Whether to log it now, and how often it was suppressed since it was logged last, if at all.
+    /// Returns `None` if no line is due, and otherwise how many were suppressed since the last one.
     pub(crate) fn is_due(&self) -> Option<Option<NonZeroU64>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.said.is_some_and(|said| said.elapsed() < self.pause) {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_first_is_said_and_those_of_the_pause_are_counted() {
+    async fn the_first_line_is_logged_and_those_of_the_pause_are_counted() {
         let seldom = Seldom::new(WARNING_PAUSE);
         assert_eq!(seldom.is_due(), Some(None));
         for _ in 0..1000 {

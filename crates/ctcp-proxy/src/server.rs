@@ -1,4 +1,4 @@
-//! The reverse proxy: takes coded streams and serves the request at the head of each.
+//! The reverse proxy: accepts coded streams and serves the request at the head of each.
 //!
 //! ```text
 //!  Endpoint --accept--> Connection --accept--> Stream --head--> CONNECT: dial, splice
@@ -32,29 +32,29 @@ use crate::splice::{Meter, SpliceEnd, SpliceOptions, splice};
 use crate::target_policy::Refusal;
 use crate::traffic::Up;
 
-/// What a request for a file is told where none are served.
+/// The reply to file requests if no files are served.
 const NO_FILES: &str = "it serves no files (it was started without --files)";
 
-/// Requests being served at once: each has two buffers of the kernel besides its descriptor.
+/// Simultaneous requests. Each has two kernel buffers besides its descriptor.
 pub const STREAMS_MAX: usize = 65_536;
 
-/// Requests of one client being served at once: an eighth of all.
+/// Simultaneous requests of one client: an eighth of the total.
 pub const STREAMS_PER_CLIENT_MAX: usize = 8192;
 
-/// Descriptors beside those of the requests: sockets and files of [`crate::dial::LOOKUPS_MAX`] lookups, second files of
+/// Descriptors other than those of requests: sockets and files of [`crate::dial::LOOKUPS_MAX`] lookups, second files of
 /// [`crate::files::TRANSFERS_MAX`] transfers, UDP sockets, metrics.
 pub const OPEN_FILES_SPARE_MAX: usize = 512;
 
 /// Limits of a reverse proxy.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
-    /// Requests of one connection being served at once. A browser has tens, a busy household hundreds.
+    /// Simultaneous requests of one connection. A browser has tens, a busy household hundreds.
     pub streams_per_connection: usize,
-    /// Requests being served at once in total: each costs a descriptor, that of a socket or a file.
+    /// Simultaneous requests in total. Each uses a descriptor, of a socket or a file.
     pub streams: usize,
-    /// Of these one client (one public key) may have so many, over all its connections.
+    /// Simultaneous requests of one client (one public key), over all its connections.
     pub streams_per_client: usize,
-    /// A stream has so long to bring its head; it travels in one packet.
+    /// How long a stream may take to send its head, which fits one packet.
     pub head: Duration,
 }
 
@@ -66,8 +66,8 @@ impl Default for ServerLimits {
 }
 
 impl ServerLimits {
-    /// The usual limits, lowered to what a process that may have so many files open can serve: a quarter, at most
-    /// [`OPEN_FILES_SPARE_MAX`], stays for everything else, and half of the rest is the most for one client.
+    /// Returns the default limits, lowered to what a process with this limit of open files can serve. A quarter of the
+    /// files, at most [`OPEN_FILES_SPARE_MAX`], is reserved for everything else. One client may use half of the rest.
     #[must_use]
     pub fn for_open_files(open_files: usize) -> Self {
         let streams = STREAMS_MAX.min(open_files - (open_files / 4).min(OPEN_FILES_SPARE_MAX));
@@ -101,7 +101,7 @@ impl fmt::Debug for ReverseProxy {
 }
 
 impl ReverseProxy {
-    /// A proxy that connects by `dialer` and serves `files`, if any.
+    /// Creates a proxy that connects with `dialer` and optionally serves `files`.
     #[must_use]
     pub fn new(dialer: Dialer, files: Option<FileService>, limits: ServerLimits) -> Arc<Self> {
         let slots = Shares::new(limits.streams, limits.streams_per_client);
@@ -112,13 +112,13 @@ impl ReverseProxy {
         Arc::new(Self { dialer, files, limits, slots, counters, clients, full, exhausted, refused })
     }
 
-    /// What it counts.
+    /// The counters of the proxy.
     #[must_use]
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
 
-    /// The names and figures of its clients.
+    /// The names and statistics of its clients.
     #[must_use]
     pub fn clients(&self) -> &Clients {
         &self.clients
@@ -141,14 +141,14 @@ impl ReverseProxy {
         }
     }
 
-    /// Serves the streams of one connection until it is over.
+    /// Serves the streams of one connection until it is closed.
     pub async fn serve_connection<C: CodedConnection>(self: &Arc<Self>, connection: C) {
         let name = self.clients.name(&connection.peer());
         let up = {
             let connection = connection.clone();
             self.clients.traffic(&name).enter(move || connection.stats())
         };
-        // At the highest level, so that lines of every level have it.
+        // A span of the highest level, so that log lines of every level have it.
         self.serve_client(connection, up).instrument(error_span!("client", name)).await;
     }
 
@@ -170,7 +170,7 @@ impl ReverseProxy {
                         tasks.spawn(serve.instrument(Span::current()));
                     }
                     Err(error) => {
-                        let remote = connection.remote(); // it may have moved
+                        let remote = connection.remote(); // it may have changed
                         info!(%remote, reason = %error, "a client is gone");
                         break;
                     }
@@ -179,11 +179,12 @@ impl ReverseProxy {
             }
         }
         drop((present, up));
-        // Streams notice that their connection is over, hand over what had arrived, and reset their targets.
+        // Streams notice that their connection is closed, pass on the data that had arrived, and reset their targets.
         while tasks.join_next().await.is_some() {}
     }
 
-    /// A place for one more request, of the connection, of the client and of all; or what the client is told.
+    /// Takes a slot for one more request, of the connection, of the client and of the total; or returns the text for
+    /// the client.
     fn slot(&self, client: &str, of_connection: &Arc<Semaphore>) -> Result<Slot, &'static str> {
         let (limit, text) = match (of_connection.clone().try_acquire_owned(), self.slots.place_now(client)) {
             (Ok(own), Ok(place)) => return Ok(Slot { _of_connection: own, _place: place }),
@@ -222,7 +223,7 @@ impl ReverseProxy {
             }
             Err(_) => {
                 self.counters.streams_failed.add(1);
-                return; // dropped and so reset
+                return; // dropping the stream resets it
             }
         };
         match request {
@@ -260,7 +261,7 @@ impl ReverseProxy {
                 if error.is_exhausted()
                     && let Some(suppressed) = self.exhausted.is_due()
                 {
-                    warn!(%error, suppressed, "a request is refused, because this process is out of file descriptors or memory (see `ulimit -n`)");
+                    warn!(%error, suppressed, "refused a request: this process is out of file descriptors or memory (see `ulimit -n`)");
                 }
                 self.refuse(&mut stream, error.reply_code(), &error.explain(target)).await;
                 return;
@@ -283,7 +284,7 @@ impl ReverseProxy {
         }
     }
 
-    /// Logs a refused target, once a minute for the same one of a client.
+    /// Logs a refused target, once per minute for the same target and client.
     fn note_refused(&self, client: &str, target: &TargetAddress, refusal: &Refusal) {
         let reason = refusal.to_string();
         match self.refused.remember(&format!("{client} {target}"), &reason, time_of_day()) {
@@ -302,14 +303,14 @@ impl ReverseProxy {
     }
 }
 
-/// A request that is being served.
+/// The slots of a request being served.
 struct Slot {
     _of_connection: OwnedSemaphorePermit,
     _place: Place,
 }
 
-/// A target that vanished without a word is noticed by the kernel after some two hours; a connection may be idle
-/// for ever otherwise.
+/// Enables keep-alive: the kernel notices after some two hours that a target has vanished. Otherwise a connection could
+/// stay idle forever.
 fn keep_alive(tcp: &tokio::net::TcpStream) {
     let _ = socket2::SockRef::from(tcp).set_keepalive(true);
 }

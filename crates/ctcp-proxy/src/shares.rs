@@ -1,51 +1,51 @@
-//! Places of which no client may take more than its share.
+//! Slots of which no client may take more than its share.
 //!
 //! ```text
 //!  client a --> [share of a] --+
-//!                              +--> [places of all] --> Place
+//!                              +--> [slots of all] --> Place
 //!  client b --> [share of b] --+
 //! ```
 //!
-//! A request that waits stands in two queues, first in its own client's and then in that of all; both are served in order. A
-//! client that wants a thousand places therefore stands in the common queue with no more than its share, and others
-//! are behind few of its requests and not behind all.
+//! A waiting request passes two queues, first that of its client and then the common one; both are served in order. So
+//! a client that requests a thousand slots has no more than its share in the common queue, and other clients wait
+//! behind few of its requests and not behind all.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Places for all clients and the share of each.
+/// Slots for all clients and the share of each.
 #[derive(Debug)]
 pub(crate) struct Shares {
     all: Arc<Semaphore>,
     share: usize,
-    /// Clients that hold a place or wait for one.
+    /// Clients that hold a slot or wait for one.
     clients: Mutex<BTreeMap<String, Arc<Semaphore>>>,
 }
 
-/// A place, given back when dropped.
+/// A slot, released on drop.
 #[derive(Debug)]
 pub(crate) struct Place {
     _of_all: OwnedSemaphorePermit,
     _of_client: OwnedSemaphorePermit,
 }
 
-/// A place in the client's own share, and not yet among all.
+/// A slot of the client's own share, before it has one of the common slots.
 #[derive(Debug)]
 pub(crate) struct OwnPlace(OwnedSemaphorePermit);
 
-/// Why there is no place.
+/// Why there is no free slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// The client holds its share.
+    /// The client has used up its share.
     Share,
-    /// All clients together hold all.
+    /// All slots are taken.
     All,
 }
 
 impl Shares {
-    /// `all` places, of which one client may hold `share`.
+    /// Creates `all` slots, of which one client may hold `share`.
     pub(crate) fn new(all: usize, share: usize) -> Self {
         let [all, share] = [all, share].map(|places| places.min(Semaphore::MAX_PERMITS));
         Self { all: Arc::new(Semaphore::new(all)), share, clients: Mutex::default() }
@@ -57,20 +57,20 @@ impl Shares {
         OwnPlace(share.acquire_owned().await.expect("these semaphores are never closed"))
     }
 
-    /// Waits until there is a place among all.
+    /// Waits for one of the common slots.
     pub(crate) async fn among_all(&self, OwnPlace(of_client): OwnPlace) -> Place {
         let of_all = self.all.clone().acquire_owned().await.expect("these semaphores are never closed");
         Place { _of_all: of_all, _of_client: of_client }
     }
 
-    /// A place at once, or whose limit there is none for.
+    /// Takes a slot at once, or returns which limit is reached.
     pub(crate) fn place_now(&self, client: &str) -> Result<Place, Taken> {
         let of_client = self.of(client).try_acquire_owned().map_err(|_| Taken::Share)?;
         let of_all = self.all.clone().try_acquire_owned().map_err(|_| Taken::All)?;
         Ok(Place { _of_all: of_all, _of_client: of_client })
     }
 
-    /// The client's share; a new one's makes those be forgotten that nobody uses any more.
+    /// The client's share. Adding a new client removes clients without slots.
     fn of(&self, client: &str) -> Arc<Semaphore> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(share) = clients.get(client) {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_gets_its_share_and_all_get_what_there_is() {
+    async fn one_client_gets_its_share_and_all_clients_share_the_total() {
         let shares = Shares::new(5, 2);
         let mut held = Vec::new();
         for (client, is_given) in
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_behind_a_greedy_client_waits_for_its_share_only() {
+    async fn a_request_behind_a_greedy_client_waits_for_that_clients_share_only() {
         let shares = Shares::new(2, 2);
         let held = [place(&shares, "greedy").await.unwrap(), place(&shares, "greedy").await.unwrap()];
         let again = async { shares.among_all(shares.own("greedy").await).await };
@@ -121,13 +121,13 @@ mod tests {
         let modest = async { shares.among_all(shares.own("modest").await).await };
         let mut modest = core::pin::pin!(modest);
         assert!(timeout(Duration::from_millis(1), modest.as_mut()).await.is_err());
-        // The greedy one asked again before, but stands in its own queue.
+        // The greedy client has asked for more before, but that request waits in its own queue.
         drop(held);
         assert!(timeout(Duration::from_millis(1), modest).await.is_ok());
     }
 
     #[test]
-    fn who_does_not_wait_is_told_whose_limit_is_reached() {
+    fn place_now_returns_which_limit_is_reached() {
         let shares = Shares::new(3, 2);
         let held = [shares.place_now("a").unwrap(), shares.place_now("a").unwrap()];
         assert_eq!(shares.place_now("a").err(), Some(Taken::Share));

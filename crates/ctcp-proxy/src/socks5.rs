@@ -8,9 +8,9 @@
 //!                            <-------       05 rep 00 atyp addr port
 //! ```
 //!
-//! Every field says its own length, and nothing is read beyond the request: bytes the application sends ahead stay in
-//! its socket until the target is connected. Nonsense is answered where RFC 1928 has an answer; the caller bounds the
-//! time, and the largest message has 262 bytes. Names go to the server unresolved (`socks5h`).
+//! Every field has an explicit length, and nothing is read beyond the request: bytes that the application sends early
+//! stay in its socket until the target is connected. Invalid requests are answered where RFC 1928 defines an answer.
+//! The caller bounds the time, and the largest message has 262 bytes. Names go to the server unresolved (`socks5h`).
 //!
 //! Requirement: C7
 
@@ -31,21 +31,21 @@ const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
-/// Why there is no request.
+/// Why a handshake failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Socks5Error {
     /// The application's connection failed or ended.
     Stream(#[from] io::Error),
-    /// Not SOCKS5: the first byte. 4 is SOCKS4; a capital letter is most likely HTTP.
+    /// Not SOCKS5; contains the first byte. 4 is SOCKS4, and a capital letter is most likely HTTP.
     Version(u8),
-    /// The application wants to authenticate, and nothing else.
+    /// The application offers only methods with authentication.
     NoAcceptableMethod,
-    /// A command other than CONNECT. It was answered.
+    /// A command other than CONNECT. A reply was sent.
     Command(u8),
-    /// A kind of address that is none. It was answered.
+    /// An unknown kind of address. A reply was sent.
     AddressType(u8),
-    /// A target that is none. It was answered.
+    /// An invalid target. A reply was sent.
     Target(#[source] AddressError),
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for Socks5Error {
             }
             Self::Version(first) => write!(formatter, "no SOCKS5: the first byte is {first}"),
             Self::NoAcceptableMethod => {
-                formatter.write_str("the application wants authentication, there is none")
+                formatter.write_str("the application requires authentication, which is not supported")
             }
             Self::Command(2) => formatter.write_str("the command BIND is not supported"),
             Self::Command(3) => formatter.write_str("the command UDP ASSOCIATE is not supported"),
@@ -70,8 +70,8 @@ impl fmt::Display for Socks5Error {
     }
 }
 
-/// Reads the greeting and the request, and answers the greeting. Refusals are answered here; the answer to a request
-/// that is returned is the caller's: [`write_reply`].
+/// Reads the greeting and the request, and answers the greeting. Refusals are sent here. For a returned request the
+/// caller sends the reply with [`write_reply`].
 ///
 /// # Errors
 /// See [`Socks5Error`].
@@ -98,7 +98,7 @@ where
     if version != VERSION {
         return Err(Socks5Error::Version(version));
     }
-    // The address first: a reply of any kind then comes when the whole request was read, as applications expect.
+    // The address is read first, so that every reply follows the whole request, as applications expect.
     let target = match read_target(stream, kind).await {
         Err(error @ Socks5Error::AddressType(_)) => {
             write_reply(stream, ReplyCode::AddressTypeNotSupported, UNSPECIFIED).await?;
@@ -119,7 +119,7 @@ where
     }
 }
 
-/// The outer error: there is no more to read; the inner: what was read is no target.
+/// The outer error means that reading failed, the inner one that the target is invalid.
 async fn read_target<S: AsyncRead + Unpin>(
     stream: &mut S,
     kind: u8,
@@ -138,7 +138,7 @@ async fn read_target<S: AsyncRead + Unpin>(
         NAME => {
             let mut name = vec![0; usize::from(stream.read_u8().await?)];
             stream.read_exact(&mut name).await?;
-            // What is not UTF-8 becomes a character that no name has, and is refused as such.
+            // Invalid UTF-8 becomes a character that names cannot contain, and is refused.
             String::from_utf8_lossy(&name).into_owned()
         }
         unknown => return Err(Socks5Error::AddressType(unknown)),
@@ -147,10 +147,10 @@ async fn read_target<S: AsyncRead + Unpin>(
     Ok(TargetAddress::new(&host, port))
 }
 
-/// Answers a request. Codes beyond SOCKS5's own become general failure.
+/// Sends the reply to a request. Codes that SOCKS5 does not have become general failure.
 ///
 /// # Errors
-/// When the application's connection fails.
+/// Returns an error if the application's connection fails.
 pub async fn write_reply<W: AsyncWrite + Unpin>(
     writer: &mut W,
     code: ReplyCode,

@@ -1,21 +1,22 @@
-//! Joins two connections so that each behaves as if it were the other.
+//! Joins two connections so that each end behaves as if it were connected to the other's peer.
 //!
 //! ```text
 //!  end a                                            end b
 //!   read  -> [pending: at most CHUNK] -> write        one Direction
 //!   write <- [pending: at most CHUNK] <- read         the other
 //!
-//!  a's end of data  -> finish b's writing, the other direction goes on (half-close)
-//!  failure of any   -> hand over what arrived before it, then abort both ends: a reset goes on as a reset,
-//!                      never as a clean end
+//!  a's end of data  -> finish b's writing, the other direction continues (half-close)
+//!  any failure      -> pass on what arrived before it, then abort both ends: a reset stays a reset
+//!                      and never becomes a regular end
 //! ```
 //!
-//! What arrived in order before a coded connection ended can still be read from its streams ([`SpliceEnd::KEEPS`]). It
-//! goes to the other end first, however slowly that one reads, as long as it reads at all (see `handover.rs`).
+//! Data that arrived in order before a coded connection ended can still be read from its streams
+//! ([`SpliceEnd::KEEPS`]). It is passed to the other end first, however slowly that end reads, as long as it reads at
+//! all (see `handover.rs`).
 //!
-//! Back-pressure: a direction reads only when everything it read before is written, so a reader that stops
-//! reading stops the sender and costs at most [`CHUNK_BYTES`]. A connection may be idle for ever and then holds no
-//! buffer at all: bytes are read into the stack of the poll and kept only when they cannot be written at once.
+//! Backpressure: a direction reads only when everything it read before is written, so a reader that stops blocks the
+//! sender and costs at most [`CHUNK_BYTES`]. An idle connection may last forever and holds no buffer: bytes are read
+//! into the stack of the poll and stored only if they cannot be written at once.
 
 use core::future::poll_fn;
 use core::mem::MaybeUninit;
@@ -33,40 +34,40 @@ mod handover;
 use handover::hand_over;
 pub(crate) use handover::{PATIENCE as HAND_OVER_PATIENCE, hand_over_sent};
 
-/// Most bytes read at once in a direction, and most it holds. Large enough that a system call is cheap per byte,
+/// The most bytes that a direction reads at once and holds. Large enough to make a system call cheap per byte, and
 /// small enough for the stack of a poll.
 pub const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Rounds of reading and writing in one poll before other tasks have their turn: half a megabyte.
+/// How often one poll reads and writes before other tasks get their turn: half a megabyte.
 const ROUNDS_PER_POLL: usize = 32;
 
 /// A connection that can be half-closed and aborted.
 pub trait SpliceEnd: AsyncRead + AsyncWrite + Unpin {
-    /// What arrived in order can still be read after this end failed.
+    /// Whether data that arrived in order can still be read after this end failed.
     const KEEPS: bool = false;
 
-    /// From now on a drop without [`SpliceEnd::disarm`] must look like a failure to the other side.
+    /// After this call, a drop without [`SpliceEnd::disarm`] must look like a failure to the peer.
     fn arm(&mut self) {}
 
-    /// Both directions ended regularly: a drop is a clean close again.
+    /// Both directions ended regularly: a drop is a regular close again.
     fn disarm(&mut self) {}
 
-    /// Gives up both directions so that the other side sees a failure and not an end.
+    /// Aborts both directions so that the peer sees a failure and not an end.
     fn abort(&mut self);
 
-    /// This end said everything and the other one is done with it, although nothing said that the other would not speak
-    /// any more. Ends that can tell that from a failure do.
+    /// Called when this end has sent everything and the other end needs no more of it, although that other end could
+    /// still send. Ends that can distinguish this from a failure do so.
     fn leave(&mut self) {}
 
-    /// Ready when writing will fail although nothing is being written now. Lets an idle half-closed connection
-    /// notice that the other side is gone; an end that cannot tell stays pending.
+    /// Ready if writing would fail, even when nothing is being written. An idle half-closed connection notices in this
+    /// way that the peer is gone; an end that cannot tell stays pending.
     fn poll_broken(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let _ = context;
         Poll::Pending
     }
 
-    /// Ready when an abort costs less than `limit` of the bytes that were written: the system has sent the others. Ends that
-    /// cannot tell are always ready.
+    /// Ready when an abort would discard less than `limit` of the written bytes, because the system has sent the
+    /// others. Ends that cannot tell are always ready.
     fn poll_unsent_below(&mut self, limit: u32, context: &mut Context<'_>) -> Poll<()> {
         let _ = (limit, context);
         Poll::Ready(())
@@ -74,10 +75,10 @@ pub trait SpliceEnd: AsyncRead + AsyncWrite + Unpin {
 }
 
 /// A TCP connection is aborted by closing it with a linger time of zero: the kernel sends RST. It is armed for the
-/// whole splice, so that applications see a reset even when this process is killed and the kernel closes for it.
+/// whole splice, so that applications see a reset even if this process is killed and the kernel closes the socket.
 impl SpliceEnd for TcpStream {
     fn arm(&mut self) {
-        let _ = self.set_zero_linger(); // fails only on a socket that is broken already
+        let _ = self.set_zero_linger(); // fails only if the socket has failed already
     }
 
     fn disarm(&mut self) {
@@ -101,36 +102,37 @@ pub enum End {
     A,
     /// The second.
     B,
-    /// The connection that one of them belongs to, as the caller's signal said.
+    /// The connection of one of the ends, reported by the caller's signal.
     Cut,
 }
 
-/// How a splice went.
+/// The outcome of a splice.
 #[derive(Debug)]
 pub struct Spliced {
     /// Bytes from the first end to the second.
     pub a_to_b: u64,
     /// Bytes from the second end to the first.
     pub b_to_a: u64,
-    /// `None` when both directions ended regularly; else who failed and how. Both ends were aborted then.
+    /// `None` if both directions ended regularly; otherwise the end that failed and its error. Then both ends were
+    /// aborted.
     pub failure: Option<(End, io::Error)>,
-    /// The second end said everything, and the first was told so.
+    /// The second end sent everything, and the first end received it.
     pub is_b_done: bool,
 }
 
-/// How a splice begins and ends.
+/// How a splice starts and ends.
 #[derive(Debug, Default)]
 pub struct SpliceOptions {
-    /// Bytes that were read from the first end before and go first to the second.
+    /// Bytes that were read from the first end before; they are sent to the second end first.
     pub early: Vec<u8>,
-    /// The first end has ended behind them. Not every reader says so twice: a terminal does not.
+    /// The first end has ended after them. Not every reader reports its end twice: a terminal does not.
     pub is_a_done: bool,
-    /// The splice is over when the second end said everything, although the first could still speak: a terminal whose
-    /// other side is gone. The second end is left then ([`SpliceEnd::leave`]).
+    /// The splice ends when the second end has sent everything, although the first could still send, like a terminal
+    /// whose peer is gone. Then [`SpliceEnd::leave`] is called on the second end.
     pub is_over_with_b: bool,
 }
 
-/// Where bytes are counted as they pass.
+/// The counters of the bytes that pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Meter<'a> {
     /// From the first end to the second.
@@ -139,8 +141,9 @@ pub struct Meter<'a> {
     pub b_to_a: &'a Count,
 }
 
-/// Copies both ways until both directions ended, one failed, or `cut` says that the connection below an end is over.
-/// Afterwards both ends should be dropped; on failure they were aborted, after what had arrived was handed over.
+/// Copies both ways until both directions have ended, one has failed, or `cut` signals that the connection below an end
+/// is closed. Afterwards both ends should be dropped. After a failure they were aborted, and data that had arrived was
+/// passed on before that.
 pub async fn splice<A, B, C>(
     a: &mut A,
     b: &mut B,
@@ -175,7 +178,7 @@ where
             return Poll::Ready(None);
         }
         if a_to_b.is_reading() && b_to_a.is_reading() {
-            return Poll::Pending; // both ends are being read and would say themselves that they failed
+            return Poll::Pending; // both ends are being read, which reports their failures
         }
         if cut.as_mut().poll(context).is_ready() {
             return Poll::Ready(Some((End::Cut, io::ErrorKind::ConnectionAborted.into())));
@@ -228,12 +231,12 @@ impl Side {
 
 enum Phase {
     Copying,
-    /// The reader ended; the writer must be finished.
+    /// The reader ended; the writer must be shut down.
     Finishing,
     Done,
 }
 
-/// One direction: what was read and not yet written, and how far it is.
+/// One direction: the data read and not yet written, and its state.
 struct Direction<'a> {
     pending: Vec<u8>,
     written: usize,
@@ -252,7 +255,7 @@ impl<'a> Direction<'a> {
         matches!(self.phase, Phase::Done)
     }
 
-    /// Whether it waits for its reader and not for its writer.
+    /// Returns true if it waits for its reader and not for its writer.
     fn is_reading(&self) -> bool {
         matches!(self.phase, Phase::Copying) && self.pending.is_empty()
     }
@@ -273,10 +276,10 @@ impl<'a> Direction<'a> {
             match self.phase {
                 Phase::Done => return Poll::Ready(Ok(())),
                 Phase::Finishing => {
-                    // Not every writer flushes when it is shut down: standard output does not.
+                    // Not every writer flushes on shutdown; standard output does not.
                     ready!(Pin::new(&mut *writer).poll_flush(context)).map_err(by_writer)?;
                     match ready!(Pin::new(&mut *writer).poll_shutdown(context)) {
-                        // Some systems say so when the other side has closed both ways before.
+                        // Some systems return this error if the peer has closed both ways before.
                         Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
                         outcome => outcome.map_err(by_writer)?,
                     }
@@ -298,7 +301,7 @@ impl<'a> Direction<'a> {
         Poll::Pending
     }
 
-    /// Writes what is pending.
+    /// Writes the pending data.
     fn poll_drain<W: AsyncWrite + Unpin>(
         &mut self,
         context: &mut Context<'_>,
@@ -319,7 +322,7 @@ impl<'a> Direction<'a> {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads once and writes it at once; what the writer does not take becomes pending.
+    /// Reads once and writes the data at once; what the writer does not accept becomes pending.
     fn poll_copy<R, W>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,17 +1,18 @@
-//! Which targets the reverse proxy connects to.
+//! The policy that decides which targets the reverse proxy connects to.
 //!
-//! The question is always asked of a resolved address that is then connected to (see [`crate::dial`]), so a name that
-//! resolves to something else a moment later gains nothing. The answer, in this order:
+//! Each check is made for the resolved address that is then connected to (see [`crate::dial`]), so a name that resolves
+//! differently a moment later gains nothing. The checks, in order:
 //!
 //! 1. A deny rule that matches the name, the address, or an IPv4 address inside it refuses.
 //! 2. A [`Special`] address (loopback, link-local, private, the server's own, ...) is refused unless an allow rule for
-//!    *addresses of that range alone* matches it: `127.0.0.1` and `127.0.0.0/8` open loopback, `0.0.0.0/0` does not, and
-//!    an own address needs a rule for exactly that one. A rule for a name never opens one: anyone who owns the name
-//!    chooses its address.
-//! 3. With any allow rule at all, what none of them matches is refused. The rule `public` allows what is not special.
+//!    *addresses of that range alone* matches it. `127.0.0.1` and `127.0.0.0/8` open loopback, `0.0.0.0/0` does not,
+//!    and the server's own address needs a rule for exactly that address. A rule for a name never opens a special
+//!    address, because the owner of the name chooses its address.
+//! 3. If there are allow rules, addresses that match none of them are refused. The rule `public` allows addresses that
+//!    are not special.
 //!
-//! IPv4 can hide in IPv6. Forms that reach the very same host (mapped, compatible, NAT64) are looked at as that IPv4
-//! address; forms that reach it on a way (6to4, Teredo, ISATAP) are looked at as both, and both must pass.
+//! IPv6 addresses can contain IPv4 ones. Forms that reach the same host (mapped, compatible, NAT64) are checked as that
+//! IPv4 address. Forms that are routed through it (6to4, Teredo, ISATAP) are checked as both, and both must pass.
 
 use core::fmt;
 use std::io;
@@ -29,10 +30,10 @@ pub use special::Special;
 
 use special::{canonical, embedded, special};
 
-/// Rules at most in each list. They are walked for each connection; an operator with more wants a firewall.
+/// The maximum number of rules in each list. They are checked for each connection; longer lists belong into a firewall.
 pub const RULES_MAX: usize = 4096;
 
-/// What may be connected to.
+/// The rules for targets.
 pub struct TargetPolicy {
     allow: Vec<Rule>,
     deny: Vec<Rule>,
@@ -47,8 +48,8 @@ pub enum Refusal {
     Denied(Rule),
     /// The address is special and no allow rule for its range alone matches it.
     Special(Special),
-    /// Whether it is the server's own could not be found out; the system's error, by its number. Another time it may be
-    /// allowed.
+    /// The system failed to tell whether the address is the server's own; contains the system's error number. The
+    /// target may be allowed later.
     Unchecked(i32),
     /// There are allow rules and none matches.
     NotListed,
@@ -87,17 +88,17 @@ impl fmt::Debug for TargetPolicy {
 }
 
 impl Default for TargetPolicy {
-    /// Everything but special addresses.
+    /// Allows everything but special addresses.
     fn default() -> Self {
         Self { allow: Vec::new(), deny: Vec::new(), is_own: Box::new(is_own_address) }
     }
 }
 
 impl TargetPolicy {
-    /// A policy of rules.
+    /// Creates a policy from rules.
     ///
     /// # Errors
-    /// When a list has more than [`RULES_MAX`] rules.
+    /// Returns an error if a list has more than [`RULES_MAX`] rules.
     pub fn new(allow: Vec<Rule>, deny: Vec<Rule>) -> Result<Self, RuleError> {
         if allow.len().max(deny.len()) > RULES_MAX {
             return Err(RuleError::TooMany);
@@ -105,8 +106,8 @@ impl TargetPolicy {
         Ok(Self { allow, deny, ..Self::default() })
     }
 
-    /// Uses another way to tell the server's own addresses, instead of [`is_own_address`]: a server behind address
-    /// translation adds its public address by it. While it fails, nothing is connected to whose rules do not name it.
+    /// Replaces the test for the server's own addresses, [`is_own_address`]. A server behind address translation can
+    /// add its public address in this way. While the test fails, only addresses named by rules can be connected to.
     #[must_use]
     pub fn with_own_addresses(
         mut self,
@@ -116,10 +117,10 @@ impl TargetPolicy {
         self
     }
 
-    /// Whether `address` may be connected to; `name` is what the client asked for, if it was a name.
+    /// Checks whether `address` may be connected to; `name` is the requested name, if there was one.
     ///
     /// # Errors
-    /// Why not.
+    /// Returns the reason for the refusal.
     pub fn check(&self, name: Option<&str>, address: IpAddr, port: u16) -> Result<(), Refusal> {
         let host = canonical(address);
         let hidden = embedded(host);
@@ -140,7 +141,7 @@ impl TargetPolicy {
         Ok(())
     }
 
-    /// Whether an allow rule opens the address, if it is special.
+    /// Checks whether the address is special, and if so whether an allow rule opens it.
     fn check_special(&self, ip: IpAddr, port: u16) -> Result<(), Refusal> {
         let is_opened = |range: &IpNet| self.allow.iter().any(|rule| rule.opens(ip, port, range));
         let found = special(ip);
@@ -149,7 +150,7 @@ impl TargetPolicy {
         {
             return Err(Refusal::Special(special));
         }
-        // All of loopback is the machine's own, and has its rule.
+        // All of loopback belongs to the machine and is covered by its own rule.
         let is_loopback = found.is_some_and(|(_, special)| special == Special::Loopback);
         if is_loopback || is_opened(&IpNet::from(ip)) {
             return Ok(());

@@ -1,9 +1,9 @@
-//! What coded connections send and how they fare, summed over those of one peer.
+//! Statistics of coded connections, summed over the connections of one peer.
 //!
-//! A connection counts from its beginning. Here its counts go on when it is over and another takes its place:
+//! A connection counts from zero. Here the counts continue when it ends and another one takes its place:
 //!
 //! ```text
-//!   total = counts of connections that are over + counts of those that are up
+//!   total = counts of closed connections + counts of open ones
 //! ```
 
 use core::fmt;
@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ctcp::ConnectionStats;
 
-/// A count of a connection that only grows.
+/// A counter of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Total {
     /// Its name, without the ending `_total` that formats add.
     pub name: &'static str,
-    /// What it counts.
+    /// Its description.
     pub help: &'static str,
     of: fn(&ConnectionStats) -> u64,
 }
@@ -27,15 +27,21 @@ const fn total(name: &'static str, help: &'static str, of: fn(&ConnectionStats) 
     Total { name, help, of }
 }
 
-/// What is summed.
+/// The counters that are summed.
 pub const TOTALS: [Total; 16] = [
     total("ctcp_datagrams_sent", "UDP datagrams sent", |stats| stats.datagrams_sent),
-    total("ctcp_datagrams_received", "UDP datagrams received that opened", |stats| stats.datagrams_received),
-    total("ctcp_datagrams_dropped", "UDP datagrams received that did not open or came twice", |stats| {
-        stats.datagrams_dropped
+    total("ctcp_datagrams_received", "UDP datagrams received and authenticated", |stats| {
+        stats.datagrams_received
     }),
+    total(
+        "ctcp_datagrams_dropped",
+        "UDP datagrams received that failed authentication or were duplicates",
+        |stats| stats.datagrams_dropped,
+    ),
     total("ctcp_bytes_sent", "Bytes of UDP payload sent", |stats| stats.bytes_sent),
-    total("ctcp_bytes_received", "Bytes of UDP payload received that opened", |stats| stats.bytes_received),
+    total("ctcp_bytes_received", "Bytes of UDP payload received and authenticated", |stats| {
+        stats.bytes_received
+    }),
     total("ctcp_packets_lost", "Packets sent that were lost", |stats| stats.packets_lost),
     total("ctcp_congestion_marks", "Packets sent that the network marked (ECN)", |stats| {
         stats.congestion_marks
@@ -52,10 +58,10 @@ pub const TOTALS: [Total; 16] = [
     total("ctcp_repairs_received", "Combinations of several symbols received", |stats| {
         stats.repairs_received
     }),
-    total("ctcp_redundant_received", "Symbols and combinations received that told nothing new", |stats| {
+    total("ctcp_redundant_received", "Symbols and combinations received without new information", |stats| {
         stats.redundant_received
     }),
-    total("ctcp_window_stalls", "Times that data waited only because the coding window was full", |stats| {
+    total("ctcp_window_stalls", "How often data waited only because the coding window was full", |stats| {
         stats.window_stalls
     }),
     total("ctcp_migrations", "Changes of the peer's address", |stats| stats.migrations),
@@ -72,41 +78,41 @@ type Stats = Box<dyn Fn() -> ConnectionStats + Send>;
 
 #[derive(Default)]
 struct State {
-    /// Of connections that are over.
+    /// The counts of closed connections.
     past: Totals,
-    /// Connections so far, and the key of the next one.
+    /// Connections so far; also the key of the next one.
     connections: u64,
     up: BTreeMap<u64, Stats>,
 }
 
-/// The connections of a peer in figures.
+/// Statistics of a peer's connections.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TrafficStats {
-    /// For each of [`TOTALS`], over all connections so far.
+    /// A value for each of [`TOTALS`], over all connections so far.
     pub totals: Totals,
     /// Connections so far.
     pub connections_total: u64,
-    /// Connections now.
+    /// Open connections.
     pub connections: u64,
-    /// The loss average of what is sent, now: that of the connection where it is worst.
+    /// The current loss average of sent packets, of the connection with the largest one.
     pub loss: f64,
-    /// The smoothed round-trip time now: that of the connection where it is longest.
+    /// The current smoothed round-trip time, of the connection with the longest one.
     pub round_trip: Duration,
-    /// The least round-trip time of the last ten seconds, that of the connection where it is longest. Where hardly anything was
-    /// measured in that time, the smoothed one may be below it: then it is that.
+    /// The minimum round-trip time of the last ten seconds, of the connection with the longest one. If there were
+    /// hardly any samples in that time the smoothed value can be smaller, and is used instead.
     pub round_trip_minimum: Duration,
-    /// Congestion windows now in packets, added up.
+    /// The sum of the current congestion windows, in packets.
     pub window: f64,
-    /// Packets in flight now, added up.
+    /// The sum of the packets in flight.
     pub in_flight: u64,
-    /// The largest datagram in bytes that the path carries, now: the least of the connections.
+    /// The largest datagram in bytes that the path carries; the smallest value of the connections.
     pub datagram_size: u64,
-    /// Symbols sent that the peer may still lack, now, added up.
+    /// The sum of the symbols sent that the peer may still lack.
     pub symbols_outstanding: u64,
 }
 
-/// A connection that is up, until this is dropped. It counts on in the totals.
+/// An open connection, until this is dropped. Its counts stay in the totals.
 pub struct Up {
     traffic: Arc<Traffic>,
     key: u64,
@@ -120,7 +126,7 @@ impl fmt::Debug for Traffic {
 }
 
 impl Traffic {
-    /// A connection came up; `stats` reads its figures, also when it is over.
+    /// Adds a connection; `stats` reads its statistics, also after it is closed.
     pub fn enter(self: &Arc<Self>, stats: impl Fn() -> ConnectionStats + Send + 'static) -> Up {
         let mut state = self.lock();
         let key = state.connections;
@@ -129,7 +135,7 @@ impl Traffic {
         Up { traffic: self.clone(), key }
     }
 
-    /// The figures now.
+    /// The current statistics.
     #[must_use]
     pub fn stats(&self) -> TrafficStats {
         let state = self.lock();
@@ -142,7 +148,7 @@ impl Traffic {
         };
         for stats in state.up.values().map(|read| read()) {
             add(&mut sum.totals, &counts(&stats));
-            // Before anything was lost the average is a first guess.
+            // Before the first loss the average is only an initial guess.
             sum.loss = sum.loss.max(if stats.packets_lost == 0 { 0.0 } else { stats.loss });
             sum.round_trip = sum.round_trip.max(stats.rtt.smoothed);
             sum.round_trip_minimum = sum.round_trip_minimum.max(stats.rtt.minimum.min(stats.rtt.smoothed));
@@ -157,12 +163,12 @@ impl Traffic {
         sum
     }
 
-    /// Whether no connection is up.
+    /// Returns true if no connection is open.
     pub(crate) fn is_idle(&self) -> bool {
         self.lock().up.is_empty()
     }
 
-    /// Takes over what another, which is idle, has counted.
+    /// Adds the counts of another one, which must be idle.
     pub(crate) fn absorb(&self, other: &Self) {
         let (past, connections) = {
             let other = other.lock();
@@ -184,7 +190,7 @@ impl Drop for Up {
         let Some(read) = state.up.remove(&self.key) else { return };
         add(&mut state.past, &counts(&read()));
         drop(state);
-        // Perhaps the last handle of the connection, whose end is none of our lock's business.
+        // Dropped without the lock: this may be the last handle of the connection, whose drop takes other locks.
         drop(read);
     }
 }
@@ -217,7 +223,8 @@ mod tests {
         traffic.stats().totals[index]
     }
 
-    /// A connection that was idle for the whole window knows no minimum, and the transport's guess is far above what it had measured.
+    /// A connection that was idle for the whole window has no minimum, and the transport's guess is far above the
+    /// earlier samples.
     #[test]
     fn the_least_round_trip_time_is_never_above_the_smoothed_one() {
         let traffic = Arc::new(Traffic::default());
@@ -247,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_go_on_when_a_connection_is_over_and_the_rest_is_of_those_that_are_up() {
+    fn totals_include_closed_connections_and_other_values_only_open_ones() {
         let traffic = Arc::new(Traffic::default());
         let first = traffic.enter(sent(100, 0.1));
         let second = traffic.enter(sent(10, 0.3));

@@ -1,4 +1,4 @@
-//! Whether an address is the machine's own, when no descriptor is left to find out.
+//! Tests of own addresses when no descriptor is left.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -7,11 +7,11 @@ use std::process::Command;
 
 use ctcp_proxy::target_policy::is_own_address;
 
-/// Set in the process whose descriptors are used up.
+/// Set in the process that runs out of descriptors.
 const INSIDE: &str = "CTCP_TEST_WITHOUT_DESCRIPTORS";
 
 #[test]
-fn without_descriptors_no_address_is_taken_for_a_foreign_one() {
+fn without_descriptors_no_address_is_considered_foreign() {
     if std::env::var_os(INSIDE).is_none() {
         let this = std::env::current_exe().expect("this test");
         let script = "ulimit -n 32 && exec \"$0\"";

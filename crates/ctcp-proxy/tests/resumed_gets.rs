@@ -1,4 +1,4 @@
-//! What a client costs a server that asks for the ends of large files of which it claims to have the beginning.
+//! The cost for a server of a client that requests the ends of large files of which it claims to have the beginning.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -15,10 +15,10 @@ use ctcp_proxy::request::{FileIdentity, GetRequest, Request};
 use ctcp_proxy::server::{ReverseProxy, ServerLimits};
 use ctcp_proxy::target_policy::TargetPolicy;
 
-/// Bytes of each file; no disk is needed for them.
+/// The size of each file; the files are sparse.
 const SIZE: u64 = 8 << 30;
 
-/// Bytes that this process read with system calls.
+/// Bytes that this process has read with system calls.
 fn read_bytes() -> u64 {
     let io = fs::read_to_string("/proc/self/io").expect("Linux has it");
     let line = io.lines().find_map(|line| line.strip_prefix("rchar: "));
@@ -26,7 +26,7 @@ fn read_bytes() -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hashing_beginnings_for_a_client_has_a_fixed_rate_however_many_it_asks_for() {
+async fn hashing_for_a_client_has_a_fixed_rate_however_many_transfers_it_requests() {
     let directory = tempfile::tempdir().unwrap();
     let [server_key, client_key] = [ctcp::generate_key().unwrap(), ctcp::generate_key().unwrap()];
     let public_key = server_key.public_key();

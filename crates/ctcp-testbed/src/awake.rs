@@ -1,9 +1,9 @@
-//! Keeps the cores awake while something is measured.
+//! Keeps the cores awake during measurements.
 //!
-//! A core without work sleeps, and a virtual one is given away by its host: the packet that wakes it waits a tenth of a millisecond
-//! or more, at each of the four ends of a round trip. One thread a core, which runs only when that core has nothing else to do, takes
-//! this off every peer's figures alike; a process with work takes the core from it at once. It makes no difference to the time that
-//! programs are said to have used.
+//! An idle core sleeps, and a virtual one is given away by its host. The packet that wakes it then waits a tenth of a
+//! millisecond or more, at each of the four ends of a round trip. One thread per core, which runs only if the core has
+//! no other work, removes this wait from all peers' results alike. A process with work preempts it at once, and the CPU
+//! times reported for programs do not change.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct Awake {
 }
 
 impl Awake {
-    /// Starts the threads. A system that refuses one or its priority keeps the sleep of that core.
+    /// Starts the threads. If the system refuses one or its priority, that core may sleep.
     pub(crate) fn start() -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let allowed = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
@@ -39,7 +39,7 @@ impl Drop for Awake {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // It cannot panic.
+            // The thread cannot panic.
             let _ = thread.join();
         }
     }
@@ -48,7 +48,7 @@ impl Drop for Awake {
 fn stay_awake(core: usize, stop: &AtomicBool) {
     let mut only = CpuSet::new();
     only.set(core);
-    // Anything but the lowest priority would take the core from those who are measured.
+    // At any higher priority the thread would take the core from the measured programs.
     if sched_setaffinity(None, &only).is_err() || !ask_for_idle_time() {
         return;
     }

@@ -1,11 +1,11 @@
-//! A server that sends as much as it is asked for, and the download that measures how that arrives.
+//! A server that sends as many bytes as requested, and the download that measures their arrival.
 //!
 //! ```text
 //!   client:  bytes wanted, 8 bytes in network order; u64::MAX: without end
-//!   server:  so many bytes of a known pattern, then its end of the stream
+//!   server:  that many bytes of a known pattern, then its end of the stream
 //! ```
 //!
-//! Every byte that arrives is compared with the pattern, so that a transport that loses or mixes up something is found out.
+//! Every received byte is compared with the pattern, so that lost or reordered bytes are noticed.
 
 mod download;
 mod pattern;

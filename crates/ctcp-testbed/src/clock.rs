@@ -1,4 +1,4 @@
-//! The testbed's only clock: monotonic time since it was made, as the plain numbers that the link model takes.
+//! The testbed's only clock: monotonic time since its creation, as the plain numbers that the link model takes.
 
 use std::time::Instant as SystemInstant;
 
@@ -11,7 +11,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// Creates a clock that starts now.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub fn start() -> Self {

@@ -1,11 +1,11 @@
-//! The comparison that decides: every peer on the same networks, in turn, in one run.
+//! The comparison of all peers: each on the same networks, in turn, in one run.
 //!
 //! ```text
-//!   for each repetition:  for each cell (a test on a network):  for each peer that takes part:  measure
+//!   for each repetition:  for each cell (a test on a network):  for each participating peer:  measure
 //! ```
 //!
-//! What disturbs the machine so hits all peers alike, and an interrupted run has whole repetitions. A peer that is not installed is left
-//! out by name, with the command that installs it.
+//! Disturbances of the machine thus affect all peers alike, and an interrupted run has whole repetitions. A peer that
+//! is not installed is reported as missing, with the command that installs it.
 
 mod cell;
 mod contestant;
@@ -32,27 +32,27 @@ use measure::measure;
 /// Repetitions of a full run and of a quick one.
 const REPETITIONS: (u32, u32) = (5, 1);
 
-/// What is compared.
+/// What to compare.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
-    /// Names of peers; empty: all.
+    /// Names of peers; empty means all.
     pub peers: Vec<&'static str>,
-    /// Empty: all.
+    /// Tests; empty means all.
     pub tests: Vec<Test>,
-    /// Shares of lost packets; empty: all of each test.
+    /// Loss rates; empty means all of each test.
     pub losses: Vec<f64>,
 }
 
-/// A value that was measured.
+/// A measured value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sample {
     /// The peer's name on the command line.
     pub peer: &'static str,
-    /// Of the first path.
+    /// The rate of the first path.
     pub rate_bps: u64,
-    /// Of the first path, without queues.
+    /// The round-trip time of the first path, without queueing.
     pub rtt_ms: f64,
-    /// The mean share of packets that are lost on the way of the data.
+    /// The mean loss rate in the direction of the data.
     pub loss: f64,
     /// What was measured under which conditions.
     pub scenario: String,
@@ -60,7 +60,7 @@ pub struct Sample {
     pub value: f64,
     /// Its unit.
     pub unit: &'static str,
-    /// Whether the value is only a bound, since the time was over.
+    /// Whether the value is only a bound, because the time limit was reached.
     pub is_cut_off: bool,
     /// The repetition, from 0.
     pub seed: u64,
@@ -70,25 +70,26 @@ pub struct Sample {
     pub(crate) metric: Metric,
 }
 
-/// All that was measured so far.
+/// The values measured so far.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     cells: Vec<Cell>,
     peers: Vec<&'static str>,
     samples: Vec<Sample>,
-    /// Peers that are left out, and why.
+    /// Peers that are missing, and why.
     pub missing: BTreeMap<&'static str, String>,
-    /// Measurements that failed, each in a line.
+    /// Measurements that failed, one line each.
     pub failures: Vec<String>,
-    /// Whole repetitions.
+    /// Completed repetitions.
     pub repetitions: u32,
 }
 
 impl Comparison {
-    /// Measures. `on_repetition` gets what there is after each whole repetition.
+    /// Runs the comparison. `on_repetition` gets the values after each completed repetition.
     ///
     /// # Errors
-    /// When the testbed itself fails, no peer is left, or somebody asked to stop. A peer that fails is noted instead.
+    /// Returns an error if the testbed itself fails, no peer is left, or the run was interrupted. A failure of a peer
+    /// is only recorded.
     pub fn run(
         testbed: &mut Testbed<'_>,
         selection: &Selection,

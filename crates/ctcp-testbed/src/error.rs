@@ -1,25 +1,25 @@
-//! Why a measurement could not be made.
+//! Why a measurement failed.
 
 use core::fmt;
 
-/// A line for a person.
+/// An error whose text is one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TestbedError {
-    /// Somebody asked us to stop.
+    /// The measurement was interrupted.
     Interrupted,
-    /// This machine lacks something, which the text names together with what would help.
+    /// This machine lacks something; the text names it and how to get it.
     Missing(String),
-    /// Something was tried and failed.
+    /// An operation failed.
     Failed(String),
 }
 
 impl TestbedError {
-    /// Something failed.
+    /// Creates an error for a failed operation.
     pub fn failed(what: impl Into<String>) -> Self {
         Self::Failed(what.into())
     }
 
-    /// `what` failed for a reason of the system.
+    /// Creates an error for `what`, which failed with an error of the system.
     pub(crate) fn of<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Self {
         move |error| Self::Failed(format!("{what}: {error}"))
     }

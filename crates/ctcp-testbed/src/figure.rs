@@ -1,4 +1,4 @@
-//! What is measured: one file a figure.
+//! The measurements, one file per figure.
 
 mod contenders;
 mod fig3a;
@@ -20,20 +20,20 @@ use crate::clock::Clock;
 use crate::error::TestbedError;
 use crate::testbed::{Record, Testbed};
 
-/// A figure, or whatever else has a name and is measured.
+/// A figure or another named measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure {
-    /// The name on the command line, and of the files.
+    /// The name on the command line and of the files.
     pub id: &'static str,
-    /// Where it is printed.
+    /// The paper and figure it belongs to.
     pub paper: &'static str,
-    /// What it shows, in a line.
+    /// A one-line description.
     pub title: &'static str,
-    /// Its measurements.
+    /// Runs its measurements.
     pub measure: fn(&mut Testbed<'_>) -> Result<Outcome, TestbedError>,
 }
 
-/// All of them.
+/// All figures.
 pub const FIGURES: &[Figure] = &[
     validate::FIGURE,
     fig3a::FIGURE,
@@ -51,31 +51,31 @@ pub const FIGURES: &[Figure] = &[
     single::FIGURE,
 ];
 
-/// Those that wait.
+/// The figures that cannot be measured yet.
 pub const WAITING: &[Waiting] = &[ctcp_repro::thesis::multi::WAITING];
 
-/// A figure that was measured.
+/// A measured figure.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// Points, printed numbers, checks and how to draw them.
     pub outcome: Outcome,
-    /// What was measured with.
+    /// The conditions of the measurement.
     pub record: Record,
-    /// How long it took, in seconds.
+    /// The duration in seconds.
     pub wall_s: f64,
 }
 
 impl Figure {
-    /// The figure called `id`.
+    /// Looks up a figure by its id.
     #[must_use]
     pub fn named(id: &str) -> Option<&'static Self> {
         FIGURES.iter().find(|figure| figure.id == id)
     }
 
-    /// Measures it.
+    /// Measures the figure.
     ///
     /// # Errors
-    /// When it could not be measured.
+    /// Returns an error if the measurement failed.
     pub fn run(&self, mut testbed: Testbed<'_>) -> Result<Finding, TestbedError> {
         let clock = Clock::start();
         let mut outcome = (self.measure)(&mut testbed)?;
@@ -85,14 +85,14 @@ impl Figure {
 }
 
 impl Finding {
-    /// The contents of `ID.json`: those of `ctcp-lab repro`, and `testbed` with the machine, the peers and every run.
+    /// The contents of `ID.json`: those of `ctcp-lab repro`, plus `testbed` with the machine, the peers and every run.
     ///
     /// # Panics
-    /// Never: there are numbers and strings only.
+    /// Never panics: the value consists of numbers and strings.
     #[must_use]
     pub fn json(&self, figure: &Figure, version: &str, quick: bool) -> Value {
         let text = self.outcome.json(figure.id, figure.paper, version, quick, self.wall_s);
-        let mut json: Value = serde_json::from_str(&text).expect("it was made of a value");
+        let mut json: Value = serde_json::from_str(&text).expect("the text is valid JSON");
         json["testbed"] = json!(self.record);
         json
     }

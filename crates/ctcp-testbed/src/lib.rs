@@ -1,5 +1,5 @@
-//! The papers' measurements on real sockets: two network namespaces, joined by paths that this process emulates, and on them
-//! unchanged programs and the transports that a user would choose instead of ours.
+//! The papers' measurements on real sockets. Two network namespaces are joined by paths that this process emulates.
+//! Unchanged programs and the transports that a user would choose instead of ours run on them.
 //!
 //! ```text
 //!   server's namespace                    this process                     client's namespace
@@ -14,19 +14,19 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`plan`] | what a network is like: paths, hops, loss, queues, traces, in words that a figure writes down |
-//! | [`namespace`] | a namespace and a thread inside it; without a name, nothing is left of it when the process ends |
-//! | [`emulator`] | moves packets in real time and says how late it was |
+//! | [`plan`] | descriptions of networks: paths, hops, loss, queues, traces |
+//! | [`namespace`] | a namespace and a thread inside it; an unnamed one disappears when the process ends |
+//! | [`emulator`] | moves packets in real time and reports how late it was |
 //! | [`network`] | both namespaces, the devices and the emulator in one value |
-//! | [`process`] | programs of peers, which end with us |
+//! | [`process`] | programs of peers, which end with this process |
 //! | [`peer`] | the transports under test, one file each, behind one small trait |
 //! | [`bulk`] | the server and the download that measure |
-//! | [`probe`] | ping and datagrams, to see what the network does |
-//! | [`testbed`] | runs measurements, repeats those that the emulator was too late for, keeps records |
+//! | [`probe`] | ping and datagrams, to measure the network itself |
+//! | [`testbed`] | runs measurements, repeats those for which the emulator was too late, keeps records |
 //! | [`compare`] | all peers on the same networks in one run |
-//! | [`figure`] | what is measured, one file each |
+//! | [`figure`] | the figures, one file each |
 //!
-//! All of it needs root and Linux; on other systems the crate is empty.
+//! Everything here needs root and Linux; on other systems the crate is empty.
 #![cfg(target_os = "linux")]
 
 mod awake;

@@ -1,10 +1,10 @@
 //! The transports under test, each started as its users start it: one file each.
 //!
-//! To add one: a file with a type that says what it is called and set to, and how it is started in a [`Network`], and its line in
-//! [`named`]. A peer that is a tunnel starts its server in `network.server` and its client in `network.client`, waits until
-//! both are ready, and answers where in the client's namespace a TCP connection leads to the `target`. One that is a kind of
-//! socket answers [`Carrier::direct`] and says in [`Peer::socket`] what kind. One whose program is not installed answers
-//! [`TestbedError::Missing`] with the command that installs it, as soon as it is asked for its description.
+//! To add one, write a file with a type that has the peer's name and settings and starts it in a [`Network`], and add
+//! its line in [`named`]. A tunnel starts its server in `network.server` and its client in `network.client`, waits
+//! until both are ready, and returns the address in the client's namespace where a TCP connection leads to the
+//! `target`. A kind of socket returns [`Carrier::direct`] and its kind in [`Peer::socket`]. If its program is not
+//! installed, `description` returns [`TestbedError::Missing`] with the command that installs it.
 
 mod ctcp;
 mod kcptun;
@@ -32,27 +32,27 @@ pub use mptcp::Mptcp;
 pub use quinn::Quinn;
 pub use srt::Srt;
 
-/// How long a peer may take until it is ready.
+/// How long a peer may take to start.
 pub const READY_WITHIN: Duration = Duration::from_secs(20);
 
-/// What a result says about a peer.
+/// The description of a peer in results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Description {
     /// Its program and version.
     pub version: String,
-    /// What it was told, in words or as its command line.
+    /// Its settings, in words or as its command line.
     pub settings: String,
 }
 
 /// A transport.
 pub trait Peer: Send + Sync {
-    /// What it is called in figures and tables; unlike all others.
+    /// The unique name in figures and tables.
     fn name(&self) -> &str;
 
     /// Its version and settings.
     ///
     /// # Errors
-    /// When it is not installed.
+    /// Returns an error if it is not installed.
     fn description(&self, network: &Network) -> Result<Description, TestbedError>;
 
     /// The sockets of the applications at both ends.
@@ -63,38 +63,38 @@ pub trait Peer: Send + Sync {
     /// Starts it. `target` listens in the server's namespace.
     ///
     /// # Errors
-    /// When it does not start.
+    /// Returns an error if it does not start.
     fn start(&self, network: &Network, target: SocketAddr) -> Result<Carrier, TestbedError>;
 }
 
-/// Where datagrams enter a peer and leave it again.
+/// The addresses at which datagrams enter and leave a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatagramEnds {
-    /// In the server's namespace: it is sent there.
+    /// In the server's namespace: datagrams are sent to this address.
     pub entry: SocketAddr,
-    /// In the client's namespace: the listener there receives it.
+    /// In the client's namespace: a listener at this address receives them.
     pub exit: SocketAddr,
 }
 
-/// A peer that runs, until it is dropped.
+/// A running peer. It ends when this is dropped.
 pub struct Carrier {
     /// In the client's namespace: a TCP connection there reaches the target.
     pub entry: SocketAddr,
-    /// In the client's namespace: a SOCKS5 proxy, by which anything in the server's namespace is reached.
+    /// In the client's namespace: a SOCKS5 proxy that reaches any address in the server's namespace.
     pub socks: Option<SocketAddr>,
-    /// In the client's namespace: the metrics of its program there, if they were asked for.
+    /// In the client's namespace: the metrics of its program there, if requested.
     pub metrics: Option<SocketAddr>,
-    /// For one that carries datagrams instead of connections.
+    /// The ends for a peer that carries datagrams instead of connections.
     pub datagrams: Option<DatagramEnds>,
-    /// Its programs, at both ends.
+    /// Its programs at both ends.
     pub processes: Vec<Process>,
-    /// Whatever else has to stay.
+    /// Other values that must live as long as the peer.
     pub keep: Vec<Box<dyn Any + Send>>,
     is_tunnel: bool,
 }
 
 impl Carrier {
-    /// There is nothing to be started: the target itself is connected to.
+    /// A peer without programs: connections go to the target itself.
     #[must_use]
     pub fn direct(target: SocketAddr) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl Carrier {
         }
     }
 
-    /// A tunnel that begins at `entry`.
+    /// A tunnel that starts at `entry`.
     #[must_use]
     pub fn tunnel(entry: SocketAddr, processes: Vec<Process>) -> Self {
         Self {
@@ -122,7 +122,7 @@ impl Carrier {
         }
     }
 
-    /// Whether it has a connection of its own that should be up before anything is measured.
+    /// Returns true if it has its own connection, which should be established before a measurement.
     #[must_use]
     pub fn is_tunnel(&self) -> bool {
         self.is_tunnel
@@ -134,22 +134,22 @@ impl Carrier {
         self.processes.iter().filter_map(Process::cpu_seconds).sum()
     }
 
-    /// How long threads of its programs were ready and had no core so far, in seconds.
+    /// How long threads of its programs have been ready without a core so far, in seconds.
     #[must_use]
     pub fn waited_seconds(&self) -> f64 {
         self.processes.iter().map(Process::waited_seconds).sum()
     }
 
-    /// Whether all its programs still run.
+    /// Checks that all its programs still run.
     ///
     /// # Errors
-    /// When one ended, with the last line it said.
+    /// Returns an error with the last line of output if a program ended.
     pub fn check(&mut self) -> Result<(), TestbedError> {
         self.processes.iter_mut().try_for_each(Process::check)
     }
 }
 
-/// The peer called so on the command line and in figures' lists.
+/// Looks up a peer by its name on the command line and in figures' lists.
 #[must_use]
 pub fn named(name: &str) -> Option<Box<dyn Peer>> {
     match name {

@@ -1,7 +1,7 @@
-//! What a network is like, in words that a figure writes down.
+//! Descriptions of networks, which figures also print.
 //!
-//! *Forward* is from the server's namespace to the client's, the way of a download's data; *backward* is the way of its requests
-//! and acknowledgements. Rates and queues count whole IP packets.
+//! *Forward* is from the server's namespace to the client's, the direction of a download's data; *backward* is the
+//! direction of its requests and acknowledgements. Rates and queues count whole IP packets.
 //!
 //! ```
 //! use core::time::Duration;
@@ -21,52 +21,52 @@ use core::time::Duration;
 use ctcp_base::{Instant, Rate};
 use ctcp_netem::{FULL_PACKET_BYTES, Hop, LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit, Trace};
 
-/// The most paths that a network has.
+/// The maximum number of paths of a network.
 pub const PATHS_MAX: usize = 4;
 
-/// A direction of a path: links one behind another.
+/// One direction of a path: consecutive links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WayPlan {
-    /// The first one is where packets enter; each may change over time as its trace says.
+    /// Packets enter the first one; each may change over time according to its trace.
     pub hops: Vec<(LinkConfig, Option<Trace>)>,
 }
 
-/// A path between the two namespaces, with addresses of its own at both ends.
+/// A path between the two namespaces, with its own addresses at both ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathPlan {
-    /// From the server to the client.
+    /// The direction from the server to the client.
     pub forward: WayPlan,
-    /// From the client to the server.
+    /// The direction from the client to the server.
     pub backward: WayPlan,
 }
 
-/// All that is between the two namespaces.
+/// Everything between the two namespaces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkPlan {
-    /// From one to [`PATHS_MAX`].
+    /// The paths, from one to [`PATHS_MAX`].
     pub paths: Vec<PathPlan>,
-    /// What is random about them follows from it, and from what is sent when.
+    /// The seed of all randomness. The outcome also depends on what is sent when.
     pub seed: u64,
 }
 
 impl WayPlan {
-    /// One link. Packets are read with their headers, so that there is no overhead to be added.
+    /// One link. Packets are read with their headers, so no overhead is added.
     #[must_use]
     pub fn new(link: LinkConfig) -> Self {
         Self { hops: vec![(link.with_overhead(0), None)] }
     }
 
-    /// The same way with another link behind it.
+    /// Appends another link.
     #[must_use]
     pub fn then(mut self, link: LinkConfig) -> Self {
         self.hops.push((link.with_overhead(0), None));
         self
     }
 
-    /// The same way, whose last link changes by `trace`, counted from the start of the network.
+    /// Lets the last link change according to `trace`, counted from the start of the network.
     ///
     /// # Panics
-    /// When the way has no hop.
+    /// Panics if the way has no hop.
     #[must_use]
     pub fn changing(mut self, trace: Trace) -> Self {
         self.hops.last_mut().expect("a way has a hop").1 = Some(trace);
@@ -82,13 +82,13 @@ impl WayPlan {
 }
 
 impl PathPlan {
-    /// One link each way. [`PathConfig::new`] makes them as the papers describe theirs.
+    /// One link each way. [`PathConfig::new`] creates them as the papers describe theirs.
     #[must_use]
     pub fn new(path: PathConfig) -> Self {
         Self { forward: WayPlan::new(path.forward), backward: WayPlan::new(path.backward) }
     }
 
-    /// The same path with another hop on the client's side.
+    /// Adds another hop on the client's side.
     #[must_use]
     pub fn then(self, path: PathConfig) -> Self {
         let backward = WayPlan::new(path.backward);
@@ -101,7 +101,7 @@ impl NetworkPlan {
     /// A network of these paths.
     ///
     /// # Panics
-    /// Without a path, or with more than [`PATHS_MAX`].
+    /// Panics without a path, or with more than [`PATHS_MAX`].
     #[must_use]
     pub fn new(seed: u64, paths: impl IntoIterator<Item = PathPlan>) -> Self {
         let paths: Vec<PathPlan> = paths.into_iter().collect();
@@ -202,7 +202,7 @@ impl fmt::Display for Loss<'_> {
     }
 }
 
-/// Packets of 1500 bytes in a round trip at a rate: what a window needs to fill it.
+/// Packets of 1500 bytes in a round trip at a rate: the window that fills the path.
 #[must_use]
 pub fn bandwidth_delay_packets(rate: Rate, rtt: Duration) -> f64 {
     rate.as_bits_per_second() as f64 * rtt.as_secs_f64() / 8.0 / FULL_PACKET_BYTES as f64
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_says_everything_about_its_links() {
+    fn a_plan_describes_all_settings_of_its_links() {
         let half = Probability::new(0.5).expect("a probability");
         let on_off =
             LossModel::OnOff { period: Duration::from_millis(20), on: Duration::from_millis(9), loss: half };

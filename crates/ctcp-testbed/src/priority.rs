@@ -1,20 +1,20 @@
-//! How the system's scheduler treats a thread: before all others where its lateness would be measured as the network's, behind all
-//! others where it only keeps a core awake.
+//! Scheduling of threads: real-time priority where a late wake-up would be measured as the network's delay, and the
+//! lowest priority where a thread only keeps a core awake.
 
 use std::num::NonZeroU64;
 use std::process::{Command, Stdio};
 
 use rustix::thread::{gettid, set_current_timer_slack};
 
-/// Asks for real-time priority for the present thread; says whether it has it now. It is among the lowest of these priorities:
-/// above all ordinary programs, below the kernel's own.
+/// Requests real-time priority for the current thread and returns whether it was granted. It is one of the lowest
+/// real-time priorities: above all ordinary programs, below the kernel's own threads.
 pub(crate) fn ask_for_real_time() -> bool {
-    // Matters only without real-time priority, which has no slack.
+    // This matters only without real-time priority, which has no slack.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     ask(["-f", "-p", "10"])
 }
 
-/// Asks for the present thread to run only when a core has nothing else to do; says whether it is so now.
+/// Requests that the current thread runs only when a core has no other work, and returns whether it was granted.
 pub(crate) fn ask_for_idle_time() -> bool {
     ask(["-i", "-p", "0"])
 }

@@ -1,4 +1,4 @@
-//! Packets of our own, to see what the emulated network does to them, and messages, to see what a transport does to those.
+//! Probe packets, which measure the emulated network, and messages, which measure a transport.
 
 mod datagrams;
 mod messages;

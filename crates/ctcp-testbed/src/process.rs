@@ -1,4 +1,4 @@
-//! A program of a peer, started as its users start it, and gone when we are.
+//! A program of a peer, started as its users start it. It ends with this process.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};
@@ -7,10 +7,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use crate::error::TestbedError;
 
-/// A `sysconf(_SC_CLK_TCK)` of all Linux systems: the unit of times in `/proc/PID/stat`.
+/// The value of `sysconf(_SC_CLK_TCK)` on all Linux systems: the unit of times in `/proc/PID/stat`.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// A program that runs until it is dropped. What it says goes into a file without a name.
+/// A program that runs until it is dropped. Its output goes into an unnamed file.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -19,7 +19,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a program from the present thread, with whose end the kernel kills it.
+    /// Starts a program from the current thread; the kernel kills it when the thread ends.
     pub(crate) fn start(program: &Path, words: &[String]) -> Result<Self, TestbedError> {
         let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
         let file = || -> std::io::Result<(File, File, File)> {
@@ -43,16 +43,16 @@ impl Process {
         Ok(Self { child, name, said })
     }
 
-    /// Its number.
+    /// The process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether it still runs.
+    /// Checks that it still runs.
     ///
     /// # Errors
-    /// When it ended by itself, with the last line it said.
+    /// Returns an error with the last line of output if it has ended.
     pub fn check(&mut self) -> Result<(), TestbedError> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
@@ -61,10 +61,10 @@ impl Process {
         }
     }
 
-    /// Whether it has done its work and ended.
+    /// Returns true if it has finished its work and ended.
     ///
     /// # Errors
-    /// When it ended without success, with the last line it said.
+    /// Returns an error with the last line of output if it ended without success.
     pub fn is_done(&mut self) -> Result<bool, TestbedError> {
         match self.child.try_wait() {
             Ok(None) => Ok(false),
@@ -74,13 +74,13 @@ impl Process {
         }
     }
 
-    /// CPU time that it has used, in seconds, threads that ended included; what it had when it ended is not known.
+    /// CPU time used so far in seconds, including threads that have ended; `None` once the process has ended.
     #[must_use]
     pub fn cpu_seconds(&self) -> Option<f64> {
         cpu_seconds(&fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?)
     }
 
-    /// How long its threads were ready and had no core, in seconds, summed up: what a busy machine takes from it.
+    /// The sum of the times that its threads were ready without a core, in seconds: the effect of a busy machine.
     #[must_use]
     pub fn waited_seconds(&self) -> f64 {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
@@ -92,11 +92,11 @@ impl Process {
         waits.sum()
     }
 
-    /// All that it has said.
+    /// All its output.
     #[must_use]
     pub fn said(&mut self) -> String {
         let mut text = Vec::new();
-        // A message for a person: what cannot be read is not in it.
+        // The text is for a person, so unreadable parts are left out.
         let _ = self.said.rewind().and_then(|()| self.said.read_to_end(&mut text));
         String::from_utf8_lossy(&text).into_owned()
     }
@@ -110,21 +110,23 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is only its status to fetch.
+        // It may have ended already; then only its status is collected.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The sum of the user's and the system's time in the format of `/proc/PID/stat`.
+/// The sum of user and system time from the format of `/proc/PID/stat`.
 fn cpu_seconds(stat: &str) -> Option<f64> {
-    // The name, in brackets, may hold anything; behind it the first field is the state, and the times are the 12th and 13th.
+    // The name, in brackets, may contain anything. After it the first field is the state, and the times are the 12th
+    // and 13th.
     let (_, fields) = stat.rsplit_once(')')?;
     let ticks = fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().ok());
     Some(ticks.sum::<Option<u64>>()? as f64 / TICKS_PER_SECOND)
 }
 
-/// The second of the three numbers in `/proc/PID/task/TID/schedstat`: nanoseconds on the list of those that wait for a core.
+/// The second of the three numbers in `/proc/PID/task/TID/schedstat`: nanoseconds that the thread was ready without a
+/// core.
 fn waited_seconds(schedstat: &str) -> Option<f64> {
     Some(schedstat.split_whitespace().nth(1)?.parse::<u64>().ok()? as f64 * 1e-9)
 }
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_time_is_read_behind_the_name_whatever_it_is() {
+    fn cpu_time_is_read_after_any_name() {
         let stat = "71 (a) (b c) S 1 71 71 0 -1 4194304 100 0 0 0 250 50 7 8 20 0 4 0 100";
         assert_eq!(cpu_seconds(stat), Some(3.0));
         assert_eq!(cpu_seconds("nonsense"), None);

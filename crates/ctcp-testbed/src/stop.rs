@@ -1,4 +1,4 @@
-//! The wish to stop, which everything that waits looks at.
+//! The stop flag, which all waiting code checks.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -7,29 +7,29 @@ use std::thread;
 
 use crate::error::TestbedError;
 
-/// How long anything may wait without looking whether it should stop.
+/// How long code may wait without checking the flag.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Set once, by a signal's handler for example; copies share it.
+/// A flag that is set once, for example by a signal handler; copies share it.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks everything to stop.
+    /// Sets the flag.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody asked.
+    /// Returns true if the flag is set.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Goes on, or not.
+    /// Checks the flag.
     ///
     /// # Errors
-    /// When somebody asked to stop.
+    /// Returns an error if the flag is set.
     pub fn check(&self) -> Result<(), TestbedError> {
         if self.is_set() { Err(TestbedError::Interrupted) } else { Ok(()) }
     }
@@ -37,7 +37,7 @@ impl Stop {
     /// Waits for `time`.
     ///
     /// # Errors
-    /// When somebody asked to stop meanwhile.
+    /// Returns an error if the flag is set in the meantime.
     pub fn sleep(&self, time: Duration) -> Result<(), TestbedError> {
         let mut rest = time;
         while !rest.is_zero() {

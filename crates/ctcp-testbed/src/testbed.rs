@@ -1,7 +1,7 @@
-//! Runs measurements one after the other, and keeps for each what a reader needs to trust it.
+//! Runs measurements one after the other, and records for each what a reader needs to judge it.
 //!
-//! A measurement whose emulator was too late is made again, and if the machine stays too busy it is left out and said to be: a
-//! figure has either no such value or a check that fails.
+//! A measurement for which the emulator was too late is repeated. If the machine stays too busy the measurement is left
+//! out, and this is reported: the figure lacks the value, and a check fails.
 
 mod cells;
 mod machine;
@@ -27,51 +27,51 @@ use crate::stop::Stop;
 pub use machine::Machine;
 pub use record::{Record, Run};
 
-/// How often a measurement is made until the emulator keeps up.
+/// How many attempts a measurement gets until the emulator keeps up.
 const ATTEMPTS: u32 = 3;
 
-/// What a tunnel's first connection is given to come up.
+/// The limits of a tunnel's first connection.
 const WARM_UP: Request = Request { bytes: Some(1), time: Duration::from_secs(20) };
 
-/// How far a figure has come.
+/// The progress of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
-    /// The measurement that begins, or that has just ended where several are made at once.
+    /// The measurement that starts, or that has just ended if several run at once.
     pub label: &'a str,
-    /// How many were made.
+    /// How many measurements are complete.
     pub done: usize,
-    /// How many there will be, as far as the figure said.
+    /// The expected number of measurements.
     pub of: usize,
 }
 
-/// A download and what it cost.
+/// A download and its costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The download itself.
     pub transfer: Transfer,
-    /// Bytes of IP packets that were sent meanwhile, forward and backward, lost ones included.
+    /// Bytes of IP packets sent during the download, forward and backward, including lost ones.
     pub sent: [u64; 2],
-    /// CPU time of the peer's own programs, in seconds; a kernel's is nobody's.
+    /// CPU time of the peer's own programs, in seconds; the kernel's time is not included.
     pub peer_cpu_s: f64,
-    /// How long threads of the peer's programs were ready and had no core, in seconds.
+    /// How long threads of the peer's programs were ready without a core, in seconds.
     pub peer_waited_s: f64,
     /// CPU time of the bulk server and the download, in seconds.
     pub ends_cpu_s: f64,
 }
 
 impl Measured {
-    /// Bytes on the way of the data for each byte that arrived; infinite when none did.
+    /// Bytes sent in the direction of the data per byte that arrived; infinite if none did.
     #[must_use]
     pub fn sent_per_byte(&self) -> f64 {
         self.sent[0] as f64 / self.transfer.bytes as f64
     }
 }
 
-/// What a figure measures with.
+/// The tools and records of a figure's measurements.
 pub struct Testbed<'a> {
     /// How much work to spend.
     pub settings: Settings,
-    /// Those who wait look at it.
+    /// Checked by all code that waits.
     pub stop: Stop,
     /// The program `ctcp`.
     executable: PathBuf,
@@ -80,14 +80,15 @@ pub struct Testbed<'a> {
     clock: Clock,
     peers: BTreeMap<String, Description>,
     runs: Vec<Run>,
-    /// The largest share of a download's time in which a thread of its peer was ready and had no core.
+    /// The largest share of a download's time in which a thread of its peer was ready without a core.
     worst_wait: f64,
-    /// For as long as something may be measured.
+    /// Keeps the cores awake while measurements may run.
     _awake: Awake,
 }
 
 impl<'a> Testbed<'a> {
-    /// A testbed without any runs yet. `executable` is the program `ctcp`, `on_progress` hears of each measurement.
+    /// Creates a testbed without runs. `executable` is the program `ctcp`; `on_progress` is called for each
+    /// measurement.
     #[must_use]
     pub fn new(
         settings: Settings,
@@ -109,31 +110,31 @@ impl<'a> Testbed<'a> {
         }
     }
 
-    /// How long it has been there, in seconds.
+    /// The time since it was created, in seconds.
     #[must_use]
     pub fn elapsed_s(&self) -> f64 {
         self.clock.now().as_secs_f64()
     }
 
-    /// Says how many measurements there will be.
+    /// Sets the expected number of measurements.
     pub fn expect_runs(&mut self, runs: usize) {
         self.expected = runs;
     }
 
-    /// Brings a network up for what is not a measurement.
+    /// Starts a network for something other than a measurement.
     ///
     /// # Errors
-    /// When this user or machine cannot, with what it lacks.
+    /// Returns an error if this user or machine cannot do so, with what is missing.
     pub fn network(&self, plan: &NetworkPlan) -> Result<Network, TestbedError> {
         self.stop.check()?;
         Network::start(plan, self.executable.clone(), self.stop.clone())
     }
 
-    /// Brings a network up, measures something on it, and takes it down: again when the emulator was too late. `None` when it
-    /// always was.
+    /// Starts a network, measures on it, and stops it; repeats this if the emulator was too late. Returns `None` if it
+    /// was too late each time.
     ///
     /// # Errors
-    /// When something else went wrong.
+    /// Returns an error for any other failure.
     pub fn measure<T>(
         &mut self,
         label: &str,
@@ -155,10 +156,10 @@ impl<'a> Testbed<'a> {
         Ok(accepted)
     }
 
-    /// Measures one download by a peer on a network of its own, warm where the peer is a tunnel.
+    /// Measures one download by a peer on a new network. If the peer is a tunnel, its connection is established first.
     ///
     /// # Errors
-    /// When the peer did not start or brought wrong bytes.
+    /// Returns an error if the peer did not start or delivered wrong bytes.
     pub fn download(
         &mut self,
         peer: &dyn Peer,
@@ -173,10 +174,10 @@ impl<'a> Testbed<'a> {
         Ok(measured)
     }
 
-    /// The same of peers that a figure will start, asked for on a network of their own.
+    /// Records the versions and settings of peers that a figure will start, on a network for this purpose.
     ///
     /// # Errors
-    /// When one is not installed.
+    /// Returns an error if one is not installed.
     pub fn describe_all<'p>(
         &mut self,
         peers: impl IntoIterator<Item = &'p dyn Peer>,
@@ -193,18 +194,18 @@ impl<'a> Testbed<'a> {
         Ok(())
     }
 
-    /// Notes a peer's version and settings for the result, for figures that start peers themselves.
+    /// Records a peer's version and settings for the result, for figures that start peers themselves.
     pub fn describe(&mut self, peer: &dyn Peer, description: Description) {
         self.peers.insert(peer.name().to_owned(), description);
     }
 
-    /// All that was recorded so far.
+    /// The records so far.
     #[must_use]
     pub fn record(&self) -> Record {
         Record { machine: Machine::read(), peers: self.peers.clone(), runs: self.runs.clone() }
     }
 
-    /// All that was recorded; the outcome learns what a reader of the figure must know of it.
+    /// Returns the records, and adds to the outcome what a reader of the figure must know about them.
     #[must_use]
     pub fn finish(self, outcome: &mut Outcome) -> Record {
         let rejected = self.runs.iter().filter(|run| !run.is_accepted()).count();
@@ -226,10 +227,10 @@ impl<'a> Testbed<'a> {
     }
 }
 
-/// One download by a peer on a network that is up.
+/// One download by a peer on a running network.
 ///
 /// # Errors
-/// When the peer did not start or brought wrong bytes.
+/// Returns an error if the peer did not start or delivered wrong bytes.
 pub fn download(network: &Network, peer: &dyn Peer, request: Request) -> Result<Measured, TestbedError> {
     let server = BulkServer::start(network, peer.socket())?;
     let mut carrier = start_warm(network, peer, &server)?;
@@ -241,7 +242,7 @@ pub fn download(network: &Network, peer: &dyn Peer, request: Request) -> Result<
     let (peer_cpu_s, peer_waited_s) =
         (carrier.cpu_seconds() - peer_cpu, carrier.waited_seconds() - peer_waited);
     drop(carrier);
-    // Its connections have ended now, and have said what they used.
+    // Waits until its connections have ended and reported their CPU time.
     network.stop.sleep(Duration::from_millis(20))?;
     let ends_cpu_s = transfer.cpu_s + server.cpu_seconds() - server_cpu;
     Ok(Measured {
@@ -253,10 +254,10 @@ pub fn download(network: &Network, peer: &dyn Peer, request: Request) -> Result<
     })
 }
 
-/// Starts a peer and notes it for the result, and has a byte through it if it is a tunnel, so that its connection is up.
+/// Starts a peer and records it for the result. If it is a tunnel, downloads a byte to establish its connection.
 ///
 /// # Errors
-/// When it does not come up.
+/// Returns an error if it does not start or connect.
 pub fn start_warm(network: &Network, peer: &dyn Peer, server: &BulkServer) -> Result<Carrier, TestbedError> {
     network.note(peer)?;
     let carrier = peer.start(network, server.address())?;

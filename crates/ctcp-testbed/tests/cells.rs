@@ -1,4 +1,4 @@
-//! Several networks at once. They need root, and say so where they have to be skipped.
+//! Several networks at once. These tests need root, and print a line if they are skipped.
 #![cfg(target_os = "linux")]
 
 use core::time::Duration;
@@ -10,14 +10,14 @@ use ctcp_testbed::plan::{NetworkPlan, PathPlan, WayPlan};
 use ctcp_testbed::testbed::Testbed;
 use ctcp_testbed::{Stop, TestbedError};
 
-/// A perfect path, told apart by its seed.
+/// A perfect path, identified by its seed.
 fn place(cell: &u64) -> (String, NetworkPlan) {
     let way = || WayPlan::new(LinkConfig::default());
     (format!("cell {cell}"), NetworkPlan::new(*cell, [PathPlan { forward: way(), backward: way() }]))
 }
 
-/// What came of five cells, all at once; `None` with the reason where no network can be made.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+/// Measures five cells at once; `None`, after printing the reason, if no network can be created.
+#[expect(clippy::print_stderr, reason = "a skipped test prints the reason")]
 fn measure(
     testbed: &mut Testbed<'_>,
     measure: impl Fn(&Network, &u64) -> Result<u64, TestbedError> + Sync,
@@ -36,7 +36,7 @@ fn testbed() -> Testbed<'static> {
 }
 
 #[test]
-fn every_cell_has_a_network_of_its_own_and_its_place_in_the_order_and_in_the_record() {
+fn every_cell_has_its_own_network_and_its_place_in_the_order_and_the_record() {
     let mut testbed = testbed();
     let Some(found) = measure(&mut testbed, |network, cell| Ok(100 * network.plan.seed + cell)) else {
         return;
@@ -51,12 +51,12 @@ fn every_cell_has_a_network_of_its_own_and_its_place_in_the_order_and_in_the_rec
 }
 
 #[test]
-fn a_cell_that_fails_ends_the_others_and_is_named() {
+fn a_failed_cell_stops_the_others_and_is_named() {
     let found = measure(&mut testbed(), |network, cell| {
         if *cell == 1 {
             return Err(TestbedError::failed("alas"));
         }
-        // Longer than any test: whoever waits here is told to stop.
+        // Longer than any test, so this ends only through the stop flag.
         network.stop.sleep(Duration::from_secs(3_600)).map(|()| *cell)
     });
     let Some(found) = found else { return };

@@ -1,5 +1,5 @@
-//! Networks that really come up. They need root, and say so where they have to be skipped; nothing here depends on how busy the
-//! machine is.
+//! Networks that are really started. These tests need root, and print a line if they are skipped. They do not depend on
+//! the load of the machine.
 #![cfg(target_os = "linux")]
 
 use core::time::Duration;
@@ -15,8 +15,8 @@ use ctcp_testbed::probe::{Datagrams, ping};
 use ctcp_testbed::testbed::download;
 use ctcp_testbed::{Stop, TestbedError};
 
-/// The network, or `None` with the reason where none can be made.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+/// Starts the network; `None`, after printing the reason, if none can be created.
+#[expect(clippy::print_stderr, reason = "a skipped test prints the reason")]
 fn start(plan: &NetworkPlan, stop: &Stop) -> Option<Network> {
     match Network::start(plan, "ctcp".into(), stop.clone()) {
         Ok(network) => Some(network),
@@ -35,7 +35,7 @@ fn path(rtt_millis: u64, loss: f64) -> PathConfig {
 }
 
 #[test]
-fn delays_of_all_hops_and_of_no_other_path_are_in_a_round_trip() {
+fn a_round_trip_has_the_delays_of_all_hops_of_its_own_path_only() {
     let plan = NetworkPlan::new(
         1,
         [PathPlan::new(path(30, 0.0)).then(path(50, 0.0)), PathPlan::new(path(500, 0.0))],
@@ -48,14 +48,14 @@ fn delays_of_all_hops_and_of_no_other_path_are_in_a_round_trip() {
 }
 
 #[test]
-fn a_download_arrives_whole_and_its_packets_are_all_accounted_for() {
+fn a_download_arrives_completely_and_all_its_packets_are_accounted_for() {
     let Some(network) = start(&NetworkPlan::new(1, [PathPlan::new(path(4, 0.05))]), &Stop::default()) else {
         return;
     };
     let request = Request { bytes: Some(2_000_000), time: Duration::from_secs(60) };
     let measured = download(&network, &KernelTcp::CUBIC, request).expect("a download");
     assert!(measured.transfer.is_complete && measured.transfer.bytes == 2_000_000, "{measured:?}");
-    // Headers and what was lost and sent again.
+    // Headers, and retransmissions of lost packets.
     assert!((1.05..1.5).contains(&measured.sent_per_byte()), "{}", measured.sent_per_byte());
     let forward = network.report().ways[0][0][0];
     let (offered, lost) = (forward.offered as f64, forward.lost as f64);
@@ -67,7 +67,7 @@ fn a_download_arrives_whole_and_its_packets_are_all_accounted_for() {
 }
 
 #[test]
-fn a_trace_takes_the_path_down_and_up_again() {
+fn a_trace_interrupts_the_path() {
     let down = Trace::parse("0s up\n300ms down\n1300ms up").expect("a trace");
     let link = LinkConfig::default().with_rate(Rate::from_megabits_per_second(50));
     let path = PathPlan { forward: WayPlan::new(link.clone()).changing(down), backward: WayPlan::new(link) };
@@ -87,19 +87,19 @@ fn a_trace_takes_the_path_down_and_up_again() {
 }
 
 #[test]
-fn whoever_waits_stops_when_asked_to() {
+fn waiting_code_stops_when_the_flag_is_set() {
     let stop = Stop::default();
     let Some(network) = start(&NetworkPlan::new(1, [PathPlan::new(path(4, 0.0))]), &stop) else { return };
     let server = BulkServer::start(&network, SocketPlan::default()).expect("a server");
     let request = Request { bytes: None, time: Duration::from_secs(600) };
     let endless = Download::start(&network, server.address(), SocketPlan::default(), request);
-    stop.sleep(Duration::from_millis(300)).expect("nobody has asked yet");
+    stop.sleep(Duration::from_millis(300)).expect("the flag is not set yet");
     stop.set();
     assert_eq!(endless.join(), Err(TestbedError::Interrupted));
 }
 
 #[test]
-fn a_program_ends_with_its_namespace_and_what_it_said_is_in_the_error() {
+fn a_program_ends_with_its_namespace_and_its_output_is_in_the_error() {
     let Some(network) = start(&NetworkPlan::new(1, [PathPlan::new(path(4, 0.0))]), &Stop::default()) else {
         return;
     };
@@ -111,7 +111,7 @@ fn a_program_ends_with_its_namespace_and_what_it_said_is_in_the_error() {
     assert!(said.contains("exit status: 3") && said.ends_with("alas"), "{said}");
     let staying = network.client.start(Path::new("/bin/sleep"), &["1000".to_owned()]).expect("a sleep");
     let process = format!("/proc/{}/stat", staying.id());
-    // The network goes first, and with it the thread whose child the program is: the kernel kills it.
+    // The network is dropped first, and with it the thread that is the program's parent: the kernel kills the program.
     drop(network);
     let is_running = || std::fs::read_to_string(&process).is_ok_and(|stat| !stat.contains(") Z "));
     for _ in 0..1_000 {

@@ -1,4 +1,5 @@
-//! Peers and the comparison on networks that really come up. They need root, and say so where they have to be skipped.
+//! Peers and the comparison on networks that are really started. These tests need root, and print a line if they are
+//! skipped.
 #![cfg(target_os = "linux")]
 
 use core::time::Duration;
@@ -17,8 +18,8 @@ use ctcp_testbed::{Stop, TestbedError, bulk::Request};
 
 const RTT: Duration = Duration::from_millis(40);
 
-/// The network, or `None` with the reason where none can be made.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+/// Starts the network; `None`, after printing the reason, if none can be created.
+#[expect(clippy::print_stderr, reason = "a skipped test prints the reason")]
 fn start(loss: f64, paths: usize) -> Option<Network> {
     let loss = LossModel::Bernoulli(Probability::new(loss).expect("a probability"));
     let path = PathConfig::new(Rate::from_megabits_per_second(20), RTT, loss).with_lossless_return();
@@ -37,7 +38,7 @@ fn start(loss: f64, paths: usize) -> Option<Network> {
 }
 
 #[test]
-fn messages_arrive_no_sooner_than_the_path_takes_and_lost_ones_a_round_trip_later() {
+fn messages_take_at_least_the_path_delay_and_lost_ones_a_round_trip_more() {
     let Some(network) = start(0.05, 1) else { return };
     let peer = KernelTcp::BBR;
     let rate = Rate::from_megabits_per_second(1);
@@ -48,7 +49,7 @@ fn messages_arrive_no_sooner_than_the_path_takes_and_lost_ones_a_round_trip_late
     assert_eq!((delivery.due, delivery.missing()), (375, 0.0));
     let percentile = |share| delivery.percentile(share).expect("all were delivered");
     assert!(delivery.latencies.iter().all(|latency| *latency >= RTT / 2));
-    // One in twenty is lost, and what comes behind it waits for it.
+    // One in twenty is lost, and the messages after it wait for it.
     assert!(percentile(0.99) >= RTT * 3 / 2, "{:?}", percentile(0.99));
 }
 
@@ -67,7 +68,7 @@ fn multipath_tcp_sends_on_both_paths() {
 }
 
 #[test]
-fn a_comparison_has_a_value_of_every_peer_and_says_who_is_best() {
+fn a_comparison_has_a_value_of_every_peer_and_names_the_best() {
     let settings = Settings { quick: true, seeds: Some(2), ..Settings::default() };
     let mut testbed = Testbed::new(settings, "ctcp".into(), Stop::default(), |_| {});
     let selection =
@@ -85,7 +86,7 @@ fn a_comparison_has_a_value_of_every_peer_and_says_who_is_best() {
     assert_eq!(repetitions, 2);
     let record = testbed.record();
     let json = comparison.json(&record, "1", true, testbed.elapsed_s());
-    // On a busy machine a run may have been left out, which is then said.
+    // On a busy machine a run may have been left out, which is reported as a failure.
     if comparison.failures.is_empty() {
         for peer in ["cubic", "bbr"] {
             let runs = json["runs"].as_array().expect("runs");

@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server_name = server_key.public_key();
     let clients = ClientPolicy::Listed(BTreeSet::from([client_key.public_key()]));
 
-    // Port 0: the system picks one.
+    // Port 0 lets the system choose a port.
     let any_port = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
     let server = Endpoint::server(ServerConfig::new(any_port, server_key, clients))?;
     let server_address = server.local_addr()?;
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let mut stream = connection.open().await?;
     stream.write_all(b"hello over coded packets").await?;
-    stream.finish()?; // The end of what we send; the other direction stays open.
+    stream.finish()?; // Closes our direction only; the server can still send.
 
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Sends every stream back to where it came from.
+/// Echoes every stream of the connection.
 async fn echo(connection: Connection) {
     while let Ok(stream) = connection.accept().await {
         tokio::spawn(async move {

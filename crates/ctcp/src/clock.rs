@@ -1,29 +1,29 @@
-//! The only clock. It maps the operating system's monotonic time to the plain numbers that the protocol takes as
-//! arguments, and back to what tokio's timers want.
+//! The only clock of the crate. It converts the operating system's monotonic time to the plain numbers that the protocol takes as
+//! arguments, and back to the deadlines of tokio's timers.
 //!
-//! Where it can (Linux), it goes on while the machine sleeps, as peers do: a connection that its peer gave up meanwhile
-//! has timed out here, too. The clock of tokio's timers stands still in that time.
+//! On Linux it keeps counting while the machine sleeps, because the clocks of the peers do: a connection that the peer has timed out in
+//! the meantime has timed out here too. The clock behind tokio's timers stops during sleep.
 
 use core::time::Duration;
 use std::time::{Instant as SystemInstant, SystemTime};
 
 use ctcp_base::Instant;
 
-/// The age up to which a kernel's receive timestamp is believed. They come from the wall clock, which can be
-/// set while a datagram waits in the socket's queue.
+/// The maximum age of a kernel receive timestamp that is used. These timestamps come from the wall clock, which can be set while a
+/// datagram waits in the socket's queue.
 const STAMP_AGE_MAX: Duration = Duration::from_secs(1);
 
-/// Later than anything waits for, and not too far for the timers of any system: a year.
+/// A year: later than any deadline of the protocol, and within the range of every system's timers.
 const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// The two clocks are read one after the other: a smaller difference is no sleep.
+/// The two clocks are read one after the other, so smaller differences do not count as sleep.
 const SLEEP_MIN: Duration = Duration::from_secs(1);
 
-/// Monotonic time from an origin fixed when it was made.
+/// Monotonic time since an origin that is fixed when the clock is created.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: SystemInstant,
-    /// The same moment on the clock that does not stop while the machine sleeps; `None` where there is none.
+    /// The same moment on the clock that keeps counting during sleep; `None` if the system has no such clock.
     awake_origin: Option<Duration>,
 }
 
@@ -33,7 +33,7 @@ impl Clock {
         Self { origin: SystemInstant::now(), awake_origin: unsleeping() }
     }
 
-    /// The time.
+    /// The current time.
     pub(crate) fn now(&self) -> Instant {
         let unsleeping = self.awake_origin.zip(unsleeping()).map(|(origin, now)| now.saturating_sub(origin));
         Instant::ZERO + unsleeping.unwrap_or_else(|| self.awake())
@@ -57,17 +57,17 @@ impl Clock {
         SystemInstant::now().saturating_duration_since(self.origin)
     }
 
-    /// The time on this clock and on the wall, to place receive timestamps.
+    /// Reads this clock and the wall clock together, so that receive timestamps can be converted.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub(crate) fn reading(&self) -> Reading {
-        // The wall first: if the thread is suspended between the two, datagrams seem to arrive late, as they
-        // would without timestamps, and never before the packets that they answer.
+        // The wall clock is read first. If the thread is suspended between the two reads, datagrams appear to arrive late, as they would
+        // without timestamps, but never before the packets that they answer.
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
         Reading { now: self.now(), wall }
     }
 }
 
-/// The system's monotonic clock that goes on while the machine sleeps.
+/// The system's monotonic clock that keeps counting while the machine sleeps.
 #[cfg(target_os = "linux")]
 fn unsleeping() -> Option<Duration> {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
@@ -80,7 +80,7 @@ fn unsleeping() -> Option<Duration> {
     None
 }
 
-/// One moment on two clocks.
+/// One moment, read on both clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     now: Instant,
@@ -88,8 +88,8 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// When datagrams had reached the kernel that were read at this moment. `stamp` is the kernel's wall clock
-    /// time of them, since the Unix epoch.
+    /// The time at which a datagram read at this moment had reached the kernel. `stamp` is the kernel's wall clock time for it, since the
+    /// Unix epoch.
     pub(crate) fn received_at(&self, stamp: Option<Duration>) -> Instant {
         let age = self.wall.zip(stamp).and_then(|(wall, stamp)| wall.checked_sub(stamp));
         self.now.saturating_back(age.filter(|&age| age <= STAMP_AGE_MAX).unwrap_or_default())
@@ -113,7 +113,7 @@ mod tests {
     fn time_goes_on_while_the_machine_sleeps_and_timers_are_not_late_for_it() {
         let mut clock = Clock::new();
         let slept = Duration::from_secs(3600);
-        // As if it had slept for an hour since.
+        // Simulates a sleep of one hour.
         clock.awake_origin = clock.awake_origin.map(|origin| origin.checked_sub(slept).unwrap_or_default());
         let now = clock.now();
         assert!(now >= Instant::ZERO + clock.slept() && clock.slept() > Duration::from_secs(60));

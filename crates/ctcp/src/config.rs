@@ -1,5 +1,4 @@
-//! What an application says when it makes an endpoint. Fields are private and set by methods, so that settings can be
-//! added without breaking anybody.
+//! The configuration of an endpoint. Fields are private and set by methods, so that settings can be added without a breaking change.
 
 use core::time::Duration;
 use std::io;
@@ -8,7 +7,7 @@ use std::sync::Arc;
 
 use ctcp_proto::{Catalogue, ClientPolicy, EndpointConfig, Grant, Profile, SecretKey};
 
-/// Limits and time-outs of connections. Each side has its own; what must agree is negotiated in the handshake.
+/// Limits and time-outs of connections. Each side has its own; values that both sides must share are negotiated in the handshake.
 ///
 /// ```
 /// # use core::time::Duration;
@@ -19,78 +18,75 @@ use ctcp_proto::{Catalogue, ClientPolicy, EndpointConfig, Grant, Profile, Secret
 pub struct TransportConfig(pub(crate) ctcp_proto::TransportConfig);
 
 impl TransportConfig {
-    /// Profiles and parts of profiles beyond those for general use: for laboratories.
+    /// Adds profiles and parts of profiles beyond those for general use. Meant for laboratories.
     pub fn catalogue(&mut self, catalogue: Arc<Catalogue>) -> &mut Self {
         self.0.catalogue = catalogue;
         self
     }
 
-    /// Scheme to ask for (client), or to use when the client does not ask (server). [`Profile::default`] unless it is set.
+    /// The profile that a client requests, or that a server uses if the client requests none. Default: [`Profile::default`].
     pub fn profile(&mut self, profile: Profile) -> &mut Self {
         self.0.profile = profile;
         self
     }
 
-    /// Without any packet from the peer for so long the connection is over; 30 s unless it is set. The smaller value of
-    /// the two sides counts.
+    /// How long a connection may receive no packet before it times out. The smaller value of the two sides applies. Default: 30 s.
     pub fn idle_timeout(&mut self, timeout: Duration) -> &mut Self {
         self.0.idle_timeout = timeout;
         self
     }
 
-    /// A packet is sent at least this often while the connection is idle; 10 s unless it is set. `None` lets an idle
-    /// connection die.
+    /// The longest time without a packet sent on an idle connection. `None` lets an idle connection time out. Default: 10 s.
     pub fn keep_alive(&mut self, interval: Option<Duration>) -> &mut Self {
         self.0.keep_alive = interval;
         self
     }
 
-    /// How long the handshake may take; 10 s unless it is set.
+    /// How long the handshake may take. Default: 10 s.
     pub fn handshake_timeout(&mut self, timeout: Duration) -> &mut Self {
         self.0.handshake_timeout = timeout;
         self
     }
 
-    /// Streams the peer may have open at once; 256 unless it is set.
+    /// How many streams the peer may have open at once. Default: 256.
     pub fn streams(&mut self, streams: u64) -> &mut Self {
         self.0.streams = streams;
         self
     }
 
-    /// Bytes the peer may have sent on one stream that the application has not read: at first, and at most while the
-    /// application reads fast. 1 MiB and 16 MiB unless it is set.
+    /// How many bytes the peer may have sent on one stream that the application has not read: initially, and at most while the
+    /// application reads fast. Default: 1 MiB and 16 MiB.
     pub fn stream_credit(&mut self, first: u64, most: u64) -> &mut Self {
         (self.0.stream_credit, self.0.stream_credit_max) = (first, most.max(first));
         self
     }
 
-    /// The same over all streams of a connection: 16 MiB and 1 GiB unless it is set, within the memory of the endpoint.
+    /// The same over all streams of a connection, within the memory of the endpoint. Default: 16 MiB and 1 GiB.
     pub fn connection_credit(&mut self, first: u64, most: u64) -> &mut Self {
         (self.0.connection_credit, self.0.connection_credit_max) = (first, most.max(first));
         self
     }
 
-    /// Source symbols that a receiver stores behind the oldest one it cannot decode, 16 to 65536; 8192 unless it is set.
-    /// With [`Self::symbol_size_max`] it bounds the memory of a window, and the rate on a long path.
+    /// How many source symbols a receiver stores after the oldest one that it cannot decode, 16 to 65536. With [`Self::symbol_size_max`]
+    /// it bounds the memory of a window, and the rate on a long path. Default: 8192.
     pub fn symbol_window(&mut self, symbols: u32) -> &mut Self {
         self.0.symbol_window = symbols;
         self
     }
 
-    /// Largest source symbol in bytes, 256 to 16384; 1440 unless it is set.
+    /// Largest source symbol in bytes, 256 to 16384. Default: 1440.
     pub fn symbol_size_max(&mut self, bytes: u16) -> &mut Self {
         self.0.symbol_size_max = bytes;
         self
     }
 
-    /// Largest UDP payload in bytes that is sent or accepted, at least 1200; 1472 unless it is set. Smaller paths are
-    /// found out by probing.
+    /// Largest UDP payload in bytes that is sent or accepted, at least 1200. Probing finds the size that fits a path. Default: 1472.
     pub fn datagram_size_max(&mut self, bytes: u16) -> &mut Self {
         self.0.datagram_size_max = bytes;
         self
     }
 
-    /// Most packets that congestion control lets be in flight, at least 2; 65536 unless it is set.
+    /// The maximum number of packets that congestion control keeps in flight, at least 2. Default: 65536.
     pub fn congestion_window_max(&mut self, packets: u32) -> &mut Self {
         self.0.congestion_window_max = packets;
         self
@@ -101,7 +97,7 @@ impl TransportConfig {
     }
 }
 
-/// An endpoint that only connects.
+/// Configuration of an endpoint that only connects.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
     pub(crate) secret_key: SecretKey,
@@ -110,20 +106,20 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// With our private key, by whose public half a server knows us; any local address and the usual limits.
+    /// Uses our private key, by whose public half servers identify us. The local address and the limits have their defaults.
     #[must_use]
     pub fn new(secret_key: SecretKey) -> Self {
         Self { secret_key, bind: None, transport: TransportConfig::default() }
     }
 
-    /// The local address. Unless it is set the system chooses address and port, IPv6 and IPv4 where it has both, so that a
-    /// change of the machine's addresses needs no new socket.
+    /// The local address. By default the system chooses address and port, for both IPv6 and IPv4 if it has both, so that a change of the
+    /// machine's addresses needs no new socket.
     pub fn bind(&mut self, address: SocketAddr) -> &mut Self {
         self.bind = Some(address);
         self
     }
 
-    /// Limits and time-outs of the connections that we open.
+    /// Limits and time-outs of outgoing connections.
     pub fn transport(&mut self, transport: TransportConfig) -> &mut Self {
         self.transport = transport;
         self
@@ -135,7 +131,7 @@ impl ClientConfig {
     }
 }
 
-/// An endpoint that accepts (and may connect).
+/// Configuration of an endpoint that accepts connections and can also connect.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     pub(crate) listen: SocketAddr,
@@ -144,40 +140,40 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// Listens at an address with our private key, whose public half clients must know; lets `clients` in, has the usual
-    /// limits and lets clients choose among the profiles for general use. `[::]` takes IPv4 clients too, where the system can.
+    /// Listens at an address with our private key, whose public half clients must know, and admits `clients`. Limits have their defaults;
+    /// clients may choose among the profiles for general use. `[::]` also accepts IPv4 clients if the system supports it.
     #[must_use]
     pub fn new(listen: SocketAddr, secret_key: SecretKey, clients: ClientPolicy) -> Self {
         let endpoint = EndpointConfig::server(secret_key, clients);
         Self { listen, endpoint, transport: TransportConfig::default() }
     }
 
-    /// Limits and time-outs of the connections that we accept.
+    /// Limits and time-outs of accepted connections.
     pub fn transport(&mut self, transport: TransportConfig) -> &mut Self {
         self.transport = transport;
         self
     }
 
-    /// The profiles that clients may choose besides the server's own; those for general use unless it is set.
+    /// The profiles that clients may choose besides the server's own. Default: those for general use.
     pub fn grant(&mut self, grant: Grant) -> &mut Self {
         self.endpoint.grant = grant;
         self
     }
 
-    /// Bytes of memory that all connections together may take; 1 GiB unless it is set. A client may take an eighth of what is
-    /// free. Beyond it clients are refused, and those that are connected get smaller windows.
+    /// Bytes of memory that all connections together may use. A client may use an eighth of what is free. Beyond the limit clients are
+    /// refused, and connected clients get smaller windows. Default: 1 GiB.
     pub fn memory(&mut self, bytes: u64) -> &mut Self {
         self.endpoint.memory = bytes;
         self
     }
 
-    /// Connections at most, 10,000 unless it is set. Beyond it clients are refused.
+    /// The maximum number of connections. Beyond it clients are refused. Default: 10,000.
     pub fn connections(&mut self, most: usize) -> &mut Self {
         self.endpoint.connections = most;
         self
     }
 
-    /// Connections of one client's key at most, 256 unless it is set. Beyond it the client is refused.
+    /// The maximum number of connections of one client key. Beyond it the client is refused. Default: 256.
     pub fn connections_per_client(&mut self, most: usize) -> &mut Self {
         self.endpoint.connections_per_client = most;
         self

@@ -1,4 +1,4 @@
-//! A handle of one connection.
+//! The handle of a connection.
 
 use core::fmt;
 use core::pin::pin;
@@ -15,12 +15,12 @@ use crate::state::{Key, Shared};
 
 /// A connection to one authenticated peer. Cheap to clone; the clones are the same connection.
 ///
-/// When the last handle of it and of its streams is dropped, it closes with code 0, and what has not reached
-/// the peer is lost: wait for [`crate::SendStream::finished`] first.
+/// It closes with code 0 when the last handle of it and of its streams is dropped. Data that has not reached the peer by then is lost:
+/// wait for [`crate::SendStream::finished`] first.
 #[derive(Clone)]
 pub struct Connection(Arc<ConnectionRef>);
 
-/// What handles of a connection and of its streams have in common; the connection lives as long as one of them.
+/// The state that the handles of a connection and of its streams share. The connection lives as long as one of them.
 pub(crate) struct ConnectionRef {
     shared: Arc<Shared>,
     key: Key,
@@ -32,16 +32,16 @@ impl ConnectionRef {
         Self { shared, key, signals }
     }
 
-    /// Does something to the connection that causes no output.
+    /// Runs an action on the connection that causes no output.
     pub(crate) fn look<T>(&self, action: impl FnOnce(&mut Slot) -> T) -> T {
         let mut state = self.shared.lock();
-        action(state.slot(self.key).expect("a slot stays while a handle holds it"))
+        action(state.slot(self.key).expect("a slot exists while a handle holds it"))
     }
 
-    /// Does something to the connection and sees to it that its outputs are drained if the action says so.
+    /// Runs an action on the connection. If its second value is true, the driver drains the connection's output.
     pub(crate) fn act<T>(&self, action: impl FnOnce(&mut Slot) -> (T, bool)) -> T {
         let mut state = self.shared.lock();
-        let slot = state.slot(self.key).expect("a slot stays while a handle holds it");
+        let slot = state.slot(self.key).expect("a slot exists while a handle holds it");
         let (result, has_output) = action(slot);
         let must_notify = has_output && state.mark_ready(self.key);
         drop(state);
@@ -51,7 +51,7 @@ impl ConnectionRef {
         result
     }
 
-    /// Looks until there is something, woken by `signal`.
+    /// Calls `look` until it returns a value, each time that `signal` is notified.
     async fn wait_for<T>(&self, signal: &Notify, mut look: impl FnMut(&Self) -> Option<T>) -> T {
         loop {
             let mut notified = pin!(signal.notified());
@@ -90,11 +90,11 @@ impl From<ConnectionRef> for Connection {
 }
 
 impl Connection {
-    /// A new stream, at once unless the peer's limit of open streams is reached; then it waits. The peer
-    /// learns of it with its first bytes. Dropping the future opens nothing.
+    /// Opens a new stream. Waits while the peer's limit of open streams is reached. The peer learns of the stream with its first bytes.
+    /// Dropping the future opens no stream.
     ///
     /// # Errors
-    /// When the connection is over.
+    /// Returns an error if the connection is closed.
     pub async fn open(&self) -> Result<Stream, ConnectionError> {
         let opened = self.0.wait_for(&self.0.signals.streams_available, |connection| {
             connection.act(|slot| {
@@ -106,10 +106,10 @@ impl Connection {
         Ok(self.stream(opened.await?))
     }
 
-    /// The next stream that the peer opened. Dropping the future loses none.
+    /// Accepts the next stream that the peer opened. Dropping the future loses no stream.
     ///
     /// # Errors
-    /// When the connection is over.
+    /// Returns an error if the connection is closed.
     pub async fn accept(&self) -> Result<Stream, ConnectionError> {
         let accepted = self.0.wait_for(&self.0.signals.stream_opened, |connection| {
             connection.act(|slot| {
@@ -136,12 +136,12 @@ impl Connection {
         connected.await
     }
 
-    /// Somebody said that the server cannot open our first message (see [`ctcp_proto::Connection::is_rejected`]).
+    /// Returns true if a rejection says that the server cannot open our first message (see [`ctcp_proto::Connection::is_rejected`]).
     pub(crate) fn is_rejected(&self) -> bool {
         self.0.look(|slot| slot.connection.is_rejected())
     }
 
-    /// Ends the connection at once, with a code and a text for the peer. What has not arrived is lost.
+    /// Closes the connection at once, with a code and a text for the peer. Data that has not arrived is lost.
     pub fn close(&self, code: u64, reason: &str) {
         let shared = &self.0.shared;
         let mut wakers = Vec::new();
@@ -154,44 +154,44 @@ impl Connection {
         shared.work.notify_one();
     }
 
-    /// Waits until the connection is over and says why.
+    /// Waits until the connection is closed and returns the reason.
     pub async fn closed(&self) -> ConnectionError {
         self.0
             .wait_for(&self.0.signals.changed, |connection| connection.look(|slot| slot.error.clone()))
             .await
     }
 
-    /// Why the connection is over; `None` while it is not.
+    /// The reason why the connection is closed; `None` while it is open.
     #[must_use]
     pub fn close_reason(&self) -> Option<ConnectionError> {
         self.0.look(|slot| slot.error.clone())
     }
 
-    /// True when the connection is over.
+    /// Returns true if the connection is closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.look(|slot| slot.error.is_some())
     }
 
-    /// Measurements and counts.
+    /// Returns the connection's measurements and counters.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
         self.0.look(|slot| slot.connection.stats())
     }
 
-    /// What the server granted in the handshake; `None` when the connection is over.
+    /// The profile that the server granted in the handshake; `None` once the connection is closed.
     #[must_use]
     pub fn profile(&self) -> Option<Profile> {
         self.0.look(|slot| slot.connection.profile())
     }
 
-    /// The public key by which the peer proved itself.
+    /// The public key by which the peer authenticated itself.
     #[must_use]
     pub fn peer_key(&self) -> PublicKey {
         self.0.look(|slot| slot.connection.peer_key())
     }
 
-    /// The peer's address now; it changes when the peer roams.
+    /// The peer's current address. It changes when the peer moves.
     #[must_use]
     pub fn remote_address(&self) -> SocketAddr {
         self.0.look(Slot::remote)
@@ -199,7 +199,7 @@ impl Connection {
 }
 
 impl Slot {
-    /// `None`: the peer allows no more now.
+    /// Returns `None` if the peer allows no more streams at present.
     fn open(&mut self) -> Option<Result<StreamId, ConnectionError>> {
         if let Some(error) = &self.error {
             return Some(Err(error.clone()));
@@ -212,7 +212,7 @@ impl Slot {
         Some(Ok(id))
     }
 
-    /// `None`: the peer opened none. Those that it opened before the connection ended can still be read.
+    /// Returns `None` if the peer has opened no further stream. Streams that it opened before the connection ended can still be read.
     fn accept(&mut self) -> Option<Result<StreamId, ConnectionError>> {
         let Some(id) = self.connection.accept() else {
             return self.error.clone().map(Err);

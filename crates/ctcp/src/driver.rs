@@ -1,5 +1,5 @@
-//! The task behind an endpoint. It alone touches the socket: it feeds datagrams and time to the protocol, and
-//! carries what comes out to the network and to those who wait.
+//! The task behind an endpoint. Only this task uses the socket: it passes datagrams and time to the protocol, sends the protocol's
+//! output, and wakes the tasks that wait for events.
 //!
 //! ```text
 //!        datagram | deadline | work          (wait for any)
@@ -9,9 +9,9 @@
 //!                                socket wakers
 //! ```
 //!
-//! Work is bounded everywhere, and between two rounds the runtime gets its chance, so that neither a flood of
-//! datagrams nor one busy connection can starve the others. Peers share the time evenly (`turns.rs`): the datagrams of one that is
-//! ahead of others wait, and are dropped unopened when too many do.
+//! All work is bounded and the task yields between two rounds, so neither a flood of datagrams nor one busy connection can starve the
+//! others. Peers share the time evenly (`turns.rs`): the datagrams of a peer that is ahead of others wait, and are dropped unopened when
+//! too many wait.
 
 use core::any::Any;
 use core::future::poll_fn;
@@ -36,47 +36,48 @@ use crate::turns::{PeerId, TURN, Waiting};
 use ctcp_proto::wire::is_long_header;
 use ctcp_proto::{DatagramOutcome, Ecn, NetworkPath};
 
-/// Receive calls in a round: with full batches 1 ms of work at 1 GB/s of decryption.
+/// The maximum number of receive calls per round: with full batches 1 ms of work at 1 GB/s of decryption.
 const RECEIVES_PER_ROUND: usize = 2;
 
-/// Turns in a round. The socket's receive buffer must hold what comes meanwhile, and an unprivileged process
-/// often gets no more than 200 kB of it: 1 ms at 1 Gbit/s.
+/// The maximum number of turns per round. The socket's receive buffer must hold the datagrams that arrive during a round, and an
+/// unprivileged process often gets no more than 200 kB of it: 1 ms at 1 Gbit/s.
 const TURNS_PER_ROUND: usize = 4;
 
-/// Datagrams of one connection in a turn: what fits one full train of segmentation offload.
+/// The maximum number of datagrams of one connection per turn: as many as one full train of segmentation offload.
 const DATAGRAMS_PER_TURN: usize = 44;
 
-/// The time in which what was received is handled without waiting for turns, even if nobody else has work: so long others
-/// may have to wait for the mutex.
+/// For how long received datagrams are handled before they wait for their peer's turn, even if no other peer has work. Other tasks may
+/// have to wait this long for the mutex.
 const RECEIVE_TIME: Duration = Duration::from_millis(2);
 
-/// Answers to strangers wait in the outbox only up to this many bytes; beyond it they are dropped. A full
-/// socket must not let a flood of first packets fill the memory.
+/// Replies to unknown senders wait in the outbox only up to this many bytes; further ones are dropped. A full socket must not let a flood
+/// of first packets fill the memory.
 const ANSWERS_SIZE_MAX: usize = 256 << 10;
 
-/// After so many failed receives in a row the socket gets a rest, lest a broken one keep us spinning.
+/// After this many failed receives in a row the driver pauses receiving, so that a broken socket does not make it spin.
 const RECEIVE_ERRORS_IN_A_ROW: u32 = 16;
 
-/// How long that rest is.
+/// The length of that pause.
 const RECEIVE_REST: Duration = Duration::from_millis(100);
 
-/// Runs an endpoint until nobody needs it.
+/// Runs an endpoint until its last handle and connection are gone.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
     socket: Socket,
-    /// Send from the address that the peer wrote to. A client lets the system choose instead, so that a change of
-    /// the machine's address heals by itself.
+    /// Send from the address that the peer wrote to. A client lets the system choose instead, so that it recovers from a change of the
+    /// machine's address.
     keeps_source: bool,
     batch: ReceiveBatch,
     outbox: Outbox,
-    /// The datagram in the making.
+    /// The datagram being built.
     datagram: Vec<u8>,
     wakers: Vec<Waker>,
     receive_errors: u32,
     rest_until: Option<Instant>,
     refusals: Refusals,
     timer: Timer,
-    /// Why it ends, if it should not: with its runtime, perhaps before it began, unless it comes to another end.
+    /// Why the driver ends, if it ends while it is needed. It starts as `Shutdown`, which applies if the runtime drops the task, even
+    /// before its first poll.
     fault: Option<Fault>,
 }
 
@@ -98,8 +99,8 @@ impl Driver {
         }
     }
 
-    /// Drives the endpoint until it is finished. A panic on the way is a fault of ours; it is caught here so that everybody
-    /// who waits for the endpoint learns of it.
+    /// Drives the endpoint until it is finished. A panic inside is a bug of ours; it is caught here so that all tasks waiting for the
+    /// endpoint get an error.
     pub(crate) async fn run(mut self) {
         let outcome = {
             let mut driving = pin!(self.drive());
@@ -138,7 +139,7 @@ impl Driver {
         }
     }
 
-    /// Takes the socket that [`crate::Endpoint::rebind`] left. What is still in the old one counts as lost.
+    /// Switches to the socket that [`crate::Endpoint::rebind`] prepared. Datagrams still in the old socket count as lost.
     fn move_to_new_socket(&mut self) {
         let Some(socket) = self.shared.lock().new_socket.take() else { return };
         match Socket::new(socket, Arc::clone(&self.shared.counters)) {
@@ -147,7 +148,7 @@ impl Driver {
         }
     }
 
-    /// Receives a bounded number of batches. True: there may be more.
+    /// Receives a bounded number of batches. Returns true if there may be more.
     fn receive(&mut self) -> bool {
         for _ in 0..RECEIVES_PER_ROUND {
             if self.rest_until.is_some_and(|until| self.shared.clock.now() < until) {
@@ -186,7 +187,7 @@ impl Driver {
             let Received { ecn, bytes, segment_size, .. } = received;
             for datagram in bytes.chunks_mut(segment_size) {
                 tracing::trace!(remote = %network_path.remote, size = datagram.len(), "received");
-                // A first packet may ask for keys: those of each batch have entropy of their own.
+                // A first packet may need ephemeral keys, so each batch with one mixes in fresh entropy.
                 if is_long_header(datagram) && !core::mem::replace(&mut is_mixed, true) {
                     entropy::mix(|fresh| state.endpoint.mix_entropy(fresh));
                 }
@@ -202,7 +203,7 @@ impl Driver {
                         handle_or_keep(state, &mut booking, key, arrival, &mut self.wakers);
                     }
                     DatagramOutcome::Incoming(incoming) if state.is_held && !state.is_closed => {
-                        // None: the limit of connections is reached.
+                        // `None` means that the limit of connections is reached.
                         if let Some((handle, connection)) = state.endpoint.accept(at, *incoming) {
                             state.insert(handle, connection, network_path.remote, Owner::HalfOpen);
                         }
@@ -222,7 +223,7 @@ impl Driver {
         booking.end(state);
     }
 
-    /// Hands time to those whose deadline has come and gives peers their turn. True: some want another.
+    /// Handles the deadlines that have passed and gives peers their turns. Returns true if peers still have work.
     fn transmit(&mut self) -> bool {
         let shared = Arc::clone(&self.shared);
         shared.lock().handle_timeouts(shared.clock.now(), &mut self.wakers);
@@ -236,7 +237,7 @@ impl Driver {
             if last.is_none() {
                 return false;
             }
-            // Without the mutex: system calls, and tasks that would want it at once.
+            // Flushes and wakes without the mutex: these are system calls, and woken tasks need the mutex at once.
             let is_flushed = self.outbox.flush(&mut self.socket);
             self.wake();
             if !is_flushed {
@@ -250,7 +251,7 @@ impl Driver {
         true
     }
 
-    /// The socket takes nothing more: what arrived is handled all the same. True: more of that waits.
+    /// Handles received datagrams while the socket accepts no more. Returns true if further datagrams wait.
     fn only_receive(&mut self, shared: &Shared) -> bool {
         let state = &mut *shared.lock();
         let Some(peer) = state.turns.begin_turn_with_datagrams() else { return false };
@@ -265,8 +266,9 @@ impl Driver {
         self.wakers.drain(..).for_each(Waker::wake);
     }
 
-    /// Handles what waits of the peer that has used least, and drains one of its connections, both up to a limit. `last`: whose
-    /// turn before is not charged yet, and when it began. `None`: nobody has work.
+    /// Gives a turn to the peer that has used the least time: handles its waiting datagrams and drains one of its connections, both up to
+    /// a limit. `last` is the peer of the previous turn, which is not charged yet, and when that turn began. Returns `None` if no peer
+    /// has work.
     fn take_turn(&mut self, shared: &Shared, last: Option<(PeerId, Instant)>) -> Option<(PeerId, Instant)> {
         let flushed = shared.clock.now();
         let state = &mut *shared.lock();
@@ -294,7 +296,7 @@ impl Driver {
         Some((peer, begun))
     }
 
-    /// True: the connection has nothing more to send.
+    /// Returns true if the connection has nothing more to send.
     fn collect_datagrams(&mut self, state: &mut State, now: Instant, key: Key) -> bool {
         let Some(slot) = state.slot(key) else { return true };
         let train_length_max = self.socket.train_length_max();
@@ -316,7 +318,7 @@ impl Driver {
         false
     }
 
-    /// When to wake up, and whether to end.
+    /// Returns when to wake up, and whether the endpoint is finished.
     fn look(&mut self, has_more: bool) -> (Option<Deadline>, bool) {
         let state = &mut *self.shared.lock();
         if !has_more && !state.turns.has_work() && self.outbox.is_empty() {
@@ -343,7 +345,7 @@ impl Driver {
     }
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
@@ -357,11 +359,11 @@ struct Arrival<'a> {
     datagram: &'a mut [u8],
 }
 
-/// Charges peers for the time between one datagram and the next.
+/// Measures the time spent on datagrams and charges it to their peers.
 struct Booking<'a> {
     clock: &'a Clock,
     begun: Instant,
-    /// Whose datagrams are being handled, and since when.
+    /// The peer whose datagrams are being handled, and since when.
     current: Option<(PeerId, Instant)>,
     latest: Instant,
 }
@@ -372,18 +374,18 @@ impl<'a> Booking<'a> {
         Self { clock, begun, current: None, latest: begun }
     }
 
-    /// What the peer has used that is not charged yet.
+    /// The time that the peer has used and that is not charged yet.
     fn unbooked(&self, peer: PeerId) -> Duration {
         let current = self.current.filter(|(current, _)| *current == peer);
         current.map_or(Duration::ZERO, |(_, since)| self.latest - since)
     }
 
-    /// Since the beginning.
+    /// The time since [`Booking::begin`].
     fn elapsed(&self) -> Duration {
         self.latest - self.begun
     }
 
-    /// A datagram of the peer was handled.
+    /// Records that a datagram of the peer was handled.
     fn on_handled(&mut self, state: &mut State, peer: PeerId) {
         if let Some((current, since)) = self.current.filter(|(current, _)| *current != peer) {
             state.turns.charge(current, self.latest - since);
@@ -400,7 +402,7 @@ impl<'a> Booking<'a> {
     }
 }
 
-/// Hands a datagram to its connection, or keeps it for its peer's turn.
+/// Hands a datagram to its connection, or keeps it for the peer's turn.
 fn handle_or_keep(
     state: &mut State,
     booking: &mut Booking<'_>,
@@ -420,7 +422,7 @@ fn handle_or_keep(
         .push_datagram(peer, Waiting { connection: key, at, network_path, ecn, bytes: datagram.to_vec() });
 }
 
-/// Handles datagrams of a peer that waited, for the time of a turn.
+/// Handles the waiting datagrams of a peer, for at most the time of a turn.
 fn handle_kept(state: &mut State, booking: &mut Booking<'_>, peer: PeerId, wakers: &mut Vec<Waker>) {
     while booking.elapsed() < TURN
         && let Some(mut waiting) = state.turns.pop_datagram(peer)

@@ -17,19 +17,19 @@ use crate::{ClientConfig, ConnectError, Connection, EndpointLost, ServerConfig, 
 use ctcp_proto::{ClientPolicy, ConnectionError, EndpointConfig, EndpointStats, PublicKey};
 use tokio::time::timeout;
 
-/// A handshake that was rejected at two looks in a row, so long apart, is given up. Rejections are not authenticated: they
-/// may be forged, or answer a message that was damaged on its way. The repetitions of that message (PROTOCOL.md section 3)
-/// have this time to bring an answer that is.
+/// A handshake fails early if it counts as rejected at two checks in a row, this far apart. Rejections are not authenticated: they may be
+/// forged, or answer a message that was damaged in transit. In this time the repetitions of that message (PROTOCOL.md section 3) can
+/// bring an authenticated answer.
 const REJECTED_LOOK: Duration = Duration::from_millis(250);
 
 /// One UDP socket and all connections over it. Cheap to clone; the clones are the same endpoint.
 ///
-/// It lives on the tokio runtime on which it was made. When all handles of it, of its connections and of their
-/// streams are dropped, it says goodbye to the peers and ends.
+/// It runs on the tokio runtime on which it was created. When all handles of it, of its connections and of their streams are dropped, it
+/// closes its connections and ends.
 #[derive(Clone)]
 pub struct Endpoint(Arc<EndpointRef>);
 
-/// Counts as one handle however often [`Endpoint`] is cloned.
+/// Counts as one handle, however many clones of [`Endpoint`] exist.
 struct EndpointRef {
     shared: Arc<Shared>,
 }
@@ -48,49 +48,49 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that only connects.
+    /// Creates an endpoint that only connects.
     ///
     /// # Errors
-    /// When the socket cannot be bound, a setting is out of range, or there is no entropy.
+    /// Returns an error if the socket cannot be bound, a setting is out of range, or the system provides no entropy.
     ///
     /// # Panics
-    /// Outside a tokio runtime with I/O and time enabled.
+    /// Panics outside a tokio runtime with I/O and time enabled.
     pub fn client(config: ClientConfig) -> io::Result<Self> {
         Self::start(config.endpoint(), socket::bind(config.bind)?, &config.transport)
     }
 
-    /// An endpoint that accepts, and may connect as well.
+    /// Creates an endpoint that accepts connections and can also connect.
     ///
     /// # Errors
-    /// When the socket cannot be bound, a setting is out of range, or there is no entropy.
+    /// Returns an error if the socket cannot be bound, a setting is out of range, or the system provides no entropy.
     ///
     /// # Panics
-    /// Outside a tokio runtime with I/O and time enabled.
+    /// Panics outside a tokio runtime with I/O and time enabled.
     pub fn server(config: ServerConfig) -> io::Result<Self> {
         Self::start(config.endpoint(), socket::bind(Some(config.listen))?, &config.transport)
     }
 
-    /// As [`Self::client`], on a socket that the caller has made and bound. The address of `config` is not used. The
-    /// socket is made non-blocking, its buffers are enlarged, and nobody else may receive from it.
+    /// Like [`Self::client`], on a socket that the caller has created and bound. The address of `config` is not used. The socket is made
+    /// non-blocking, its buffers are enlarged, and no other code may receive from it.
     ///
     /// # Errors
-    /// When the socket cannot be used, a setting is out of range, or there is no entropy.
+    /// Returns an error if the socket cannot be used, a setting is out of range, or the system provides no entropy.
     ///
     /// # Panics
-    /// Outside a tokio runtime with I/O and time enabled.
+    /// Panics outside a tokio runtime with I/O and time enabled.
     pub fn client_on(config: ClientConfig, socket: UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         Self::start(config.endpoint(), socket, &config.transport)
     }
 
-    /// As [`Self::server`], on a socket that the caller has made and bound. The address of `config` is not used. The
-    /// socket is made non-blocking, its buffers are enlarged, and nobody else may receive from it.
+    /// Like [`Self::server`], on a socket that the caller has created and bound. The address of `config` is not used. The socket is made
+    /// non-blocking, its buffers are enlarged, and no other code may receive from it.
     ///
     /// # Errors
-    /// When the socket cannot be used, a setting is out of range, or there is no entropy.
+    /// Returns an error if the socket cannot be used, a setting is out of range, or the system provides no entropy.
     ///
     /// # Panics
-    /// Outside a tokio runtime with I/O and time enabled.
+    /// Panics outside a tokio runtime with I/O and time enabled.
     pub fn server_on(config: ServerConfig, socket: UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         Self::start(config.endpoint(), socket, &config.transport)
@@ -110,16 +110,16 @@ impl Endpoint {
         Ok(Self(Arc::new(EndpointRef { shared })))
     }
 
-    /// The address of the socket.
+    /// The local address of the socket.
     ///
     /// # Errors
-    /// None today; an endpoint without a socket would have none.
+    /// Returns no error today; the signature allows for endpoints without a socket.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.0.shared.lock().local_address)
     }
 
-    /// Connects to the server that holds the private half of `server_key`. Dropping the future gives up. A server that
-    /// cannot open the first message, most likely because its key is another, ends the attempt after half a second.
+    /// Connects to the server that holds the private half of `server_key`. Dropping the future cancels the attempt. If the server cannot
+    /// open the first message, most likely because it has another key, the attempt fails after half a second.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -170,11 +170,11 @@ impl Endpoint {
         Ok(ConnectionRef::new(Arc::clone(shared), key, signals).into())
     }
 
-    /// Replaces the list of clients that may connect. New handshakes are judged by it from now on. Connections of clients
-    /// that are not on it are closed at once: the client is told that its key is no longer listed, and handles here see
-    /// [`ConnectionError::ClosedLocally`]. Connections that we opened stay.
+    /// Replaces the list of clients that may connect. It applies to new handshakes from now on. Connections of clients that are not on it
+    /// are closed at once: the client gets the reason that its key is no longer listed, and local handles see
+    /// [`ConnectionError::ClosedLocally`]. Outgoing connections stay open.
     ///
-    /// An endpoint that was made to connect only goes on accepting nobody.
+    /// An endpoint that was created to connect only still accepts no clients.
     pub fn set_clients(&self, clients: ClientPolicy) {
         let shared = &self.0.shared;
         let mut wakers = Vec::new();
@@ -188,16 +188,17 @@ impl Endpoint {
         shared.work.notify_one();
     }
 
-    /// Names clients for the log lines about those that are refused; others are called by their keys. It replaces all names.
+    /// Sets the names of clients for the log lines about refused clients; clients without a name are shown by their keys. Replaces all
+    /// names.
     pub fn set_client_names(&self, names: impl IntoIterator<Item = (PublicKey, String)>) {
         let names = names.into_iter().collect();
         self.0.shared.lock().client_names = names;
     }
 
-    /// Waits until the endpoint is lost, which is our own fault or that of its runtime, and says why. An endpoint that was
-    /// closed is not lost: then this waits for ever.
+    /// Waits until the endpoint is lost and returns the reason: a bug of ours, or the end of its runtime. A closed endpoint is not lost:
+    /// then this waits forever.
     ///
-    /// A program should end when that happens: no connection of this endpoint goes on, and none can be made.
+    /// A program should end when that happens: all connections of this endpoint have failed, and it can open no others.
     pub async fn lost(&self) -> EndpointLost {
         let shared = &self.0.shared;
         loop {
@@ -210,8 +211,8 @@ impl Endpoint {
         }
     }
 
-    /// The next client that proved its key and passed the policy; `None` once the endpoint is closed or lost. For an
-    /// endpoint that only connects it waits until then. Dropping the future loses no client.
+    /// Accepts the next client that proved its key and passed the policy; `None` once the endpoint is closed or lost. On an endpoint that
+    /// only connects it waits until then. Dropping the future loses no client.
     pub async fn accept(&self) -> Option<Connection> {
         let shared = &self.0.shared;
         loop {
@@ -230,8 +231,7 @@ impl Endpoint {
         }
     }
 
-    /// Closes all connections with a code and a text for the peer, accepts no more, and waits until the peers
-    /// were told.
+    /// Closes all connections with a code and a text for the peer, accepts no more, and waits until the closing packets are sent.
     pub async fn close(&self, code: u64, reason: &str) {
         let shared = &self.0.shared;
         let wakers = {
@@ -252,11 +252,11 @@ impl Endpoint {
         }
     }
 
-    /// Moves to a new local socket, bound to `address`. Connections go on from there: peers validate the new
-    /// address and answer to it. What was on the way to the old socket is lost, and repaired.
+    /// Moves to a new local socket, bound to `address`. Connections continue from there: peers validate the new address and answer to it.
+    /// Datagrams in flight to the old socket are lost, and repaired.
     ///
     /// # Errors
-    /// When the socket cannot be bound; the old one stays in use.
+    /// Returns an error if the socket cannot be bound; the old one stays in use.
     pub fn rebind(&self, address: SocketAddr) -> io::Result<()> {
         let socket = socket::bind(Some(address))?;
         let local_address = socket.local_addr()?;
@@ -271,13 +271,13 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Counts of the protocol: handshakes, refusals, drops.
+    /// Counters of the protocol: handshakes, refusals, drops.
     #[must_use]
     pub fn stats(&self) -> EndpointStats {
         self.0.shared.lock().endpoint.stats()
     }
 
-    /// Counts of the socket.
+    /// Counters of the socket.
     #[must_use]
     pub fn socket_stats(&self) -> SocketStats {
         self.0.shared.counters.snapshot()

@@ -1,4 +1,4 @@
-//! What can go wrong for a caller of this crate.
+//! The error types of this crate.
 
 use core::fmt;
 use std::error::Error;
@@ -9,7 +9,7 @@ use ctcp_proto::ConnectionError;
 
 use crate::state::Fault;
 
-/// Why [`crate::Endpoint::connect`] gave no connection.
+/// Why [`crate::Endpoint::connect`] failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -17,20 +17,20 @@ pub enum ConnectError {
     EndpointClosed,
     /// The endpoint's socket cannot send to this address: one is IPv4, the other IPv6.
     WrongFamily {
-        /// Of the socket.
+        /// The address of the socket.
         local: SocketAddr,
-        /// Of the server.
+        /// The address of the server.
         remote: SocketAddr,
     },
-    /// The endpoint is lost, and with it every connection.
+    /// The endpoint is lost, and all its connections have failed.
     EndpointLost(EndpointLost),
-    /// A setting is out of range: which, and its range.
+    /// A setting is out of range. The text names the setting and its range.
     InvalidConfig(&'static str),
-    /// The endpoint has as many connections as it may have.
+    /// The endpoint has the maximum number of connections.
     TooManyConnections,
-    /// The endpoint's connections take all of its memory, or promised their peers to.
+    /// The endpoint's connections use or have reserved all of its memory.
     OutOfMemory,
-    /// The handshake did not come to an end: no answer, wrong key, refused.
+    /// The handshake failed: no answer, wrong key, or refused.
     Failed(ConnectionError),
 }
 
@@ -73,13 +73,13 @@ impl From<ctcp_proto::ConnectError> for ConnectError {
     }
 }
 
-/// Why an endpoint is lost: its task panicked, which is a bug of ours, or its runtime was shut down. Its connections end
-/// with [`ConnectionError::EndpointLost`].
+/// Why an endpoint is lost: its task panicked, which is a bug in ctcp, or its runtime was shut down. Its connections end with
+/// [`ConnectionError::EndpointLost`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointLost(pub(crate) Fault);
 
 impl EndpointLost {
-    /// True when it was a panic, and so a bug.
+    /// Returns true if the task panicked, which is a bug.
     #[must_use]
     pub fn is_panic(&self) -> bool {
         matches!(self.0, Fault::Panic(_))
@@ -115,10 +115,10 @@ impl From<ConnectError> for io::Error {
     }
 }
 
-/// The peer gave up sending on a stream: the inner error of an [`io::Error`] of kind `ConnectionReset`.
+/// The peer reset a stream that it was sending: the inner error of an [`io::Error`] of kind `ConnectionReset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamReset(
-    /// The code the peer gave.
+    /// The code from the peer.
     pub u64,
 );
 
@@ -130,10 +130,10 @@ impl fmt::Display for StreamReset {
 
 impl Error for StreamReset {}
 
-/// The peer reads no more of a stream: the inner error of an [`io::Error`] of kind `BrokenPipe`.
+/// The peer stopped reading a stream: the inner error of an [`io::Error`] of kind `BrokenPipe`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamStopped(
-    /// The code the peer gave.
+    /// The code from the peer.
     pub u64,
 );
 
@@ -145,17 +145,17 @@ impl fmt::Display for StreamStopped {
 
 impl Error for StreamStopped {}
 
-/// Why a stream does not go on.
+/// Why a stream failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// The peer gave up sending.
+    /// The peer reset the stream.
     Reset(StreamReset),
-    /// The peer reads no more.
+    /// The peer stopped reading.
     Stopped(StreamStopped),
-    /// We finished, reset or stopped this half before.
+    /// This half was finished, reset or stopped locally before.
     Closed,
-    /// The connection is over.
+    /// The connection is closed.
     Connection(ConnectionError),
 }
 

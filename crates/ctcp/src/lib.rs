@@ -3,7 +3,7 @@
 //! An [`Endpoint`] is one UDP socket. A [`Connection`] joins it to one peer, authenticated by its [`PublicKey`]
 //! and encrypted; it carries any number of independent bidirectional [`Stream`]s, each an `AsyncRead` and
 //! `AsyncWrite`. Lost packets are repaired by coding over the whole connection instead of retransmission, so
-//! that random loss costs its share of the link and not the connection's speed.
+//! random loss costs its share of the link and not the connection's speed.
 //!
 //! ```
 //! use ctcp::{ClientConfig, ClientPolicy, Endpoint, ServerConfig};
@@ -26,7 +26,7 @@
 //! let client = Endpoint::client(ClientConfig::new(ctcp::generate_key()?))?;
 //! let connection = client.connect(address, server_name).await?;
 //! let mut stream = connection.open().await?;
-//! stream.finish()?; // We send nothing; that alone opens the stream at the server.
+//! stream.finish()?; // Sends no data; the end of the stream alone opens it at the server.
 //! let mut greeting = String::new();
 //! stream.read_to_string(&mut greeting).await?;
 //! assert_eq!(greeting, "hello");
@@ -34,8 +34,7 @@
 //! # }
 //! ```
 //!
-//! This crate is the only place where the protocol meets a clock, a socket and the entropy of the operating
-//! system; the protocol itself is `ctcp-proto`.
+//! The protocol itself is `ctcp-proto`. Only this crate gives it a clock, a socket and the entropy of the operating system.
 #![warn(unnameable_types)]
 
 #[cfg(doctest)]

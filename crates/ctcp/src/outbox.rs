@@ -1,5 +1,5 @@
-//! Datagrams on their way to the socket, joined into trains of equal size so that the system splits them (UDP
-//! segmentation offload) instead of being called for each.
+//! Datagrams waiting for the socket, joined into trains of equal size so that the system splits them (UDP segmentation
+//! offload) instead of taking one call per datagram.
 //!
 //! ```text
 //!   datagrams   1400 1400 1400 900 | 1400 1400 | 60
@@ -13,28 +13,28 @@ use crate::socket::{Socket, Train};
 /// No train is longer than the largest UDP payload over IPv4.
 const TRAIN_SIZE_MAX: usize = 65_507;
 
-/// Datagrams in order, kept until the socket took them.
+/// Datagrams in order, kept until the socket has accepted them.
 #[derive(Default)]
 pub(crate) struct Outbox {
     bytes: Vec<u8>,
     trains: Vec<(Train, Range<usize>)>,
-    /// Trains that were sent already.
+    /// The number of trains already sent.
     sent: usize,
 }
 
 impl Outbox {
-    /// True when the socket took everything.
+    /// Returns true if the socket has accepted everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.trains.is_empty()
     }
 
-    /// Bytes in it.
+    /// Bytes waiting.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Puts a datagram behind the others. `head` says where to, with the datagram's size as segment size;
-    /// trains grow to `train_length_max` datagrams.
+    /// Appends a datagram. `head` holds its destination, with the datagram's size as segment size; trains grow to
+    /// `train_length_max` datagrams.
     pub(crate) fn push(&mut self, head: Train, datagram: &[u8], train_length_max: usize) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(datagram);
@@ -53,7 +53,7 @@ impl Outbox {
         self.trains.push((head, start..end));
     }
 
-    /// Sends as much as the socket takes. False: it is full.
+    /// Sends as much as the socket accepts. Returns false if the socket is full.
     pub(crate) fn flush(&mut self, socket: &mut Socket) -> bool {
         while let Some((train, range)) = self.trains.get(self.sent) {
             let Some(bytes) = self.bytes.get(range.clone()) else { break };
@@ -92,13 +92,13 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_datagram_ends_a_train_and_a_longer_one_begins_the_next() {
+    fn a_shorter_datagram_ends_a_train_and_a_longer_one_starts_the_next() {
         let datagrams = [(1, 1400), (1, 1400), (1, 900), (1, 900), (1, 1400)];
         assert_eq!(trains(&datagrams, 64), [(1, 1400, 3700), (1, 900, 900), (1, 1400, 1400)]);
     }
 
     #[test]
-    fn another_destination_begins_another_train() {
+    fn another_destination_starts_another_train() {
         assert_eq!(
             trains(&[(1, 100), (2, 100), (2, 100), (1, 100)], 64),
             [(1, 100, 100), (2, 100, 200), (1, 100, 100)]

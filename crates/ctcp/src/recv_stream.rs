@@ -12,11 +12,11 @@ use crate::connection::ConnectionRef;
 use crate::slot::{Slot, register};
 use crate::{StreamError, StreamReset};
 
-/// The receiving half of a stream. Dropped before its end was read, it tells the peer to stop (code 0).
+/// The receiving half of a stream. Dropping it before the end was read tells the peer to stop (code 0).
 ///
-/// Reads fail with kind `ConnectionReset`: inside is a [`StreamReset`] when the peer reset the stream, or a
-/// [`crate::ConnectionError`] when the connection is over. What arrived in order before the connection ended is still
-/// read first.
+/// Reads fail with kind `ConnectionReset`. The inner error is a [`StreamReset`] if the peer reset the stream, or a
+/// [`crate::ConnectionError`] if the connection is closed. Data that arrived in order before the connection ended can
+/// be read first.
 #[derive(Debug)]
 pub struct RecvStream {
     connection: Arc<ConnectionRef>,
@@ -24,7 +24,7 @@ pub struct RecvStream {
     end: Option<End>,
 }
 
-/// How reading came to its end.
+/// How reading ended.
 #[derive(Clone, Debug)]
 enum End {
     Finished,
@@ -36,19 +36,19 @@ impl RecvStream {
         Self { connection, id, end: None }
     }
 
-    /// Its name.
+    /// The stream's id.
     #[must_use]
     pub fn id(&self) -> StreamId {
         self.id
     }
 
-    /// Reads no more and tells the peer so, with a code. Later calls, and calls behind the end, change nothing.
+    /// Stops reading and sends the peer a code. Later calls, and calls after the end of the stream, have no effect.
     pub fn stop(&mut self, code: u64) {
         if self.end.is_some() {
             return;
         }
         self.end = Some(End::Failed(StreamError::Closed));
-        // An error means that the stream is over already: nothing to tell.
+        // An error means that the stream has ended already: there is nothing to stop.
         self.connection.act(|slot| (slot.connection.stop(self.id, code).ok(), true));
     }
 
@@ -87,7 +87,7 @@ impl RecvStream {
 }
 
 impl Slot {
-    /// Bytes read into `buffer`, which is not empty; 0 at the end.
+    /// Returns the number of bytes read into `buffer`, which must not be empty; 0 at the end of the stream.
     fn read(&mut self, id: StreamId, buffer: &mut [u8], waker: &Waker) -> Poll<Result<usize, StreamError>> {
         match self.connection.read(id, buffer) {
             Ok(ReadOutcome::Data(length)) => Poll::Ready(Ok(length)),
@@ -104,7 +104,7 @@ impl Slot {
         }
     }
 
-    /// The error of a stream that the protocol does not know any more.
+    /// The error of a stream that the protocol no longer knows.
     pub(crate) fn lost(&self) -> StreamError {
         self.error.clone().map_or(StreamError::Closed, StreamError::Connection)
     }

@@ -1,5 +1,5 @@
-//! Log lines about clients that were refused: once in a while for each kind of reason, since strangers decide how many
-//! there are.
+//! Log lines about refused clients, limited in rate for each kind of reason, because unknown senders decide how many
+//! refusals there are.
 
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -8,13 +8,14 @@ use std::net::SocketAddr;
 use ctcp_base::Instant;
 use ctcp_proto::RefusedClient;
 
-/// At most one line in so long about clients whose key is not listed: somebody may be waiting for it to copy the key.
+/// The minimum interval between lines about clients whose key is not listed. It is short because an operator may be
+/// waiting for the line to copy the key.
 const UNLISTED_PAUSE: Duration = Duration::from_secs(1);
 
-/// At most one line in so long about clients that were refused for another reason. Each of them tries again and again.
+/// The minimum interval between lines about clients refused for another reason. Such clients retry again and again.
 const REFUSED_PAUSE: Duration = Duration::from_secs(60);
 
-/// What was said about clients that were refused.
+/// When each kind of refusal was last logged.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     unlisted: Seldom,
@@ -23,7 +24,7 @@ pub(crate) struct Refusals {
 }
 
 impl Refusals {
-    /// A client at this address was refused; it has this name.
+    /// Logs that the client at this address, with this name if it has one, was refused.
     pub(crate) fn note(
         &mut self,
         at: Instant,
@@ -42,7 +43,7 @@ impl Refusals {
     }
 }
 
-/// One line, and then none for a pause.
+/// Limits a log line to one per interval.
 #[derive(Debug, Default)]
 struct Seldom {
     said: Option<Instant>,
@@ -50,7 +51,7 @@ struct Seldom {
 }
 
 impl Seldom {
-    /// Whether it is said now, and how many were not since the last one.
+    /// Returns `None` if no line is due, and otherwise how many lines were suppressed since the last one.
     fn is_due(&mut self, at: Instant, pause: Duration) -> Option<Option<NonZeroU64>> {
         if self.said.is_some_and(|said| at.saturating_since(said) < pause) {
             self.suppressed = self.suppressed.saturating_add(1);
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_is_said_and_those_of_the_pause_are_counted() {
+    fn the_first_refusal_is_logged_and_those_of_the_pause_are_counted() {
         let mut seldom = Seldom::default();
         let mut now = Instant::ZERO;
         assert_eq!(seldom.is_due(now, REFUSED_PAUSE), Some(None));

@@ -13,12 +13,12 @@ use crate::connection::ConnectionRef;
 use crate::slot::{Slot, register};
 use crate::{StreamError, StreamStopped};
 
-/// The sending half of a stream. Dropped before [`SendStream::finish`], it is reset (code 0): the peer sees an
-/// error and no end that looks regular.
+/// The sending half of a stream. Dropping it before [`SendStream::finish`] resets it (code 0): the peer gets an error
+/// instead of a regular end.
 ///
-/// Writes fail with kind `BrokenPipe` (inside a [`StreamStopped`]) when the peer reads no more, and with kind
-/// `ConnectionReset` (inside a [`crate::ConnectionError`]) when the connection is over. `poll_shutdown` is
-/// [`SendStream::finish`] and returns at once; `poll_flush` does nothing, bytes are sent as soon as they may be.
+/// Writes fail with kind `BrokenPipe` (inner error [`StreamStopped`]) if the peer has stopped reading, and with kind
+/// `ConnectionReset` (inner error [`crate::ConnectionError`]) if the connection is closed. `poll_shutdown` is
+/// [`SendStream::finish`] and returns at once. `poll_flush` does nothing, because bytes are sent as early as possible.
 #[derive(Debug)]
 pub struct SendStream {
     connection: Arc<ConnectionRef>,
@@ -38,17 +38,16 @@ impl SendStream {
         Self { connection, id, state: SendState::Open }
     }
 
-    /// Its name.
+    /// The stream's id.
     #[must_use]
     pub fn id(&self) -> StreamId {
         self.id
     }
 
-    /// Marks the regular end: the peer reads everything written so far and then the end. Later calls change
-    /// nothing.
+    /// Marks the regular end: the peer reads everything written so far and then the end. Later calls have no effect.
     ///
     /// # Errors
-    /// When the peer stopped the stream, it was reset before, or the connection is over.
+    /// Returns an error if the peer stopped the stream, the stream was reset before, or the connection is closed.
     pub fn finish(&mut self) -> Result<(), StreamError> {
         match self.state {
             SendState::Finished => return Ok(()),
@@ -69,21 +68,21 @@ impl SendStream {
         result
     }
 
-    /// Gives up: what has not been sent never will be, and the peer sees `code`. It works behind
-    /// [`SendStream::finish`] too, as long as not everything has arrived. Later calls change nothing.
+    /// Resets the stream: data not sent yet is discarded, and the peer gets `code`. This works after
+    /// [`SendStream::finish`] too, until everything has arrived. Later calls have no effect.
     pub fn reset(&mut self, code: u64) {
         if self.state == SendState::Reset {
             return;
         }
         self.state = SendState::Reset;
-        // An error means that the stream is over already: nothing to give up.
+        // An error means that the stream has ended already: there is nothing to reset.
         self.connection.act(|slot| (slot.connection.reset(self.id, code).ok(), true));
     }
 
-    /// Waits until the peer's transport has everything, the end included. Call [`SendStream::finish`] first.
+    /// Waits until the peer's transport has received everything, including the end. Call [`SendStream::finish`] first.
     ///
     /// # Errors
-    /// When that can no longer happen.
+    /// Returns an error if that can no longer happen.
     pub async fn finished(&mut self) -> Result<(), StreamError> {
         poll_fn(|context| self.poll_finished(context.waker())).await
     }
@@ -109,8 +108,8 @@ impl SendStream {
         })
     }
 
-    /// Waits until the peer reads no more and gives its code; `None` when that can no longer happen, because
-    /// everything has arrived, or the stream was reset, or the connection is over.
+    /// Waits until the peer stops reading and returns its code; `None` if that can no longer happen, because everything
+    /// has arrived, the stream was reset, or the connection is closed.
     pub async fn stopped(&mut self) -> Option<u64> {
         poll_fn(|context| self.poll_stopped(context.waker())).await
     }

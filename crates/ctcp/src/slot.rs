@@ -1,8 +1,9 @@
-//! One connection as its handles and the driver see it: the protocol's part, how far it is, and who waits.
+//! One connection as its handles and the driver see it: the protocol's connection, its state, and the tasks waiting for
+//! it.
 //!
 //! ```text
 //!   HalfOpen --Connected--> Waiting --accept--> Held --handles dropped--> Abandoned
-//!                                        ^ a connection that we open begins here
+//!                                        ^ an outgoing connection starts here
 //! ```
 
 use core::task::Waker;
@@ -16,14 +17,14 @@ use tokio::sync::Notify;
 
 use crate::turns::PeerId;
 
-/// What asynchronous calls on a connection wait for. Each event wakes all waiters, who look again.
+/// What asynchronous calls on a connection wait for. Each event wakes all waiting tasks, which then check again.
 #[derive(Debug, Default)]
 pub(crate) struct Signals {
-    /// It came up, or it is over.
+    /// The connection was established or closed.
     pub(crate) changed: Notify,
-    /// The peer opened a stream, or it is over.
+    /// The peer opened a stream, or the connection was closed.
     pub(crate) stream_opened: Notify,
-    /// We may open more streams, or it is over.
+    /// More streams may be opened, or the connection was closed.
     pub(crate) streams_available: Notify,
 }
 
@@ -35,34 +36,34 @@ impl Signals {
     }
 }
 
-/// Who answers for a connection.
+/// Who owns a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Nobody yet: a client that has not proved its key.
+    /// No one yet: the client has not proved its key.
     HalfOpen,
-    /// In the backlog.
+    /// The backlog.
     Waiting,
     /// The application.
     Held,
-    /// Nobody any more.
+    /// No one: all handles were dropped.
     Abandoned,
 }
 
-/// A stream of which the application holds a half. The protocol tells nothing of others, so no event is missed.
+/// A stream of which the application holds a half. The protocol reports no events of other streams, so none is missed.
 #[derive(Debug, Default)]
 pub(crate) struct StreamSlot {
     pub(crate) reader: Option<Waker>,
     pub(crate) writer: Option<Waker>,
-    /// Waits for the end of the sending half: delivered or stopped.
+    /// The task waiting for the end of the sending half: delivered or stopped.
     pub(crate) settled: Option<Waker>,
-    /// The peer has everything.
+    /// The peer has received everything.
     pub(crate) is_delivered: bool,
-    /// The peer reads no more.
+    /// The peer stopped reading, with this code.
     pub(crate) stopped: Option<u64>,
     halves_dropped: u8,
 }
 
-/// A connection and who waits for it.
+/// A connection and the tasks waiting for it.
 pub(crate) struct Slot {
     pub(crate) connection: Connection,
     pub(crate) handle: ConnectionHandle,
@@ -70,14 +71,14 @@ pub(crate) struct Slot {
     pub(crate) streams: BTreeMap<StreamId, StreamSlot>,
     pub(crate) owner: Owner,
     pub(crate) is_connected: bool,
-    /// Why it is over.
+    /// Why the connection is closed.
     pub(crate) error: Option<ConnectionError>,
-    /// Where the peer was last.
+    /// The peer's last known address.
     remote: SocketAddr,
     pub(crate) is_retired: bool,
-    /// To whom its costs are charged.
+    /// The peer that its costs are charged to.
     pub(crate) peer: PeerId,
-    /// It waits for a turn of its peer.
+    /// The connection is queued for a turn of its peer.
     pub(crate) is_ready: bool,
     pub(crate) deadline: Option<Instant>,
 }
@@ -106,12 +107,12 @@ impl Slot {
         }
     }
 
-    /// True when the protocol is done with it and the application too.
+    /// Returns true if neither the protocol nor the application needs the connection any more.
     pub(crate) fn is_unwanted(&self) -> bool {
         self.is_retired && matches!(self.owner, Owner::HalfOpen | Owner::Abandoned)
     }
 
-    /// Carries an event to those who wait for it; wakers go to `wakers`.
+    /// Passes an event to the waiting tasks; their wakers are added to `wakers`.
     pub(crate) fn on_event(&mut self, event: Event, wakers: &mut Vec<Waker>) {
         match event {
             Event::Connected => {
@@ -146,7 +147,7 @@ impl Slot {
                 }
             }
             Event::Closed(error) => self.on_closed(error, wakers),
-            #[allow(unreachable_patterns, reason = "more kinds of events may come")]
+            #[allow(unreachable_patterns, reason = "the enum may grow")]
             _ => {}
         }
     }
@@ -166,18 +167,18 @@ impl Slot {
         self.signals.notify_all();
     }
 
-    /// The peer's name in the log.
+    /// The peer's short key, for the log.
     fn peer(&self) -> String {
         self.connection.peer_key().short()
     }
 
-    /// The peer's address, the last one known when the connection is over.
+    /// The peer's address, or the last known one if the connection is closed.
     pub(crate) fn remote(&mut self) -> SocketAddr {
         self.remote = self.connection.remote().unwrap_or(self.remote);
         self.remote
     }
 
-    /// The application dropped a half of a stream; with the second one it is forgotten.
+    /// The application dropped a half of a stream. The entry is removed with the second half.
     pub(crate) fn drop_half(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         stream.halves_dropped += 1;
@@ -187,7 +188,7 @@ impl Slot {
     }
 }
 
-/// Keeps the newest waker of a task that waits.
+/// Stores the waker of a waiting task, replacing an older one.
 pub(crate) fn register(place: &mut Option<Waker>, waker: &Waker) {
     match place {
         Some(old) => old.clone_from(waker),

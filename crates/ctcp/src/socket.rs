@@ -1,9 +1,9 @@
-//! The UDP socket: batched receive and send with segmentation offload, ECN and local addresses through
-//! quinn-udp, and every error that a network can cause taken for what it is: a lost datagram.
+//! The UDP socket: batched receive and send with segmentation offload, ECN and local addresses through quinn-udp. Every
+//! error that a network can cause is treated as a lost datagram.
 //!
 //! On Linux quinn-udp 0.6.3 loses the ECN codepoint of most datagrams on receipt, so `receive` does it there.
 //!
-//! One IPv6 socket serves both families where the system can. Inside the library an IPv4 peer is always an IPv4
+//! One IPv6 socket serves both families if the system supports it. Inside the library an IPv4 peer always has an IPv4
 //! address; the mapped form (`::ffff:a.b.c.d`) exists in this file only.
 
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -23,17 +23,18 @@ use ctcp_proto::Ecn;
 #[cfg(target_os = "linux")]
 mod receive;
 
-/// Wanted kernel buffers, bytes each way: 50 ms at 600 Mbit/s while the driver is not running.
-/// The system may grant less; that is no error.
+/// The kernel buffers requested, in bytes each way: 50 ms at 600 Mbit/s while the driver is not running. The system may
+/// grant less, which is not an error.
 const BUFFER_SIZE: usize = 4 << 20;
 
-/// Buffers in a receive batch, one system call for all. Each holds a whole offloaded train of datagrams.
+/// The number of buffers in a receive batch, filled by one system call. Each holds a whole offloaded train of
+/// datagrams.
 const BATCH: usize = if quinn_udp::BATCH_SIZE < 8 { quinn_udp::BATCH_SIZE } else { 8 };
 
-/// A buffer takes the largest UDP payload, so that nothing is ever truncated.
+/// The size of a buffer. It takes the largest UDP payload, so no datagram is truncated.
 const DATAGRAMS_SIZE: usize = 1 << 16;
 
-/// What the socket did, shared with those who ask.
+/// Counters of the socket, shared with the handles.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     sent: AtomicU64,
@@ -43,19 +44,19 @@ pub(crate) struct Counters {
     receive_errors: AtomicU64,
 }
 
-/// Counts of an endpoint's socket since the endpoint was made.
+/// Counters of an endpoint's socket since the endpoint was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SocketStats {
     /// Datagrams handed to the operating system.
     pub sent: u64,
-    /// System calls that took: fewer than [`Self::sent`] where the system splits trains of datagrams for us.
+    /// System calls for sending: fewer than [`Self::sent`] if the system splits trains of datagrams.
     pub send_calls: u64,
-    /// Datagrams the operating system refused (no route, firewall, full queue). They count as lost.
+    /// Datagrams that the operating system refused (no route, firewall, full queue). They count as lost.
     pub send_errors: u64,
     /// Datagrams received.
     pub received: u64,
-    /// Errors while receiving; none of them ends anything.
+    /// Errors while receiving. None of them ends the endpoint or a connection.
     pub receive_errors: u64,
 }
 
@@ -75,7 +76,7 @@ fn count(counter: &AtomicU64, number: usize) {
     counter.fetch_add(number as u64, Ordering::Relaxed);
 }
 
-/// A train of datagrams to one destination: all of `segment_size` bytes but the last, which may be shorter.
+/// A train of datagrams to one destination. All have `segment_size` bytes except the last, which may be shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Train {
     pub(crate) destination: SocketAddr,
@@ -84,21 +85,21 @@ pub(crate) struct Train {
     pub(crate) segment_size: usize,
 }
 
-/// Where received datagrams are put.
+/// The buffers of received datagrams.
 pub(crate) struct ReceiveBatch {
     buffers: Vec<Vec<u8>>,
     metas: [RecvMeta; BATCH],
     filled: usize,
 }
 
-/// Datagrams that came together from one peer.
+/// Datagrams that arrived together from one peer.
 pub(crate) struct Received<'a> {
     pub(crate) remote: SocketAddr,
     pub(crate) local: Option<IpAddr>,
     pub(crate) ecn: Option<Ecn>,
-    /// Wall clock time at which the kernel got them, since the Unix epoch.
+    /// Wall clock time at which the kernel received them, since the Unix epoch.
     pub(crate) stamp: Option<core::time::Duration>,
-    /// Split into pieces of `segment_size`.
+    /// The datagrams, each of `segment_size` bytes except the last.
     pub(crate) bytes: &'a mut [u8],
     pub(crate) segment_size: usize,
 }
@@ -112,7 +113,7 @@ impl ReceiveBatch {
         }
     }
 
-    /// What the last receive brought.
+    /// The datagrams of the last receive call.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = Received<'_>> {
         let metas = self.metas.iter().take(self.filled);
         self.buffers.iter_mut().zip(metas).filter_map(|(buffer, meta)| {
@@ -128,20 +129,20 @@ impl ReceiveBatch {
     }
 }
 
-/// An open socket with its offload state.
+/// An open socket with the state of its offload.
 pub(crate) struct Socket {
     io: UdpSocket,
     state: UdpSocketState,
     is_ipv6: bool,
-    /// The longest train that quinn-udp offered at first.
+    /// The longest train that quinn-udp offered initially.
     offload_max: usize,
-    /// False after the system refused a train and took its datagrams one by one.
+    /// False after the system refused a train and accepted its datagrams one by one.
     has_offload: bool,
     counters: Arc<Counters>,
 }
 
 impl Socket {
-    /// Takes a socket from [`bind`].
+    /// Uses a socket from [`bind`].
     pub(crate) fn new(socket: StdUdpSocket, counters: Arc<Counters>) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         enlarge_buffers(&state, &socket);
@@ -157,25 +158,25 @@ impl Socket {
         })
     }
 
-    /// Waits until there is probably something to receive.
+    /// Waits until the socket is probably readable.
     pub(crate) async fn readable(&self) {
-        // An error means that the runtime is going away, and this task with it.
+        // An error means that the runtime is shutting down, and this task with it.
         if self.io.readable().await.is_err() {
             core::future::pending::<()>().await;
         }
     }
 
-    /// Waits until there is probably room to send.
+    /// Waits until the socket is probably writable.
     pub(crate) async fn writable(&self) {
         if self.io.writable().await.is_err() {
             core::future::pending::<()>().await;
         }
     }
 
-    /// Receives what is there. False: nothing.
+    /// Receives the datagrams that wait. Returns false if there are none.
     ///
     /// # Errors
-    /// Something transient, such as an ICMP message of an earlier datagram. It is counted already.
+    /// Returns a transient error, such as an ICMP message for an earlier datagram. It is counted already.
     pub(crate) fn try_receive(&self, batch: &mut ReceiveBatch) -> io::Result<bool> {
         let ReceiveBatch { buffers, metas, filled } = batch;
         *filled = 0;
@@ -209,8 +210,8 @@ impl Socket {
         if self.has_offload { self.state.max_gso_segments().max(1) } else { 1 }
     }
 
-    /// Sends a train. False: the socket is full, try again when [`Self::writable`]. All other failures are
-    /// counted and treated as loss: the protocol repairs them, or its time-outs find that it cannot.
+    /// Sends a train. Returns false if the socket is full: try again when it is [`Self::writable`]. Other failures are
+    /// counted and treated as loss: the protocol repairs it, or times out if it cannot.
     pub(crate) fn try_send(&mut self, train: &Train, bytes: &[u8]) -> bool {
         match self.send_segments(train, train.source, bytes) {
             Ok(()) => true,
@@ -222,8 +223,8 @@ impl Socket {
         }
     }
 
-    /// The second try when the system refuses a train: its driver may have no segmentation offload, or the
-    /// source address is gone because the machine moved to another network.
+    /// The second try after the system refused a train: its driver may have no segmentation offload, or the source
+    /// address is gone because the machine moved to another network.
     fn send_one_by_one(&mut self, train: &Train, bytes: &[u8]) {
         let is_train = bytes.len() > train.segment_size;
         for datagram in bytes.chunks(train.segment_size.max(1)) {
@@ -244,8 +245,8 @@ impl Socket {
         self.restore_offload();
     }
 
-    /// quinn-udp takes any invalid argument for missing offload *and* missing ECN, and gives up both for good. A
-    /// source address that is gone is one too, so we make a fresh state and decide ourselves.
+    /// quinn-udp reads any invalid-argument error as missing offload *and* missing ECN, and disables both for good. A
+    /// source address that is gone causes the same error, so we create a fresh state and decide ourselves.
     fn restore_offload(&mut self) {
         if self.state.max_gso_segments() < self.offload_max
             && let Ok(state) = UdpSocketState::new((&self.io).into())
@@ -276,7 +277,7 @@ impl Socket {
     }
 }
 
-/// Binds a socket, ready for [`Socket::new`]. `None`: any address, of both families where possible.
+/// Binds a socket for [`Socket::new`]. `None` means any address, of both families if possible.
 pub(crate) fn bind(address: Option<SocketAddr>) -> io::Result<StdUdpSocket> {
     match address {
         Some(address) => bind_to(address),
@@ -288,7 +289,7 @@ pub(crate) fn bind(address: Option<SocketAddr>) -> io::Result<StdUdpSocket> {
 fn bind_to(address: SocketAddr) -> io::Result<StdUdpSocket> {
     let socket = RawSocket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() && address.ip().is_unspecified() {
-        // Systems that cannot share a socket between families refuse; IPv6 alone is what they offer.
+        // Systems that cannot share a socket between families return an error here; then it is IPv6 only.
         let _ = socket.set_only_v6(false);
     }
     socket.set_nonblocking(true)?;
@@ -296,7 +297,7 @@ fn bind_to(address: SocketAddr) -> io::Result<StdUdpSocket> {
     Ok(socket.into())
 }
 
-/// True when a socket bound to `local` can send to `remote`.
+/// Returns true if a socket bound to `local` can send to `remote`.
 pub(crate) fn can_reach(local: SocketAddr, remote: SocketAddr) -> bool {
     match (local, remote) {
         (SocketAddr::V4(_), SocketAddr::V6(v6)) => v6.ip().to_ipv4_mapped().is_some(),
@@ -315,7 +316,7 @@ fn enlarge_buffers(state: &UdpSocketState, socket: &StdUdpSocket) {
     }
 }
 
-/// Takes the mapped form off an IPv4 address.
+/// Converts an IPv4-mapped address to its IPv4 form.
 fn to_canonical(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {

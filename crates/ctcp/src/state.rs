@@ -1,10 +1,10 @@
-//! What the handles of an endpoint and its driver share: the protocol's endpoint, its connections, and who waits
-//! for what. One mutex guards it all; nobody holds it across a system call or an await.
+//! The state that the handles of an endpoint and its driver share: the protocol's endpoint, its connections, and the
+//! tasks that wait. One mutex guards it all and is never held across a system call or an await.
 //!
-//! A task that waits registers while it holds the mutex and after it saw that there is nothing yet, and the
-//! driver wakes while it holds the mutex (or after it, from a list made under it), so no wake-up is lost.
+//! A task registers to wait while it holds the mutex and after it saw that there is nothing yet. The driver wakes tasks
+//! while it holds the mutex, or afterwards from a list built under it. So no wake-up is lost.
 //!
-//! A connection is forgotten when the protocol has retired it and nobody holds or will hold it.
+//! A connection is removed when the protocol has retired it and no handle of it exists or will exist.
 
 use core::task::Waker;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,17 +24,17 @@ use crate::socket::Counters;
 use crate::timer::Deadline;
 use crate::turns::{PeerId, Turns};
 
-/// Connections that are up and that the application has not accepted yet. Beyond it clients are told that the
-/// server is busy: an application that does not accept must not collect connections.
+/// The maximum number of established connections that the application has not accepted yet. Beyond it clients are
+/// refused as busy, so that connections do not pile up at an application that does not accept.
 const BACKLOG_MAX: usize = 1024;
 
 /// The code and text for those clients.
 const BUSY: (u64, &str) = (0, "the server is busy");
 
-/// Our own name of a connection: never reused, unlike the protocol's handles.
+/// The driver's own id of a connection: never reused, unlike the protocol's handles.
 pub(crate) type Key = u64;
 
-/// Why the driver ended although somebody needed it.
+/// Why the driver ended while it was still needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// A panic, with its message.
@@ -43,16 +43,16 @@ pub(crate) enum Fault {
     Shutdown,
 }
 
-/// What handles and driver of one endpoint share.
+/// The state shared by the handles and the driver of one endpoint.
 pub(crate) struct Shared {
     state: Mutex<State>,
     pub(crate) clock: Clock,
     pub(crate) counters: Arc<Counters>,
-    /// Wakes the driver: there is something to send, or to end.
+    /// Wakes the driver: there is something to send, or the endpoint shall end.
     pub(crate) work: Notify,
-    /// Wakes those who wait for a client.
+    /// Wakes tasks that wait for a client.
     pub(crate) incoming: Notify,
-    /// Wakes those who wait until everything is sent.
+    /// Wakes tasks that wait until everything is sent.
     pub(crate) idle: Notify,
 }
 
@@ -62,44 +62,45 @@ impl Shared {
         Self { state: Mutex::new(state), clock, counters, work, incoming, idle }
     }
 
-    /// The state. A panic of somebody who held it does not spread: the driver ends then, and that tells everybody.
+    /// Locks the state. A poisoned mutex is accepted: the driver then ends the endpoint, and all waiting tasks get an
+    /// error.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether somebody panicked who held the state, which may be inconsistent since.
+    /// Returns true if a thread panicked while it held the state, which may be inconsistent since then.
     pub(crate) fn is_broken(&self) -> bool {
         self.state.is_poisoned()
     }
 }
 
-/// See the module's text.
+/// The state of an endpoint; see the module's documentation.
 pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
-    /// Of the connections that we open.
+    /// The limits of outgoing connections.
     pub(crate) transport: TransportConfig,
     pub(crate) local_address: SocketAddr,
-    /// A socket the driver shall move to.
+    /// The socket that the driver shall switch to.
     pub(crate) new_socket: Option<std::net::UdpSocket>,
     slots: BTreeMap<Key, Slot>,
-    /// The protocol's handles of the connections that are not retired.
+    /// The protocol's handles of connections that are not retired.
     keys: BTreeMap<ConnectionHandle, Key>,
     next_key: Key,
     deadlines: BTreeSet<(Instant, Key)>,
-    /// Those of them of connections whose packets wait for the pacer, and to which a millisecond matters.
+    /// The deadlines of connections whose packets wait for the pacer and whose profile needs millisecond precision.
     punctual: BTreeSet<(Instant, Key)>,
-    /// What clients are called in the log.
+    /// The names of clients in the log.
     pub(crate) client_names: BTreeMap<PublicKey, String>,
-    /// What there is to do, peer by peer.
+    /// The pending work of each peer.
     pub(crate) turns: Turns,
     backlog: VecDeque<Key>,
     /// The application closed the endpoint.
     pub(crate) is_closed: bool,
     /// The driver has ended.
     pub(crate) is_dead: bool,
-    /// Why, if it should not have.
+    /// Why the driver ended, if it ended unexpectedly.
     pub(crate) lost: Option<EndpointLost>,
-    /// The driver is sending what it took from the connections.
+    /// The driver is sending datagrams that it took from the connections.
     pub(crate) is_sending: bool,
     /// Handles of the endpoint exist.
     pub(crate) is_held: bool,
@@ -130,13 +131,13 @@ impl State {
         }
     }
 
-    /// `instant`, or the latest one that the protocol has seen: its time never goes back.
+    /// Returns `instant`, or the latest one that the protocol has seen if that is later: its time never goes back.
     pub(crate) fn at(&mut self, instant: Instant) -> Instant {
         self.latest = self.latest.max(instant);
         self.latest
     }
 
-    /// A connection by name. It exists as long as somebody holds it.
+    /// Looks up a connection. It exists as long as a handle holds it.
     pub(crate) fn slot(&mut self, key: Key) -> Option<&mut Slot> {
         self.slots.get_mut(&key)
     }
@@ -145,7 +146,7 @@ impl State {
         self.keys.get(&handle).copied()
     }
 
-    /// Takes in a new connection of the protocol.
+    /// Adds a new connection of the protocol.
     pub(crate) fn insert(
         &mut self,
         handle: ConnectionHandle,
@@ -164,7 +165,7 @@ impl State {
         (key, signals)
     }
 
-    /// The outputs of a connection want draining. True: nobody had said so before.
+    /// Marks that the outputs of a connection need draining. Returns true if they were not marked before.
     pub(crate) fn mark_ready(&mut self, key: Key) -> bool {
         let Some(slot) = self.slots.get_mut(&key).filter(|slot| !slot.is_ready) else { return false };
         slot.is_ready = true;
@@ -172,7 +173,7 @@ impl State {
         true
     }
 
-    /// The next connection of a peer whose turn it is.
+    /// Removes and returns the peer's next connection with work.
     pub(crate) fn take_ready(&mut self, peer: PeerId) -> Option<Key> {
         let key = self.turns.pop_ready(peer)?;
         if let Some(slot) = self.slots.get_mut(&key) {
@@ -181,7 +182,7 @@ impl State {
         Some(key)
     }
 
-    /// When something must be done without any input.
+    /// The time at which the driver must act without any input.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
         let connections = self.deadlines.first().map(|&(at, _)| Deadline::lax(at));
         let punctual = self.punctual.first().map(|&(at, _)| Deadline { at, is_punctual: true });
@@ -189,8 +190,8 @@ impl State {
         [connections, punctual, endpoint].into_iter().flatten().reduce(Deadline::min)
     }
 
-    /// A connection was given something: its outputs want draining, and if that was its end, its handles must
-    /// not see it without its reason.
+    /// Called after a connection got input: marks its outputs for draining. If the input closed it, its events are
+    /// drained at once, so that handles get the reason.
     pub(crate) fn on_input(&mut self, now: Instant, key: Key, wakers: &mut Vec<Waker>) {
         self.mark_ready(key);
         let has_ended = |slot: &Slot| slot.error.is_none() && slot.connection.is_closed();
@@ -199,7 +200,7 @@ impl State {
         }
     }
 
-    /// Hands `now` to everything whose time has come.
+    /// Handles all deadlines up to `now`.
     pub(crate) fn handle_timeouts(&mut self, now: Instant, wakers: &mut Vec<Waker>) {
         let now = self.at(now);
         if self.endpoint.poll_timeout().is_some_and(|deadline| deadline <= now) {
@@ -218,7 +219,7 @@ impl State {
         }
     }
 
-    /// Asks a drained connection when it wants to be called.
+    /// Updates the deadline of a drained connection.
     pub(crate) fn update_deadline(&mut self, key: Key) {
         let Some(slot) = self.slots.get_mut(&key) else { return };
         let wanted = slot.connection.poll_timeout().map(|(deadline, _)| deadline);
@@ -241,8 +242,8 @@ impl State {
         }
     }
 
-    /// Carries a connection's events to those who wait for them. Wakers go to `wakers`, to be woken without
-    /// the mutex. True: there is a client to accept.
+    /// Passes a connection's events to the waiting tasks. Their wakers are added to `wakers`, to be woken without the
+    /// mutex. Returns true if there is a client to accept.
     pub(crate) fn drain_events(&mut self, now: Instant, key: Key, wakers: &mut Vec<Waker>) -> bool {
         while let Some(slot) = self.slots.get_mut(&key)
             && let Some(event) = slot.connection.poll_endpoint_event()
@@ -254,7 +255,7 @@ impl State {
                 self.keys.remove(&handle);
             }
         }
-        // Before the events: a client that must go does not come up.
+        // This precedes the events, so that a client that must be closed is not accepted.
         self.close_what_must_go(now, wakers);
         let mut has_come_up = false;
         while let Some(slot) = self.slots.get_mut(&key)
@@ -268,9 +269,11 @@ impl State {
         has_client
     }
 
-    /// Closes what the endpoint wants closed: clients that are no longer listed, or one too many of a client.
+    /// Closes the connections that the protocol's endpoint wants closed: of clients that are no longer listed, or one
+    /// too many of a client.
     pub(crate) fn close_what_must_go(&mut self, now: Instant, wakers: &mut Vec<Waker>) {
-        // All of them first: what a close leads to comes here again, and must not do so once for each of thousands.
+        // Collect all of them first: `on_input` leads back to this function, which must not recurse once for each of
+        // thousands.
         let mut closed = Vec::new();
         while let Some((handle, reason)) = self.endpoint.poll_close() {
             let Some(key) = self.key_of(handle) else { continue };
@@ -285,7 +288,7 @@ impl State {
         }
     }
 
-    /// A connection came up. True: it is a client's, and the application may accept it.
+    /// Handles that a connection was established. Returns true if it is a client's that the application may accept.
     fn on_client(&mut self, now: Instant, key: Key) -> bool {
         let has_taker = self.is_held && !self.is_closed && self.backlog.len() < BACKLOG_MAX;
         let Some(slot) = self.slots.get_mut(&key) else { return false };
@@ -307,7 +310,7 @@ impl State {
         has_taker
     }
 
-    /// The next client; the caller holds it from now on.
+    /// Returns the next client, which the caller owns from now on.
     pub(crate) fn accept(&mut self) -> Option<(Key, Arc<Signals>)> {
         let key = self.backlog.pop_front()?;
         let slot = self.slots.get_mut(&key)?;
@@ -315,7 +318,7 @@ impl State {
         Some((key, Arc::clone(&slot.signals)))
     }
 
-    /// Nobody holds the connection any more.
+    /// The last handle of the connection was dropped.
     pub(crate) fn release(&mut self, now: Instant, key: Key) {
         let Some(slot) = self.slots.get_mut(&key) else { return };
         slot.owner = Owner::Abandoned;
@@ -337,7 +340,7 @@ impl State {
         }
     }
 
-    /// Closes a connection; its handles know at once.
+    /// Closes a connection; its handles learn of it at once.
     pub(crate) fn close_connection(
         &mut self,
         now: Instant,
@@ -351,7 +354,8 @@ impl State {
         self.on_input(now, key, wakers);
     }
 
-    /// Closes every connection, those in the backlog included, and accepts no more. Wake what it returns.
+    /// Closes every connection, including those in the backlog, and accepts no more. The caller must wake the returned
+    /// wakers.
     pub(crate) fn close(&mut self, now: Instant, code: u64, reason: &str) -> Vec<Waker> {
         self.is_closed = true;
         let mut wakers = Vec::new();
@@ -364,12 +368,12 @@ impl State {
         wakers
     }
 
-    /// True when nothing waits to be sent.
+    /// Returns true if nothing waits to be sent.
     pub(crate) fn is_idle(&self) -> bool {
         self.is_dead || !(self.is_sending || self.turns.has_work())
     }
 
-    /// The last handle of the endpoint is gone: nobody can accept what waits.
+    /// The last handle of the endpoint was dropped, so the clients in the backlog cannot be accepted.
     pub(crate) fn release_endpoint(&mut self, now: Instant) {
         self.is_held = false;
         for key in self.give_up_backlog() {
@@ -387,12 +391,12 @@ impl State {
         backlog
     }
 
-    /// True when nobody needs the endpoint any more.
+    /// Returns true if no handle and no connection is left.
     pub(crate) fn is_finished(&self) -> bool {
         !self.is_held && self.slots.is_empty()
     }
 
-    /// The driver ends, for whatever reason: nobody shall wait for it in vain.
+    /// The driver ends, for whatever reason: fails all connections so that no task waits forever.
     pub(crate) fn on_driver_end(&mut self, fault: Option<Fault>) -> Vec<Waker> {
         self.is_dead = true;
         self.is_closed = true;

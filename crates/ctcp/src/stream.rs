@@ -1,4 +1,4 @@
-//! Both halves of a stream in one, as most applications want it.
+//! Both halves of a stream in one type, for most applications.
 
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -24,19 +24,19 @@ impl Stream {
         Self { recv, send: SendStream::new(connection, id) }
     }
 
-    /// Its name.
+    /// The stream's id.
     #[must_use]
     pub fn id(&self) -> StreamId {
         self.send.id()
     }
 
-    /// The halves, for two tasks.
+    /// Splits the stream into owned halves, for two tasks.
     #[must_use]
     pub fn into_split(self) -> (RecvStream, SendStream) {
         (self.recv, self.send)
     }
 
-    /// The halves, borrowed.
+    /// Splits the stream into borrowed halves.
     #[must_use]
     pub fn split(&mut self) -> (&mut RecvStream, &mut SendStream) {
         (&mut self.recv, &mut self.send)
@@ -45,7 +45,7 @@ impl Stream {
     /// See [`SendStream::finish`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`SendStream::finish`].
     pub fn finish(&mut self) -> Result<(), StreamError> {
         self.send.finish()
     }
@@ -53,7 +53,7 @@ impl Stream {
     /// See [`SendStream::finished`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`SendStream::finished`].
     pub async fn finished(&mut self) -> Result<(), StreamError> {
         self.send.finished().await
     }

@@ -1,6 +1,6 @@
-//! The driver's timer. tokio's fire up to two milliseconds late, which is cheap and does most connections no harm. Packets of a pacer that
-//! wakes so late leave in bursts, and bursts make queues that a congestion control by round-trip times answers to; for those
-//! there is a punctual timer where the system has one (Linux).
+//! The driver's timer. tokio's timers fire up to two milliseconds late, which is cheap and harmless for most
+//! connections. A pacer that wakes this late sends bursts, and bursts build queues that a delay-based congestion
+//! control reacts to. For such connections there is a punctual timer if the system has one (Linux).
 
 use core::pin::Pin;
 use core::time::Duration;
@@ -10,24 +10,24 @@ use tokio::time::Sleep;
 
 use crate::clock::Clock;
 
-/// By how much a lax timer may be late.
+/// How late a lax timer may be.
 const LAX: Duration = Duration::from_millis(2);
 
-/// When to wake up.
+/// When to wake up, and how precisely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Deadline {
     pub(crate) at: Instant,
-    /// A millisecond matters.
+    /// A delay of a millisecond matters.
     pub(crate) is_punctual: bool,
 }
 
 impl Deadline {
-    /// One that may be met late.
+    /// A deadline that may be met late.
     pub(crate) fn lax(at: Instant) -> Self {
         Self { at, is_punctual: false }
     }
 
-    /// The earlier one, punctual where a lax timer would be late for either.
+    /// Returns the earlier deadline. It is punctual if a lax timer would miss a punctual one of the two.
     pub(crate) fn min(self, other: Self) -> Self {
         let at = self.at.min(other.at);
         let is_punctual = [self, other].iter().any(|one| one.is_punctual && one.at <= at + LAX);
@@ -48,7 +48,7 @@ impl Timer {
         Self { lax, punctual: Punctual::default(), set: None }
     }
 
-    /// Sets the next deadline, or none. Punctual ones are lax where the system has no such timer.
+    /// Sets or clears the deadline. Punctual deadlines become lax if the system has no punctual timer.
     pub(crate) fn set(&mut self, clock: &Clock, deadline: Option<Deadline>) {
         if self.set == deadline {
             return;
@@ -62,7 +62,7 @@ impl Timer {
         self.lax.as_mut().reset(clock.to_tokio(at));
     }
 
-    /// Waits for the deadline, or for ever without one.
+    /// Waits for the deadline, or forever without one.
     pub(crate) async fn passed(&mut self) {
         match self.set {
             None => core::future::pending().await,
@@ -84,7 +84,7 @@ mod system {
     };
     use tokio::io::unix::AsyncFd;
 
-    /// A timer of the kernel, made when it is needed first.
+    /// A timer of the kernel, created when first needed.
     #[derive(Default)]
     pub(super) struct Punctual {
         timer: Option<AsyncFd<OwnedFd>>,
@@ -93,14 +93,14 @@ mod system {
 
     #[allow(
         deprecated,
-        reason = "its successor is unsafe, for types whose descriptor may change; this one's does not"
+        reason = "its successor is unsafe, for types whose descriptor may change; an OwnedFd's does not"
     )]
     fn register(timer: OwnedFd) -> Option<AsyncFd<OwnedFd>> {
         AsyncFd::new(timer).ok()
     }
 
     impl Punctual {
-        /// Begins to wait. False: there is no such timer.
+        /// Starts the timer. Returns false if the system has no such timer.
         pub(super) fn set(&mut self, time: Duration) -> bool {
             if self.timer.is_none() && !self.is_refused {
                 let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
@@ -109,23 +109,23 @@ mod system {
                 self.is_refused = self.timer.is_none();
             }
             let Some(timer) = &self.timer else { return false };
-            // Nothing at all would switch it off.
+            // Zero would disarm the timer.
             let time = time.max(Duration::from_nanos(1));
             let value = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
             let once = Itimerspec { it_interval: Timespec::default(), it_value: value };
             timerfd_settime(timer.get_ref(), TimerfdTimerFlags::empty(), &once).is_ok()
         }
 
-        /// Waits for the end of that time.
+        /// Waits until the timer has expired.
         pub(super) async fn passed(&self) {
             let Some(timer) = &self.timer else { return };
             loop {
-                // An error means that the runtime is going away, and this task with it.
+                // An error means that the runtime is shutting down, and this task with it.
                 let Ok(mut guard) = timer.readable().await else { return core::future::pending().await };
                 let mut expirations = [0; 8];
                 let outcome = rustix::io::read(timer.get_ref(), &mut expirations);
                 guard.clear_ready();
-                // Nothing to read: what is remembered as ready is a deadline that was set anew.
+                // A failed read means that the readiness belongs to an earlier deadline.
                 if outcome.is_ok() {
                     return;
                 }
@@ -136,7 +136,7 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    /// No such timer.
+    /// Other systems have no such timer.
     #[derive(Default)]
     pub(super) struct Punctual;
 
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earlier_deadline_is_punctual_when_a_lax_timer_would_be_late_for_the_other() {
+    fn the_earlier_deadline_is_punctual_if_a_lax_timer_would_be_late_for_the_other() {
         let punctual = |millis| Deadline { at: Instant::from_millis(millis), is_punctual: true };
         let lax = Deadline::lax(Instant::from_millis(10));
         for (other, earlier) in
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_deadline_that_is_over_passes_at_once_and_none_never_does() {
+    async fn a_past_deadline_fires_at_once_and_no_deadline_never_fires() {
         let clock = Clock::new();
         let mut timer = Timer::new();
         timer.set(&clock, Some(Deadline { at: Instant::ZERO, is_punctual: true }));

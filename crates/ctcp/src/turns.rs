@@ -1,20 +1,22 @@
-//! Whose turn it is: the peers of an endpoint share its driver's time evenly.
+//! Turns: the peers of an endpoint share its driver's time evenly.
 //!
-//! A peer is a key, whatever number of connections it has. The driver measures what each costs, datagrams that arrived and datagrams that
-//! leave, and serves the one next that has used least (start-time fair queueing, Goyal, Vin and Cheng 1996):
+//! A peer is a key, whatever number of connections it has. The driver measures the time that each peer costs, for
+//! datagrams received and sent, and serves next the peer that has used least (start-time fair queueing, Goyal, Vin and
+//! Cheng 1996):
 //!
 //! ```text
 //!   used       peer A  =========|            <- its turn
 //!              peer B  ==========|
-//!              peer C  ===================|  <- waits until A and B have come so far, or have nothing to do
+//!              peer C  ===================|  <- waits until A and B have used as much, or have no work
 //!                               ^ virtual time
 //! ```
 //!
-//! A peer that was idle begins at the virtual time, so that nobody saves up. What a peer used ahead of others it pays back while they have
-//! work; while they have none, all the time is its own. Nobody needs to know beforehand what a datagram costs: only by how much one
-//! can exceed the others, which the protocol bounds.
+//! A peer that was idle starts at the virtual time, so idle time cannot be saved up. Time that a peer used ahead of
+//! others is repaid while they have work; while they have none, it may use all the time. The cost of a datagram need
+//! not be known in advance. Only its maximum matters, which the protocol bounds.
 //!
-//! Datagrams that must wait are kept up to [`INBOX_SIZE_MAX`] bytes a peer and dropped beyond it, unopened, as a full network does.
+//! Waiting datagrams are kept up to [`INBOX_SIZE_MAX`] bytes per peer. Beyond that they are dropped unopened, as in a
+//! congested network.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,22 +26,22 @@ use ctcp_proto::{Ecn, NetworkPath, PublicKey};
 
 use crate::state::Key;
 
-/// The time of a turn, and by how much a peer may be ahead of those that wait before its datagrams wait too.
+/// The length of a turn. A peer may be ahead of waiting peers by this much before its datagrams wait too.
 pub(crate) const TURN: Duration = Duration::from_micros(500);
 
-/// Bytes of a peer's datagrams that wait: 20 ms at 100 Mbit/s.
+/// Bytes of waiting datagrams of one peer: 20 ms at 100 Mbit/s.
 pub(crate) const INBOX_SIZE_MAX: usize = 256 << 10;
 
-/// The same of all peers together; then a peer has only [`INBOX_SIZE_MIN`].
+/// Bytes of waiting datagrams of all peers. Beyond this each peer has only [`INBOX_SIZE_MIN`].
 const INBOXES_SIZE_MAX: usize = 16 << 20;
 
-/// Bytes that may wait of each peer, however many peers there are.
+/// Bytes that may wait for each peer, however many peers there are.
 const INBOX_SIZE_MIN: usize = 4 << 10;
 
-/// Name of a peer in the books.
+/// The id of a peer.
 pub(crate) type PeerId = u64;
 
-/// A datagram that waits for its connection's turn.
+/// A datagram waiting for its peer's turn.
 pub(crate) struct Waiting {
     pub(crate) connection: Key,
     /// When it arrived.
@@ -49,15 +51,15 @@ pub(crate) struct Waiting {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The books.
+/// The time used and the pending work of each peer.
 #[derive(Default)]
 pub(crate) struct Turns {
     peers: BTreeMap<PeerId, Peer>,
     ids: BTreeMap<PublicKey, PeerId>,
     next_id: PeerId,
-    /// The peers with work, by what they have used.
+    /// The peers with work, ordered by the time they have used.
     queue: BTreeSet<(Duration, PeerId)>,
-    /// What the peer had used whose turn was last.
+    /// The time that the peer of the last turn had used.
     virtual_time: Duration,
     inboxes_size: usize,
     dropped: u64,
@@ -67,7 +69,7 @@ struct Peer {
     key: PublicKey,
     connections: usize,
     used: Duration,
-    /// Connections whose outputs want draining, in turn.
+    /// Connections whose outputs need draining, in order.
     ready: VecDeque<Key>,
     inbox: VecDeque<Waiting>,
     inbox_size: usize,
@@ -81,7 +83,7 @@ impl Peer {
 }
 
 impl Turns {
-    /// The peer with `key` has another connection.
+    /// Adds a connection of the peer with `key`.
     pub(crate) fn open(&mut self, key: PublicKey) -> PeerId {
         let next = self.next_id;
         let id = *self.ids.entry(key).or_insert(next);
@@ -100,7 +102,7 @@ impl Turns {
         id
     }
 
-    /// A connection of the peer is gone.
+    /// Removes a connection of the peer.
     pub(crate) fn close(&mut self, id: PeerId) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
         peer.connections -= 1;
@@ -113,7 +115,7 @@ impl Turns {
         }
     }
 
-    /// A connection of the peer has something to say.
+    /// Queues a connection of the peer whose outputs need draining.
     pub(crate) fn push_ready(&mut self, id: PeerId, connection: Key) {
         if let Some(peer) = self.peers.get_mut(&id) {
             peer.ready.push_back(connection);
@@ -128,7 +130,7 @@ impl Turns {
         let most = if self.inboxes_size < INBOXES_SIZE_MAX { INBOX_SIZE_MAX } else { INBOX_SIZE_MIN };
         if peer.inbox_size + size > most {
             self.dropped += 1;
-            tracing::trace!(peer = %peer.key, dropped = self.dropped, "a peer that had its share of time: dropped");
+            tracing::trace!(peer = %peer.key, dropped = self.dropped, "dropped: the peer has used its share of time");
             return;
         }
         peer.inbox_size += size;
@@ -137,14 +139,15 @@ impl Turns {
         self.enqueue(id);
     }
 
-    /// Whether a datagram of the peer, which has used `unbooked` since the last [`Turns::charge`], need not wait.
+    /// Returns true if a datagram of the peer, which has used `unbooked` since the last [`Turns::charge`], need not
+    /// wait.
     pub(crate) fn may_go_first(&self, id: PeerId, unbooked: Duration) -> bool {
         let Some(peer) = self.peers.get(&id) else { return true };
         let others = self.queue.iter().find(|(_, other)| *other != id);
         peer.inbox.is_empty() && others.is_none_or(|(least, _)| peer.used + unbooked <= *least + TURN)
     }
 
-    /// The peer has used so much.
+    /// Charges the peer for time that it used.
     pub(crate) fn charge(&mut self, id: PeerId, time: Duration) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
         let before = peer.used;
@@ -155,7 +158,7 @@ impl Turns {
         }
     }
 
-    /// The peer whose turn it is; [`Turns::end_turn`] must follow.
+    /// Removes and returns the peer whose turn it is; [`Turns::end_turn`] must follow.
     pub(crate) fn begin_turn(&mut self) -> Option<PeerId> {
         let (used, id) = self.queue.pop_first()?;
         self.virtual_time = self.virtual_time.max(used);
@@ -163,7 +166,7 @@ impl Turns {
         Some(id)
     }
 
-    /// The same among the peers whose datagrams wait.
+    /// The same among the peers with waiting datagrams.
     pub(crate) fn begin_turn_with_datagrams(&mut self) -> Option<PeerId> {
         if !self.has_datagrams() {
             return None;
@@ -175,14 +178,14 @@ impl Turns {
         Some(id)
     }
 
-    /// The peer has had its turn; with work left it waits for another.
+    /// Ends the peer's turn. It is queued again if it has work left.
     pub(crate) fn end_turn(&mut self, id: PeerId) {
         if self.peers.get(&id).is_some_and(Peer::has_work) {
             self.enqueue(id);
         }
     }
 
-    /// The oldest datagram of the peer that waits.
+    /// Removes and returns the peer's oldest waiting datagram.
     pub(crate) fn pop_datagram(&mut self, id: PeerId) -> Option<Waiting> {
         let peer = self.peers.get_mut(&id)?;
         let waiting = peer.inbox.pop_front()?;
@@ -191,17 +194,17 @@ impl Turns {
         Some(waiting)
     }
 
-    /// The connection of the peer whose turn it is.
+    /// Removes and returns the peer's next connection with output.
     pub(crate) fn pop_ready(&mut self, id: PeerId) -> Option<Key> {
         self.peers.get_mut(&id)?.ready.pop_front()
     }
 
-    /// Whether somebody has work.
+    /// Returns true if any peer has work.
     pub(crate) fn has_work(&self) -> bool {
         !self.queue.is_empty()
     }
 
-    /// Whether datagrams wait.
+    /// Returns true if datagrams wait.
     pub(crate) fn has_datagrams(&self) -> bool {
         self.inboxes_size > 0
     }
@@ -230,12 +233,12 @@ mod tests {
         Waiting { connection: 0, at: Instant::ZERO, network_path, ecn: None, bytes: vec![0; size] }
     }
 
-    /// Serves for `total`; each turn of a peer costs what `cost` says. Returns what each of the peers 0 and 1 got.
+    /// Serves for `total`; each turn of a peer costs `cost`. Returns the time that the peers 0 and 1 got.
     fn serve(turns: &mut Turns, total: Duration, cost: impl Fn(PeerId) -> Duration) -> [Duration; 2] {
         let mut got = [Duration::ZERO; 2];
         while got[0] + got[1] < total {
             let id = turns.begin_turn().expect("both always have work");
-            let connection = turns.pop_ready(id).expect("it is ready");
+            let connection = turns.pop_ready(id).expect("the peer has a ready connection");
             turns.charge(id, cost(id));
             got[id as usize] += cost(id);
             turns.end_turn(id);
@@ -248,7 +251,7 @@ mod tests {
     fn a_peer_whose_turns_cost_a_hundred_times_as_much_gets_no_more_time() {
         let mut turns = Turns::default();
         let [cheap, dear] = [1, 2].map(|byte| turns.open(key(byte)));
-        // Many connections are no more than one.
+        // A peer with many connections gets no more than one with a single connection.
         (0..50).for_each(|connection| turns.push_ready(dear, connection));
         (1..50).for_each(|_| assert_eq!(turns.open(key(2)), dear));
         turns.push_ready(cheap, 100);
@@ -257,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_alone_pays_nothing_back() {
+    fn time_used_without_competition_is_not_repaid() {
         let mut turns = Turns::default();
         let [alone, late] = [1, 2].map(|byte| turns.open(key(byte)));
         turns.push_ready(alone, 1);
@@ -276,7 +279,7 @@ mod tests {
         let mut turns = Turns::default();
         let [busy, other] = [1, 2].map(|byte| turns.open(key(byte)));
         turns.charge(busy, 10 * MILLI);
-        assert!(turns.may_go_first(busy, Duration::ZERO), "nobody waits");
+        assert!(turns.may_go_first(busy, Duration::ZERO), "no other peer waits");
         turns.push_ready(other, 1);
         assert!(!turns.may_go_first(busy, Duration::ZERO) && turns.may_go_first(other, TURN));
         for _ in 0..2 * INBOX_SIZE_MAX / 1000 {
@@ -291,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_without_connections_leaves_nothing() {
+    fn a_peer_without_connections_is_removed_with_its_work() {
         let mut turns = Turns::default();
         let id = turns.open(key(1));
         turns.push_ready(id, 1);

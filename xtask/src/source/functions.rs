@@ -1,4 +1,4 @@
-//! Where functions begin and end, found by counting brackets in masked code.
+//! Finds where functions start and end, by counting brackets in masked code.
 
 use std::ops::RangeInclusive;
 
@@ -27,7 +27,7 @@ pub(crate) fn find(code: &str) -> Vec<Function> {
         let after = &code[start + 2..];
         let name: String = after.trim_start().chars().take_while(|&character| is_word(character)).collect();
         let end = start + end_of_item(&code[start..]);
-        // Without a name it is a pointer type, without a brace a declaration.
+        // Without a name it is a function pointer type, without a brace a declaration.
         if !name.is_empty() && code[end..].starts_with('}') {
             let line = |offset: usize| code[..offset].matches('\n').count() + 1;
             functions.push(Function { name, first: line(start), last: line(end) });
@@ -36,7 +36,7 @@ pub(crate) fn find(code: &str) -> Vec<Function> {
     functions
 }
 
-/// Where `word` stands in `code` as a word of its own.
+/// The positions of `word` in `code` as a separate word.
 pub(crate) fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     code.match_indices(word).map(|(start, _)| start).filter(move |&start| {
         let before = code[..start].chars().next_back();
@@ -45,8 +45,8 @@ pub(crate) fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = us
     })
 }
 
-/// The offset of the last character of the item at the start of `code`: the brace that closes its
-/// body, or the semicolon that ends it. The code's end when there is neither.
+/// The offset of the last character of the item at the start of `code`: the brace that closes its body, or the
+/// semicolon that ends it. The code's end if there is neither.
 pub(crate) fn end_of_item(code: &str) -> usize {
     let (mut braces, mut others) = (0_usize, 0_usize);
     for (offset, character) in code.char_indices() {

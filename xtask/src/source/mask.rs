@@ -1,5 +1,5 @@
-//! Tells code from comments and literals, so that a rule about code does not trip over a word in a
-//! sentence. It knows Rust's comments, strings, raw strings, characters and lifetimes, and nothing else.
+//! Separates code from comments and literals, so that rules about code ignore words in sentences. It knows Rust's
+//! comments, strings, raw strings, characters and lifetimes, and nothing else.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -48,7 +48,7 @@ impl Masker<'_> {
         self.comments.push(if character == '\n' { '\n' } else { ' ' });
     }
 
-    /// A character of a literal: in neither layer, but its line break is in both.
+    /// Blanks a character of a literal in both layers; a line break is kept in both.
     fn blank(&mut self, character: char) {
         self.keep(if character == '\n' { '\n' } else { ' ' });
     }
@@ -81,7 +81,7 @@ impl Masker<'_> {
             if depth == 0 {
                 return;
             }
-            // The characters of a bracket do not belong to the next one.
+            // Characters of one bracket do not count for the next one.
             before = ' ';
         }
     }
@@ -102,8 +102,8 @@ impl Masker<'_> {
         }
     }
 
-    /// Whether the `r` just read opens a raw string: no identifier before it (but `b` and `c`), and
-    /// hashes and a quote behind it.
+    /// Returns true if the `r` just read starts a raw string: no identifier precedes it (except `b` and `c`), and
+    /// hashes and a quote follow it.
     fn begins_raw_string(&self) -> bool {
         let mut before = self.code.chars().rev();
         let last = before.next();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_leave_the_code_and_keep_their_text() {
+    fn comments_are_removed_from_the_code_and_keep_their_text() {
         assert_eq!(code("a(); // b()\nc();"), "a(); c();");
         assert_eq!(comments("a(); // b()\nc();"), "// b()");
         assert_eq!(code("a /* b /* c */ d */ e"), "a e");

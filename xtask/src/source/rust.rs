@@ -1,4 +1,4 @@
-//! What the rules ask of a Rust file: its code, its comments, its functions, and which lines are tests.
+//! A Rust file as the rules need it: its code, its comments, its functions, and which lines are tests.
 
 use super::functions::{self, Function};
 use super::mask::{is_word, mask};
@@ -6,7 +6,7 @@ use super::mask::{is_word, mask};
 /// The words that an item's name follows.
 const ITEMS: [&str; 9] = ["fn", "struct", "enum", "trait", "const", "static", "type", "mod", "impl"];
 
-/// A Rust file taken apart.
+/// A parsed Rust file.
 pub(crate) struct RustSource {
     /// The lines of code, comments and literals blank.
     pub(crate) code: Vec<String>,
@@ -14,7 +14,7 @@ pub(crate) struct RustSource {
     pub(crate) comments: Vec<String>,
     /// The functions in the order of their first line.
     pub(crate) functions: Vec<Function>,
-    /// For each line whether it belongs to tests.
+    /// For each line, whether it belongs to tests.
     is_test: Vec<bool>,
 }
 
@@ -31,7 +31,7 @@ impl RustSource {
         }
     }
 
-    /// Whether line `number`, counted from 1, belongs to tests.
+    /// Returns true if line `number`, counted from 1, belongs to tests.
     pub(crate) fn is_test(&self, number: usize) -> bool {
         self.is_test.get(number - 1).copied().unwrap_or(false)
     }
@@ -51,8 +51,8 @@ impl RustSource {
         self.comments.iter().enumerate().map(|(index, line)| (index + 1, line.trim()))
     }
 
-    /// The item that line `number` is about: the function it is in or the item that follows it. The
-    /// comment of a whole file is about none.
+    /// The item that line `number` belongs to: the function it is in, or the item that follows it. `None` for the
+    /// comment of a whole file.
     pub(crate) fn item_at(&self, number: usize) -> Option<String> {
         if let Some(function) = self.functions.iter().rfind(|function| function.lines().contains(&number)) {
             return Some(format!("fn {}", function.name));
@@ -70,7 +70,7 @@ impl RustSource {
     }
 }
 
-/// Whether all of the file is for tests, benchmarks or examples.
+/// Returns true if the whole file is for tests, benchmarks or examples.
 fn is_test_path(path: &str) -> bool {
     let folders = ["tests/", "benches/", "benchmarks/", "examples/", "fuzz/"];
     folders.iter().any(|folder| path.starts_with(folder) || path.contains(&format!("/{folder}")))
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_tests_are_known_by_their_path() {
+    fn test_files_are_recognized_by_their_path() {
         for path in
             ["crates/x/tests/a.rs", "crates/x/src/y/tests.rs", "crates/x/src/y/tests/z.rs", "fuzz/a.rs"]
         {

@@ -11,11 +11,11 @@ use super::rust::RustSource;
 pub(crate) struct TextFile {
     pub(crate) path: String,
     pub(crate) text: String,
-    /// What the file is as Rust, if it is.
+    /// The file parsed as Rust, if it is a Rust file.
     pub(crate) rust: Option<RustSource>,
 }
 
-/// Everything under version control or about to be.
+/// Everything that git tracks or would add.
 pub(crate) struct Tree {
     pub(crate) files: Vec<TextFile>,
     /// All paths, binary files included.
@@ -23,13 +23,13 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Reads the files that git tracks or would add; without git, all but build products.
+    /// Reads the files that git tracks or would add; without git, everything except build products.
     pub(crate) fn read(root: &Path) -> io::Result<Self> {
         let mut paths = match listed_by_git(root) {
             Some(paths) => paths,
             None => walked(root)?,
         };
-        // Listed by git though deleted in the work tree.
+        // git also lists files that are deleted in the work tree.
         paths.retain(|path| root.join(path).is_file());
         let mut files = Vec::new();
         for path in &paths {
@@ -53,7 +53,7 @@ impl Tree {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// Whether `path` is a file, or a folder with a file in it.
+    /// Returns true if `path` is a file, or a folder that contains a file.
     pub(crate) fn has(&self, path: &str) -> bool {
         let folder = format!("{}/", path.trim_end_matches('/'));
         self.paths.contains(path) || self.paths.iter().any(|known| known.starts_with(&folder))
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_exists_when_a_file_is_in_it() {
+    fn a_folder_exists_if_it_contains_a_file() {
         let tree = Tree::of(&[("docs/papers/ctcp.md", "")]);
         assert!(tree.has("docs/papers") && tree.has("docs/papers/") && tree.has("docs/papers/ctcp.md"));
         assert!(!tree.has("docs/pap"));

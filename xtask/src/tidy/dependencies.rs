@@ -1,6 +1,6 @@
-//! Crates depend downwards only, as drawn in ARCHITECTURE.md, and the core on nothing that does I/O.
+//! Crates depend only on crates drawn above them in ARCHITECTURE.md, and the core on nothing that does I/O.
 //!
-//! Dependencies of tests are free: a test may drive a crate from above.
+//! Dev-dependencies are not checked: a test may use any crate.
 
 use toml::{Table, Value};
 
@@ -13,7 +13,7 @@ const RULE: &str = "dependencies";
 pub(super) const CORE: [&str; 6] =
     ["ctcp-base", "ctcp-baselines", "ctcp-coding", "ctcp-netem", "ctcp-proto", "ctcp-sim"];
 
-/// Each crate of the workspace with those below it.
+/// Each crate of the workspace with the crates it may depend on.
 const BELOW: [(&str, &[&str]); 15] = [
     ("ctcp-base", &[]),
     ("ctcp-coding", &[]),
@@ -32,10 +32,10 @@ const BELOW: [(&str, &[&str]); 15] = [
     ("xtask", &["ctcp-base", "ctcp-baselines", "ctcp-netem", "ctcp-proto", "ctcp-sim"]),
 ];
 
-/// The one crate on top, which may use all others but the chores.
+/// The crate that may use all others except xtask.
 const TOP: &str = "ctcp-lab";
 
-/// What brings sockets, clocks, threads or entropy of the system into a crate.
+/// Crates that provide sockets, clocks, threads or entropy of the system.
 const NOT_IN_CORE: [&str; 14] = [
     "async-std",
     "chrono",
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_may_depend_on_those_below_it_only() {
+    fn a_crate_may_depend_only_on_the_listed_crates() {
         assert!(found("ctcp-proto", "[dependencies]\nctcp-base.workspace = true\nsnow = \"1\"").is_empty());
         assert_eq!(
             found("ctcp-base", "[dependencies]\nctcp-proto.workspace = true"),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renamed_dependency_and_one_of_a_target_are_seen_through() {
+    fn renamed_and_target_specific_dependencies_are_found() {
         assert_eq!(
             found("ctcp-base", "[dependencies]\nx = { package = \"ctcp-sim\", path = \"a\" }").len(),
             1

@@ -1,4 +1,4 @@
-//! Documents have one title, their links lead somewhere, and everything under docs/ can be reached.
+//! Documents have one title, their links resolve, and everything under docs/ is linked.
 
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ fn prose(file: &TextFile) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The targets of relative links, without the place inside the page.
+/// The targets of relative links, without the anchor.
 fn links(file: &TextFile) -> Vec<(usize, String)> {
     let mut links = Vec::new();
     for (number, line) in prose(file) {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_nobody_links_is_found() {
+    fn a_document_without_a_link_to_it_is_found() {
         assert_eq!(found(&[("docs/a.md", "# A\n")]), ["docs/a.md: no document links to it"]);
         assert!(found(&[("docs/a.md", "# A\n"), ("README.md", "# R\n[a](docs/a.md)")]).is_empty());
     }

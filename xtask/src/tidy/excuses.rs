@@ -1,8 +1,8 @@
 //! Excuses: a comment `tidy: allow(RULE) reason` exempts one place from one rule.
 //!
-//! It covers its own line and the next line of code; attributes and comments between do not count.
-//! A violation of a whole file is covered by an excuse anywhere in it. An excuse without a reason, or
-//! one that excuses nothing, is itself to be mended, so that none outlives its cause.
+//! It covers its own line and the next line of code; attributes and comments in between do not count. A violation of a
+//! whole file is covered by an excuse anywhere in it. An excuse without a reason, or one that excuses nothing, is a
+//! violation itself, so that none outlives its cause.
 
 use super::Violation;
 use crate::source::tree::{TextFile, Tree};
@@ -19,7 +19,7 @@ struct Excuse {
     is_used: bool,
 }
 
-/// The violations that are not excused, and those of the excuses themselves.
+/// Returns the violations that are not excused, and those of the excuses themselves.
 pub(super) fn apply(tree: &Tree, violations: Vec<Violation>) -> Vec<Violation> {
     let mut excuses: Vec<Excuse> = tree.files.iter().flat_map(find).collect();
     let mut rest: Vec<Violation> = Vec::new();
@@ -43,7 +43,7 @@ impl Excuse {
     fn violation(&self) -> Option<Violation> {
         let (what, mend) = match (self.has_reason, self.is_used) {
             (_, false) => ("an excuse that excuses nothing", "remove it"),
-            (false, true) => ("an excuse without a reason", "write the reason behind the bracket"),
+            (false, true) => ("an excuse without a reason", "write the reason after the bracket"),
             (true, true) => return None,
         };
         Some(Violation {
@@ -68,7 +68,7 @@ fn find(file: &TextFile) -> Vec<Excuse> {
 fn parse(file: &TextFile, line: usize, text: &str) -> Option<Excuse> {
     let (_, rest) = text.split_once("tidy: allow(")?;
     let (rule, reason) = rest.split_once(')')?;
-    // In capitals it is the word for any rule, in a text about excuses.
+    // In capitals it is a placeholder, in a text about excuses.
     if !rule.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') {
         return None;
     }
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn it_covers_nothing_else_and_must_not_be_idle() {
+    fn an_excuse_covers_nothing_else_and_must_be_used() {
         assert_eq!(left("// tidy: allow(size) a table\nfn a() {}\nfn b() {}\n", Some(3)), ["size", RULE]);
         assert_eq!(left("// tidy: allow(purity) a table\nfn a() {}\n", Some(2)), ["size", RULE]);
         assert_eq!(left("a(\"tidy: allow(size) a string\");\n", Some(1)), ["size"]);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excuse_gives_its_reason() {
+    fn an_excuse_needs_a_reason() {
         assert_eq!(left("// tidy: allow(size)\nfn a() {}\n", Some(2)), [RULE]);
     }
 }

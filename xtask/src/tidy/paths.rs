@@ -1,4 +1,4 @@
-//! No file depends on the machine it was written on: no absolute paths, no package registry's host.
+//! No file depends on the machine it was written on: no absolute paths, no host of a package registry.
 
 use super::Violation;
 use crate::source::mask::is_word;
@@ -9,7 +9,7 @@ const RULE: &str = "paths";
 const RELATIVE: &str = "name the file relative to the repository, or let the user give it";
 const REGISTRY: &str = "registries are settings of a machine, not of the repository";
 
-/// What no line may say, and how to mend it. Split in two, so that this file does not say it.
+/// Texts that no line may contain, and how to fix them. Split in two, so that this file does not contain them.
 const FORBIDDEN: [(&str, &str, &str); 9] = [
     ("/wo", "rk/", RELATIVE),
     ("/ro", "ot/", RELATIVE),
@@ -46,7 +46,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Whether `pattern` is in `line` other than as the continuation of a longer path or name.
+/// Returns true if `pattern` is in `line` and not just the continuation of a longer path or name.
 fn begins_with_word_boundary(line: &str, pattern: &str) -> bool {
     line.match_indices(pattern).any(|(start, _)| {
         let before = line[..start].chars().next_back();

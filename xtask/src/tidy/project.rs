@@ -1,4 +1,4 @@
-//! The files that every visitor expects, and what every crate's manifest says.
+//! The files that visitors expect, and the required lines of every crate's manifest.
 
 use super::Violation;
 use crate::source::tree::Tree;
@@ -18,7 +18,7 @@ const EXPECTED: [&str; 9] = [
     "SECURITY.md",
 ];
 
-/// Lines of every crate's manifest.
+/// Required lines of every crate's manifest.
 const IN_MANIFESTS: [&str; 4] = [
     "description = ",
     "license.workspace = true",
@@ -46,7 +46,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// The manifest of a crate of the workspace; fuzz targets and comparisons are workspaces of their own.
+/// Returns true for the manifest of a crate of the workspace; fuzz targets and benchmarks are separate workspaces.
 fn is_manifest(path: &str) -> bool {
     path.ends_with("/Cargo.toml") && !["fuzz/", "benchmarks/"].iter().any(|place| path.starts_with(place))
 }

@@ -1,4 +1,4 @@
-//! The core gets time, entropy and input as arguments, and computes the same on every platform.
+//! The core gets time, entropy and input as arguments, and computes the same results on every platform.
 
 use super::Violation;
 use super::dependencies::CORE;
@@ -11,7 +11,7 @@ const ARGUMENT: &str = "the core does no I/O: take the instant, seed or bytes as
 const HASHING: &str = "the order of a hash map differs from run to run: use a BTreeMap or a Vec";
 const FLOATS: &str = "its last bits differ between platforms: use + - * / and sqrt only";
 
-/// What core code must not say, and how to mend it.
+/// Names that core code must not use, and how to fix them.
 const FORBIDDEN: [(&str, &str); 35] = [
     ("std::time::Instant", ARGUMENT),
     ("std::time::SystemTime", ARGUMENT),
@@ -74,7 +74,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// A name anywhere, a function on floats only where it is called as a method of one.
+/// Names match anywhere, functions on floats only if they are called as methods of a float.
 fn is_said(code: &str, word: &str, mend: &str) -> bool {
     words(code, word).any(|start| {
         mend != FLOATS
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn only_floats_have_functions_that_differ() {
+    fn functions_of_floats_are_matched_only_as_methods() {
         assert_eq!(found(CORE_FILE, "let a = b.ln();"), ["`ln` in a core crate"]);
         assert_eq!(found(CORE_FILE, "let a = f64::powf(b, c);"), ["`powf` in a core crate"]);
         assert!(found(CORE_FILE, "let exp = gf256::mul_add(exp[1], ln);").is_empty());
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_tests_and_other_crates_may_say_it() {
+    fn comments_tests_and_other_crates_may_use_the_names() {
         assert!(found(CORE_FILE, "// Instant::now\n#[cfg(test)]\nmod tests { use std::env; }\n").is_empty());
         assert!(found("crates/ctcp/src/clock.rs", "Instant::now();").is_empty());
     }

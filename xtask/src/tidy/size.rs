@@ -1,11 +1,11 @@
-//! Files that a reader can hold in mind. The length of functions is clippy's `too_many_lines`.
+//! Limits the size of files. The length of functions is checked by clippy's `too_many_lines`.
 
 use super::Violation;
 use crate::source::tree::Tree;
 
 const RULE: &str = "size";
 
-/// The most lines of a file, its tests not counted.
+/// The maximum number of lines of a file, without its tests.
 const FILE_LINES: usize = 600;
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {

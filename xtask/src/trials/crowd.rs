@@ -12,14 +12,14 @@ use ctcp_sim::measure::{goodput_share, jain};
 use ctcp_sim::network::FlowConfig;
 use ctcp_sim::topology::Chain;
 
-/// When flows begin and whether they go on.
+/// When flows start and whether they continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Course {
-    /// All at once.
+    /// All start at once.
     Together,
-    /// Spread over five seconds.
+    /// Starts are spread over five seconds.
     Spread,
-    /// A third of them ends after a third of the time, and as many begin at once five seconds later.
+    /// A third of them ends after a third of the time, and as many start at once five seconds later.
     Restarts,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Crowd {
     pub(super) flows: usize,
     megabits: u64,
     rtt: Duration,
-    /// Bandwidth-delay products; at least ten packets.
+    /// In bandwidth-delay products; at least ten packets.
     queue: f64,
     loss: f64,
     course: Course,
@@ -66,17 +66,17 @@ impl fmt::Display for Crowd {
     }
 }
 
-/// What a crowd got.
+/// The results of a crowd.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Got {
-    /// Of the link's rate.
+    /// As a share of the link's rate.
     goodput: f64,
-    /// The share that the queue dropped of what reached it.
+    /// The share of packets that the queue dropped, of those that reached it.
     dropped: f64,
     lost: f64,
     sent_per_byte: f64,
     jain: f64,
-    /// The least of all flows that ran all the time, of an equal share.
+    /// The smallest goodput of the flows that ran all the time, relative to an equal share.
     least: f64,
 }
 
@@ -134,7 +134,7 @@ impl Crowd {
 }
 
 impl Got {
-    /// What is not as it should be beside as many Reno flows.
+    /// Returns the checks that fail, compared with as many Reno flows.
     pub(super) fn judge(&self, reno: &Self) -> Vec<String> {
         let most = 1.08 / ((1.0 - self.lost) * (1.0 - self.dropped));
         let checks = [

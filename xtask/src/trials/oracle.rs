@@ -1,16 +1,16 @@
-//! A sender that is told what its path is like.
+//! A sender that knows the properties of its path.
 
 use ctcp_proto::congestion::{Acked, Controller, Lost, Phase, Sent, TimedOut};
 
 use super::path::RandomPath;
 
-/// The share of the link that it asks for: with all of it, the queue would grow by luck.
+/// The share of the link that it uses. With all of it, the queue would grow at random.
 const SHARE: f64 = 0.99;
 
 /// Paces at the rate of the link, divided by the share of packets that arrive.
 #[derive(Debug)]
 pub(super) struct Oracle {
-    /// Packets a second that the link takes, and those in flight then.
+    /// Packets per second that the link carries, and the corresponding packets in flight.
     packets_per_second: f64,
     window: f64,
     datagram: u64,
@@ -29,7 +29,7 @@ impl Oracle {
     fn tell(&mut self, path: &RandomPath) {
         let bytes_per_second = path.rate.as_bits_per_second() as f64 / 8.0 / (1.0 - path.loss);
         self.packets_per_second = SHARE * bytes_per_second;
-        // Whatever jitter and acknowledgements add: the pacer is the limit.
+        // Large enough for jitter and delayed acknowledgements, so that the pacer is the limit.
         let longest = path.rtt.as_secs_f64() + 2.0 * path.jitter.as_secs_f64() + 0.02;
         self.window = 2.0 * longest * self.packets_per_second / 1_228.0 + 16.0;
     }

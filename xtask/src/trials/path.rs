@@ -1,4 +1,4 @@
-//! Random paths: what they are like, and how a transfer goes over one.
+//! Random paths: their properties, and transfers over them.
 
 use core::fmt;
 use core::time::Duration;
@@ -21,7 +21,7 @@ pub(super) struct RandomPath {
     pub(super) rate: Rate,
     pub(super) rtt: Duration,
     pub(super) loss: f64,
-    /// Mean packets lost in a row.
+    /// The mean number of packets lost in a row.
     pub(super) burst: f64,
     pub(super) jitter: Duration,
     /// In packets.
@@ -29,8 +29,9 @@ pub(super) struct RandomPath {
 }
 
 impl RandomPath {
-    /// Rate 0.5 to 500 Mbit/s and RTT 2 to 600 ms log-uniform; loss 0 on a fifth of the paths, else to 30 %, in bursts of up to 20
-    /// packets on half of them; jitter to 30 ms on half; queue 0.25 to 4 bandwidth-delay products log-uniform, at least 4 packets.
+    /// Draws a path. Rate 0.5 to 500 Mbit/s and RTT 2 to 600 ms, log-uniform. Loss 0 on a fifth of the paths, else up
+    /// to 30 %, in bursts of up to 20 packets on half of them. Jitter up to 30 ms on half. Queue 0.25 to 4
+    /// bandwidth-delay products, log-uniform, at least 4 packets.
     pub(super) fn draw(seed: u64) -> Self {
         let mut prng = Prng::new(seed).fork("random path");
         let mut log_uniform = |low: f64, high: f64| low * (high / low).powf(prng.unit());
@@ -71,7 +72,7 @@ impl RandomPath {
         PathConfig { forward, backward }
     }
 
-    /// 100 round trips or five seconds, whichever is longer, but no more than about so many packets.
+    /// 100 round trips or five seconds, whichever is longer, but limited to about `packets_max` packets.
     pub(super) fn time(&self, packets_max: u64) -> Duration {
         let whole = (self.rtt * 100).max(Duration::from_secs(5));
         let sent =
@@ -84,7 +85,7 @@ impl RandomPath {
         self.rate.as_bits_per_second() as f64 * self.rtt.as_secs_f64() / 12_000.0
     }
 
-    /// What the oracle of this path brings to the reader in that time.
+    /// The bytes that the oracle of this path delivers to the reader in that time.
     pub(super) fn oracle_bytes(&self, transport: &TransportConfig, time: Duration) -> u64 {
         let path = *self;
         let controller = ControllerFactory::new(move |datagram| Box::new(Oracle::new(&path, datagram)));
@@ -103,7 +104,7 @@ impl RandomPath {
         pair
     }
 
-    /// Sends `bytes` by `transport`; gives up after three times as long as the oracle takes.
+    /// Sends `bytes` with `transport`; stops after three times the oracle's time.
     pub(super) fn transfer(&self, transport: &TransportConfig, bytes: u64, time: Duration) -> Transfer {
         let mut pair = self.pair(transport, bytes);
         pair.connect().expect("a valid configuration");
@@ -130,7 +131,7 @@ impl RandomPath {
         }
     }
 
-    /// The course of a transfer, a line a bin.
+    /// Prints the progress of a transfer, one line per bin.
     pub(super) fn trace(&self, transport: &TransportConfig, time: Duration, bin: Duration) {
         let mut pair = self.pair(transport, u64::MAX / 4);
         pair.simulation.keep_series(
@@ -180,19 +181,19 @@ impl fmt::Display for RandomPath {
     }
 }
 
-/// How a transfer went.
+/// The result of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
-    /// Of the oracle's goodput.
+    /// As a share of the oracle's goodput.
     pub(super) share: f64,
     pub(super) is_done: bool,
-    /// The share of the packets that the path lost.
+    /// The share of packets that the path lost.
     pub(super) lost: f64,
-    /// The share that the queue dropped.
+    /// The share of packets that the queue dropped.
     pub(super) dropped: f64,
-    /// Bytes sent for each that was read.
+    /// Bytes sent per byte that was read.
     pub(super) sent_per_byte: f64,
-    /// Bytes of the way back for each of the way there.
+    /// Bytes on the return path per byte sent forward.
     pub(super) acks: f64,
     pub(super) redundant: f64,
     pub(super) spurious: u64,
@@ -200,7 +201,7 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// Bytes sent for each that would have been enough.
+    /// Bytes sent relative to the minimum that the path's loss requires.
     pub(super) fn excess(&self) -> f64 {
         self.sent_per_byte * (1.0 - self.lost)
     }
@@ -211,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lie_in_the_ranges_they_are_drawn_from_and_a_seed_is_always_the_same_path() {
+    fn paths_are_in_their_ranges_and_a_seed_always_gives_the_same_path() {
         for seed in 0..500 {
             let path = RandomPath::draw(seed);
             assert!((500_000..=500_000_000).contains(&path.rate.as_bits_per_second()), "{path}");
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oracle_fills_an_ordinary_path_and_ours_is_measured_against_it() {
+    fn the_oracle_fills_an_ordinary_path_and_transfers_are_compared_with_it() {
         let path = RandomPath {
             seed: 1,
             rate: Rate::from_megabits_per_second(10),

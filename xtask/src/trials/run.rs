@@ -12,15 +12,15 @@ use super::crowd::{self, Crowd};
 use super::path::{RandomPath, Transfer};
 use super::transport;
 
-/// What to run.
+/// The options of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
-    /// The first path, and how many.
+    /// The first path, and the number of paths.
     first: u64,
     seeds: u64,
     /// Profile, or profile/congestion control.
     design: String,
-    /// A transfer takes no longer than the link needs for so many packets.
+    /// A transfer takes at most the time in which the link sends this many packets.
     packets: u64,
     /// Threads.
     jobs: usize,
@@ -34,10 +34,10 @@ struct Options {
 const USAGE: &str = "trials paths|trace|crowd [--design PROFILE[/CONGESTION]] [--jobs N]; \
                      paths, trace: [--first SEED] [--packets N]; paths: [--seeds N]; crowd: [--seconds N] [--only TEXT]";
 
-/// Runs what the arguments ask for.
+/// Runs what the arguments request.
 ///
 /// # Errors
-/// When the arguments are wrong.
+/// Returns an error if the arguments are invalid.
 pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> io::Result<()> {
     let kind = arguments.next().unwrap_or_default();
     let options = parse(arguments).map_err(io::Error::other)?;
@@ -76,7 +76,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String>
     Ok(options)
 }
 
-/// Does `work` for every item on several threads and gives each result to `take` in order.
+/// Runs `work` for every item on several threads and passes each result to `take`, in order.
 fn in_parallel<T: Send>(
     jobs: usize,
     items: usize,
@@ -122,7 +122,7 @@ fn paths(options: &Options) -> io::Result<()> {
     in_parallel(options.jobs, options.seeds as usize, work, |_, (path, time, bytes, transfer)| {
         let link = goodput_share(bytes, time, path.rate);
         let Some(transfer) = transfer else {
-            println!("{:6} {path}: the oracle brings nothing", path.seed);
+            println!("{:6} {path}: the oracle delivers nothing", path.seed);
             return;
         };
         println!(
@@ -198,7 +198,7 @@ fn crowds(options: &Options) -> io::Result<()> {
         failed += usize::from(!verdict.is_empty());
         println!("{}: {ours} | reno {reno} {}", cells[index], verdict.join(", "));
     });
-    println!("{failed} of {} cells fail", cells.len());
+    println!("{failed} of {} cells failed", cells.len());
     Ok(())
 }
 
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_say_what_to_try() {
+    fn arguments_select_the_trials() {
         let options =
             parsed("--first 7 --seeds 3 --design tcp --packets 1000 --only loss").expect("all are known");
         assert_eq!((options.first, options.seeds, options.packets), (7, 3, 1_000));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn results_come_in_the_order_of_the_items_however_many_threads_there_are() {
+    fn results_are_in_the_order_of_the_items_for_any_number_of_threads() {
         let mut squares = Vec::new();
         in_parallel(3, 20, |item| item * item, |item, square| squares.push((item, square)));
         assert_eq!(squares, (0..20).map(|item| (item, item * item)).collect::<Vec<_>>());

@@ -4,7 +4,7 @@ use super::Contestant;
 use crate::case::{Case, SYMBOL};
 use ctcp_coding::{Arrival, Decoder, DecoderConfig};
 
-/// The decoder as a connection uses it: packets in any order, every one copied into its window.
+/// The decoder as used by connections: packets in any order, each copied into its window.
 pub struct Streaming<'c> {
     case: &'c Case,
     decoder: Decoder,

@@ -1,4 +1,4 @@
-//! Intel's ISA-L, loaded at run time, used at its best.
+//! Intel's ISA-L, loaded at run time, used in its fastest way.
 //!
 //! Only the e x e system of the missing symbols is inverted, and one call computes all missing symbols from all arrived
 //! packets:
@@ -8,7 +8,7 @@
 //! missing = A^-1 * (payloads + B * arrived) = [A^-1 * B | A^-1] * [arrived, payloads]
 //! ```
 //!
-//! The product of A^-1 and B, too, is a call of its vector kernels.
+//! The product of A^-1 and B is a call of its vector kernels too.
 
 #![allow(unsafe_code, reason = "ISA-L is a library of another language")]
 
@@ -23,7 +23,7 @@ type InitTables = unsafe extern "C" fn(c_int, c_int, *const u8, *mut u8);
 type EncodeData = unsafe extern "C" fn(c_int, c_int, c_int, *const u8, *const *const u8, *const *mut u8);
 type InvertMatrix = unsafe extern "C" fn(*mut u8, *mut u8, c_int) -> c_int;
 
-/// Bytes of tables that the library wants for a coefficient.
+/// Bytes of tables that the library needs per coefficient.
 const TABLE: usize = 32;
 
 /// The functions of one version of the library.
@@ -32,14 +32,14 @@ pub struct Isal {
     init_tables: InitTables,
     encode_data: EncodeData,
     invert_matrix: InvertMatrix,
-    /// Keeps the functions in memory.
+    /// Keeps the library loaded.
     _library: Library,
 }
 
 impl Isal {
-    /// Loads the library from a path, or from where the system looks for a bare name.
+    /// Loads the library from a path, or from the system's search path for a bare name.
     pub fn load(label: &str, path: &str) -> Result<Self, libloading::Error> {
-        // SAFETY: ISA-L runs no code when it is loaded but the choice of its kernels, and these are the types of its headers.
+        // SAFETY: the only code that ISA-L runs on loading chooses its kernels, and these are the types of its headers.
         unsafe {
             let library = Library::new(path)?;
             Ok(Self {
@@ -56,11 +56,11 @@ impl Isal {
 /// How the library is used.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Usage {
-    /// Nothing but its own functions, on packets where they are.
+    /// Only its own functions, on packets in place.
     Plain,
-    /// Packets that arrived are copied into one block before, as a transport that owns its window does.
+    /// Packets that arrived are first copied into one block, as by a transport with its own window.
     Copied,
-    /// Its inversion works byte by byte; here this project's takes its place.
+    /// With this project's matrix inversion, because ISA-L's works byte by byte.
     FastInverse,
 }
 
@@ -94,11 +94,11 @@ impl<'c> Reconstruction<'c> {
         }
     }
 
-    /// `outs = matrix * sources`, `matrix` with a row of coefficients an output.
+    /// Computes `outs = matrix * sources`; `matrix` has one row of coefficients per output.
     fn multiply(&mut self, matrix: &[u8], length: usize, sources: &[*const u8], outs: &[*mut u8]) {
         let (k, e) = (sources.len() as c_int, outs.len() as c_int);
-        // SAFETY: the tables have room for k * e coefficients, the matrix has as many, and the callers' sources and outputs
-        // are `length` bytes each that belong to other fields.
+        // SAFETY: the tables have room for k * e coefficients, the matrix has as many, and the callers' sources and
+        // outputs are `length` bytes each and belong to other fields.
         unsafe {
             (self.isal.init_tables)(k, e, matrix.as_ptr(), self.tables.as_mut_ptr());
             let tables = self.tables.as_ptr();
@@ -125,7 +125,7 @@ impl<'c> Reconstruction<'c> {
         assert_eq!(status, 0, "the rows are independent");
     }
 
-    /// The e x n matrix that makes the missing symbols from those that arrived and the payloads.
+    /// The e x n matrix that computes the missing symbols from those that arrived and the payloads.
     fn solve(&mut self) -> Vec<u8> {
         let (n, e) = (self.case.n, self.case.lost.len());
         let width = n.next_multiple_of(64);

@@ -20,7 +20,7 @@ impl Raptorq {
         let source = encoder.source_packets();
         let mut packets: Vec<EncodingPacket> = case.arrived().map(|index| source[index].clone()).collect();
         packets.extend(encoder.repair_packets(0, case.lost.len() as u32));
-        // n packets decode almost always; where they do not, it gets as many more as it needs.
+        // n packets decode almost always; otherwise the decoder gets as many more as it needs.
         let mut next = case.lost.len() as u32;
         while SourceBlockDecoder::new(0, &config, size).decode(packets.clone()).is_none() {
             packets.extend(encoder.repair_packets(next, 1));

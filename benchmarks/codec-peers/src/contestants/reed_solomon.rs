@@ -5,11 +5,11 @@ use crate::case::{Case, SYMBOL};
 use reed_solomon_erasure::galois_8::ReedSolomon;
 use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
 
-/// Most shards of a code over GF(2^8).
+/// The maximum number of shards of a code over GF(2^8).
 const SHARDS_MAX: usize = 256;
 
-/// `reed-solomon-erasure` with its C kernels. It remembers the inverse matrices of losses it has seen, so that a run has
-/// no inversion in it.
+/// `reed-solomon-erasure` with its C kernels. It caches the inverse matrices of earlier losses, so a run contains no
+/// inversion.
 pub struct Erasure {
     code: ReedSolomon,
     shards: Vec<Option<Vec<u8>>>,
@@ -18,7 +18,7 @@ pub struct Erasure {
 }
 
 impl Erasure {
-    /// `None` if the code would be too long for the field.
+    /// Returns `None` if the code would be too long for the field.
     pub fn new(case: &Case) -> Option<Self> {
         let parity = case.lost.len();
         if case.n + parity > SHARDS_MAX {

@@ -22,10 +22,10 @@ impl Rlnc {
                 piece
             })
             .collect();
-        // It puts a marker after the data, which thereby become the block.
+        // The encoder appends a marker to the data; together they form the block.
         let data = case.symbols.all(case.n)[..case.n * SYMBOL - 1].to_vec();
         let encoder = Encoder::new(data, case.n).expect("not empty");
-        // Its own combinations: some of them may be redundant, those a receiver would not have waited for.
+        // Combinations of its own. Redundant ones are skipped, because a receiver would not have waited for them.
         let mut random = rand::rng();
         let mut decoder = Decoder::new(SYMBOL, case.n).expect("not empty");
         pieces.iter().for_each(|piece| decoder.decode(piece).expect("source symbols are independent"));
@@ -57,7 +57,7 @@ impl Contestant for Rlnc {
     }
 
     fn check(&self, case: &Case) {
-        // It takes the marker off.
+        // The decoder removes the marker.
         assert!(self.decoded == case.symbols.all(case.n)[..case.n * SYMBOL - 1], "rlnc: a symbol is wrong");
     }
 }

@@ -1,14 +1,15 @@
-//! Follows the file of clients while the server runs: what is added is let in, what is removed is put out.
+//! Follows the file of clients while the server runs: added clients are accepted, removed ones are disconnected.
 //!
 //! ```text
-//!  every 100 ms: read --> as before: nothing
-//!                    \--> new: whole lines are let in at once
-//!                              and unchanged for a while: it counts, others are put out     SIGHUP: it counts at once
+//!  every 100 ms: read --> unchanged: nothing
+//!                    \--> changed: clients on whole lines are accepted at once
+//!                                  after a stable period the file applies, removed clients are disconnected
+//!  SIGHUP: the file applies at once
 //! ```
 //!
-//! An editor may empty the file and take its time to write it again. What is missing meanwhile is therefore missed only when
-//! the file stays like that for [`STABLE`], or for [`STABLE_EMPTY`] when nothing is in it; a last line without a newline may
-//! be half of one until then. A file that makes no sense, or cannot be read, changes nothing but the log.
+//! An editor may empty the file and take some time to write it again. So clients that are missing are removed only
+//! after the file has been unchanged for [`STABLE`], or for [`STABLE_EMPTY`] if it is empty. Until then a last line
+//! without a newline may be incomplete. A file that is invalid or cannot be read only causes a log line.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,34 +27,34 @@ use crate::error::CliError;
 /// How often the file is read.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long a file must be unchanged before clients that are not in it any more are put out: with what it takes to notice, less
-/// than a second.
+/// How long a file must be unchanged before removed clients are disconnected. Together with the time to notice the
+/// change this is less than a second.
 const STABLE: Duration = Duration::from_millis(700);
 
-/// The same for a file that is empty or cannot be read, which is more likely one that is being written.
+/// The same for a file that is empty or cannot be read, which is probably being written.
 const STABLE_EMPTY: Duration = Duration::from_secs(1);
 
-/// Largest file: some 10,000 clients with names, and small enough to be read often.
+/// The largest file: some 10,000 clients with names, and small enough to be read often.
 const FILE_SIZE_MAX: u64 = 1 << 20;
 
-/// Who may connect: those of the command line, and those of a file.
+/// The clients that may connect: those of the command line and those of a file.
 #[derive(Debug)]
 pub(crate) struct ClientList {
-    /// `None`: everybody.
+    /// `None` means that every client may connect.
     fixed: Option<Clients>,
     file: Option<PathBuf>,
     present: Clients,
-    /// What is in force, or was refused.
+    /// The content that is in force, or that was rejected.
     seen: Result<Vec<u8>, io::ErrorKind>,
-    /// What was read last, if it is something else.
+    /// The content that was read last, if it differs.
     news: Option<News>,
 }
 
-/// A file that does not count yet.
+/// A changed file that does not apply yet.
 #[derive(Debug)]
 struct News {
     found: Result<Vec<u8>, io::ErrorKind>,
-    /// When it was read like this first.
+    /// When it was first read in this state.
     since: Instant,
 }
 
@@ -65,15 +66,15 @@ impl News {
 }
 
 impl ClientList {
-    /// Everybody may connect.
+    /// Every client may connect.
     pub(crate) fn everybody() -> Self {
         Self { fixed: None, file: None, present: Clients::default(), seen: Ok(Vec::new()), news: None }
     }
 
-    /// `fixed` may connect, and those of the file.
+    /// Creates a list of the clients in `fixed` and in the file.
     ///
     /// # Errors
-    /// When the file cannot be read, or a line of it makes no sense.
+    /// Returns an error if the file cannot be read, or a line is invalid.
     pub(crate) async fn read(fixed: Clients, file: Option<PathBuf>) -> Result<Self, CliError> {
         let mut list = Self { present: fixed.clone(), fixed: Some(fixed.clone()), file, ..Self::everybody() };
         if let Some(file) = &list.file {
@@ -87,12 +88,12 @@ impl ClientList {
         Ok(list)
     }
 
-    /// Who may connect now; `None`: everybody.
+    /// The clients that may connect now; `None` means every client.
     pub(crate) fn clients(&self) -> Option<&Clients> {
         self.fixed.as_ref().map(|_| &self.present)
     }
 
-    /// Takes changes over into the endpoint and the proxy, for ever.
+    /// Applies changes to the endpoint and the proxy, forever.
     pub(crate) async fn follow(mut self, hangups: &mut Hangups, endpoint: &Endpoint, proxy: &ReverseProxy) {
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -110,7 +111,7 @@ impl ClientList {
         }
     }
 
-    /// Reads the file. True: other clients may connect than before.
+    /// Reads the file. Returns true if the set of clients has changed.
     async fn look(&mut self, is_asked: bool) -> bool {
         let Some(file) = self.file.clone() else {
             info!("SIGHUP: no clients file to read again (the server was started without --clients)");
@@ -144,7 +145,7 @@ impl ClientList {
         is_changed
     }
 
-    /// Lets in whom whole lines of a file name that may not be whole itself. True: there are any.
+    /// Accepts the clients on the whole lines of a file that may be incomplete. Returns true if there are new ones.
     fn take_added(&mut self, bytes: &[u8]) -> bool {
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let text = str::from_utf8(bytes.get(..end).unwrap_or_default());
@@ -176,7 +177,7 @@ impl ClientList {
         }
         info!(clients = clients.0.len(), "read {}", file.display());
         if clients.is_empty() {
-            warn!("the list of clients is empty: nobody may connect");
+            warn!("the list of clients is empty: no client may connect");
         }
         let is_changed = clients != self.present;
         self.present = clients;
@@ -199,7 +200,7 @@ async fn read(file: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Signals that ask a service to read its files again (SIGHUP). While this exists they do not end the process.
+/// Receives the signal to reread files (SIGHUP). While this exists the signal does not end the process.
 #[derive(Debug)]
 pub(crate) struct Hangups(#[cfg(unix)] Option<tokio::signal::unix::Signal>);
 
@@ -236,7 +237,7 @@ mod tests {
         list.present.0.keys().map(|key| key.0[0]).collect()
     }
 
-    /// A list that follows a file with the first client, beside one of the command line.
+    /// A list that follows a file with the first client, besides one client of the command line.
     async fn following(file: &Path) -> ClientList {
         std::fs::write(file, line(1)).expect("a file");
         let fixed = Clients::unnamed([PublicKey([9; 32])]);
@@ -245,7 +246,7 @@ mod tests {
         list
     }
 
-    /// Looks as often as in so long; whether anything changed.
+    /// Checks the file at the usual interval for this time; returns true if the clients changed.
     async fn look_for(list: &mut ClientList, time: Duration) -> bool {
         let end = Instant::now() + time;
         let mut is_changed = list.look(false).await;
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_added_client_is_let_in_at_once_and_a_removed_one_put_out_within_a_second() {
+    async fn an_added_client_is_accepted_at_once_and_a_removed_one_is_disconnected_within_a_second() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("clients");
         let mut list = following(&file).await;
@@ -279,11 +280,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_file_that_is_emptied_and_written_again_slowly_puts_nobody_out() {
+    async fn emptying_and_slowly_rewriting_the_file_disconnects_no_client() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("clients");
         let mut list = following(&file).await;
-        // Renamed away, emptied, half a line, the first of two lines.
+        // The file is renamed away, emptied, has half a line, and the first of two lines.
         let pause = Duration::from_millis(600);
         std::fs::remove_file(&file).expect("it is there");
         assert!(!look_for(&mut list, pause).await);
@@ -295,7 +296,7 @@ mod tests {
         std::fs::write(&file, line(2) + &line(1)).expect("a file");
         look_for(&mut list, Duration::from_secs(5)).await;
         assert_eq!(listed(&list), [1, 2, 9]);
-        // A last line needs no newline when the file stays as it is, and one that stays empty counts.
+        // A last line needs no newline if the file stays unchanged, and a file that stays empty applies.
         std::fs::write(&file, line(3).trim_end()).expect("a file");
         assert!(!list.look(false).await);
         assert!(look_for(&mut list, Duration::from_secs(1)).await);
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_bad_file_changes_nothing_and_a_signal_has_the_file_read_at_once() {
+    async fn an_invalid_file_changes_nothing_and_a_signal_rereads_the_file_at_once() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("clients");
         let mut list = following(&file).await;
@@ -326,13 +327,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_does_not_start_with_a_file_that_makes_no_sense() {
+    async fn a_server_does_not_start_with_an_invalid_file() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("clients");
         let read = |file: &Path| ClientList::read(Clients::default(), Some(file.to_owned()));
         assert!(matches!(read(&file).await, Err(CliError::Failure(_))));
         std::fs::write(&file, "anna\n").expect("a file");
-        let Err(CliError::Usage(what)) = read(&file).await else { panic!("it is wrong") };
+        let Err(CliError::Usage(what)) = read(&file).await else { panic!("the file is invalid") };
         assert!(what.ends_with("clients:1: `anna` is not a public key"), "{what}");
     }
 }

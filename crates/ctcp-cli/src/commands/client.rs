@@ -16,7 +16,7 @@ use crate::error::CliError;
 use crate::metrics::{self, LinkFigures};
 use crate::{network, open_files};
 
-/// Where SOCKS5 is served if nothing else is asked for.
+/// The SOCKS5 address if no listener is given.
 const SOCKS_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
 
 /// Serves until it is interrupted.
@@ -24,7 +24,7 @@ pub(crate) async fn run(args: &ClientArgs, catalogue: &Arc<Catalogue>) -> Result
     let limits = ClientLimits::for_open_files(open_files::raise_limit());
     let nothing_asked = args.socks.is_none() && args.http.is_none() && args.forward.is_empty();
     let socks = args.socks.or(nothing_asked.then_some(SOCKS_DEFAULT));
-    // All listeners before the first packet: a port in use is said at once.
+    // All listeners are bound before the first packet is sent, so that a port in use is reported at once.
     let socks = bind_optional(socks).await?;
     let http = bind_optional(args.http).await?;
     let mut listeners = Vec::new();

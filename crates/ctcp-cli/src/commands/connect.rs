@@ -1,4 +1,4 @@
-//! `ctcp connect`: standard input and output joined to a target.
+//! `ctcp connect`: connects standard input and output to a target.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::error::CliError;
 use crate::metrics::{self, LinkFigures};
 use crate::network;
 
-/// Runs until the target has said everything, or a signal ends it.
+/// Runs until the target has sent everything, or a signal ends it.
 pub(crate) async fn run(args: &ConnectArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     let target = &args.target;
     let listener = metrics::start_if_free(args.common.metrics)?;

@@ -1,11 +1,11 @@
-//! `ctcp demo`: what coding does to a lossy link, shown on this machine alone.
+//! `ctcp demo`: shows the effect of coding on a lossy link, on this machine alone.
 //!
 //! ```text
 //!   download --SOCKS5--> forward proxy ==[ emulated link ]==> reverse proxy --> web server
 //! ```
 //!
-//! Everything is in this process; only the link is emulated. The same download runs once with the profile asked for
-//! and once uncoded, each over a fresh link with the same seed; with the uncoded profile it runs once.
+//! Everything runs in this process; only the link is emulated. The same download runs once with the requested profile
+//! and once uncoded, each over a fresh link with the same seed. If the requested profile is uncoded it runs once.
 
 mod link;
 mod report;
@@ -35,14 +35,14 @@ use link::EmulatedLink;
 use report::Report;
 use web::Download;
 
-/// Longest coded download: a link on which it takes longer shows nothing.
+/// The time limit of the coded download. A link on which it takes longer shows nothing useful.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The uncoded download is stopped after this many times the coded one's time, and at the soonest after [`BASELINE_MIN`].
 const BASELINE_FACTOR: u32 = 3;
 const BASELINE_MIN: Duration = Duration::from_secs(2);
 
-/// Runs both downloads and prints what came of them.
+/// Runs both downloads and prints their results.
 pub(crate) async fn run(args: &DemoArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     check(args)?;
     let web = web::serve(args.size).await.map_err(|error| failed("the web server", &error))?;
@@ -79,7 +79,7 @@ fn check(args: &DemoArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// One download with `profile` over a fresh link.
+/// Runs one download with `profile` over a fresh link.
 async fn measure(
     args: &DemoArgs,
     catalogue: &Arc<Catalogue>,
@@ -133,7 +133,7 @@ async fn measure(
     downloaded.map_err(|error| failed("the download", &error))
 }
 
-/// Both ways alike; the queue holds one bandwidth-delay product, at least 10 packets.
+/// The same in both directions; the queue holds one bandwidth-delay product, at least 10 packets.
 fn link_config(args: &DemoArgs) -> LinkConfig {
     let product = args.rate.bytes_in(args.rtt) / 1500;
     LinkConfig {

@@ -17,7 +17,7 @@ use crate::error::CliError;
 use crate::metrics::{self, LinkFigures};
 use crate::network;
 
-/// The contract of `--json`.
+/// The output of `--json`, which is a contract.
 #[derive(Serialize)]
 struct Json<'a> {
     name: &'a str,
@@ -31,7 +31,7 @@ struct Json<'a> {
     verified: bool,
 }
 
-/// What `--output` calls standard output.
+/// The name of standard output for `--output`.
 const STANDARD_OUTPUT: &str = "-";
 
 /// Fetches a file.
@@ -57,10 +57,10 @@ pub(crate) async fn get(args: &GetArgs, catalogue: &Arc<Catalogue>) -> Result<()
     Ok(())
 }
 
-/// Fetches a file into a pipe; what is said about it goes to standard error.
+/// Fetches a file into a pipe; the report goes to standard error.
 async fn get_to_standard_output(args: &GetArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     if args.json {
-        return Err(CliError::usage("--json and `-o -` both want standard output: leave one out"));
+        return Err(CliError::usage("--json and `-o -` both write to standard output: use only one"));
     }
     let bar = Bar::new(args.common.log.quiet);
     let get = async |link: &Link| {
@@ -100,15 +100,15 @@ pub(crate) async fn put(args: &PutArgs, catalogue: &Arc<Catalogue>) -> Result<()
 
 type Link = ServerLink<CtcpConnector>;
 
-/// What came of a transfer.
+/// The result of a transfer.
 struct Done {
     transferred: Transferred,
-    /// What the server granted, in words.
+    /// The granted profile as text.
     profile: String,
     elapsed: Duration,
 }
 
-/// Connects, makes the transfer of the file with this name, and says goodbye, whatever came of it.
+/// Connects, runs the transfer of the file with this name, and closes the connection whatever the result.
 async fn transfer(
     (remote, common): (&RemoteArgs, &CommonArgs),
     catalogue: &Arc<Catalogue>,
@@ -126,7 +126,7 @@ async fn transfer(
     Ok(Done { transferred, profile, elapsed })
 }
 
-/// A name that no server has is wrong usage, before anything is tried.
+/// Refuses names that no server accepts as wrong usage, before connecting.
 fn check_name(name: &str) -> Result<(), CliError> {
     match name.parse::<FileName>() {
         Ok(_) => Ok(()),
@@ -163,10 +163,10 @@ async fn until_interrupted(
 /// A transfer that succeeded.
 struct Report<'a> {
     name: &'a str,
-    /// The file of this side.
+    /// The local file.
     file: &'a Path,
     profile: &'a str,
-    /// A file of this name was there before, and is no more.
+    /// Whether an existing file was replaced.
     replaced: bool,
     elapsed: Duration,
 }
@@ -212,7 +212,7 @@ impl Report<'_> {
             replaced: self.replaced,
             seconds: self.elapsed.as_secs_f64(),
             sha256: transferred.hash.iter().map(|byte| format!("{byte:02x}")).collect(),
-            // Nothing is reported that was not.
+            // An unverified file would be an error.
             verified: true,
         }
     }
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_lead_out_are_wrong_usage_all_alike() {
+    fn names_that_leave_the_directory_are_wrong_usage() {
         for wrong in ["..", "../x", "/etc/passwd", "a/../b", ""] {
             assert!(matches!(check_name(wrong), Err(CliError::Usage(_))), "{wrong}");
         }
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_named_by_the_last_part() {
+    fn the_last_part_of_a_name_is_the_file_name() {
         assert_eq!(last_part("a/b.iso").ok(), Some("b.iso"));
         assert_eq!(last_part("b").ok(), Some("b"));
         for wrong in ["", "a/", "..", "a/."] {

@@ -4,7 +4,7 @@ use crate::args::{KeygenArgs, PubkeyArgs};
 use crate::error::CliError;
 use crate::key_file;
 
-/// Makes a private key and prints its public key.
+/// Creates a private key and prints its public key.
 #[expect(clippy::print_stdout, reason = "the result")]
 pub(crate) fn run(args: &KeygenArgs) -> Result<(), CliError> {
     println!("{}", key_file::make(&args.out)?.public_key());

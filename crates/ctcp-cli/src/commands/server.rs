@@ -17,13 +17,13 @@ use crate::error::CliError;
 use crate::metrics::{self, ServerFigures};
 use crate::{allocator, key_file, network, open_files};
 
-/// What stands for the server's address where this machine knows none.
+/// The placeholder for the server's address if it is unknown.
 const PLACEHOLDER: &str = "SERVER_ADDRESS";
 
 /// Serves until it is interrupted.
 pub(crate) async fn run(args: &ServerArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     let clients = clients(args).await?;
-    // Before anybody learns that the server is there.
+    // Installed before any client can connect.
     let mut hangups = Hangups::new();
     let limits = ServerLimits::for_open_files(open_files::raise_limit());
     let dialer = Dialer::new(target_policy(args)?);
@@ -59,7 +59,7 @@ pub(crate) async fn run(args: &ServerArgs, catalogue: &Arc<Catalogue>) -> Result
     Ok(())
 }
 
-/// Opens the folder that is served, and makes it if there is none: the name may be a mistake, so it is said.
+/// Opens the served folder, and creates it if it does not exist. The name may be a mistake, so creation is logged.
 fn open_files_folder(folder: &Path, is_writable: bool) -> Result<FileService, CliError> {
     let fail = |error: std::io::Error| {
         let folder = folder.display();
@@ -74,7 +74,7 @@ fn open_files_folder(folder: &Path, is_writable: bool) -> Result<FileService, Cl
     FileService::open(folder, is_writable).map_err(fail)
 }
 
-/// Prints what to run on the client's machine.
+/// Prints the command to run on the client's machine.
 #[expect(clippy::print_stdout, reason = "the line to paste is the result")]
 fn announce(listening: SocketAddr, public_key: &PublicKey) {
     let guessed = listening.ip().is_unspecified().then(|| source_address(listening.ip()));
@@ -88,7 +88,7 @@ fn announce(listening: SocketAddr, public_key: &PublicKey) {
     println!("{}", invitation(host, listening.port(), public_key));
 }
 
-/// The command for clients of a server with this address; where it is unknown, what to write for it.
+/// The command for clients of a server with this address; if it is unknown, with a placeholder and a hint.
 fn invitation(host: Option<IpAddr>, port: u16, public_key: &PublicKey) -> String {
     let name = match host {
         None => PLACEHOLDER.to_owned(),
@@ -107,20 +107,20 @@ fn invitation(host: Option<IpAddr>, port: u16, public_key: &PublicKey) -> String
     )
 }
 
-/// The address from which this machine would send to the internet; no packet is sent to find it.
+/// The address from which this machine would send to the internet, determined without sending a packet.
 fn source_address(any: IpAddr) -> Option<IpAddr> {
     let source = |any: IpAddr, far: IpAddr| {
         let socket = UdpSocket::bind((any, 0)).ok()?;
         socket.connect((far, 9)).ok()?; // discard
         Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_unspecified() && !ip.is_loopback())
     };
-    // Addresses for documentation (RFC 5737, RFC 3849): they go where the default route leads.
+    // Documentation addresses (RFC 5737, RFC 3849): they use the default route.
     let v4 = source(Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into());
     let v6 = || source(any, Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into());
     v4.or_else(|| any.is_ipv6().then(v6).flatten())
 }
 
-/// Who may connect.
+/// The clients that may connect.
 async fn clients(args: &ServerArgs) -> Result<ClientList, CliError> {
     if args.any_client {
         warn!("--any-client: anyone who knows this server's public key can connect through it");
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_for_clients_says_what_to_replace_and_only_then() {
+    fn the_command_for_clients_names_the_placeholder_only_if_there_is_one() {
         let key = PublicKey([1; 32]);
         let unknown = invitation(None, 4433, &key);
         assert!(unknown.starts_with("ctcp client --server SERVER_ADDRESS:4433 --server-key "), "{unknown}");

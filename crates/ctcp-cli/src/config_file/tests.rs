@@ -26,7 +26,7 @@ impl Setup {
         })
     }
 
-    /// With `--config` for its file, without which the words are given.
+    /// Adds `--config` with its file and returns the words without it.
     fn extended(&self, words: &[&str]) -> Result<Vec<String>, CliError> {
         let config = format!("--config={}", self.file());
         let words = self.read(&[words, &[&config]].concat())?.words;
@@ -41,7 +41,7 @@ impl Setup {
         }
     }
 
-    /// What the parser says of it, and whether it is about the file.
+    /// Returns the parser's error, as `Ok` if it names the file.
     fn explained(&self, words: &[&str]) -> Result<String, String> {
         let config = format!("--config={}", self.file());
         let words = self.read(&[words, &[&config]].concat()).expect("TOML");
@@ -75,7 +75,7 @@ fn one_file_serves_all_commands_and_each_takes_what_it_knows() {
     ] {
         assert_eq!(setup.extended(&["ctcp", command]).expect("valid"), [&["ctcp", command], taken].concat());
     }
-    // A command without such a file is left alone.
+    // A command without `--config` is not changed.
     assert_eq!(setup.extended(&["ctcp", "demo"]).expect("untouched"), ["ctcp", "demo"]);
 }
 
@@ -99,7 +99,7 @@ fn the_commands_of_a_client_find_their_file_and_a_server_does_not() {
         assert_eq!(read(&setup, "server").expect("valid"), 3);
         let _ = setup.variables.pop();
         setup.variables.push(("CTCP_CONFIG", folder.join("other.toml").into()));
-        assert!(matches!(read(&setup, "get"), Err(CliError::Failure(_))), "it was named");
+        assert!(matches!(read(&setup, "get"), Err(CliError::Failure(_))), "a named file must exist");
     }
 }
 
@@ -111,7 +111,7 @@ fn the_environment_wins_over_the_file() {
 }
 
 #[test]
-fn relative_paths_belong_to_the_folder_of_the_file() {
+fn relative_paths_are_relative_to_the_folder_of_the_file() {
     let setup = Setup::new("key = 'keys/a.key'\nclients = '/etc/clients'\nprofile = 'tcp'\nfiles='~/shared'");
     let words = setup.extended(&["ctcp", "server"]).expect("valid");
     let key = setup.folder.path().join("keys/a.key");
@@ -124,7 +124,7 @@ fn relative_paths_belong_to_the_folder_of_the_file() {
 }
 
 #[test]
-fn a_flag_is_said_as_often_as_the_file_says_and_the_short_form_on_the_command_line_wins() {
+fn a_flag_is_repeated_as_often_as_the_file_says_and_the_short_form_on_the_command_line_wins() {
     let setup = Setup::new("verbose = 2");
     assert_eq!(
         setup.extended(&["ctcp", "client"]).expect("valid"),
@@ -141,7 +141,7 @@ fn a_flag_is_said_as_often_as_the_file_says_and_the_short_form_on_the_command_li
 }
 
 #[test]
-fn what_is_wrong_with_the_file_is_said_with_line_and_column() {
+fn errors_in_the_file_are_reported_with_line_and_column() {
     for (toml, wanted) in [
         ("verbose = 'much'", "FILE:1:11: `verbose` must be true, false or how many times"),
         ("verbose = -1", "FILE:1:11: `verbose` must be true, false or how many times"),
@@ -166,12 +166,12 @@ fn what_is_wrong_with_the_file_is_said_with_line_and_column() {
 }
 
 #[test]
-fn a_file_that_is_no_text_is_said_with_its_line() {
+fn a_file_that_is_not_text_is_reported_with_its_line() {
     let setup = Setup::new("");
     let path = setup.folder.path().join("binary.toml");
     std::fs::write(&path, b"quiet = true\n\xff\x00").expect("a file");
     let words = ["ctcp", "client", "--config", path.to_str().expect("a path")];
-    let Err(CliError::Usage(said)) = setup.read(&words) else { panic!("it is none") };
+    let Err(CliError::Usage(said)) = setup.read(&words) else { panic!("the file is not text") };
     assert!(said.contains("binary.toml:2: this is not a text file"), "{said}");
 }
 
@@ -182,7 +182,7 @@ fn tables_are_refused_although_the_command_line_has_the_option() {
 }
 
 #[test]
-fn what_the_parser_finds_wrong_with_the_file_has_its_place_and_nothing_else_does() {
+fn parser_errors_about_the_file_have_their_place_and_others_do_not() {
     for (toml, wanted) in [
         ("socks = '1080'", "FILE:1:9: invalid value '1080' for '--socks"),
         ("forward = ['1=a:1',\n'b']", "FILE:2:1: invalid value 'b' for '--forward"),
@@ -197,7 +197,7 @@ fn what_the_parser_finds_wrong_with_the_file_has_its_place_and_nothing_else_does
 }
 
 #[test]
-fn help_is_given_however_wrong_the_file_is() {
+fn help_is_shown_even_if_the_file_is_invalid() {
     for word in ["--help", "-h"] {
         assert!(Setup::new("nonsense").extended(&["ctcp", "client", word]).is_ok());
     }

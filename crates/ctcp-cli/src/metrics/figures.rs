@@ -1,4 +1,4 @@
-//! The figures of a client and of a server, each with its name, kind and meaning.
+//! The metrics of a client and of a server, each with its name, kind and description.
 
 use core::fmt;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use tokio::sync::watch;
 
-/// The labels of a figure.
+/// The labels of a metric.
 type Labels<'a> = Vec<(&'static str, &'a str)>;
 
-/// What a client counts: its proxies and its connection to the server.
+/// The metrics of a client: its proxies and its connection to the server.
 pub(crate) struct LinkFigures {
     counters: Arc<Counters>,
     traffic: Arc<Traffic>,
@@ -58,7 +58,7 @@ impl Collector for LinkFigures {
     }
 }
 
-/// What a server counts: its proxy, its clients and its socket.
+/// The metrics of a server: its proxy, its clients and its socket.
 pub(crate) struct ServerFigures {
     proxy: Arc<ReverseProxy>,
     endpoint: Endpoint,
@@ -88,7 +88,7 @@ impl Collector for ServerFigures {
         page.proxy(self.proxy.counters())?;
         page.gauge(
             "ctcp_half_open_handshakes",
-            "Handshakes of clients that have not proved their key",
+            "Handshakes of clients that have not proved their key yet",
             [(vec![], stats.half_open as f64)],
         )?;
         for (name, help, value) in [
@@ -97,8 +97,8 @@ impl Collector for ServerFigures {
                 "Handshakes refused because the client's key is not listed",
                 stats.refused,
             ),
-            ("ctcp_strangers_dropped", "Datagrams of strangers that were dropped", stats.dropped),
-            ("ctcp_cookies_sent", "Cookies demanded of strangers under load", stats.cookies),
+            ("ctcp_strangers_dropped", "Datagrams of unknown senders that were dropped", stats.dropped),
+            ("ctcp_cookies_sent", "Cookies requested from unknown senders under load", stats.cookies),
         ] {
             page.counter(name, help, [(vec![], value)])?;
         }
@@ -106,7 +106,7 @@ impl Collector for ServerFigures {
     }
 }
 
-/// What is written for one who asks.
+/// Encodes the response to one request.
 struct Page<'a>(DescriptorEncoder<'a>);
 
 impl Page<'_> {
@@ -151,24 +151,20 @@ impl Page<'_> {
         self.gauge("ctcp_build_info", "The version of this program", [(version, 1.0)])
     }
 
-    /// The connections of the server's clients, or of a client, which has no labels.
+    /// The connections of a server's clients, or of a client, which has no labels.
     fn traffic(&mut self, peers: &[(Labels<'_>, TrafficStats)]) -> fmt::Result {
         type Read = fn(&TrafficStats) -> f64;
         let gauges: [(&str, &str, Read); 8] = [
-            ("ctcp_connections", "Connections now", |stats| stats.connections as f64),
-            ("ctcp_rtt_seconds", "Smoothed round-trip time, of several connections the longest", |stats| {
+            ("ctcp_connections", "Open connections", |stats| stats.connections as f64),
+            ("ctcp_rtt_seconds", "Smoothed round-trip time, maximum over connections", |stats| {
                 stats.round_trip.as_secs_f64()
             }),
             (
                 "ctcp_rtt_minimum_seconds",
-                "Least round-trip time of the last ten seconds (without samples in that time the smoothed one), of several connections the longest",
+                "Minimum round-trip time of the last ten seconds (smoothed if there were no samples), maximum over connections",
                 |stats| stats.round_trip_minimum.as_secs_f64(),
             ),
-            (
-                "ctcp_loss_ratio",
-                "Average loss of what this side sends, of several connections the worst",
-                |stats| stats.loss,
-            ),
+            ("ctcp_loss_ratio", "Average loss of packets sent, maximum over connections", |stats| stats.loss),
             ("ctcp_window_packets", "Congestion window in packets", |stats| stats.window),
             ("ctcp_in_flight_packets", "Packets in flight", |stats| stats.in_flight as f64),
             ("ctcp_datagram_bytes", "Largest UDP payload that the path carries", |stats| {
@@ -194,7 +190,7 @@ impl Page<'_> {
         let side = || vec![("side", counters.side)];
         let towards = |direction| vec![("side", counters.side), ("direction", direction)];
         for (name, help, level) in [
-            ("ctcp_proxy_connections", "Coded connections that are up", &counters.connections),
+            ("ctcp_proxy_connections", "Open coded connections", &counters.connections),
             ("ctcp_proxy_streams_open", "Requests being served", &counters.streams_open),
         ] {
             self.gauge(name, help, [(side(), level.value() as f64)])?;

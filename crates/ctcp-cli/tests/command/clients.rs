@@ -1,4 +1,4 @@
-//! The file of clients while the server runs, and what the log says of them.
+//! Changes of the clients file while the server runs, and the log lines about them.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -14,10 +14,10 @@ use crate::setup::{KEY, Remote, Running, Server, ctcp, hello, key, run, socks_cl
 const ALLOW: [&str; 2] = ["--allow-target", "127.0.0.0/8"];
 const FILE: &str = "clients";
 
-/// A client whose key stays in the file all the time: what it has must not suffer.
+/// A client whose key stays in the file: its connections must not be affected.
 const STAYS: &str = "stays.key";
 
-/// A server whose clients are those of a file, one of which stays.
+/// A server whose clients are in a file, one of which stays.
 fn server(at: &Path) -> (Running, Remote) {
     fs::write(at.join(FILE), format!("{} stays\n", key(at, STAYS))).expect("a file");
     let words = ["server", "--listen", "127.0.0.1:0", "--key", "server.key", "--clients", FILE, "-v"];
@@ -29,23 +29,23 @@ fn add(at: &Path, line: &str) {
     writeln!(file, "{line}").expect("it is written");
 }
 
-/// What `connect` to a target that says hello comes to, within some seconds.
+/// Runs `connect` to a target that sends hello, with a time limit of some seconds; returns its result.
 fn connect(at: &Path, remote: &Remote, key: &str, target: &str) -> (Option<i32>, String) {
     run(at, &remote.words("connect", key, &[target]))
 }
 
-/// How long until `done`, in steps of a hundredth of a second.
+/// The time until `done` is true, checked every hundredth of a second.
 fn time_until(what: &str, mut done: impl FnMut() -> bool) -> Duration {
     let begun = Instant::now();
     while !done() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{what} never happens");
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what} did not happen in time");
         std::thread::sleep(Duration::from_millis(10));
     }
     begun.elapsed()
 }
 
 #[test]
-fn a_key_added_to_the_file_is_let_in_and_one_removed_is_put_out_within_a_second() {
+fn a_key_added_to_the_file_is_accepted_and_a_removed_one_is_disconnected_within_a_second() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let (running, remote) = server(at);
@@ -60,7 +60,7 @@ fn a_key_added_to_the_file_is_let_in_and_one_removed_is_put_out_within_a_second(
     running.messages_until("a client was added to the list client=\"anna's laptop\"");
     assert_eq!(connect(at, &remote, KEY, &target).0, Some(0));
 
-    // One that is connected, and in the middle of something.
+    // A client that is connected and has an open stream.
     let idle = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let (client, proxy) = socks_client(ctcp(at, &remote.words("client", KEY, &["--socks", "127.0.0.1:0"])));
     let (staying, other) =
@@ -77,7 +77,7 @@ fn a_key_added_to_the_file_is_let_in_and_one_removed_is_put_out_within_a_second(
         Err(error) => !matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut),
     };
     let took = time_until("the connection's end", || is_over(&mut stream));
-    println!("put out after {took:?}");
+    println!("disconnected after {took:?}");
     assert!(took < Duration::from_secs(1), "{took:?}");
     running.messages_until(
         "a client was removed from the list, its connections are closed client=\"anna's laptop\"",
@@ -86,12 +86,12 @@ fn a_key_added_to_the_file_is_let_in_and_one_removed_is_put_out_within_a_second(
     client.messages_until("not on the server's list (it is ");
     assert_eq!(connect(at, &remote, KEY, &target).0, Some(1));
     kept.set_nonblocking(true).expect("it can be");
-    assert!(!is_over(&mut { kept }), "another client notices nothing");
+    assert!(!is_over(&mut { kept }), "another client is not affected");
     drop(staying);
 }
 
 #[test]
-fn a_hangup_reads_the_file_again_and_a_wrong_line_is_said_and_changes_nothing() {
+fn a_hangup_rereads_the_file_and_an_invalid_line_is_logged_and_changes_nothing() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let (running, remote) = server(at);
@@ -124,7 +124,7 @@ fn every_line_about_a_client_names_it() {
     running.messages_until("a client was added to the list");
     let short = &key(at, KEY)[..8];
     for (file, name) in [(STAYS, "stays"), (KEY, short)] {
-        // A port at which nobody is, and a target that no rule allows.
+        // A port without a listener, and a target that no rule allows.
         let (code, _) = connect(at, &remote, file, "192.0.2.1:80");
         assert_eq!(code, Some(1));
         let mut said = running.messages_until("a client connected");

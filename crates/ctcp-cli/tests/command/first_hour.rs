@@ -1,4 +1,4 @@
-//! What somebody meets who sets up a server and a client for the first time.
+//! The experience of a user who sets up a server and a client for the first time.
 
 use std::fs;
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::setup::{KEY, Running, Server, ctcp, key, run};
 
 #[test]
-fn the_version_names_the_commit_where_it_is_known() {
+fn the_version_names_the_commit_if_it_is_known() {
     let directory = TempDir::new().expect("a directory");
     let said = ctcp(directory.path(), &["--version"]).output().expect("it starts").stdout;
     let said = String::from_utf8(said).expect("text");
@@ -30,7 +30,7 @@ fn the_version_names_the_commit_where_it_is_known() {
 }
 
 #[test]
-fn the_line_of_the_server_has_all_that_the_next_steps_need() {
+fn the_line_of_the_server_has_everything_for_the_next_steps() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let listed = key(at, KEY);
@@ -41,7 +41,7 @@ fn the_line_of_the_server_has_all_that_the_next_steps_need() {
 }
 
 #[test]
-fn a_folder_for_files_is_made_and_that_is_said() {
+fn a_missing_folder_for_files_is_created_and_this_is_logged() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let server = Server::start(at, &["--files", "new/shared", "--files-write"]);
@@ -89,7 +89,7 @@ fn the_commands_of_a_client_share_a_file_and_the_environment_wins_over_it() {
 }
 
 #[test]
-fn a_get_to_standard_output_is_the_file_and_nothing_else() {
+fn a_get_to_standard_output_writes_only_the_file() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     fs::create_dir(at.join("shared")).expect("a directory");
@@ -103,13 +103,13 @@ fn a_get_to_standard_output_is_the_file_and_nothing_else() {
     assert!(said.contains("data: 300000 bytes") && said.contains("verified"), "{said}");
     assert!(!at.join("-").exists());
     let (code, said) = run(at, &server.remote.words("get", KEY, &["data", "-o", "-", "--json"]));
-    assert!(code == Some(2) && said.contains("both want standard output"), "{said}");
+    assert!(code == Some(2) && said.contains("both write to standard output"), "{said}");
     let (code, said) = run(at, &server.remote.words("get", KEY, &["missing", "-o", "-"]));
     assert!(code == Some(1) && said.contains("missing: the server refused"), "{said}");
 }
 
 #[test]
-fn a_get_that_starts_over_says_so() {
+fn a_get_that_starts_over_logs_it() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     fs::create_dir(at.join("shared")).expect("a directory");
@@ -133,7 +133,7 @@ fn a_get_that_starts_over_says_so() {
 }
 
 #[test]
-fn metrics_for_everybody_are_warned_of() {
+fn metrics_on_a_public_address_cause_a_warning() {
     let directory = TempDir::new().expect("a directory");
     let server = Server::start(directory.path(), &["--metrics", "0.0.0.0:0"]);
     server.running.messages_until("--metrics 0.0.0.0:0 is not a loopback address");
@@ -141,7 +141,7 @@ fn metrics_for_everybody_are_warned_of() {
 
 #[cfg(unix)]
 #[test]
-fn a_connect_that_ssh_ends_says_goodbye() {
+fn a_connect_that_ssh_ends_closes_its_connection() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let target = TcpListener::bind("127.0.0.1:0").expect("a port");

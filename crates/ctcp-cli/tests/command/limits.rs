@@ -1,4 +1,4 @@
-//! Files that may be open: every proxied connection is one.
+//! Limits of open files: every proxied connection uses one.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 use crate::setup::{KEY, Server, ctcp, hello, key, socks, socks_client};
 
-/// What processes here are limited to: 48 proxied connections, and 24 of one client.
+/// The limit of processes in these tests: 48 proxied connections, and 24 of one client.
 const OPEN_FILES: &str = "64";
 
-/// SOCKS5's reply where nobody listens any more.
+/// The SOCKS5 reply if the target has no listener any more.
 const REFUSED_BY_THE_TARGET: u8 = 5;
 
 /// The command under a limit that it cannot raise, or with `-Sn` under one that it can.
@@ -27,7 +27,7 @@ const ALLOW: [&str; 2] = ["--allow-target", "127.0.0.0/8"];
 const SOCKS: [&str; 2] = ["--socks", "127.0.0.1:0"];
 
 #[test]
-fn one_client_cannot_take_all_descriptors_of_a_server_and_one_warning_says_so() {
+fn one_client_cannot_use_all_descriptors_of_a_server_and_one_warning_is_logged() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let other = key(at, "other.key");
@@ -56,7 +56,7 @@ fn one_client_cannot_take_all_descriptors_of_a_server_and_one_warning_says_so() 
 }
 
 #[test]
-fn a_client_short_of_descriptors_serves_what_it_can_and_says_once_that_others_wait() {
+fn a_client_short_of_descriptors_serves_what_it_can_and_logs_once_that_others_wait() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let server = Server::start(at, &ALLOW);
@@ -67,7 +67,7 @@ fn a_client_short_of_descriptors_serves_what_it_can_and_says_once_that_others_wa
     let held: Vec<_> = (0..48).map(|_| socks(proxy, target)).collect();
     assert!(held.iter().all(|(_, code)| *code == 0));
     running.messages_until("further ones wait");
-    // A connection that waits is served when there is a place.
+    // A waiting connection is served when a slot becomes free.
     let waiting = std::thread::spawn(move || socks(proxy, target).1);
     drop((idle, held));
     assert_eq!(waiting.join().expect("it is served"), REFUSED_BY_THE_TARGET);

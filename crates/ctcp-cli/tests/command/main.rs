@@ -1,4 +1,4 @@
-//! The built command on loopback, as a user meets it.
+//! Tests of the built command on loopback, as users run it.
 
 #[cfg(unix)]
 mod clients;

@@ -1,7 +1,7 @@
-//! What a server holds for clients whose readers stop, and that it gives it back.
+//! The memory that a server uses for clients whose readers stop, and whether it returns it.
 //!
-//! `CTCP_MEMORY_SCALE=KEYS,CONNECTIONS,STREAMS` makes it larger: connections of each key, streams of each connection. `CTCP_MEMORY_BUDGET` is
-//! in MiB.
+//! `CTCP_MEMORY_SCALE=KEYS,CONNECTIONS,STREAMS` scales the test: connections of each key, streams of each connection.
+//! `CTCP_MEMORY_BUDGET` is in MiB.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
@@ -14,13 +14,13 @@ use tokio::io::AsyncReadExt;
 
 use crate::setup::{KEY, Remote, Server, ctcp, hello, key};
 
-/// What the server is told to hold for its clients, in MiB.
+/// The server's memory budget for its clients, in MiB.
 const BUDGET: u64 = 64;
 
-/// What is there without clients, and what the allocator keeps.
+/// The memory of the program without clients, and what the allocator keeps.
 const PROGRAM: u64 = 48 << 20;
 
-/// A target that sends without end to everybody who connects.
+/// A target that sends endlessly to every client.
 fn endless() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -42,7 +42,7 @@ fn endless() -> SocketAddr {
     address
 }
 
-/// Resident memory of a process without its files (the program itself), in bytes.
+/// The resident memory of a process without its files (the program itself), in bytes.
 fn resident(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
     let line = status.lines().find(|line| line.starts_with("RssAnon:")).expect("Linux says it");
@@ -56,7 +56,7 @@ fn scale() -> [usize; 3] {
     numbers.try_into().expect("three numbers")
 }
 
-/// Streams to the target of whose bytes nothing is ever read; how many the server accepted.
+/// Opens streams to the target and never reads from them; returns how many the server accepted.
 async fn stop_readers(connection: &Connection, target: SocketAddr, count: usize) -> usize {
     let mut accepted = 0;
     for _ in 0..count {
@@ -77,7 +77,8 @@ async fn stop_readers(connection: &Connection, target: SocketAddr, count: usize)
     accepted
 }
 
-/// Clients with keys of their own; the connections that the server took, and how many streams they have.
+/// Connects clients with different keys; returns the connections that the server accepted and the number of their
+/// streams.
 async fn crowd(remote: &Remote, target: SocketAddr) -> (Vec<Endpoint>, Vec<Connection>, usize) {
     let [keys, connections, streams] = scale();
     let address: SocketAddr = remote.address.parse().expect("an address");
@@ -86,7 +87,7 @@ async fn crowd(remote: &Remote, target: SocketAddr) -> (Vec<Endpoint>, Vec<Conne
     for _ in 0..keys {
         let mut config = ClientConfig::new(ctcp::generate_key().expect("entropy"));
         config.bind("127.0.0.1:0".parse().expect("an address"));
-        // This side has memory of its own.
+        // Small credit, because this side needs memory too.
         let mut transport = TransportConfig::default();
         transport.stream_credit(16 << 10, 16 << 10).connection_credit(256 << 10, 256 << 10);
         config.transport(transport);
@@ -110,8 +111,8 @@ async fn crowd(remote: &Remote, target: SocketAddr) -> (Vec<Endpoint>, Vec<Conne
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a process is waited for")]
-fn a_server_stays_within_its_memory_and_gives_it_back() {
+#[expect(clippy::disallowed_methods, reason = "the test waits for a process")]
+fn a_server_stays_within_its_memory_budget_and_returns_memory() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let budget = std::env::var("CTCP_MEMORY_BUDGET").map_or(BUDGET, |text| text.parse().expect("MiB"));
@@ -137,13 +138,13 @@ fn a_server_stays_within_its_memory_and_gives_it_back() {
     assert!(open.len() >= 4, "{} connections", open.len());
     assert!(full <= (budget << 20) + PROGRAM, "{full} bytes");
 
-    // Somebody else is served meanwhile.
+    // Another client is served in the meantime.
     key(at, KEY);
     let web = hello().to_string();
     let begun = Instant::now();
     let output = ctcp(at, &remote.words("connect", KEY, &[&web])).output().expect("it starts");
     assert_eq!(output.stdout, b"hello", "{}", String::from_utf8_lossy(&output.stderr));
-    println!("a newcomer is served in {:?}", begun.elapsed());
+    println!("a new client is served in {:?}", begun.elapsed());
 
     runtime.block_on(async {
         for endpoint in &endpoints {
@@ -159,6 +160,6 @@ fn a_server_stays_within_its_memory_and_gives_it_back() {
         after = resident(running.id());
     }
     let files = std::fs::read_dir(format!("/proc/{}/fd", running.id())).expect("it runs").count();
-    println!("{} MB behind them, {files} files open", after >> 20);
+    println!("{} MB afterwards, {files} files open", after >> 20);
     assert!(after <= before + (6 << 20), "{after} bytes are kept of {full}");
 }

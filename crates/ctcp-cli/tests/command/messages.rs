@@ -1,4 +1,4 @@
-//! What a user meets when something is wrong: messages and exit codes.
+//! Messages and exit codes when something is wrong.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 use crate::setup::{KEY, Remote, Running, Server, ctcp, key, run};
 
-/// Long beside a refusal, and short beside the five seconds for which a silent server is asked.
+/// Long compared to a refusal, and short compared to the five seconds after which a silent server times out.
 const AT_ONCE: Duration = Duration::from_secs(3);
 
-/// Runs what must fail at once, and gives the lines it said.
+/// Runs a command that must fail at once, and returns the lines it printed.
 fn refused(directory: &Path, words: &[&str]) -> Vec<String> {
     let begun = tokio::time::Instant::now();
     let (code, said) = run(directory, words);
@@ -21,7 +21,7 @@ fn refused(directory: &Path, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_server_that_does_not_let_us_in_is_reported_at_once_and_a_missing_key_is_not_made() {
+fn a_refusal_by_the_server_is_reported_at_once_and_a_missing_key_is_not_created() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let server = Server::start(at, &[]);
@@ -102,7 +102,7 @@ fn each_mistake_has_its_message_and_its_exit_code() {
 }
 
 #[test]
-fn where_no_server_is_the_message_says_what_to_look_at() {
+fn without_a_server_the_message_says_what_to_check() {
     let directory = TempDir::new().expect("a directory");
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let remote = Remote {
@@ -117,7 +117,7 @@ fn where_no_server_is_the_message_says_what_to_look_at() {
 }
 
 #[test]
-fn a_get_onto_a_file_that_is_there_says_that_it_replaced_it() {
+fn a_get_onto_an_existing_file_reports_that_it_replaced_it() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     std::fs::create_dir(at.join("shared")).expect("a directory");
@@ -136,7 +136,7 @@ fn a_get_onto_a_file_that_is_there_says_that_it_replaced_it() {
 }
 
 #[test]
-fn the_uncoded_profile_is_demonstrated_once_and_under_its_name() {
+fn the_demo_runs_the_uncoded_profile_only_once() {
     let directory = TempDir::new().expect("a directory");
     let words = ["demo", "--profile", "tcp", "--size", "20kb", "--loss", "0"];
     let said = ctcp(directory.path(), &words).output().expect("it starts").stdout;
@@ -149,7 +149,7 @@ fn the_uncoded_profile_is_demonstrated_once_and_under_its_name() {
 }
 
 #[test]
-fn a_server_says_once_for_each_connection_who_came_from_where_and_whom_it_refused() {
+fn a_server_logs_each_client_connection_and_refusal_once() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let (listed, unlisted) = (key(at, KEY), key(at, "unlisted.key"));
@@ -177,7 +177,7 @@ fn a_server_says_once_for_each_connection_who_came_from_where_and_whom_it_refuse
 }
 
 #[test]
-fn a_quiet_client_that_is_not_let_in_says_so_once() {
+fn a_quiet_client_logs_a_refusal_once() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let server = Server::start(at, &[]);
@@ -196,7 +196,7 @@ fn a_quiet_client_that_is_not_let_in_says_so_once() {
 
 #[cfg(unix)]
 #[test]
-fn a_connect_that_a_signal_ended_says_so_by_its_exit_code() {
+fn the_exit_code_of_a_connect_names_the_signal_that_ended_it() {
     let directory = TempDir::new().expect("a directory");
     let target = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = target.local_addr().expect("an address").to_string();
@@ -212,7 +212,7 @@ fn a_connect_that_a_signal_ended_says_so_by_its_exit_code() {
 }
 
 #[test]
-fn a_profile_that_is_not_granted_becomes_the_servers_own_and_the_client_says_so() {
+fn a_profile_that_is_not_granted_becomes_the_servers_own_and_the_client_logs_it() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     std::fs::create_dir(at.join("shared")).expect("a directory");

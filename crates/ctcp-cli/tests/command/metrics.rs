@@ -1,4 +1,4 @@
-//! What `--metrics` says of connections, over a restart of the server and of several clients.
+//! The values of `--metrics` for connections, across a restart of the server and of several clients.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -12,7 +12,7 @@ use crate::setup::{KEY, Running, Server, ctcp, key, run, serve, socks, socks_cli
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The metrics at an address, and how they were announced.
+/// Returns the head and the body of the metrics at an address.
 fn scrape(address: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).expect("metrics are served");
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("a request");
@@ -23,7 +23,7 @@ fn scrape(address: &str) -> (String, String) {
     (head.to_ascii_lowercase(), text.to_owned())
 }
 
-/// The value of a sample with just these labels.
+/// The value of a sample with exactly these labels.
 fn value(address: &str, sample: &str) -> Option<f64> {
     let (_, text) = scrape(address);
     let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
@@ -33,18 +33,18 @@ fn value(address: &str, sample: &str) -> Option<f64> {
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !done() {
-        assert!(begun.elapsed() < PATIENCE, "{what} never happens");
+        assert!(begun.elapsed() < PATIENCE, "{what} did not happen in time");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
-/// A port for metrics, free a moment ago.
+/// A port for metrics that was free a moment ago.
 fn port() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").to_string()
 }
 
-/// Reads what the target sends through a SOCKS5 port; how many bytes.
+/// Reads what the target sends through a SOCKS5 port; returns the number of bytes.
 fn download(proxy: SocketAddr, target: SocketAddr) -> usize {
     let (mut stream, code) = socks(proxy, target);
     assert_eq!(code, 0);
@@ -62,7 +62,7 @@ fn server(at: &Path, listen: &str, more: &[&str]) -> Server {
 }
 
 #[test]
-fn the_counts_of_a_client_go_on_over_a_restart_of_the_server() {
+fn the_counters_of_a_client_continue_over_a_restart_of_the_server() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let listen = UdpSocket::bind("127.0.0.1:0").expect("a port").local_addr().expect("it").to_string();
@@ -100,7 +100,7 @@ fn a_server_shows_what_it_sends_to_each_of_three_clients_while_they_download() {
     std::fs::write(at.join("clients"), lines.concat()).expect("a file");
     let metrics = port();
     let server = server(at, "127.0.0.1:0", &["--clients", "clients", "--metrics", &metrics]);
-    // Its size says whose it is.
+    // The size identifies the client.
     let sizes = [5_000_000, 10_000_000, 15_000_000];
     let clients: Vec<_> = keys
         .iter()
@@ -145,11 +145,11 @@ fn a_server_shows_what_it_sends_to_each_of_three_clients_while_they_download() {
     }
     drop(clients);
     wait_until("the clients' end", || names.iter().all(|name| of("ctcp_connections", name) == 0.0));
-    assert!(of("ctcp_bytes_sent_total", &names[2]) > 15_000_000.0, "what was counted stays");
+    assert!(of("ctcp_bytes_sent_total", &names[2]) > 15_000_000.0, "counts of closed connections stay");
 }
 
 #[test]
-fn each_family_of_metrics_has_its_type_and_its_help_once() {
+fn each_family_of_metrics_has_one_type_and_one_help() {
     let directory = TempDir::new().expect("a directory");
     let metrics = port();
     let _server = server(directory.path(), "127.0.0.1:0", &["--metrics", &metrics]);
@@ -171,7 +171,7 @@ fn each_family_of_metrics_has_its_type_and_its_help_once() {
 }
 
 #[test]
-fn a_port_in_use_is_said_and_another_path_leads_nowhere() {
+fn a_port_in_use_is_reported_and_other_paths_are_not_found() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let metrics = port();

@@ -1,4 +1,4 @@
-//! A directory, keys, a server and a client, each a process of its own.
+//! A directory, keys, a server and a client, each in its own process.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,16 +7,16 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Longer than anything takes on a loaded machine.
+/// Longer than any step takes on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The key that `keygen` makes and every server here lets in.
+/// The key that `keygen` creates and every server in these tests accepts.
 pub(crate) const KEY: &str = "client.key";
 
 pub(crate) fn ctcp(directory: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ctcp"));
     command.current_dir(directory).args(words).stdin(Stdio::null());
-    // Anyone who runs the tests may have a server of their own.
+    // Users who run the tests may have such variables for their own server.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(|name| name.starts_with("CTCP_")) {
             command.env_remove(name);
@@ -26,13 +26,13 @@ pub(crate) fn ctcp(directory: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// The exit code and what was said on standard error.
+/// Returns the exit code and the output on standard error.
 pub(crate) fn run(directory: &Path, words: &[&str]) -> (Option<i32>, String) {
     let output = ctcp(directory, words).output().expect("the command starts");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Where a server is and what its key is.
+/// The address and the key of a server.
 pub(crate) struct Remote {
     pub(crate) address: String,
     pub(crate) key: String,
@@ -46,7 +46,7 @@ impl Remote {
     }
 }
 
-/// A command that stays until this is dropped.
+/// A command that runs until this is dropped.
 pub(crate) struct Running {
     child: Child,
     output: Receiver<String>,
@@ -69,12 +69,12 @@ impl Running {
         Self { child, output, messages }
     }
 
-    /// The first line of its output, or the next.
+    /// The next line of its output.
     pub(crate) fn line(&self) -> String {
         self.output.recv_timeout(PATIENCE).expect("a line")
     }
 
-    /// What it says on standard error, up to the line with the text.
+    /// Returns what it writes to standard error, up to the line with the text.
     pub(crate) fn messages_until(&self, text: &str) -> Vec<String> {
         let mut said = Vec::new();
         while !said.last().is_some_and(|line: &String| line.contains(text)) {
@@ -86,7 +86,7 @@ impl Running {
         said
     }
 
-    /// Ends it, and gives what it said on standard error and nobody read.
+    /// Ends it, and returns the unread rest of its standard error.
     pub(crate) fn end(mut self) -> Vec<String> {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -119,7 +119,7 @@ impl Server {
         Self::start_by(directory, words, ctcp)
     }
 
-    /// The same, where `command` makes a command of its words.
+    /// The same, where `command` creates a command from its words.
     pub(crate) fn start_by(
         directory: &Path,
         words: &[&str],
@@ -132,7 +132,7 @@ impl Server {
         Self { remote, running }
     }
 
-    /// A server that was started, and what its line to paste says.
+    /// A started server, and the values in its line to paste.
     pub(crate) fn announced(running: Running) -> (Running, Remote) {
         let line = running.line();
         let after = |option: &str| {
@@ -144,7 +144,7 @@ impl Server {
     }
 }
 
-/// The public key of a key file, which is made if there is none.
+/// The public key of a key file, which is created if there is none.
 pub(crate) fn key(directory: &Path, file: &str) -> String {
     if !directory.join(file).exists() {
         assert_eq!(run(directory, &["keygen", "--out", file]).0, Some(0));
@@ -153,7 +153,7 @@ pub(crate) fn key(directory: &Path, file: &str) -> String {
     String::from_utf8(key).expect("base64").trim().to_owned()
 }
 
-/// A running `ctcp client`, and where its SOCKS5 port is.
+/// A running `ctcp client`, and the address of its SOCKS5 listener.
 pub(crate) fn socks_client(command: Command) -> (Running, SocketAddr) {
     let running = Running::start(command);
     let line = running.line();
@@ -161,7 +161,7 @@ pub(crate) fn socks_client(command: Command) -> (Running, SocketAddr) {
     (running, address.expect("the line to paste has it"))
 }
 
-/// Asks for a connection to a target; the connection to the proxy, and the reply's code.
+/// Requests a connection to a target; returns the connection to the proxy and the code of the reply.
 pub(crate) fn socks(proxy: SocketAddr, target: SocketAddr) -> (TcpStream, u8) {
     let SocketAddr::V4(target) = target else { panic!("loopback here is IPv4") };
     let mut stream = TcpStream::connect(proxy).expect("the proxy is there");
@@ -172,7 +172,7 @@ pub(crate) fn socks(proxy: SocketAddr, target: SocketAddr) -> (TcpStream, u8) {
     (stream, reply[3])
 }
 
-/// A target that says this and ends, to everybody.
+/// A target that sends these bytes to every client and closes.
 pub(crate) fn serve(bytes: Vec<u8>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -184,7 +184,7 @@ pub(crate) fn serve(bytes: Vec<u8>) -> SocketAddr {
     address
 }
 
-/// A target that says hello and ends.
+/// A target that sends hello and closes.
 pub(crate) fn hello() -> SocketAddr {
     serve(b"hello".to_vec())
 }

@@ -1,4 +1,4 @@
-//! Decoding of whole blocks: some symbols lost, or nothing but combinations.
+//! Decoding of whole blocks with some symbols lost, or from combinations alone.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::packets::{Packets, Random, SYMBOL};
 use super::stopwatch::{Shortest, repeat};
 
-/// Symbols in a block and share of them lost; 1 means dense.
+/// Symbols in a block and the share that is lost; 1 means combinations alone.
 const CELLS: [(usize, f64); 12] = [
     (32, 0.05),
     (32, 0.1),
@@ -23,22 +23,22 @@ const CELLS: [(usize, f64); 12] = [
     (128, 1.0),
     (256, 1.0),
 ];
-/// Runs in one timing, so that reading the clock does not count.
+/// Runs per timing, so that reading the clock does not distort the result.
 const RUNS: usize = 8;
 
 /// One line of the table.
 #[derive(Serialize)]
 pub(super) struct Speed {
-    /// `ctcp`: the decoder of connections, which takes packets in any order and copies each into its window.
+    /// `ctcp`: the decoder of connections, which accepts packets in any order and copies each into its window.
     pub(super) library: &'static str,
     pub(super) n: usize,
     pub(super) loss: f64,
     pub(super) dense: bool,
-    /// Block bytes in 10^6 a second.
+    /// Decoded bytes, in 10^6 per second.
     pub(super) mbps: f64,
 }
 
-/// What arrived of one block.
+/// The packets that arrived of one block.
 struct Case {
     n: usize,
     loss: f64,
@@ -93,7 +93,7 @@ impl Case {
     }
 }
 
-/// As many rows as symbols are lost, those of consecutive keys that are independent about the lost ones.
+/// Rows for as many consecutive keys as symbols are lost, skipping keys whose rows are not independent.
 fn independent_rows(is_lost: &[bool]) -> Vec<Vec<u8>> {
     let n = is_lost.len();
     let mut decoder = Decoder::new(DecoderConfig::new(1, n));
@@ -117,7 +117,7 @@ fn independent_rows(is_lost: &[bool]) -> Vec<Vec<u8>> {
     rows
 }
 
-/// The decoder of connections, block after block.
+/// The decoder of connections, decoding block after block.
 struct Window<'c> {
     case: &'c Case,
     decoder: Decoder,
@@ -131,7 +131,7 @@ impl<'c> Window<'c> {
 
     fn run(&mut self) {
         let case = self.case;
-        // The last block is held until now, so that it can be checked.
+        // The previous block is kept until now, so that it can be checked.
         self.first = self.decoder.known_end();
         self.decoder.release_before(self.first);
         for index in case.arrived() {
@@ -148,7 +148,7 @@ impl<'c> Window<'c> {
     fn check(&self) {
         for index in 0..self.case.n {
             let symbol = self.decoder.symbol(self.first + index as u64);
-            assert!(symbol == Some(self.case.symbols.packet(index)), "a symbol is wrong");
+            assert!(symbol == Some(self.case.symbols.packet(index)), "a decoded symbol is wrong");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Repairs of a block, against a plain sum of the same symbols, which is set against mere loads of them, and against
-//! arithmetic in registers.
+//! Speed of repairs of a block. It is compared with a plain sum of the same symbols, and with arithmetic in registers;
+//! the plain sum is compared with loads alone.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -12,11 +12,12 @@ use super::stopwatch::{Shortest, repeat};
 
 /// Repairs computed at once.
 const OUTPUTS: [usize; 2] = [1, 4];
-/// Bytes of all blocks together: several first-level caches, so that every symbol comes from the second level, but no more pages than
-/// the first-level buffer of address translations has entries (96 on the processors at hand). With twice as many the figures
-/// of large blocks, which repeat a page less often, would show translations instead of kernels.
+/// Bytes of all blocks together. They exceed the first-level cache several times, so every symbol comes from the second
+/// level. They span no more pages than the first-level TLB has entries (96 on the processors at hand). With twice as
+/// many, the values of large blocks, which reuse a page less often, would measure address translation instead of
+/// kernels.
 const FOOTPRINT: usize = 320 * 1024;
-/// Rounds of arithmetic in registers; about as long as a sweep over the blocks.
+/// Rounds of arithmetic in registers; they take about as long as a pass over the blocks.
 const ROUNDS: u64 = 4000;
 
 /// One line of the table.
@@ -26,13 +27,14 @@ pub(super) struct Speed {
     pub(super) n: usize,
     pub(super) outputs: usize,
     pub(super) symbol_bytes: usize,
-    /// Products, that is bytes times coefficients, in 10^9 a second.
+    /// Products (bytes times coefficients), in 10^9 per second.
     pub(super) gbps: f64,
-    /// Bytes of a plain XOR sum of the same symbols, in 10^9 a second.
+    /// Bytes of a plain XOR sum of the same symbols, in 10^9 per second.
     pub(super) control_gbps: f64,
-    /// Bytes of the same symbols loaded and nothing else, in 10^9 a second: what the control could come to.
+    /// Bytes of the same symbols that are only loaded, in 10^9 per second: the limit of the control.
     pub(super) read_gbps: f64,
-    /// What the engine's instructions, or for one repair the cache, allow at most; none where products are looked up in memory.
+    /// The limit set by the engine's instructions or, for a single repair, by the cache; none if products are looked up
+    /// in memory.
     pub(super) bound_gbps: Option<f64>,
 }
 
@@ -45,7 +47,7 @@ struct Times {
     registers: [Shortest; OUTPUTS.len()],
 }
 
-/// Measures all engines in turn, round by round, so that each meets the machine in the same moods.
+/// Measures all engines in turn, round by round, so that changes of the machine's speed affect all of them.
 pub(super) fn measure(engines: &[Engine], n: usize, time: Duration) -> Vec<Speed> {
     let block_count = FOOTPRINT.div_ceil(n * SYMBOL);
     let mut random = Random::new(n as u64);
@@ -75,8 +77,8 @@ impl Times {
         }
     }
 
-    /// Whether the engine's products come from memory: then it is so slow that one block takes long enough, and the cache it
-    /// lies in makes no difference.
+    /// Returns true if the engine looks products up in memory. It is then so slow that one block takes long enough, and
+    /// the cache level of the block makes no difference.
     fn is_slow(&self) -> bool {
         self.engine.multiply_in_registers(1, 1) == 0
     }
@@ -84,7 +86,7 @@ impl Times {
     fn run(&mut self, symbols: &[&[u8]], n: usize, rows: &[&[u8]], outs: &mut [&mut [u8]]) {
         let (engine, is_slow) = (self.engine, self.is_slow());
         let symbols = if is_slow { &symbols[..n] } else { symbols };
-        // What a job does first, waking wide registers up and filling the cache, is not to be timed.
+        // An untimed first run powers up wide registers and fills the cache.
         let measure = |time: &mut Shortest, job: &mut dyn FnMut()| {
             if !is_slow {
                 job();

@@ -1,12 +1,12 @@
-//! Symbols in memory: aligned, and of contents that no processor can guess.
+//! Symbols in memory: aligned, and with pseudo-random contents.
 
-/// Bytes in a symbol: what fits into a datagram on most paths, in whole cache lines.
+/// Bytes in a symbol: whole cache lines that fit into a datagram on most paths.
 pub(super) const SYMBOL: usize = 1344;
 
-/// Alignment of the first symbol, and thereby of all.
+/// The alignment of the first symbol, and thus of all.
 const LINE: usize = 64;
 
-/// Symbols one after another.
+/// Consecutive symbols.
 pub(super) struct Packets {
     storage: Vec<u8>,
     start: usize,
@@ -38,7 +38,7 @@ impl Packets {
     }
 }
 
-/// xorshift64*, of which the highest bits are used: its lowest would make matrices of too low a rank.
+/// xorshift64*, of which the highest bits are used. Its lowest bits would produce matrices of too low a rank.
 pub(super) struct Random(u64);
 
 impl Random {

@@ -1,9 +1,9 @@
-//! The shortest of many times: other work on the machine only ever adds to a time.
+//! The minimum of many timings: other work on the machine only adds to a timing.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// The shortest time of a job so far.
+/// The minimum time of a job so far.
 pub(super) struct Shortest(Duration);
 
 impl Shortest {
@@ -11,7 +11,7 @@ impl Shortest {
         Self(Duration::MAX)
     }
 
-    /// Runs the job once and keeps its time if it is the shortest.
+    /// Runs the job once and keeps its time if it is the minimum.
     pub(super) fn time(&mut self, job: impl FnOnce()) {
         let start = now();
         job();
@@ -23,9 +23,9 @@ impl Shortest {
     }
 }
 
-/// Calls `round` until `time` is over, but a few times at least.
+/// Calls `round` until `time` has passed, but at least a few times.
 pub(super) fn repeat(time: Duration, mut round: impl FnMut()) {
-    /// Enough for the shortest time to mean something.
+    /// Enough rounds for a meaningful minimum.
     const ROUNDS_MIN: usize = 5;
     let start = now();
     let mut rounds = 0;
@@ -35,10 +35,10 @@ pub(super) fn repeat(time: Duration, mut round: impl FnMut()) {
     }
 }
 
-/// The processor's clock, by steps of one cycle each that wait for each other.
+/// The processor's clock rate, measured with dependent steps of one cycle each.
 pub(super) fn clock_ghz() -> f64 {
     const ROUNDS: u32 = 20_000;
-    /// Shifts and XORs in a round.
+    /// Shifts and XORs per round.
     const STEPS: u32 = 6;
     let mut shortest = Shortest::new();
     for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! `ctcp-lab repro merge`: finds the shards in folders and puts each experiment together.
+//! `ctcp-lab repro merge`: finds the shards in folders and merges each experiment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use super::{judge, show};
 use crate::folder::Folder;
 use ctcp_cli::error::CliError;
 
-/// A file's name for messages, and what is in it.
+/// A file's name for messages, and its content.
 type Named = (String, Partial);
 
 pub(super) fn run(folders: &[PathBuf], out: &Path) -> Result<(), CliError> {
@@ -27,7 +27,7 @@ pub(super) fn run(folders: &[PathBuf], out: &Path) -> Result<(), CliError> {
             folders.join(", ")
         )));
     }
-    // All of them before any file is written.
+    // All experiments are merged before any file is written.
     let merged = experiments.into_values().map(merge).collect::<Result<Vec<Merged>, _>>();
     let merged = merged.map_err(|error| CliError::failure(error.to_string()))?;
     let folder = Folder::open(out)?;
@@ -39,7 +39,7 @@ pub(super) fn run(folders: &[PathBuf], out: &Path) -> Result<(), CliError> {
     judge(failed)
 }
 
-/// The shards in a folder, in the order of their names.
+/// The shards in a folder, ordered by name.
 fn read(folder: &Path) -> Result<Vec<Named>, CliError> {
     let cannot_read = |path: &Path, error: &dyn std::fmt::Display| {
         CliError::failure(format!("cannot read {}: {error}", path.display()))

@@ -1,4 +1,4 @@
-//! What is asked for, checked before anything is computed.
+//! The request of a run, validated before anything is computed.
 
 use std::num::NonZeroUsize;
 
@@ -7,18 +7,18 @@ use ctcp_repro::{Experiment, Settings, Shard, WAITING};
 use super::{RunArgs, changes};
 use ctcp_cli::error::CliError;
 
-/// Threads for machines that do not say how many they can run.
+/// The number of threads if the machine does not report its parallelism.
 const THREADS: NonZeroUsize = NonZeroUsize::MIN;
 
 /// More than any machine has.
 const THREADS_MAX: u32 = 4096;
 
-/// A run.
+/// A requested run.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) experiments: Vec<&'static Experiment>,
     pub(super) settings: Settings,
-    /// A part of it, for a file of its own.
+    /// The shard to compute, if it is not the whole run.
     pub(super) shard: Option<Shard>,
     pub(super) threads: NonZeroUsize,
 }
@@ -55,9 +55,9 @@ fn experiment(id: &str) -> Result<&'static Experiment, CliError> {
     })
 }
 
-/// A number of an option, from 1.
+/// Parses the number of an option, at least 1.
 pub(crate) fn count(option: &str, text: &str, most: u32) -> Result<u32, CliError> {
     let number = text.parse().ok().filter(|number| (1..=most).contains(number));
     number
-        .ok_or_else(|| CliError::usage(format!("{option} {text}: a whole number from 1 to {most} is wanted")))
+        .ok_or_else(|| CliError::usage(format!("{option} {text}: expected a whole number from 1 to {most}")))
 }

@@ -1,4 +1,4 @@
-//! The built command, as a researcher meets it.
+//! Tests of the built command, as researchers run it.
 
 mod repro;
 mod setup;

@@ -1,4 +1,4 @@
-//! `ctcp-lab repro`: runs in one piece and in shards, and what it refuses.
+//! `ctcp-lab repro`: single runs, shards, and refused arguments.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use crate::setup::{lab, run};
 
 const ID: &str = "thesis-overhead";
 
-/// The words of a run that takes a moment.
+/// The arguments of a short run.
 fn words<'a>(rest: &[&'a str]) -> Vec<&'a str> {
     [&["repro", ID, "--quick", "--seeds", "12"], rest].concat()
 }
 
-/// What stands in a result's files, without the time it took.
+/// The content of a result's files, without the duration.
 fn result(folder: &Path) -> [String; 3] {
     ["json", "csv", "svg"].map(|extension| {
         let text = fs::read_to_string(folder.join(format!("{ID}.{extension}"))).expect("it was written");
@@ -34,7 +34,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn shards_that_are_merged_are_byte_by_byte_a_run_in_one_piece() {
+fn merged_shards_are_byte_for_byte_equal_to_a_single_run() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     assert_eq!(run(at, &words(&["--out", "whole", "--threads", "1"])), (Some(0), String::new()));
@@ -52,7 +52,7 @@ fn shards_that_are_merged_are_byte_by_byte_a_run_in_one_piece() {
 }
 
 #[test]
-fn a_merge_without_all_shards_of_one_run_writes_nothing_and_says_why() {
+fn a_merge_with_missing_shards_writes_nothing_and_reports_why() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let shard = |shard: &str, out: &str, seeds: &str| {
@@ -81,7 +81,7 @@ fn a_merge_without_all_shards_of_one_run_writes_nothing_and_says_why() {
 }
 
 #[test]
-fn nonsense_is_refused_in_one_line_before_anything_is_computed() {
+fn invalid_arguments_are_refused_in_one_line_before_anything_is_computed() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     fs::write(at.join("file"), "x").expect("a file");
@@ -94,24 +94,28 @@ fn nonsense_is_refused_in_one_line_before_anything_is_computed() {
         (&["repro", ID, "--shard", "1/0"], 2, "at least one shard"),
         (&["repro", ID, "--shard", "-1/4"], 2, "`-1/4` is not a shard: expected I/N, for example 2/8"),
         (&["repro", ID, "--shard", "half"], 2, "`half` is not a shard: expected I/N"),
-        (&["repro", ID, "--seeds", "0"], 2, "--seeds 0: a whole number from 1 to 100000"),
-        (&["repro", ID, "--seeds", "4294967295"], 2, "--seeds 4294967295: a whole number from 1 to 100000"),
-        (&["repro", ID, "--seeds", "-3"], 2, "--seeds -3: a whole number"),
-        (&["repro", ID, "--seeds", "many"], 2, "--seeds many: a whole number"),
-        (&["repro", ID, "--threads", "0"], 2, "--threads 0: a whole number from 1 to"),
-        (&["repro", ID, "--loss", "0.1"], 2, "`thesis-overhead` has no --loss: nothing of it can be changed"),
-        (&["repro", "tcpnc-fig6", "--loss", "-0.1"], 2, "--loss -0.1: a share from 0 to 0.5"),
-        (&["repro", "tcpnc-fig6", "--loss", "0.9"], 2, "--loss 0.9: a share from 0 to 0.5"),
+        (&["repro", ID, "--seeds", "0"], 2, "--seeds 0: expected a whole number from 1 to 100000"),
         (
-            &["repro", "tcpnc-fig6", "--rtt", "30ms"],
+            &["repro", ID, "--seeds", "4294967295"],
             2,
-            "`tcpnc-fig6` has no --rtt: what can be changed of it is --loss, --time",
+            "--seeds 4294967295: expected a whole number from 1 to 100000",
         ),
-        (&["repro", "ctcp-fig3a", "--rtt", "3ms"], 2, "--rtt 3ms: an even number of ms"),
+        (&["repro", ID, "--seeds", "-3"], 2, "--seeds -3: expected a whole number"),
+        (&["repro", ID, "--seeds", "many"], 2, "--seeds many: expected a whole number"),
+        (&["repro", ID, "--threads", "0"], 2, "--threads 0: expected a whole number from 1 to"),
+        (&["repro", ID, "--loss", "0.1"], 2, "`thesis-overhead` has no --loss: its numbers are fixed"),
+        (&["repro", "tcpnc-fig6", "--loss", "-0.1"], 2, "--loss -0.1: expected a share from 0 to 0.5"),
+        (&["repro", "tcpnc-fig6", "--loss", "0.9"], 2, "--loss 0.9: expected a share from 0 to 0.5"),
+        (&["repro", "tcpnc-fig6", "--rtt", "30ms"], 2, "`tcpnc-fig6` has no --rtt: it has --loss, --time"),
+        (&["repro", "ctcp-fig3a", "--rtt", "3ms"], 2, "--rtt 3ms: expected an even number of ms"),
         (&["repro", "ctcp-fig3a", "--rtt", "-20ms"], 2, "--rtt -20ms: "),
-        (&["repro", "ctcp-fig3a", "--rate", "0mbit"], 2, "--rate 0mbit: a whole number of Mbit/s from 1"),
+        (
+            &["repro", "ctcp-fig3a", "--rate", "0mbit"],
+            2,
+            "--rate 0mbit: expected a whole number of Mbit/s from 1",
+        ),
         (&["repro", "ctcp-fig3a", "--rate", "fast"], 2, "--rate fast: "),
-        (&["repro", "ctcp-fig3a", "--time", "1s"], 2, "--time 1s: whole seconds from 10 to"),
+        (&["repro", "ctcp-fig3a", "--time", "1s"], 2, "--time 1s: expected whole seconds from 10 to"),
         (&["repro", ID, "--out", "file"], 1, "cannot write file: "),
         (&["repro", ID, "--out", "file/below"], 1, "cannot write file/below: "),
     ] {

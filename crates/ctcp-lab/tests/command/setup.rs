@@ -1,4 +1,4 @@
-//! The command in a folder of its own.
+//! The command in a separate folder.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ pub(crate) fn lab(directory: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// The exit code and what was said on standard error.
+/// Returns the exit code and the output on standard error.
 pub(crate) fn run(directory: &Path, words: &[&str]) -> (Option<i32>, String) {
     let output = lab(directory, words).output().expect("the command starts");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())

@@ -1,11 +1,11 @@
-//! `ctcp-lab testbed`: what it refuses before it measures anything, which needs no root.
+//! `ctcp-lab testbed`: arguments that are refused before any measurement, which needs no root.
 
 use tempfile::TempDir;
 
 use crate::setup::{lab, run};
 
 #[test]
-fn figures_are_listed_and_what_is_none_is_refused_with_a_line() {
+fn figures_are_listed_and_unknown_ones_are_refused_with_one_line() {
     let directory = TempDir::new().expect("a directory");
     let listed = lab(directory.path(), &["testbed", "list"]).output().expect("it starts").stdout;
     let listed = String::from_utf8(listed).expect("text");
@@ -16,18 +16,18 @@ fn figures_are_listed_and_what_is_none_is_refused_with_a_line() {
     for (words, code, said) in [
         (&["fig99"][..], 2, "`fig99` is no figure that the testbed can measure: see `ctcp-lab testbed list`"),
         (&["validate", "list"], 2, "`list` is a command: it stands alone, as `ctcp-lab testbed list`"),
-        (&["validate", "--seeds", "0"], 2, "--seeds 0: a whole number from 1 to 100000 is wanted"),
-        (&["validate", "--seeds", "-1"], 2, "--seeds -1: a whole number from 1 to 100000 is wanted"),
+        (&["validate", "--seeds", "0"], 2, "--seeds 0: expected a whole number from 1 to 100000"),
+        (&["validate", "--seeds", "-1"], 2, "--seeds -1: expected a whole number from 1 to 100000"),
         (&["validate", "--out", "/dev/null/x"], 1, "cannot write /dev/null/x"),
     ] {
         let (status, message) = run(directory.path(), &[&["testbed"], words].concat());
         assert!(status == Some(code) && message.lines().count() == 1 && message.contains(said), "{message}");
     }
-    assert_eq!(std::fs::read_dir(directory.path()).expect("a folder").count(), 0, "nothing was made");
+    assert_eq!(std::fs::read_dir(directory.path()).expect("a folder").count(), 0, "no file was created");
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_with_what_could() {
+fn unknown_peers_and_tests_are_refused_with_the_known_ones() {
     let directory = TempDir::new().expect("a directory");
     let refused = |words: &[&str], part: &str| {
         let (code, said) = run(directory.path(), words);

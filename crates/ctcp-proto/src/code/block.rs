@@ -15,8 +15,8 @@
 
 use super::blocks::{Block, Blocks};
 use super::{Choice, CodeLimits, CodeSpec, Feedback, Scheme, Sent, Setup, Situation, WindowOf};
+use crate::code::redundancy::{Need, Redundancy};
 use crate::id::SymbolIndex;
-use crate::redundancy::{Need, Redundancy};
 use ctcp_base::Instant;
 
 /// Minimum capacity of a block. In smaller blocks, redundancy in whole packets is too coarse.

@@ -1,12 +1,16 @@
 //! What a client can make a server do to the network by choosing a profile.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use ctcp_base::Rate;
 use ctcp_netem::{LinkConfig, QueueLimit};
 
 use super::pair::Pair;
-use crate::{Grant, Profile, ProfileName, Ratio, ReadOutcome, Redundancy, StreamId, TransportConfig};
+use crate::{
+    Catalogue, ConnectionError, Event, Grant, Mismatch, Profile, ProfileName, Ratio, ReadOutcome, Redundancy,
+    StreamId, TransportConfig,
+};
 
 /// Duration of the download.
 const TIME: Duration = Duration::from_secs(5);
@@ -24,6 +28,14 @@ struct Outcome {
     sent_per_useful_byte: f64,
 }
 
+/// A side whose profile is `profile`, which need not be one of those for general use.
+fn with_own(profile: Profile) -> TransportConfig {
+    let general = Catalogue::default();
+    let is_known = general.profiles().iter().any(|known| known.name == profile.name);
+    let catalogue = Arc::new(if is_known { general } else { general.with_profile(profile) });
+    TransportConfig { profile, catalogue, ..TransportConfig::default() }
+}
+
 /// A client that asks for `asked` downloads for a while.
 fn download(asked: Profile, grant: Grant, server: TransportConfig) -> Outcome {
     let link = LinkConfig {
@@ -35,7 +47,7 @@ fn download(asked: Profile, grant: Grant, server: TransportConfig) -> Outcome {
     };
     let mut pair = Pair::granting(grant, link, server, 1);
     let begun = pair.now;
-    pair.connect(TransportConfig { profile: asked, ..TransportConfig::default() });
+    pair.connect(with_own(asked));
     let (mut useful, mut stream, mut serving): (u64, Option<StreamId>, Option<StreamId>) = (0, None, None);
     let mut scratch = vec![0; 65_536];
     pair.run_until(TIME, |pair| {
@@ -82,4 +94,21 @@ fn a_profile_that_the_server_does_not_know_becomes_its_own() {
     let asked = Profile { name: ProfileName::new(77, "stranger"), ..Profile::DEFAULT };
     let outcome = download(asked, Grant::of([asked.name]), TransportConfig::default());
     assert!(outcome.is_told && outcome.granted == Profile::default(), "{outcome:?}");
+}
+
+#[test]
+fn a_client_without_the_granted_profile_says_so() {
+    let own = Profile { name: ProfileName::new(77, "laboratory"), ..Profile::DEFAULT };
+    let mut pair = Pair::granting(Grant::nothing(), LinkConfig::default(), with_own(own), 1);
+    pair.connect(TransportConfig::default());
+    pair.run_until(TIME, |pair| !pair.client.events.is_empty());
+    let lost = ConnectionError::NothingInCommon(Mismatch::Profile);
+    assert_eq!(pair.client.events.first().map(|(_, event)| event), Some(&Event::Closed(lost)));
+}
+
+#[test]
+fn a_profile_outside_of_the_catalogue_is_refused_at_the_start() {
+    let stranger = Profile { name: ProfileName::new(77, "stranger"), ..Profile::DEFAULT };
+    let config = TransportConfig { profile: stranger, ..TransportConfig::default() };
+    assert_eq!(config.check(), Err("the parts of the profile are not in the catalogue"));
 }

@@ -15,7 +15,7 @@ fn in_memory(allow: &[&str]) -> InMemory {
     InMemory::new(ReverseProxy::new(dialer, None, ServerLimits::default()))
 }
 
-/// Everything between an application and a target on loopback.
+/// Everything between an application and a target, on loopback.
 struct Setup {
     proxy: Arc<ForwardProxy<InMemory>>,
     connector: InMemory,
@@ -48,7 +48,7 @@ async fn setup(allow: &[&str]) -> Setup {
     Setup { proxy, connector, socks5: addresses.0, http: addresses.1, _tasks: tasks }
 }
 
-/// A target that sends back what it gets, until it gets the end.
+/// A target that echoes what it receives until the end.
 async fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -64,7 +64,7 @@ async fn echo() -> SocketAddr {
     address
 }
 
-/// A target that answers the first bytes it gets with a fixed text and closes; gives what it got.
+/// A target that answers the first bytes with a fixed text and closes. The handle returns what it received.
 async fn respond(response: &'static str) -> (SocketAddr, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -79,7 +79,7 @@ async fn respond(response: &'static str) -> (SocketAddr, JoinHandle<String>) {
     (address, task)
 }
 
-/// Speaks SOCKS5 up to the reply, and gives its code.
+/// Performs the SOCKS5 handshake and returns the code of the reply.
 async fn socks5(proxy: SocketAddr, target: SocketAddr) -> (TcpStream, u8) {
     let mut stream = TcpStream::connect(proxy).await.unwrap();
     let SocketAddr::V4(target) = target else { panic!() };
@@ -92,7 +92,7 @@ async fn socks5(proxy: SocketAddr, target: SocketAddr) -> (TcpStream, u8) {
     (stream, reply[3])
 }
 
-/// Sends a request to the HTTP proxy and nothing behind it, and reads everything it answers.
+/// Sends a request to the HTTP proxy and reads the whole response.
 async fn http(proxy: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(proxy).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -149,7 +149,7 @@ async fn a_lost_connection_resets_applications_at_once_and_new_ones_work() {
 }
 
 #[tokio::test]
-async fn nonsense_on_the_socks5_port_is_answered_or_closed_and_never_waited_for_for_ever() {
+async fn invalid_requests_on_the_socks5_port_are_answered_or_closed_in_bounded_time() {
     let setup = setup(&[]).await;
     let mut stream = TcpStream::connect(setup.socks5).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
@@ -170,7 +170,7 @@ async fn nonsense_on_the_socks5_port_is_answered_or_closed_and_never_waited_for_
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_application_that_says_nothing_is_closed() {
+async fn an_application_that_sends_nothing_is_closed() {
     let connector = in_memory(&[]);
     let link = ServerLink::start(connector, LinkTimes::default(), Arc::new(Counters::new("client")));
     let proxy = ForwardProxy::new(link, ClientLimits::default());
@@ -183,7 +183,7 @@ async fn an_application_that_says_nothing_is_closed() {
 }
 
 #[tokio::test]
-async fn connect_tunnels_carry_what_came_with_the_request() {
+async fn connect_tunnels_carry_data_that_follows_the_request() {
     let (setup, echo) = (setup(&["127.0.0.0/8"]).await, echo().await);
     let mut stream = TcpStream::connect(setup.http).await.unwrap();
     stream.write_all(format!("CONNECT {echo} HTTP/1.1\r\n\r\nearly").as_bytes()).await.unwrap();
@@ -216,7 +216,7 @@ async fn a_plain_request_is_rewritten_and_its_connection_kept() {
     got.await.unwrap();
 }
 
-/// Waits until the server is done with everything, and answers how much failed.
+/// Waits until the server has finished all streams, and returns how many failed.
 async fn failed_at_server(setup: &Setup) -> u64 {
     let counters = setup.connector.server().counters();
     while counters.streams_open.value() > 0 {
@@ -226,7 +226,7 @@ async fn failed_at_server(setup: &Setup) -> u64 {
 }
 
 #[tokio::test]
-async fn what_ends_with_its_response_has_failed_on_neither_side() {
+async fn a_stream_that_ends_with_its_response_counts_as_failed_on_neither_side() {
     let setup = setup(&["127.0.0.0/8"]).await;
     let (target, _got) = respond("HTTP/1.1 200 OK\r\n\r\nhello").await;
     let answer = http(setup.http, &format!("GET http://{target}/ HTTP/1.1\r\nHost: h\r\n\r\n")).await;
@@ -240,7 +240,7 @@ async fn what_ends_with_its_response_has_failed_on_neither_side() {
     assert_eq!(failed_at_server(&setup).await, 0);
     assert_eq!(setup.proxy.link().counters().streams_failed.value(), 0);
 
-    // What the application itself cuts off counts.
+    // A connection that the application cuts counts as failed.
     let (mut stream, _) = socks5(setup.socks5, echo().await).await;
     stream.write_all(b"x").await.unwrap();
     stream.read_u8().await.unwrap();
@@ -294,7 +294,7 @@ async fn a_refused_target_is_on_the_status_page_with_the_servers_reason() {
 }
 
 #[tokio::test]
-async fn a_forward_carries_connections_and_resets_what_fails() {
+async fn a_forward_carries_connections_and_resets_failed_ones() {
     let (setup, echo) = (setup(&["127.0.0.0/8"]).await, echo().await);
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     for (target, works) in [(echo, true), (closed, false)] {
@@ -311,7 +311,7 @@ async fn a_forward_carries_connections_and_resets_what_fails() {
 }
 
 #[tokio::test]
-async fn pipes_end_when_the_target_has_said_everything() {
+async fn pipes_end_when_the_target_has_sent_everything() {
     let setup = setup(&["127.0.0.0/8"]).await;
     let (target, got) = respond("bye").await;
     let (mut input, reader) = duplex(100);

@@ -1,5 +1,4 @@
-//! Why a target was not reached, in words for who asked for it: a person at the client, who sees neither the server's
-//! rules nor its log.
+//! Explains why a target was not reached, for a person at the client who sees neither the server's rules nor its log.
 
 use std::io;
 
@@ -8,8 +7,8 @@ use crate::address::TargetAddress;
 use crate::target_policy::{Refusal, Special};
 
 impl DialError {
-    /// A sentence that names the target as it was asked for. What a name resolved to is not said: the server's resolver
-    /// may know more than its clients should.
+    /// Returns a sentence that names the target as it was requested. It does not tell which address a name resolved to,
+    /// because the server's resolver may know names that clients should not learn.
     #[must_use]
     pub fn explain(&self, target: &TargetAddress) -> String {
         let host = &target.host;
@@ -40,7 +39,7 @@ impl DialError {
     }
 }
 
-/// Addresses of a kind, where that is worth a word.
+/// The plural of a kind of address, if it is worth mentioning.
 fn plural(special: Special) -> Option<&'static str> {
     Some(match special {
         Special::Loopback => "loopback addresses",
@@ -52,7 +51,7 @@ fn plural(special: Special) -> Option<&'static str> {
     })
 }
 
-/// An error of the system without its number, and without what is said already.
+/// The text of a system error without its number and without repetitions.
 fn words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "nothing listens on that port (connection refused)".to_owned(),
@@ -72,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_person_at_the_client_reads_what_happened_and_no_code() {
+    fn explanations_are_sentences_without_error_numbers() {
         let target = |text: &str| text.parse::<TargetAddress>().unwrap();
         for (error, at, words) in [
             (

@@ -8,7 +8,7 @@ use super::*;
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(93, 184, 216, 34));
 
-/// Gives each answer once and counts the questions.
+/// A resolver that returns each answer once and counts the lookups.
 #[derive(Clone, Default)]
 struct Script {
     answers: Arc<Mutex<Vec<io::Result<Vec<IpAddr>>>>>,
@@ -44,7 +44,7 @@ fn target(text: &str) -> TargetAddress {
 async fn a_name_is_resolved_once_and_the_checked_address_is_connected_to() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    // A second question would get an answer that is forbidden (or would panic for want of one).
+    // A second lookup would return a forbidden address (or panic because there is no answer left).
     let (dialer, script) = dialer(&["127.0.0.0/8"], vec![Ok(vec![LOOPBACK])]);
     let stream = dialer.connect("client", &target(&format!("name.example:{port}"))).await.unwrap();
     assert_eq!(stream.peer_addr().unwrap().ip(), LOOPBACK);
@@ -52,10 +52,10 @@ async fn a_name_is_resolved_once_and_the_checked_address_is_connected_to() {
 }
 
 #[tokio::test]
-async fn a_name_that_turns_to_a_forbidden_address_is_refused_from_then_on() {
+async fn a_name_that_changes_to_a_forbidden_address_is_refused_from_then_on() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    // First an innocent answer, then loopback: nothing may reach the listener.
+    // First a public address, then loopback: no connection may reach the listener.
     let (dialer, _) = dialer(&[], vec![Ok(vec![PUBLIC]), Ok(vec![LOOPBACK]), Ok(vec![LOOPBACK])]);
     let times = DialTimes {
         attempt: Duration::from_millis(50),
@@ -92,7 +92,7 @@ async fn the_next_address_is_tried_when_one_refuses() {
 }
 
 #[tokio::test]
-async fn failures_have_the_code_that_says_what_happened() {
+async fn failures_have_the_matching_reply_code() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let missing = io::Error::new(io::ErrorKind::NotFound, "no such name");
     let (dialer, _) = dialer(&["127.0.0.0/8"], vec![Err(missing), Ok(vec![]), Ok(vec![PUBLIC])]);
@@ -138,7 +138,7 @@ async fn every_spelling_of_loopback_is_refused_after_the_system_resolved_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resolver_that_never_answers_is_given_up() {
+async fn lookups_time_out_if_the_resolver_never_answers() {
     struct Silent;
     impl Resolve for Silent {
         fn resolve<'a>(&'a self, _: &'a str, _: &'a str) -> Resolving<'a> {
@@ -150,7 +150,7 @@ async fn a_resolver_that_never_answers_is_given_up() {
     assert_eq!(error.reply_code(), ReplyCode::TimedOut);
 }
 
-/// A resolver of the system in which a name of `slow` is not answered until the answer is dropped.
+/// A system resolver in which names starting with `slow` are not answered until the sender is dropped.
 fn slow_system() -> (SystemResolver, std::sync::mpsc::Sender<()>) {
     let (end, wait) = std::sync::mpsc::channel();
     let wait = Mutex::new(wait);
@@ -165,7 +165,7 @@ fn slow_system() -> (SystemResolver, std::sync::mpsc::Sender<()>) {
 }
 
 #[tokio::test]
-async fn slow_names_of_one_client_stop_neither_others_nor_itself_for_ever() {
+async fn slow_names_of_one_client_block_no_other_client_and_itself_only_for_a_time() {
     let (resolver, end) = slow_system();
     let resolver = Arc::new(resolver);
     let asked: Vec<_> = (0..200)
@@ -181,7 +181,7 @@ async fn slow_names_of_one_client_stop_neither_others_nor_itself_for_ever() {
     }
     let own = timeout(Duration::from_millis(50), resolver.resolve("greedy", "quick.example")).await;
     assert!(own.is_err(), "its share is used up");
-    // Nobody waits any more: what waits for a turn goes, what the system works on goes when it ends.
+    // The callers give up. Requests that wait for a slot end at once, running lookups when the system answers.
     for task in asked {
         task.abort();
     }

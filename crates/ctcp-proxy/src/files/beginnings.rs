@@ -1,9 +1,8 @@
-//! Hashing what is there already, for transfers that go on at their start: work that moves no byte, and that a client may
-//! ask for at will.
+//! Hashing of existing data, for transfers that resume. This work moves no bytes, and a client may cause it at will.
 //!
-//! It is done in slices, of one client one at a time and of all clients [`AT_ONCE_MAX`], with a pause behind each; between slices
-//! everybody has their turn. So it costs a fixed share of a processor and of the disk, no matter who asks for how much, and
-//! stops when nobody waits for it any more.
+//! It runs in slices, one slice at a time per client and [`AT_ONCE_MAX`] over all clients, with a pause after each;
+//! between slices clients take turns. So it uses a bounded share of a processor and of the disk, whatever clients
+//! request, and stops when the requester is gone.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -15,26 +14,26 @@ use super::running_hash::{DISTANCE_MIN, States};
 use super::serve::blocking;
 use crate::shares::Shares;
 
-/// Beginnings that are hashed at once: those of others go on while one waits for a slow disk.
+/// How many slices are hashed at once. With two, other clients continue while one waits for a slow disk.
 const AT_ONCE_MAX: usize = 2;
 
-/// Bytes of a slice: after each a state of the hash is kept, so that none is done twice.
+/// Bytes of a slice. The state of the hash is stored after each slice, so that none is hashed twice.
 pub(super) const SLICE: u64 = DISTANCE_MIN;
 
-/// The pause behind a slice that was full. A processor without instructions for SHA-256 hashes a slice in a third of it; with
-/// it, the rate is below 170 MB/s.
+/// The pause after a full slice. A processor without SHA-256 instructions hashes a slice in a third of it. With the
+/// pause, the rate stays below 170 MB/s.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What is hashed slice by slice.
+/// Existing data that is hashed slice by slice.
 pub(super) trait Beginning: Sized + Send + 'static {
-    /// Bytes that are not hashed yet.
+    /// Bytes not hashed yet.
     fn left(&self) -> u64;
 
-    /// Hashes at most so many bytes more.
+    /// Hashes at most this many further bytes.
     fn hash_some(&mut self, most: u64) -> Result<(), FileError>;
 }
 
-/// All hashing of beginnings of a service.
+/// Schedules the hashing of existing data for a service.
 #[derive(Debug)]
 pub(super) struct Beginnings {
     shares: Shares,
@@ -48,12 +47,12 @@ impl Default for Beginnings {
 }
 
 impl Beginnings {
-    /// Hashes to the end of the beginning, for a client.
+    /// Hashes the existing data to its end, on behalf of a client.
     pub(super) async fn hash<B: Beginning>(&self, client: &str, mut beginning: B) -> Result<B, FileError> {
         while beginning.left() > 0 {
             let place = self.shares.among_all(self.shares.own(client).await).await;
             let bytes = beginning.left().min(SLICE);
-            // The place is given back after the pause, whether or not anybody waits for the hash.
+            // The slot is released after the pause, whether or not a caller still waits for the hash.
             let slice = async move {
                 let hashed = blocking(move || beginning.hash_some(bytes).map(|()| beginning)).await;
                 tokio::spawn(async move {

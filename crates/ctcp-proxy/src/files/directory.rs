@@ -1,8 +1,9 @@
 //! Opens names inside one directory and nowhere else.
 //!
-//! The way is walked component by component, each opened relative to the one before and without following a link, so
-//! what is checked is what is opened: a component that is exchanged for a link in between makes the open fail. As a
-//! second wall, `cap-std` resolves everything beneath the directory's handle, so not even a mistake here leads out.
+//! The path is walked component by component. Each is opened relative to the previous one and without following links,
+//! so the file that is opened is the one that was checked: if a component is replaced by a link in between, the open
+//! fails. As a second safeguard, `cap-std` resolves everything below the directory's handle, so a mistake here cannot
+//! escape it.
 
 use std::io;
 use std::path::Path;
@@ -17,7 +18,7 @@ use super::part::Destination;
 use super::{FileError, FileName};
 use crate::request::FileIdentity;
 
-/// Entries that a walk for parts looks at: a tree of that size takes seconds. Parts beyond are never removed by us.
+/// How many entries a search for parts examines: a tree of this size takes seconds. Parts beyond it are never removed.
 const WALK_ENTRIES_MAX: usize = 1_000_000;
 
 /// A directory whose files are served.
@@ -25,12 +26,12 @@ const WALK_ENTRIES_MAX: usize = 1_000_000;
 pub(super) struct ServedDirectory(Dir);
 
 impl ServedDirectory {
-    /// The directory at a path of this machine.
+    /// Opens the directory at a path of this machine.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         Dir::open_ambient_dir(path, ambient_authority()).map(Self)
     }
 
-    /// The directory that holds, or will hold, the file, and the file's name in it.
+    /// Returns the directory that holds, or will hold, the file, and the file's name in it.
     pub(super) fn parent<'a>(&self, name: &'a FileName) -> Result<(Dir, &'a str), FileError> {
         let (components, leaf) = name.split();
         let mut directory = self.0.try_clone()?;
@@ -64,7 +65,7 @@ impl ServedDirectory {
 }
 
 impl ServedDirectory {
-    /// The parts of interrupted uploads anywhere below, as their sidecars tell.
+    /// Finds the parts of interrupted uploads anywhere below, described by their sidecars.
     pub(super) fn parts(&self) -> Vec<(FileName, Leftover)> {
         let mut found = Vec::new();
         let mut entries_left = WALK_ENTRIES_MAX;
@@ -88,12 +89,12 @@ impl ServedDirectory {
         found
     }
 
-    /// The entries of a directory below, whose name is empty or ends in `/`.
+    /// The entries of a directory below; `prefix` is empty or ends in `/`.
     fn entries(&self, prefix: &str) -> Result<ReadDir, FileError> {
         if prefix.is_empty() {
             return Ok(self.0.entries()?);
         }
-        // The parent of anything in it.
+        // The parent of any name in it is the directory itself.
         let inside: FileName = format!("{prefix}x").parse()?;
         Ok(self.parent(&inside)?.0.entries()?)
     }
@@ -106,7 +107,7 @@ impl ServedDirectory {
     }
 }
 
-/// Opens a regular file in a directory, not through a link, and without waiting for the other end of a pipe.
+/// Opens a regular file in a directory, not through a link, and without blocking on a pipe.
 pub(super) fn open_regular(directory: &Dir, leaf: &str, options: &OpenOptions) -> Result<File, FileError> {
     let mut options = options.clone();
     options.follow(FollowSymlinks::No).nonblock(true);
@@ -114,7 +115,7 @@ pub(super) fn open_regular(directory: &Dir, leaf: &str, options: &OpenOptions) -
     if file.metadata()?.is_file() { Ok(file) } else { Err(FileError::NotAFile) }
 }
 
-/// What tells this content from another.
+/// The identity of a file's content.
 pub(super) fn identity(metadata: &Metadata) -> FileIdentity {
     let modified = metadata.modified().ok().map(cap_std::time::SystemTime::into_std);
     FileIdentity { size: metadata.len(), modified: modified.map_or(0, nanoseconds) }
@@ -126,7 +127,7 @@ pub(super) fn identity_of(file: &std::fs::File) -> io::Result<FileIdentity> {
     Ok(FileIdentity { size: metadata.len(), modified: metadata.modified().map_or(0, nanoseconds) })
 }
 
-/// Nanoseconds since 1970; times beyond the range (year 2262) are at its end.
+/// Nanoseconds since 1970. Times beyond the range (year 2262) are clamped.
 fn nanoseconds(time: std::time::SystemTime) -> i64 {
     match time.duration_since(std::time::UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
@@ -136,15 +137,15 @@ fn nanoseconds(time: std::time::SystemTime) -> i64 {
     }
 }
 
-/// Bytes that can still be written where a file is; `None` where the system does not say.
+/// The space available on the file system of a file, in bytes; `None` if the system does not report it.
 #[cfg(unix)]
 pub(super) fn free_bytes(file: &std::fs::File) -> Option<u64> {
     let space = rustix::fs::fstatvfs(file).ok()?;
-    // Some file systems in user space know nothing of blocks.
+    // Some user-space file systems report no blocks.
     (space.f_blocks > 0).then(|| space.f_bavail.saturating_mul(space.f_frsize))
 }
 
-/// See above.
+/// Not supported on this system.
 #[cfg(not(unix))]
 pub(super) fn free_bytes(_: &std::fs::File) -> Option<u64> {
     None

@@ -1,4 +1,4 @@
-//! What can go wrong with a file, here or at the other side.
+//! Errors of files, on this side and on the other.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use crate::request::{HeadError, Reply, ReplyCode};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The name is none.
+    /// The name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
     /// A component of the name is a link.
     #[error("the name goes through a symbolic link")]
     Link,
-    /// The file, or a directory on the way, does not exist.
+    /// The file, or a directory on its path, does not exist.
     #[error("there is no such file or directory")]
     NotFound,
-    /// A directory or something else that is no regular file.
+    /// It is a directory or something else that is not a regular file.
     #[error("it is not a regular file")]
     NotAFile,
     /// The directory is served read-only.
@@ -39,34 +39,34 @@ pub enum FileError {
     /// Another transfer writes this file.
     #[error("another transfer is writing this file")]
     Busy,
-    /// As many transfers as may go on at once do.
+    /// The limit of simultaneous transfers is reached.
     #[error("too many transfers at once")]
     TooManyTransfers,
-    /// It stood still while others waited, and gave way.
+    /// The transfer stalled while others waited, and was stopped.
     #[error("the transfer stalled and made way for others that were waiting")]
     StoodStill,
-    /// More than the limit.
+    /// The file is larger than the limit.
     #[error("it has more than {0} bytes")]
     TooLarge(u64),
-    /// The part that is there is not the beginning of what the other side has.
+    /// The existing part is not the beginning of the other side's file.
     #[error("the partial file belongs to another file")]
     PrefixDiffers,
-    /// The whole file arrived and its hash is another: it was changed on the way, or on one of the disks.
+    /// The whole file arrived, but its hash differs: it was changed in transit or on one of the disks.
     #[error("the content does not match its checksum")]
     HashDiffers,
-    /// The file changed while it was read.
+    /// The file changed while it was being read.
     #[error("the file changed while it was read")]
     Changed,
     /// The transfer was interrupted: the stream failed.
     #[error("the transfer was interrupted: {0}")]
     Interrupted(#[source] io::Error),
-    /// Something else.
+    /// Any other error.
     #[error(transparent)]
     Io(io::Error),
 }
 
 impl From<io::Error> for FileError {
-    /// For errors of the file system.
+    /// Converts an error of the file system.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound,
@@ -80,7 +80,7 @@ impl From<io::Error> for FileError {
 }
 
 impl FileError {
-    /// The code of the reply that tells the peer.
+    /// The code of the reply to the peer.
     #[must_use]
     pub fn reply_code(&self) -> ReplyCode {
         match self {
@@ -102,42 +102,42 @@ impl FileError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
-    /// The name at the server is none.
+    /// The name at the server is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The local file.
+    /// The local file cannot be read or written.
     #[error("{}", of_local(.0, .1))]
     Local(PathBuf, #[source] FileError),
-    /// The server refused, with its code and text.
+    /// The server refused the request, with its code and text.
     #[error("{}", of_refusal(.0))]
     Refused(Reply),
     /// The server is not reachable.
     #[error(transparent)]
     Link(LinkError),
-    /// The stream failed in the middle.
+    /// The stream failed during the transfer.
     #[error("the transfer was interrupted: {0}")]
     Interrupted(#[source] io::Error),
-    /// The server's answer makes no sense.
+    /// The server's reply is invalid.
     #[error("the server sent an invalid reply: {0}")]
     BadReply(#[source] HeadError),
-    /// The file at the server changed while it was read.
+    /// The file at the server changed while it was being read.
     #[error("the file at the server changed while it was read")]
     RemoteChanged,
     /// The content does not match its checksum.
     #[error("the content does not match its checksum")]
     HashDiffers,
-    /// What was fetched could not be written to where it should go on.
+    /// The fetched data could not be written to standard output.
     #[error("cannot write to standard output: {0}")]
     Output(#[source] io::Error),
-    /// What went on into a pipe is not the file, or its beginning; why.
+    /// The data written into a pipe is not the file or its beginning; contains the reason.
     #[error("what was written is not the whole file and must not be used: {0}")]
     WroteOther(#[source] Box<TransferError>),
-    /// Nothing more arrived in so many attempts; why the last one failed.
+    /// No byte arrived in this many attempts; contains the last error.
     #[error("gave up after {0} attempts: {1}")]
     GaveUp(u32, #[source] Box<TransferError>),
 }
 
-/// What is said of a local file.
+/// The message for an error of a local file.
 fn of_local(path: &Path, error: &FileError) -> String {
     let path = path.display();
     match error {
@@ -147,7 +147,7 @@ fn of_local(path: &Path, error: &FileError) -> String {
     }
 }
 
-/// What is said of a server's refusal.
+/// The message for a refusal of the server.
 fn of_refusal(reply: &Reply) -> String {
     match reply.code {
         ReplyCode::Busy => format!("the server is busy: {reply}"),
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_failed_first_is_found_behind_what_is_said() {
+    fn an_error_keeps_its_source() {
         let reset = || io::Error::from(io::ErrorKind::ConnectionReset);
         let local = TransferError::Local("file".into(), FileError::Interrupted(reset()));
         let error = TransferError::GaveUp(5, Box::new(local));

@@ -11,11 +11,12 @@ use crate::coded::reset_code;
 use crate::link::{Connector, ServerLink};
 use crate::request::{GetAccepted, GetRequest, HeadError, Reply, ReplyCode, Request, stream_code};
 
-/// Fetches the file `name` of the server to `destination`, which appears only whole and verified. What an earlier,
-/// interrupted call left in `destination.part` is used; a connection that is lost on the way is waited for.
+/// Fetches the file `name` of the server to `destination`, where it appears only when complete and verified. A
+/// `destination.part` of an earlier, interrupted call is resumed. If the connection is lost, the transfer waits for a
+/// new one.
 ///
 /// # Errors
-/// See [`TransferError`]. The part stays, so that another call can go on, unless it proved to be wrong.
+/// See [`TransferError`]. The part is kept for another call unless its content proved to be wrong.
 pub async fn get<K: Connector>(
     link: &ServerLink<K>,
     name: &str,
@@ -42,7 +43,8 @@ struct Attempt<'a, K: Connector> {
 }
 
 impl<K: Connector> Attempt<'_, K> {
-    /// `resumed` is what the first attempt found, if none started over; `done` is how far this one comes.
+    /// `resumed` is set to the bytes that the first attempt found, unless one started over; `done` to the progress of
+    /// this one.
     async fn run(
         &self,
         resumed: &mut Option<u64>,
@@ -107,7 +109,7 @@ impl<K: Connector> Attempt<'_, K> {
     }
 }
 
-/// Why the server's stream failed.
+/// Interprets a failure of the server's stream.
 pub(super) fn judge_stream(error: io::Error) -> TransferError {
     let refused = |code, text: &str| TransferError::Refused(Reply::failure(code, text));
     match reset_code(&error) {

@@ -1,18 +1,19 @@
-//! Parts of uploads that were interrupted: kept for their clients to go on, and never for long or in the way of others.
+//! Parts of interrupted uploads: kept so that clients can resume, but not forever and not at the expense of other
+//! clients.
 //!
 //! ```text
-//!  upload begins --> not a leftover --> ends without its file --> empty: removed
+//!  upload starts --> not a leftover --> ends without its file --> empty: removed
 //!                                                             --> leftover, until it is resumed, or
-//!                                                                 too old: it goes,
+//!                                                                 too old: removed,
 //!                                                                 too many, too large together, or the disk is full:
-//!                                                                 the oldest of the client that has most goes
+//!                                                                 the oldest of the client with the most is removed
 //! ```
 //!
-//! So a client that leaves many or large parts loses its own, and not those of others.
+//! So a client that leaves many or large parts loses its own parts and not those of others.
 //!
-//! An upload that is larger than what is free and what leftovers hold is refused before it begins, see [`Upload::fits`]. One
-//! that itself finds the disk full keeps nothing, see [`super::part::Part::write_all`]. Parts of an earlier run of
-//! the server are found by one walk through the directory, before the first upload.
+//! An upload larger than the free space plus all leftovers is refused at its start, see [`Upload::fits`]. One that
+//! finds the disk full while it writes keeps nothing, see [`super::part::Part::write_all`]. Parts of an earlier run of
+//! the server are found by one search of the directory, before the first upload.
 //!
 //! Invariant: a part is removed only under its lock, so never while it is written.
 
@@ -29,19 +30,21 @@ use super::FileName;
 use super::directory::{ServedDirectory, free_bytes};
 use super::part::Destination;
 
-/// How much is kept of interrupted uploads. Where a limit is passed, the oldest part of the client that has most goes first.
+/// How much is kept of interrupted uploads. Beyond a limit, the oldest part of the client with the most is removed
+/// first.
 #[derive(Clone, Copy, Debug)]
 pub struct PartLimits {
-    /// Parts.
+    /// The number of parts.
     pub number: usize,
-    /// Bytes of all parts together. One alone may have more, so that a large upload can be resumed where nobody else left any.
+    /// Bytes of all parts together. A single part may be larger, so that a large upload can be resumed if there are no
+    /// others.
     pub bytes: u64,
-    /// Time since the last byte came; looked at whenever an upload begins or ends.
+    /// Time since the last byte arrived. Checked whenever an upload starts or ends.
     pub age: Duration,
 }
 
 impl Default for PartLimits {
-    /// A part for each of some dozen clients, what a small disk holds, and a week for somebody to come back.
+    /// A part for each of some dozen clients, the size of a small disk, and a week for a client to come back.
     fn default() -> Self {
         Self { number: 64, bytes: 64 << 30, age: Duration::from_secs(7 * 24 * 3600) }
     }
@@ -56,17 +59,17 @@ pub(super) struct Leftovers {
     is_loaded: OnceLock<()>,
 }
 
-/// What is known of a part.
+/// What is known about a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Leftover {
-    /// Who left it; empty where that is unknown.
+    /// The client that left it; empty if unknown.
     pub(super) client: String,
     pub(super) bytes: u64,
-    /// When the last byte came.
+    /// When the last byte arrived.
     pub(super) since: SystemTime,
 }
 
-/// An upload that goes on. Dropped, its part is a leftover, unless there is none.
+/// A running upload. When it is dropped, its part becomes a leftover, if there is a part.
 #[derive(Debug)]
 pub(super) struct Upload {
     leftovers: Arc<Leftovers>,
@@ -83,8 +86,8 @@ impl Leftovers {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A client's upload of this name begins; what is left of an earlier one is its own now. Reads the directory when called for
-    /// the first time.
+    /// Starts a client's upload of this name, which takes over the part of an earlier one. The first call searches the
+    /// directory for parts.
     pub(super) fn begin(self: &Arc<Self>, name: &FileName, client: &str) -> Upload {
         self.is_loaded.get_or_init(|| {
             let found = self.directory.parts();
@@ -95,7 +98,7 @@ impl Leftovers {
         Upload { leftovers: self.clone(), name: name.clone(), client: client.to_owned() }
     }
 
-    /// Removes a part for an upload that finds the disk full; false when there is none.
+    /// Removes a part for an upload that finds the disk full. Returns false if there is none.
     pub(super) fn make_room(&self) -> bool {
         while let Some(name) = self.next_to_go(bytes) {
             if self.remove(&name, "the disk is full") {
@@ -109,19 +112,19 @@ impl Leftovers {
         oldest_of_largest(&self.parts(), weight)
     }
 
-    /// Removes what is beyond the limits.
+    /// Removes parts beyond the limits.
     fn enforce(&self) {
         while let Some((name, reason)) = self.surplus() {
             self.remove(&name, reason);
         }
     }
 
-    /// The next part to go, if there is too much, and why.
+    /// The next part to remove, if there are too many, and the reason.
     fn surplus(&self) -> Option<(FileName, &'static str)> {
         let parts = self.parts();
         let (name, oldest) = parts.iter().min_by_key(|(_, part)| part.since)?;
         if age(oldest.since) > self.limits.age {
-            return Some((name.clone(), "nobody resumed it"));
+            return Some((name.clone(), "it was not resumed"));
         }
         if parts.len() > self.limits.number {
             return Some((oldest_of_largest(&parts, |_| 1)?, "there are too many of them"));
@@ -133,7 +136,7 @@ impl Leftovers {
         None
     }
 
-    /// Removes a part, unless it is being written; forgets it in any case. Whether it was removed.
+    /// Removes a part unless it is being written, and forgets it in any case. Returns true if it was removed.
     fn remove(&self, name: &FileName, reason: &str) -> bool {
         self.parts().remove(name);
         let is_removed = self.destination(name).is_some_and(|destination| destination.remove_part());
@@ -150,13 +153,13 @@ impl Leftovers {
 }
 
 impl Upload {
-    /// Whether so many bytes more can be written to the file, when all leftovers are gone.
+    /// Returns true if this many further bytes fit on the disk once all leftovers are removed.
     pub(super) fn fits(&self, file: &File, bytes: u64) -> bool {
         let held = self.leftovers.parts().values().fold(0u64, |sum, part| sum.saturating_add(part.bytes));
         free_bytes(file).is_none_or(|free| bytes <= free.saturating_add(held))
     }
 
-    /// Whose it is.
+    /// The client of the upload.
     pub(super) fn client(&self) -> &str {
         &self.client
     }
@@ -188,7 +191,7 @@ fn bytes(part: &Leftover) -> u64 {
     part.bytes
 }
 
-/// The oldest part of the client whose parts weigh most together.
+/// The oldest part of the client whose parts have the largest total weight.
 fn oldest_of_largest(parts: &BTreeMap<FileName, Leftover>, weight: fn(&Leftover) -> u64) -> Option<FileName> {
     let mut weights: BTreeMap<&str, u64> = BTreeMap::new();
     for part in parts.values() {
@@ -200,7 +203,7 @@ fn oldest_of_largest(parts: &BTreeMap<FileName, Leftover>, weight: fn(&Leftover)
     of_largest.min_by_key(|(_, part)| part.since).map(|(name, _)| name.clone())
 }
 
-/// Zero for what is in the future.
+/// The age of a file; zero if its date is in the future.
 #[expect(
     clippy::disallowed_methods,
     reason = "files are dated by the wall clock, and tests set a file's date instead"

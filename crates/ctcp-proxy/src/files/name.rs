@@ -1,7 +1,7 @@
-//! Names of files as they travel: relative paths with `/` between plain components.
+//! Names of files on the wire: relative paths with `/` between plain components.
 //!
-//! A name is refused when *any* system would read it as something else than a path inside the directory: what is
-//! harmless here may be a drive, a device or a way out elsewhere.
+//! A name is refused if *any* system would interpret it as something other than a path inside the directory. A name
+//! that is harmless on one system may be a drive, a device or a way out of the directory on another.
 
 use core::fmt;
 use core::str::FromStr;
@@ -9,20 +9,20 @@ use core::str::FromStr;
 /// Longest name in bytes.
 pub const NAME_BYTES_MAX: usize = 1024;
 
-/// Longest component in bytes: file systems take 255, and `.part.json` must fit behind it.
+/// Longest component in bytes: file systems allow 255, and the suffix `.part.json` must fit.
 pub const COMPONENT_BYTES_MAX: usize = 240;
 
-/// What is behind the name of a file that is not complete yet.
+/// The suffix of a file that is not complete yet.
 pub(super) const PART: &str = ".part";
 
-/// What is behind the name of the description of such a file.
+/// The suffix of the sidecar of such a file.
 pub(super) const SIDECAR: &str = ".part.json";
 
 /// The name of a file inside a served directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileName(String);
 
-/// Why a text is no name of a file.
+/// Why a text is not a valid file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
@@ -34,16 +34,16 @@ pub enum NameError {
         "the file name is too long: at most {NAME_BYTES_MAX} bytes, {COMPONENT_BYTES_MAX} between slashes"
     )]
     TooLong,
-    /// It begins with `/` or a drive.
+    /// It starts with `/` or a drive.
     #[error("the file name is absolute: names are relative to the served directory")]
     Absolute,
     /// A component is empty, `.` or `..`.
     #[error("the file name has an empty component, \".\" or \"..\"")]
     Component,
-    /// A character that is none of a name: NUL, another control character, a backslash.
+    /// A character that names cannot contain: NUL, another control character, a backslash.
     #[error("the file name has the character {0:?}")]
     Character(char),
-    /// It ends like a file that is not complete (`.part`, `.part.json`).
+    /// It has the suffix of an incomplete file (`.part`, `.part.json`).
     #[error("names that end in .part or .part.json belong to unfinished transfers")]
     Reserved,
 }
@@ -85,7 +85,7 @@ fn check_component(component: &str) -> Result<(), NameError> {
     if matches!((bytes.next(), bytes.next()), (Some(letter), Some(b':')) if letter.is_ascii_alphabetic()) {
         return Err(NameError::Absolute);
     }
-    // A colon names a stream of a file there, and dots and spaces at the end are dropped.
+    // On Windows a colon names a stream of a file, and trailing dots and spaces are dropped.
     if cfg!(windows) && (component.contains(':') || component.ends_with(['.', ' '])) {
         return Err(NameError::Component);
     }
@@ -93,7 +93,7 @@ fn check_component(component: &str) -> Result<(), NameError> {
 }
 
 impl FileName {
-    /// The directories on the way, and the last component.
+    /// Splits the name into its directories and the last component.
     pub fn split(&self) -> (impl Iterator<Item = &str>, &str) {
         let (directories, leaf) = match self.0.rsplit_once('/') {
             Some((directories, leaf)) => (Some(directories), leaf),
@@ -102,7 +102,7 @@ impl FileName {
         (directories.into_iter().flat_map(|directories| directories.split('/')), leaf)
     }
 
-    /// As it travels.
+    /// The name as on the wire.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_relative_names_are_taken_apart() {
+    fn plain_relative_names_are_split() {
         let name: FileName = "a/b c/d.tar.gz".parse().unwrap();
         let (directories, leaf) = name.split();
         assert_eq!((directories.collect::<Vec<_>>(), leaf), (vec!["a", "b c"], "d.tar.gz"));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_could_leave_or_confuse_are_refused() {
+    fn names_that_leave_the_directory_or_are_ambiguous_are_refused() {
         let long = "a".repeat(COMPONENT_BYTES_MAX + 1);
         let longer = "a/".repeat(NAME_BYTES_MAX / 2) + "a";
         for (text, error) in [
@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn noise_never_panics_and_no_component_is_special(text in "[./a:\\\\\\PC]{0,20}") {
+        fn random_text_never_panics_and_no_component_is_special(text in "[./a:\\\\\\PC]{0,20}") {
             if let Ok(name) = text.parse::<FileName>() {
                 let (mut directories, leaf) = name.split();
                 prop_assert!(directories.all(|part| !matches!(part, "" | "." | "..")));

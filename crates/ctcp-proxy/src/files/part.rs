@@ -1,7 +1,7 @@
-//! A file that is not complete yet: `NAME.part` beside its destination, and the sidecar that describes it.
+//! An incomplete file: `NAME.part` next to its destination, and the sidecar that describes it.
 //!
 //! ```text
-//!  open ----> have n bytes of (name, size, modified)          sidecar missing, broken or of another name: have 0
+//!  open ----> have n bytes of (name, size, modified)          sidecar missing, invalid or of another name: have 0
 //!    |            |
 //!    |            +-- other side has the same --> append from n
 //!    +-- begin --> empty, new sidecar -----------> append from 0
@@ -10,10 +10,10 @@
 //! ```
 //!
 //! Invariant: the final name changes only in `commit`, and only to a file whose every byte was hashed as it was
-//! written. A lock on the part keeps a second transfer out; it ends with the process, so nothing is left to clean up.
+//! written. A lock on the part excludes a second transfer; it ends with the process, so nothing needs cleaning up.
 //!
-//! A server's part knows its [`Upload`], so that it does not stay for ever, nor at all when the disk is full. A client's
-//! stays until it is completed or its user removes it.
+//! A server's part holds its [`Upload`], so that it is not kept forever, nor at all when the disk is full. A client's
+//! part is kept until it is completed or its user removes it.
 
 use std::fs::TryLockError;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -33,45 +33,45 @@ use super::running_hash::{RunningHash, States};
 use super::{FileError, Hash};
 use crate::request::FileIdentity;
 
-/// Largest sidecar that is read: a name and two numbers.
+/// The largest sidecar that is read: it holds a name and two numbers.
 const SIDECAR_BYTES_MAX: u64 = 8 * 1024;
 
 const SIDECAR_VERSION: u32 = 1;
 
-/// Where a file will be.
+/// The final place of a file.
 #[derive(Debug)]
 pub(super) struct Destination {
     directory: Dir,
     leaf: String,
 }
 
-/// What a part is the beginning of.
+/// Identifies the file that a part is the beginning of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Sidecar {
     version: u32,
     /// The name at the other side.
     name: String,
     identity: FileIdentity,
-    /// At a server, whose upload it is.
+    /// At a server: the client that uploads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client: Option<String>,
 }
 
-/// The part, open and locked.
+/// An open and locked part.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) file: std::fs::File,
     destination: Destination,
     name: String,
-    /// What is there: so many bytes of this content.
+    /// The bytes present, and the content they belong to.
     have: Option<(u64, FileIdentity)>,
     hash: RunningHash,
-    /// At a server. Behind the file, whose lock must be gone when this is dropped.
+    /// Set at a server. Declared after the file, because the lock must be released when this is dropped.
     upload: Option<Upload>,
 }
 
 impl Destination {
-    /// A path of this machine.
+    /// A destination at a path of this machine.
     pub(super) fn ambient(path: &Path) -> Result<Self, FileError> {
         let leaf = path.file_name().and_then(|leaf| leaf.to_str()).ok_or(FileError::NotAFile)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -80,7 +80,7 @@ impl Destination {
         Self::new(directory, leaf)
     }
 
-    /// A name in a directory. What exists under it must be a regular file: a link or a device is not replaced.
+    /// A destination in a directory. An existing file of this name must be regular: a link or a device is not replaced.
     pub(super) fn new(directory: Dir, leaf: &str) -> Result<Self, FileError> {
         match directory.symlink_metadata(leaf) {
             Ok(metadata) if metadata.is_symlink() => return Err(FileError::Link),
@@ -100,7 +100,7 @@ impl Destination {
         format!("{}{PART}", self.leaf)
     }
 
-    /// Opens or creates the part, and finds out what is in it. `name` is the file's name at the other side.
+    /// Opens or creates the part, and reads its state. `name` is the file's name at the other side.
     pub(super) fn open_part(self, name: &str) -> Result<Part, FileError> {
         let path = self.part();
         if self.directory.symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink()) {
@@ -113,10 +113,10 @@ impl Destination {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(FileError::Busy),
-            // Some network file systems know no locks; the hash still protects the content.
+            // Some network file systems have no locks; the hash still protects the content.
             Err(TryLockError::Error(_)) => {}
         }
-        // Between open and lock another transfer may have completed: then this is the final file, not a part.
+        // Between open and lock another transfer may have completed. Then this is the final file and not a part.
         let named = self.directory.symlink_metadata(&path).map_err(|_| FileError::Busy)?;
         if (named.dev(), named.ino()) != (opened.dev(), opened.ino()) {
             return Err(FileError::Busy);
@@ -134,14 +134,14 @@ impl Destination {
         })
     }
 
-    /// What an interrupted upload left here, if it did: a part with its sidecar.
+    /// The part and sidecar of an interrupted upload, if there is one.
     pub(super) fn leftover(&self) -> Option<Leftover> {
         let client = self.read_sidecar()?.client.unwrap_or_default();
         let metadata = self.directory.symlink_metadata(self.part()).ok().filter(|it| it.is_file())?;
         Some(Leftover { client, bytes: metadata.len(), since: metadata.modified().ok()?.into_std() })
     }
 
-    /// Removes the part and its sidecar, unless somebody writes it; whether it did.
+    /// Removes the part and its sidecar unless a transfer writes it. Returns true if it was removed.
     pub(super) fn remove_part(&self) -> bool {
         let mut options = OpenOptions::new();
         let Ok(file) = open_regular(&self.directory, &self.part(), options.write(true)) else { return false };
@@ -152,14 +152,14 @@ impl Destination {
         }
     }
 
-    /// Removes the names of the part and its sidecar; whether the part had one.
+    /// Unlinks the part and its sidecar. Returns true if there was a part.
     fn unlink(&self) -> bool {
         let is_removed = self.directory.remove_file(self.part()).is_ok();
         let _ = self.directory.remove_file(self.sidecar());
         is_removed
     }
 
-    /// `None` when there is none, or it cannot be understood: then the transfer starts over.
+    /// Returns `None` if there is no valid sidecar: then the transfer starts over.
     fn read_sidecar(&self) -> Option<Sidecar> {
         let file = open_regular(&self.directory, &self.sidecar(), OpenOptions::new().read(true)).ok()?;
         let mut bytes = Vec::new();
@@ -181,12 +181,12 @@ impl Beginning for Part {
 }
 
 impl Part {
-    /// What is there; `None` when nothing usable is.
+    /// The bytes present and their content; `None` if nothing is usable.
     pub(super) fn have(&self) -> Option<(u64, FileIdentity)> {
         self.have.filter(|(bytes, _)| *bytes > 0)
     }
 
-    /// Empties the part and describes the content that will come.
+    /// Empties the part and writes the sidecar for new content.
     pub(super) fn begin(&mut self, identity: FileIdentity) -> Result<(), FileError> {
         self.file.set_len(0)?;
         self.file.seek(SeekFrom::Start(0))?;
@@ -204,7 +204,7 @@ impl Part {
         Ok(())
     }
 
-    /// Goes on behind the first `start` bytes: reads and hashes them, and drops what is behind them.
+    /// Resumes after the first `start` bytes: reads and hashes them, and truncates the rest.
     pub(super) fn resume(&mut self, start: u64) -> Result<(), FileError> {
         if self.file.metadata()?.len() != start {
             self.file.set_len(start)?;
@@ -215,22 +215,22 @@ impl Part {
         }
     }
 
-    /// Hashes what follows in the transfer.
+    /// Hashes the next data of the transfer.
     pub(super) fn update_hash(&mut self, data: &[u8]) {
         self.hash.update(data);
     }
 
-    /// The hash of what is there.
+    /// The hash of the data so far.
     pub(super) fn hash(&self) -> Hash {
         self.hash.hash()
     }
 
-    /// Keeps the state of the hash for an upload that goes on from here.
+    /// Stores the state of the hash, for an upload that resumes from here.
     pub(super) fn keep_hash(&self) {
         self.hash.keep(&self.file);
     }
 
-    /// Makes it a server's part, which is cleaned up after the upload, and whose hash need not be computed twice.
+    /// Turns it into a server's part, which is cleaned up after the upload, and whose hash state is stored.
     pub(super) fn of_upload(self, upload: Upload, states: &Arc<States>) -> Self {
         let hash = match self.have() {
             Some((bytes, _)) => RunningHash::of(&self.file, bytes, states),
@@ -239,13 +239,13 @@ impl Part {
         Self { upload: Some(upload), hash, ..self }
     }
 
-    /// Whether so many bytes more have room; see [`Upload::fits`].
+    /// Returns true if this many further bytes have room; see [`Upload::fits`].
     pub(super) fn has_room_for(&self, bytes: u64) -> bool {
         self.upload.as_ref().is_none_or(|upload| upload.fits(&self.file, bytes))
     }
 
-    /// Empties the part and describes the content that will come, as [`Part::begin`]. At a server, where the disk is full,
-    /// parts of others make room; if that is not enough, nothing is left behind.
+    /// Like [`Part::begin`]. If the disk of a server is full, parts of other uploads are removed. If that is not
+    /// enough, this part is removed too.
     pub(super) fn begin_upload(mut self, identity: FileIdentity) -> Result<Self, FileError> {
         loop {
             match self.begin(identity) {
@@ -259,7 +259,7 @@ impl Part {
         }
     }
 
-    /// Writes all. At a server, where the disk is full, parts of interrupted uploads make room.
+    /// Writes all data. If the disk of a server is full, parts of interrupted uploads are removed to make room.
     pub(super) fn write_all(&mut self, mut data: &[u8]) -> Result<(), FileError> {
         while !data.is_empty() {
             match self.file.write(data) {
@@ -279,36 +279,36 @@ impl Part {
         self.upload.as_ref().is_some_and(Upload::make_room)
     }
 
-    /// Whether the space is a server's, which is needed for others when an upload cannot go on.
+    /// Returns true if this is a server's part, whose space other uploads need if this one cannot continue.
     pub(super) fn is_servers(&self) -> bool {
         self.upload.is_some()
     }
 
-    /// Removes what is there, after it proved to be wrong, or for its space.
+    /// Removes the part because its content is wrong or its space is needed.
     pub(super) fn discard(self) {
-        let _ = self.file.set_len(0); // where it cannot be removed
+        let _ = self.file.set_len(0); // frees the space even if it cannot be removed
         self.destination.unlink();
     }
 
-    /// Removes a part that never held anything, after the other side refused.
+    /// Removes an empty part after the other side refused.
     pub(super) fn abandon_if_empty(self) {
         if self.file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
             self.destination.unlink();
         }
     }
 
-    /// Gives the verified file its name. The data is on the disk before the name points to it.
+    /// Renames the verified file to its final name. The data is on the disk before the name points to it.
     pub(super) fn commit(self) -> Result<(), FileError> {
         let Self { file, destination, upload: _upload, .. } = self;
         file.sync_all()?;
         let Destination { directory, leaf } = &destination;
-        // An open file cannot be renamed on Windows; elsewhere the lock is held until the part is no more.
+        // An open file cannot be renamed on Windows; elsewhere the lock is held until the part is renamed.
         #[cfg(windows)]
         drop(file);
         directory.rename(destination.part(), directory, leaf)?;
         let _ = directory.remove_file(destination.sidecar());
         if let Ok(handle) = directory.open(".") {
-            let _ = handle.sync_all(); // not every system can; the rename is atomic without it
+            let _ = handle.sync_all(); // not supported everywhere; the rename is atomic without it
         }
         #[cfg(not(windows))]
         drop(file);

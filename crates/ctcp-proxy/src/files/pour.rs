@@ -1,8 +1,8 @@
-//! The client's side of `get` into a pipe: what arrives goes on at once, and nothing is kept.
+//! The client's side of `get` into a pipe: data is passed on at once, and nothing is stored.
 //!
-//! A connection that is lost is waited for, and the transfer goes on where it stopped, since the hash of what went out is
-//! known. What went out cannot be taken back: a content that proves to be another is an error, of which the reader of the
-//! pipe must be told.
+//! If the connection is lost, the transfer waits for a new one and resumes, since the hash of the written data is
+//! known. Written data cannot be taken back. So if the content turns out to differ, an error tells the user that the
+//! reader of the pipe has wrong data.
 
 use std::io;
 
@@ -20,7 +20,7 @@ use crate::request::{FileIdentity, GetAccepted, GetRequest, Request};
 /// Fetches the file `name` of the server into `writer`, which is flushed at the end.
 ///
 /// # Errors
-/// See [`TransferError`]. Unless it is [`TransferError::WroteOther`], what was written is the beginning of the file.
+/// See [`TransferError`]. Unless it is [`TransferError::WroteOther`], the written data is the beginning of the file.
 pub async fn get_to<K: Connector, W: AsyncWrite + Unpin>(
     link: &ServerLink<K>,
     name: &str,
@@ -43,7 +43,7 @@ pub async fn get_to<K: Connector, W: AsyncWrite + Unpin>(
     }
 }
 
-/// What went out.
+/// The data written so far.
 struct Poured {
     hash: RunningHash,
     identity: FileIdentity,

@@ -16,14 +16,14 @@ use super::{FileError, FileName, Hash, OnProgress, Progress, TransferError, Tran
 use crate::link::{Connector, ServerLink};
 use crate::request::{FileIdentity, HeadError, PutAccepted, PutRequest, Reply, Request};
 
-/// A server that stopped reading has so long to say why.
+/// How long the client waits for the reason after the server stopped reading.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Stores the local file `source` at the server under `name`, where it appears only whole and verified. What an
-/// earlier, interrupted call brought is used; a connection that is lost on the way is waited for.
+/// Stores the local file `source` at the server under `name`, where it appears only when complete and verified. Data of
+/// an earlier, interrupted call is used. If the connection is lost, the transfer waits for a new one.
 ///
 /// # Errors
-/// See [`TransferError`]. What arrived stays at the server, so that another call can go on.
+/// See [`TransferError`]. The server keeps what arrived, so that another call can resume.
 pub async fn put<K: Connector>(
     link: &ServerLink<K>,
     source: &Path,
@@ -50,7 +50,7 @@ struct Attempt<'a, K: Connector> {
 }
 
 impl<K: Connector> Attempt<'_, K> {
-    /// As at `get`.
+    /// As in `get`.
     async fn run(
         &self,
         resumed: &mut Option<u64>,
@@ -78,7 +78,7 @@ impl<K: Connector> Attempt<'_, K> {
         Ok(Transferred { size: identity.size, resumed: resumed.unwrap_or(0), hash })
     }
 
-    /// Sends everything and waits for the verdict, which may come early when the server cannot go on.
+    /// Sends everything and waits for the verdict, which comes early if the server cannot continue.
     async fn exchange<S: crate::coded::CodedStream>(
         &self,
         stream: S,
@@ -89,14 +89,14 @@ impl<K: Connector> Attempt<'_, K> {
         let mut verdict = pin!(Reply::read(&mut reader));
         let mut sending = pin!(async {
             let hash = send(&mut writer, source, on_sent).await?;
-            // A server that has everything may read no more, not even the end; its verdict says so.
+            // A server that has everything may stop reading, even before the end; its verdict tells.
             let _ = writer.shutdown().await;
             Ok::<Hash, FileError>(hash)
         });
         let (sent, verdict) = tokio::select! {
             early = &mut verdict => {
                 judge(early)?;
-                // Success overtook our own return from the last write, or is a lie: then that write fails.
+                // An early success arrived before our own last write returned. If it is false, that write fails.
                 (sending.await, Ok(()))
             }
             sent = &mut sending => match sent {
@@ -116,7 +116,7 @@ impl<K: Connector> Attempt<'_, K> {
     async fn open(&self) -> Result<(File, FileIdentity), TransferError> {
         let path = self.source.to_owned();
         let open = move || {
-            // Before opening: a pipe would block, a device could do anything.
+            // Checked before opening, because opening a pipe would block and opening a device could have any effect.
             if !std::fs::metadata(&path)?.is_file() {
                 return Err(FileError::NotAFile);
             }
@@ -130,7 +130,7 @@ impl<K: Connector> Attempt<'_, K> {
     }
 }
 
-/// Why a server stopped reading, if it says so in time.
+/// Waits a limited time for the server's reason to stop reading.
 async fn last_words(verdict: impl Future<Output = Result<Reply, HeadError>>) -> Result<(), TransferError> {
     match timeout(LAST_WORDS, verdict).await {
         Ok(Ok(reply)) => judge(Ok(reply)),

@@ -1,7 +1,7 @@
 //! The receiving half of a transfer.
 //!
-//! This side reads the stream and queues what it reads at once, however little, so that the decoded prefix is on the
-//! disk as it arrives; a thread hashes and writes it, verifies, and gives the file its name.
+//! This side reads the stream and queues every read at once, however small, so that decoded data is written to the disk
+//! as it arrives. A thread hashes and writes it, verifies it, and renames the file.
 //!
 //! Requirement: U4, U9
 
@@ -15,15 +15,15 @@ use super::part::Part;
 use super::{CHUNK_BYTES, FileError, Hash, QUEUE_CHUNKS, patience, patiently};
 
 enum Piece {
-    /// SHA-256 of what lies before the start.
+    /// SHA-256 of the bytes before the start.
     PrefixHash(Hash),
     Data(Vec<u8>),
-    /// SHA-256 of everything: the last piece.
+    /// SHA-256 of the whole file: the last piece.
     WholeHash(Hash),
 }
 
-/// Receives the bytes from `start` to `size` into the part, verifies and commits it, and returns its hash. The part
-/// was begun for this content, or holds `start` bytes of it. `on_received` is told each number of bytes.
+/// Receives the bytes from `start` to `size` into the part, verifies and commits it, and returns its hash. The part was
+/// started for this content, or holds `start` bytes of it. `on_received` is called with each number of bytes.
 pub(super) async fn receive<R: AsyncRead + Unpin>(
     reader: &mut R,
     part: Part,
@@ -51,7 +51,7 @@ async fn read_pieces<R: AsyncRead + Unpin>(
     size: u64,
     on_received: &mut (dyn FnMut(u64) + Send),
 ) -> io::Result<()> {
-    // A writer that is gone has failed, and says so itself.
+    // If the writing thread is gone it has failed, and returns the error itself.
     let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
     let patience = patience(start);
     if start > 0 {
@@ -77,7 +77,7 @@ async fn read_pieces<R: AsyncRead + Unpin>(
     queue.send(Piece::WholeHash(hash)).await.map_err(gone)
 }
 
-/// `None` when the pieces ended before the last one: the part stays for another attempt.
+/// Returns `None` if the pieces ended before the last one: the part is kept for another attempt.
 fn write(mut part: Part, start: u64, mut pieces: mpsc::Receiver<Piece>) -> Result<Option<Hash>, FileError> {
     if start > 0 {
         part.resume(start)?;

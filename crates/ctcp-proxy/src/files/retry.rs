@@ -1,7 +1,7 @@
-//! When an interrupted transfer is tried again, and when it is given up.
+//! When an interrupted transfer is retried, and when it is given up.
 //!
-//! Three things are bounded: attempts in a row that brought nothing, the time a busy server is asked again, and starts
-//! from zero because the content was not what it seemed. Attempts that bring something may go on as long as they do.
+//! Three things are bounded: consecutive attempts without progress, the time for which a busy server is retried, and
+//! restarts because the content differed. Attempts that make progress continue without limit.
 
 use core::time::Duration;
 
@@ -11,32 +11,32 @@ use super::{FileError, TransferError};
 use crate::link::LinkError;
 use crate::request::ReplyCode;
 
-/// Attempts in a row that brought nothing before a transfer is given up. The link waits for a connection in each.
+/// Consecutive attempts without progress before a transfer is given up. In each, the link waits for a connection.
 pub const FRUITLESS_ATTEMPTS_MAX: u32 = 5;
 
-/// Times a transfer starts over because the content differs: once for a stale part, and again for a file that is
-/// being written; then somebody should look.
+/// How often a transfer starts over because the content differs: once for a stale part, and again for a file that is
+/// being written. Beyond that a person should look into it.
 const RESTARTS_MAX: u32 = 3;
 
-/// Pause before the second fruitless attempt; it doubles.
+/// The pause before the second attempt without progress; it doubles each time.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a server that is busy is asked again: other transfers end, or give way when they stand still.
+/// How long a busy server is retried: other transfers end, or are stopped when they stall.
 pub const BUSY_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Pause before a busy server is asked again, beside the time it takes to say so.
+/// The pause before a busy server is retried, in addition to the time it takes to reply.
 const BUSY_PAUSE: Duration = Duration::from_secs(1);
 
-/// What became of a failed attempt.
+/// How a failed attempt continues.
 #[derive(Debug, PartialEq, Eq)]
 enum Kind {
-    /// It goes on where it stopped.
+    /// It resumes.
     Interrupted,
-    /// It waits for its turn.
+    /// It waits for a free slot.
     Busy,
     /// It starts over.
     Differs,
-    /// There is no point.
+    /// It cannot be retried.
     Final,
 }
 
@@ -46,14 +46,14 @@ pub(super) struct Attempts {
     total: u32,
     fruitless: u32,
     restarts: u32,
-    /// Since when the server is busy, without any byte between.
+    /// When the server first was busy, without any progress since then.
     busy_since: Option<Instant>,
-    /// Most bytes that ever were there.
+    /// The largest number of bytes ever present.
     best: u64,
 }
 
 impl Attempts {
-    /// Waits before the next attempt, or gives the error back. `done` is how far the failed attempt came.
+    /// Waits before the next attempt, or returns the error. `done` is the progress of the failed attempt.
     pub(super) async fn on_failure(&mut self, error: TransferError, done: u64) -> Result<(), TransferError> {
         let is_first = self.total == 0;
         self.total += 1;
@@ -63,7 +63,7 @@ impl Attempts {
         let kind = kind(&error);
         match kind {
             Kind::Busy => return self.on_busy(error, done).await,
-            // A server that was never reached: most likely a wrong address or key. The link has waited already.
+            // The server was never reached, most likely because of a wrong address or key. The link has waited already.
             Kind::Interrupted if is_first && matches!(error, TransferError::Link(_)) => return Err(error),
             Kind::Interrupted => {
                 self.fruitless = if done > self.best { 0 } else { self.fruitless + 1 };
@@ -105,7 +105,7 @@ impl Attempts {
     }
 }
 
-/// Whether what arrived is of no use.
+/// Returns true if the data that arrived is of no use.
 pub(super) fn starts_over(error: &TransferError) -> bool {
     kind(error) == Kind::Differs
 }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn attempts_that_bring_something_go_on_and_others_end() {
+    async fn attempts_with_progress_continue_and_others_end() {
         let mut attempts = Attempts::default();
         for done in 1..100 {
             attempts.on_failure(interrupted(), done).await.unwrap();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_content_that_keeps_differing_is_given_up() {
+    async fn content_that_keeps_differing_is_given_up() {
         let mut attempts = Attempts::default();
         let mut restarts = 0;
         while attempts.on_failure(TransferError::HashDiffers, 1_000_000 * restarts).await.is_ok() {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_busy_server_is_asked_for_a_while_and_longer_as_long_as_something_arrives() {
+    async fn a_busy_server_is_retried_for_a_while_and_longer_while_there_is_progress() {
         let busy = || TransferError::Refused(Reply::failure(ReplyCode::Busy, "too many"));
         let mut attempts = Attempts::default();
         let begun = Instant::now();

@@ -1,13 +1,13 @@
-//! The hash of a file as far as it was read, and states of it that are kept for transfers that go on later.
+//! The hash of a file up to a position, and stored hash states for transfers that resume later.
 //!
 //! ```text
-//!  file   |#########|#########|#########|######            states are kept at each | and where a transfer ended;
-//!                                       ^   ^              one that goes on at the second ^ reads from the first
+//!  file   |#########|#########|#########|######            states are stored at each | and where a transfer ended;
+//!                                       ^   ^              one that resumes at the second ^ reads from the first
 //! ```
 //!
-//! SHA-256 has no short cut to the middle of a file, so without a state a resumed transfer reads everything before its
-//! start. A state belongs to an inode and the time it was last changed (`ctime`), which no program can set, so it never
-//! speaks for another content. Where the system has none of that, nothing is kept.
+//! SHA-256 cannot start in the middle of a file, so without a state a resumed transfer reads everything before its
+//! start. A state belongs to an inode and its change time (`ctime`), which no program can set, so it is never used for
+//! other content. On systems without these, no state is stored.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,16 +18,16 @@ use ring::digest::{Context, SHA256};
 
 use super::{CHUNK_BYTES, FileError, Hash};
 
-/// Files of which states are kept: more than transfers at once. The one used the longest ago goes first.
+/// How many files have stored states: more than simultaneous transfers. The least recently used one is removed first.
 const FILES_MAX: usize = 128;
 
 /// States of one file at even distances, some 200 bytes each: with [`FILES_MAX`], some 7 MB in all.
 const STATES_MAX: u64 = 256;
 
-/// Least distance of states: hashed in some 30 ms.
+/// The minimum distance of states, which is hashed in some 30 ms.
 pub(super) const DISTANCE_MIN: u64 = 16 << 20;
 
-/// What tells a content from all others that this machine ever had under the same inode.
+/// Distinguishes a content from all others that this machine ever had under the same inode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     device: u64,
@@ -36,11 +36,11 @@ pub(super) struct Key {
     changed: (i64, i64),
 }
 
-/// The states that are kept.
+/// The stored states.
 #[derive(Debug, Default)]
 pub(super) struct States(Mutex<Vec<Kept>>);
 
-/// Those of one content, by position.
+/// The states of one content, by position.
 struct Kept {
     key: Key,
     states: BTreeMap<u64, Context>,
@@ -53,12 +53,12 @@ impl core::fmt::Debug for Kept {
 }
 
 impl States {
-    /// Used the longest ago first.
+    /// The files, the least recently used first.
     fn files(&self) -> MutexGuard<'_, Vec<Kept>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The last state that is kept up to a position.
+    /// The last stored state up to a position.
     fn up_to(&self, key: &Key, end: u64) -> Option<(u64, Context)> {
         let mut files = self.files();
         let index = files.iter().position(|kept| kept.key == *key)?;
@@ -75,7 +75,7 @@ impl States {
             Some(index) => files.remove(index),
             None => Kept { key: key.clone(), states: BTreeMap::new() },
         };
-        // Beside those at even distances, where some transfers ended.
+        // Besides the states at even distances there are those where transfers ended.
         if kept.states.len() as u64 >= 2 * STATES_MAX {
             kept.states.pop_first();
         }
@@ -92,7 +92,7 @@ pub(super) struct RunningHash {
     context: Context,
     position: u64,
     states: Option<Arc<States>>,
-    /// Of the content that is read, if its states are to be kept as it is.
+    /// The key of the content being read, if its states are to be stored.
     key: Option<Key>,
 }
 
@@ -103,12 +103,12 @@ impl core::fmt::Debug for RunningHash {
 }
 
 impl RunningHash {
-    /// Of no bytes; no state is kept.
+    /// The hash of no bytes; no state is stored.
     pub(super) fn new() -> Self {
         Self { context: Context::new(&SHA256), position: 0, states: None, key: None }
     }
 
-    /// Of as many of the first `end` bytes of the file as a state is kept for.
+    /// The hash of the longest prefix of the first `end` bytes of the file for which a state is stored.
     pub(super) fn of(file: &File, end: u64, states: &Arc<States>) -> Self {
         let key = key(file);
         let found = key.as_ref().and_then(|key| states.up_to(key, end));
@@ -116,38 +116,38 @@ impl RunningHash {
         Self { context, position, states: Some(states.clone()), key }
     }
 
-    /// Of no bytes, of a file that will be written; its state is kept by [`RunningHash::keep`].
+    /// The hash of no bytes, for a file that will be written; its state is stored by [`RunningHash::keep`].
     pub(super) fn of_none(states: &Arc<States>) -> Self {
         Self { states: Some(states.clone()), ..Self::new() }
     }
 
-    /// Of no bytes again, where the file is written from its beginning.
+    /// The hash of no bytes again, when the file is rewritten from its beginning.
     pub(super) fn restart(&self) -> Self {
         Self { states: self.states.clone(), ..Self::new() }
     }
 
-    /// How many bytes were hashed.
+    /// The number of bytes hashed.
     pub(super) fn position(&self) -> u64 {
         self.position
     }
 
-    /// Adds what follows.
+    /// Hashes further data.
     pub(super) fn update(&mut self, data: &[u8]) {
         self.context.update(data);
         self.position = self.position.saturating_add(data.len() as u64);
     }
 
-    /// The hash of everything until now.
+    /// The hash of all data so far.
     pub(super) fn hash(&self) -> Hash {
         let mut hash = Hash::default();
         hash.copy_from_slice(self.context.clone().finish().as_ref());
         hash
     }
 
-    /// Reads on up to `end`, and leaves the file there.
+    /// Reads and hashes up to `end`, and leaves the file's position there.
     ///
     /// # Errors
-    /// [`FileError::Changed`] when the file ends before.
+    /// [`FileError::Changed`] if the file ends before that.
     pub(super) fn read_up_to(&mut self, file: &mut File, end: u64) -> Result<(), FileError> {
         file.seek(SeekFrom::Start(self.position))?;
         let mut buffer = vec![0; CHUNK_BYTES];
@@ -157,7 +157,7 @@ impl RunningHash {
         Ok(())
     }
 
-    /// Reads and adds what follows in the file, at most a buffer and up to `end`; returns it.
+    /// Reads and hashes the next data of the file, at most one buffer and up to `end`, and returns it.
     pub(super) fn read<'a>(
         &mut self,
         file: &mut File,
@@ -182,7 +182,7 @@ impl RunningHash {
         Ok(data)
     }
 
-    /// Keeps the state for a transfer that goes on from here, of the file as it is now.
+    /// Stores the state for a transfer that resumes from here, for the file as it is now.
     pub(super) fn keep(&self, file: &File) {
         if let (Some(key), Some(states)) = (key(file), &self.states)
             && self.position > 0
@@ -220,7 +220,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_content_is_read_once_up_to_a_state_and_again_when_it_changed() {
+    fn content_is_read_once_up_to_a_state_and_again_after_a_change() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         let end = 3 * DISTANCE_MIN + 5;
@@ -241,7 +241,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn states_are_kept_of_so_many_files_and_so_many_of_each() {
+    fn the_numbers_of_files_and_of_states_per_file_are_bounded() {
         let states = States::default();
         let context = Context::new(&SHA256);
         let key = |inode| Key { device: 0, inode, size: 0, changed: (0, 0) };

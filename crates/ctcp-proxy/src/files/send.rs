@@ -1,7 +1,7 @@
 //! The sending half of a transfer.
 //!
-//! A thread reads and hashes beside the protocol, a bounded queue carries the pieces, and this side writes them to the
-//! stream.
+//! A thread reads and hashes alongside the protocol. A bounded queue carries the pieces, and this side writes them to
+//! the stream.
 //!
 //! Requirement: U5
 
@@ -19,23 +19,23 @@ use super::running_hash::{RunningHash, States};
 use super::{CHUNK_BYTES, FileError, Hash, QUEUE_CHUNKS, patience, patiently};
 use crate::request::FileIdentity;
 
-/// A file to be sent from `start` on.
+/// A file to be sent, starting at `start`.
 #[derive(Debug)]
 pub(super) struct Source {
     file: File,
     pub(super) identity: FileIdentity,
     pub(super) start: u64,
-    /// Of what was read.
+    /// The hash of the data read.
     hash: RunningHash,
 }
 
 impl Source {
-    /// From `start` on, which is at most the size.
+    /// A file from `start` on, which is at most its size.
     pub(super) fn new(file: File, identity: FileIdentity, start: u64) -> Self {
         Self { file, identity, start, hash: RunningHash::new() }
     }
 
-    /// The same, where states of its hash are kept.
+    /// Uses and stores states of its hash.
     pub(super) fn with_states(mut self, states: &Arc<States>) -> Self {
         self.hash = RunningHash::of(&self.file, self.start, states);
         self
@@ -54,14 +54,14 @@ impl Beginning for Source {
 }
 
 enum Piece {
-    /// SHA-256 of what lies before the start, or of everything.
+    /// SHA-256 of the bytes before the start, or of the whole file.
     Hash(Hash),
     Data(Vec<u8>),
 }
 
 type Queue = mpsc::Sender<Result<Piece, FileError>>;
 
-/// Sends the file and returns its hash. `on_sent` is told each number of bytes of the file that went out.
+/// Sends the file and returns its hash. `on_sent` is called with each number of bytes of the file that was sent.
 pub(super) async fn send<W: AsyncWrite + Unpin>(
     writer: &mut W,
     source: Source,
@@ -69,7 +69,7 @@ pub(super) async fn send<W: AsyncWrite + Unpin>(
 ) -> Result<Hash, FileError> {
     let patience = patience(source.start);
     let (queue, mut pieces) = mpsc::channel(QUEUE_CHUNKS);
-    // Not waited for: it ends when the queue is dropped.
+    // Not awaited: it ends when the queue is dropped.
     tokio::task::spawn_blocking(move || read(source, &queue));
     let mut last = None;
     while let Some(piece) = pieces.recv().await {
@@ -86,7 +86,7 @@ pub(super) async fn send<W: AsyncWrite + Unpin>(
     last.ok_or_else(|| FileError::Io(io::Error::other("the reader of the file is gone")))
 }
 
-/// Writes all, and tells of each little: on a slow path a piece takes long, and is no stall.
+/// Writes all data and reports every partial write: on a slow path a piece takes long without being stalled.
 async fn write<W: AsyncWrite + Unpin>(
     writer: &mut W,
     mut data: &[u8],
@@ -118,7 +118,7 @@ fn read_pieces(mut source: Source, queue: &Queue) -> Result<(), FileError> {
         }
     }
     let Source { mut file, identity, start, mut hash } = source;
-    hash.read_up_to(&mut file, start)?; // goes there
+    hash.read_up_to(&mut file, start)?; // also moves the file's position to `start`
     if start > 0 && !give(queue, Piece::Hash(hash.hash())) {
         return Ok(());
     }
@@ -136,7 +136,7 @@ fn read_pieces(mut source: Source, queue: &Queue) -> Result<(), FileError> {
     Ok(())
 }
 
-/// False when nobody takes pieces any more.
+/// Queues a piece. Returns false if the receiver is gone.
 fn give(queue: &Queue, piece: Piece) -> bool {
     queue.blocking_send(Ok(piece)).is_ok()
 }

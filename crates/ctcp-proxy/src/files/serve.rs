@@ -25,27 +25,27 @@ use crate::coded::CodedStream;
 use crate::counters::Counters;
 use crate::request::{GetAccepted, GetRequest, PutAccepted, PutRequest, Reply, stream_code};
 
-/// Largest file that is taken: a disk should not be filled by one mistaken command.
+/// The largest file that is accepted, so that one mistaken command does not fill a disk.
 pub const UPLOAD_BYTES_MAX: u64 = 1 << 40;
 
-/// How long uploads of one name bear with each other.
+/// How simultaneous uploads of one name wait for each other.
 #[derive(Clone, Copy, Debug)]
 pub struct UploadTimes {
-    /// An upload from which nothing came for so long gives way to a new one of the same name: its client was cut off
-    /// and is back on another connection before this one timed out.
+    /// An upload that received nothing for this long gives way to a new one of the same name: its client was cut off
+    /// and has reconnected before the old connection timed out.
     pub silence: Duration,
-    /// A new upload waits so long for an old one of the same name.
+    /// How long a new upload waits for an old one of the same name.
     pub wait: Duration,
 }
 
 impl Default for UploadTimes {
-    /// Longer than a path that is dead for a moment, shorter than the idle time-out of a connection.
+    /// Longer than a short outage of a path, and shorter than the idle time-out of a connection.
     fn default() -> Self {
         Self { silence: Duration::from_secs(2), wait: Duration::from_secs(5) }
     }
 }
 
-/// A directory that is served to `get`, and to `put` if it may be written.
+/// A directory that is served to `get`, and to `put` if it is writable.
 #[derive(Debug)]
 pub struct FileService {
     directory: Arc<ServedDirectory>,
@@ -57,18 +57,18 @@ pub struct FileService {
     uploads: Mutex<BTreeMap<FileName, Arc<Upload>>>,
 }
 
-/// An upload that is going on.
+/// A running upload.
 #[derive(Debug)]
 struct Upload {
-    /// When something came last.
+    /// When the last data arrived.
     heard: Mutex<Instant>,
-    /// Somebody else wants the name.
+    /// Notified when another upload wants the name.
     give_way: Notify,
-    /// It is over.
+    /// Notified when the upload is over.
     is_over: Notify,
 }
 
-/// The right to write a name, given back when dropped.
+/// The right to write a name, released on drop.
 struct Claim<'a> {
     service: &'a FileService,
     name: FileName,
@@ -86,7 +86,7 @@ impl FileService {
     /// Serves the files below `path`, read-only unless `is_writable`.
     ///
     /// # Errors
-    /// When the directory cannot be opened.
+    /// Returns an error if the directory cannot be opened.
     pub fn open(path: &Path, is_writable: bool) -> io::Result<Self> {
         let directory = Arc::new(ServedDirectory::open(path)?);
         Ok(Self {
@@ -100,21 +100,21 @@ impl FileService {
         })
     }
 
-    /// The same with other times.
+    /// Replaces the times of uploads.
     #[must_use]
     pub fn with_times(mut self, times: UploadTimes) -> Self {
         self.times = times;
         self
     }
 
-    /// The same with other limits for what interrupted uploads leave.
+    /// Replaces the limits for parts of interrupted uploads.
     #[must_use]
     pub fn with_part_limits(mut self, limits: PartLimits) -> Self {
         self.leftovers = Arc::new(Leftovers::new(self.directory.clone(), limits));
         self
     }
 
-    /// The same with other limits.
+    /// Replaces the limits of transfers.
     #[must_use]
     pub fn with_limits(mut self, limits: TransferLimits) -> Self {
         self.turns = Turns::new(limits);
@@ -125,7 +125,7 @@ impl FileService {
         self.uploads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `client` says whose share the transfer counts for.
+    /// `client` identifies the client whose share the transfer counts towards.
     pub(crate) async fn serve_get<S: CodedStream>(
         &self,
         client: &str,
@@ -193,7 +193,7 @@ impl FileService {
         Ok(Source::new(file, identity, start).with_states(&self.beginnings.states))
     }
 
-    /// `client` says whose share the transfer counts for.
+    /// `client` identifies the client whose share the transfer counts towards.
     pub(crate) async fn serve_put<S: CodedStream>(
         &self,
         client: &str,
@@ -261,7 +261,7 @@ impl FileService {
                     opened => break opened?.of_upload(upload, &states),
                 }
             };
-            // What is there is gone on with, or makes room.
+            // Existing data is resumed, or truncated if its content differs.
             let missing = identity.size.saturating_sub(part.have().map_or(0, |(bytes, _)| bytes));
             if !part.has_room_for(missing) {
                 part.abandon_if_empty();
@@ -276,7 +276,7 @@ impl FileService {
         Ok((claim, part))
     }
 
-    /// The right to write a name; an upload that has fallen silent loses it.
+    /// Claims the right to write a name; an upload that has stalled loses it.
     async fn claim(&self, name: FileName) -> Result<Claim<'_>, FileError> {
         let end = Instant::now() + self.times.wait;
         loop {
@@ -312,7 +312,7 @@ impl FileService {
     }
 }
 
-/// File systems may take their time: not on the threads of the runtime.
+/// Runs file-system calls, which may block, outside the threads of the runtime.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
 ) -> Result<T, FileError> {

@@ -1,4 +1,4 @@
-//! Both sides against each other over connections in memory, and each against a scripted other side.
+//! Both sides against each other over connections in memory, and each against a scripted peer.
 
 use core::time::Duration;
 use std::fs;
@@ -76,7 +76,7 @@ impl Setup {
         get(&self.link, name, &self.local("got"), &mut |_| {}).await
     }
 
-    /// A link of another client to the same server.
+    /// A link from another client to the same server.
     fn link_of(&self, client: &str) -> ServerLink<InMemory> {
         start(self.connector.of_client(client))
     }
@@ -85,7 +85,7 @@ impl Setup {
         put(&self.link, &self.local("source"), name, &mut |_| {}).await
     }
 
-    /// Bytes of files that really travelled.
+    /// Bytes of files that were transferred.
     fn travelled(&self) -> u64 {
         self.link.counters().files_received.value() + self.link.counters().files_sent.value()
     }
@@ -95,7 +95,7 @@ impl Setup {
     }
 }
 
-/// Bytes that show where they belong.
+/// Bytes that depend on their position.
 fn content(size: usize) -> Vec<u8> {
     (0..size).map(|i| (i.wrapping_mul(2_654_435_761) >> 7) as u8).collect()
 }
@@ -115,7 +115,7 @@ fn identity_at(path: &Path) -> FileIdentity {
     directory::identity_of(&fs::File::open(path).unwrap()).unwrap()
 }
 
-/// Sends a request that no client of ours would send.
+/// Sends a request that our client would not send.
 async fn raw(setup: &Setup, request: &Request) -> ReplyCode {
     match setup.link.request(request).await {
         Ok(_) => ReplyCode::Succeeded,
@@ -123,7 +123,7 @@ async fn raw(setup: &Setup, request: &Request) -> ReplyCode {
     }
 }
 
-/// A link to a server that does what the test says with each stream.
+/// A link to a server that handles each stream as the test says.
 #[derive(Clone)]
 struct Scripted(Connection);
 

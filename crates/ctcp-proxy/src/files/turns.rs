@@ -1,15 +1,16 @@
-//! Whose turn it is: how many transfers go on at once, and which one gives way.
+//! Turns of transfers: how many run at once, and which one gives way.
 //!
 //! ```text
-//!  request --> share of the client --> places of all --> Turn
+//!  request --> share of the client --> slots of all --> Turn
 //!                 |                       |
-//!                 +--- nothing moved for `silence` in one of the rivals: it gives way
+//!                 +--- a rival without progress for `silence` gives way
 //!                 +--- `wait` is over: busy
 //! ```
 //!
-//! A client that stops reading, or never writes, would keep its place until the long time-out of a stall. While
-//! somebody waits for a place, the transfer that stood still the longest gives way as soon as that is
-//! [`TransferLimits::silence`]; its client may resume later. Who gets no place in time is told so, and asks again.
+//! A client that stops reading, or never writes, would keep its slot until the long time-out of a stall. While a
+//! request waits for a slot, the transfer that has stalled the longest gives way once its stall exceeds
+//! [`TransferLimits::silence`]; its client may resume later. A request that gets no slot in time gets a busy reply and
+//! can be retried.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -21,29 +22,29 @@ use tokio::time::{Instant, timeout_at};
 use super::FileError;
 use crate::shares::{Place, Shares};
 
-/// Transfers at once: each holds a thread of the blocking pool and a megabyte of queue.
+/// Simultaneous transfers. Each uses a thread of the blocking pool and a megabyte of queue.
 pub const TRANSFERS_MAX: usize = 64;
 
-/// Transfers at once of one client (one public key), over all its connections: enough for anyone who fetches a folder in
-/// parallel, and a quarter of all, so that one client that stalls leaves most places to others.
+/// Simultaneous transfers of one client (one public key), over all its connections: enough to fetch a folder in
+/// parallel, and a quarter of the total, so that one stalling client leaves most slots to others.
 pub const TRANSFERS_PER_CLIENT_MAX: usize = 16;
 
-/// How many transfers go on at once, and how long they bear with each other.
+/// How many transfers run at once, and how long they wait for each other.
 #[derive(Clone, Copy, Debug)]
 pub struct TransferLimits {
-    /// Of all clients together.
+    /// Transfers of all clients together.
     pub total: usize,
-    /// Of one client.
+    /// Transfers of one client.
     pub per_client: usize,
-    /// A request waits so long for a place before it is told that the server is busy.
+    /// How long a request waits for a slot before the server replies that it is busy.
     pub wait: Duration,
-    /// A transfer in which nothing moved for so long gives way to one that waits.
+    /// A transfer without progress for this long gives way to a waiting one.
     pub silence: Duration,
 }
 
 impl Default for TransferLimits {
-    /// The wait is short beside the patience of a client for a reply; the silence is longer than a path that is dead
-    /// for a moment.
+    /// The wait is short compared to the time a client waits for a reply. The silence is longer than a short outage of
+    /// a path.
     fn default() -> Self {
         Self {
             total: TRANSFERS_MAX,
@@ -62,24 +63,24 @@ pub(super) struct Turns {
     running: Mutex<Running>,
 }
 
-/// Transfers that go on, by number.
+/// Running transfers, by number.
 #[derive(Debug, Default)]
 struct Running {
     next: u64,
     transfers: BTreeMap<u64, Transfer>,
 }
 
-/// What waiting requests know of a transfer that goes on.
+/// What waiting requests know about a running transfer.
 #[derive(Debug)]
 struct Transfer {
     client: String,
-    /// When a byte of the file moved last.
+    /// When the last byte of the file was transferred.
     moved: Instant,
     give_way: Arc<Notify>,
     is_asked: bool,
 }
 
-/// The right to transfer, given back when dropped.
+/// The right to transfer, released on drop.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     turns: &'a Turns,
@@ -98,7 +99,7 @@ impl Turns {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A turn for a client; [`FileError::TooManyTransfers`] when there is none in time.
+    /// Waits for a client's turn; [`FileError::TooManyTransfers`] if there is none in time.
     pub(super) async fn take(&self, client: &str) -> Result<Turn<'_>, FileError> {
         let end = Instant::now() + self.limits.wait;
         let own = self.shares.own(client);
@@ -119,7 +120,7 @@ impl Turns {
         Ok(Turn { turns: self, number, give_way, _place: place })
     }
 
-    /// Waits for a place until `end`; meanwhile one rival that stands still is asked to give way.
+    /// Waits for a slot until `end`; meanwhile one stalled rival is stopped.
     async fn wait_for<T>(
         &self,
         place: impl Future<Output = T>,
@@ -127,7 +128,7 @@ impl Turns {
         is_rival: impl Fn(&Transfer) -> bool,
     ) -> Result<T, FileError> {
         let mut place = core::pin::pin!(place);
-        // A place that is free costs nobody his.
+        // If a slot is free, no rival is stopped.
         if let Ok(place) = timeout_at(Instant::now(), place.as_mut()).await {
             return Ok(place);
         }
@@ -143,7 +144,7 @@ impl Turns {
         }
     }
 
-    /// Asks the rival that stood still the longest to give way, or answers when there will be one to ask.
+    /// Stops the rival that has stalled the longest, or returns when the next one will have stalled long enough.
     fn ask_for_room(&self, is_rival: impl Fn(&Transfer) -> bool, has_asked: &mut bool) -> Option<Instant> {
         let mut running = self.running();
         let rivals =
@@ -161,14 +162,15 @@ impl Turns {
 }
 
 impl Turn<'_> {
-    /// A byte of the file moved. Hashing what was there before moves none, and shields nobody.
+    /// Records that a byte of the file was transferred. Hashing existing data is not progress and does not protect a
+    /// transfer.
     pub(super) fn on_moved(&self) {
         if let Some(transfer) = self.turns.running().transfers.get_mut(&self.number) {
             transfer.moved = Instant::now();
         }
     }
 
-    /// Waits until another request needs the place more.
+    /// Waits until the slot must be given up for another request.
     pub(super) async fn must_give_way(&self) {
         self.give_way.notified().await;
     }

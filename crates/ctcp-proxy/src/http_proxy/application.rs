@@ -1,4 +1,4 @@
-//! An application's connection as hyper uses it, and what the two know of each other.
+//! An application's connection as hyper uses it, and the state that both share.
 //!
 //! ```text
 //!  hyper <--reads, writes--> Application <--> the connection
@@ -6,13 +6,13 @@
 //!    +--- bodies, requests --> Course: is a request being answered? has the application ended? arm?
 //! ```
 //!
-//! Two things a server of HTTP does not do by itself, and a proxy should:
+//! hyper alone lacks two things that a proxy needs:
 //!
-//! - An application may end its half after a request and still wants the answer (`nc`, pipes). hyper takes that end for
-//!   a connection that is gone. So the end is kept from it while a request is being answered; a body that is cut off by
-//!   it learns of it through [`Course::poll_ended`].
-//! - An answer that is cut off must not look whole. A connection is armed ([`SpliceEnd::arm`]) while an answer passes, so
-//!   that it is reset whatever happens to this process, and disarmed behind the answer's end.
+//! - An application may end its half after a request and still expect the response (`nc`, pipes). hyper treats that end
+//!   as a closed connection. So the end is hidden from hyper while a request is being answered. A request body that the
+//!   end cuts off learns of it through [`Course::poll_ended`].
+//! - A truncated response must not look complete. A connection is armed ([`SpliceEnd::arm`]) while a response passes,
+//!   so that it is reset whatever happens to this process, and disarmed after the response's end.
 
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker, ready};
@@ -26,10 +26,10 @@ use tokio::time::timeout;
 
 use crate::splice::{SpliceEnd, hand_over_sent};
 
-/// How the conversation on one connection goes.
+/// The state of one connection of an application.
 #[derive(Debug)]
 pub(super) struct Course {
-    /// Counts beginnings and ends of answers: odd while a request is being answered.
+    /// Counts starts and ends of responses: odd while a request is being answered.
     turns: watch::Sender<u64>,
     state: Mutex<State>,
 }
@@ -38,21 +38,21 @@ pub(super) struct Course {
 struct State {
     /// The application's end was seen while a request was being answered.
     has_ended: bool,
-    /// An answer is passing.
+    /// A response is passing.
     is_armed: bool,
-    /// A request's body is on its way.
+    /// A request's body is being sent.
     is_sending: bool,
-    /// A request's body waits for a go-ahead.
+    /// A request's body waits for `100 Continue`.
     is_held: bool,
     /// A request's body was cut off.
     is_broken: bool,
-    /// Everything that was written since [`Course::await_flush`] is with the system.
+    /// Everything written since [`Course::await_flush`] was passed to the system.
     is_flushed: bool,
-    /// Who waits for that.
+    /// The task waiting for that.
     flusher: Option<Waker>,
-    /// Who reads the connection, and was not told of its end.
+    /// The task reading the connection, from which the end was hidden.
     reader: Option<Waker>,
-    /// Who wants to know of the end.
+    /// Tasks that wait for the end.
     watchers: Vec<Waker>,
 }
 
@@ -65,14 +65,14 @@ impl Course {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now until the guard is dropped a request is being answered.
+    /// Marks that a request is being answered until the guard is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> Answering {
-        self.state().has_ended = false; // it is come upon again, behind what was sent before it
+        self.state().has_ended = false; // it is found again after the data sent before it
         self.turns.send_modify(|turns| *turns += 1);
         Answering(self.clone())
     }
 
-    /// From now on the connection must be reset when it is dropped (`true`), or no more.
+    /// Sets whether the connection must be reset when it is dropped.
     pub(super) fn arm(&self, is_armed: bool) {
         self.state().is_armed = is_armed;
     }
@@ -81,7 +81,7 @@ impl Course {
         self.state().is_armed
     }
 
-    /// Ready when the application ended its half while it was being answered.
+    /// Ready if the application ended its half while a request was being answered.
     pub(super) fn poll_ended(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
         if state.has_ended {
@@ -93,17 +93,18 @@ impl Course {
         Poll::Pending
     }
 
-    /// The same, for who would not take a body that is cut off for a whole one: pending while a body is on its way.
+    /// The same for a receiver that would mistake a truncated body for a complete one: pending while a body is being
+    /// sent.
     pub(super) fn poll_left(&self, context: &Context<'_>) -> Poll<()> {
         if self.state().is_sending { Poll::Pending } else { self.poll_ended(context) }
     }
 
-    /// A request's body is on its way from now on, or no more.
+    /// Sets whether a request's body is being sent.
     pub(super) fn send(&self, is_sending: bool) {
         self.state().is_sending = is_sending;
     }
 
-    /// A request's body waits for a go-ahead from now on, or no more.
+    /// Sets whether a request's body waits for `100 Continue`.
     pub(super) fn hold(&self, is_held: bool) {
         self.state().is_held = is_held;
     }
@@ -112,7 +113,7 @@ impl Course {
         self.state().is_held
     }
 
-    /// A request's body was cut off: nothing that goes to a target behind it may look whole.
+    /// Marks that a request's body was cut off: what is sent to the target after it must not look complete.
     pub(super) fn break_off(&self) {
         self.state().is_broken = true;
     }
@@ -121,7 +122,7 @@ impl Course {
         self.state().is_broken
     }
 
-    /// From now on [`Course::poll_flushed`] waits for the next flush.
+    /// Makes [`Course::poll_flushed`] wait for the next flush.
     pub(super) fn await_flush(&self) {
         self.state().is_flushed = false;
     }
@@ -143,10 +144,10 @@ impl Course {
         }
     }
 
-    /// Whether the end that `reader` came upon stays hidden from it.
+    /// Returns true if the end that `reader` reached is hidden from it.
     fn hides_end(&self, reader: &Waker) -> bool {
         let mut state = self.state();
-        // Under the lock, so that the end of the answer finds the waker.
+        // Checked under the lock, so that the end of the response finds the waker.
         if !is_busy(*self.turns.borrow()) {
             return false;
         }
@@ -164,7 +165,7 @@ impl Course {
         let mut patience = first;
         loop {
             let is_busy = is_busy(*turns.borrow_and_update());
-            // An answer may begin and end between two looks: any change is one.
+            // A response may start and end between two checks, so any change counts.
             if is_busy {
                 let _ = turns.changed().await;
             } else if timeout(patience, turns.changed()).await.is_err() {
@@ -179,7 +180,7 @@ fn is_busy(turns: u64) -> bool {
     turns % 2 == 1
 }
 
-/// A request is being answered until this is dropped.
+/// Marks that a request is being answered, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Answering(Arc<Course>);
 
@@ -207,7 +208,8 @@ impl<S: SpliceEnd> Application<S> {
         Self { inner, course, is_armed: false }
     }
 
-    /// The connection again; `None` when an answer was cut off and it was reset, behind what the application takes of it.
+    /// Returns the connection; `None` if a response was cut off. Then the connection is reset after the application has
+    /// read what was sent.
     pub(super) async fn into_inner(mut self) -> Option<S> {
         self.follow();
         if self.is_armed {
@@ -217,7 +219,7 @@ impl<S: SpliceEnd> Application<S> {
         Some(self.inner)
     }
 
-    /// Arms or disarms the connection as the course wants it.
+    /// Arms or disarms the connection according to the course.
     fn follow(&mut self) {
         let is_armed = self.course.is_armed();
         if is_armed != self.is_armed {

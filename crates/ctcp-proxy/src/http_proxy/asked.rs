@@ -10,7 +10,7 @@ use hyper::{Method, Request, StatusCode, Uri, Version};
 use super::page::Page;
 use crate::address::{AddressError, TargetAddress};
 
-/// Fields that belong to one hop (RFC 9110 section 7.6.1) or to proxies. Bodies are framed anew for each hop.
+/// Fields for one hop (RFC 9110 section 7.6.1) or for proxies. Bodies are framed anew for each hop.
 const HOP_FIELDS: [HeaderName; 10] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -24,10 +24,10 @@ const HOP_FIELDS: [HeaderName; 10] = [
     HeaderName::from_static("http2-settings"),
 ];
 
-/// Fields that `Connection` cannot name away.
+/// Fields that `Connection` cannot remove.
 const KEPT_FIELDS: [HeaderName; 2] = [CONTENT_LENGTH, HOST];
 
-/// What a request asks.
+/// The kind of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// A tunnel to a target.
@@ -66,8 +66,8 @@ impl Asked {
     }
 }
 
-/// Refuses what would be read otherwise than it was meant: a tunnel's first bytes as the body of its CONNECT (RFC 9110 section 9.3.6), and a coding
-/// that nobody here undoes (RFC 9112 section 6.1).
+/// Refuses ambiguous framing: a body of CONNECT, which would be taken for the tunnel's first bytes (RFC 9110 section
+/// 9.3.6), and codings that this proxy does not decode (RFC 9112 section 6.1).
 pub(super) fn check_framing<B>(request: &Request<B>) -> Result<(), Page> {
     let headers = request.headers();
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
@@ -88,11 +88,11 @@ pub(super) fn check_framing<B>(request: &Request<B>) -> Result<(), Page> {
     }
 }
 
-/// Turns a request in absolute form into what goes to the target: origin form, its own `Host`, no fields of this hop.
+/// Converts a request in absolute form to the target's: origin form, the target's `Host`, no hop-by-hop fields.
 pub(super) fn rewrite(head: &mut Parts) {
     strip_hop_fields(&mut head.headers);
     if head.version == Version::HTTP_10 {
-        head.headers.remove(EXPECT); // it means nothing there (RFC 9110 section 10.1.1)
+        head.headers.remove(EXPECT); // undefined for HTTP/1.0 (RFC 9110 section 10.1.1)
     }
     head.version = Version::HTTP_11;
     if let Some(host) = head.uri.authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok()) {
@@ -106,7 +106,7 @@ pub(super) fn rewrite(head: &mut Parts) {
     head.uri = Uri::from(path);
 }
 
-/// Removes the fields that are not for the next hop: those of [`HOP_FIELDS`] and those that `Connection` names.
+/// Removes the fields that are not for the next hop: [`HOP_FIELDS`] and those that `Connection` names.
 pub(super) fn strip_hop_fields(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
@@ -119,7 +119,7 @@ pub(super) fn strip_hop_fields(headers: &mut HeaderMap) {
     }
 }
 
-/// Whether a request may be sent again when a kept connection was closed under it (RFC 9112 section 9.3.1).
+/// Returns true if a request may be repeated after a kept connection was closed (RFC 9112 section 9.3.1).
 pub(super) fn is_repeatable(method: &Method) -> bool {
     method.is_idempotent()
 }

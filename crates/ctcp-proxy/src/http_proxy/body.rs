@@ -1,4 +1,4 @@
-//! Bodies on their way: of requests to targets, and of answers to applications.
+//! Bodies: of requests to targets, and of responses to applications.
 
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -17,7 +17,7 @@ use crate::splice::HAND_OVER_PATIENCE;
 type BoxError = Box<dyn core::error::Error + Send + Sync>;
 
 /// The body of a request. Its first poll makes hyper answer an application's `Expect: 100-continue`, so that poll waits
-/// until the target has said so itself.
+/// until the target has sent its own `100 Continue`.
 pub(super) struct RequestBody(Option<Sending>);
 
 struct Sending {
@@ -33,12 +33,12 @@ impl Drop for Sending {
     }
 }
 
-/// A target that is silent about `Expect: 100-continue` may never have heard of it: the body follows after this, as
-/// RFC 9110 section 10.1.1 wants of anyone who waits. curl waits as long.
+/// How long to wait for a target that does not answer `Expect: 100-continue`; it may not support it. Then the body is
+/// sent anyway, as RFC 9110 section 10.1.1 recommends. curl waits as long.
 const CONTINUE_PATIENCE: Duration = Duration::from_secs(1);
 
 impl RequestBody {
-    /// The body that comes in; with `go_ahead`, only after that was notified, or was not for a while.
+    /// Creates a body from the incoming one. With `go_ahead` it starts after the notification or a time-out.
     pub(super) fn new(incoming: Incoming, course: Arc<Course>, go_ahead: Option<Arc<Notify>>) -> Self {
         let go_ahead = go_ahead.map(|notify| -> Pin<Box<dyn Future<Output = ()> + Send>> {
             Box::pin(async move {
@@ -56,7 +56,7 @@ impl RequestBody {
         Self(Some(Sending { incoming, course, go_ahead }))
     }
 
-    /// No body.
+    /// Creates an empty body.
     pub(super) fn empty() -> Self {
         Self(None)
     }
@@ -76,7 +76,7 @@ impl Body for RequestBody {
             sending.go_ahead = None;
             sending.course.hold(false);
         }
-        // Asked before: hyper comes upon the end only when it has handed over everything before it.
+        // Polled first: hyper reports the end only after it has handed over everything before it.
         let has_ended = sending.course.poll_ended(context).is_ready();
         match Pin::new(&mut sending.incoming).poll_frame(context) {
             Poll::Pending if has_ended => {
@@ -99,7 +99,7 @@ impl Body for RequestBody {
     }
 }
 
-/// The body of an answer: a page of ours, or what a target says.
+/// The body of a response: a page of the proxy, or the body from a target.
 pub(super) struct ResponseBody {
     content: Content,
     _answering: Answering,
@@ -111,12 +111,12 @@ enum Content {
 }
 
 impl ResponseBody {
-    /// A page.
+    /// Creates the body of a page.
     pub(super) fn page(text: impl Into<Bytes>, answering: Answering) -> Self {
         Self { content: Content::Page(text.into()), _answering: answering }
     }
 
-    /// What a target says; `is_cut` is set when it is dropped before its end.
+    /// Creates a body that passes a target's data; `is_cut` is set if it is dropped before its end.
     pub(super) fn passing(
         incoming: Incoming,
         course: Arc<Course>,
@@ -129,18 +129,20 @@ impl ResponseBody {
     }
 }
 
-/// A target's body, which arms the application's connection while it passes.
+/// A target's body, which keeps the application's connection armed while it passes.
 struct Passing {
     incoming: Incoming,
     is_done: bool,
-    /// It was cut off. That is told when the application has what came before, or does not read.
+    /// The body was cut off. The error is reported once the application has the data before it, or does not read it in
+    /// time.
     cut: Option<(hyper::Error, Pin<Box<Sleep>>)>,
     course: Arc<Course>,
     is_cut: Arc<AtomicBool>,
 }
 
 impl Passing {
-    /// The next piece. When a body fails, hyper drops what it has not written yet, so it learns of the failure last.
+    /// Returns the next piece. When a body fails, hyper drops what it has not written yet, so the failure is reported
+    /// last.
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         if self.cut.is_none() {
             match Pin::new(&mut self.incoming).poll_frame(context) {

@@ -1,7 +1,7 @@
-//! Pages of the proxy itself: `/proxy.pac` for browsers and systems that configure themselves, and a status page.
+//! Pages of the proxy itself: `/proxy.pac` for the automatic configuration of browsers and systems, and a status page.
 //!
-//! Every page in a browser can make it ask here, and a page whose name was made to resolve to this machine (DNS rebinding)
-//! could read the answer. So the pages are given only to who asks for this machine by a name that nobody else can own.
+//! Every web page in a browser can send requests here, and a page whose name resolves to this machine (DNS rebinding)
+//! could read the responses. So the pages are served only for `Host` names of this machine that no one else can own.
 
 use core::fmt::Write;
 use core::time::Duration;
@@ -17,50 +17,50 @@ use crate::address::{Host, split_port};
 use crate::coded::PathHealth;
 use crate::failures::time_of_day;
 
-/// What the pages say.
+/// The content of the pages.
 #[derive(Clone, Debug, Default)]
 pub struct LocalStatus {
     /// The connection to the server.
     pub server: ServerStatus,
-    /// Where SOCKS5 is served, if it is.
+    /// The address of the SOCKS5 listener, if there is one.
     pub socks5: Option<SocketAddr>,
-    /// Names and numbers.
+    /// Names and values of counters.
     pub numbers: Vec<(&'static str, u64)>,
     /// Bytes from targets so far.
     pub from_targets: u64,
     /// Bytes to targets so far.
     pub to_targets: u64,
-    /// What failed lately, the latest first.
+    /// Recent failures, the latest first.
     pub failed: Vec<Failed>,
 }
 
-/// How the connection to the server is.
+/// The state of the connection to the server.
 #[derive(Clone, Debug, Default)]
 pub struct ServerStatus {
-    /// The server as it was given, and where it is now, if that says more.
+    /// The server as configured, and its current address if that differs.
     pub address: String,
-    /// Whether there is a connection.
+    /// Whether the connection is established.
     pub is_connected: bool,
-    /// Why there is none, if that is known.
+    /// Why it is not, if known.
     pub last_error: Option<String>,
-    /// That is what the server answered.
+    /// Whether that error is an answer of the server.
     pub has_answered: bool,
-    /// The server was asked something and has been silent for so long since.
+    /// How long the server has been silent since it was last sent something that needs an answer.
     pub silent: Option<Duration>,
-    /// The path, as far as it was measured.
+    /// Measurements of the path, if there are any.
     pub path: Option<PathHealth>,
-    /// Bits a second from targets, over the last seconds.
+    /// Bits per second from targets, over the last seconds.
     pub downstream: f64,
-    /// Bits a second to targets.
+    /// Bits per second to targets.
     pub upstream: f64,
 }
 
-/// Something that failed, once or several times with the same reason.
+/// A failure, once or several times with the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// What was to be reached.
+    /// The target.
     pub target: String,
-    /// Why it was not, in a sentence.
+    /// The reason in a sentence.
     pub reason: String,
     /// When it failed last.
     pub last: SystemTime,
@@ -68,13 +68,13 @@ pub struct Failed {
     pub times: u64,
 }
 
-/// A shorter silence is not worth a word: a lost packet takes a second at times.
+/// A shorter silence is not shown: a lost packet can take a second to repair.
 const SILENCE_WORTH_SAYING: Duration = Duration::from_secs(2);
 
-/// Seconds until a browser asks for the page again.
+/// Seconds until a browser reloads the page.
 const REFRESH: u64 = 2;
 
-/// Answers a request for a page of the proxy, which was reached at `local`.
+/// Answers a request for a page of the proxy, which was accepted at `local`.
 pub(super) fn answer<B>(
     request: &Request<B>,
     local: SocketAddr,
@@ -97,12 +97,13 @@ pub(super) fn answer<B>(
     }
 }
 
-/// What the application calls this proxy: an address of this machine, or a name of loopback.
+/// Checks that the `Host` of a request is this machine and returns it: an address of this machine or a name of
+/// loopback.
 fn own_host<B>(request: &Request<B>, local: SocketAddr) -> Result<String, Page> {
     let mut hosts = request.headers().get_all(HOST).iter();
     let (host, further) = (hosts.next(), hosts.next());
     match host {
-        // No browser leaves it out.
+        // Browsers always send Host.
         None if request.version() == Version::HTTP_10 => Ok(local.to_string()),
         None => Err(Page::failure(StatusCode::BAD_REQUEST, "the request has no Host (RFC 9112 section 3.2)")),
         Some(_) if further.is_some() => {
@@ -127,7 +128,7 @@ fn is_own(host: &str, local: SocketAddr) -> bool {
         Ok(Host::Address(ip)) => {
             ip.to_canonical().is_loopback() || ip.to_canonical() == local.ip().to_canonical()
         }
-        // Names below `localhost` resolve to loopback and nothing else (RFC 6761 section 6.3).
+        // Names below `localhost` always resolve to loopback (RFC 6761 section 6.3).
         Ok(Host::Name(name)) => {
             let name = name.trim_end_matches('.').to_ascii_lowercase();
             name == "localhost" || name.ends_with(".localhost")
@@ -136,8 +137,8 @@ fn is_own(host: &str, local: SocketAddr) -> bool {
     }
 }
 
-/// Everything through the proxy but what is near: other names and addresses mean what the server sees. Names are not
-/// resolved here, neither for the decision nor by SOCKS5, which therefore comes first.
+/// Sends everything through the proxy except nearby addresses; names and addresses mean what they mean at the server.
+/// Names are not resolved here, neither for the decision nor by SOCKS5, which is therefore listed first.
 fn pac(host: &str, local: SocketAddr, socks5: Option<SocketAddr>) -> String {
     let socks5 = socks5.and_then(|address| seen_from(local.ip(), address));
     let socks5 = socks5.map_or_else(String::new, |address| format!("SOCKS5 {address}; "));
@@ -157,7 +158,7 @@ const PAC_START: &str = r#"function FindProxyForURL(url, host) {
   }
 "#;
 
-/// The address of a port of ours as somebody sees it who reached us at `local`, if they do.
+/// The address of our listener as seen by a client that reached us at `local`, if it is reachable for it.
 fn seen_from(local: IpAddr, address: SocketAddr) -> Option<SocketAddr> {
     let (local, ip) = (local.to_canonical(), address.ip());
     if ip.is_unspecified() {
@@ -174,7 +175,7 @@ fn html(status: &LocalStatus, now: SystemTime) -> String {
     let (class, headline) = headline(server);
     let _ = writeln!(page, "<p class=\"state {class}\">{}</p>", escape(&headline));
     let errors = format!("<h2>Last errors</h2>\n{}", failures(failed, now));
-    // What went wrong is what the reader came for.
+    // Errors come first if there are any: they are what a reader looks for.
     let (above, below) = if failed.is_empty() { ("", &errors[..]) } else { (&errors[..], "") };
     page.push_str(above);
     let mut rows = vec![("server", server.address.clone())];
@@ -221,7 +222,7 @@ const STYLE: &str = "<style>\
     .value{text-align:right;font-variant-numeric:tabular-nums}.time{white-space:nowrap}.what{min-width:9rem}\
     .small{font-size:.85rem;opacity:.8}</style>";
 
-/// The state in a sentence, and how good it is.
+/// The state as a CSS class and a sentence.
 fn headline(server: &ServerStatus) -> (&'static str, String) {
     // A server that refuses us is not silent.
     let silent = server.silent.filter(|silent| *silent >= SILENCE_WORTH_SAYING && !server.has_answered);
@@ -259,7 +260,7 @@ fn failures(failed: &[Failed], now: SystemTime) -> String {
     table
 }
 
-/// Seconds in the largest unit that fits.
+/// Seconds in the largest suitable unit.
 fn span(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),
@@ -282,7 +283,7 @@ fn rate(bits: f64) -> String {
     }
 }
 
-/// Bytes in a unit that leaves few digits.
+/// A number of bytes in a suitable unit.
 fn size(bytes: u64) -> String {
     let in_units = |unit: f64| bytes as f64 / unit;
     match bytes {
@@ -294,7 +295,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Any text as text of a page.
+/// Escapes any text for HTML.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in Escaped(text).to_string().chars() {

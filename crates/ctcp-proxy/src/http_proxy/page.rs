@@ -1,4 +1,4 @@
-//! Answers of the proxy itself.
+//! Responses of the proxy itself.
 
 use core::fmt;
 
@@ -27,7 +27,7 @@ impl PartialEq for Page {
 }
 
 impl Page {
-    /// A page that no cache keeps, no script runs in and no other page frames.
+    /// A page that is not cached, runs no scripts and cannot be framed.
     pub(super) fn new(status: StatusCode, content_type: &'static str, text: String) -> Self {
         let headers = vec![
             (CONTENT_TYPE, content_type),
@@ -41,26 +41,27 @@ impl Page {
         Self { status, headers, text }
     }
 
-    /// A failure with its reason in a sentence. The connection ends behind a request that makes no sense: the next one would make none either.
+    /// A failure with its reason in a sentence. The connection ends after an invalid request, since further data would
+    /// be invalid too.
     pub(super) fn failure(status: StatusCode, reason: impl fmt::Display) -> Self {
         let text = format!("ctcp: {}\n", Escaped(&reason.to_string()));
         let page = Self::new(status, "text/plain; charset=utf-8", text);
         if status == StatusCode::BAD_REQUEST { page.and_close() } else { page }
     }
 
-    /// The same, behind which the connection ends.
+    /// Ends the connection after the response.
     pub(super) fn and_close(mut self) -> Self {
         self.headers.push((CONNECTION, "close"));
         self
     }
 
-    /// Says which methods there are.
+    /// Lists the allowed methods.
     pub(super) fn allowing(mut self, methods: &'static str) -> Self {
         self.headers.push((ALLOW, methods));
         self
     }
 
-    /// The answer; without its body for HEAD.
+    /// Converts the page to a response, without its body for HEAD.
     pub(super) fn into_response(self, is_head: bool, answering: Answering) -> Response<ResponseBody> {
         let Self { status, headers, text } = self;
         let length = HeaderValue::from(text.len());

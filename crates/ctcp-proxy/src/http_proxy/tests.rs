@@ -10,7 +10,7 @@ use crate::request::Reply;
 
 mod streams;
 
-/// Gives the far end of every stream that is opened to the test.
+/// A proxy that hands the far end of every opened stream to the test.
 struct Fake {
     opened: mpsc::UnboundedSender<(String, Stream)>,
     counters: Arc<Counters>,
@@ -41,7 +41,7 @@ impl Proxy for Fake {
     }
 }
 
-/// An application, the targets that are opened for it, and how the conversation ends.
+/// An application, the streams opened for it, and the outcome of serving it.
 struct Setup<S = Stream> {
     application: S,
     targets: mpsc::UnboundedReceiver<(String, Stream)>,
@@ -78,7 +78,7 @@ fn setup_over<S: SpliceEnd + Send + 'static>(application: S, near: S) -> Setup<S
     Setup { application, targets, served, counters }
 }
 
-/// The head of a message, and what was read behind it.
+/// Reads the head of a message and nothing after it.
 async fn head(reader: &mut (impl AsyncRead + Unpin)) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -103,7 +103,7 @@ async fn say(writer: &mut (impl AsyncWrite + Unpin), text: &str) {
     writer.write_all(text.as_bytes()).await.unwrap();
 }
 
-/// What an application reads that says this and ends its half; no target is there.
+/// Sends `input` and ends the application's half; returns the response. No target is available.
 async fn ask(input: &[u8]) -> String {
     let Setup { application, targets, .. } = setup();
     drop(targets);
@@ -115,13 +115,13 @@ async fn ask(input: &[u8]) -> String {
     let mut answer = Vec::new();
     let (_, outcome) = timeout(PATIENCE, async { tokio::join!(write, reader.read_to_end(&mut answer)) })
         .await
-        .expect("it is answered or closed");
+        .expect("the proxy answers or closes");
     outcome.unwrap();
     String::from_utf8(answer).unwrap()
 }
 
-/// Where a request goes, and its head as the target gets it.
-async fn sent_on(request: &str) -> (String, String) {
+/// Returns the target of a request and its head as the target receives it.
+async fn forwarded(request: &str) -> (String, String) {
     let Setup { mut application, mut targets, .. } = setup();
     say(&mut application, request).await;
     let (target, mut stream) = targets.recv().await.unwrap();
@@ -151,7 +151,7 @@ async fn requests_of_one_connection_go_to_their_targets_and_a_stream_is_kept_for
         (name.as_str(), head(&mut b).await),
         ("b:81", "GET / HTTP/1.1\r\nhost: b:81\r\n\r\n".to_owned())
     );
-    assert_eq!(rest(&mut a).await, "", "the stream to the first target is ended in order");
+    assert_eq!(rest(&mut a).await, "", "the stream to the first target ends regularly");
     say(&mut b, "HTTP/1.1 204 No Content\r\n\r\n").await;
     assert_eq!(head(&mut application).await, "HTTP/1.1 204 No Content\r\n\r\n");
     application.shutdown().await.unwrap();
@@ -183,7 +183,7 @@ async fn pipelined_requests_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn connect_opens_a_tunnel_and_keeps_what_came_with_it() {
+async fn connect_opens_a_tunnel_and_keeps_data_sent_with_the_request() {
     for (input, to, ahead) in [
         (
             "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n\x16\x03\x01",
@@ -209,7 +209,7 @@ async fn connect_opens_a_tunnel_and_keeps_what_came_with_it() {
 
 #[tokio::test]
 async fn a_plain_request_is_rewritten_to_origin_form_without_hop_fields() {
-    let (target, head) = sent_on(
+    let (target, head) = forwarded(
         "GET http://example.com/a?b=c#d HTTP/1.1\r\nHost: other.example\r\nProxy-Connection: keep-alive\r\n\
          Proxy-Authorization: Basic eDp5\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nTE: trailers\r\n\
          Upgrade: h2c\r\nUser-Agent:  curl/8\t\r\nX-eNd: to end\r\nCookie: a\r\nCookie: b\r\n\r\n",
@@ -234,7 +234,7 @@ async fn urls_are_split_as_they_are_written() {
         ("http://h/%7b{a}|\"b\"~", "h:80", "/%7b{a}|\"b\"~", "h"),
     ] {
         for version in ["1.0", "1.1"] {
-            let (target, head) = sent_on(&format!("GET {url} HTTP/{version}\r\n\r\n")).await;
+            let (target, head) = forwarded(&format!("GET {url} HTTP/{version}\r\n\r\n")).await;
             assert_eq!(target, to);
             assert_eq!(head, format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n"), "{url}");
         }
@@ -243,7 +243,7 @@ async fn urls_are_split_as_they_are_written() {
 
 #[tokio::test]
 async fn framing_fields_cannot_be_hidden_by_connection_and_two_framings_do_not_reach_a_target() {
-    let (_, head) = sent_on(
+    let (_, head) = forwarded(
         "POST http://h/ HTTP/1.1\r\nContent-Length: 4\r\nConnection: content-length, host\r\n\r\nbody",
     )
     .await;
@@ -251,7 +251,7 @@ async fn framing_fields_cannot_be_hidden_by_connection_and_two_framings_do_not_r
     for fields in
         ["Content-Length: 1\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 1"]
     {
-        let (_, head) = sent_on(&format!("POST http://h/ HTTP/1.1\r\n{fields}\r\n\r\n0\r\n\r\n")).await;
+        let (_, head) = forwarded(&format!("POST http://h/ HTTP/1.1\r\n{fields}\r\n\r\n0\r\n\r\n")).await;
         let head = head.to_ascii_lowercase();
         assert!(
             head.contains("transfer-encoding: chunked\r\n") && !head.contains("content-length"),
@@ -261,7 +261,7 @@ async fn framing_fields_cannot_be_hidden_by_connection_and_two_framings_do_not_r
 }
 
 #[tokio::test]
-async fn what_is_no_request_gets_the_status_that_says_so() {
+async fn invalid_requests_get_the_matching_status() {
     for (input, code) in [
         ("GET\r\n\r\n", 400),
         ("GET http://h/ HTTP/1.1 x\r\n\r\n", 400),
@@ -316,7 +316,7 @@ async fn heads_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_nothing_is_closed_soon_and_who_asked_before_later() {
+async fn a_connection_without_requests_is_closed_soon_and_an_idle_one_later() {
     let Setup { mut application, served, .. } = setup();
     let begun = tokio::time::Instant::now();
     assert_eq!(rest(&mut application).await, "");
@@ -325,7 +325,7 @@ async fn who_asks_nothing_is_closed_soon_and_who_asked_before_later() {
     let Setup { mut application, mut targets, served, .. } = setup();
     say(&mut application, "GET http://h/ HTTP/1.1\r\n\r\n").await;
     let (_, mut target) = targets.recv().await.unwrap();
-    sleep(Duration::from_secs(600)).await; // a target may take its time
+    sleep(Duration::from_secs(600)).await; // a target may take long
     say(&mut target, "HTTP/1.1 204 No Content\r\n\r\n").await;
     assert_eq!(head(&mut application).await, "HTTP/1.1 204 No Content\r\n\r\n");
     let idle = tokio::time::Instant::now();
@@ -333,7 +333,8 @@ async fn who_asks_nothing_is_closed_soon_and_who_asked_before_later() {
     assert_eq!((idle.elapsed(), served.await.unwrap().unwrap()), (IDLE_TIME, "done"));
 }
 
-/// What an application reads of a response that comes in pieces of `step` bytes, behind which the target closes.
+/// Returns what an application reads of a response that arrives in pieces of `step` bytes, after which the target
+/// closes.
 async fn respond(request: &str, response: &str, step: usize) -> String {
     let Setup { mut application, mut targets, .. } = setup();
     say(&mut application, request).await;
@@ -352,7 +353,7 @@ async fn respond(request: &str, response: &str, step: usize) -> String {
 }
 
 #[tokio::test]
-async fn responses_come_without_the_fields_of_their_hop_and_framed_anew() {
+async fn responses_lose_hop_by_hop_fields_and_are_framed_anew() {
     for (response, read) in [
         (
             "HTTP/1.1 200 Fine\r\nConnection: keep-alive, X-Hop\r\nKeep-Alive: 5\r\nX-Hop: 1\r\nContent-Length: 2\r\n\r\nhi",
@@ -379,10 +380,10 @@ async fn responses_come_without_the_fields_of_their_hop_and_framed_anew() {
             assert_eq!(said, read, "{response:?} in steps of {step}");
         }
     }
-    // To an application that does not know chunks, the end of the connection is the end of the body.
+    // For an application that does not support chunks, the end of the connection is the end of the body.
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
     assert_eq!(respond("GET http://h/ HTTP/1.0\r\n\r\n", chunked, 1000).await, "HTTP/1.0 200 OK\r\n\r\nabc");
-    // The length that HEAD is told belongs to no body.
+    // The length in a response to HEAD belongs to no body.
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n";
     assert_eq!(respond("HEAD http://h/ HTTP/1.1\r\n\r\n", head, 1000).await, head);
 }
@@ -402,14 +403,14 @@ async fn a_target_that_does_not_answer_is_a_bad_gateway_with_the_reason() {
             "{response:?} -> {said}"
         );
     }
-    // A server so old that it has no head is passed on.
+    // A response of HTTP/0.9 has no head and is passed on.
     let said = respond("GET http://h/ HTTP/1.0\r\n\r\n", "<html>HTTP/0.9</html>", 1000).await;
     assert!(said.ends_with("\r\n\r\n<html>HTTP/0.9</html>"), "{said}");
 }
 
 proptest! {
     #[test]
-    fn noise_is_answered_or_closed_and_never_panics(noise in proptest::collection::vec(any::<u8>(), 0..200), headed in 0..3usize) {
+    fn random_input_is_answered_or_closed_and_never_panics(noise in proptest::collection::vec(any::<u8>(), 0..200), headed in 0..3usize) {
         let start = ["GET http://h/ HTTP/1.1\r\n", "CONNECT h:1 HTTP/1.1\r\n", ""][headed].as_bytes();
         let input = [start, &noise, b"\r\n\r\n"].concat();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();

@@ -1,4 +1,4 @@
-//! The way to a target: HTTP over one coded stream, kept for further requests of the same application's connection.
+//! HTTP over one coded stream to a target, kept for further requests of the same application's connection.
 //!
 //! ```text
 //!  Upstream --request--> hyper's client, a task of its own --Metered--> coded stream ==> target
@@ -6,7 +6,7 @@
 //!     +---------- response ------------+
 //! ```
 //!
-//! The task outlives the [`Upstream`] by what it takes to end the stream in order: our end, then the target's.
+//! The task outlives the [`Upstream`] until the stream has ended regularly: our end, then the target's.
 
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -30,28 +30,28 @@ use crate::address::TargetAddress;
 use crate::coded::CodedStream;
 use crate::counters::Counters;
 
-/// A stream that was used must be ready again within this, or a new one is opened. It is ready as soon as its task had
-/// its turn, unless the last request's body is still on its way.
+/// A used stream must be ready again within this time, or a new one is opened. It is ready as soon as its task has run,
+/// unless the last request's body is still being sent.
 const READY_PATIENCE: Duration = Duration::from_millis(100);
 
-/// A target has so long to close behind our end; then its stream is dropped.
+/// How long a target may take to close after our end. Then its stream is dropped.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// A stream to a target that speaks HTTP.
+/// An HTTP client on a stream to a target.
 pub(super) struct Upstream {
     pub(super) target: TargetAddress,
     sender: SendRequest<RequestBody>,
     is_cut: Arc<AtomicBool>,
 }
 
-/// A request that was not answered: why, and the request if nothing of it was sent.
+/// A request that was not answered: the error, and the request if nothing of it was sent.
 pub(super) struct Unanswered {
     pub(super) error: hyper::Error,
     pub(super) unsent: Option<Request<RequestBody>>,
 }
 
 impl Upstream {
-    /// Speaks HTTP on a stream that was opened for the target.
+    /// Starts HTTP on a stream that was opened for the target.
     pub(super) async fn new<S: CodedStream>(
         target: TargetAddress,
         stream: S,
@@ -67,7 +67,7 @@ impl Upstream {
             has_failed: false,
         };
         let handshake = http1::Builder::new()
-            .preserve_header_case(true) // there are servers and devices that look at it
+            .preserve_header_case(true) // some servers and devices depend on it
             .http09_responses(true)
             .allow_spaces_after_header_name_in_responses(true)
             .allow_obsolete_multiline_headers_in_responses(true)
@@ -79,7 +79,7 @@ impl Upstream {
         Ok(Self { target, sender, is_cut })
     }
 
-    /// Whether it takes another request.
+    /// Returns true if it accepts another request.
     pub(super) async fn is_ready(&mut self) -> bool {
         matches!(timeout(READY_PATIENCE, self.sender.ready()).await, Ok(Ok(())))
     }
@@ -98,13 +98,13 @@ impl Upstream {
         })
     }
 
-    /// To be set when a response is dropped before its end.
+    /// The flag to set when a response is dropped before its end.
     pub(super) fn is_cut(&self) -> Arc<AtomicBool> {
         self.is_cut.clone()
     }
 }
 
-/// Somebody waits for an answer. Dropped meanwhile, the exchange is cut off.
+/// A request waiting for its response. If it is dropped before [`Waiting::end`], the exchange counts as cut off.
 struct Waiting<'a>(Option<&'a AtomicBool>);
 
 impl Waiting<'_> {
@@ -123,7 +123,7 @@ impl Drop for Waiting<'_> {
 
 type Connection<S> = http1::Connection<TokioIo<Metered<S>>, RequestBody>;
 
-/// Runs the exchange on a stream, and ends the stream as the exchange ended.
+/// Runs the exchange on a stream, and ends or aborts the stream according to the outcome.
 async fn drive<S: CodedStream>(
     mut connection: Connection<S>,
     is_cut: Arc<AtomicBool>,
@@ -132,7 +132,7 @@ async fn drive<S: CodedStream>(
     let _present = counters.streams_open.enter();
     let outcome = poll_fn(|context| connection.poll_without_shutdown(context)).await;
     let Metered { inner: mut stream, course, has_failed, .. } = connection.into_parts().io.into_inner();
-    // A failure that hyper could tell somebody else is none to it.
+    // hyper returns success for failures that it reported elsewhere, so the flags are checked too.
     if outcome.is_err() || has_failed || is_cut.load(Relaxed) || course.is_broken() {
         counters.streams_failed.add(1);
         stream.abort();
@@ -146,14 +146,14 @@ async fn drive<S: CodedStream>(
     let _ = timeout(CLOSE_PATIENCE, end).await;
 }
 
-/// A coded stream whose bytes are counted, and which ends its half when the application ended its own.
+/// A coded stream that counts its bytes, and ends its half when the application has ended its own.
 struct Metered<S> {
     inner: S,
     counters: Arc<Counters>,
     course: Arc<Course>,
-    /// Nothing that was to be written is waiting.
+    /// All data was flushed.
     is_flushed: bool,
-    /// Our half is ended.
+    /// Our half has ended.
     has_ended: bool,
     /// The stream failed.
     has_failed: bool,
@@ -167,7 +167,7 @@ impl<S: CodedStream> AsyncRead for Metered<S> {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if !this.has_ended && this.is_flushed && this.course.poll_left(context).is_ready() {
-            // Some targets stop working for an application that left; a failure shows when reading.
+            // Some targets stop working when the application leaves; a failure shows when reading.
             this.has_ended = Pin::new(&mut this.inner).poll_shutdown(context).is_ready();
         }
         let before = buffer.filled().len();

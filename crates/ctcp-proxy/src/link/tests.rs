@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use super::*;
 use crate::memory::{Connection, connection_pair};
 
-/// Gives out connections and failures in order, then is silent; remembers when it was asked.
+/// A connector that returns scripted outcomes in order and then hangs; it records the times of its calls.
 #[derive(Clone, Default)]
 pub(crate) struct Script {
     outcomes: Arc<Mutex<VecDeque<Result<Connection, ConnectFailure>>>>,
@@ -59,7 +59,7 @@ fn yes() -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_follow_at_once_and_then_at_doubling_pauses_up_to_two_seconds() {
+async fn attempts_follow_at_once_and_then_with_doubling_pauses_up_to_two_seconds() {
     let (near, _far) = connection_pair();
     let failures = core::iter::repeat_with(|| Err("no answer".to_owned().into())).take(7);
     let script = Script::new(core::iter::once(Ok(near.clone())).chain(failures));
@@ -75,7 +75,7 @@ async fn attempts_follow_at_once_and_then_at_doubling_pauses_up_to_two_seconds()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_dies_young_does_not_make_the_link_turn_in_circles() {
+async fn short_lived_connections_do_not_make_the_link_loop_without_pauses() {
     let pairs: Vec<_> = (0..50).map(|_| connection_pair()).collect();
     for (near, _) in &pairs {
         near.lose();
@@ -99,7 +99,7 @@ async fn a_request_waits_for_the_connection_and_then_fails_with_the_last_reason(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_said_at_once_and_attempts_go_on_until_the_server_lets_us_in() {
+async fn a_refusal_fails_requests_at_once_and_attempts_continue_until_the_server_accepts() {
     let refusal =
         ConnectFailure { reason: "your key is not on the list".to_owned(), kind: FailureKind::Refusal };
     let (near, far) = connection_pair();
@@ -118,7 +118,7 @@ async fn a_refusal_is_said_at_once_and_attempts_go_on_until_the_server_lets_us_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_refuses_is_asked_ever_more_seldom_unless_somebody_wants_something() {
+async fn pauses_grow_after_refusals_unless_a_request_arrives() {
     let refusal =
         ConnectFailure { reason: "your key is not on the list".to_owned(), kind: FailureKind::Refusal };
     let script = Script::new(core::iter::repeat_n(Err(refusal), 100));
@@ -130,7 +130,7 @@ async fn a_server_that_refuses_is_asked_ever_more_seldom_unless_somebody_wants_s
     };
     let seldom = [0, 100, 300, 700, 1500, 3100, 6300, 12_700, 25_500, 40_500, 55_500];
     assert_eq!(times(), seldom);
-    // Many requests are one more attempt, and that not before the usual pause.
+    // Many requests cause only one more attempt, and not before the usual pause.
     for _ in 0..20 {
         assert!(link.request(&connect()).await.is_err());
         sleep(Duration::from_millis(10)).await;
@@ -157,7 +157,7 @@ async fn a_request_gets_its_reply_and_a_refusal_its_text() {
 }
 
 #[tokio::test]
-async fn a_request_whose_connection_is_lost_before_the_reply_is_made_again_on_the_next() {
+async fn a_request_whose_connection_is_lost_before_the_reply_is_repeated_on_the_next() {
     let (first, first_far) = connection_pair();
     let (second, second_far) = connection_pair();
     answer(second_far, yes());
@@ -174,7 +174,7 @@ async fn a_request_whose_connection_is_lost_before_the_reply_is_made_again_on_th
 }
 
 #[tokio::test]
-async fn a_stream_that_fails_on_a_living_connection_is_not_tried_again() {
+async fn a_stream_that_fails_on_a_live_connection_is_not_retried() {
     let (near, far) = connection_pair();
     let link = link(&Script::new([Ok(near)]));
     let request = connect();
@@ -186,7 +186,7 @@ async fn a_stream_that_fails_on_a_living_connection_is_not_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_answer_is_given_up() {
+async fn a_request_times_out_if_the_server_does_not_answer() {
     let (near, far) = connection_pair();
     let link = link(&Script::new([Ok(near)]));
     let request = connect();
@@ -197,7 +197,7 @@ async fn a_server_that_does_not_answer_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_answer_that_makes_no_sense_is_an_error() {
+async fn an_invalid_reply_is_an_error() {
     use tokio::io::AsyncWriteExt;
     let (near, far) = connection_pair();
     let link = link(&Script::new([Ok(near)]));
@@ -211,7 +211,7 @@ async fn an_answer_that_makes_no_sense_is_an_error() {
 }
 
 #[tokio::test]
-async fn what_the_application_says_at_once_is_there_before_the_reply() {
+async fn early_data_reaches_the_server_before_the_reply() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     let (near, far) = connection_pair();
     let link = link(&Script::new([Ok(near)]));
@@ -233,7 +233,7 @@ async fn what_the_application_says_at_once_is_there_before_the_reply() {
 }
 
 #[tokio::test]
-async fn a_request_with_which_the_application_spoke_is_not_made_again() {
+async fn a_request_with_early_data_is_not_repeated() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     let (first, first_far) = connection_pair();
     let (second, _second_far) = connection_pair();

@@ -10,17 +10,17 @@ const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
-/// A body that does not hold what its kind says.
+/// The body does not match its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BodyError {
     /// It ends inside a field.
     #[error("the body ends inside a field")]
     Short,
-    /// Bytes are left behind the last field.
-    #[error("bytes are left behind the last field")]
+    /// Bytes remain after the last field.
+    #[error("bytes remain after the last field")]
     Long,
-    /// A kind of address that is none.
+    /// An unknown kind of address.
     #[error("unknown kind of address {0}")]
     AddressKind(u8),
     /// A text that is not UTF-8.
@@ -28,7 +28,7 @@ pub enum BodyError {
     Text,
 }
 
-/// Takes fields off the front of a body.
+/// Parses fields from the front of a body.
 pub(super) struct Body<'a>(&'a [u8]);
 
 impl<'a> Body<'a> {
@@ -60,7 +60,7 @@ impl<'a> Body<'a> {
         Ok(u64::from_be_bytes(self.array()?))
     }
 
-    /// UTF-8 behind a 16-bit length.
+    /// UTF-8 after a 16-bit length.
     pub(super) fn text(&mut self) -> Result<&'a str, BodyError> {
         let length = usize::from(self.u16()?);
         core::str::from_utf8(self.bytes(length)?).map_err(|_| BodyError::Text)
@@ -81,7 +81,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// An address and a port that may be 0: the bound address of a reply.
+    /// An address and a port that may be 0: the bound address in a reply.
     pub(super) fn socket_address(&mut self) -> Result<SocketAddr, BodyError> {
         let kind = self.u8()?;
         Ok(SocketAddr::new(self.address(kind)?, self.u16()?))
@@ -104,7 +104,7 @@ pub(super) fn put_target(body: &mut Vec<u8>, target: &TargetAddress) {
     match &target.host {
         Host::Address(address) => put_address(body, SocketAddr::new(*address, target.port)),
         Host::Name(name) => {
-            let length = u8::try_from(name.len()).expect("names are checked when they are made");
+            let length = u8::try_from(name.len()).expect("names are checked when they are created");
             body.extend([NAME, length]);
             body.extend_from_slice(name.as_bytes());
             body.extend(target.port.to_be_bytes());
@@ -127,7 +127,7 @@ pub(super) fn put_address(body: &mut Vec<u8>, address: SocketAddr) {
 }
 
 pub(super) fn put_text(body: &mut Vec<u8>, text: &str) {
-    let length = u16::try_from(text.len()).expect("texts are bounded when they are made");
+    let length = u16::try_from(text.len()).expect("texts are bounded when they are created");
     body.extend(length.to_be_bytes());
     body.extend_from_slice(text.as_bytes());
 }

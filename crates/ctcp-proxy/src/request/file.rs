@@ -10,12 +10,12 @@
 use super::body::{Body, BodyError, put_text};
 use super::{HeadError, Reply, ReplyCode};
 
-/// What tells one content of a file from another without reading it. Not proof: the hash at the end is.
+/// Distinguishes versions of a file without reading it. Only the hash at the end proves the content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FileIdentity {
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Time of the last change, nanoseconds since 1970 (two's complement on the wire; 0 when unknown).
+    /// The time of the last change in nanoseconds since 1970 (two's complement on the wire; 0 if unknown).
     pub modified: i64,
 }
 
@@ -30,14 +30,14 @@ impl FileIdentity {
     }
 }
 
-/// Send me a file.
+/// A request to send a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GetRequest {
-    /// Its name; not checked yet.
+    /// The name of the file, not validated yet.
     pub name: String,
-    /// Bytes the client has already, all of the content with the identity below.
+    /// How many bytes the client already has of the content with the identity below.
     pub have: u64,
-    /// The content of which the client has a part; meaningless when `have` is 0.
+    /// The content of which the client has a part; meaningless if `have` is 0.
     pub identity: FileIdentity,
 }
 
@@ -54,17 +54,17 @@ impl GetRequest {
     }
 }
 
-/// The server sends it.
+/// The reply to an accepted [`GetRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GetAccepted {
     /// The content that follows.
     pub identity: FileIdentity,
-    /// The first byte that follows: 0, or what the client has.
+    /// The first byte that follows: 0, or `have` of the request.
     pub start: u64,
 }
 
 impl GetAccepted {
-    /// As a reply.
+    /// Encodes it as a reply.
     #[must_use]
     pub fn reply(self) -> Reply {
         let mut body = Vec::new();
@@ -73,10 +73,10 @@ impl GetAccepted {
         Reply { code: ReplyCode::Succeeded, body }
     }
 
-    /// From the body of a successful reply.
+    /// Decodes it from a successful reply.
     ///
     /// # Errors
-    /// When the body holds something else.
+    /// Returns an error if the body holds something else.
     pub fn from_reply(reply: &Reply) -> Result<Self, HeadError> {
         let mut body = Body::new(&reply.body);
         let accepted = Self { identity: FileIdentity::parse(&mut body)?, start: body.u64()? };
@@ -85,12 +85,12 @@ impl GetAccepted {
     }
 }
 
-/// Take a file.
+/// A request to receive a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutRequest {
-    /// Its name at the server; not checked yet.
+    /// The name at the server, not validated yet.
     pub name: String,
-    /// The content the client has.
+    /// The content of the client's file.
     pub identity: FileIdentity,
 }
 
@@ -105,24 +105,24 @@ impl PutRequest {
     }
 }
 
-/// The server takes it.
+/// The reply to an accepted [`PutRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PutAccepted {
-    /// The first byte to send: what the server has of this very content.
+    /// The first byte to send: the number of bytes that the server already has of this content.
     pub start: u64,
 }
 
 impl PutAccepted {
-    /// As a reply.
+    /// Encodes it as a reply.
     #[must_use]
     pub fn reply(self) -> Reply {
         Reply { code: ReplyCode::Succeeded, body: self.start.to_be_bytes().to_vec() }
     }
 
-    /// From the body of a successful reply.
+    /// Decodes it from a successful reply.
     ///
     /// # Errors
-    /// When the body holds something else.
+    /// Returns an error if the body holds something else.
     pub fn from_reply(reply: &Reply) -> Result<Self, HeadError> {
         let mut body = Body::new(&reply.body);
         let start = body.u64()?;

@@ -1,4 +1,4 @@
-//! What the other side answers to a request.
+//! The reply to a request.
 
 use core::fmt;
 use std::io;
@@ -9,16 +9,16 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::{BODY_BYTES_MAX, Body, HeadError, frame, put_address, read_frame};
 
-/// Longest text of a failure in bytes: a sentence, not a page.
+/// The longest text of a failure in bytes: a sentence, not a page.
 pub const TEXT_BYTES_MAX: usize = 512;
 
-/// Success, or why not. 0 to 8 are the replies of SOCKS5 (RFC 1928 section 6).
+/// Success, or the reason of a failure. 0 to 8 are the replies of SOCKS5 (RFC 1928 section 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ReplyCode {
-    /// Done; what follows depends on the request.
+    /// The request succeeded; what follows depends on the request.
     Succeeded,
-    /// Something else went wrong.
+    /// Another failure.
     GeneralFailure,
     /// The server's rules forbid the target.
     NotAllowed,
@@ -30,43 +30,43 @@ pub enum ReplyCode {
     ConnectionRefused,
     /// The target did not answer in time.
     TimedOut,
-    /// A request this server does not serve.
+    /// A kind of request that the server does not serve.
     CommandNotSupported,
-    /// A kind of address this server does not take.
+    /// A kind of address that the server does not support.
     AddressTypeNotSupported,
-    /// There is no file of that name.
+    /// There is no file with this name.
     FileNotFound,
-    /// The name is one that is never served: absolute, with `..`, through a link.
+    /// The name is never served: it is absolute, contains `..`, or leads through a link.
     FileNameRefused,
-    /// It is a directory or something else that is no regular file.
+    /// It is a directory or something else that is not a regular file.
     NotAFile,
-    /// The server takes no files.
+    /// The server accepts no files.
     ReadOnly,
     /// The server's disk is full.
     NoSpace,
-    /// What was resumed is not what the other side has: start over.
+    /// The part does not match the other side's content: start over.
     ContentDiffers,
-    /// The same file is being written by somebody else, or as many transfers go on as may: ask again.
+    /// Another transfer writes the same file, or the limit of transfers is reached: retry later.
     Busy,
     /// The server's system denies access to the file.
     PermissionDenied,
     /// The server serves no files.
     FilesOff,
-    /// The file is larger than the server takes.
+    /// The file is larger than the server accepts.
     FileTooLarge,
     /// Reading or writing the file failed.
     FileFailure,
-    /// The request could not be read.
+    /// The request could not be parsed.
     BadRequest,
     /// The request has another version.
     UnsupportedVersion,
     /// The server's limit of open streams is reached.
     TooManyStreams,
-    /// A code this version does not know.
+    /// A code that this version does not know.
     Unknown(u8),
 }
 
-/// Codes and their numbers on the wire.
+/// The codes and their numbers on the wire.
 const NUMBERS: [(ReplyCode, u8); 23] = [
     (ReplyCode::Succeeded, 0x00),
     (ReplyCode::GeneralFailure, 0x01),
@@ -94,7 +94,7 @@ const NUMBERS: [(ReplyCode, u8); 23] = [
 ];
 
 impl ReplyCode {
-    /// Its number on the wire.
+    /// The number on the wire.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -103,14 +103,14 @@ impl ReplyCode {
         }
     }
 
-    /// The code of a number from the wire.
+    /// The code for a number from the wire.
     #[must_use]
     pub fn from_number(number: u8) -> Self {
         let known = NUMBERS.iter().find(|(_, known)| *known == number);
         known.map_or(Self::Unknown(number), |(code, _)| *code)
     }
 
-    /// The reply of SOCKS5 that says the same, or general failure.
+    /// The corresponding SOCKS5 reply, or general failure.
     #[must_use]
     pub fn socks5(self) -> u8 {
         match self.number() {
@@ -120,10 +120,10 @@ impl ReplyCode {
     }
 }
 
-/// A reply: the code, and a body that success of each request defines; a text for people otherwise.
+/// A reply: its code and its body. On success the request defines the body; otherwise it is a text for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// Success, or why not.
+    /// Success, or the reason of the failure.
     pub code: ReplyCode,
     pub(super) body: Vec<u8>,
 }
@@ -137,26 +137,26 @@ impl Reply {
         Self { code: ReplyCode::Succeeded, body }
     }
 
-    /// Success without more to say: a PUT that was stored.
+    /// Success without a body: a PUT was stored.
     #[must_use]
     pub fn done() -> Self {
         Self { code: ReplyCode::Succeeded, body: Vec::new() }
     }
 
-    /// A failure with its text, cut at [`TEXT_BYTES_MAX`].
+    /// A failure with its text, truncated to [`TEXT_BYTES_MAX`].
     #[must_use]
     pub fn failure(code: ReplyCode, text: &str) -> Self {
         let end = (0..=TEXT_BYTES_MAX.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
         Self { code, body: text.as_bytes()[..end.unwrap_or(0)].to_vec() }
     }
 
-    /// Whether it is a success.
+    /// Returns true if the request succeeded.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.code == ReplyCode::Succeeded
     }
 
-    /// The text of a failure, fit to be shown: one line, [`Escaped`].
+    /// The text of a failure in a form that can be displayed: one line, [`Escaped`].
     #[must_use]
     pub fn text(&self) -> String {
         let body = self.body.get(..TEXT_BYTES_MAX).unwrap_or(&self.body);
@@ -167,7 +167,7 @@ impl Reply {
     /// The bound address of a successful CONNECT.
     ///
     /// # Errors
-    /// When the body holds none.
+    /// Returns an error if the body holds none.
     pub fn bound(&self) -> Result<SocketAddr, HeadError> {
         let mut body = Body::new(&self.body);
         let address = body.socket_address()?;
@@ -175,14 +175,14 @@ impl Reply {
         Ok(address)
     }
 
-    /// The bytes of the reply.
+    /// Encodes the reply.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         debug_assert!(self.body.len() <= BODY_BYTES_MAX);
         frame(self.code.number(), &self.body)
     }
 
-    /// Reads a reply and nothing behind it.
+    /// Reads a reply and nothing after it.
     ///
     /// # Errors
     /// See [`HeadError`].
@@ -194,7 +194,7 @@ impl Reply {
     /// Writes the reply in one piece.
     ///
     /// # Errors
-    /// When the stream fails.
+    /// Returns an error if the stream fails.
     pub async fn write<W: AsyncWrite + Unpin>(&self, writer: &mut W) -> io::Result<()> {
         writer.write_all(&self.encode()).await?;
         writer.flush().await

@@ -32,7 +32,7 @@ fn file_heads_have_the_documented_bytes() {
 }
 
 #[tokio::test]
-async fn a_request_is_read_and_what_follows_it_is_left_alone() {
+async fn a_request_is_read_without_the_bytes_after_it() {
     let request = connect("example.com:80");
     let bytes = [request.encode(), b"GET / HTTP/1.1".to_vec()].concat();
     let mut reader = &bytes[..];
@@ -41,7 +41,7 @@ async fn a_request_is_read_and_what_follows_it_is_left_alone() {
 }
 
 #[tokio::test]
-async fn foreign_versions_kinds_and_lengths_are_refused_with_their_code() {
+async fn unknown_versions_kinds_and_lengths_are_refused_with_their_code() {
     for (bytes, code) in [
         (&b"\x02\x01\x00\x00"[..], ReplyCode::UnsupportedVersion),
         (b"\x01\x09\x00\x00", ReplyCode::CommandNotSupported),
@@ -60,7 +60,7 @@ async fn foreign_versions_kinds_and_lengths_are_refused_with_their_code() {
 }
 
 #[test]
-fn every_code_has_one_number_and_unknown_ones_survive() {
+fn every_code_has_one_number_and_unknown_numbers_are_preserved() {
     for number in 0..=u8::MAX {
         assert_eq!(ReplyCode::from_number(number).number(), number);
     }
@@ -70,7 +70,7 @@ fn every_code_has_one_number_and_unknown_ones_survive() {
 }
 
 #[test]
-fn texts_are_cut_at_a_character_and_shown_without_control_characters() {
+fn texts_are_truncated_at_a_character_and_shown_without_control_characters() {
     let reply = Reply::failure(ReplyCode::GeneralFailure, &"ä".repeat(400));
     assert_eq!(reply.text(), "ä".repeat(256));
     let reply = Reply::failure(ReplyCode::GeneralFailure, "one\r\n\x1b[31mtwo");
@@ -79,7 +79,7 @@ fn texts_are_cut_at_a_character_and_shown_without_control_characters() {
 
 proptest! {
     #[test]
-    fn noise_never_panics_and_what_parses_encodes_to_the_same_bytes(
+    fn random_bytes_never_panic_and_a_parsed_request_encodes_to_the_same_bytes(
         kind in 0u8..5, body in proptest::collection::vec(any::<u8>(), 0..80),
     ) {
         if let Ok(request) = Request::decode(kind, &body) {

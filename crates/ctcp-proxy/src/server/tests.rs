@@ -23,7 +23,7 @@ async fn ask(connection: &Connection, head: &[u8]) -> (Stream, Reply) {
 }
 
 #[tokio::test]
-async fn heads_that_make_no_sense_are_refused_with_their_code_and_the_stream_ends() {
+async fn invalid_heads_are_refused_with_their_code_and_the_stream_ends() {
     let (near, proxy) = serve(ServerLimits::default());
     for (head, code) in [
         (&b"\x02\x01\x00\x00"[..], ReplyCode::UnsupportedVersion),
@@ -66,7 +66,7 @@ async fn beyond_the_limit_of_streams_requests_are_refused_and_later_ones_served(
 }
 
 #[tokio::test]
-async fn one_client_has_its_share_over_all_its_connections_and_others_are_served_beside_it() {
+async fn one_client_has_its_share_over_all_its_connections_and_others_are_still_served() {
     let limits = ServerLimits { streams: 6, streams_per_client: 4, ..ServerLimits::default() };
     let policy = TargetPolicy::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new()).unwrap();
     let proxy = ReverseProxy::new(Dialer::new(policy), None, limits);
@@ -96,19 +96,19 @@ async fn one_client_has_its_share_over_all_its_connections_and_others_are_served
     assert!(held.iter().all(|(_, reply)| reply.is_success()));
     let (_, reply) = ask(&connect("third"), &head).await;
     assert!(reply.text().contains("the server has"), "{reply}");
-    // One warning for all, and how often it was left out is known.
+    // One warning was logged, and further ones are suppressed.
     assert_eq!(proxy.full.is_due(), None);
 }
 
 #[test]
-fn limits_fit_into_the_descriptors_and_one_client_never_has_all() {
+fn limits_fit_the_descriptors_and_one_client_never_uses_all() {
     for open_files in [0, 3, 256, 1024, 4096, 20_000, 1 << 20, usize::MAX] {
         let limits = ServerLimits::for_open_files(open_files);
         assert!(limits.streams <= open_files && limits.streams_per_client <= limits.streams / 2);
         if open_files >= 1024 {
             assert!(limits.streams + 256 <= open_files);
         }
-        // A thousand idle streams of one client, as soon as the hard limit is not tiny.
+        // A thousand idle streams of one client, unless the hard limit is very small.
         assert_eq!(limits.streams_per_client >= 1000, open_files >= 4096);
     }
 }
@@ -130,7 +130,7 @@ async fn a_lost_connection_resets_its_targets() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_while_the_target_is_dialed_ends_the_attempt() {
+async fn a_client_that_disconnects_during_dialing_ends_the_attempt() {
     struct Silent;
     impl crate::dial::Resolve for Silent {
         fn resolve<'a>(&'a self, _: &'a str, _: &'a str) -> crate::dial::Resolving<'a> {

@@ -3,7 +3,7 @@ use tokio::io::{DuplexStream, duplex};
 
 use super::*;
 
-/// Writes everything, then reads what the proxy says until it is done or wants more.
+/// Writes all input, then reads what the proxy sends until it has finished or waits for more.
 async fn talk(input: &[u8]) -> (Result<TargetAddress, Socks5Error>, Vec<u8>, DuplexStream) {
     let (mut application, mut proxy) = duplex(1024);
     application.write_all(input).await.unwrap();
@@ -23,7 +23,7 @@ fn with_request(request: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn connect_takes_ipv4_ipv6_and_names() {
+async fn connect_accepts_ipv4_ipv6_and_names() {
     for (request, target) in [
         (&b"\x05\x01\x00\x01\xc0\x00\x02\x01\x00\x50"[..], "192.0.2.1:80"),
         (b"\x05\x01\x00\x04\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01\x01\xbb", "[2001:db8::1]:443"),
@@ -37,7 +37,7 @@ async fn connect_takes_ipv4_ipv6_and_names() {
 }
 
 #[tokio::test]
-async fn bytes_sent_ahead_stay_for_the_target() {
+async fn bytes_sent_early_are_kept_for_the_target() {
     let request = with_request(b"\x05\x01\x00\x01\xc0\x00\x02\x01\x00\x50GET / HTTP/1.0\r\n\r\n");
     let (outcome, _, mut proxy) = talk(&request).await;
     outcome.unwrap();
@@ -82,7 +82,7 @@ async fn unknown_address_types_get_their_own_code() {
 }
 
 #[tokio::test]
-async fn targets_that_are_none_get_general_failure() {
+async fn invalid_targets_get_general_failure() {
     for request in [
         &b"\x05\x01\x00\x03\x00\x00\x50"[..],
         b"\x05\x01\x00\x03\x03a\0b\x00\x50",
@@ -97,7 +97,7 @@ async fn targets_that_are_none_get_general_failure() {
 }
 
 #[tokio::test]
-async fn other_protocols_are_told_apart_and_get_no_answer() {
+async fn other_protocols_are_recognized_and_get_no_reply() {
     for (input, first) in
         [(&b"GET / HTTP/1.1\r\n"[..], b'G'), (b"\x04\x01\x00\x50", 4), (b"\x16\x03\x01", 0x16)]
     {
@@ -110,7 +110,7 @@ async fn other_protocols_are_told_apart_and_get_no_answer() {
 }
 
 #[tokio::test]
-async fn a_request_that_ends_early_is_an_error_and_not_a_hang() {
+async fn a_truncated_request_is_an_error_and_does_not_hang() {
     let whole = with_request(b"\x05\x01\x00\x03\x0bexample.com\x1f\x90");
     for length in 0..whole.len() {
         let (mut application, mut proxy) = duplex(1024);
@@ -132,7 +132,7 @@ async fn replies_carry_the_code_and_the_bound_address() {
 
 proptest! {
     #[test]
-    fn noise_ends_in_a_target_or_an_error(
+    fn random_input_yields_a_target_or_an_error(
         noise in proptest::collection::vec(any::<u8>(), 0..300), is_greeted: bool,
     ) {
         let input = if is_greeted { [&[5, 1, 0, 5, 1, 0][..], &noise].concat() } else { noise };

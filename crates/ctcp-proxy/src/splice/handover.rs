@@ -1,12 +1,12 @@
-//! What arrived before a connection failed, on its way to the other end.
+//! Passes on data that arrived before a connection failed.
 //!
 //! ```text
 //!  coded stream  --[still readable]--> pending --> the kernel's queue --> application
-//!   failed                                          a reset throws away what is unsent here
+//!   failed                                          a reset discards what is unsent here
 //! ```
 //!
-//! The reset must wait until the kernel has sent everything, because closing with a linger time of zero empties its
-//! queue. An end that takes nothing for [`PATIENCE`] has lost interest and is reset with what is left.
+//! The reset must wait until the kernel has sent everything, because closing with a linger time of zero discards its
+//! queue. An end that accepts no data for [`PATIENCE`] is reset with the rest undelivered.
 
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -19,14 +19,14 @@ use tokio::time::timeout;
 
 use super::{Direction, End, Phase, SpliceEnd};
 
-/// An end must take something in this time, or it is reset. As long as a connection through the proxy survives a path that
-/// is dead.
+/// How long an end may accept no data before it is reset. It equals the time that a connection through the proxy
+/// survives a dead path.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The kernel's queue is waited for in steps, so that a slow reader is seen to read.
+/// The kernel's queue is awaited in steps, so that progress of a slow reader is noticed.
 const STEP_BYTES: u32 = 64 * 1024;
 
-/// Steps of the largest queue: 4 MiB, the most that Linux gives a TCP connection by default.
+/// The steps of the largest queue: 4 MiB, the most that Linux gives a TCP connection by default.
 const STEPS: u32 = 64;
 
 /// Passes on what can still be read of the end that failed.
@@ -45,8 +45,8 @@ pub(super) async fn hand_over<A: SpliceEnd, B: SpliceEnd>(
 }
 
 impl Direction<'_> {
-    /// Passes on what can still be read without waiting for the reader, which failed. When that was everything, up to the
-    /// reader's end, the other side may take its time to close.
+    /// Passes on what can still be read without waiting for the failed reader. If that was everything up to the
+    /// reader's end, the writer's peer may take its time to close.
     async fn hand_over<R, W>(&mut self, reader: &mut R, writer: &mut W, is_over_when_done: bool)
     where
         R: SpliceEnd,
@@ -70,7 +70,7 @@ impl Direction<'_> {
         }
     }
 
-    /// Ready when more than `before` was written, or there is no more.
+    /// Ready when more than `before` bytes were written, or none are left.
     fn poll_rest<R, W>(
         &mut self,
         context: &mut Context<'_>,
@@ -95,7 +95,7 @@ impl Direction<'_> {
             {
                 continue;
             }
-            // Nothing more comes of a reader that failed.
+            // A failed reader yields no further data.
             if ready!(Pin::new(&mut *writer).poll_flush(context)).is_err() {
                 return Poll::Ready(Rest::Refused);
             }
@@ -110,7 +110,7 @@ impl Direction<'_> {
     }
 }
 
-/// What is left to hand over.
+/// What remains to be passed on.
 enum Rest {
     Some,
     None,
@@ -118,8 +118,8 @@ enum Rest {
     Refused,
 }
 
-/// Waits until the system has sent all but less than `limit` of what was written; false when the other side takes
-/// nothing for a while.
+/// Waits until the system has sent all but less than `limit` bytes. Returns false if the peer accepts no data for a
+/// while.
 pub(crate) async fn hand_over_sent<W: SpliceEnd>(writer: &mut W, limit: u32) -> bool {
     for step in (0..STEPS).rev() {
         let limit = limit.max(step * STEP_BYTES);
@@ -130,7 +130,7 @@ pub(crate) async fn hand_over_sent<W: SpliceEnd>(writer: &mut W, limit: u32) -> 
     true
 }
 
-/// The kernel calls a socket writable when less than its low-water mark of unsent bytes is queued.
+/// The kernel reports a socket as writable when fewer unsent bytes are queued than its low-water mark.
 #[cfg(target_os = "linux")]
 pub(super) fn poll_unsent_below(
     tcp: &tokio::net::TcpStream,
@@ -138,7 +138,7 @@ pub(super) fn poll_unsent_below(
     context: &mut Context<'_>,
 ) -> Poll<()> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    // An error is one of the socket: nobody waits for what it has queued.
+    // On an error the socket has failed: its queue need not be awaited.
     if socket2::SockRef::from(tcp).set_tcp_notsent_lowat(limit).is_err() {
         return Poll::Ready(());
     }
@@ -146,7 +146,8 @@ pub(super) fn poll_unsent_below(
         if ready!(tcp.poll_write_ready(context)).is_err() {
             return Poll::Ready(());
         }
-        // What tokio knows may be from before the mark was set. A would-block makes it wait for the kernel's next word.
+        // tokio's readiness may date from before the mark was set. A would-block error makes it wait for the kernel's
+        // next event.
         let looked = tcp.try_io(tokio::io::Interest::WRITABLE, || {
             let mut sockets = [PollFd::new(tcp, PollFlags::OUT)];
             match poll(&mut sockets, Some(&Timespec::default()))? {

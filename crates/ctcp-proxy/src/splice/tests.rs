@@ -41,7 +41,7 @@ async fn joined() -> (TcpStream, tokio::task::JoinHandle<Spliced>, Stream) {
 }
 
 #[tokio::test]
-async fn bytes_go_both_ways_and_each_direction_ends_for_itself() {
+async fn bytes_go_both_ways_and_each_direction_ends_on_its_own() {
     let (mut application, task, mut far) = joined().await;
     application.write_all(b"request").await.unwrap();
     application.shutdown().await.unwrap();
@@ -60,8 +60,8 @@ async fn bytes_go_both_ways_and_each_direction_ends_for_itself() {
 }
 
 #[tokio::test]
-async fn an_end_that_was_read_before_is_not_waited_for_again() {
-    // A terminal: still open, and it has said its end already.
+async fn an_end_that_was_read_before_is_not_awaited_again() {
+    // Like a terminal: it is still open, and has reported its end already.
     let (_application, mut local) = tcp_pair().await;
     let (mut near, mut far) = stream_pair();
     let options = SpliceOptions { early: b"hi".to_vec(), is_a_done: true, ..SpliceOptions::default() };
@@ -116,7 +116,7 @@ async fn a_reset_of_the_application_reaches_the_stream_as_a_reset() {
 }
 
 #[tokio::test]
-async fn an_application_that_closes_while_data_comes_stops_the_stream() {
+async fn an_application_that_closes_while_data_arrives_stops_the_stream() {
     let (application, task, mut far) = joined().await;
     drop(application);
     assert_eq!(far.read(&mut [0; 1]).await.unwrap(), 0);
@@ -127,7 +127,7 @@ async fn an_application_that_closes_while_data_comes_stops_the_stream() {
             }
         }
     };
-    let error = timeout(Duration::from_secs(5), endless).await.expect("it ends");
+    let error = timeout(Duration::from_secs(5), endless).await.expect("the stream fails");
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     assert!(task.await.unwrap().failure.is_some());
 }
@@ -138,11 +138,11 @@ async fn a_half_closed_idle_splice_notices_that_the_other_side_stopped() {
     far.shutdown().await.unwrap();
     assert_eq!(application.read(&mut [0; 1]).await.unwrap(), 0);
     drop(far);
-    let spliced = timeout(Duration::from_secs(5), task).await.expect("it ends").unwrap();
+    let spliced = timeout(Duration::from_secs(5), task).await.expect("the splice ends").unwrap();
     assert!(spliced.failure.is_some());
 }
 
-/// Writes until there is no room any more; says how much it was.
+/// Writes until there is no room left, and returns the number of bytes.
 async fn fill(stream: &mut Stream) -> usize {
     let mut sent = 0;
     while let Ok(written) = timeout(Duration::from_millis(100), stream.write(&[7; 1000])).await {
@@ -151,12 +151,12 @@ async fn fill(stream: &mut Stream) -> usize {
     sent
 }
 
-/// What is read until the connection is reset.
+/// Reads until the connection is reset, and returns the number of bytes.
 async fn until_reset(application: &mut TcpStream) -> usize {
     let (mut read, mut buffer) = (0, vec![0; 64 * 1024]);
     loop {
         match application.read(&mut buffer).await {
-            Ok(0) => panic!("a clean end"),
+            Ok(0) => panic!("a regular end"),
             Ok(count) => read += count,
             Err(error) => {
                 assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
@@ -166,9 +166,9 @@ async fn until_reset(application: &mut TcpStream) -> usize {
     }
 }
 
-#[cfg(target_os = "linux")] // elsewhere the reset overtakes what the kernel holds
+#[cfg(target_os = "linux")] // elsewhere the reset discards the kernel's queue
 #[tokio::test]
-async fn what_arrived_before_the_connection_was_lost_reaches_a_slow_application_and_then_a_reset() {
+async fn a_slow_application_gets_what_arrived_before_the_connection_was_lost_and_then_a_reset() {
     for is_cut in [false, true] {
         let (mut application, mut local) = tcp_pair().await;
         let (mut near, mut far) = stream_pair();
@@ -186,7 +186,7 @@ async fn what_arrived_before_the_connection_was_lost_reaches_a_slow_application_
         if is_cut {
             cut.send(()).unwrap();
         } else {
-            // The other direction is the first to notice.
+            // The other direction notices first.
             application.write_all(b"more").await.unwrap();
         }
         sleep(Duration::from_millis(300)).await;
@@ -198,7 +198,7 @@ async fn what_arrived_before_the_connection_was_lost_reaches_a_slow_application_
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_stream_that_had_arrived_to_its_end_ends_cleanly_although_the_connection_was_lost() {
+async fn a_stream_that_had_arrived_completely_ends_regularly_after_the_connection_is_lost() {
     let (mut application, mut local) = tcp_pair().await;
     let (mut near, mut far) = stream_pair();
     let (cut, is_lost) = tokio::sync::oneshot::channel::<()>();
@@ -214,7 +214,7 @@ async fn a_stream_that_had_arrived_to_its_end_ends_cleanly_although_the_connecti
     application.read_to_end(&mut read).await.unwrap();
     assert_eq!(read.len(), sent);
     drop(application);
-    timeout(Duration::from_secs(5), task).await.expect("it ends").unwrap();
+    timeout(Duration::from_secs(5), task).await.expect("the splice ends").unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -239,7 +239,7 @@ async fn an_application_that_reads_nothing_is_reset_after_a_while() {
 async fn the_cut_aborts_both_ends() {
     let (mut application, mut local) = tcp_pair().await;
     let (mut near, mut far) = stream_pair();
-    // More than the stream takes: an application that does not read, say, would hide the loss.
+    // More than the stream accepts; an application that does not read, for example, would hide the loss.
     let options = SpliceOptions { early: vec![0; PIPE_BYTES + 1], ..SpliceOptions::default() };
     let spliced = joined_by(&mut local, &mut near, options, core::future::ready(())).await;
     assert!(matches!(spliced.failure, Some((End::Cut, _))));
@@ -259,7 +259,7 @@ async fn dropping_a_splice_in_the_middle_is_a_reset_too() {
 }
 
 #[tokio::test]
-async fn a_reader_that_stops_makes_the_writer_stop() {
+async fn a_reader_that_stops_blocks_the_writer() {
     let (mut near, far) = stream_pair();
     let (mut upstream, source) = stream_pair();
     let task = tokio::spawn(async move {
@@ -270,7 +270,7 @@ async fn a_reader_that_stops_makes_the_writer_stop() {
     while let Ok(written) = timeout(Duration::from_millis(50), upstream.write(&[7; 1000])).await {
         sent += written.unwrap();
     }
-    // Two pipes full, and what the direction holds.
+    // Two full pipes, and the data that the direction holds.
     assert!(sent <= 2 * PIPE_BYTES + CHUNK_BYTES, "{sent}");
     drop((upstream, far));
     task.await.unwrap();
@@ -304,7 +304,7 @@ async fn a_megabyte_arrives_unchanged_both_ways_at_once() {
 }
 
 #[tokio::test]
-async fn a_splice_that_is_over_with_the_second_end_does_not_wait_for_the_first() {
+async fn a_splice_that_ends_with_the_second_end_does_not_wait_for_the_first() {
     let (mut application, mut local) = tcp_pair().await;
     let (mut near, mut far) = stream_pair();
     far.write_all(b"response").await.unwrap();
@@ -319,7 +319,7 @@ async fn a_splice_that_is_over_with_the_second_end_does_not_wait_for_the_first()
     assert!(far.read_u8().await.is_err());
 }
 
-/// Keeps what is written until it is flushed, and does not flush when it is shut down, like standard output.
+/// Buffers writes until it is flushed, and does not flush on shutdown, like standard output.
 struct Lazy {
     inner: Stream,
     held: Vec<u8>,
@@ -360,7 +360,7 @@ impl SpliceEnd for Lazy {
 }
 
 #[tokio::test]
-async fn a_writer_that_does_not_flush_when_it_is_shut_down_gets_everything() {
+async fn a_writer_that_does_not_flush_on_shutdown_gets_everything() {
     let (inner, mut output) = stream_pair();
     let mut lazy = Lazy { inner, held: Vec::new() };
     let (mut near, mut far) = stream_pair();

@@ -1,20 +1,21 @@
-//! Tells whether an address belongs to this machine, without a list that could be stale.
+//! Determines whether an address belongs to this machine, without a list that could be stale.
 //!
-//! A socket can be bound to an address exactly when the machine has it. That holds on every system, covers addresses
-//! that came or went since the start, and needs no enumeration of interfaces. Where a setting lets sockets bind to
-//! foreign addresses (`ip_nonlocal_bind`), the test says nothing; then the kernel is asked which source address it
-//! would use towards the address: towards itself it is the address itself.
+//! A socket can be bound to an address exactly if the machine has it. That holds on every system, covers addresses that
+//! came or went since the start, and needs no enumeration of interfaces. If a setting lets sockets bind to foreign
+//! addresses (`ip_nonlocal_bind`), the test is inconclusive. Then the kernel's source address towards the address
+//! decides: towards an own address it is the address itself.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
-/// An address no machine has (RFC 5737): binding to it works only where binding proves nothing.
+/// An address that no machine has (RFC 5737). If binding to it works, binding proves nothing.
 const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 254));
 
-/// Whether this machine has the address. Two system calls, no packet.
+/// Returns true if this machine has the address. Takes two system calls and sends no packet.
 ///
 /// # Errors
-/// When the system did not answer, for example because no descriptor is left. The address may then be an own one.
+/// Returns an error if the system gave no answer, for example because no descriptor is left. Then the address may be an
+/// own one.
 pub fn is_own_address(address: IpAddr) -> io::Result<bool> {
     Ok(can_bind(address)? && (!can_bind(NOBODY)? || is_its_own_source(address)?))
 }
@@ -27,11 +28,11 @@ fn can_bind(address: IpAddr) -> io::Result<bool> {
     }
 }
 
-/// Whether the system answered that the address is not this machine's. Anything else, as a lack of descriptors or memory,
-/// is no answer.
+/// Returns true if the error means that the address is not this machine's. Other errors, such as a lack of descriptors
+/// or memory, are inconclusive.
 fn says_no(error: &io::Error) -> bool {
-    // An IPv6 link-local address without its interface is no address to bind to (EINVAL). Without IPv6 in the
-    // system, there is no such address here (EAFNOSUPPORT and WSAEAFNOSUPPORT, which have no kind).
+    // An IPv6 link-local address without its interface cannot be bound (EINVAL). Without IPv6 in the system there are
+    // no IPv6 addresses (EAFNOSUPPORT and WSAEAFNOSUPPORT, which have no kind).
     matches!(error.kind(), io::ErrorKind::AddrNotAvailable | io::ErrorKind::InvalidInput)
         || error.raw_os_error().is_some_and(|code| NO_SUCH_FAMILY.contains(&code))
 }
@@ -42,7 +43,7 @@ const NO_SUCH_FAMILY: [i32; 3] = [97, 47, 10047];
 fn is_its_own_source(address: IpAddr) -> io::Result<bool> {
     let any: SocketAddr = if address.is_ipv4() { ([0; 4], 0).into() } else { ([0u16; 8], 0).into() };
     let socket = UdpSocket::bind(any)?;
-    // Without a way to it, it is not this machine's.
+    // Without a route to it, it is not this machine's.
     Ok(socket.connect((address, 9)).is_ok() && socket.local_addr()?.ip() == address)
 }
 

@@ -1,4 +1,4 @@
-//! One rule: a network or a name, and perhaps a port.
+//! One rule: a network or a name, and optionally a port.
 //!
 //! ```text
 //!  10.0.0.0/8          10.1.2.3:22         0.0.0.0/0:443
@@ -21,7 +21,7 @@ use ipnet::IpNet;
 use super::special::{canonical, special};
 use crate::address::{Host, NAME_BYTES_MAX, parse_port};
 
-/// The word for all addresses that are not special.
+/// The keyword for all addresses that are not special.
 const PUBLIC: &str = "public";
 
 /// A rule of `--allow-target` or `--deny-target`.
@@ -43,21 +43,21 @@ enum Matcher {
     Below(String),
 }
 
-/// Why a text is no rule.
+/// Why a text is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
-    /// Nothing there.
+    /// The rule is empty.
     #[error("the rule is empty")]
     Empty,
-    /// The port is no number of 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     #[error("{0:?} is not a port (1 to 65535)")]
     Port(String),
-    /// The prefix is no number, or longer than the address.
+    /// The prefix is not a number, or longer than the address.
     #[error("{0:?} is not a prefix length (0-32 for IPv4, 0-128 for IPv6)")]
     Prefix(String),
-    /// Bits behind the prefix are set; the network that was probably meant.
-    #[error("address bits behind the prefix are set: write {0} or leave the prefix out")]
+    /// Bits after the prefix are set; contains the network that was probably meant.
+    #[error("address bits after the prefix are set: write {0} or leave the prefix out")]
     HostBits(String),
     /// Neither a network nor a name.
     #[error(
@@ -65,7 +65,7 @@ pub enum RuleError {
          (*.example.com:443) nor `public`"
     )]
     Neither(String),
-    /// A name without a dot and without a port: more likely a slip than a host, and as the only rule it would deny
+    /// A name without a dot and without a port: more likely a mistake than a host, and as the only rule it would deny
     /// everything else.
     #[error(
         "is {0:?} a host? Then write it with its domain or a port ({0}:443); all names below it are *.{0}"
@@ -77,7 +77,7 @@ pub enum RuleError {
 }
 
 impl Rule {
-    /// Whether it is about this address (in this very form) and port.
+    /// Returns true if the rule matches this address (in exactly this form) and port.
     #[must_use]
     pub fn matches_address(&self, address: IpAddr, port: u16) -> bool {
         self.has_port(port)
@@ -88,15 +88,16 @@ impl Rule {
             }
     }
 
-    /// Whether it opens a special address: it matches, and is about nothing outside `range`. A network that is wider
-    /// holds special addresses by accident.
+    /// Returns true if the rule opens a special address: it matches, and covers nothing outside `range`. A wider
+    /// network contains special addresses only by accident.
     #[must_use]
     pub(super) fn opens(&self, address: IpAddr, port: u16, range: &IpNet) -> bool {
         matches!(&self.matcher, Matcher::Network(network) if range.contains(network))
             && self.matches_address(address, port)
     }
 
-    /// Whether it is about this name and port. A dot at the end of the name means nothing (RFC 1034 section 3.1).
+    /// Returns true if the rule matches this name and port. A trailing dot of the name is ignored (RFC 1034 section
+    /// 3.1).
     #[must_use]
     pub fn matches_name(&self, name: Option<&str>, port: u16) -> bool {
         let Some(name) = name else { return false };
@@ -142,7 +143,7 @@ impl FromStr for Rule {
     }
 }
 
-/// Splits the port off: behind `]:`, or behind the only colon.
+/// Splits the port off: after `]:`, or after the only colon.
 fn split(text: &str) -> Result<(&str, Option<&str>), RuleError> {
     let neither = || RuleError::Neither(text.to_owned());
     if let Some(rest) = text.strip_prefix('[') {
@@ -162,7 +163,7 @@ fn split(text: &str) -> Result<(&str, Option<&str>), RuleError> {
     }
 }
 
-/// A network; `None` when the text does not begin with an address.
+/// Parses a network; `None` if the text does not start with an address.
 fn network(text: &str) -> Result<Option<IpNet>, RuleError> {
     let (address, prefix) = match text.split_once('/') {
         Some((address, prefix)) => (address, Some(prefix)),
@@ -179,7 +180,7 @@ fn network(text: &str) -> Result<Option<IpNet>, RuleError> {
     Ok(Some(plain(network)))
 }
 
-/// A network of IPv4 addresses in IPv6 form is that IPv4 network, so that it matches however the address comes.
+/// Converts a network of IPv4 addresses in IPv6 form to the IPv4 network, so that it matches either form.
 fn plain(network: IpNet) -> IpNet {
     let plain = match (canonical(network.addr()), network.prefix_len().checked_sub(96)) {
         (address @ IpAddr::V4(_), Some(prefix)) if network.addr().is_ipv6() => {
@@ -197,7 +198,7 @@ fn name(text: &str) -> Option<Matcher> {
     };
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     let is_label = |label: &str| !label.is_empty();
-    // A name of digits and dots only is an address that was mistyped.
+    // A name of only digits and dots is a mistyped address.
     let is_name = name.len() <= NAME_BYTES_MAX
         && matches!(Host::parse(&name), Ok(Host::Name(_)))
         && name.split('.').all(is_label)

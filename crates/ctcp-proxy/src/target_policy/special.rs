@@ -1,8 +1,8 @@
-//! Addresses that are not simply hosts of the internet, and IPv4 addresses hidden in IPv6.
+//! Addresses other than ordinary hosts of the internet, and IPv4 addresses inside IPv6 addresses.
 //!
-//! A table in the manner of a routing table: the longest prefix that holds an address says what the address is. It follows
-//! the special-purpose registries (RFC 6890 and its updates). What is outside IPv6's global unicast block is special
-//! without being named, so a block that is handed out tomorrow for some inner purpose is closed today.
+//! The table works like a routing table: the longest prefix that contains an address decides. It follows the
+//! special-purpose registries (RFC 6890 and its updates). Addresses outside IPv6's global unicast block are special
+//! without being listed, so blocks that are assigned to internal purposes in the future are closed already.
 
 use core::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -20,7 +20,8 @@ pub enum Special {
     Loopback,
     /// `169.254.0.0/16`, `fe80::/10`.
     LinkLocal,
-    /// Where a cloud gives its machines their secrets and settings: `169.254.169.254`, `168.63.129.16` (Azure) and others.
+    /// Metadata services, which give cloud machines their secrets and settings: `169.254.169.254`, `168.63.129.16`
+    /// (Azure) and others.
     Metadata,
     /// RFC 1918, `fc00::/7`, `fec0::/10`.
     Private,
@@ -32,7 +33,7 @@ pub enum Special {
     Broadcast,
     /// Documentation (RFC 5737, RFC 3849, RFC 9637).
     Documentation,
-    /// Benchmarks, protocol assignments, discard, future use: no host has it.
+    /// Benchmarks, protocol assignments, discard, future use: no host has such an address.
     Reserved,
     /// An address of the server itself.
     Own,
@@ -56,7 +57,7 @@ impl fmt::Display for Special {
     }
 }
 
-/// Ranges and what their addresses are; `None` takes a range out of a wider one.
+/// Ranges and the kinds of their addresses; `None` excludes a range from a wider one.
 const RANGES: &[(&str, Option<Special>)] = &[
     ("0.0.0.0/8", Some(Special::Unspecified)),
     ("127.0.0.0/8", Some(Special::Loopback)),
@@ -64,7 +65,7 @@ const RANGES: &[(&str, Option<Special>)] = &[
     ("169.254.169.254/32", Some(Special::Metadata)), // AWS, Azure, Google, OpenStack, Oracle and others
     ("169.254.170.2/32", Some(Special::Metadata)),   // credentials of AWS containers
     ("169.254.170.23/32", Some(Special::Metadata)),  // credentials of AWS EKS pods
-    ("168.63.129.16/32", Some(Special::Metadata)),   // Azure's wire server, beside public addresses
+    ("168.63.129.16/32", Some(Special::Metadata)),   // Azure's wire server, among public addresses
     ("100.100.100.200/32", Some(Special::Metadata)), // Alibaba
     ("10.0.0.0/8", Some(Special::Private)),
     ("172.16.0.0/12", Some(Special::Private)),
@@ -87,7 +88,7 @@ const RANGES: &[(&str, Option<Special>)] = &[
     ("::1/128", Some(Special::Loopback)),
     ("64:ff9b:1::/48", Some(Special::Reserved)), // a network's own NAT64 (RFC 8215)
     ("2001::/23", Some(Special::Reserved)),      // protocol assignments (RFC 2928)
-    ("2001::/32", None),                         // Teredo is looked at by what it embeds
+    ("2001::/32", None),                         // Teredo is checked by the embedded addresses
     ("2001:db8::/32", Some(Special::Documentation)),
     ("3fff::/20", Some(Special::Documentation)),
     ("fc00::/7", Some(Special::Private)),
@@ -100,7 +101,7 @@ const RANGES: &[(&str, Option<Special>)] = &[
     ("ff00::/8", Some(Special::Multicast)),
 ];
 
-/// [`RANGES`], longest prefix first, so that the first match counts.
+/// [`RANGES`], longest prefix first, so that the first match decides.
 static TABLE: LazyLock<Vec<(IpNet, Option<Special>)>> = LazyLock::new(|| {
     let parse = |(range, special): &(&str, _)| (range.parse::<IpNet>().expect("a constant"), *special);
     let mut table: Vec<_> = RANGES.iter().map(parse).collect();
@@ -108,14 +109,14 @@ static TABLE: LazyLock<Vec<(IpNet, Option<Special>)>> = LazyLock::new(|| {
     table
 });
 
-/// What is special about an address, and the range that makes it so.
+/// The kind of a special address, and the range that makes it special.
 pub(super) fn special(address: IpAddr) -> Option<(IpNet, Special)> {
     let (range, special) = TABLE.iter().find(|(range, _)| range.contains(&address))?;
     special.map(|special| (*range, special))
 }
 
-/// The address of the same host in its plain form: IPv4-mapped (RFC 4291), IPv4-compatible, and the well-known NAT64
-/// prefix (RFC 6052) are IPv4.
+/// The plain form of an address of the same host: IPv4-mapped (RFC 4291), IPv4-compatible, and the well-known NAT64
+/// prefix (RFC 6052) become IPv4.
 pub(super) fn canonical(address: IpAddr) -> IpAddr {
     let IpAddr::V6(ip) = address else { return address };
     match ip.segments() {
@@ -127,7 +128,7 @@ pub(super) fn canonical(address: IpAddr) -> IpAddr {
     }
 }
 
-/// IPv4 addresses through which a packet to this IPv6 address would travel: 6to4 (RFC 3056), Teredo's server and
+/// The IPv4 addresses through which packets to this IPv6 address are routed: 6to4 (RFC 3056), Teredo's server and
 /// client (RFC 4380), ISATAP (RFC 5214), and a network's own NAT64 with a prefix of 96 bits (RFC 8215).
 pub(super) fn embedded(address: IpAddr) -> [Option<IpAddr>; 2] {
     let IpAddr::V6(ip) = address else { return [None, None] };

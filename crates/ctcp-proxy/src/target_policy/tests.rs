@@ -77,7 +77,7 @@ fn without_rules_the_internet_is_open_and_special_addresses_are_closed() {
 }
 
 #[test]
-fn ipv4_hidden_in_ipv6_is_found() {
+fn ipv4_inside_ipv6_is_found() {
     use Special as S;
     let policy = policy(&[], &[]);
     for (address, special) in [
@@ -124,7 +124,7 @@ fn an_explicit_allow_opens_a_special_address_in_every_form_and_closes_the_rest()
     assert_eq!(check(&policy, "127.0.0.2", 80), Err(Refusal::Special(Special::Loopback)));
     assert_eq!(check(&policy, "::1", 80), Err(Refusal::Special(Special::Loopback)));
     assert_eq!(check(&policy, "93.184.216.34", 80), Err(Refusal::NotListed));
-    // 6to4 through an allowed private router is still not listed itself.
+    // 6to4 through an allowed private router still needs a rule itself.
     assert_eq!(check(&policy, "2002:a01:101::1", 80), Err(Refusal::NotListed));
 }
 
@@ -183,7 +183,7 @@ fn a_rule_inside_a_special_range_opens_what_it_names() {
 }
 
 #[test]
-fn public_is_the_internet_as_usual_and_other_rules_add_to_it() {
+fn public_allows_the_internet_and_other_rules_add_to_it() {
     let additions = policy(&["public", "10.0.0.0/8:22", "127.0.0.1:22"], &["93.184.216.0/24"]);
     for (address, port, judged) in [
         ("8.8.8.8", 443, Ok(())),
@@ -216,7 +216,7 @@ fn an_address_that_may_be_the_servers_own_is_refused_until_that_is_known() {
     for address in ["93.184.216.34", "10.0.0.1", "2606:2800::1"] {
         assert_eq!(check(&policy, address, 80), Err(Refusal::Unchecked(emfile)), "{address}");
     }
-    assert_eq!(check(&policy, "10.0.0.7", 80), Ok(()), "its rule says so, no matter who has it");
+    assert_eq!(check(&policy, "10.0.0.7", 80), Ok(()), "a rule allows it");
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn a_rule_for_a_name_allows_the_name_and_never_a_special_address() {
 }
 
 #[test]
-fn rules_are_read_and_written() {
+fn rules_are_parsed_and_formatted() {
     for (text, written) in [
         ("10.0.0.0/8", "10.0.0.0/8"),
         ("10.1.2.3", "10.1.2.3/32"),
@@ -298,7 +298,7 @@ fn rules_are_read_and_written() {
 }
 
 #[test]
-fn what_is_no_rule_is_refused_with_the_reason() {
+fn invalid_rules_are_refused_with_the_reason() {
     use RuleError as E;
     let neither = |text: &str| E::Neither(text.to_owned());
     for (text, error) in [
@@ -331,14 +331,14 @@ fn what_is_no_rule_is_refused_with_the_reason() {
 
 proptest! {
     #[test]
-    fn noise_never_panics_and_what_parses_is_written_so_that_it_parses_again(text in "[-0-9a-f.:/\\[\\]*xz]{0,30}") {
+    fn random_text_never_panics_and_a_parsed_rule_survives_formatting(text in "[-0-9a-f.:/\\[\\]*xz]{0,30}") {
         if let Ok(rule) = text.parse::<Rule>() {
             prop_assert_eq!(rule.to_string().parse::<Rule>(), Ok(rule));
         }
     }
 
     #[test]
-    fn every_form_of_an_ipv4_address_is_judged_as_the_address(bits: u32, port in 1u16..) {
+    fn every_form_of_an_ipv4_address_is_checked_as_the_address(bits: u32, port in 1u16..) {
         let policy = policy(&[], &["93.0.0.0/8:80"]);
         let plain = std::net::Ipv4Addr::from_bits(bits);
         let judged = policy.check(None, plain.into(), port);

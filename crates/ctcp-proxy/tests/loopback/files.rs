@@ -1,4 +1,4 @@
-//! Files through restarts of the server.
+//! File transfers across restarts of the server.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::setup::{Server, content, in_time, link_to, localhost};
 
 const SIZE: usize = 8_000_000;
 
-/// Kills the server at a third of the transfer and starts it again.
+/// Kills the server at a third of the transfer and restarts it.
 struct Restart<'a> {
     server: Option<Server>,
     files: &'a TempDir,
@@ -33,7 +33,7 @@ impl Restart<'_> {
 }
 
 #[tokio::test]
-async fn transfers_go_on_over_a_restart_of_the_server() {
+async fn transfers_resume_after_a_restart_of_the_server() {
     let (remote, local) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     fs::write(remote.path().join("file"), content(SIZE)).unwrap();
     let (got, name) = (local.path().join("got"), "file");

@@ -1,5 +1,5 @@
-//! Proxies and files over real ctcp connections on this machine. No fixed ports, no root, no sleeping polls.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! Proxies and files over real ctcp connections on this machine, without fixed ports, root or sleeping polls.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod files;
 mod proxies;

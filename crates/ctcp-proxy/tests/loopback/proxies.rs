@@ -36,7 +36,7 @@ async fn a_program_that_speaks_socks5_reaches_a_target_over_ctcp() {
 }
 
 #[tokio::test]
-async fn five_hundred_parallel_downloads_all_end_correct() {
+async fn five_hundred_parallel_downloads_are_all_correct() {
     let server = Server::start(ctcp::generate_key().unwrap(), localhost(), None).await;
     let (client, target) = (std::sync::Arc::new(Client::start(&server).await), source().await);
     in_time(async {
@@ -69,7 +69,7 @@ async fn after_a_restart_of_the_server_applications_are_reset_and_new_ones_work_
         let _server = Server::start(key, address, None).await;
         let restarted = Instant::now();
 
-        // An application that says something learns of it; so does the client.
+        // An application that sends data notices the restart, and so does the client.
         stream.write_u32(10_000_000).await.unwrap();
         let error =
             timeout(Duration::from_secs(1), stream.read_u8()).await.unwrap().expect_err("no clean end");
@@ -83,7 +83,7 @@ async fn after_a_restart_of_the_server_applications_are_reset_and_new_ones_work_
 }
 
 #[tokio::test]
-async fn a_request_is_the_first_to_notice_a_restart_and_works_all_the_same() {
+async fn a_request_that_is_the_first_to_notice_a_restart_succeeds() {
     let server = Server::start(ctcp::generate_key().unwrap(), localhost(), None).await;
     let (client, target) = (Client::start(&server).await, source().await);
     in_time(async {
@@ -119,7 +119,7 @@ async fn a_target_that_resets_resets_the_application() {
 }
 
 #[tokio::test]
-async fn a_reader_that_stops_reading_makes_the_target_stop_writing() {
+async fn a_reader_that_stops_blocks_the_target() {
     let server = Server::start(ctcp::generate_key().unwrap(), localhost(), None).await;
     let client = Client::start(&server).await;
     let listener = tokio::net::TcpListener::bind(localhost()).await.unwrap();
@@ -133,7 +133,7 @@ async fn a_reader_that_stops_reading_makes_the_target_stop_writing() {
         }
         // The credit of the stream (2 MiB), both buffers of the transport, and those of the kernel's four sockets.
         assert!(written < 32 << 20, "{written}");
-        // Others go on meanwhile.
+        // Other streams continue in the meantime.
         let (mut other, code) = client.open(source().await).await;
         assert_eq!(code, 0);
         download(&mut other, 1_000_000).await;
@@ -143,7 +143,7 @@ async fn a_reader_that_stops_reading_makes_the_target_stop_writing() {
 }
 
 #[tokio::test]
-async fn a_connect_that_ends_with_its_target_and_closes_has_failed_on_neither_side() {
+async fn a_connect_that_ends_with_its_target_counts_as_failed_on_neither_side() {
     let server = Server::start(ctcp::generate_key().unwrap(), localhost(), None).await;
     let listener = listen(localhost()).unwrap();
     let target = listener.local_addr().unwrap();
@@ -199,7 +199,7 @@ async fn plain_requests_with_bodies_both_ways_share_a_connection_and_leave_nothi
         while counters.streams_open.value() > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        // Two targets, and one stream to each.
+        // Two targets with one stream each.
         assert_eq!((counters.streams_total.value(), counters.streams_failed.value()), (2, 0));
     })
     .await;

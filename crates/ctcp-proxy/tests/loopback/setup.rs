@@ -1,4 +1,4 @@
-//! What the tests have in common.
+//! Helpers that the tests share.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -17,18 +17,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-/// A test that takes longer hangs.
+/// A test that takes longer is considered stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn in_time<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future).await.expect("this hangs")
+    tokio::time::timeout(PATIENCE, future).await.expect("no result in time")
 }
 
 pub(crate) fn localhost() -> SocketAddr {
     SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)
 }
 
-/// A reverse proxy on a ctcp endpoint, which can be killed and started again.
+/// A reverse proxy on a ctcp endpoint, which can be killed and restarted.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) key: SecretKey,
@@ -37,7 +37,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// `files`: a directory that may be read and written.
+    /// `files`: a directory that is served for reading and writing.
     pub(crate) async fn start(key: SecretKey, listen: SocketAddr, files: Option<&Path>) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -56,10 +56,10 @@ impl Server {
         Self { address, key, proxy, runtime: Some(runtime) }
     }
 
-    /// Ends it as a kill would: nothing is said to anybody.
+    /// Ends it like a kill: peers are not notified.
     pub(crate) fn kill(mut self) -> (SecretKey, SocketAddr) {
         let runtime = self.runtime.take().unwrap();
-        // Waits until its tasks are gone, and with them the socket, so that the address is free.
+        // Waits until its tasks and thus the socket are gone, so that the address is free.
         std::thread::spawn(|| runtime.shutdown_timeout(Duration::from_secs(5))).join().unwrap();
         (self.key.clone(), self.address)
     }
@@ -77,7 +77,7 @@ pub(crate) fn link_to(server: &Server) -> ServerLink<CtcpConnector> {
     link_and_endpoint(server).0
 }
 
-/// The endpoint to close it by.
+/// Also returns the endpoint, to close it.
 pub(crate) fn link_and_endpoint(server: &Server) -> (ServerLink<CtcpConnector>, Endpoint) {
     let mut config = ClientConfig::new(ctcp::generate_key().unwrap());
     config.bind(localhost());
@@ -110,7 +110,7 @@ impl Client {
         Self { socks5, http, tasks }
     }
 
-    /// A connection to the target through the proxy, and the code of the SOCKS5 reply.
+    /// Opens a connection to the target through the proxy, and returns it with the code of the SOCKS5 reply.
     pub(crate) async fn open(&self, target: SocketAddr) -> (TcpStream, u8) {
         let mut stream = TcpStream::connect(self.socks5).await.unwrap();
         let SocketAddr::V4(target) = target else { panic!("IPv4 here") };
@@ -131,7 +131,7 @@ impl Drop for Client {
     }
 }
 
-/// A target that answers 4 bytes of a number with so many bytes that follow from it, and goes on reading.
+/// A target that reads a 4-byte number, answers with as many bytes derived from it, and continues to read.
 pub(crate) async fn source() -> SocketAddr {
     let listener = listen(localhost()).unwrap();
     let address = listener.local_addr().unwrap();
@@ -149,12 +149,12 @@ pub(crate) async fn source() -> SocketAddr {
     address
 }
 
-/// Bytes that show where they belong.
+/// Bytes that depend on their position.
 pub(crate) fn content(size: usize) -> Vec<u8> {
     (0..size).map(|i| ((i ^ size).wrapping_mul(2_654_435_761) >> 9) as u8).collect()
 }
 
-/// A web server that answers each request with the request's body, and keeps its connections.
+/// A web server that echoes the body of each request and keeps its connections open.
 pub(crate) async fn echo_by_length() -> SocketAddr {
     let listener = listen(localhost()).unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! A download and its course over time.
+//! A download and its progress over time.
 
 use core::time::Duration;
 use std::io::{Read, Write};
@@ -17,59 +17,59 @@ use crate::error::TestbedError;
 use crate::network::Network;
 use crate::stop::{LOOK_EVERY, Stop};
 
-/// From one sample of the goodput to the next.
+/// The interval between samples of the goodput.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// Read at a time.
+/// Bytes per read.
 const BUFFER: usize = 256 * 1_024;
 
-/// What is asked for.
+/// The limits of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// So many bytes; `None`: as many as come in the time.
+    /// The number of bytes; `None` means as many as arrive in the time.
     pub bytes: Option<u64>,
-    /// It is given up after this time, connecting included.
+    /// The time limit, including connecting.
     pub time: Duration,
 }
 
-/// How much had arrived at a time.
+/// The progress at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Since the download began, in seconds.
+    /// Time since the start of the download, in seconds.
     pub at_s: f64,
-    /// Bytes until then.
+    /// Bytes received until then.
     pub bytes: u64,
 }
 
-/// What became of a download.
+/// The result of a download.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// When it began, on the network's clock, in seconds.
+    /// The start of the download on the network's clock, in seconds.
     pub began_s: f64,
-    /// Bytes that arrived, in order and compared.
+    /// Bytes that arrived in order and matched the pattern.
     pub bytes: u64,
-    /// From before the connection was asked for to the last byte, or to the end of the time.
+    /// The time from before the connection request to the last byte, or to the end of the time.
     pub seconds: f64,
-    /// From the same beginning to the first byte.
+    /// The time from the same start to the first byte.
     pub first_byte_s: Option<f64>,
-    /// Whether all that was asked for arrived; true for a download without end that was still going on.
+    /// Whether all requested bytes arrived; for an endless download, whether it still ran at the end.
     pub is_complete: bool,
-    /// Its course.
+    /// The progress over time.
     pub samples: Vec<Sample>,
-    /// When each part was there, if it was to be noted, since the beginning, in seconds.
+    /// The time at which each part was complete, if requested, since the start, in seconds.
     pub parts_s: Vec<f64>,
-    /// CPU time of the thread that received, in seconds.
+    /// CPU time of the receiving thread, in seconds.
     pub cpu_s: f64,
 }
 
 impl Transfer {
-    /// Bits per second over the whole of it.
+    /// Bits per second over the whole download.
     #[must_use]
     pub fn goodput(&self) -> f64 {
         if self.seconds > 0.0 { self.bytes as f64 * 8.0 / self.seconds } else { 0.0 }
     }
 
-    /// Bits per second between two times since it began, to a sample.
+    /// Bits per second between two times since the start, with the resolution of the samples.
     #[must_use]
     pub fn goodput_between(&self, from_s: f64, to_s: f64) -> f64 {
         let bytes = |time: f64| {
@@ -80,20 +80,20 @@ impl Transfer {
     }
 }
 
-/// A download that goes on.
+/// A running download.
 #[derive(Debug)]
 pub struct Download {
     thread: JoinHandle<Result<Transfer, TestbedError>>,
 }
 
 impl Download {
-    /// Begins a download in the client's namespace.
+    /// Starts a download in the client's namespace.
     #[must_use]
     pub fn start(network: &Network, entry: SocketAddr, socket: SocketPlan, request: Request) -> Self {
         Self::start_in_parts(network, entry, socket, request, u64::MAX)
     }
 
-    /// The same, which notes when each part of so many bytes was there.
+    /// The same, and records when each part of this many bytes was complete.
     #[must_use]
     pub fn start_in_parts(
         network: &Network,
@@ -115,16 +115,16 @@ impl Download {
     /// Waits for its end.
     ///
     /// # Errors
-    /// When nothing could be connected to, what arrived was wrong, or somebody asked to stop.
+    /// Returns an error if connecting failed, wrong bytes arrived, or the measurement was interrupted.
     ///
     /// # Panics
-    /// When its thread did.
+    /// Panics if its thread panicked.
     pub fn join(self) -> Result<Transfer, TestbedError> {
         self.thread.join().expect("a download does not panic")
     }
 }
 
-/// A connection on which bytes arrive.
+/// The receiving end of a connection.
 struct Reception {
     connection: Socket,
     request: Request,
@@ -136,7 +136,8 @@ struct Reception {
 }
 
 impl Reception {
-    /// Connects and asks; or what there is when the time was over before the connection was up.
+    /// Connects and sends the request; returns the result so far if the time is over before the connection is
+    /// established.
     fn begin(
         entry: SocketAddr,
         socket: SocketPlan,
@@ -178,7 +179,7 @@ impl Reception {
                 Ok(0) => return Ok(self.finish(now)),
                 Ok(length) => self.on_bytes(&buffer[..length])?,
                 Err(error) if is_timeout(&error) => {}
-                // Some transports end a connection they cannot serve any more so.
+                // Some transports end a connection in this way when they can no longer serve it.
                 Err(_) => return Ok(self.finish(now)),
             }
         }

@@ -1,4 +1,4 @@
-//! The bytes that are sent: a block that repeats, drawn once, so that no transport can compress or guess it away.
+//! The bytes that are sent: a repeating pseudo-random block, so that no transport can compress or guess it.
 
 use std::sync::OnceLock;
 
@@ -7,7 +7,7 @@ use ctcp_base::Prng;
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 64 * 1_024;
 
-/// The block.
+/// The block, generated once.
 pub(super) fn block() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
     BYTES.get_or_init(|| {
@@ -17,7 +17,7 @@ pub(super) fn block() -> &'static [u8] {
     })
 }
 
-/// Whether `bytes` are those at the place `offset` of the stream.
+/// Returns true if `bytes` are the pattern at `offset` of the stream.
 pub(super) fn is_pattern(offset: u64, mut bytes: &[u8]) -> bool {
     let mut place = (offset % BLOCK as u64) as usize;
     while !bytes.is_empty() {
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_known_by_their_place_also_across_blocks() {
+    fn bytes_are_compared_by_their_position_also_across_blocks() {
         let stream = [block(), block()].concat();
         let at = BLOCK - 10;
         assert!(is_pattern(at as u64, &stream[at..at + 20]));

@@ -1,5 +1,5 @@
-//! The server: a thread that accepts and one for each connection. It speaks the protocol above or HTTP/1.1 (RFC 9112), as much of it as
-//! a program that downloads needs: `GET /BYTES` is answered with so many bytes.
+//! The server: a thread that accepts, and one thread per connection. It implements the protocol above or the part of
+//! HTTP/1.1 (RFC 9112) that download programs need: `GET /BYTES` is answered with that many bytes.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, SocketAddrV4};
@@ -27,10 +27,10 @@ pub struct BulkServer {
 }
 
 impl BulkServer {
-    /// Listens on the server's address of the first path, where clients and tunnels' servers reach it alike.
+    /// Listens on the server's address of the first path, which both clients and tunnels' servers can reach.
     ///
     /// # Errors
-    /// When the kernel has no such sockets.
+    /// Returns an error if the kernel has no such sockets.
     pub fn start(network: &Network, socket: SocketPlan) -> Result<Self, TestbedError> {
         Self::start_with(network, socket, read_wish)
     }
@@ -38,7 +38,7 @@ impl BulkServer {
     /// The same as a web server.
     ///
     /// # Errors
-    /// When the kernel has no such sockets.
+    /// Returns an error if the kernel has no such sockets.
     pub fn start_web(network: &Network, socket: SocketPlan) -> Result<Self, TestbedError> {
         Self::start_with(network, socket, read_http)
     }
@@ -53,7 +53,7 @@ impl BulkServer {
         Ok(Self { address, ending, cpu, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -76,10 +76,10 @@ impl Drop for BulkServer {
     }
 }
 
-/// Reads a request, answers what stands before the bytes, and says how many there are; `None` when the client went away.
+/// Reads a request, sends what precedes the bytes, and returns their number; `None` if the client disconnected.
 type ReadRequest = fn(&mut Socket, &AtomicBool) -> io::Result<Option<u64>>;
 
-/// The most that a request may be.
+/// The maximum size of a request.
 const REQUEST_MAX: usize = 8_192;
 
 fn accept(listener: &Socket, read: ReadRequest, ending: &Arc<AtomicBool>, cpu: &Arc<AtomicU64>) {
@@ -90,18 +90,18 @@ fn accept(listener: &Socket, read: ReadRequest, ending: &Arc<AtomicBool>, cpu: &
         if poll(&mut fds, Some(&timeout)).unwrap_or(0) == 0 {
             continue;
         }
-        // A connection that ended before it was accepted.
+        // The connection ended before it was accepted.
         let Ok((connection, _)) = listener.accept() else { continue };
         let (ending, cpu) = (Arc::clone(ending), Arc::clone(cpu));
         connections.push(thread::spawn(move || {
-            // A client that goes away before its end has what it wanted.
+            // A client that disconnects early has all the data it needs.
             let _ = serve(connection, read, &ending);
             cpu.fetch_add(thread_cpu_nanos(), Ordering::Relaxed);
         }));
         connections.retain(|connection| !connection.is_finished());
     }
     for connection in connections {
-        // As above.
+        // Panics are reported already.
         let _ = connection.join();
     }
 }
@@ -140,7 +140,7 @@ fn read_http(connection: &mut Socket, ending: &AtomicBool) -> io::Result<Option<
     Ok(Some(wanted))
 }
 
-/// The bytes that a request of HTTP asks for.
+/// The number of bytes that an HTTP request asks for.
 fn wanted_bytes(request: &str) -> Option<u64> {
     request.strip_prefix("GET /")?.split(' ').next()?.parse().ok()
 }
@@ -162,7 +162,7 @@ fn read_until(
     Ok(Some(request))
 }
 
-/// CPU time of the present thread.
+/// CPU time of the current thread.
 pub(super) fn thread_cpu_nanos() -> u64 {
     let used = clock_gettime(ClockId::ThreadCPUTime);
     used.tv_sec.unsigned_abs() * 1_000_000_000 + used.tv_nsec.unsigned_abs()
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_of_http_names_the_bytes_it_wants() {
+    fn an_http_request_names_the_number_of_bytes() {
         assert_eq!(wanted_bytes("GET /1000 HTTP/1.1\r\nHost: a\r\n\r\n"), Some(1_000));
         assert_eq!(wanted_bytes("GET / HTTP/1.1\r\n\r\n"), None);
         assert_eq!(wanted_bytes("POST /1 HTTP/1.1\r\n\r\n"), None);

@@ -1,4 +1,4 @@
-//! What kind of TCP socket a peer needs, and how one is made.
+//! The kind of TCP socket that a peer needs, and its creation.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,20 +17,21 @@ const BACKLOG: i32 = 128;
 /// A kind of TCP socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketPlan {
-    /// The kernel's name of a congestion control; `None`: the machine's default.
+    /// The kernel's name of a congestion control; `None` means the machine's default.
     pub congestion: Option<&'static str>,
     /// Multipath TCP.
     pub is_multipath: bool,
 }
 
 impl SocketPlan {
-    /// A kernel's TCP with that congestion control.
+    /// Kernel TCP with this congestion control.
     #[must_use]
     pub const fn congestion(name: &'static str) -> Self {
         Self { congestion: Some(name), is_multipath: false }
     }
 
-    /// Listens in the present thread's namespace; for several paths on all addresses, since each path comes to another one.
+    /// Listens in the current thread's namespace. With several paths it listens on all addresses, since each path leads
+    /// to another one.
     pub(crate) fn listen(self, mut address: SocketAddr) -> Result<Socket, TestbedError> {
         if self.is_multipath {
             address.set_ip(Ipv4Addr::UNSPECIFIED.into());
@@ -41,7 +42,7 @@ impl SocketPlan {
         Ok(socket)
     }
 
-    /// A socket of this kind, not yet bound or connected.
+    /// A socket of this kind, neither bound nor connected.
     pub(crate) fn socket(self) -> Result<Socket, TestbedError> {
         let protocol = if self.is_multipath { Protocol::from(MPTCP) } else { Protocol::TCP };
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol));
@@ -57,7 +58,7 @@ impl SocketPlan {
     }
 }
 
-/// Whether an error only says that nothing happened in time.
+/// Returns true if an error only means a time-out.
 pub(crate) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }

@@ -1,4 +1,4 @@
-//! An upload without end, and what of it has arrived over time: for connections of which the sending end is the client's.
+//! An endless upload and the progress of its arrival, for connections whose sending end is the client's.
 
 use core::time::Duration;
 use std::io::{Read, Write};
@@ -17,10 +17,10 @@ use crate::error::TestbedError;
 use crate::network::Network;
 use crate::stop::{LOOK_EVERY, Stop};
 
-/// Where uploads go: a server that takes one connection and says what came of it.
+/// The receiver of an upload: a server that accepts one connection and returns the result.
 #[derive(Debug)]
 pub struct Sink {
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
     thread: JoinHandle<Result<Transfer, TestbedError>>,
 }
@@ -29,7 +29,7 @@ impl Sink {
     /// Listens in the server's namespace, until `end` on the network's clock.
     ///
     /// # Errors
-    /// When the kernel has no such sockets.
+    /// Returns an error if the kernel has no such sockets.
     pub fn start(network: &Network, socket: SocketPlan, end: Instant) -> Result<Self, TestbedError> {
         let address = SocketAddr::V4(SocketAddrV4::new(network.server_address(), network.new_port()));
         let listener = network.server.run(move || socket.listen(address))?;
@@ -41,19 +41,19 @@ impl Sink {
         Ok(Self { address, thread })
     }
 
-    /// Waits for its end. Times are those since the connection was accepted.
+    /// Waits for its end. Times are relative to the acceptance of the connection.
     ///
     /// # Errors
-    /// When nobody came, what arrived was wrong, or somebody asked to stop.
+    /// Returns an error if no client connected, wrong bytes arrived, or the measurement was interrupted.
     ///
     /// # Panics
-    /// When its thread did.
+    /// Panics if its thread panicked.
     pub fn join(self) -> Result<Transfer, TestbedError> {
         self.thread.join().expect("a sink does not panic")
     }
 }
 
-/// Sends from the client's namespace until `end`. Its error is that of a connection that did not last so long.
+/// Sends from the client's namespace until `end`. The thread returns an error if the connection ends before that.
 #[must_use]
 pub fn upload(
     network: &Network,
@@ -75,7 +75,7 @@ pub fn upload(
             match connection.write(&block()[sent % BLOCK..]) {
                 Ok(length) => sent += length,
                 Err(error) if is_timeout(&error) => {}
-                // The other side has enough.
+                // The receiver has finished.
                 Err(_) if clock.now() >= end => break,
                 Err(error) => {
                     let what = format!("an upload to {entry} was ended after {sent} bytes: {error}");
@@ -98,7 +98,7 @@ fn accept(listener: &Socket, end: Instant, clock: Clock, stop: &Stop) -> Result<
             return Ok(connection);
         }
     }
-    Err(TestbedError::failed("nobody connected for an upload"))
+    Err(TestbedError::failed("no client connected for an upload"))
 }
 
 fn receive(
@@ -130,11 +130,11 @@ fn receive(
             }
             Ok(length) if length > 0 => transfer.bytes += length as u64,
             Err(error) if is_timeout(&error) => {}
-            // It has ended; what does not come is what is measured.
+            // The connection has ended. The missing bytes are part of the measurement.
             Ok(_) | Err(_) => stop.sleep(LOOK_EVERY)?,
         }
     }
 }
 
-/// From one sample to the next.
+/// The interval between samples.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! What is measured on which network.
+//! The cells of the comparison: what is measured on which network.
 
 use core::time::Duration;
 
@@ -8,43 +8,43 @@ use ctcp_netem::{LossModel, PathConfig};
 use super::{Metric, Selection};
 use crate::plan::{NetworkPlan, PathPlan};
 
-/// The losses of a full comparison.
+/// The loss rates of a full comparison.
 const LOSSES: [f64; 6] = [0.0, 0.01, 0.05, 0.1, 0.2, 0.3];
-/// Where a test does not go through all of them.
+/// The loss rates of tests that do not use all of them.
 const LOSSES_FEW: [f64; 2] = [0.05, 0.2];
 const LOSSES_LONG: [f64; 4] = [0.0, 0.01, 0.05, 0.2];
 const LOSSES_PATHS: [f64; 3] = [0.0, 0.05, 0.2];
 
-/// Packets of a burst, on average.
+/// The mean number of packets in a burst.
 const BURST: f64 = 5.0;
-/// Up to so much more delay each way.
+/// The maximum additional delay each way.
 const JITTER: Duration = Duration::from_millis(5);
 
 /// A kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
-    /// One download; also what it sent and computed for each byte.
+    /// One download; also the bytes sent and the CPU time per byte.
     Goodput,
     /// The same on a faster and longer path.
     Long,
-    /// One download beside one of kernel Cubic.
+    /// One download alongside one of kernel Cubic.
     Beside,
-    /// Requests of four sizes, one after the other.
+    /// Consecutive requests of four sizes.
     Requests,
     /// Messages at a steady rate.
     Stream,
-    /// One download where there are two paths, alike ones and different ones.
+    /// One download over two paths, equal or different ones.
     Paths,
 }
 
-/// What else the path does beside losing packets.
+/// The behaviour of a path besides its loss rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// Nothing: each packet is lost by itself.
+    /// Packets are lost independently.
     Independent,
-    /// Packets are lost several in a row.
+    /// Packets are lost in bursts.
     Bursts,
-    /// Each packet is lost by itself, and delays vary.
+    /// Packets are lost independently, and delays vary.
     Jitter,
     /// Two paths of 10 Mbit/s, 20 ms.
     EqualPaths,
@@ -55,20 +55,20 @@ pub enum Condition {
 /// A test on a network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// What is measured.
+    /// The test.
     pub test: Test,
-    /// What the network does beside losing packets.
+    /// The behaviour of the network besides its loss rate.
     pub condition: Condition,
-    /// The mean share of packets that it loses, on the way of the data.
+    /// The mean loss rate in the direction of the data.
     pub loss: f64,
 }
 
 impl Test {
-    /// All of them, in the order of the report.
+    /// All tests, in the order of the report.
     pub const ALL: [Self; 6] =
         [Self::Goodput, Self::Long, Self::Beside, Self::Requests, Self::Stream, Self::Paths];
 
-    /// Its name on the command line.
+    /// The name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ impl Test {
         }
     }
 
-    /// Rate and round-trip time of the first path, where the condition does not say it.
+    /// Rate and round-trip time of the first path, unless the condition sets them.
     fn path(self) -> (Rate, Duration) {
         let (megabits, millis) = match self {
             Self::Goodput | Self::Beside | Self::Requests => (25, 20),
@@ -94,7 +94,7 @@ impl Test {
 }
 
 impl Condition {
-    /// Its name in scenarios.
+    /// The name in scenarios.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Independent => "independent loss",
@@ -107,7 +107,7 @@ impl Condition {
 }
 
 impl Cell {
-    /// The cells of a comparison in their order.
+    /// The cells of a comparison, in order.
     pub(super) fn all(quick: bool, selection: &Selection) -> Vec<Self> {
         let mut cells = Vec::new();
         for test in Test::ALL {
@@ -123,7 +123,7 @@ impl Cell {
         cells
     }
 
-    /// The network.
+    /// The network of the cell.
     pub(super) fn plan(&self, seed: u64) -> NetworkPlan {
         let loss = Probability::new(self.loss).expect("a probability");
         let model = match self.condition {
@@ -141,7 +141,7 @@ impl Cell {
         NetworkPlan::new(seed, paths.into_iter().map(PathPlan::new))
     }
 
-    /// Of the first path.
+    /// The rate of the first path.
     pub(super) fn rate(&self) -> Rate {
         match self.condition {
             Condition::EqualPaths => Rate::from_megabits_per_second(10),
@@ -149,7 +149,7 @@ impl Cell {
         }
     }
 
-    /// Of all paths together, which shares refer to.
+    /// The rate of all paths together, to which shares refer.
     pub(super) fn total_rate(&self) -> f64 {
         let first = self.rate().as_bits_per_second() as f64;
         match self.condition {
@@ -159,17 +159,17 @@ impl Cell {
         }
     }
 
-    /// Of the first path.
+    /// The round-trip time of the first path.
     pub(super) fn rtt(&self) -> Duration {
         self.test.path().1
     }
 
-    /// For progress and messages.
+    /// The label for progress and messages.
     pub(super) fn label(&self) -> String {
         format!("{}, {}, {} % lost", self.test.name(), self.condition.name(), percent(self.loss))
     }
 
-    /// For results: no two quantities share one at the same rate, round-trip time and loss.
+    /// The label for results: no two quantities share one at the same rate, round-trip time and loss.
     pub(super) fn scenario(&self, metric: Metric) -> String {
         let beside = if self.test == Test::Beside { " beside Cubic" } else { "" };
         format!("{}{beside}, {}", metric.name(), self.condition.name())
@@ -178,7 +178,7 @@ impl Cell {
 
 const SLOW_PATH: (Rate, Duration) = (Rate::from_megabits_per_second(5), Duration::from_millis(120));
 
-/// A share as a number of per cent.
+/// Converts a share to per cent.
 pub(super) fn percent(share: f64) -> f64 {
     (share * 1e4).round() / 1e2
 }
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cell_has_a_network_of_its_own_and_every_value_a_name_of_its_own() {
+    fn every_cell_has_its_own_network_and_every_value_its_own_name() {
         for quick in [false, true] {
             let cells = Cell::all(quick, &EVERYTHING);
             let mut names: Vec<String> = cells
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selection_leaves_only_what_was_asked_for() {
+    fn a_selection_leaves_only_the_requested_cells() {
         let selection = Selection { tests: vec![Test::Stream], losses: vec![0.05], ..EVERYTHING };
         let cells = Cell::all(false, &selection);
         assert_eq!(cells.len(), 3, "one for each condition");

@@ -1,4 +1,4 @@
-//! Which peers take part in what.
+//! The peers, and which tests each takes part in.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -29,12 +29,12 @@ pub const PEER_NAMES: [&str; 11] = [
     "mptcp-bbr",
 ];
 
-/// Cubic beside it shows the same with little difference.
+/// Omitted in a quick run, because Cubic gives similar results.
 const LEFT_OUT_IF_QUICK: &str = "reno";
 
 /// A peer of the comparison.
 pub struct Contestant {
-    /// Its name on the command line and in results.
+    /// The name on the command line and in results.
     pub name: &'static str,
     peer: Box<dyn Peer>,
 }
@@ -46,8 +46,8 @@ impl Contestant {
         &*self.peer
     }
 
-    /// Whether a test says something about it: SRT carries no connections, Multipath TCP is for several paths, and those who know
-    /// one path show there what a second one brings.
+    /// Returns true if the peer takes part in a test. SRT carries no connections, and Multipath TCP is for several
+    /// paths. On several paths, single-path peers show by comparison what a second path gains.
     #[must_use]
     pub fn takes_part(&self, test: Test) -> bool {
         match self.name {
@@ -59,7 +59,7 @@ impl Contestant {
     }
 }
 
-/// Those of the selection that can be started here; why the others cannot is noted in `missing`.
+/// The selected peers that can be started here; the reasons for the others are added to `missing`.
 pub(super) fn present(
     testbed: &mut Testbed<'_>,
     selection: &Selection,
@@ -91,7 +91,7 @@ pub(super) fn present(
     Ok(found)
 }
 
-/// Starts it once, so that nobody finds out in the midst of an hour.
+/// Starts it once, so that problems show before the measurements.
 fn is_present(contestant: &Contestant, network: &Network) -> Result<Description, TestbedError> {
     let peer = contestant.peer();
     let description = peer.description(network)?;

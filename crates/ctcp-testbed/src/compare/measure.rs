@@ -13,10 +13,10 @@ use crate::peer::{KernelTcp, Peer};
 use crate::probe::{AFTERWARDS, MessageServer, Messages};
 use crate::testbed::{download, start_warm};
 
-/// A quantity, its value, and whether that is only a bound.
+/// A quantity, its value, and whether the value is only a bound.
 pub(super) type Found = (Metric, f64, bool);
 
-/// Sizes of requests, how many of each in a full and in a quick run, and the time that one may take.
+/// Sizes of requests, their number in a full and in a quick run, and the time limit of one.
 const REQUESTS: [(u64, [u32; 2], Duration); 4] = [
     (10_000, [10, 5], Duration::from_secs(5)),
     (100_000, [10, 5], Duration::from_secs(5)),
@@ -24,10 +24,10 @@ const REQUESTS: [(u64, [u32; 2], Duration); 4] = [
     (10_000_000, [1, 0], Duration::from_secs(20)),
 ];
 
-/// How long the Cubic flow is alone before another one comes.
+/// How long the Cubic flow runs alone before another one starts.
 const HEAD_START: Duration = Duration::from_secs(1);
 
-/// Bytes of a message, and the stream's rate.
+/// Bytes of a message, and the rate of the stream.
 const MESSAGE_BYTES: usize = 1_200;
 const STREAM_RATE: Rate = Rate::from_megabits_per_second(3);
 
@@ -45,7 +45,7 @@ pub(super) fn measure(
     }
 }
 
-/// How long a download goes on.
+/// The duration of a download.
 fn seconds(test: Test, quick: bool) -> u64 {
     match (test, quick) {
         (Test::Long, false) => 10,
@@ -60,7 +60,7 @@ fn bulk(network: &Network, peer: &dyn Peer, cell: &Cell, quick: bool) -> Result<
     let measured = download(network, peer, Request { bytes: None, time })?;
     let bytes = measured.transfer.bytes as f64;
     let mut found = vec![(Metric::Goodput, measured.transfer.goodput() / cell.total_rate(), false)];
-    // Nothing is a multiple of nothing.
+    // A ratio to zero bytes is undefined.
     if bytes > 0.0 {
         let cpu_s = measured.peer_cpu_s + measured.ends_cpu_s;
         found.extend([
@@ -101,7 +101,7 @@ fn requests(network: &Network, peer: &dyn Peer, quick: bool) -> Result<Vec<Found
             let request = Request { bytes: Some(bytes), time };
             let transfer = Download::start(network, carrier.entry, peer.socket(), request).join()?;
             if !transfer.is_complete {
-                // Those that are longer would only take their time too.
+                // Larger requests would reach the time limit too.
                 found.push((Metric::Request(bytes), time.as_secs_f64(), true));
                 break 'sizes;
             }
@@ -124,7 +124,7 @@ fn stream(network: &Network, peer: &dyn Peer, quick: bool) -> Result<Vec<Found>,
     let mut found = vec![(Metric::Undelivered, delivery.missing(), false)];
     for thousandths in [500, 990, 999] {
         let late = delivery.percentile(f64::from(thousandths) / 1e3);
-        // One that never came is as late as there was time, or later.
+        // A message that was not delivered is at least as late as the time limit.
         let shown = late.unwrap_or(time + AFTERWARDS).as_secs_f64() * 1e3;
         found.push((Metric::Delivery(thousandths), shown, late.is_none()));
     }

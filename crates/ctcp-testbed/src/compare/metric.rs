@@ -1,35 +1,35 @@
-//! What is measured, and which way is better.
+//! The measured quantities, and which direction is better.
 
 /// A quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
-    /// The application's bits a second, as a share of the link's rate (of all links' where there are several).
+    /// The application's bits per second, as a share of the link's rate (of all links' if there are several).
     Goodput,
-    /// The same of a Cubic flow that shares the link.
+    /// The same for a Cubic flow that shares the link.
     CubicBeside,
-    /// Bytes of IP packets on the way of the data for each byte of the application.
+    /// Bytes of IP packets in the direction of the data per byte of the application.
     SentPerByte,
-    /// CPU time of both ends' programs for 10^9 bytes of the application.
+    /// CPU time of both ends' programs per 10^9 bytes of the application.
     Cpu,
-    /// From before a connection is asked for to the last of so many bytes.
+    /// The time from before the connection request to the last of this many bytes.
     Request(u64),
-    /// What so many of 1000 messages did not exceed, from when a message was due to its delivery.
+    /// The latency, from due to delivered, that this many of 1000 messages did not exceed.
     Delivery(u16),
     /// The share of messages that were not delivered.
     Undelivered,
 }
 
-/// How the values of repetitions become one.
+/// How the values of repetitions are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Summing {
     /// The median.
     Median,
-    /// The median, and in another row the 95th percentile.
+    /// The median, and the 95th percentile in another row.
     MedianAndTail,
 }
 
 impl Metric {
-    /// Its name in scenarios and tables.
+    /// The name in scenarios and tables.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -46,7 +46,7 @@ impl Metric {
         }
     }
 
-    /// Its unit.
+    /// The unit.
     #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Metric {
         }
     }
 
-    /// Whether more of it is better.
+    /// Returns true if a larger value is better.
     #[must_use]
     pub fn is_more_better(self) -> bool {
         matches!(self, Self::Goodput | Self::CubicBeside)

@@ -5,7 +5,7 @@ use core::fmt::Write;
 use super::Comparison;
 
 impl Comparison {
-    /// Every value that was measured.
+    /// Every measured value.
     #[must_use]
     pub fn csv(&self) -> String {
         let mut text = "peer,rate_bps,rtt_ms,loss,scenario,value,unit,is_cut_off,seed\n".to_owned();

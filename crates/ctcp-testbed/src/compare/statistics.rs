@@ -1,4 +1,4 @@
-//! From the values of repetitions to one, and who has the best one.
+//! Combines the values of repetitions and finds the best peers.
 
 use serde::Serialize;
 
@@ -6,19 +6,19 @@ use super::cell::Cell;
 use super::metric::{Metric, Summing};
 use super::{Comparison, Sample};
 
-/// Values so close to the best one, as a share of it, are as good.
+/// Values within this share of the best one count as equally good.
 const SAME: f64 = 0.01;
 
-/// One peer's values of a row.
+/// One peer's values in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Value {
     /// The statistic over all repetitions.
     pub(super) value: f64,
-    /// The least one of a repetition.
+    /// The minimum over the repetitions.
     pub(super) least: f64,
-    /// The greatest one of a repetition.
+    /// The maximum over the repetitions.
     pub(super) most: f64,
-    /// How many repetitions there are.
+    /// The number of repetitions.
     pub(super) repetitions: usize,
     /// Whether the value is only a bound.
     pub(super) is_cut_off: bool,
@@ -38,9 +38,9 @@ pub(super) struct Row {
     pub(super) unit: &'static str,
     /// `median` or `p95`.
     pub(super) statistic: &'static str,
-    /// In the order of the comparison's peers; none where one did not take part or failed.
+    /// In the order of the comparison's peers; `None` if a peer did not take part or failed.
     pub(super) values: Vec<Option<Value>>,
-    /// Those with the best value, and those who are as good.
+    /// The peers with the best value, and those that are equally good.
     pub(super) best: Vec<&'static str>,
 }
 
@@ -101,12 +101,13 @@ fn value(samples: &[&Sample], share: f64) -> Option<Value> {
     let value = statistic(None)?;
     let each = seeds.iter().filter_map(|&seed| statistic(Some(seed)));
     let (least, most) = each.fold((value, value), |(least, most), one| (least.min(one), most.max(one)));
-    // A value at or beyond one that was cut off might have been any greater one.
+    // A value at or beyond a bound may really be larger.
     let is_cut_off = samples.iter().any(|sample| sample.is_cut_off && sample.value <= value);
     Some(Value { value, least, most, repetitions: seeds.len(), is_cut_off })
 }
 
-/// The value that this share of all does not exceed; the mean of the middle two for the median of an even number.
+/// The value that this share of all values does not exceed; for the median of an even number, the mean of the middle
+/// two.
 fn quantile(mut values: Vec<f64>, share: f64) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let place = values.len() as f64 * share;
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_values_that_were_measured_or_the_middle_of_two() {
+    fn quantiles_are_measured_values_or_the_mean_of_two() {
         assert_eq!(quantile(vec![3.0, 1.0, 2.0], 0.5), Some(2.0));
         assert_eq!(quantile(vec![4.0, 1.0, 2.0, 3.0], 0.5), Some(2.5));
         assert_eq!(quantile((1..=20).map(f64::from).collect(), 0.95), Some(19.0));
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_is_the_greatest_or_the_least_and_whoever_is_as_good() {
+    fn the_best_peers_include_those_that_are_equally_good() {
         let peers = ["a", "b", "c", "d"];
         let values = [of(0.95, false), of(0.944, false), None, of(0.9, false)];
         assert_eq!(best(Metric::Goodput, &peers, &values), ["a", "b"]);

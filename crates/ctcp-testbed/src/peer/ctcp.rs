@@ -1,4 +1,4 @@
-//! Our own product as its users start it: `ctcp server` and `ctcp client`, each a process with a key in a file.
+//! Our own programs as users start them: `ctcp server` and `ctcp client`, each a process with a key file.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
@@ -19,9 +19,9 @@ pub struct Ctcp {
 }
 
 impl Ctcp {
-    /// The paper of 2013.
+    /// The algorithm of the paper of 2013.
     pub const PAPER: Self = Self::profile("CTCP", "ctcp");
-    /// The best we have.
+    /// Our best profile.
     pub const DEFAULT: Self = Self::profile("profile default", "default");
 
     /// Any other profile, under a name for the figures.
@@ -30,7 +30,7 @@ impl Ctcp {
         Self { name, profile, has_metrics: false }
     }
 
-    /// The same, whose client serves its metrics.
+    /// The same, with a client that serves its metrics.
     #[must_use]
     pub const fn with_metrics(self) -> Self {
         Self { has_metrics: true, ..self }
@@ -65,7 +65,7 @@ impl Peer for Ctcp {
             SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port()),
         ];
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
-        // Addresses of our own are private, which a server reaches only for those who were allowed to.
+        // The testbed's addresses are private, which a server connects to only with an explicit rule.
         let server_line = format!(
             "peer server -q --config /dev/null --listen {listen} --key {} --client {client_key} --allow-target {}/32 --profile {}",
             key("server.key"),
@@ -91,19 +91,19 @@ impl Peer for Ctcp {
         let mut client = network.client.start(&network.executable, &words(&client_line))?;
         network.wait_until("ctcp client", READY_WITHIN, || {
             client.check()?;
-            // Its last listener is bound, and it has read its key, which is what it does before it opens its UDP socket.
+            // Its last listener is bound, and it has read its key, because it does so before it opens its UDP socket.
             Ok(network.client.is_listening_tcp(entry.port())? && network.client.udp_sockets()? > before)
         })?;
         let mut carrier = Carrier::tunnel(SocketAddr::V4(entry), vec![server, client]);
         carrier.socks = Some(SocketAddr::V4(socks));
         carrier.metrics = metrics.map(SocketAddr::V4);
-        // Both have read their keys. An error here would leave behind what a killed process leaves behind anyway.
+        // Both have read their keys. If this fails, the folder is left behind, as after a kill.
         let _ = keys.close();
         Ok(carrier)
     }
 }
 
-/// What a program says on standard output, without the end of the line.
+/// The standard output of a program, without the trailing newline.
 fn output(program: &Path, words: &[&str]) -> Result<String, TestbedError> {
     let output = Command::new(program).args(words).stdin(Stdio::null()).output();
     let output = output.map_err(TestbedError::of(format_args!("cannot run {}", program.display())))?;

@@ -16,7 +16,7 @@ pub struct KernelTcp {
 }
 
 impl KernelTcp {
-    /// Reno's congestion control, with everything else that a present kernel has.
+    /// Reno's congestion control, with all other features of a current kernel.
     pub const RENO: Self = Self { name: "TCP Reno", congestion: "reno" };
     /// The kernel's default.
     pub const CUBIC: Self = Self { name: "TCP Cubic", congestion: "cubic" };

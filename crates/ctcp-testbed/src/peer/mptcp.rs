@@ -1,6 +1,6 @@
 //! The kernel's Multipath TCP: one connection over all paths of the network.
 //!
-//! On a single path it is TCP with another option in its segments, so that it is compared where there are two.
+//! On a single path it is TCP with another option in its segments, so it is compared only where there are two paths.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -53,7 +53,7 @@ impl Peer for Mptcp {
 
     fn start(&self, network: &Network, target: SocketAddr) -> Result<Carrier, TestbedError> {
         for namespace in [&network.server, &network.client] {
-            // A kernel that has it may have it switched off.
+            // A kernel that supports it may have it disabled.
             namespace.set("net.mptcp.enabled", "1")?;
             namespace.configure(&format!(
                 "mptcp limits set subflows {PATHS_MAX} add_addr_accepted {PATHS_MAX}\n"

@@ -1,4 +1,4 @@
-//! Programs that a peer needs, and what to do about one that is not there.
+//! Programs that a peer needs, and how to install missing ones.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use crate::error::TestbedError;
 use crate::namespace::Namespace;
 use crate::process::Process;
 
-/// The first line that a program says about its version.
+/// The first line of a program's version output.
 ///
 /// # Errors
-/// [`TestbedError::Missing`] with the command that installs it, when there is no such program.
+/// Returns [`TestbedError::Missing`] with the command that installs it if there is no such program.
 pub(super) fn version(program: &Path, words: &[&str], install: &str) -> Result<String, TestbedError> {
     let output = Command::new(program).args(words).stdin(Stdio::null()).output();
     let output = output.map_err(|error| match error.kind() {
@@ -20,7 +20,7 @@ pub(super) fn version(program: &Path, words: &[&str], install: &str) -> Result<S
         }
         _ => TestbedError::failed(format!("cannot run {}: {error}", program.display())),
     })?;
-    // Some say it on the one, some on the other, whatever their exit code.
+    // Programs print it to either stream, with any exit code.
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     let line = said.lines().map(str::trim).find(|line| !line.is_empty());
@@ -28,7 +28,7 @@ pub(super) fn version(program: &Path, words: &[&str], install: &str) -> Result<S
         .ok_or_else(|| TestbedError::failed(format!("{} does not say its version", program.display())))
 }
 
-/// A program of `benchmarks/`, where its build leaves it: in the present folder's tree or beside the running program.
+/// The path of a program of `benchmarks/`: in the current folder's tree, or next to the running program.
 pub(super) fn beside(executable: &Path, built: &str) -> PathBuf {
     let in_tree = PathBuf::from(built);
     let name = in_tree.file_name().map(PathBuf::from).unwrap_or_default();
@@ -36,10 +36,10 @@ pub(super) fn beside(executable: &Path, built: &str) -> PathBuf {
     if in_tree.exists() || !sibling.exists() { in_tree } else { sibling }
 }
 
-/// Starts a program with the words of a line, which are divided by single spaces.
+/// Starts a program with the arguments of a line, which are separated by single spaces.
 ///
 /// # Errors
-/// When there is no such program.
+/// Returns an error if there is no such program.
 pub(super) fn start(namespace: &Namespace, program: &Path, line: &str) -> Result<Process, TestbedError> {
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
     namespace.start(program, &words)
@@ -50,14 +50,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_is_not_there_is_named_with_what_installs_it() {
+    fn a_missing_program_is_reported_with_the_command_that_installs_it() {
         let found = version(Path::new("no-such-program-at-all"), &["--version"], "apt-get install it");
         let text = "`no-such-program-at-all` is not installed: apt-get install it";
         assert_eq!(found, Err(TestbedError::Missing(text.to_owned())));
     }
 
     #[test]
-    fn the_version_is_the_first_line_that_says_something() {
+    fn the_version_is_the_first_line_that_is_not_empty() {
         let found = version(Path::new("sh"), &["-c", "echo; echo ' one '; echo two"], "-");
         assert_eq!(found, Ok("one".to_owned()));
     }

@@ -1,4 +1,5 @@
-//! QUIC by the quinn crate, as the tunnel in `benchmarks/quinn-peer`: one connection that is up, a stream for each TCP connection.
+//! QUIC by the quinn crate, as the tunnel in `benchmarks/quinn-peer`: one persistent connection with a stream for each
+//! TCP connection.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ pub struct Quinn {
 impl Quinn {
     /// The crate's default.
     pub const CUBIC: Self = Self { name: "QUIC Cubic", congestion: "cubic" };
-    /// The crate's BBR, which it calls experimental.
+    /// The crate's BBR, which is marked as experimental.
     pub const BBR: Self = Self { name: "QUIC BBR", congestion: "bbr" };
 }
 
@@ -56,7 +57,7 @@ impl Peer for Quinn {
         let mut server = start(&network.server, &program, &line)?;
         network.wait_until("quinn-peer server", READY_WITHIN, || {
             server.check()?;
-            // It is written when the server listens.
+            // The certificate is written once the server listens.
             Ok(certificate.metadata().is_ok_and(|file| file.len() > 0))
         })?;
         let line = format!("client --listen {entry} --server {listen} {common}");
@@ -65,7 +66,7 @@ impl Peer for Quinn {
             client.check()?;
             network.client.is_listening_tcp(entry.port())
         })?;
-        // Both have read it. What an error leaves is what a killed process leaves anyway.
+        // Both have read it. If this fails, the folder is left behind, as after a kill.
         let _ = folder.close();
         Ok(Carrier::tunnel(SocketAddr::V4(entry), vec![server, client]))
     }

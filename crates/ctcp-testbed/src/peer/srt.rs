@@ -1,4 +1,4 @@
-//! SRT by `srt-live-transmit`: datagrams, delivered in order at a fixed delay, or not at all.
+//! SRT by `srt-live-transmit`: datagrams, delivered in order at a fixed delay or not at all.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::network::Network;
 const PROGRAM: &str = "srt-live-transmit";
 const INSTALL: &str = "apt-get install srt-tools";
 
-/// Its default: what is not there so long after the time at which the first copy would have come is given up.
+/// Its default latency. A datagram that is this late, counted from when the first copy would have arrived, is dropped.
 const LATENCY_MS: u32 = 120;
 
-/// SRT in live mode. It carries no connections, so that it can only be a stream's transport.
+/// SRT in live mode. It carries no connections, so it can only transport a stream of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Srt;
 

@@ -1,4 +1,4 @@
-//! Datagrams from the server to the client at a rate, each with its number and the time of its sending.
+//! Datagrams from the server to the client at a rate, each with its number and its time of sending.
 
 use core::time::Duration;
 use std::io;
@@ -18,33 +18,33 @@ use crate::stop::Stop;
 /// IP and UDP headers.
 const HEADERS: usize = 28;
 
-/// The shortest pause of the sender: below it, it sends several at once.
+/// The shortest pause of the sender; if they are due more often, several are sent at once.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// After the last one was sent, how long others may still come.
+/// How long datagrams may still arrive after the last one was sent.
 const AFTERWARDS: Duration = Duration::from_millis(700);
 
-/// What is sent.
+/// The datagrams to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagrams {
     /// The index of the path.
     pub path: usize,
     /// Bytes of an IP packet, from 44 to 1500.
     pub packet_bytes: usize,
-    /// Of IP packets.
+    /// The rate of IP packets.
     pub rate: Rate,
-    /// For how long.
+    /// The duration.
     pub time: Duration,
 }
 
-/// What arrived.
+/// The datagrams that arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Arrivals {
-    /// How many were sent.
+    /// The number of datagrams sent.
     pub sent: u64,
     /// Bytes of a packet.
     pub packet_bytes: usize,
-    /// When each that arrived was sent and received, in the order of arrival.
+    /// The times of sending and receipt of each datagram that arrived, in the order of arrival.
     pub times: Vec<(Instant, Instant)>,
 }
 
@@ -55,7 +55,7 @@ impl Arrivals {
         1.0 - self.times.len() as f64 / self.sent.max(1) as f64
     }
 
-    /// Bits a second of IP packets that arrived between two times since the first one was sent.
+    /// Bits per second of IP packets that arrived between two times since the first one was sent.
     #[must_use]
     pub fn rate_between(&self, from: Duration, to: Duration) -> f64 {
         let Some(start) = self.times.first().map(|(sent, _)| *sent) else { return 0.0 };
@@ -63,20 +63,20 @@ impl Arrivals {
         count as f64 * self.packet_bytes as f64 * 8.0 / (to - from).as_secs_f64()
     }
 
-    /// From sending to receiving, for each.
+    /// The delay of each, from sending to receipt.
     pub fn delays(&self) -> impl Iterator<Item = Duration> {
         self.times.iter().map(|(sent, received)| received.saturating_since(*sent))
     }
 }
 
 impl Datagrams {
-    /// Sends them and waits for what arrives.
+    /// Sends them and waits for their arrival.
     ///
     /// # Errors
-    /// When there are no such sockets, or somebody asked to stop.
+    /// Returns an error if there are no such sockets, or the measurement was interrupted.
     ///
     /// # Panics
-    /// When a thread did.
+    /// Panics if a thread panicked.
     pub fn run(self, network: &Network) -> Result<Arrivals, TestbedError> {
         let path = network.paths().nth(self.path).expect("a path of the plan");
         let fail = || TestbedError::of("cannot send datagrams");
@@ -120,7 +120,7 @@ impl Datagrams {
 }
 
 fn receive(socket: &UdpSocket, clock: Clock, done: &AtomicBool) -> io::Result<Vec<(Instant, Instant)>> {
-    // So that its own wake-up is not taken for the network's delay.
+    // A late wake-up of this thread would be measured as the network's delay.
     ask_for_real_time();
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
     let (mut times, mut datagram) = (Vec::new(), [0; 2_048]);

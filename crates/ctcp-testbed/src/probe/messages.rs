@@ -1,12 +1,13 @@
-//! A stream of messages at a steady rate, as a call or a live picture is one: how long after it was due each was delivered, in order.
+//! A stream of messages at a steady rate, like a call or live video: measures the time from when each message was due
+//! to its delivery in order.
 //!
 //! ```text
 //!   client:  interval in nanoseconds, number of messages: 8 bytes each, in network order
-//!   server:  so many messages: when it was due (nanoseconds on the network's clock), its number, padding
+//!   server:  that many messages: its due time (nanoseconds on the network's clock), its number, padding
 //! ```
 //!
-//! A message counts from when it was due, so that one that the transport did not take at once is late by that too. Through a
-//! transport that carries datagrams each message is one.
+//! The latency of a message counts from its due time, so that waiting for the transport to accept it counts too. A
+//! transport that carries datagrams gets one message per datagram.
 
 mod datagrams;
 mod stream;
@@ -21,43 +22,43 @@ use crate::peer::{Carrier, Peer};
 
 pub use stream::MessageServer;
 
-/// How long after the last one was due others may still come.
+/// How long messages may still arrive after the last one was due.
 pub(crate) const AFTERWARDS: Duration = Duration::from_secs(2);
 
-/// What a transport's first message is given to come through.
+/// The time limit for a transport's first message.
 const WARM_UP: Duration = Duration::from_secs(20);
 
 /// The due time and the number.
 const HEADER: usize = 16;
 
-/// What is sent.
+/// The messages to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Messages {
-    /// Bytes of a message, from 16.
+    /// Bytes of a message, at least 16.
     pub bytes: usize,
-    /// Of the messages' bytes.
+    /// The rate of the messages' bytes.
     pub rate: Rate,
-    /// For how long.
+    /// The duration.
     pub time: Duration,
 }
 
-/// What was delivered.
+/// The messages that were delivered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delivery {
     /// Messages that were due.
     pub due: u64,
-    /// For each that was delivered, in the order of delivery, how long after it was due.
+    /// The latency of each delivered message, in the order of delivery.
     pub latencies: Vec<Duration>,
 }
 
 impl Delivery {
-    /// The share that was not delivered: given up by the transport, or not there two seconds after the last one was due.
+    /// The share that was not delivered: dropped by the transport, or not there two seconds after the last one was due.
     #[must_use]
     pub fn missing(&self) -> f64 {
         1.0 - self.latencies.len() as f64 / self.due.max(1) as f64
     }
 
-    /// What that share of all messages did not exceed; `None` when that many were not delivered at all.
+    /// The latency that this share of all messages did not exceed; `None` if fewer were delivered.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<Duration> {
         let mut sorted = self.latencies.clone();
@@ -68,20 +69,22 @@ impl Delivery {
 }
 
 impl Messages {
-    /// How many there are.
+    /// The number of messages.
     #[must_use]
     pub fn count(self) -> u64 {
-        u64::try_from(self.time.as_nanos() / self.interval().as_nanos()).expect("not for centuries")
+        u64::try_from(self.time.as_nanos() / self.interval().as_nanos())
+            .expect("durations are shorter than centuries")
     }
 
     fn interval(self) -> Duration {
         self.rate.time_to_send(self.bytes as u64)
     }
 
-    /// Sends them through a peer that was started with `server` as its target. A peer's connection is brought up by a first message.
+    /// Sends them through a peer that was started with `server` as its target. A first message establishes the peer's
+    /// connection.
     ///
     /// # Errors
-    /// When nothing comes through, or somebody asked to stop.
+    /// Returns an error if nothing is delivered, or the measurement was interrupted.
     pub fn run(
         self,
         network: &Network,
@@ -96,13 +99,13 @@ impl Messages {
     }
 }
 
-/// A message into `buffer`, whose padding stays.
+/// Writes a message into `buffer`; the padding is kept.
 fn write_message(buffer: &mut [u8], due: Instant, number: u64) {
     buffer[..8].copy_from_slice(&due.as_nanos().to_be_bytes());
     buffer[8..HEADER].copy_from_slice(&number.to_be_bytes());
 }
 
-/// The due time and the number of a message.
+/// Reads the due time and the number of a message.
 fn read_message(message: &[u8]) -> (Instant, u64) {
     (Instant::from_nanos(word(&message[..8])), word(&message[8..HEADER]))
 }
@@ -116,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_those_of_all_messages_missing_ones_included() {
+    fn percentiles_include_missing_messages() {
         let latencies = (1..=99).rev().map(Duration::from_millis).collect();
         let delivery = Delivery { due: 100, latencies };
         assert_eq!(delivery.percentile(0.5), Some(Duration::from_millis(50)));
@@ -131,7 +134,7 @@ mod tests {
         let mut buffer = [7; 20];
         write_message(&mut buffer, Instant::from_nanos(1_234_567_890_123), 77);
         assert_eq!(read_message(&buffer), (Instant::from_nanos(1_234_567_890_123), 77));
-        assert_eq!(buffer[HEADER..], [7; 4], "the padding stays");
+        assert_eq!(buffer[HEADER..], [7; 4], "the padding is kept");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Round trips by ICMP (RFC 792): the kernel at the other end answers, so that no program's wake-up is in them.
+//! Round trips by ICMP (RFC 792): the kernel at the other end replies, so they contain no wake-up of a program.
 
 use core::time::Duration;
 use std::io::{self, Read, Write};
@@ -12,21 +12,21 @@ use crate::priority::ask_for_real_time;
 
 const ECHO_REQUEST: u8 = 8;
 const ECHO_REPLY: u8 = 0;
-/// Ours are told apart from nobody's: the namespace has no other.
+/// The identifier of our requests; the namespace has no others.
 const IDENTIFIER: u16 = 0x7171;
 /// Header and 56 bytes, as `ping` sends them.
 const LENGTH: usize = 64;
 
-/// What has not come back after so long is lost.
+/// A reply that takes longer counts as lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Pings the server from the client `count` times; the round trips of those that came back.
+/// Pings the server from the client `count` times and returns the round trips of the replies.
 ///
 /// # Errors
-/// When there are no such sockets, or somebody asked to stop.
+/// Returns an error if there are no such sockets, or the measurement was interrupted.
 ///
 /// # Panics
-/// When the thread did.
+/// Panics if the thread panicked.
 pub fn ping(network: &Network, count: u16, interval: Duration) -> Result<Vec<Duration>, TestbedError> {
     let address = SocketAddr::new(IpAddr::V4(network.server_address()), 0);
     let (clock, stop) = (network.clock, network.stop.clone());
@@ -54,7 +54,7 @@ fn connect(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Whether the reply came in time.
+/// Returns true if the reply arrived in time.
 fn await_reply(socket: &mut Socket, sequence: u16) -> io::Result<bool> {
     let mut packet = [0; 256];
     loop {
@@ -77,7 +77,7 @@ fn request(sequence: u16) -> [u8; LENGTH] {
     message
 }
 
-/// Of an IPv4 packet.
+/// Returns true if an IPv4 packet is the reply to this request.
 fn is_reply(packet: &[u8], sequence: u16) -> bool {
     let header = packet.first().map_or(0, |first| usize::from(first & 15) * 4);
     let Some(message) = packet.get(header..).filter(|message| message.len() >= 8) else { return false };
@@ -86,7 +86,7 @@ fn is_reply(packet: &[u8], sequence: u16) -> bool {
         && message[6..8] == sequence.to_be_bytes()
 }
 
-/// The Internet's checksum (RFC 1071) of an even number of bytes.
+/// The Internet checksum (RFC 1071) of an even number of bytes.
 fn checksum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
     let mut sum: u32 = words.sum();
@@ -101,14 +101,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_with_its_checksum_sums_up_to_nothing() {
+    fn the_checksum_of_a_message_with_its_checksum_is_zero() {
         assert_eq!(checksum(&request(513)), 0);
         // RFC 1071, section 3: the sum of these is ddf2.
         assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
     }
 
     #[test]
-    fn a_reply_is_known_by_type_identifier_and_number() {
+    fn a_reply_is_recognized_by_type_identifier_and_number() {
         let mut packet = vec![0; 20];
         packet[0] = 0x45;
         packet.extend(request(7));

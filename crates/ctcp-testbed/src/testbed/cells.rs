@@ -1,8 +1,8 @@
-//! Many measurements of one kind, each on a network of its own, several at once where the machine can carry them.
+//! Many measurements of one kind, each on its own network, several at once if the machine can carry them.
 //!
 //! ```text
-//!   cells, in an order that is always the same   -- so many at once -->  accepted: kept
-//!                     ^                                                  emulator was too late: again, one at a time
+//!   cells, in a fixed shuffled order             -- several at once -->  accepted: kept
+//!                     ^                                                  emulator was too late: repeated, one at a time
 //! ```
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,14 +18,14 @@ use crate::network::Network;
 use crate::plan::NetworkPlan;
 use crate::stop::Stop;
 
-/// What a cell is called, and on what it is measured.
+/// A cell's label and network.
 pub(super) type Place = (String, NetworkPlan);
 
 impl Testbed<'_> {
-    /// Measures all cells, `at_once` at a time, and answers those whose emulator kept up, in the order of the cells.
+    /// Measures all cells, `at_once` at a time, and returns those whose emulator kept up, in the order of the cells.
     ///
     /// # Errors
-    /// When something else went wrong with one of them; the others are given up.
+    /// Returns an error for any other failure of a cell; then the others are stopped.
     pub fn measure_all<C: Sync, T: Send>(
         &mut self,
         at_once: usize,
@@ -36,7 +36,7 @@ impl Testbed<'_> {
         let places: Vec<Place> = cells.iter().map(place).collect();
         let mut runs: Vec<Run> = places.iter().map(|(label, plan)| Run::new(label, plan)).collect();
         let mut found: Vec<Option<T>> = cells.iter().map(|_| None).collect();
-        // What the machine does beside hits all kinds of cells, and long ones are spread.
+        // A shuffled order spreads long cells, and lets disturbances of the machine affect all kinds of cells.
         let mut pending: Vec<usize> = (0..cells.len()).collect();
         shuffle(&mut pending);
         self.expect_runs(self.runs.len() + cells.len());
@@ -59,7 +59,7 @@ impl Testbed<'_> {
         Ok(cells.into_iter().zip(found).filter_map(|(cell, found)| Some((cell, found?))).collect())
     }
 
-    /// Every pending cell once.
+    /// Measures every pending cell once.
     fn measure_once<T: Send>(
         &mut self,
         width: usize,
@@ -96,10 +96,10 @@ impl Testbed<'_> {
     }
 }
 
-/// Which cell, what the run was like, and its value if the emulator kept up.
+/// The cell's index, the record of the run, and the value if the emulator kept up.
 type Attempt<T> = Result<(usize, Run, Option<T>), TestbedError>;
 
-/// Brings a network up, measures, takes it down; `None` when the emulator was too late.
+/// Starts a network, measures, and stops it; `None` if the emulator was too late.
 fn try_once<T>(
     run: &mut Run,
     clock: Clock,
@@ -113,7 +113,7 @@ fn try_once<T>(
     Ok(run.is_accepted().then_some(value))
 }
 
-/// Keeps the first reason, and has whatever else is measured end.
+/// Keeps the first error, and stops all other measurements.
 fn note(failure: &mut Option<TestbedError>, error: TestbedError, stop: &Stop) {
     stop.set();
     match failure {

@@ -1,11 +1,11 @@
-//! The machine that measured.
+//! The machine that runs the measurements.
 
 use std::fs;
 use std::thread;
 
 use serde::Serialize;
 
-/// What a reader must know of a machine; empty where it does not say.
+/// What a reader must know about a machine; empty where the machine does not report it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Machine {
     /// Its kernel's release.
@@ -14,7 +14,7 @@ pub struct Machine {
     pub cpu: String,
     /// Threads that run at once.
     pub cores: usize,
-    /// Congestion controls of its kernel.
+    /// The congestion controls of its kernel.
     pub congestion_controls: String,
 }
 
@@ -33,7 +33,7 @@ impl Machine {
     }
 }
 
-/// How many programs wanted a core, on average over the last minute.
+/// The number of programs that needed a core, averaged over the last minute.
 pub(super) fn load_average() -> f64 {
     read("/proc/loadavg").split(' ').next().and_then(|load| load.parse().ok()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What is kept of every run beside its value.
+//! The records of runs besides their values.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::network::Network;
 use crate::peer::Description;
 use crate::plan::NetworkPlan;
 
-/// All that was recorded for a figure.
+/// All records of a figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record {
-    /// Where it was measured.
+    /// The machine.
     pub machine: Machine,
     /// The peers' versions and settings.
     pub peers: BTreeMap<String, Description>,
-    /// The runs in their order.
+    /// The runs in order.
     pub runs: Vec<Run>,
 }
 
@@ -28,17 +28,17 @@ pub struct Record {
 pub struct Run {
     /// What was measured.
     pub label: String,
-    /// On what.
+    /// The network.
     pub network: String,
-    /// When its last attempt began, since the figure did, in seconds.
+    /// The start of its last attempt since the start of the figure, in seconds.
     pub began_s: f64,
-    /// How often it was made.
+    /// The number of attempts.
     pub attempts: u32,
-    /// The machine's load average when the last attempt began.
+    /// The machine's load average at the start of the last attempt.
     pub load: f64,
-    /// Of the last attempt.
+    /// The emulator's report on the last attempt.
     pub emulator: Report,
-    /// Packets that were lost between a namespace and its link, against the plan.
+    /// Packets lost between a namespace and its link, which the plan does not provide for.
     pub device_drops: u64,
 }
 
@@ -67,7 +67,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether the network was what the plan says: the emulator kept up, and packets were lost in links only.
+    /// Returns true if the network matched its plan: the emulator kept up, and packets were lost in links only.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         self.emulator.lateness.is_acceptable() && self.emulator.refused == 0 && self.device_drops == 0

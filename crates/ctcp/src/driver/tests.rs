@@ -1,4 +1,4 @@
-//! What handles see when the driver ends although they need it.
+//! What handles return when the driver ends unexpectedly.
 
 use core::time::Duration;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,7 +11,7 @@ use crate::{ClientConfig, ConnectError, Endpoint, ServerConfig, TransportConfig,
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The protocol panics as soon as a connection comes up.
+/// A configuration under which the protocol panics as soon as a connection is established.
 fn explosive() -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport.0.controller = Some(ControllerFactory::new(|_| panic!("as the test wants")));
@@ -30,29 +30,29 @@ fn pair(server: TransportConfig, client: TransportConfig) -> (Endpoint, Endpoint
 }
 
 #[tokio::test]
-async fn a_panic_at_a_server_ends_its_endpoint_and_whoever_waits_for_it_learns_why() {
+async fn a_panic_in_a_server_ends_its_endpoint_and_tasks_that_wait_for_it_get_the_reason() {
     let (server, client, name) = pair(explosive(), TransportConfig::default());
     let address = server.local_addr().unwrap();
     let connecting = tokio::spawn(async move { client.connect(address, name).await });
-    let lost = timeout(PATIENCE, server.lost()).await.expect("it is lost");
+    let lost = timeout(PATIENCE, server.lost()).await.expect("the endpoint is lost");
     assert!(lost.is_panic() && lost.to_string().contains("as the test wants"), "{lost}");
-    assert!(timeout(PATIENCE, server.accept()).await.expect("it ends").is_none());
+    assert!(timeout(PATIENCE, server.accept()).await.expect("accept ends").is_none());
     assert_eq!(server.connect(address, name).await.unwrap_err(), ConnectError::EndpointLost(lost));
     timeout(PATIENCE, server.close(0, "")).await.expect("closing it does not hang");
     connecting.abort();
 }
 
 #[tokio::test]
-async fn a_panic_at_a_client_is_the_error_of_its_connections() {
+async fn a_panic_in_a_client_is_the_error_of_its_connections() {
     let (server, client, name) = pair(TransportConfig::default(), explosive());
     let connecting = client.connect(server.local_addr().unwrap(), name);
-    let error = timeout(PATIENCE, connecting).await.expect("it fails").unwrap_err();
+    let error = timeout(PATIENCE, connecting).await.expect("connecting fails").unwrap_err();
     assert_eq!(error, ConnectError::Failed(ConnectionError::EndpointLost));
     assert!(client.lost().await.is_panic());
 }
 
 #[test]
-fn a_runtime_that_is_shut_down_loses_the_endpoint_and_an_endpoint_that_is_closed_is_not_lost() {
+fn shutting_the_runtime_down_loses_the_endpoint_and_closing_the_endpoint_does_not() {
     let runtime = |threads| {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder.worker_threads(threads).enable_all().build().unwrap()
@@ -61,7 +61,7 @@ fn a_runtime_that_is_shut_down_loses_the_endpoint_and_an_endpoint_that_is_closed
     let transport = TransportConfig::default;
     let (server, ..) = other.block_on(async { pair(transport(), transport()) });
     other.shutdown_background();
-    let lost = own.block_on(async { timeout(PATIENCE, server.lost()).await.expect("it is lost") });
+    let lost = own.block_on(async { timeout(PATIENCE, server.lost()).await.expect("the endpoint is lost") });
     assert!(!lost.is_panic() && lost.to_string().contains("shut down"), "{lost}");
 
     own.block_on(async {

@@ -1,7 +1,7 @@
-//! Receiving on Linux: what quinn-udp's `recv` does, with room for all that the kernel tells of a datagram.
+//! Receiving on Linux, like quinn-udp's `recv` but with room for all control messages of a datagram.
 //!
-//! quinn-udp 0.6.3 has 88 bytes for it. The codepoint comes last and does not fit when the system joined datagrams or when
-//! the socket serves both families:
+//! quinn-udp 0.6.3 reserves 88 bytes for them. The ECN codepoint comes last and does not fit if the system joined
+//! datagrams or if the socket serves both families:
 //!
 //! ```text
 //!              timestamp  joined  addresses  codepoint   sum
@@ -20,24 +20,24 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, Soc
 use nix::sys::time::TimeSpec;
 use quinn_udp::{EcnCodepoint, RecvMeta};
 
-/// Receives what is there, a datagram or a train of them a buffer. Returns how many buffers are filled.
+/// Receives the datagrams that wait: one datagram or one train per buffer. Returns the number of filled buffers.
 ///
 /// # Errors
-/// [`io::ErrorKind::WouldBlock`] when there is nothing, and what the system reports.
+/// Returns [`io::ErrorKind::WouldBlock`] if nothing waits, and the system's errors.
 pub(super) fn receive(
     socket: &impl AsRawFd,
     buffers: &mut [Vec<u8>],
     metas: &mut [RecvMeta],
 ) -> io::Result<usize> {
-    // Made anew for each call: the kernel overwrites the lengths in the headers, and nix does not restore them.
-    // Timestamp, size of joined datagrams, addresses in both forms, codepoint in both forms.
+    // Created anew for each call: the kernel overwrites the lengths in the headers, and nix does not restore them. The
+    // room is for the timestamp, the size of joined datagrams, and addresses and codepoint in both forms.
     let control = nix::cmsg_space!(TimeSpec, i32, in_pktinfo, in6_pktinfo, i32, i32);
     let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(metas.len(), Some(control));
     let mut slices: Vec<[IoSliceMut<'_>; 1]> =
         buffers.iter_mut().map(|buffer| [IoSliceMut::new(buffer)]).collect();
     let flags = MsgFlags::MSG_DONTWAIT;
     let messages = match recvmmsg(socket.as_raw_fd(), &mut headers, &mut slices, flags, None) {
-        // Nothing was received, and the caller tries again as after a wake-up for nothing.
+        // Nothing was received; the caller tries again as after a spurious wake-up.
         Err(Errno::EINTR) => return Ok(0),
         other => other?,
     };

@@ -16,7 +16,7 @@ fn train(destination: SocketAddr, segment_size: usize) -> Train {
     Train { destination, source: None, ecn: None, segment_size }
 }
 
-/// Datagrams as (remote, local, ecn, bytes), at least `number`.
+/// Receives at least `number` datagrams, as (remote, local, ecn, bytes).
 async fn receive(socket: &Socket, number: usize) -> Vec<(SocketAddr, Option<IpAddr>, Option<Ecn>, Vec<u8>)> {
     let mut batch = ReceiveBatch::new();
     let mut found = Vec::new();
@@ -64,7 +64,7 @@ async fn the_mark_of_a_single_datagram_arrives() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn the_mark_of_a_train_arrives_with_all_else_that_the_system_tells() {
+async fn the_mark_of_a_train_arrives_with_address_and_timestamp() {
     let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
     for address in [localhost(), any] {
         if bind(Some(address)).is_err() {
@@ -81,7 +81,7 @@ async fn the_mark_of_a_train_arrives_with_all_else_that_the_system_tells() {
                 assert_eq!((local, ecn, bytes.len()), (Some(to.ip()), Some(mark), 1_200), "{address}");
             }
         }
-        // Nothing of it is left for a datagram without a mark.
+        // A datagram without a mark does not inherit an earlier one.
         assert!(sender.try_send(&train(to, 5), b"plain"));
         assert_eq!(receive(&receiver, 1).await[0].2, None);
         let mut batch = ReceiveBatch::new();
@@ -110,10 +110,10 @@ async fn mapped_addresses_stay_inside() {
 }
 
 #[tokio::test]
-async fn what_the_system_refuses_counts_as_lost_and_costs_no_offload() {
+async fn datagrams_that_the_system_refuses_count_as_lost_and_offload_stays() {
     let ((mut sender, _), (receiver, to)) = (open(localhost()).await, open(localhost()).await);
     let offload = sender.train_length_max();
-    // Nobody has port 0: an invalid argument.
+    // Sending to port 0 is an invalid argument.
     let nowhere = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
     assert!(sender.try_send(&train(nowhere, 100), &[0; 250]));
     let stats = sender.counters.snapshot();
@@ -127,7 +127,7 @@ async fn what_the_system_refuses_counts_as_lost_and_costs_no_offload() {
 async fn a_source_address_that_is_gone_is_replaced_by_the_systems_choice() {
     let ((mut sender, from), (receiver, to)) = (open(localhost()).await, open(localhost()).await);
     let offload = sender.train_length_max();
-    // TEST-NET-1 (RFC 5737) is no address of ours.
+    // TEST-NET-1 (RFC 5737): not a local address.
     let gone = Train { source: Some(Ipv4Addr::new(192, 0, 2, 1).into()), ..train(to, 100) };
     assert!(sender.try_send(&gone, &[7; 250]));
     let arrived = receive(&receiver, 3).await;
@@ -137,19 +137,19 @@ async fn a_source_address_that_is_gone_is_replaced_by_the_systems_choice() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_takes_is_no_error_of_the_socket() {
+async fn sending_to_a_closed_port_does_not_break_the_socket() {
     let (mut sender, from) = open(localhost()).await;
     let silent = StdUdpSocket::bind(localhost()).unwrap();
     let closed = silent.local_addr().unwrap();
     drop(silent);
-    // Some systems report the ICMP message of this at the next call.
+    // Some systems report the resulting ICMP message at the next call.
     assert!(sender.try_send(&train(closed, 5), b"hello"));
     assert!(sender.try_send(&train(from, 5), b"still"));
     assert_eq!(receive(&sender, 1).await.len(), 1);
 }
 
 #[test]
-fn families_that_cannot_meet_are_known() {
+fn address_families_that_cannot_reach_each_other_are_known() {
     let v4 = localhost();
     let v6 = SocketAddr::new(Ipv6Addr::LOCALHOST.into(), 1);
     let any6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 1);

@@ -1,4 +1,4 @@
-//! A client with a key that sends what no honest one would, at a rate that any uplink has.
+//! A client with a valid key that sends what no honest client would, at a rate that any uplink has.
 
 use core::time::Duration;
 use std::net::{SocketAddr, UdpSocket};
@@ -12,26 +12,26 @@ use ctcp_proto::{
     Connection, DatagramOutcome, Endpoint, EndpointConfig, NetworkPath, PublicKey, SecretKey, TransportConfig,
 };
 
-/// What the attacker may send, with the headers of IP and UDP.
+/// The attacker's rate in bit/s, with the headers of IP and UDP.
 pub(crate) const RATE: u64 = 1_000_000;
 
 /// IPv4 and UDP.
 const HEADERS: usize = 28;
 
-/// What the packet with a number holds.
+/// Sends the packet with the given number.
 pub(crate) type Attack = fn(u64, &mut dyn FnMut(&[Frame<'_>]));
 
-/// Combinations that make long rows; the last one puts the window's end far behind them.
+/// Combinations that create long rows; the last one moves the window's end far beyond them.
 const ROWS: u64 = 768;
 
-/// Symbols that any server lets a client be ahead of what is decoded.
+/// How many symbols a client may be ahead of the decoded ones at any server.
 const WINDOW: u64 = 2_048;
 
 fn coded(first: u64, length: u16, key: u64, payload: &[u8]) -> Frame<'_> {
     Frame::Coded { first, length, density: 15, key: key as u16, floor: 0, payload }
 }
 
-/// A row for each symbol of a chain of ranges.
+/// Sends a row for each symbol of a chain of ranges.
 fn chain(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) -> bool {
     match number {
         0..ROWS => send(&[coded(number, 256, number, &[])]),
@@ -41,21 +41,21 @@ fn chain(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) -> bool {
     true
 }
 
-/// Many rows, and then nothing but questions what of them is missing.
+/// Many rows, followed by PINGs only: each makes the server report what is missing.
 pub(crate) fn reports(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     if !chain(number, send) {
         send(&[Frame::Ping]);
     }
 }
 
-/// Many rows, and then ever new combinations that must be reduced by all of them.
+/// Many rows, followed by new combinations that must be reduced by all of them.
 pub(crate) fn eliminations(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     if !chain(number, send) {
         send(&[coded(number * 7 % 1_000, 256, number, &[])]);
     }
 }
 
-/// Many rows, and then symbols behind their ends, so that each looks for another end.
+/// Many rows, followed by symbols beyond their ends, each of which makes the decoder search for another end.
 pub(crate) fn tails(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     if !chain(number, send) {
         let index = (ROWS + 255).saturating_sub(number % 1_000).max(1);
@@ -63,15 +63,15 @@ pub(crate) fn tails(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     }
 }
 
-/// Blocks of which nothing but combinations arrives; with the last one all symbols are computed.
+/// Blocks of which only combinations arrive; the last one makes the server compute all symbols.
 pub(crate) fn solutions(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     let (block, place) = (number / 256, number % 256);
-    // One long payload makes all symbols long. Its content is of no frame, so it must be zeros: padding.
+    // One long payload makes all symbols long. Its content must be zeros (padding), because it belongs to no frame.
     let long = [0; 1_100];
     send(&[coded(block * 256, 256, place, if place == 0 { &long } else { &[] })]);
 }
 
-/// The attack goes on until this is dropped.
+/// A running attack. It ends when this is dropped.
 pub(crate) struct Attacker {
     ends: Arc<AtomicBool>,
     packets: Arc<AtomicU64>,
@@ -111,14 +111,15 @@ impl Drop for Attacker {
     }
 }
 
-/// A connection by hand.
+/// A connection driven by hand.
 struct Peer {
     socket: UdpSocket,
     server: SocketAddr,
     endpoint: Endpoint,
     connection: Connection,
     begun: std::time::Instant,
-    /// Bytes sent, and those of the time before the attack, which it does not make up for.
+    /// Bytes sent. It starts with the bytes that the time before the attack allowed, so that the attack does not catch
+    /// up on them.
     sent: u64,
 }
 
@@ -147,7 +148,7 @@ impl Peer {
         Instant::ZERO + self.begun.elapsed()
     }
 
-    /// What an honest client would do now.
+    /// Does what an honest client would do now.
     fn turn(&mut self) {
         let now = self.now();
         self.connection.handle_timeout(now);
@@ -175,14 +176,14 @@ impl Peer {
     fn say(&mut self, frames: &[Frame<'_>]) {
         let datagram = self.connection.forge(self.now(), frames);
         self.sent += (datagram.len() + HEADERS) as u64;
-        // The server may have had enough; then it is for the test to say so.
+        // The server may have closed the connection; the test checks that.
         let _ = self.socket.send_to(&datagram, self.server);
     }
 
     fn wait_for_rate(&mut self) {
         let due = Duration::from_secs_f64(self.sent as f64 * 8.0 / RATE as f64);
         while let Some(wait) = due.checked_sub(self.begun.elapsed()).filter(|wait| !wait.is_zero()) {
-            // It only listens, so that the socket does not fill.
+            // Only receives, so that the socket does not fill.
             self.socket.set_read_timeout(Some(wait.max(Duration::from_micros(100)))).expect("a time-out");
             let mut buffer = [0; 2_048];
             let _ = self.socket.recv_from(&mut buffer);

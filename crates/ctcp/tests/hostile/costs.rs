@@ -1,4 +1,4 @@
-//! What the dearest packets cost a server, from the datagram to the answers it provokes, without any socket.
+//! The cost of the most expensive packets for a server, from the datagram to the replies it causes, without a socket.
 
 use core::time::Duration;
 
@@ -46,7 +46,7 @@ impl Pair {
                         server = server_end.accept(now, *incoming).map(|(_, server)| server).or(server);
                     }
                     DatagramOutcome::Connection(_) => {
-                        let server = server.as_mut().expect("it was accepted");
+                        let server = server.as_mut().expect("the server accepted it");
                         server.handle_datagram(now, from_client, None, &mut datagram);
                     }
                     DatagramOutcome::Answer(mut answer) => {
@@ -62,13 +62,13 @@ impl Pair {
             }
         }
         assert!(client.is_connected());
-        Self { client, server: server.expect("it was accepted"), now, from_client }
+        Self { client, server: server.expect("the server accepted it"), now, from_client }
     }
 
     /// How long the server works on a packet with these frames.
     #[expect(clippy::disallowed_methods, reason = "a measurement has a clock")]
     fn cost(&mut self, frames: &[Frame<'_>]) -> Duration {
-        // Slowly enough that every packet is acknowledged.
+        // Slow enough that every packet is acknowledged.
         self.now += Duration::from_millis(6);
         let mut datagram = self.client.forge(self.now, frames);
         let mut buffer = Vec::new();
@@ -83,10 +83,10 @@ impl Pair {
     }
 }
 
-/// Fewer streams than a client may open at first.
+/// Fewer streams than a client may open initially.
 const STREAMS: u64 = 32;
 
-/// Asks for nothing but credit, of as many streams as a packet names.
+/// Grants credit and nothing else, for as many streams as fit a packet.
 fn credits(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     let id = |index: u64| ctcp_proto::StreamId(4 * ((number * 97 + index * 13) % STREAMS));
     let frames: Vec<_> =
@@ -94,13 +94,13 @@ fn credits(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     send(&frames);
 }
 
-/// Symbols of one-byte frames, each of another stream.
+/// Symbols full of one-byte frames, each of another stream.
 fn crumbs(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     let mut content = vec![0, 0];
     for index in 0..200 {
         let id = 4 * ((number * 97 + index * 13) % STREAMS);
         content.extend([0b0000_1110, 0x40 | (id >> 8) as u8, id as u8]);
-        // Every second byte of the stream: nothing can ever be read.
+        // Every second byte of the stream, so nothing can ever be read.
         let offset = 1 + 2 * number;
         content.extend([0x40 | (offset >> 8) as u8, offset as u8, 1, 7]);
         if content.len() > 1_100 {
@@ -112,7 +112,7 @@ fn crumbs(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     send(&[Frame::Source { index: number, floor: number, symbol: &content }]);
 }
 
-/// First pieces of ever new combinations, of which the rest never comes.
+/// First pieces of ever new combinations that are never completed.
 fn pieces(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     let key = number as u16;
     let piece = [7; 1_000];
@@ -145,7 +145,7 @@ fn no_packet_costs_more_than_its_bound() {
         ("pings", pings, 2_000),
     ];
     for (name, attack, count) in attacks {
-        // The least of three runs, in which the same happens: what else the machine does comes on top.
+        // The minimum of three identical runs: other work on the machine only adds to a run.
         let mut costs = vec![Duration::MAX; count as usize];
         for _ in 0..3 {
             let mut pair = Pair::connect();
@@ -156,7 +156,7 @@ fn no_packet_costs_more_than_its_bound() {
         let (sum, most) = (costs.iter().sum::<Duration>(), costs.iter().max());
         let mean = sum / count as u32;
         println!("{name}: {mean:?} a packet on average, {:?} at most, {count} packets", most.unwrap());
-        // Five times what a slow machine needs.
+        // Five times the cost on a slow machine.
         assert!(mean < Duration::from_micros(500), "{name}: {mean:?}");
     }
 }

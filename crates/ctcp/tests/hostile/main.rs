@@ -1,10 +1,11 @@
-//! What a client with a valid key that plays by no rules does to the others, over real sockets of this machine and in real time.
+//! How much a client with a valid key that breaks all conventions disturbs other clients, over real sockets of this
+//! machine and in real time.
 //!
 //! `cargo test --release -p ctcp --test hostile -- --nocapture --test-threads 1` prints the figures.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a test that cannot go on fails; figures are for people"
+    reason = "a failed unwrap fails the test; it prints its measurements"
 )]
 
 mod attacker;
@@ -23,20 +24,20 @@ use tokio::time::Instant;
 /// The rate of the download in bytes a second: 25 Mbit/s.
 const RATE: usize = 25_000_000 / 8;
 
-/// How long a download takes when nobody disturbs it.
+/// How long an undisturbed download takes.
 const DOWNLOAD: Duration = Duration::from_secs(2);
 
-/// How long an attack has been going on when the download begins.
+/// How long the attack has run when the download starts.
 const HEAD_START: Duration = Duration::from_millis(1_500);
 
-/// Bytes of a download that goes as fast as it can.
+/// Bytes of a download without a rate limit.
 const FAST: usize = 64 << 20;
 
 fn localhost() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
 
-/// A server, its key, and how many connections it has ended for a fault of the peer.
+/// Returns a server, its key, and the number of connections it has closed for a fault of the peer.
 fn server() -> (Endpoint, PublicKey, Arc<AtomicUsize>) {
     let key = ctcp::generate_key().unwrap();
     let public = key.public_key();
@@ -56,7 +57,7 @@ fn server() -> (Endpoint, PublicKey, Arc<AtomicUsize>) {
     (server, public, faults)
 }
 
-/// Each stream says how many bytes it wants, and how many a second; zero: as fast as possible.
+/// Serves streams: each requests a number of bytes and a rate in bytes per second; zero means as fast as possible.
 async fn serve(connection: &Connection) -> Option<()> {
     loop {
         let mut stream = connection.accept().await.ok()?;
@@ -115,7 +116,7 @@ async fn measure(attack: Option<Attack>) -> Figures {
     if let Some(attacker) = &attacker {
         let before = attacker.packets();
         tokio::time::sleep(Duration::from_millis(100)).await;
-        assert!(attacker.packets() > before, "it attacks to the end");
+        assert!(attacker.packets() > before, "the attack runs until the end");
     }
     assert_eq!(faults.load(Ordering::Relaxed), 0, "the attack stays within the rules of the wire");
     Figures { paced, fast }
@@ -138,21 +139,21 @@ fn check(name: &str, attack: Attack) {
 }
 
 #[test]
-fn questions_about_crafted_rows_slow_nobody_else() {
+fn reports_about_crafted_rows_slow_no_other_client() {
     check("reports", attacker::reports);
 }
 
 #[test]
-fn combinations_of_all_that_is_missing_slow_nobody_else() {
+fn combinations_of_all_missing_symbols_slow_no_other_client() {
     check("eliminations", attacker::eliminations);
 }
 
 #[test]
-fn symbols_behind_all_rows_slow_nobody_else() {
+fn symbols_beyond_all_rows_slow_no_other_client() {
     check("tails", attacker::tails);
 }
 
 #[test]
-fn blocks_that_come_as_combinations_alone_slow_nobody_else() {
+fn blocks_sent_only_as_combinations_slow_no_other_client() {
     check("solutions", attacker::solutions);
 }

@@ -1,4 +1,4 @@
-//! What networks do to connections: loss, silence, new addresses, restarted servers.
+//! How connections survive the faults of networks: loss, silence, new addresses, restarted servers.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use super::setup::{check_echo, client, content, echo, in_time, localhost, server
 
 const LOSSLESS: Probability = Probability::ZERO;
 
-/// A connection through a relay to a server that echoes, and the server's end of it.
+/// A connection through a relay to a server that echoes, with both of its ends.
 async fn echo_through(loss: Probability) -> (Endpoint, Connection, Connection, std::sync::Arc<Path>) {
     let (server, server_key) = server(TransportConfig::default());
     let (address, path) = relay::start(server.local_addr().unwrap(), loss).await;
@@ -25,7 +25,7 @@ async fn echo_through(loss: Probability) -> (Endpoint, Connection, Connection, s
     (client, connection.unwrap(), accepted, path)
 }
 
-/// Waits until the path has carried so many datagrams.
+/// Waits until the path has carried this many datagrams.
 async fn until_carried(path: &Path, number: usize) {
     while path.carried.load(Ordering::Relaxed) < number {
         tokio::task::yield_now().await;
@@ -33,11 +33,11 @@ async fn until_carried(path: &Path, number: usize) {
 }
 
 #[tokio::test]
-async fn what_is_lost_on_the_way_is_repaired() {
+async fn lost_datagrams_are_repaired() {
     let loss = Probability::new(0.1).unwrap();
     let (_client, connection, _accepted, _path) = echo_through(loss).await;
     in_time(check_echo(&connection, &content(1, 2 << 20))).await;
-    assert!(connection.stats().packets_lost > 0, "the path was to lose something");
+    assert!(connection.stats().packets_lost > 0, "the path loses datagrams");
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn a_transfer_survives_a_new_address_that_the_client_does_not_know_of() {
     assert_ne!(accepted.remote_address(), before);
 }
 
-/// A download, in the middle of which the client moves to the address `to`, though it has nothing to say itself.
+/// A download during which the client moves to the address `to`, although it has nothing to send itself.
 async fn download_while_moving(to: SocketAddr) {
     // The server's socket must reach more than one address of this machine.
     let key = ctcp::generate_key().unwrap();
@@ -112,7 +112,7 @@ async fn a_download_survives_a_new_host() {
 }
 
 #[tokio::test]
-async fn a_restarted_server_is_told_from_a_dead_path() {
+async fn a_restarted_server_is_distinguished_from_a_dead_path() {
     let key = ctcp::generate_key().unwrap();
     let name = key.public_key();
     let config = |listen| ServerConfig::new(listen, key.clone(), ClientPolicy::Any);
@@ -128,7 +128,7 @@ async fn a_restarted_server_is_told_from_a_dead_path() {
     let mut stream = in_time(connection.open()).await.unwrap();
     stream.write_all(b"hello").await.unwrap();
 
-    // The old server dies without a word, and another one with the same key takes its place.
+    // The old server dies without closing its connections, and another one with the same key takes its place.
     runtime.shutdown_background();
     let new = in_time(async {
         loop {

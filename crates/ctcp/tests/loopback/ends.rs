@@ -52,7 +52,7 @@ async fn what_arrived_before_the_close_can_still_be_read() {
     in_time(opened.read_to_end(&mut read)).await.unwrap();
     assert!(read == bytes);
     assert!(opened.write(b"late").await.is_err());
-    assert!(pair.connection.stats().bytes_received > 100_000, "the last figures stay");
+    assert!(pair.connection.stats().bytes_received > 100_000, "the last statistics stay available");
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn dropping_everything_frees_the_socket() {
     in_time(accepted.accept()).await.unwrap();
     drop((connection, stream));
     in_time(accepted.closed()).await;
-    // The driver stays until late packets of the peer can be answered no more.
+    // The driver stays until it no longer needs to answer late packets of the peer.
     in_time(async {
         while UdpSocket::bind(address).is_err() {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -102,7 +102,7 @@ async fn dropping_everything_frees_the_socket() {
 }
 
 #[tokio::test]
-async fn clients_that_nobody_accepts_are_let_go_with_the_endpoint() {
+async fn clients_in_the_backlog_are_closed_when_the_endpoint_is_dropped() {
     let (server, server_key) = server(TransportConfig::default());
     let client = client(TransportConfig::default());
     let connection = in_time(client.connect(server.local_addr().unwrap(), server_key)).await.unwrap();
@@ -126,7 +126,7 @@ async fn a_peer_that_vanishes_ends_in_a_time_out() {
     });
     let accepted = in_time(server.accept()).await.unwrap();
     let (client, connection) = in_time(connection).await.unwrap();
-    // The runtime of the client dies: no CLOSE is sent, and its handles know.
+    // The client's runtime ends: no CLOSE is sent, but its handles get an error.
     runtime.shutdown_background();
     in_time(connection.closed()).await;
     assert!(client.connect(address, server_key).await.is_err());
@@ -134,12 +134,12 @@ async fn a_peer_that_vanishes_ends_in_a_time_out() {
 }
 
 #[tokio::test]
-async fn an_endpoint_runs_on_a_socket_that_it_is_given() {
+async fn an_endpoint_runs_on_a_socket_from_the_caller() {
     let (server_key, client_key) = (ctcp::generate_key().unwrap(), ctcp::generate_key().unwrap());
     let name = server_key.public_key();
     let [server_socket, client_socket] = [(); 2].map(|()| UdpSocket::bind(localhost()).unwrap());
     let (address, from) = (server_socket.local_addr().unwrap(), client_socket.local_addr().unwrap());
-    // The address of the configuration is not used: nobody could bind this one.
+    // The address of the configuration is not used: this one could not be bound.
     let elsewhere = "192.0.2.1:1".parse().unwrap();
     let config = ServerConfig::new(elsewhere, server_key, ClientPolicy::Any);
     let server = Endpoint::server_on(config, server_socket).unwrap();
@@ -158,7 +158,7 @@ async fn an_endpoint_runs_on_a_socket_that_it_is_given() {
 }
 
 #[tokio::test]
-async fn a_setting_out_of_range_is_an_error_and_no_endpoint() {
+async fn a_setting_out_of_range_is_an_error() {
     let mut transport = TransportConfig::default();
     transport.datagram_size_max(100);
     let mut config = ClientConfig::new(ctcp::generate_key().unwrap());

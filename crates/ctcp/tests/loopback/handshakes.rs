@@ -1,4 +1,4 @@
-//! Who gets a connection, and what the others are told.
+//! Which clients get a connection, and which errors the others get.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
@@ -22,7 +22,7 @@ async fn each_side_knows_the_key_of_the_other() {
     let (server_name, client_name) = (server_key.public_key(), client_key.public_key());
     let clients = ClientPolicy::Listed(BTreeSet::from([client_name]));
     let server = Endpoint::server(ServerConfig::new(localhost(), server_key, clients)).unwrap();
-    // No local address given: the system's choice, of both families if there are two.
+    // Without a local address the system chooses, for both families if there are two.
     let client = Endpoint::client(ClientConfig::new(client_key)).unwrap();
     let address = server.local_addr().unwrap();
     let (connection, accepted) =
@@ -31,7 +31,7 @@ async fn each_side_knows_the_key_of_the_other() {
     assert_eq!((connection.peer_key(), accepted.peer_key()), (server_name, client_name));
     assert_eq!(connection.remote_address(), address);
     assert_eq!(accepted.remote_address().port(), client.local_addr().unwrap().port());
-    assert!(accepted.remote_address().is_ipv4(), "mapped addresses do not leak");
+    assert!(accepted.remote_address().is_ipv4(), "mapped addresses are not exposed");
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn a_wrong_server_key_is_named_as_the_probable_reason() {
 }
 
 #[tokio::test]
-async fn a_wrong_server_key_is_said_long_before_the_time_of_the_handshake_is_over() {
+async fn a_wrong_server_key_fails_long_before_the_handshake_times_out() {
     let (server, _) = server(TransportConfig::default());
     let wrong = ctcp::generate_key().unwrap().public_key();
     let begun = tokio::time::Instant::now();
@@ -56,7 +56,7 @@ async fn a_wrong_server_key_is_said_long_before_the_time_of_the_handshake_is_ove
 }
 
 #[tokio::test]
-async fn an_unlisted_client_is_refused_and_told_so() {
+async fn an_unlisted_client_is_refused_with_a_reason() {
     let key = ctcp::generate_key().unwrap();
     let name = key.public_key();
     let nobody = ClientPolicy::Listed(BTreeSet::new());
@@ -95,7 +95,7 @@ async fn a_dropped_connect_gives_up_and_the_endpoint_can_connect_again() {
 }
 
 #[tokio::test]
-async fn strangers_and_nonsense_do_not_disturb() {
+async fn random_datagrams_from_unknown_senders_do_not_disturb() {
     let (server, server_key) = server(TransportConfig::default());
     let address = server.local_addr().unwrap();
     let stranger = UdpSocket::bind(localhost()).unwrap();
@@ -106,7 +106,7 @@ async fn strangers_and_nonsense_do_not_disturb() {
 }
 
 #[tokio::test]
-async fn a_client_whose_handshakes_all_run_at_once_has_no_more_connections_than_it_may_have() {
+async fn parallel_handshakes_of_one_client_do_not_exceed_its_limit_of_connections() {
     const MOST: usize = 20;
     let key = ctcp::generate_key().unwrap();
     let name = key.public_key();
@@ -125,7 +125,7 @@ async fn a_client_whose_handshakes_all_run_at_once_has_no_more_connections_than_
     for attempt in attempts {
         connections.extend(in_time(attempt).await.unwrap().ok());
     }
-    // Those that are too many are told so as soon as the server has heard them.
+    // Connections beyond the limit are closed as soon as the server has processed them.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let (closed, up): (Vec<_>, Vec<_>) = connections.iter().partition(|connection| connection.is_closed());
     println!("{} connections are up, {} were closed, limit {MOST}", up.len(), closed.len());
@@ -138,7 +138,7 @@ async fn a_client_whose_handshakes_all_run_at_once_has_no_more_connections_than_
             "{reason:?}"
         );
     }
-    // Of the others the application never hears.
+    // The application never sees the closed ones.
     for _ in 0..MOST {
         in_time(server.accept()).await.unwrap();
     }

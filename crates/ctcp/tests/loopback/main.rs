@@ -1,5 +1,5 @@
-//! Whole connections over real sockets of this machine. No fixed ports, no root, no sleeping polls.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! Whole connections over real sockets of this machine, without fixed ports, root or sleeping polls.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod bad_paths;
 mod ends;

@@ -1,4 +1,4 @@
-//! A path that can be bad: datagrams between one client and a server go through here.
+//! A path with faults: the datagrams between one client and a server pass through it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use tokio::net::UdpSocket;
 
 use super::setup::localhost;
 
-/// What the path does now; change it at any time.
+/// The faults of the path; they can be changed at any time.
 #[derive(Default)]
 pub(crate) struct Path {
-    /// Nothing gets through.
+    /// All datagrams are lost.
     pub(crate) is_dead: AtomicBool,
-    /// The server sees the client at a new address from now on, as after a change of a NAT's mapping.
+    /// From now on the server sees the client at a new address, as after a change of a NAT's mapping.
     pub(crate) moves: AtomicBool,
-    /// Datagrams that got through, both ways.
+    /// Datagrams delivered, both ways.
     pub(crate) carried: AtomicUsize,
 }
 
-/// Starts a relay to `server` that loses every datagram with probability `loss`. Clients connect to the address it
-/// returns.
+/// Starts a relay to `server` that loses every datagram with probability `loss`. Returns the address that clients
+/// connect to.
 pub(crate) async fn start(server: SocketAddr, loss: Probability) -> (SocketAddr, Arc<Path>) {
     let path = Arc::<Path>::default();
     let front = UdpSocket::bind(localhost()).await.unwrap();

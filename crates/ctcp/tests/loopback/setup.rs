@@ -1,4 +1,4 @@
-//! What the tests have in common.
+//! Helpers that the tests share.
 
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,7 +10,7 @@ use ctcp::{
 use ctcp_base::Prng;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A test that takes longer hangs.
+/// A test that takes longer is considered stuck.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) fn localhost() -> SocketAddr {
@@ -18,10 +18,10 @@ pub(crate) fn localhost() -> SocketAddr {
 }
 
 pub(crate) async fn in_time<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future).await.expect("this hangs")
+    tokio::time::timeout(PATIENCE, future).await.expect("no result in time")
 }
 
-/// A server that accepts anybody, and its public key.
+/// A server that accepts any client, and its public key.
 pub(crate) fn server(transport: TransportConfig) -> (Endpoint, PublicKey) {
     let key = ctcp::generate_key().unwrap();
     let public = key.public_key();
@@ -61,7 +61,7 @@ impl Pair {
         Self { server, client, accepted: accepted.unwrap(), connection: connection.unwrap() }
     }
 
-    /// A stream, with a first byte so that the server knows of it, and the server's end of it.
+    /// Opens a stream and sends a first byte so that the server sees it. Returns both ends.
     pub(crate) async fn stream(&self) -> (Stream, Stream) {
         in_time(async {
             let mut opened = self.connection.open().await.unwrap();
@@ -74,7 +74,7 @@ impl Pair {
     }
 }
 
-/// Bytes that follow from a seed and repeat nowhere.
+/// Returns pseudo-random bytes from a seed.
 pub(crate) fn content(seed: u64, length: usize) -> Vec<u8> {
     let mut prng = Prng::new(seed);
     let mut bytes: Vec<u8> = (0..length.div_ceil(8)).flat_map(|_| prng.next_u64().to_le_bytes()).collect();
@@ -82,7 +82,7 @@ pub(crate) fn content(seed: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Echoes every stream of the connection until it is over.
+/// Echoes every stream of the connection until it is closed.
 pub(crate) async fn echo(connection: Connection) {
     while let Ok(stream) = connection.accept().await {
         tokio::spawn(async move {

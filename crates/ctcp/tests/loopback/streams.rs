@@ -1,4 +1,4 @@
-//! How streams end: regularly, given up by the writer, refused by the reader, dropped.
+//! How streams end: regularly, reset by the writer, stopped by the reader, dropped.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -13,7 +13,7 @@ fn cause<T: Error + Clone + 'static>(error: &io::Error) -> Option<T> {
 }
 
 #[tokio::test]
-async fn a_finished_stream_is_read_to_its_end_and_the_writer_learns_that_it_arrived() {
+async fn a_finished_stream_is_read_to_its_end_and_the_writer_learns_of_its_delivery() {
     let pair = Pair::new().await;
     let (mut opened, mut accepted) = pair.stream().await;
     let bytes = content(1, 100_000);
@@ -24,7 +24,7 @@ async fn a_finished_stream_is_read_to_its_end_and_the_writer_learns_that_it_arri
     assert!(read == bytes);
     in_time(opened.finished()).await.unwrap();
     assert_eq!(in_time(opened.stopped()).await, None);
-    assert_eq!(accepted.read(&mut [0; 8]).await.unwrap(), 0, "the end stays the end");
+    assert_eq!(accepted.read(&mut [0; 8]).await.unwrap(), 0, "reads after the end return the end again");
     assert_eq!(opened.finish(), Ok(()));
     assert!(opened.write(b"more").await.is_err());
 }
@@ -54,7 +54,7 @@ async fn a_reset_reaches_the_reader_with_its_code() {
 }
 
 #[tokio::test]
-async fn a_dropped_writer_looks_like_an_error_and_not_like_an_end() {
+async fn a_dropped_writer_causes_an_error_and_not_a_regular_end() {
     let pair = Pair::new().await;
     let (opened, mut accepted) = pair.stream().await;
     let (_recv, send) = opened.into_split();
@@ -117,7 +117,7 @@ async fn a_stream_can_be_stopped_before_it_is_accepted() {
     let mut opened = pair.connection.open().await.unwrap();
     opened.write_all(b"!").await.unwrap();
     opened.stop(9);
-    // What follows on the same connection arrives later.
+    // A later message on the same connection arrives after the stop.
     let (_later, _) = {
         let mut later = pair.connection.open().await.unwrap();
         later.write_all(b"!").await.unwrap();

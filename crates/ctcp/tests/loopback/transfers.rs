@@ -1,4 +1,4 @@
-//! Bytes arrive, all of them, in order, whatever happens.
+//! All bytes arrive, in order.
 
 use std::time::Duration;
 
@@ -22,11 +22,11 @@ async fn an_empty_stream_comes_back_empty() {
 }
 
 #[tokio::test]
-async fn ten_megabytes_go_both_ways_and_come_back_as_they_were() {
+async fn ten_megabytes_are_echoed_unchanged() {
     let pair = Pair::new().await;
     tokio::spawn(echo(pair.accepted.clone()));
     in_time(check_echo(&pair.connection, &content(1, 10 << 20))).await;
-    // Loopback clears no codepoint, and Linux tells the one of every datagram.
+    // Loopback preserves the codepoint, and Linux reports it for every datagram.
     if cfg!(target_os = "linux") {
         assert!(pair.connection.stats().is_ecn_capable && pair.accepted.stats().is_ecn_capable);
     }
@@ -75,7 +75,7 @@ async fn both_sides_open_streams() {
 }
 
 #[tokio::test]
-async fn a_reader_that_stops_makes_the_writer_stop_and_go_on_later() {
+async fn a_paused_reader_blocks_the_writer_until_it_reads_again() {
     const CREDIT: u64 = 64 << 10;
     let mut transport = TransportConfig::default();
     transport.stream_credit(CREDIT, 16 << 20).connection_credit(4 * CREDIT, 64 << 20);
@@ -83,7 +83,7 @@ async fn a_reader_that_stops_makes_the_writer_stop_and_go_on_later() {
     let (mut opened, mut accepted) = pair.stream().await;
     let chunk = content(3, 16 << 10);
     let mut written = 0;
-    // Time enough for far more than may be taken.
+    // Enough time for far more than the credit.
     while let Ok(result) = tokio::time::timeout(Duration::from_millis(300), opened.write(&chunk)).await {
         written += result.unwrap();
         assert!(written < 16 << 20, "nothing stops the writer");
@@ -94,20 +94,20 @@ async fn a_reader_that_stops_makes_the_writer_stop_and_go_on_later() {
     in_time(accepted.read_exact(&mut rest)).await.unwrap();
     assert!(in_time(opened.write(&chunk)).await.unwrap() > 0);
 
-    // Meanwhile another stream was not held up.
+    // Another stream was not blocked in the meantime.
     tokio::spawn(echo(pair.accepted.clone()));
     in_time(check_echo(&pair.connection, b"me too")).await;
 }
 
 #[tokio::test]
-async fn a_transfer_goes_on_from_a_new_local_socket() {
+async fn a_transfer_continues_from_a_new_local_socket() {
     let pair = Pair::new().await;
     tokio::spawn(echo(pair.accepted.clone()));
     let old = pair.client.local_addr().unwrap();
     let bytes = content(4, 8 << 20);
     let transfer = check_echo(&pair.connection, &bytes);
     let rebind = async {
-        // In the middle: some of it has arrived, most has not.
+        // In the middle: part of the data has arrived, most has not.
         while pair.accepted.stats().bytes_received < 1 << 20 {
             tokio::task::yield_now().await;
         }

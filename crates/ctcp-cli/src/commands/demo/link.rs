@@ -1,12 +1,12 @@
-//! An emulated lossy link on loopback: two UDP sockets and the link model of `ctcp-netem` between them, in real time.
+//! An emulated lossy link on loopback, in real time: two UDP sockets with the link model of `ctcp-netem` between them.
 //!
 //! ```text
 //!   client <--> front socket --[ link ]--> back socket <--> server
 //!                            <-[ link ]--
 //! ```
 //!
-//! Plain threads instead of the runtime's timers: a packet of 1500 bytes takes half a millisecond at 25 Mbit/s, and
-//! tokio's timers tick once in a millisecond.
+//! It uses plain threads instead of the runtime's timers: a packet of 1500 bytes takes half a millisecond at 25 Mbit/s,
+//! and tokio's timers have a resolution of one millisecond.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -18,10 +18,10 @@ use std::time::{Duration, Instant as Clock};
 use ctcp_base::{Instant, Prng};
 use ctcp_netem::{Link, LinkConfig};
 
-/// Largest datagram on the loopback interface.
+/// The largest datagram on the loopback interface.
 const DATAGRAM_MAX: usize = 65_536;
 
-/// How soon a thread notices that the link is to end.
+/// How often a thread checks whether the link has ended.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A link that runs until it is dropped.
@@ -31,7 +31,7 @@ pub(super) struct EmulatedLink {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Which way a datagram goes.
+/// The direction of a datagram.
 #[derive(Clone, Copy)]
 enum Way {
     ToServer,
@@ -51,12 +51,13 @@ struct Shared {
 struct Links {
     to_server: Link<Vec<u8>>,
     to_client: Link<Vec<u8>>,
-    /// Where the client's last datagram came from.
+    /// The source of the client's last datagram.
     client: Option<SocketAddr>,
 }
 
 impl EmulatedLink {
-    /// Begins to carry datagrams between anyone who sends to [`Self::address`] and `server`; each way has `config`.
+    /// Starts to carry datagrams between clients that send to [`Self::address`] and `server`. Each direction has
+    /// `config`.
     pub(super) fn start(config: &LinkConfig, seed: u64, server: SocketAddr) -> io::Result<Self> {
         let bind = || {
             let socket = UdpSocket::bind("127.0.0.1:0")?;
@@ -91,7 +92,7 @@ impl EmulatedLink {
         Ok(Self { front: address, shared, threads })
     }
 
-    /// Where the client sends to, instead of the server.
+    /// The address that the client uses as the server's.
     pub(super) fn address(&self) -> SocketAddr {
         self.front
     }
@@ -102,14 +103,14 @@ impl Drop for EmulatedLink {
         self.shared.is_over.store(true, Ordering::Relaxed);
         self.shared.wake.notify_all();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so.
+            // If the thread panicked, its message has been printed.
             let _ = thread.join();
         }
     }
 }
 
 impl Shared {
-    /// Takes datagrams from one side into the link.
+    /// Receives datagrams from one side and passes them into the link.
     fn receive(&self, way: Way) {
         let mut buffer = vec![0; DATAGRAM_MAX];
         let socket = match way {
@@ -117,7 +118,7 @@ impl Shared {
             Way::ToClient => &self.back,
         };
         while !self.is_over() {
-            // Time-outs, and refusals by a side that is not there yet, are no reason to stop.
+            // Time-outs, and refusals by a side that is not listening yet, do not end the link.
             let Ok((length, source)) = socket.recv_from(&mut buffer) else { continue };
             let packet = buffer[..length].to_vec();
             let mut links = self.lock();
@@ -134,14 +135,14 @@ impl Shared {
         }
     }
 
-    /// Sends what comes out of the link, each at its time.
+    /// Sends each packet at the time at which it leaves the link.
     fn deliver(&self) {
         let mut links = self.lock();
         while !self.is_over() {
             let now = self.now();
             let client = links.client;
             while let Some(packet) = links.to_server.poll_delivery(now) {
-                // A full socket buffer is one more loss.
+                // A full socket buffer counts as loss.
                 let _ = self.back.send_to(&packet, self.server);
             }
             while let Some(packet) = links.to_client.poll_delivery(now) {
@@ -169,7 +170,7 @@ impl Shared {
     }
 }
 
-/// The demo drives a model of a link in real time, so it needs a clock of its own.
+/// The demo runs a link model in real time, so it needs its own clock.
 #[expect(clippy::disallowed_methods, reason = "the link of the demo runs in real time")]
 pub(super) fn clock() -> Clock {
     Clock::now()

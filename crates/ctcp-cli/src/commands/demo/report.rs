@@ -1,4 +1,4 @@
-//! What the demo prints: lines for people, or one JSON object.
+//! The output of the demo: lines for people, or one JSON object.
 
 use ctcp::Profile;
 use serde::Serialize;
@@ -6,10 +6,10 @@ use serde::Serialize;
 use super::Download;
 use crate::args::DemoArgs;
 
-/// Below so many bytes, some 700 packets, the share of the link is a matter of luck and of the first round trips.
+/// Below this size, some 700 packets, the share of the link mostly depends on chance and on the first round trips.
 const TELLING_SIZE: u64 = 1_000_000;
 
-/// Bytes as people say them.
+/// Formats a number of bytes for people.
 fn in_words(bytes: u64) -> String {
     match bytes {
         100_000.. => format!("{:.1} MB", bytes as f64 / 1e6),
@@ -24,7 +24,7 @@ pub(super) struct Report<'a> {
     profile: Profile,
 }
 
-/// The contract of `ctcp demo --json`.
+/// The output of `ctcp demo --json`, which is a contract.
 #[derive(Serialize)]
 struct Json {
     profile: &'static str,
@@ -41,9 +41,9 @@ struct Json {
 #[derive(Serialize)]
 struct Baseline {
     profile: &'static str,
-    /// Of the whole download; estimated from its first part when it was stopped.
+    /// The duration of the whole download, extrapolated if it was stopped.
     seconds: f64,
-    /// It was stopped: `seconds` are scaled, and `goodput_share` is of the part that ran.
+    /// True if the download was stopped. Then `seconds` is scaled, and `goodput_share` is that of the part that ran.
     extrapolated: bool,
     goodput_share: f64,
 }
@@ -63,7 +63,7 @@ impl<'a> Report<'a> {
         ));
     }
 
-    /// The download with the profile asked for.
+    /// Prints the download with the requested profile.
     pub(super) fn first(&self, coded: &Download) {
         let kind = if self.profile == Profile::TCP { "uncoded" } else { "coded" };
         self.line(&format!(
@@ -74,7 +74,7 @@ impl<'a> Report<'a> {
         ));
     }
 
-    /// The uncoded download, if that was another one, and what both mean.
+    /// Prints the uncoded download, if there was one, and the conclusion.
     pub(super) fn finish(&self, first: &Download, uncoded: Option<&Download>) {
         if let Some(uncoded) = uncoded {
             let seconds = self.whole_seconds(uncoded);
@@ -120,7 +120,7 @@ impl<'a> Report<'a> {
             bytes: coded.bytes,
             seconds: coded.elapsed.as_secs_f64(),
             goodput_share: self.share(coded),
-            // A download with a wrong byte is a failed command, not a result.
+            // A download with a wrong byte fails the command and yields no result.
             verified: coded.is_complete,
             baseline: Baseline {
                 profile: "tcp",
@@ -150,13 +150,13 @@ mod tests {
     use crate::args::{Cli, Command};
 
     #[test]
-    fn small_downloads_are_said_in_bytes() {
+    fn small_downloads_are_shown_in_bytes() {
         let said = [1, 2, 99_999, 100_000, 10_000_000].map(in_words);
         assert_eq!(said, ["1 byte", "2 bytes", "99999 bytes", "0.1 MB", "10.0 MB"]);
     }
 
     #[test]
-    fn the_json_says_whether_the_uncoded_download_ran_to_its_end() {
+    fn the_json_shows_whether_the_uncoded_download_was_complete() {
         let cli = Cli::try_parse_from(["ctcp", "demo", "--size", "1mb"]).expect("valid");
         let Command::Demo(args) = cli.command else { panic!("another command") };
         let download = |bytes, is_complete| Download { bytes, elapsed: Duration::from_secs(4), is_complete };

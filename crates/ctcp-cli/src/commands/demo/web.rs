@@ -1,5 +1,5 @@
 //! The two ends of the demo's download: a web server with one file, and a client that fetches it through SOCKS5 and
-//! looks at every byte.
+//! checks every byte.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,13 +11,13 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::link::clock;
 
-/// Longest head of a request or response here.
+/// The longest head of a request or response.
 const HEAD_MAX: usize = 4096;
 
-/// SOCKS5's reply of a proxy that has no connection to its server.
+/// The SOCKS5 reply of a proxy without a connection to its server.
 const UNREACHABLE: u8 = 3;
 
-/// The file's contents: pseudo-random, so that no byte can be guessed or shifted unnoticed.
+/// The file's contents: pseudo-random, so that wrong or shifted bytes are noticed.
 struct Contents {
     prng: Prng,
     chunk: [u8; 8192],
@@ -29,7 +29,7 @@ impl Contents {
         Self { prng: Prng::new(0x00c7_c900), chunk: [0; 8192], used: 8192 }
     }
 
-    /// The next bytes, at most `limit` and at least one.
+    /// Returns the next bytes, at least one and at most `limit`.
     fn next(&mut self, limit: usize) -> &[u8] {
         if self.used == self.chunk.len() {
             self.prng.fill(&mut self.chunk);
@@ -41,13 +41,13 @@ impl Contents {
     }
 }
 
-/// Serves one file of `size` bytes on loopback until the runtime ends; answers its address.
+/// Serves one file of `size` bytes on loopback until the runtime ends; returns its address.
 pub(super) async fn serve(size: u64) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // A client that goes away early is no failure of the server.
+            // A client that disconnects early is not a failure of the server.
             tokio::spawn(async move { drop(answer(stream, size).await) });
         }
     });
@@ -68,10 +68,10 @@ async fn answer(mut stream: TcpStream, size: u64) -> io::Result<()> {
     stream.shutdown().await
 }
 
-/// What a download came to.
+/// The result of a download.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Download {
-    /// Bytes that arrived and were right.
+    /// Bytes that arrived and were correct.
     pub(super) bytes: u64,
     /// From the first byte sent to the proxy to the last byte received.
     pub(super) elapsed: Duration,
@@ -79,7 +79,8 @@ pub(super) struct Download {
     pub(super) is_complete: bool,
 }
 
-/// Fetches the file from `server` through the SOCKS5 proxy; stops after `limit`. `progress` hears the bytes so far.
+/// Fetches the file from `server` through the SOCKS5 proxy; stops after `limit`. `progress` is called with the bytes so
+/// far.
 pub(super) async fn download(
     proxy: SocketAddr,
     server: SocketAddr,
@@ -116,7 +117,7 @@ async fn fetch(proxy: SocketAddr, server: SocketAddr, mut progress: impl FnMut(u
     let mut reply = [0; 12];
     stream.read_exact(&mut reply).await?;
     if reply[..2] == [5, 0] && reply[2..4] == [5, UNREACHABLE] {
-        return Err(io::Error::other("no connection came about over this link; try a lower --loss or --rtt"));
+        return Err(io::Error::other("the connection over this link failed; try a lower --loss or --rtt"));
     }
     if reply[..2] != [5, 0] || reply[2..4] != [5, 0] {
         return Err(io::Error::other(format!("the SOCKS5 proxy refused with code {}", reply[3])));
@@ -140,14 +141,14 @@ fn check(contents: &mut Contents, mut bytes: &[u8], position: u64) -> io::Result
     while !bytes.is_empty() {
         let expected = contents.next(bytes.len());
         if bytes[..expected.len()] != *expected {
-            return Err(io::Error::other(format!("wrong bytes behind position {position}")));
+            return Err(io::Error::other(format!("wrong bytes after position {position}")));
         }
         bytes = &bytes[expected.len()..];
     }
     Ok(())
 }
 
-/// Reads up to and with the empty line.
+/// Reads up to and including the empty line.
 async fn read_head(stream: &mut (impl AsyncReadExt + Unpin)) -> io::Result<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -169,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_do_not_depend_on_how_they_are_cut() {
+    fn contents_do_not_depend_on_the_sizes_of_reads() {
         let mut whole = Vec::new();
         let mut contents = Contents::new();
         while whole.len() < 50_000 {
@@ -179,6 +180,6 @@ mod tests {
         for (index, piece) in whole.chunks(777).enumerate() {
             check(&mut cut, piece, index as u64 * 777).expect("the same bytes");
         }
-        assert!(check(&mut Contents::new(), &whole[1..100], 0).is_err(), "a shift is noticed");
+        assert!(check(&mut Contents::new(), &whole[1..100], 0).is_err(), "shifted bytes are noticed");
     }
 }

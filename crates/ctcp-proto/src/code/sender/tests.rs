@@ -1,9 +1,9 @@
 use super::*;
 use crate::code::receiver::CodedReceiver;
+use crate::code::redundancy::Redundancy;
 use crate::code::{Code, CodeLimits, Sent, Setup};
 use crate::error::TransportErrorCode;
 use crate::id::{ConnectionId, PacketNumber, PathId, Role};
-use crate::redundancy::Redundancy;
 use crate::stream::{ReadOutcome, StreamsConfig};
 use crate::wire::{NewPacket, TAG_LENGTH, frames, symbol_size_for_datagram};
 use ctcp_base::Instant;

@@ -1,4 +1,4 @@
-//! `get`: what arrives, and what does not appear under the name.
+//! `get`: what arrives, and what must not appear under the name.
 
 use super::*;
 
@@ -22,7 +22,7 @@ async fn a_file_is_fetched_whole_with_its_hash_and_its_progress() {
 }
 
 #[tokio::test]
-async fn a_file_that_changes_while_it_is_read_is_fetched_anew() {
+async fn a_file_that_changes_while_it_is_read_is_fetched_again() {
     let setup = setup(false);
     let path = setup.remote("file");
     // More than the queue between disk and network holds, so that the sender is still reading.
@@ -63,7 +63,7 @@ async fn a_destination_that_cannot_be_written_is_a_clear_error() {
 
 // Requirement: U4
 #[tokio::test]
-async fn what_has_arrived_is_in_the_part_before_the_rest_comes() {
+async fn data_is_written_to_the_part_before_the_rest_arrives() {
     let local = TempDir::new().unwrap();
     let (link, server) = scripted();
     let got = local.path().join("got");
@@ -91,7 +91,7 @@ async fn what_has_arrived_is_in_the_part_before_the_rest_comes() {
 }
 
 #[tokio::test]
-async fn a_content_that_does_not_match_its_hash_never_gets_the_name() {
+async fn content_that_does_not_match_its_hash_never_gets_the_final_name() {
     let local = TempDir::new().unwrap();
     let (link, server) = scripted();
     let serve = async {
@@ -117,7 +117,7 @@ async fn a_content_that_does_not_match_its_hash_never_gets_the_name() {
 }
 
 #[tokio::test]
-async fn one_transfer_at_a_time_writes_a_part() {
+async fn only_one_transfer_at_a_time_writes_a_part() {
     let setup = setup(false);
     fs::write(setup.remote("file"), "x").unwrap();
     let part = Destination::ambient(&setup.local("got")).unwrap().open_part("file").unwrap();
@@ -128,7 +128,7 @@ async fn one_transfer_at_a_time_writes_a_part() {
 }
 
 #[tokio::test]
-async fn a_get_into_a_pipe_goes_on_where_the_connection_was_lost() {
+async fn a_get_into_a_pipe_resumes_where_the_connection_was_lost() {
     let setup = setup(false);
     let whole = content(500_000);
     fs::write(setup.remote("file"), &whole).unwrap();
@@ -147,7 +147,7 @@ async fn a_get_into_a_pipe_goes_on_where_the_connection_was_lost() {
 }
 
 #[tokio::test]
-async fn a_get_into_a_pipe_says_that_what_went_out_is_not_the_file() {
+async fn a_get_into_a_pipe_reports_that_the_written_data_is_not_the_file() {
     let setup = setup(false);
     let path = setup.remote("file");
     fs::write(&path, content(4 * CHUNK_BYTES * QUEUE_CHUNKS)).unwrap();

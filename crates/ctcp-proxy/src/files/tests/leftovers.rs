@@ -5,7 +5,7 @@ use super::super::leftovers::Leftovers;
 use super::directory::ServedDirectory;
 use super::*;
 
-/// Begins an upload of 1000 bytes, sends some of them and vanishes; back when the server has noticed.
+/// Starts an upload of 1000 bytes, sends some of them and disconnects. Returns when the server has noticed.
 async fn interrupted_put(setup: &Setup, name: &str, bytes: usize) {
     interrupted_put_by(&setup.link, setup, name, bytes).await;
 }
@@ -21,7 +21,7 @@ async fn interrupted_put_by<K: Connector>(link: &ServerLink<K>, setup: &Setup, n
     until(|| fs::File::open(&part).map_or(true, |part| part.try_lock().is_ok())).await;
 }
 
-/// Waits for what happens on other threads, and not for ever.
+/// Waits for a condition that other threads fulfil, with a time-out.
 async fn until(is_so: impl Fn() -> bool) {
     for _ in 0..5000 {
         if is_so() {
@@ -29,7 +29,7 @@ async fn until(is_so: impl Fn() -> bool) {
         }
         sleep(Duration::from_millis(1)).await;
     }
-    panic!("it never is");
+    panic!("the condition is not met in time");
 }
 
 fn limited(number: usize, bytes: u64) -> Setup {
@@ -37,7 +37,7 @@ fn limited(number: usize, bytes: u64) -> Setup {
     setup_of(true, |files| files.with_part_limits(limits))
 }
 
-/// Waits until the parts in the served directory are these.
+/// Waits until the served directory has exactly these parts.
 async fn parts_become(setup: &Setup, wanted: &[&str]) {
     let parts = || -> Vec<String> {
         let names = names(setup.remote.path()).into_iter();
@@ -51,7 +51,7 @@ async fn parts_of_interrupted_uploads_are_bounded_in_number_and_the_oldest_go_fi
     let setup = limited(2, 1 << 20);
     for name in ["a", "b", "c", "d"] {
         interrupted_put(&setup, name, 400).await;
-        sleep(Duration::from_millis(10)).await; // files are dated by ticks
+        sleep(Duration::from_millis(10)).await; // files' times have the resolution of a tick
     }
     parts_become(&setup, &["c", "d"]).await;
     fs::write(setup.local("source"), content(1000)).unwrap();
@@ -72,17 +72,17 @@ async fn parts_of_interrupted_uploads_are_bounded_in_bytes_but_the_newest_stays(
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_much_loses_its_own_parts_and_not_those_of_others() {
+async fn a_client_that_leaves_many_parts_loses_its_own_and_not_those_of_others() {
     for (number, bytes, size) in [(3, 1 << 20, 400), (100, 1000, 400)] {
         let setup = limited(number, bytes);
         interrupted_put(&setup, "modest", 100).await;
         let greedy = setup.link_of("greedy");
         for name in ["a", "b", "c", "d"] {
-            sleep(Duration::from_millis(10)).await; // files are dated by ticks
+            sleep(Duration::from_millis(10)).await; // files' times have the resolution of a tick
             interrupted_put_by(&greedy, &setup, name, size).await;
         }
         parts_become(&setup, &["c", "d", "modest"]).await;
-        // Whose they are is known after a restart, too.
+        // The client of a part is known after a restart, too.
         let directory = Arc::new(ServedDirectory::open(setup.remote.path()).unwrap());
         let limits = PartLimits { number: 2, ..PartLimits::default() };
         Arc::new(Leftovers::new(directory, limits)).begin(&"other".parse().unwrap(), "another");
@@ -91,14 +91,14 @@ async fn a_client_that_leaves_much_loses_its_own_parts_and_not_those_of_others()
 }
 
 #[tokio::test]
-async fn an_upload_of_which_nothing_came_leaves_nothing() {
+async fn an_upload_without_any_data_leaves_nothing() {
     let setup = limited(100, 500);
     interrupted_put(&setup, "a", 0).await;
     until(|| names(setup.remote.path()).is_empty()).await;
 }
 
 #[tokio::test]
-async fn parts_that_nobody_went_on_with_are_removed_also_those_of_an_earlier_run() {
+async fn old_parts_are_removed_including_those_of_an_earlier_run() {
     let setup = setup(true);
     fs::create_dir_all(setup.remote("deep/er")).unwrap();
     let identity = FileIdentity { size: 1000, modified: 1 };
@@ -110,7 +110,7 @@ async fn parts_that_nobody_went_on_with_are_removed_also_those_of_an_earlier_run
         let part = fs::File::options().write(true).open(format!("{}.part", path.display())).unwrap();
         part.set_modified(since).unwrap();
     }
-    // Files of others that are only called so.
+    // Unrelated files that only have such names.
     fs::write(setup.remote("mine.part"), "mine").unwrap();
     fs::write(setup.remote("mine.part.json"), "{}").unwrap();
     fs::write(setup.local("source"), content(1000)).unwrap();
@@ -121,7 +121,7 @@ async fn parts_that_nobody_went_on_with_are_removed_also_those_of_an_earlier_run
 }
 
 #[tokio::test]
-async fn an_upload_that_goes_on_need_not_be_hashed_again() {
+async fn a_resumed_upload_is_not_hashed_again() {
     let served = TempDir::new().unwrap();
     let directory = Arc::new(ServedDirectory::open(served.path()).unwrap());
     let leftovers = Arc::new(Leftovers::new(directory, PartLimits::default()));
@@ -141,7 +141,7 @@ async fn an_upload_that_goes_on_need_not_be_hashed_again() {
 }
 
 #[test]
-fn an_upload_that_cannot_fit_takes_no_space_from_others() {
+fn an_upload_that_cannot_fit_removes_no_parts_of_others() {
     let served = TempDir::new().unwrap();
     let directory = Arc::new(ServedDirectory::open(served.path()).unwrap());
     let leftovers = Arc::new(Leftovers::new(directory, PartLimits::default()));
@@ -154,7 +154,7 @@ fn an_upload_that_cannot_fit_takes_no_space_from_others() {
 // Linux has a device that is always full.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn an_upload_that_finds_the_disk_full_keeps_nothing_and_takes_what_others_left() {
+async fn an_upload_that_finds_the_disk_full_keeps_nothing_and_removes_leftovers() {
     let served = TempDir::new().unwrap();
     let directory = Arc::new(ServedDirectory::open(served.path()).unwrap());
     let leftovers = Arc::new(Leftovers::new(directory, PartLimits::default()));

@@ -1,4 +1,4 @@
-//! `put`: what is stored, and who may write a name.
+//! `put`: what is stored, and which upload may write a name.
 
 use super::*;
 
@@ -17,7 +17,7 @@ async fn a_file_is_stored_whole_and_replaces_an_older_one() {
 }
 
 #[tokio::test]
-async fn a_put_that_fell_silent_gives_way_to_a_new_one() {
+async fn a_stalled_put_gives_way_to_a_new_one() {
     let times = UploadTimes { silence: Duration::ZERO, wait: Duration::from_secs(20) };
     let setup = patient_setup(true, times);
     fs::write(setup.local("source"), content(1000)).unwrap();
@@ -31,7 +31,7 @@ async fn a_put_that_fell_silent_gives_way_to_a_new_one() {
 }
 
 #[tokio::test]
-async fn a_put_that_goes_on_keeps_its_name() {
+async fn a_put_with_progress_keeps_its_name() {
     let times = UploadTimes { silence: Duration::from_secs(3600), wait: Duration::from_millis(100) };
     let setup = patient_setup(true, times);
     let identity = FileIdentity { size: 1000, modified: 1 };
@@ -45,7 +45,7 @@ async fn a_put_that_goes_on_keeps_its_name() {
 }
 
 #[tokio::test]
-async fn a_verdict_that_overtakes_the_end_of_a_put_counts() {
+async fn a_verdict_that_arrives_before_the_end_of_a_put_counts() {
     let local = TempDir::new().unwrap();
     let source = local.path().join("source");
     fs::write(&source, content(5000)).unwrap();
@@ -56,7 +56,7 @@ async fn a_verdict_that_overtakes_the_end_of_a_put_counts() {
         (PutAccepted { start: 0 }).reply().write(&mut stream).await.unwrap();
         let mut all = vec![0; 5000 + 32];
         stream.read_exact(&mut all).await.unwrap();
-        // Said and gone, without waiting for the end of the stream.
+        // Replies and closes without waiting for the end of the stream.
         Reply::done().write(&mut stream).await.unwrap();
         stream.shutdown().await.unwrap();
     };

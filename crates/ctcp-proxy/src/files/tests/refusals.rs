@@ -1,9 +1,9 @@
-//! What is refused: names that lead out, links, and disks and directories that take nothing.
+//! Refused requests: names that leave the directory, links, full disks and read-only directories.
 
 use super::*;
 
 #[tokio::test]
-async fn what_is_not_there_or_no_file_is_refused_and_leaves_nothing() {
+async fn missing_files_and_other_things_than_files_are_refused_and_leave_nothing() {
     let setup = setup(false);
     fs::create_dir(setup.remote("dir")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(setup.remote("socket")).unwrap();
@@ -21,7 +21,7 @@ async fn what_is_not_there_or_no_file_is_refused_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn names_that_lead_out_are_refused_by_the_server_too() {
+async fn names_that_leave_the_directory_are_refused_by_the_server_too() {
     let setup = setup(true);
     fs::write(setup.remote("inside"), "inside").unwrap();
     let absolute = setup.remote("inside").to_str().unwrap().to_owned();
@@ -50,7 +50,7 @@ async fn names_that_lead_out_are_refused_by_the_server_too() {
 }
 
 #[tokio::test]
-async fn links_are_followed_nowhere() {
+async fn links_are_never_followed() {
     let setup = setup(true);
     let outside = TempDir::new().unwrap();
     fs::write(outside.path().join("secret"), "secret").unwrap();
@@ -74,7 +74,7 @@ async fn links_are_followed_nowhere() {
 }
 
 #[test]
-fn a_component_exchanged_for_a_link_between_check_and_open_leads_nowhere() {
+fn a_component_replaced_by_a_link_between_check_and_open_is_not_followed() {
     use super::directory::ServedDirectory;
     let (served, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     fs::write(outside.path().join("file"), "secret").unwrap();
@@ -122,7 +122,7 @@ fn part_on_full_disk(destination: &Path, identity: FileIdentity) -> Part {
 // Linux has a device that is always full.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_full_disk_is_a_clear_error_and_no_file() {
+async fn a_full_disk_is_a_clear_error_and_leaves_no_file() {
     let local = TempDir::new().unwrap();
     let whole = content(3_000_000);
     let identity = FileIdentity { size: whole.len() as u64, modified: 1 };

@@ -1,10 +1,10 @@
-//! Going on where an earlier attempt stopped, and starting over where that cannot be trusted.
+//! Resuming an earlier attempt, and starting over if it cannot be trusted.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What a killed transfer leaves: a part and its sidecar.
+/// Creates what a killed transfer leaves: a part and its sidecar.
 pub(super) fn leave_part(at: &Path, part: &[u8], name: &str, identity: FileIdentity) {
     let (path, sidecar) = (format!("{}.part", at.display()), format!("{}.part.json", at.display()));
     fs::write(path, part).unwrap();
@@ -49,7 +49,7 @@ async fn a_part_that_cannot_be_trusted_is_started_over() {
             _ => leave_part(&got, &vec![7; 200_000], "file", identity),
         }
         let transferred = setup.get("file").await.unwrap();
-        // What did not fit was not there, whatever was tried at first.
+        // A part that does not match does not count as resumed, even if it was tried first.
         assert_eq!((transferred.resumed, transferred.hash), (0, sha256(&whole)), "{case}");
         assert_eq!(fs::read(&got).unwrap(), whole);
         assert_eq!(names(setup.local.path()), ["got"]);
@@ -83,14 +83,14 @@ async fn a_lost_connection_in_the_middle_is_resumed() {
     };
     fs::write(setup.local("source"), &whole).unwrap();
     let put = put(&setup.link, &setup.local("source"), "copy", &mut lose).await.unwrap();
-    assert_eq!((put.resumed, put.hash), (0, sha256(&whole)), "an earlier command brought nothing");
+    assert_eq!((put.resumed, put.hash), (0, sha256(&whole)), "no earlier command had delivered data");
     assert_eq!(fs::read(setup.remote("copy")).unwrap(), whole);
     assert!(losses.is_empty());
     assert_eq!(names(setup.remote.path()), ["copy", "file"]);
 }
 
 #[tokio::test]
-async fn a_server_that_starts_where_nobody_asked_is_not_believed() {
+async fn a_server_that_starts_at_a_wrong_position_is_rejected() {
     let local = TempDir::new().unwrap();
     let (link, server) = scripted();
     let serve = async {
@@ -119,7 +119,7 @@ async fn a_server_that_starts_where_nobody_asked_is_not_believed() {
 }
 
 #[tokio::test]
-async fn an_interrupted_put_goes_on_and_a_wrong_part_is_started_over() {
+async fn an_interrupted_put_resumes_and_a_wrong_part_is_started_over() {
     for is_right in [true, false] {
         let setup = setup(true);
         let whole = content(300_000);

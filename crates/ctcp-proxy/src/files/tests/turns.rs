@@ -1,4 +1,4 @@
-//! How many transfers go on, and which gives way.
+//! How many transfers run at once, and which one gives way.
 
 use tokio::time::{Instant, timeout};
 
@@ -7,7 +7,8 @@ use crate::coded::reset_code;
 use crate::memory::Stream;
 use crate::request::stream_code;
 
-/// Fits into the queue between disk and network, whose thread would hold up the clock of a test otherwise.
+/// Fits into the queue between disk and network. Otherwise the thread that waits for the queue would stop the test's
+/// paused clock.
 const SIZE: usize = 100_000;
 
 fn limits(total: usize, per_client: usize) -> TransferLimits {
@@ -24,13 +25,13 @@ fn get_request() -> Request {
     Request::Get(GetRequest { name: "file".into(), have: 0, identity: Default::default() })
 }
 
-/// A get of which nothing is read.
+/// A get whose data is not read.
 async fn stalled(link: &ServerLink<InMemory>) -> Stream {
     link.request(&get_request()).await.unwrap().stream
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_stalls_transfers_uses_up_its_own_share_and_is_told_so() {
+async fn a_client_that_stalls_transfers_uses_up_only_its_own_share_and_gets_busy_replies() {
     let setup = served(limits(4, 2));
     let _held = [stalled(&setup.link).await, stalled(&setup.link).await];
     let begun = Instant::now();
@@ -47,7 +48,7 @@ async fn a_client_that_stalls_transfers_uses_up_its_own_share_and_is_told_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_get_that_stands_still_gives_way_once_somebody_waits_and_not_before() {
+async fn a_stalled_get_gives_way_only_once_another_transfer_waits() {
     let setup = served(limits(2, 1));
     let (one, two) = (setup.link_of("one"), setup.link_of("two"));
     let mut first = stalled(&one).await;
@@ -55,17 +56,17 @@ async fn a_get_that_stands_still_gives_way_once_somebody_waits_and_not_before() 
     let mut second = stalled(&two).await;
     sleep(Duration::from_secs(60)).await;
 
-    // The command asks again by itself.
+    // The command retries automatically.
     let got = setup.get("file").await.unwrap();
     assert_eq!(got.hash, sha256(&content(SIZE)));
     let mut rest = Vec::new();
-    let error = first.read_to_end(&mut rest).await.expect_err("it stood still the longest");
+    let error = first.read_to_end(&mut rest).await.expect_err("it has stalled the longest");
     assert_eq!(reset_code(&error), Some(stream_code::GAVE_WAY));
-    second.read_to_end(&mut rest).await.expect("nobody else waited");
+    second.read_to_end(&mut rest).await.expect("no other transfer waited");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_get_that_moves_keeps_its_place_however_slowly() {
+async fn a_slow_get_with_progress_keeps_its_slot() {
     let setup = served(limits(1, 1));
     let other = setup.link_of("other");
     let mut slow = stalled(&other).await;
@@ -88,9 +89,9 @@ async fn a_get_that_moves_keeps_its_place_however_slowly() {
     setup.get("file").await.unwrap();
 }
 
-// In real time: the thread that waits for bytes of a put would hold up the clock of the test.
+// In real time: the thread that waits for bytes of a put would stop the test's paused clock.
 #[tokio::test]
-async fn a_put_that_stands_still_gives_way_and_goes_on_later() {
+async fn a_stalled_put_gives_way_and_resumes_later() {
     let limits = TransferLimits { silence: Duration::from_millis(10), ..limits(1, 1) };
     let setup = served(limits);
     fs::write(setup.local("source"), content(1000)).unwrap();
@@ -107,9 +108,9 @@ async fn a_put_that_stands_still_gives_way_and_goes_on_later() {
     assert_eq!((put.resumed, put.hash), (400, sha256(&content(1000))));
 }
 
-// In real time, as the one above.
+// In real time, like the test above.
 #[tokio::test]
-async fn a_get_that_hashes_what_was_there_before_gives_way_like_others() {
+async fn a_get_that_hashes_existing_data_gives_way_like_others() {
     let limits = TransferLimits { silence: Duration::from_millis(10), ..limits(1, 1) };
     let setup = served(limits);
     let large = fs::File::create(setup.remote("large")).unwrap();
@@ -118,12 +119,12 @@ async fn a_get_that_hashes_what_was_there_before_gives_way_like_others() {
     let request = Request::Get(GetRequest { name: "large".into(), have: identity.size, identity });
     let other = setup.link_of("other");
     let _hashing = other.request(&request).await.unwrap().stream;
-    let got = timeout(Duration::from_secs(20), setup.get("file")).await.expect("it gives way");
+    let got = timeout(Duration::from_secs(20), setup.get("file")).await.expect("the hashing get gives way");
     assert_eq!(got.unwrap().hash, sha256(&content(SIZE)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transfer_in_which_nothing_moves_is_interrupted_so_that_others_have_their_turn() {
+async fn a_transfer_without_progress_is_interrupted() {
     let local = TempDir::new().unwrap();
     let path = local.path().join("source");
     fs::write(&path, content(CHUNK_BYTES)).unwrap();
@@ -138,7 +139,7 @@ async fn a_transfer_in_which_nothing_moves_is_interrupted_so_that_others_have_th
     let (mut near, _far) = tokio::io::duplex(1000);
     let mut quiet = |_| {};
     let receiving = receive(&mut near, part, 0, 10, &mut quiet);
-    // The clock of the test stands still while the writing thread waits for the first piece.
+    // The test's paused clock does not advance while the writing thread waits for the first piece.
     let pass_time = async {
         tokio::task::yield_now().await;
         tokio::time::advance(STALL + Duration::from_millis(1)).await;

@@ -12,7 +12,7 @@ fn get(path: &str, host: Option<&str>) -> Page {
 
 // DNS rebinding: a page of evil.example whose name now resolves to this machine.
 #[test]
-fn pages_are_given_only_to_who_asks_for_this_machine() {
+fn pages_are_served_only_for_host_names_of_this_machine() {
     for (host, status) in [
         ("127.0.0.1:8118", 200),
         ("127.1.2.3", 200),
@@ -70,7 +70,7 @@ fn the_pac_file_prefers_socks_where_the_browser_can_reach_it() {
 }
 
 #[test]
-fn the_status_page_says_how_the_server_is() {
+fn the_status_page_shows_the_state_of_the_server() {
     let path = Some(PathHealth { rtt: Duration::from_micros(25_250), loss: 0.043, ..PathHealth::default() });
     let connected = ServerStatus {
         address: "server.example:4433 (now at 192.0.2.1:4433)".to_owned(),
@@ -131,7 +131,7 @@ fn sizes_have_units() {
 }
 
 #[test]
-fn errors_have_their_time_and_cannot_write_html() {
+fn errors_show_their_time_and_are_escaped() {
     let now = UNIX_EPOCH + Duration::from_secs(1_000_000_000); // 01:46:40 UTC
     let failed = vec![Failed {
         target: "h:80".to_owned(),

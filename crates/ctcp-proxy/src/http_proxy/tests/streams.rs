@@ -1,4 +1,4 @@
-//! Ends, cuts, bodies and kept streams.
+//! Tests of ends, cut connections, bodies and kept streams.
 
 use super::*;
 
@@ -29,9 +29,9 @@ async fn a_response_that_is_cut_off_resets_the_application() {
     }
 }
 
-#[cfg(target_os = "linux")] // elsewhere the reset overtakes what the kernel holds
+#[cfg(target_os = "linux")] // elsewhere the reset discards the kernel's queue
 #[tokio::test]
-async fn what_arrived_of_a_response_before_the_connection_was_lost_reaches_a_slow_application() {
+async fn a_slow_application_gets_what_arrived_of_a_response_before_the_connection_was_lost() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let connect = tokio::net::TcpStream::connect(listener.local_addr().unwrap());
     let (application, near) = tokio::join!(connect, listener.accept());
@@ -54,9 +54,9 @@ async fn what_arrived_of_a_response_before_the_connection_was_lost_reaches_a_slo
     served.await.unwrap().map(|_| ()).unwrap_err();
 }
 
-/// What hyper has not written yet when the response fails.
+/// This includes data that hyper has not written yet when the response fails.
 #[tokio::test]
-async fn a_response_that_fails_is_written_as_far_as_it_came() {
+async fn a_failed_response_is_written_as_far_as_it_arrived() {
     let Setup { mut application, mut targets, .. } = setup();
     say(&mut application, "GET http://h/ HTTP/1.1\r\n\r\n").await;
     let (_, mut target) = targets.recv().await.unwrap();
@@ -68,7 +68,7 @@ async fn a_response_that_fails_is_written_as_far_as_it_came() {
     head(&mut application).await;
     let mut read = Vec::new();
     application.read_to_end(&mut read).await.expect_err("no clean end");
-    // The reset may overtake what is in the last pipe.
+    // The reset may discard the content of the last pipe.
     assert!(read.len() >= 4 * memory::PIPE_BYTES, "{}", read.len());
 }
 
@@ -83,7 +83,7 @@ async fn a_target_learns_that_the_application_has_left() {
     let error = target.read_u8().await.expect_err("reset");
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
 
-    // One that only ended its half gets its answer; the target is told of the end.
+    // An application that only ended its half gets its response; the target sees the end.
     let Setup { mut application, mut targets, .. } = setup();
     say(&mut application, "GET http://h/ HTTP/1.1\r\n\r\n").await;
     application.shutdown().await.unwrap();
@@ -95,7 +95,7 @@ async fn a_target_learns_that_the_application_has_left() {
 }
 
 #[tokio::test]
-async fn a_request_body_that_is_cut_off_is_never_whole_at_the_target() {
+async fn a_truncated_request_body_is_never_complete_at_the_target() {
     for begin in ["Content-Length: 10\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"] {
         let Setup { mut application, mut targets, .. } = setup();
         say(&mut application, &format!("POST http://h/ HTTP/1.1\r\n{begin}")).await;
@@ -109,7 +109,7 @@ async fn a_request_body_that_is_cut_off_is_never_whole_at_the_target() {
 }
 
 #[tokio::test]
-async fn bodies_stream_both_ways_and_a_slow_reader_stops_the_writer() {
+async fn bodies_stream_both_ways_and_a_slow_reader_blocks_the_writer() {
     const SIZE: usize = 3_000_000;
     let content: Vec<u8> = (0..SIZE).map(|index| (index / 7) as u8).collect();
     for is_chunked in [false, true] {
@@ -142,7 +142,7 @@ async fn bodies_stream_both_ways_and_a_slow_reader_stops_the_writer() {
         });
         sleep(Duration::from_millis(300)).await;
         let sent = *seen.borrow();
-        assert!(sent < 8 * HEAD_BYTES_MAX, "nobody reads, and {sent} bytes are on their way");
+        assert!(sent < 8 * HEAD_BYTES_MAX, "no one reads, and {sent} bytes were accepted");
         let head = head(&mut target).await;
         assert_eq!(head.to_ascii_lowercase().contains("transfer-encoding: chunked"), is_chunked, "{head}");
         let (mut from, mut to) = tokio::io::split(target);
@@ -163,10 +163,10 @@ async fn bodies_stream_both_ways_and_a_slow_reader_stops_the_writer() {
             body
         };
         let body = timeout(4 * PATIENCE, async {
-            tokio::select! { body = download => body, () = echo => panic!("the target is not told an end") }
+            tokio::select! { body = download => body, () = echo => panic!("the target sees no end") }
         })
         .await
-        .expect("it moves");
+        .expect("the transfer makes progress");
         assert!(body == content);
         drop(upload.await.unwrap());
     }
@@ -190,7 +190,7 @@ async fn read_chunks(reader: &mut (impl AsyncRead + Unpin), body: &mut Vec<u8>) 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_waits_for_a_go_ahead_waits_for_the_targets() {
+async fn a_body_that_waits_for_100_continue_waits_for_the_targets() {
     const REQUEST: &str = "POST http://h/ HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
     for says_so in [true, false] {
         let Setup { mut application, mut targets, .. } = setup();
@@ -198,7 +198,7 @@ async fn a_body_that_waits_for_a_go_ahead_waits_for_the_targets() {
         let (_, mut target) = targets.recv().await.unwrap();
         assert!(head(&mut target).await.contains("Expect: 100-continue\r\n"));
         let asked = tokio::time::Instant::now();
-        timeout(Duration::from_millis(500), application.read_u8()).await.expect_err("nobody said it");
+        timeout(Duration::from_millis(500), application.read_u8()).await.expect_err("no go-ahead yet");
         if says_so {
             say(&mut target, "HTTP/1.1 100 Continue\r\n\r\n").await;
         }
@@ -216,13 +216,13 @@ async fn a_body_that_waits_for_a_go_ahead_waits_for_the_targets() {
     say(&mut target, "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n").await;
     let head = head(&mut application).await;
     assert!(head.starts_with("HTTP/1.1 417 ") && head.contains("connection: close\r\n"), "{head}");
-    // What comes now may be the body or not, so nothing is taken for a request.
+    // Further data may or may not be the body, so it is not parsed as a request.
     say(&mut application, "GET http://h/ HTTP/1.1\r\n\r\n").await;
-    assert!(targets.recv().await.is_none(), "the conversation is over");
+    assert!(targets.recv().await.is_none(), "the connection takes no further request");
 }
 
 #[tokio::test]
-async fn a_kept_stream_that_the_target_closed_costs_a_request_nothing_unless_it_may_have_had_its_effect() {
+async fn a_request_on_a_closed_kept_stream_is_repeated_if_it_is_idempotent() {
     for (method, length) in [("GET", ""), ("POST", "Content-Length: 0\r\n")] {
         let Setup { mut application, mut targets, .. } = setup();
         say(&mut application, "GET http://h/ HTTP/1.1\r\n\r\n").await;
@@ -231,7 +231,7 @@ async fn a_kept_stream_that_the_target_closed_costs_a_request_nothing_unless_it_
         say(&mut first, "HTTP/1.1 204 No Content\r\n\r\n").await;
         head(&mut application).await;
         say(&mut application, &format!("{method} http://h/2 HTTP/1.1\r\n{length}\r\n")).await;
-        assert!(head(&mut first).await.starts_with(method)); // it was sent, and then
+        assert!(head(&mut first).await.starts_with(method)); // the target closes after it received the request
         first.shutdown().await.unwrap();
         if method == "GET" {
             let (_, mut second) = targets.recv().await.unwrap();
@@ -242,7 +242,7 @@ async fn a_kept_stream_that_the_target_closed_costs_a_request_nothing_unless_it_
             assert!(head(&mut application).await.starts_with("HTTP/1.1 502 "));
         }
     }
-    // One that was closed before is not used again, whatever the request.
+    // A stream that was closed before is not used again, whatever the method.
     let Setup { mut application, mut targets, .. } = setup();
     say(&mut application, "GET http://h/ HTTP/1.1\r\n\r\n").await;
     let (_, mut first) = targets.recv().await.unwrap();

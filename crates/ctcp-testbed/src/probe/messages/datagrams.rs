@@ -1,4 +1,4 @@
-//! Messages as datagrams, through a transport that takes those.
+//! Messages as datagrams, through a transport that carries datagrams.
 
 use core::time::Duration;
 use std::io;
@@ -15,10 +15,10 @@ use crate::network::Network;
 use crate::peer::DatagramEnds;
 use crate::priority::ask_for_real_time;
 
-/// From one first message to the next, until one comes through.
+/// The interval between first messages, until one arrives.
 const ASK_EVERY: Duration = Duration::from_millis(20);
 
-/// The number of a first message, which does not count.
+/// The number of a first message, which is not counted.
 const FIRST: u64 = u64::MAX;
 
 pub(super) fn run(
@@ -46,7 +46,7 @@ pub(super) fn run(
     Ok(Delivery { due: messages.count(), latencies })
 }
 
-/// Sends first messages until one is heard.
+/// Sends first messages until one arrives.
 fn warm_up(
     messages: Messages,
     network: &Network,
@@ -56,12 +56,12 @@ fn warm_up(
     let mut message = padding(messages.bytes);
     write_message(&mut message, network.clock.now(), FIRST);
     network.wait_until("a first message as a datagram", WARM_UP, || {
-        // Nobody may listen yet.
+        // The other side may not be listening yet.
         let _ = sender.send(&message);
         network.stop.sleep(ASK_EVERY)?;
         Ok(heard.load(Ordering::Relaxed) > 0)
     })?;
-    // Until those that are still under way are through.
+    // Waits for first messages that are still in flight.
     network.stop.sleep(Duration::from_millis(500))
 }
 
@@ -78,14 +78,14 @@ fn send(messages: Messages, network: &Network, sender: &UdpSocket) -> Result<(),
     network.stop.sleep(AFTERWARDS)
 }
 
-/// Those that arrive in order; one that comes behind a later one is of no use to a player.
+/// Receives the messages in order. One that arrives after a later one is of no use to a player.
 fn receive(
     socket: &UdpSocket,
     clock: Clock,
     done: &AtomicBool,
     heard: &AtomicU64,
 ) -> io::Result<Vec<Duration>> {
-    // So that its own wake-up is not taken for the transport's delay.
+    // A late wake-up of this thread would be measured as the transport's delay.
     ask_for_real_time();
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
     let (mut latencies, mut buffer, mut next) = (Vec::new(), [0; 2_048], 0);

@@ -20,7 +20,7 @@ use crate::peer::{Carrier, Peer};
 use crate::priority::ask_for_real_time;
 use crate::stop::{LOOK_EVERY, Stop};
 
-/// Sends messages to anyone who asks, until it is dropped.
+/// Sends messages to clients that request them, until it is dropped.
 #[derive(Debug)]
 pub struct MessageServer {
     address: SocketAddr,
@@ -32,7 +32,7 @@ impl MessageServer {
     /// Listens on the server's address of the first path. Messages have `bytes`.
     ///
     /// # Errors
-    /// When the kernel has no such sockets.
+    /// Returns an error if the kernel has no such sockets.
     pub fn start(network: &Network, socket: SocketPlan, bytes: usize) -> Result<Self, TestbedError> {
         let address = SocketAddr::V4(SocketAddrV4::new(network.server_address(), network.new_port()));
         let listener = network.server.run(move || socket.listen(address))?;
@@ -42,7 +42,7 @@ impl MessageServer {
         Ok(Self { address, ending, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -67,11 +67,11 @@ fn accept(listener: &Socket, ending: &Arc<AtomicBool>, clock: Clock, bytes: usiz
         if poll(&mut fds, Some(&timeout)).unwrap_or(0) == 0 {
             continue;
         }
-        // A connection that ended before it was accepted.
+        // The connection ended before it was accepted.
         let Ok((connection, _)) = listener.accept() else { continue };
         let ending = Arc::clone(ending);
         connections.push(thread::spawn(move || {
-            // A client that goes away has what it wanted.
+            // A client that disconnects has all messages it needs.
             let _ = serve(connection, &ending, clock, bytes);
         }));
     }
@@ -106,7 +106,7 @@ fn serve(mut connection: Socket, ending: &AtomicBool, clock: Clock, bytes: usize
     connection.shutdown(Shutdown::Write)
 }
 
-/// Bytes that nothing can compress, with room for the header.
+/// Incompressible bytes, with room for the header.
 pub(super) fn padding(bytes: usize) -> Vec<u8> {
     let mut message = vec![0; bytes.max(HEADER)];
     ctcp_base::Prng::new(2_026).fill(&mut message);
@@ -134,7 +134,7 @@ pub(super) fn run(
     request(messages, messages.count(), messages.time + AFTERWARDS)
 }
 
-/// One connection's messages.
+/// Receives the messages of one connection.
 struct Reception {
     messages: Messages,
     count: u64,
@@ -158,7 +158,7 @@ impl Reception {
             .and_then(|()| connection.set_read_timeout(Some(LOOK_EVERY)))
             .and_then(|()| connection.write_all(&request))
             .map_err(TestbedError::of(format_args!("messages from {entry}")))?;
-        // So that its own wake-up is not taken for the transport's delay.
+        // A late wake-up of this thread would be measured as the transport's delay.
         ask_for_real_time();
         let end = self.clock.now() + self.patience;
         self.receive(&mut connection, end, &mut delivery)?;
@@ -178,7 +178,7 @@ impl Reception {
                 Ok(0) => break,
                 Ok(length) => got += length,
                 Err(error) if is_timeout(&error) => {}
-                // As a transport ends a connection that it cannot serve any more.
+                // Transports end a connection in this way when they can no longer serve it.
                 Err(_) => break,
             }
             if got == message.len() {

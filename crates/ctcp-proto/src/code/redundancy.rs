@@ -7,7 +7,7 @@ use core::str::FromStr;
 
 pub use ahead::whole_packets;
 
-use crate::profile::UnknownName;
+use crate::error::UnknownName;
 
 /// The redundancy factor R: packets sent for each new symbol, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
