@@ -120,7 +120,7 @@ fn for_laboratories(config: EndpointConfig) -> EndpointConfig {
 }
 
 /// Adds the papers' parts, in which sources send as in the papers, unless the configuration brings its own parts.
-fn with_baselines(transport: TransportConfig) -> TransportConfig {
+pub(crate) fn with_baselines(transport: TransportConfig) -> TransportConfig {
     if transport.catalogue.is_general() {
         TransportConfig { catalogue: ctcp_baselines::simulated(), ..transport }
     } else {

@@ -9,7 +9,7 @@ use super::{Topology, loosest};
 use crate::link::LinkId;
 use crate::network::{FlowConfig, Network, NetworkFlow};
 use crate::node::NodeId;
-use crate::node::host::HostConfig;
+use crate::node::host::{HostConfig, with_baselines};
 
 /// The maximum number of flows, limited by the addresses.
 const FLOWS_MAX: usize = 1 << 16;
@@ -39,7 +39,7 @@ impl Flows {
     pub(super) fn add(&mut self, from: NodeId, to: NodeId, config: FlowConfig) -> usize {
         let number = self.flows.len();
         assert!(number < FLOWS_MAX, "a network has at most {FLOWS_MAX} flows");
-        if let Err(what) = config.transport.check() {
+        if let Err(what) = with_baselines(config.transport.clone()).check() {
             panic!("flow {number}: {what}");
         }
         let (client_key, server_key) = (key(1, number), key(2, number));
