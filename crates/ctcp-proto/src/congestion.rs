@@ -22,8 +22,6 @@ pub use round::Round;
 
 mod ctcp;
 mod cubic;
-#[cfg(test)]
-mod model;
 mod reno;
 mod round;
 mod steady;

@@ -119,3 +119,14 @@ fn every_controller_paces_its_first_window_once_it_knows_a_round_trip() {
         assert!((rate / expected - 1.0).abs() < 1e-9, "{algorithm:?}: {rate} {expected}");
     }
 }
+
+#[test]
+fn a_time_out_never_makes_a_window_larger() {
+    let mut controller = Algorithm::DEFAULT.controller(DATAGRAM);
+    for number in 0..10 {
+        let before = controller.window();
+        let (now, largest_sent) = (Instant::from_millis(number), PacketNumber(number));
+        controller.on_timeout(&TimedOut { now, in_flight: 1, largest_sent, rtt: super::rtt(0) });
+        assert!(controller.window() <= before, "{} after {before}", controller.window());
+    }
+}

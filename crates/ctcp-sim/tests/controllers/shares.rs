@@ -1,0 +1,64 @@
+//! Flows of profile `default` beside each other, and beside Reno.
+
+use ctcp_proto::Profile;
+use ctcp_sim::measure::jain;
+
+use crate::bottleneck::{Bottleneck, Conditions, secs, transport};
+
+/// The shares of the link that two flows get in so many seconds from the 15th on; the second begins at the fifth.
+fn pair(first: Profile, second: Profile, conditions: Conditions, seconds: u64) -> [f64; 2] {
+    let flows = [(transport(first), secs(0)), (transport(second), secs(5))];
+    let mut bottleneck = Bottleneck::new(conditions, &flows);
+    bottleneck.run(secs(15));
+    let shares = bottleneck.run(secs(seconds)).shares;
+    [shares[0], shares[1]]
+}
+
+#[test]
+fn two_flows_share_equally_whichever_came_first() {
+    for conditions in [
+        Conditions::papers(0.0),
+        Conditions::papers(0.05),
+        Conditions::papers(0.0).with_late_acks_and_packets(2),
+        Conditions::new(25, 20, 0.25, 0.0),
+        Conditions::new(10, 25, 1.0, 0.0),
+    ] {
+        let shares = pair(Profile::DEFAULT, Profile::DEFAULT, conditions, 15);
+        let sum: f64 = shares.iter().sum();
+        assert!(jain(&shares) > 0.95 && sum > 0.98, "{conditions:?}: {shares:.3?}");
+    }
+}
+
+#[test]
+fn five_flows_share_equally() {
+    let flows = [0, 1, 2, 3, 4].map(|start| (transport(Profile::DEFAULT), secs(start)));
+    let mut bottleneck = Bottleneck::new(Conditions::papers(0.02), &flows);
+    bottleneck.run(secs(10));
+    let shares = bottleneck.run(secs(30)).shares;
+    assert!(jain(&shares) > 0.93, "{shares:.3?}");
+}
+
+#[test]
+fn reno_and_the_default_share_a_clean_link_and_a_long_queue_less_equally() {
+    for (queue, least) in [(1.0, 0.4), (2.0, 0.3)] {
+        for megabits in [10, 25] {
+            let conditions = Conditions::new(megabits, 25, queue, 0.0);
+            for (first, second) in [(Profile::TCP, Profile::DEFAULT), (Profile::DEFAULT, Profile::TCP)] {
+                let shares = pair(first, second, conditions, 30);
+                let is_shared = shares.iter().all(|&share| share > least);
+                assert!(is_shared, "{first} first, {conditions:?}: {shares:.3?}");
+            }
+        }
+    }
+}
+
+/// What random loss leaves to Reno does not depend on its neighbour (Padhye's formula).
+#[test]
+fn on_a_lossy_link_reno_gets_what_it_gets_beside_another_reno() {
+    for loss in [0.01, 0.05] {
+        let [beside_itself, _] = pair(Profile::TCP, Profile::TCP, Conditions::papers(loss), 20);
+        let [beside_us, ours] = pair(Profile::TCP, Profile::DEFAULT, Conditions::papers(loss), 20);
+        assert!(beside_us > 0.7 * beside_itself, "loss {loss}: {beside_us:.3} against {beside_itself:.3}");
+        assert!(beside_us + ours > 0.98, "loss {loss}: {beside_us:.3} {ours:.3}");
+    }
+}
