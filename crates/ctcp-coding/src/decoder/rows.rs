@@ -1,9 +1,9 @@
 //! The row-reduced basis of what is known about unknown symbols. It holds coefficients only.
 //!
-//! A row expresses its leading symbol, the pivot, as a sum of *free* symbols (unknown and leading no row) and of stored
-//! equations, which are the combinations as they arrived. In a row-reduced basis the pivot columns carry no
-//! information: each is one in its own row and zero in all others. There are as many equations as pivots, so each
-//! equation is stored in the column of a pivot, and a row is no longer than its component:
+//! A row expresses its leading symbol, the pivot, as a sum of *free* symbols (unknown and leading no row) and of stored equations,
+//! which are the combinations as they arrived. In a row-reduced basis the pivot columns carry no information: each is one in its own
+//! row and zero in all others. There are as many equations as pivots, so each equation is stored in the column of a pivot, and a row
+//! is no longer than its component:
 //!
 //! ```text
 //!   symbol                    4   5   6   7   8   9
@@ -13,8 +13,8 @@
 //!   row of pivot 7            .   0   .   .   .   0
 //! ```
 //!
-//! It does not matter which pivot's column holds which equation. Adding a pivot exchanges a free symbol for an equation
-//! in one column, which is a step of in-place Gauss-Jordan elimination.
+//! It does not matter which pivot's column holds which equation. Adding a pivot exchanges a free symbol for an equation in one
+//! column, which is a step of in-place Gauss-Jordan elimination.
 
 use super::components::{Component, Components};
 use super::tableau::Tableau;
@@ -123,8 +123,7 @@ impl Rows {
         index as usize & self.free.len().wrapping_sub(1)
     }
 
-    /// Returns the columns of the symbols `[first, end)` of a component as one or two runs, each with its positions in
-    /// the ring.
+    /// Returns the columns of the symbols `[first, end)` of a component as one or two runs, each with its positions in the ring.
     fn runs(&self, first: u64, end: u64) -> [(Range<usize>, Range<usize>); 2] {
         let [near, far] = self.tableau.columns(first, end);
         // A run ends where a row ends, and the length of the ring is a multiple of a row.
@@ -189,11 +188,9 @@ impl Rows {
         self.members.extend(led.map(|(id, _)| id));
     }
 
-    /// Reduces a combination by the basis. `first` is the oldest undecoded symbol or a later one, and the combination
-    /// belongs to `component`.
+    /// Reduces a combination of `component` by the basis. `first` is the oldest undecoded symbol or a later one.
     ///
-    /// Returns the first symbol of the remainder, or `None` if it is zero. A following [`Rows::insert`] adds the
-    /// remainder.
+    /// Returns the first symbol of the remainder, or `None` if it is zero. A following [`Rows::insert`] adds the remainder.
     pub(super) fn reduce(
         &mut self,
         first: u64,
@@ -305,8 +302,8 @@ impl Rows {
         let count = self.pivots.len();
         let (_, row, reduced) = self.tableau.split(count);
         let inverse = element::inverse(reduced[column]).expect("the lead is not zero");
-        // Insert the equation, with factor one, in exchange for the symbol. When the row is added to the other rows,
-        // the extra one in the symbol's column cancels the symbol there.
+        // Insert the equation, with factor one, in exchange for the symbol. When the row is added to the other rows, the extra
+        // one in the symbol's column cancels the symbol there.
         reduced[column] ^= 1;
         Engine::current().combine(row, &[inverse], &[reduced]);
         self.pivots.push(lead);
@@ -342,8 +339,7 @@ impl Rows {
         }
     }
 
-    /// Adds the first scratch row to all rows, multiplied by `factors`. It belongs to `component` and has no free
-    /// symbols from `end` on.
+    /// Adds the first scratch row to all rows, multiplied by `factors`. It belongs to `component` and has no free symbols from `end` on.
     fn add_to_rows(&mut self, component: Component, end: u64) {
         let count = self.pivots.len();
         let lines = self.tableau.lines(component.first, component.end);
@@ -424,11 +420,8 @@ impl Rows {
         }
     }
 
-    /// Returns whether the rows `ids`, all in `component`, contain exactly the equations in the columns of their own
-    /// pivots, and no other row contains these.
-    ///
-    /// If so, the equations can be removed along with the rows. It always holds if `ids` are all rows of the component,
-    /// because rows are independent.
+    /// Returns whether the rows `ids`, all in `component`, contain exactly the equations in the columns of their own pivots, and
+    /// no other row contains these. Then the equations can be removed along with the rows. It holds for all rows of a component.
     pub(super) fn are_apart(&mut self, ids: &[u32], component: Component) -> bool {
         self.collect_members(component);
         if ids.len() == self.members.len() {
@@ -444,9 +437,7 @@ impl Rows {
     }
 
     /// Removes one of the equations in row `id` from all other rows, drops it and returns its payload.
-    ///
-    /// The row's only symbol is now known, so the row can be added to any other. The row is invalid afterwards and must
-    /// be removed.
+    /// The row's only symbol is now known, so the row can be added to any other. The row is invalid afterwards and must be removed.
     pub(super) fn drop_one_equation(&mut self, id: u32, component: Component) -> Slot {
         let count = self.pivots.len();
         let own = self.tableau.column(self.pivot(id));
@@ -496,8 +487,8 @@ impl Rows {
 
     /// Returns the dimension of the subspace of the rows' span that involves only symbols of `range`.
     ///
-    /// Only rows led by a symbol of the range can contribute. They contribute one each, less the rank of their parts
-    /// beyond the end of the range, which must cancel.
+    /// Only rows led by a symbol of the range can contribute. They contribute one each, less the rank of their parts beyond the
+    /// end of the range, which must cancel.
     pub(super) fn rank_within(&self, range: SymbolRange) -> usize {
         let mut rank = 0;
         let mut beyond: Vec<(u64, Vec<u8>)> = Vec::new();
