@@ -141,9 +141,9 @@ impl Catalogue {
         Redundancy::parse(&self.rules, text)
     }
 
-    /// Whether the profile and all of its parts are registered here.
+    /// Whether the profile and all of its parts are registered here, with the same rules.
     pub(crate) fn has(&self, profile: &Profile) -> bool {
-        self.profile_of(&to_parameter(profile)).is_some()
+        self.profile_of(&to_parameter(profile)) == Some(*profile)
     }
 
     /// The profile for a parameter of the handshake; `None` if a part is not registered or the parts do not fit together.

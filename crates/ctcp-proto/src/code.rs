@@ -16,7 +16,7 @@ use core::fmt;
 
 use ctcp_base::Instant;
 
-use crate::congestion::{Acked, Controller, Lost, Sent as SentSymbol, TimedOut};
+use crate::congestion::{Acked, Controller, Lost, Sent as SentSymbol, TimedOut, WindowOf};
 use crate::id::SymbolIndex;
 use crate::wire::MissingInterval;
 pub use blocks::{Block, Blocks};
@@ -117,16 +117,6 @@ pub struct Setup {
     pub limits: CodeLimits,
     /// Maximum number of packets, or symbols, in flight, whatever congestion control allows.
     pub window_max: u32,
-}
-
-/// What a congestion window counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WindowOf {
-    /// Packets. Congestion control is notified of each packet.
-    Packets,
-    /// Symbols that have not been acknowledged as seen, with a window and a timer of the scheme: classical TCP, TCP/NC. Congestion control
-    /// is notified only by [`Signal`]s.
-    Symbols,
 }
 
 /// A constructor for a scheme and its properties that matter to the rest of the transport.

@@ -115,7 +115,10 @@ impl TransportConfig {
                 "coding_window is 16 to 16384 symbols",
             ),
             (self.profile.check().is_ok(), "the parts of the profile do not fit together"),
-            (self.catalogue.has(&self.profile), "the parts of the profile are not in the catalogue"),
+            (
+                self.catalogue.has(&self.profile),
+                "the profile, one of its parts or its rules are not in the catalogue",
+            ),
             ((1..=4095).contains(&self.block_size), "block_size is 1 to 4095 symbols"),
             (self.congestion_window_max >= 2, "congestion_window_max is at least 2 packets"),
             (self.blocks >= 1, "blocks is at least 1"),

@@ -158,6 +158,16 @@ pub trait Controller: Debug + Send {
     fn name(&self) -> &'static str;
 }
 
+/// What a congestion window counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowOf {
+    /// Packets. Congestion control is notified of each packet.
+    Packets,
+    /// Symbols that have not been acknowledged as seen, with a window and a timer of the scheme: classical TCP, TCP/NC. Congestion control
+    /// is notified only by [`Signal`]s.
+    Symbols,
+}
+
 /// A constructor for a congestion controller and its properties that matter to the rest of the transport. To add one, define a constant of
 /// this type and list it in a [`Catalogue`](crate::Catalogue).
 pub struct AlgorithmSpec {
@@ -171,8 +181,8 @@ pub struct AlgorithmSpec {
     pub answers_to_marks: bool,
     /// Whether packets should be sent exactly when the pacer allows, because the controller reacts to the queue of a burst as to any other.
     pub is_punctual: bool,
-    /// Whether it needs a window that counts symbols ([`crate::scheme::WindowOf`]).
-    pub needs_symbols: bool,
+    /// The kind of window it works with; `None` for any.
+    pub window: Option<WindowOf>,
 }
 
 /// A congestion control algorithm.
@@ -187,7 +197,7 @@ impl Algorithm {
         make: |datagram_size| Box::new(steady::Steady::new(datagram_size)),
         answers_to_marks: true,
         is_punctual: false,
-        needs_symbols: false,
+        window: Some(WindowOf::Packets),
     });
 
     /// Algorithm 2 of the CTCP paper, with slower growth while there is a queue.
@@ -197,7 +207,7 @@ impl Algorithm {
         make: |datagram_size| Box::new(Ctcp::new(datagram_size)),
         answers_to_marks: true,
         is_punctual: true,
-        needs_symbols: false,
+        window: Some(WindowOf::Packets),
     });
 
     /// Standard TCP (RFC 5681, RFC 6582), counted in packets.
@@ -207,7 +217,7 @@ impl Algorithm {
         make: |datagram_size| Box::new(reno::Reno::new(datagram_size)),
         answers_to_marks: true,
         is_punctual: false,
-        needs_symbols: false,
+        window: None,
     });
 
     /// CUBIC (RFC 9438), the default of most kernels.
@@ -217,7 +227,7 @@ impl Algorithm {
         make: |datagram_size| Box::new(cubic::Cubic::new(datagram_size)),
         answers_to_marks: true,
         is_punctual: false,
-        needs_symbols: false,
+        window: None,
     });
 
     /// An algorithm defined outside this crate.
@@ -252,8 +262,9 @@ impl Algorithm {
         self.0.answers_to_marks
     }
 
-    pub(crate) fn needs_symbols(self) -> bool {
-        self.0.needs_symbols
+    /// Whether it works with windows of this kind.
+    pub(crate) fn works_with(self, window: WindowOf) -> bool {
+        self.0.window.is_none_or(|needed| needed == window)
     }
 }
 

@@ -238,6 +238,10 @@ impl Endpoint {
             Ok(Peek::Long { destination, source, version }) => {
                 let id = ConnectionId::new(destination);
                 match id.and_then(|id| self.routes.find(&id, network_path.remote)) {
+                    // A repeated INITIATE, which has a tag like the first one.
+                    Some(_) if self.is_untagged_initiate(datagram) => {
+                        DatagramOutcome::Dropped(DropReason::Malformed)
+                    }
                     Some(handle) => DatagramOutcome::Connection(handle),
                     None if version == VERSION => self.handle_long(now, network_path, datagram),
                     None => self.handle_other_version(now, version, (destination, source), datagram),
@@ -340,11 +344,16 @@ impl Endpoint {
         }
     }
 
+    /// Whether this is an INITIATE of somebody who does not know the server's public key.
+    fn is_untagged_initiate(&self, datagram: &[u8]) -> bool {
+        self.config.accept.is_some()
+            && matches!(LongPacket::parse(datagram), Ok(LongPacket::Initiate { .. }))
+            && !self.first_packets.is_tagged(datagram)
+    }
+
     fn handle_long(&mut self, now: Instant, network_path: NetworkPath, datagram: &[u8]) -> DatagramOutcome {
         match LongPacket::parse(datagram) {
-            Ok(LongPacket::Initiate { header, .. })
-                if self.config.accept.is_some() && !self.first_packets.is_tagged(datagram) =>
-            {
+            Ok(LongPacket::Initiate { header, .. }) if self.is_untagged_initiate(datagram) => {
                 self.reject(now, header, RejectReason::Unopened, Asked::ByAnybody)
             }
             Ok(LongPacket::Initiate { header, token, message }) if self.config.accept.is_some() => {

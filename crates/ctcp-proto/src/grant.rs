@@ -91,7 +91,7 @@ mod tests {
             make: |size| Algorithm::RENO.controller(size),
             answers_to_marks: false,
             is_punctual: false,
-            needs_symbols: false,
+            window: None,
         };
         static STRANGER: RepairRule = RepairRule {
             number: 77,

@@ -52,6 +52,7 @@ pub mod scheme {
     pub use crate::code::redundancy::{Need, RepairRule, TakesRatio, whole_packets};
     pub use crate::code::{
         Block, Blocks, Choice, Code, CodeLimits, CodeSpec, Coding, Feedback, Scheme, Sent, Setup, Signal,
-        Situation, SymbolDecoder, SymbolEncoder, WindowOf,
+        Situation, SymbolDecoder, SymbolEncoder,
     };
+    pub use crate::congestion::WindowOf;
 }

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
+use crate::code::Code;
 use crate::code::redundancy::Redundancy;
-use crate::code::{Code, WindowOf};
-use crate::congestion::Algorithm;
+use crate::congestion::{Algorithm, WindowOf};
 
 /// The name and number of a profile.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +128,7 @@ impl Default for Profile {
 pub enum Misfit {
     /// The code does not support the repair rule.
     Redundancy(Code, Redundancy),
-    /// The congestion controller needs a window that counts symbols, which the code does not have.
+    /// The congestion controller does not work with what the code's window counts.
     Congestion(Code, Algorithm),
 }
 
@@ -139,10 +139,16 @@ impl fmt::Display for Misfit {
                 write!(formatter, "code {code} does not work with redundancy {redundancy}; it takes")?;
                 code.redundancies().iter().try_for_each(|name| write!(formatter, " {name}"))
             }
-            Self::Congestion(code, algorithm) => write!(
-                formatter,
-                "congestion control {algorithm} needs a code whose window counts symbols; that of code {code} counts packets"
-            ),
+            Self::Congestion(code, algorithm) => {
+                let (needed, found) = match code.window() {
+                    WindowOf::Packets => ("symbols", "packets"),
+                    WindowOf::Symbols => ("packets", "symbols"),
+                };
+                write!(
+                    formatter,
+                    "congestion control {algorithm} needs a code whose window counts {needed}; that of code {code} counts {found}"
+                )
+            }
         }
     }
 }
@@ -190,7 +196,7 @@ impl Profile {
         if !self.code.takes(&self.redundancy) {
             return Err(Misfit::Redundancy(self.code, self.redundancy));
         }
-        if self.congestion.needs_symbols() && self.code.window() != WindowOf::Symbols {
+        if !self.congestion.works_with(self.code.window()) {
             return Err(Misfit::Congestion(self.code, self.congestion));
         }
         Ok(())

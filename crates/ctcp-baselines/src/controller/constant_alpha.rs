@@ -1,6 +1,6 @@
 //! CTCP's Algorithm 2 with the same growth with and without a queue.
 
-use ctcp_proto::congestion::{Algorithm, AlgorithmSpec, Ctcp};
+use ctcp_proto::congestion::{Algorithm, AlgorithmSpec, Ctcp, WindowOf};
 
 pub(super) const PARTS: &[Algorithm] = &[CTCP_CONSTANT_ALPHA];
 
@@ -11,5 +11,5 @@ pub const CTCP_CONSTANT_ALPHA: Algorithm = Algorithm::new(&AlgorithmSpec {
     make: |datagram_size| Box::new(Ctcp::with_constant_alpha(datagram_size)),
     answers_to_marks: true,
     is_punctual: true,
-    needs_symbols: false,
+    window: Some(WindowOf::Packets),
 });

@@ -28,7 +28,7 @@ use core::time::Duration;
 
 use ctcp_proto::congestion::{
     Acked, Algorithm, AlgorithmSpec, Controller, Lost, Phase, Round, RttView, Sent, TimedOut, WINDOW_MAX,
-    WINDOW_MIN, pacing_rate,
+    WINDOW_MIN, WindowOf, pacing_rate,
 };
 
 pub(super) const PARTS: &[Algorithm] = &[THESIS];
@@ -40,7 +40,7 @@ pub const THESIS: Algorithm = Algorithm::new(&AlgorithmSpec {
     make: |datagram_size| Box::new(Thesis::new(datagram_size)),
     answers_to_marks: false,
     is_punctual: false,
-    needs_symbols: false,
+    window: Some(WindowOf::Packets),
 });
 
 /// The window grows while v is below this.

@@ -25,6 +25,7 @@ use core::time::Duration;
 use ctcp_base::Instant;
 use ctcp_proto::congestion::{
     Acked, Algorithm, AlgorithmSpec, Controller, Lost, Phase, Round, Sent, TimedOut, WINDOW_MAX, WINDOW_MIN,
+    WindowOf,
 };
 
 pub(super) const PARTS: &[Algorithm] = &[VEGAS];
@@ -36,7 +37,7 @@ pub const VEGAS: Algorithm = Algorithm::new(&AlgorithmSpec {
     make: |_| Box::new(Vegas::new()),
     answers_to_marks: false,
     is_punctual: false,
-    needs_symbols: true,
+    window: Some(WindowOf::Symbols),
 });
 
 /// The window grows while fewer packets than this are queued (TCP/NC section V-A, EOT/PB section II).

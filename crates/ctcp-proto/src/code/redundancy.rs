@@ -115,14 +115,22 @@ impl Redundancy {
     }
 
     /// A rule without a factor, or with one that follows the measured loss.
+    ///
+    /// # Panics
+    /// Panics if the rule requires a factor.
     #[must_use]
     pub const fn following(rule: &'static RepairRule) -> Self {
-        Self::with_ratio(rule, Ratio::FROM_LOSS)
+        assert!(!matches!(rule.takes_ratio, TakesRatio::Always), "this rule requires a factor");
+        Self { rule, ratio: Ratio::FROM_LOSS }
     }
 
     /// A rule with a factor.
+    ///
+    /// # Panics
+    /// Panics if the rule does not take a factor.
     #[must_use]
     pub const fn with_ratio(rule: &'static RepairRule, ratio: Ratio) -> Self {
+        assert!(!matches!(rule.takes_ratio, TakesRatio::Never), "this rule does not take a factor");
         Self { rule, ratio }
     }
 

@@ -19,7 +19,7 @@ const CTCP_CONSTANT_ALPHA: Algorithm = Algorithm::new(&AlgorithmSpec {
     make: |datagram_size| Box::new(Ctcp::with_constant_alpha(datagram_size)),
     answers_to_marks: true,
     is_punctual: true,
-    needs_symbols: false,
+    window: Some(WindowOf::Packets),
 });
 
 /// A path of 20 ms with some queue.

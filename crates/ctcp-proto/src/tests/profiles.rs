@@ -110,5 +110,5 @@ fn a_client_without_the_granted_profile_says_so() {
 fn a_profile_outside_of_the_catalogue_is_refused_at_the_start() {
     let stranger = Profile { name: ProfileName::new(77, "stranger"), ..Profile::DEFAULT };
     let config = TransportConfig { profile: stranger, ..TransportConfig::default() };
-    assert_eq!(config.check(), Err("the parts of the profile are not in the catalogue"));
+    assert_eq!(config.check(), Err("the profile, one of its parts or its rules are not in the catalogue"));
 }

@@ -22,7 +22,7 @@ const RATE_BASED: Algorithm = Algorithm::new(&AlgorithmSpec {
     make: |datagram| Box::new(RateBased::new(datagram)),
     answers_to_marks: false,
     is_punctual: false,
-    needs_symbols: false,
+    window: None,
 });
 
 /// Gains of the pacing rate: start-up, emptying the queue of start-up, and a cycle of round trips.
