@@ -1,4 +1,4 @@
-//! The papers' baselines and proposals exactly as printed: classical TCP, TCP/NC, EOT/PB, the thesis and Vegas.
+//! The papers' baselines and proposals as printed: classical TCP, TCP/NC, EOT/PB, the thesis and Vegas.
 //!
 //! Everything here plugs into `ctcp-proto` from outside and uses the same packets, decoder and runtime. Nothing here is
 //! meant for networks shared with others. [`catalogue`] is for testbeds. [`simulated`] is for simulations, in which

@@ -178,12 +178,12 @@ fn readme(root: &Path, results: &Path) -> Result<Page, CliError> {
 impl Demo {
     fn text(&self) -> String {
         let Self { baseline, .. } = self;
-        let scaled = if baseline.extrapolated { " (stopped early and scaled)" } else { "" };
+        let scaled = if baseline.extrapolated { ", estimated: stopped early" } else { "" };
         format!(
             "$ cargo run --release -- demo --loss {}\n\
-             A download of {:.1} MB over a link of {} Mbit/s, round trip {} ms, {} % loss each way:\n  \
+             A download of {:.1} MB over a link of {:.1} Mbit/s, round trip {} ms, {:.1} % loss each way:\n  \
              coded ({}): {:.2} s, {:.1} % of the link, every byte verified\n  \
-             uncoded ({}): {:.1} s, {:.1} % of the link{scaled}\n",
+             without coding ({}): {:.1} s, {:.1} % of the link{scaled}\n",
             self.loss,
             self.bytes as f64 / 1e6,
             self.rate_bps / 1e6,

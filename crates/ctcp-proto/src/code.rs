@@ -67,7 +67,7 @@ pub struct Situation {
     pub now: Instant,
     /// The loss average `p` of the path.
     pub loss: f64,
-    /// How much more losses cluster than independent ones (see `recovery/bursts.rs`).
+    /// The variance of the number of losses relative to independent losses, for which it is 1.
     pub dispersion: f64,
     /// The streams have bytes that may be sent.
     pub has_data: bool,

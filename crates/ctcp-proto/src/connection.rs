@@ -302,7 +302,8 @@ impl Connection {
                 let step = handshake.handle_datagram(now, datagram);
                 self.apply_handshake(now, network_path, step);
             }
-            // This process was suspended. Datagrams that queued up meanwhile do not show that the peer still has the connection.
+            // The idle timeout has passed before its timer ran, for example because this process was suspended. Datagrams that queued up
+            // meanwhile do not show that the peer still has the connection.
             State::Established(established) if established.is_idle_time_over(now) => {
                 self.end(ConnectionError::TimedOut);
             }

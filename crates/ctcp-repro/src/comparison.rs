@@ -8,6 +8,9 @@ use serde::Deserialize;
 use crate::outcome::{Outcome, Point};
 use crate::plot::{Axis, Plot, Scale};
 
+/// The name of profile `default` among the peers.
+const OURS: &str = "default";
+
 /// The scenario of the plot.
 const PICTURED: &str = "goodput, independent loss";
 
@@ -149,6 +152,12 @@ impl RecordedComparison {
             "Load average {load:.1}; the emulator's 99th percentile of lateness was at most {lateness:.2} ms in a run. CPU is that of \
              programs, both ends together, and not what the kernel does for packets between its calls.\n"
         )?;
+        writeln!(
+            text,
+            "Packets are lost before the bottleneck, so a lost packet uses no capacity and a full link is possible at any loss. Bursts have a mean \
+             of 5 packets; jitter is up to 5 ms each way, which is half of the delay.\n"
+        )?;
+        self.write_losses(text)?;
         let mut tables: Vec<Vec<&Row>> = Vec::new();
         for row in &self.summary {
             match tables.iter_mut().find(|rows| rows[0].is_beside(row)) {
@@ -172,6 +181,28 @@ impl RecordedComparison {
 }
 
 impl RecordedComparison {
+    /// Writes the rows in which another peer is better than ctcp.
+    fn write_losses(&self, text: &mut String) -> core::fmt::Result {
+        let Some(ours) = self.peers.iter().position(|peer| peer == OURS) else { return Ok(()) };
+        writeln!(text, "## Where another transport is better\n")?;
+        writeln!(text, "| scenario | loss | best | its value | ctcp | unit |\n|---|---|---|---|---|---|")?;
+        for row in self.summary.iter().filter(|row| row.values[ours].is_some()) {
+            let best = row.best.iter().find_map(|name| self.peers.iter().position(|peer| peer == name));
+            let Some(best) = best.filter(|_| row.best.iter().all(|name| name != OURS)) else { continue };
+            writeln!(
+                text,
+                "| {} | {} % | {} | {} | {} | {} |",
+                row.scenario,
+                percent(row.loss),
+                named(&self.peers[best]),
+                shown(row.values[best].as_ref(), false, self.repetitions),
+                shown(row.values[ours].as_ref(), false, self.repetitions),
+                row.unit
+            )?;
+        }
+        Ok(())
+    }
+
     /// Writes one scenario on one path: a row for each loss, a column for each peer that took part.
     fn write_table(&self, text: &mut String, rows: &[&Row]) -> core::fmt::Result {
         let megabits = rows[0].rate_bps as f64 / 1e6;
@@ -182,7 +213,7 @@ impl RecordedComparison {
         peers.iter().try_for_each(|&peer| write!(text, " {} |", named(&self.peers[peer])))?;
         writeln!(text, "\n|---|---|---|{}", "---|".repeat(peers.len()))?;
         for row in rows {
-            write!(text, "| {} % | {} | {} |", (row.loss * 1e4).round() / 1e2, row.statistic, row.unit)?;
+            write!(text, "| {} % | {} | {} |", percent(row.loss), row.statistic, row.unit)?;
             for &peer in &peers {
                 let is_best = row.best.contains(&self.peers[peer]);
                 write!(text, " {} |", shown(row.values[peer].as_ref(), is_best, self.repetitions))?;
@@ -215,6 +246,11 @@ fn named(peer: &str) -> String {
         "mptcp-bbr" => "MPTCP BBR".to_owned(),
         other => other.to_owned(),
     }
+}
+
+/// A share as a percentage with at most two decimals.
+fn percent(share: f64) -> f64 {
+    (share * 1e4).round() / 1e2
 }
 
 fn shown(value: Option<&Value>, is_best: bool, repetitions: u32) -> String {

@@ -144,7 +144,10 @@ fn the_demo_runs_the_uncoded_profile_only_once() {
     let lines: Vec<&str> = said.lines().collect();
     let [head, result, advice] = &lines[..] else { panic!("{said}") };
     assert!(head.starts_with("A download of 20000 bytes over"), "{head}");
-    assert!(result.starts_with("  uncoded (tcp): ") && result.ends_with("every byte verified"), "{result}");
+    assert!(
+        result.starts_with("  without coding (tcp): ") && result.ends_with("every byte verified"),
+        "{result}"
+    );
     assert!(advice.contains("--size 10mb"), "{advice}");
 }
 

@@ -253,7 +253,7 @@ static FROM_LOSS: RepairRule = RepairRule {
     number: 1,
     name: "from-loss",
     takes_ratio: TakesRatio::Never,
-    is_short: ahead::is_short_for_sure,
+    is_short: ahead::is_short_with_margin,
     windows_in_block: 1.0,
     codes: &[],
 };

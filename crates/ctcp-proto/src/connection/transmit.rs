@@ -30,7 +30,7 @@ impl Established {
         if self.response.is_some() {
             return Ok(None);
         }
-        // The congestion window is far below this limit, so a peer that lets it fill up acknowledges nothing.
+        // The congestion window is at most half of this limit, so a peer that lets it fill up acknowledges nothing.
         if !self.path.sent.has_room() {
             return Err(TransportError::new(
                 TransportErrorCode::ProtocolViolation,

@@ -65,7 +65,7 @@ impl<'a> Report<'a> {
 
     /// Prints the download with the requested profile.
     pub(super) fn first(&self, coded: &Download) {
-        let kind = if self.profile == Profile::TCP { "uncoded" } else { "coded" };
+        let kind = if self.profile == Profile::TCP { "without coding" } else { "coded" };
         self.line(&format!(
             "  {kind} ({}): {:.2} s, {:.1} % of the link, every byte verified",
             self.profile.name,
@@ -78,9 +78,9 @@ impl<'a> Report<'a> {
     pub(super) fn finish(&self, first: &Download, uncoded: Option<&Download>) {
         if let Some(uncoded) = uncoded {
             let seconds = self.whole_seconds(uncoded);
-            let how = if uncoded.is_complete { "" } else { " (stopped early and scaled)" };
+            let how = if uncoded.is_complete { "" } else { ", estimated: stopped early" };
             self.line(&format!(
-                "  uncoded (tcp): {seconds:.1} s, {:.1} % of the link{how}",
+                "  without coding (tcp): {seconds:.1} s, {:.1} % of the link{how}",
                 self.share(uncoded) * 100.0
             ));
         }

@@ -22,7 +22,7 @@ const TAIL_SUCCESS: f64 = 0.99;
 ///
 /// Requirement: C5
 ///
-/// It sends what is needed on average. Chance wastes `0.4 sqrt(N p / (1-p))` packets per block, so larger blocks waste less, and a block
+/// It sends what is needed on average. Random variation wastes `0.4 sqrt(N p / (1-p))` packets per block, so larger blocks waste less, and a block
 /// spans two windows under this rule: of everything sent at 20 % loss, 2.0 % is redundant instead of 3.6 % (simulated).
 pub(super) fn is_short_on_average(need: &Need) -> bool {
     let &Need { in_flight, missing, loss, .. } = need;
@@ -42,7 +42,7 @@ pub(super) fn is_short_of_ratio(need: &Need) -> bool {
     need.in_flight < whole_packets(need.missing, need.ratio.unwrap_or(1.0))
 }
 
-/// Whether another packet is almost certainly useful: like [`is_short_on_average`], minus one standard deviation.
+/// Whether another packet is probably useful: like [`is_short_on_average`], with a margin of one standard deviation.
 ///
 /// A block of N that gets its mean loss ahead wastes `0.4 sqrt(N p / (1-p))` packets on average, 3 % of the link at N = 50 and 20 % loss.
 /// One deviation less wastes a fifth of that. Further losses are repaired after feedback, which delays bytes of that block by a round trip
@@ -50,7 +50,7 @@ pub(super) fn is_short_of_ratio(need: &Need) -> bool {
 ///
 /// At the end of the data nothing else is left to send. A loss there would cost a round trip, and one more packet costs nothing, so the
 /// probability [`TAIL_SUCCESS`] decides.
-pub(super) fn is_short_for_sure(need: &Need) -> bool {
+pub(super) fn is_short_with_margin(need: &Need) -> bool {
     let &Need { in_flight, missing, loss, dispersion, .. } = need;
     if need.is_tail {
         return is_short_of_success(in_flight, missing, loss, TAIL_SUCCESS);
@@ -125,7 +125,7 @@ mod tests {
     fn the_default_rule_sends_less_ahead_than_the_mean_loss() {
         for (loss, expected) in [(0.0, 0), (0.05, 0), (0.10, 1), (0.20, 4)] {
             let mut sent = 32;
-            while is_short_for_sure(&need(sent, 32, loss)) {
+            while is_short_with_margin(&need(sent, 32, loss)) {
                 sent += 1;
             }
             assert_eq!(sent - 32, expected, "at loss {loss}");
