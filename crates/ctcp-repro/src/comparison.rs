@@ -157,7 +157,6 @@ impl RecordedComparison {
             "Packets are lost before the bottleneck, so a lost packet uses no capacity and a full link is possible at any loss. Bursts have a mean \
              of 5 packets; jitter is up to 5 ms each way, which is half of the delay.\n"
         )?;
-        self.write_losses(text)?;
         let mut tables: Vec<Vec<&Row>> = Vec::new();
         for row in &self.summary {
             match tables.iter_mut().find(|rows| rows[0].is_beside(row)) {
@@ -165,6 +164,7 @@ impl RecordedComparison {
                 None => tables.push(vec![row]),
             }
         }
+        self.write_losses(text, &tables)?;
         tables.iter().try_for_each(|rows| self.write_table(text, rows))?;
         writeln!(text, "\n## Peers\n")?;
         for (peer, Description { version, settings }) in &self.testbed.peers {
@@ -182,11 +182,11 @@ impl RecordedComparison {
 
 impl RecordedComparison {
     /// Writes the rows in which another peer is better than ctcp.
-    fn write_losses(&self, text: &mut String) -> core::fmt::Result {
+    fn write_losses(&self, text: &mut String, tables: &[Vec<&Row>]) -> core::fmt::Result {
         let Some(ours) = self.peers.iter().position(|peer| peer == OURS) else { return Ok(()) };
         writeln!(text, "## Where another transport is better\n")?;
         writeln!(text, "| scenario | loss | best | its value | ctcp | unit |\n|---|---|---|---|---|---|")?;
-        for row in self.summary.iter().filter(|row| row.values[ours].is_some()) {
+        for row in tables.iter().flatten().filter(|row| row.values[ours].is_some()) {
             let best = row.best.iter().find_map(|name| self.peers.iter().position(|peer| peer == name));
             let Some(best) = best.filter(|_| row.best.iter().all(|name| name != OURS)) else { continue };
             writeln!(
