@@ -315,7 +315,7 @@ impl Connection {
                     Err(fault) => self.on_fault(now, fault),
                 }
             }
-            State::Ending(ending) => ending.handle_datagram(now),
+            State::Ending(ending) => ending.handle_datagram(),
             State::Over => {}
         }
         self.settle();

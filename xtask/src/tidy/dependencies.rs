@@ -14,7 +14,7 @@ pub(super) const CORE: [&str; 6] =
     ["ctcp-base", "ctcp-baselines", "ctcp-coding", "ctcp-netem", "ctcp-proto", "ctcp-sim"];
 
 /// Each crate of the workspace with the crates it may depend on.
-const BELOW: [(&str, &[&str]); 15] = [
+const BELOW: [(&str, &[&str]); 13] = [
     ("ctcp-base", &[]),
     ("ctcp-coding", &[]),
     ("ctcp-coding-capi", &["ctcp-coding"]),
@@ -26,8 +26,6 @@ const BELOW: [(&str, &[&str]); 15] = [
     ("ctcp", &["ctcp-base", "ctcp-proto"]),
     ("ctcp-proxy", &["ctcp", "ctcp-base"]),
     ("ctcp-testbed", &["ctcp-base", "ctcp-netem", "ctcp-repro"]),
-    ("ctcp-capi", &["ctcp", "ctcp-base"]),
-    ("ctcp-python", &["ctcp", "ctcp-base"]),
     ("ctcp-cli", &["ctcp", "ctcp-base", "ctcp-coding", "ctcp-netem", "ctcp-proxy"]),
     ("xtask", &["ctcp-base", "ctcp-baselines", "ctcp-netem", "ctcp-proto", "ctcp-sim"]),
 ];

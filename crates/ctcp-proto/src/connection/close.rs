@@ -37,7 +37,8 @@ pub(super) struct Remains {
 }
 
 impl Ending {
-    pub(super) fn handle_datagram(&mut self, _now: Instant) {
+    /// Counts a datagram for this connection, authentic or not, and answers fewer and fewer of them (RFC 9000 section 10.2.1).
+    pub(super) fn handle_datagram(&mut self) {
         self.arrived = self.arrived.saturating_add(1);
         self.is_due |= self.arrived.is_power_of_two();
     }

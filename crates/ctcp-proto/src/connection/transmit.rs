@@ -11,10 +11,7 @@ use crate::memory::SYMBOLS_MIN;
 use crate::network::{Ecn, Transmit};
 use crate::recovery::sent::SentPacket;
 use crate::stream::Pace;
-use crate::wire::{DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
-
-/// Maximum number of intervals of undecodable symbols in an ACK (PROTOCOL.md section 4.1).
-const INTERVALS_MAX: usize = 32;
+use crate::wire::{ACK_INTERVALS_MAX, DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
 
 impl Established {
     pub(super) fn poll_transmit(
@@ -189,7 +186,7 @@ impl Established {
             return Ok(None);
         }
         if ack_is_due || self.path.acks.has_news() {
-            let report = self.receiver.report(INTERVALS_MAX);
+            let report = self.receiver.report(ACK_INTERVALS_MAX);
             contents.largest_acked = self.path.acks.write(now, self.path.id, report, &mut builder);
         }
         self.write_reset_token(&mut builder, &mut contents);
