@@ -75,7 +75,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
             line: Some(citation.line),
             rule: RULE,
             what: format!("`{}` is not a requirement", citation.text),
-            mend: "write the ids of docs/papers/requirements.md: `Requirement: C4, C5`",
+            fix: "write the ids of docs/papers/requirements.md: `Requirement: C4, C5`",
         });
     unknown.chain(missing_files(tree)).collect()
 }
@@ -124,7 +124,7 @@ fn missing_files(tree: &Tree) -> Vec<Violation> {
                     line: Some(number),
                     rule: RULE,
                     what: format!("`{named}` does not exist"),
-                    mend: "name a file of the repository, with its path from the root",
+                    fix: "name a file of the repository, with its path from the root",
                 });
             }
         }

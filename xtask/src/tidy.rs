@@ -25,13 +25,13 @@ pub(crate) struct Violation {
     /// The name of the rule, as excuses write it.
     pub(crate) rule: &'static str,
     pub(crate) what: String,
-    pub(crate) mend: &'static str,
+    pub(crate) fix: &'static str,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, line, rule, what, mend } = self;
-        write!(formatter, "{path}:{}: {what} ({rule})\n    {mend}", line.unwrap_or(1))
+        let Self { path, line, rule, what, fix } = self;
+        write!(formatter, "{path}:{}: {what} ({rule})\n    {fix}", line.unwrap_or(1))
     }
 }
 
@@ -69,7 +69,7 @@ mod tests {
             line: Some(3),
             rule: "purity",
             what: "`std::fs`".into(),
-            mend: "remove it",
+            fix: "remove it",
         };
         assert_eq!(violation.to_string(), "a.rs:3: `std::fs` (purity)\n    remove it");
     }

@@ -73,10 +73,10 @@ pub fn simulated() -> Arc<Catalogue> {
     Arc::new(UNPACED.iter().copied().fold(paced, Catalogue::replacing_code))
 }
 
-/// Returns a grant of every profile.
+/// Returns a grant of every profile with any parts.
 #[must_use]
 pub fn everything() -> Grant {
-    Grant::of(catalogue().profiles().iter().map(|profile| profile.name))
+    Grant::of(catalogue().profiles().iter().map(|profile| profile.name)).with_any_parts()
 }
 
 #[cfg(test)]

@@ -152,7 +152,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "SIZE", default_value = "1gib", value_parser = parse_bytes)]
     pub(crate) memory: u64,
     /// Use this server's profile even if a client requests another
-    #[arg(long)]
+    #[arg(long, conflicts_with = "grant")]
     pub(crate) pin_profile: bool,
     #[command(flatten)]
     pub(crate) common: CommonArgs,

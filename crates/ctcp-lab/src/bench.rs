@@ -47,6 +47,7 @@ struct CodecArgs {
 /// The output of `ctcp-lab bench codec --json`, which is a contract.
 #[derive(Serialize)]
 struct Codec {
+    version: &'static str,
     cpu: String,
     /// The clock rate in GHz, measured with steps that depend on each other.
     clock_ghz: f64,
@@ -70,6 +71,7 @@ fn codec(args: &CodecArgs) -> Result<(), CliError> {
         engine.force();
     }
     let mut result = Codec {
+        version: ctcp_cli::VERSION,
         cpu: processor(),
         clock_ghz: stopwatch::clock_ghz(),
         engines: BLOCKS.iter().flat_map(|&n| kernels::measure(&engines, n, args.time)).collect(),

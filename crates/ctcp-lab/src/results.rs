@@ -37,6 +37,7 @@ pub(crate) struct ResultsArgs {
 /// The output of `ctcp demo --json`.
 #[derive(Deserialize)]
 struct Demo {
+    version: String,
     profile: String,
     rate_bps: f64,
     rtt_ms: f64,
@@ -58,6 +59,7 @@ struct Baseline {
 /// The output of `ctcp-lab bench codec --json`.
 #[derive(Deserialize)]
 struct Codec {
+    version: String,
     cpu: String,
     clock_ghz: f64,
     engines: Vec<Engine>,
@@ -112,7 +114,7 @@ pub(crate) fn run(args: &ResultsArgs) -> Result<(), CliError> {
     if args.check {
         let Some((path, _)) = changed.first() else { return Ok(()) };
         return Err(CliError::failure(format!(
-            "{} of {} files are not as their data says, {} among them; run `ctcp-lab results`",
+            "{} of {} generated files differ from their data, the first is {}; run `ctcp-lab results`",
             changed.len(),
             pages.len(),
             path.display()
@@ -180,11 +182,12 @@ impl Demo {
         let Self { baseline, .. } = self;
         let scaled = if baseline.extrapolated { ", estimated: stopped early" } else { "" };
         format!(
-            "$ cargo run --release -- demo --loss {}\n\
+            "$ cargo run --release -- demo --loss {}          # {}\n\
              A download of {:.1} MB over a link of {:.1} Mbit/s, round trip {} ms, {:.1} % loss each way:\n  \
              coded ({}): {:.2} s, {:.1} % of the link, every byte verified\n  \
              without coding ({}): {:.1} s, {:.1} % of the link{scaled}\n",
             self.loss,
+            self.version,
             self.bytes as f64 / 1e6,
             self.rate_bps / 1e6,
             self.rtt_ms,
@@ -202,10 +205,10 @@ impl Demo {
 impl Codec {
     fn page(&self) -> String {
         let mut text = format!(
-            "# Coding on one core\n\n{BANNER}`ctcp-lab bench codec --json` on {}, {:.2} GHz.\n\n\
+            "# Coding on one core\n\n{BANNER}Made by {}: `ctcp-lab bench codec --json` on {}, {:.2} GHz.\n\n\
              ## Combining symbols\n\nGB/s count products: a byte times a coefficient, added. The control is a plain XOR of the same symbols by the same \
              engine in the same moment.\n\n| engine | symbols | outputs | symbol (bytes) | GB/s | control GB/s |\n|---|---|---|---|---|---|\n",
-            self.cpu, self.clock_ghz
+            self.version, self.cpu, self.clock_ghz
         );
         for Engine { engine, n, outputs, symbol_bytes, gbps, control_gbps } in &self.engines {
             text +=

@@ -219,20 +219,18 @@ impl Profile {
 }
 
 impl fmt::Display for Profile {
-    /// The name, followed by the parts that differ from the profile of that name for general use.
+    /// The name, followed by the parts that differ from the profile of that name for general use; all parts if there is none.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.name)?;
         let general = [Self::DEFAULT, Self::CTCP, Self::TCP];
-        let Some(named) = general.into_iter().find(|profile| profile.name == self.name) else {
-            return Ok(());
-        };
-        if self.code != named.code {
+        let named = general.into_iter().find(|profile| profile.name == self.name);
+        if named.is_none_or(|named| self.code != named.code) {
             write!(formatter, " code={}", self.code)?;
         }
-        if self.congestion != named.congestion {
+        if named.is_none_or(|named| self.congestion != named.congestion) {
             write!(formatter, " congestion={}", self.congestion)?;
         }
-        if self.redundancy != named.redundancy {
+        if named.is_none_or(|named| self.redundancy != named.redundancy) {
             write!(formatter, " redundancy={}", self.redundancy)?;
         }
         Ok(())

@@ -62,7 +62,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
 
 fn check_manifest(file: &TextFile) -> Vec<Violation> {
     let violation =
-        |line, what: String, mend| Violation { path: file.path.clone(), line, rule: RULE, what, mend };
+        |line, what: String, fix| Violation { path: file.path.clone(), line, rule: RULE, what, fix };
     let manifest: Table = match file.text.parse() {
         Ok(manifest) => manifest,
         Err(error) => return vec![violation(None, format!("{error}"), "write it as TOML")],

@@ -16,7 +16,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
             let path = resolve(&file.path, &target);
             if !tree.has(&path) {
                 let what = format!("a link to {target}, which does not exist");
-                violations.push(violation(&file.path, Some(number), what, "mend the link or remove it"));
+                violations.push(violation(&file.path, Some(number), what, "fix the link or remove it"));
             }
             linked.insert(path);
         }
@@ -36,8 +36,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-fn violation(path: &str, line: Option<usize>, what: String, mend: &'static str) -> Violation {
-    Violation { path: path.into(), line, rule: RULE, what, mend }
+fn violation(path: &str, line: Option<usize>, what: String, fix: &'static str) -> Violation {
+    Violation { path: path.into(), line, rule: RULE, what, fix }
 }
 
 fn check_title(file: &TextFile) -> Option<Violation> {

@@ -41,7 +41,7 @@ impl Excuse {
     }
 
     fn violation(&self) -> Option<Violation> {
-        let (what, mend) = match (self.has_reason, self.is_used) {
+        let (what, fix) = match (self.has_reason, self.is_used) {
             (_, false) => ("an excuse that excuses nothing", "remove it"),
             (false, true) => ("an excuse without a reason", "write the reason after the bracket"),
             (true, true) => return None,
@@ -51,7 +51,7 @@ impl Excuse {
             line: Some(self.line),
             rule: RULE,
             what: format!("{what}: {}", self.rule),
-            mend,
+            fix,
         })
     }
 }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn violation(line: Option<usize>) -> Violation {
-        Violation { path: "a.rs".into(), line, rule: "size", what: String::new(), mend: "" }
+        Violation { path: "a.rs".into(), line, rule: "size", what: String::new(), fix: "" }
     }
 
     fn left(source: &str, line: Option<usize>) -> Vec<&'static str> {

@@ -33,12 +33,12 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
             if file.rust.as_ref().is_some_and(|rust| rust.is_test(number)) {
                 continue;
             }
-            for (start, end, mend) in FORBIDDEN {
+            for (start, end, fix) in FORBIDDEN {
                 let pattern = format!("{start}{end}");
                 if begins_with_word_boundary(line, &pattern) {
                     let what = format!("`{pattern}`");
                     let path = file.path.clone();
-                    violations.push(Violation { path, line: Some(number), rule: RULE, what, mend });
+                    violations.push(Violation { path, line: Some(number), rule: RULE, what, fix });
                 }
             }
         }

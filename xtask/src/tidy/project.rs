@@ -28,14 +28,14 @@ const IN_MANIFESTS: [&str; 4] = [
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let violation =
-        |path: &str, what: String, mend| Violation { path: path.into(), line: None, rule: RULE, what, mend };
+        |path: &str, what: String, fix| Violation { path: path.into(), line: None, rule: RULE, what, fix };
     let mut violations = Vec::new();
     for path in EXPECTED.iter().filter(|path| !tree.has(path)) {
         violations.push(violation(path, "the file is missing".into(), "write it"));
     }
     if tree.file("CHANGELOG.md").is_some_and(|file| !file.text.contains("\n## [Unreleased]\n")) {
-        let mend = "add `## [Unreleased]` on top, where every change is noted that a user can notice";
-        violations.push(violation("CHANGELOG.md", "no section for unreleased changes".into(), mend));
+        let fix = "add `## [Unreleased]` on top, where every change is noted that a user can notice";
+        violations.push(violation("CHANGELOG.md", "no section for unreleased changes".into(), fix));
     }
     for file in tree.files.iter().filter(|file| is_manifest(&file.path)) {
         for line in IN_MANIFESTS.iter().filter(|line| !file.text.contains(**line)) {

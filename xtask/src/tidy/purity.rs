@@ -57,15 +57,15 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
             continue;
         }
         for (number, code) in rust.code_outside_tests() {
-            for (word, mend) in FORBIDDEN {
-                if is_said(code, word, mend) {
+            for (word, fix) in FORBIDDEN {
+                if is_said(code, word, fix) {
                     let what = format!("`{word}` in a core crate");
                     violations.push(Violation {
                         path: file.path.clone(),
                         line: Some(number),
                         rule: RULE,
                         what,
-                        mend,
+                        fix,
                     });
                 }
             }
@@ -75,9 +75,9 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
 }
 
 /// Names match anywhere, functions on floats only if they are called as methods of a float.
-fn is_said(code: &str, word: &str, mend: &str) -> bool {
+fn is_said(code: &str, word: &str, fix: &str) -> bool {
     words(code, word).any(|start| {
-        mend != FLOATS
+        fix != FLOATS
             || (code[..start].ends_with('.') && code[start + word.len()..].starts_with('('))
             || code[..start].ends_with("f64::")
             || code[..start].ends_with("f32::")

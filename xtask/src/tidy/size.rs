@@ -11,8 +11,8 @@ const FILE_LINES: usize = 600;
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (file, rust) in tree.rust() {
-        let mut add = |line, what, mend| {
-            violations.push(Violation { path: file.path.clone(), line, rule: RULE, what, mend });
+        let mut add = |line, what, fix| {
+            violations.push(Violation { path: file.path.clone(), line, rule: RULE, what, fix });
         };
         let lines = rust.code_outside_tests().count();
         if lines > FILE_LINES {

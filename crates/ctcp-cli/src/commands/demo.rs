@@ -74,7 +74,7 @@ fn check(args: &DemoArgs) -> Result<(), CliError> {
         return Err(CliError::usage("--rate and --size must be above zero"));
     }
     if args.loss.as_f64() > 0.9 {
-        return Err(CliError::usage("--loss above 0.9 leaves nothing to show"));
+        return Err(CliError::usage("--loss must be at most 0.9"));
     }
     Ok(())
 }

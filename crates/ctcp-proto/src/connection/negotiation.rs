@@ -76,7 +76,8 @@ pub(crate) fn server_parameters(
 ) -> Result<Parameters, Mismatch> {
     let offered = client.aead_suites.iter().filter_map(|&number| Suite::from_number(number));
     let suite = offered.into_iter().find(|suite| config.suites.contains(suite)).ok_or(Mismatch::Suite)?;
-    let profile = grant.answer(config.catalogue.profile_of(&client.profile), config.profile);
+    let profile =
+        grant.answer(&config.catalogue, config.catalogue.profile_of(&client.profile), config.profile);
     Ok(Parameters {
         reset_token: Some(token.0),
         aead_suites: vec![suite.number()],

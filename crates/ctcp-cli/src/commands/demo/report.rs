@@ -27,6 +27,7 @@ pub(super) struct Report<'a> {
 /// The output of `ctcp demo --json`, which is a contract.
 #[derive(Serialize)]
 struct Json {
+    version: &'static str,
     profile: &'static str,
     rate_bps: u64,
     rtt_ms: f64,
@@ -113,6 +114,7 @@ impl<'a> Report<'a> {
 
     fn json(&self, coded: &Download, uncoded: &Download) -> Json {
         Json {
+            version: crate::VERSION,
             profile: self.profile.name.as_str(),
             rate_bps: self.args.rate.as_bits_per_second(),
             rtt_ms: self.args.rtt.as_secs_f64() * 1e3,
