@@ -164,7 +164,7 @@ pub enum WindowOf {
     /// Packets. Congestion control is notified of each packet.
     Packets,
     /// Symbols that have not been acknowledged as seen, with a window and a timer of the scheme: classical TCP, TCP/NC. Congestion control
-    /// is notified only by [`Signal`]s.
+    /// is notified only by [`Signal`](crate::scheme::Signal)s.
     Symbols,
 }
 
