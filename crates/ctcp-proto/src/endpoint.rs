@@ -238,8 +238,8 @@ impl Endpoint {
             Ok(Peek::Long { destination, source, version }) => {
                 let id = ConnectionId::new(destination);
                 match id.and_then(|id| self.routes.find(&id, network_path.remote)) {
-                    // A repeated INITIATE, which has a tag like the first one.
-                    Some(_) if self.is_untagged_initiate(datagram) => {
+                    // A repeated INITIATE has a tag like the first one.
+                    Some(_) if is_initiate(datagram) && self.is_untagged(datagram) => {
                         DatagramOutcome::Dropped(DropReason::Malformed)
                     }
                     Some(handle) => DatagramOutcome::Connection(handle),
@@ -344,16 +344,14 @@ impl Endpoint {
         }
     }
 
-    /// Whether this is an INITIATE of somebody who does not know the server's public key.
-    fn is_untagged_initiate(&self, datagram: &[u8]) -> bool {
-        self.config.accept.is_some()
-            && matches!(LongPacket::parse(datagram), Ok(LongPacket::Initiate { .. }))
-            && !self.first_packets.is_tagged(datagram)
+    /// Whether the sender of an INITIATE does not know this server's public key.
+    fn is_untagged(&self, datagram: &[u8]) -> bool {
+        self.config.accept.is_some() && !self.first_packets.is_tagged(datagram)
     }
 
     fn handle_long(&mut self, now: Instant, network_path: NetworkPath, datagram: &[u8]) -> DatagramOutcome {
         match LongPacket::parse(datagram) {
-            Ok(LongPacket::Initiate { header, .. }) if self.is_untagged_initiate(datagram) => {
+            Ok(LongPacket::Initiate { header, .. }) if self.is_untagged(datagram) => {
                 self.reject(now, header, RejectReason::Unopened, Asked::ByAnybody)
             }
             Ok(LongPacket::Initiate { header, token, message }) if self.config.accept.is_some() => {
@@ -399,4 +397,8 @@ impl Endpoint {
             }
         }
     }
+}
+
+fn is_initiate(datagram: &[u8]) -> bool {
+    matches!(LongPacket::parse(datagram), Ok(LongPacket::Initiate { .. }))
 }

@@ -1,12 +1,19 @@
 //! The comparison of transports, read from its JSON file: a page of tables, and a plot of one scenario.
 
 use core::fmt::Write;
+use core::time::Duration;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
 use crate::outcome::{Outcome, Point};
 use crate::plot::{Axis, Plot, Scale};
+
+/// The mean number of packets in a burst of losses.
+pub const BURST: f64 = 5.0;
+
+/// The maximum additional delay each way of paths with jitter.
+pub const JITTER: Duration = Duration::from_millis(5);
 
 /// The name of profile `default` among the peers.
 const OURS: &str = "default";
@@ -155,7 +162,8 @@ impl RecordedComparison {
         writeln!(
             text,
             "Packets are lost before the bottleneck, so a lost packet uses no capacity and a full link is possible at any loss. Bursts have a mean \
-             of 5 packets; jitter is up to 5 ms each way, which is half of the delay.\n"
+             of {BURST} packets; jitter is up to {} ms each way.\n",
+            JITTER.as_millis()
         )?;
         let mut tables: Vec<Vec<&Row>> = Vec::new();
         for row in &self.summary {

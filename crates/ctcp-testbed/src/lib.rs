@@ -48,4 +48,4 @@ pub mod testbed;
 
 pub use clock::Clock;
 pub use error::TestbedError;
-pub use stop::Stop;
+pub use stop::{LOOK_EVERY, Stop};

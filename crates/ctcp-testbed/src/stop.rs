@@ -8,7 +8,7 @@ use std::thread;
 use crate::error::TestbedError;
 
 /// How long code may wait without checking the flag.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
+pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A flag that is set once, for example by a signal handler; copies share it.
 #[derive(Clone, Debug, Default)]

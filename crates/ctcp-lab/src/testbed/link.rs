@@ -14,19 +14,15 @@
 
 use std::io::BufRead;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
 
 use ctcp_netem::{LinkConfig, PathConfig, parse_changes};
 use ctcp_testbed::namespace::Namespace;
 use ctcp_testbed::network::Network;
 use ctcp_testbed::plan::{NetworkPlan, PathPlan};
-use ctcp_testbed::{Stop, TestbedError};
+use ctcp_testbed::{LOOK_EVERY, Stop, TestbedError};
 
 use super::measure::{executable, explain, until_interrupted};
 use ctcp_cli::error::CliError;
-
-/// The interval between two checks of the stop flag.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(super) fn run(namespaces: &[String]) -> Result<(), CliError> {
     let [server, client] = namespaces else {

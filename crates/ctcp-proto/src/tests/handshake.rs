@@ -58,6 +58,18 @@ fn only_a_whole_initiate_triggers_the_response_again() {
 }
 
 #[test]
+fn a_repeated_initiate_reaches_the_connection_only_with_its_tag() {
+    let (mut pair, _, mut initiate, network_path) = half_open();
+    let mut outcome = |datagram: &[u8]| {
+        let outcome = pair.server.endpoint.handle_datagram(pair.now, network_path, None, datagram);
+        matches!(outcome, DatagramOutcome::Connection(_))
+    };
+    assert!(outcome(&initiate));
+    *initiate.last_mut().expect("1200 bytes") ^= 1;
+    assert!(!outcome(&initiate));
+}
+
+#[test]
 fn connections_per_client_are_limited_until_one_closes() {
     let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
     let config = EndpointConfig::server(SecretKey::from_bytes([2; 32]), ClientPolicy::Any);

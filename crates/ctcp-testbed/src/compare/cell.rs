@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
 use ctcp_netem::{LossModel, PathConfig};
+use ctcp_repro::comparison::{BURST, JITTER};
 
 use super::{Metric, Selection};
 use crate::plan::{NetworkPlan, PathPlan};
@@ -14,11 +15,6 @@ const LOSSES: [f64; 6] = [0.0, 0.01, 0.05, 0.1, 0.2, 0.3];
 const LOSSES_FEW: [f64; 2] = [0.05, 0.2];
 const LOSSES_LONG: [f64; 4] = [0.0, 0.01, 0.05, 0.2];
 const LOSSES_PATHS: [f64; 3] = [0.0, 0.05, 0.2];
-
-/// The mean number of packets in a burst.
-const BURST: f64 = 5.0;
-/// The maximum additional delay each way.
-const JITTER: Duration = Duration::from_millis(5);
 
 /// A kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -70,7 +70,7 @@ fn measure(
     let (seeds, seconds) = (testbed.settings.seeds_or(2, 1), if quick { 8 } else { 60 });
     let place = |cell: &Sharing| {
         let plan = one_path(cell.seed, cell.link.path());
-        (cell.companion, format!("TCP Reno beside it, {:?}", cell.link), plan)
+        (cell.companion, format!("alongside TCP Reno, {:?}", cell.link), plan)
     };
     let found = measure_all(testbed, AT_ONCE, figure.cells(seconds, seeds), place, |network, cell| {
         let (starts, time) = (cell.starts(), Duration::from_secs(cell.seconds));
