@@ -27,6 +27,7 @@
 mod components;
 mod intervals;
 mod rows;
+mod skip;
 mod solve;
 mod tableau;
 mod window;
@@ -124,6 +125,8 @@ pub struct Decoder {
     floor: u64,
     /// The floor announced by the sender. It takes effect once everything below it is delivered.
     announced_floor: u64,
+    /// Symbols below this index may have been given up. Combinations that begin below it are too old, also before the floor moves.
+    given_up: u64,
 }
 
 impl Decoder {
@@ -138,6 +141,7 @@ impl Decoder {
             pool: SlotPool::new(config.symbol_size_max),
             floor: 0,
             announced_floor: 0,
+            given_up: 0,
         }
     }
 
@@ -187,32 +191,33 @@ impl Decoder {
         if range.end() <= self.window.oldest_undecoded() {
             return Ok(Arrival::Redundant);
         }
-        if range.first() < self.floor {
+        if range.first() < self.floor.max(self.given_up) {
             return Ok(Arrival::TooOld);
         }
         self.window.extend_to(range.end());
-        let arrival = self.eliminate(range, coefficients, payload);
+        let arrival = self.eliminate(range.first(), coefficients, payload, self.room_for(range));
         self.release();
         Ok(arrival)
     }
 
-    /// Reduces a combination by the basis and stores the remainder, unless it is zero.
-    fn eliminate(&mut self, range: SymbolRange, coefficients: &[u8], payload: &[u8]) -> Arrival {
-        let first = range.first().max(self.window.oldest_undecoded());
-        let component = self.rows.linked(first, range.end(), &self.window);
+    /// Reduces the combination of the symbols from `start` by the basis and stores the remainder, unless it is zero. `room` is
+    /// the maximum number of equations.
+    fn eliminate(&mut self, start: u64, coefficients: &[u8], payload: &[u8], room: usize) -> Arrival {
+        let first = start.max(self.window.oldest_undecoded());
+        let component = self.rows.linked(first, start + coefficients.len() as u64, &self.window);
         if component.length() > self.config.component_max as u64 {
             return Arrival::NoRoom;
         }
-        let skip = (first - range.first()) as usize;
+        let skip = (first - start) as usize;
         let Some(lead) = self.rows.reduce(first, &coefficients[skip..], component, &self.window) else {
             return Arrival::Redundant;
         };
-        if self.rows.len() >= self.room_for(range) {
+        if self.rows.len() >= room {
             return Arrival::NoRoom;
         }
         let mut slot = self.pool.take();
         slot.write(payload);
-        self.rows.insert(lead, (range.first(), coefficients, slot), component, &mut self.window);
+        self.rows.insert(lead, (start, coefficients, slot), component, &mut self.window);
         self.solve(component);
         Arrival::Innovative
     }
@@ -293,7 +298,7 @@ impl Decoder {
         self.window.oldest_unseen()
     }
 
-    /// Returns the smallest index that is not known.
+    /// Returns the smallest index that is neither known nor given up.
     #[must_use]
     pub fn oldest_undecoded(&self) -> u64 {
         self.window.oldest_undecoded()
@@ -317,7 +322,7 @@ impl Decoder {
         self.window.oldest_undelivered().saturating_add(self.config.window as u64)
     }
 
-    /// Returns whether the symbol is known.
+    /// Returns whether the symbol is known or was given up by the sender ([`Decoder::skip_before`]).
     #[must_use]
     pub fn is_decoded(&self, index: u64) -> bool {
         self.window.is_known(index)
@@ -335,7 +340,7 @@ impl Decoder {
     #[must_use]
     pub fn witness(&self, index: u64) -> Option<Witness> {
         let coefficients = match self.window.find(index)? {
-            State::Unknown => return None,
+            State::Unknown | State::Skipped => return None,
             State::Known { .. } => vec![1],
             State::Seen(row) => self.rows.witness(*row),
         };

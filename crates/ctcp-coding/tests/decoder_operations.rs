@@ -94,6 +94,7 @@ impl Run<'_> {
                 self.poll(count);
             }
             13 => self.poll(usize::MAX),
+            14 if self.input.byte().is_multiple_of(4) => self.skip(),
             14 => self.release(),
             _ => self.nonsense(),
         }
@@ -176,6 +177,12 @@ impl Run<'_> {
         let index = self.index();
         self.decoder.release_before(index);
         self.model.release_before(index);
+    }
+
+    fn skip(&mut self) {
+        let index = self.index();
+        let expected = self.model.skip_before(index);
+        assert_eq!(self.decoder.skip_before(index), expected, "skip before {index}");
     }
 
     /// Makes an invalid call, which must change nothing; the comparison afterwards checks this.

@@ -37,7 +37,7 @@ pub(super) fn collect(
             intervals.push(closed.interval);
         }
         let (row_end, missing) = match state {
-            State::Known { .. } => continue,
+            State::Known { .. } | State::Skipped => continue,
             State::Seen(row) => (rows.end_of(*row), 0),
             State::Unknown => (index + 1, 1),
         };

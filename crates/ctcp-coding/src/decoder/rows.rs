@@ -16,12 +16,13 @@
 //! It does not matter which pivot's column holds which equation. Adding a pivot exchanges a free symbol for an equation in one
 //! column, which is a step of in-place Gauss-Jordan elimination.
 
+mod rank;
+
 use super::components::{Component, Components};
 use super::tableau::Tableau;
 use super::window::{State, Window};
-use crate::gf256::{self, Engine, element};
+use crate::gf256::{Engine, element};
 use crate::slots::Slot;
-use crate::symbol_range::SymbolRange;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -180,6 +181,11 @@ impl Rows {
                 None => solved.push(id),
             }
         }
+    }
+
+    /// Returns the numbers of the rows of `component`.
+    pub(super) fn members(&self, component: Component) -> Vec<u32> {
+        (0..).zip(&self.pivots).filter(|&(_, &pivot)| component.contains(pivot)).map(|(id, _)| id).collect()
     }
 
     fn collect_members(&mut self, component: Component) {
@@ -362,6 +368,15 @@ impl Rows {
         }
     }
 
+    /// Removes a row from the basis, after its equation. Its pivot is an unknown symbol again.
+    pub(super) fn free_pivot(&mut self, id: u32, window: &mut Window) {
+        let pivot = self.pivot(id);
+        let place = self.place(pivot);
+        self.free[place] = 0xFF;
+        window.set_unseen(pivot);
+        self.remove(id, window);
+    }
+
     /// Removes a row from the basis. The last row takes its number.
     pub(super) fn remove(&mut self, id: u32, window: &mut Window) {
         let (row, last) = (id as usize, self.pivots.len() - 1);
@@ -485,27 +500,6 @@ impl Rows {
         self.oldest_reference
     }
 
-    /// Returns the dimension of the subspace of the rows' span that involves only symbols of `range`.
-    ///
-    /// Only rows led by a symbol of the range can contribute. They contribute one each, less the rank of their parts beyond the
-    /// end of the range, which must cancel.
-    pub(super) fn rank_within(&self, range: SymbolRange) -> usize {
-        let mut rank = 0;
-        let mut beyond: Vec<(u64, Vec<u8>)> = Vec::new();
-        for (id, &pivot) in (0..).zip(&self.pivots) {
-            if !range.contains(pivot) {
-                continue;
-            }
-            rank += 1;
-            if range.end() < self.end && self.end_of(id) > range.end() {
-                let mut elements = self.free_elements(id, range.end());
-                elements.resize((self.end - range.end()) as usize, 0);
-                reduce_into(&mut beyond, elements);
-            }
-        }
-        rank - beyond.len()
-    }
-
     /// Returns the row's elements from `first` to its end, with zeros for symbols that are not free.
     fn free_elements(&self, id: u32, first: u64) -> Vec<u8> {
         let row = self.tableau.row(id as usize);
@@ -581,20 +575,5 @@ impl<'a> Batch<'a> {
             }
             Engine::current().combine_add(&mut row[line.clone()], &self.factors[..count], &sources[..count]);
         }
-    }
-}
-
-/// Adds `vector` to an echelon form of (lead position, vector), unless it is linearly dependent on it.
-fn reduce_into(echelon: &mut Vec<(u64, Vec<u8>)>, mut vector: Vec<u8>) {
-    for (lead, other) in echelon.iter() {
-        let factor = vector[*lead as usize];
-        if factor != 0 {
-            gf256::mul_add(&mut vector, factor, other);
-        }
-    }
-    if let Some(lead) = vector.iter().position(|&coefficient| coefficient != 0) {
-        let inverse = element::inverse(vector[lead]).expect("the lead is not zero");
-        gf256::scale(&mut vector, inverse);
-        echelon.push((lead as u64, vector));
     }
 }

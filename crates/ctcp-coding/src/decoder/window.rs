@@ -13,9 +13,22 @@ pub(super) enum State {
     Seen(u32),
     /// Known, with its contents.
     Known { slot: Slot, is_delivered: bool },
+    /// Given up by the sender before it was known.
+    Skipped,
 }
 
-/// The symbols `[base, end)`. All symbols below `base` are known, delivered and released.
+impl State {
+    /// Whether nothing more is to be learned about the symbol.
+    fn is_settled(&self) -> bool {
+        matches!(self, Self::Known { .. } | Self::Skipped)
+    }
+
+    fn is_delivered(&self) -> bool {
+        matches!(self, Self::Known { is_delivered: true, .. } | Self::Skipped)
+    }
+}
+
+/// The symbols `[base, end)`. All symbols below `base` are known, delivered and released, or skipped.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     symbols: VecDeque<State>,
@@ -67,11 +80,11 @@ impl Window {
     }
 
     pub(super) fn is_known(&self, index: u64) -> bool {
-        index < self.oldest_undecoded || matches!(self.find(index), Some(State::Known { .. }))
+        index < self.oldest_undecoded || self.find(index).is_some_and(State::is_settled)
     }
 
     pub(super) fn is_seen(&self, index: u64) -> bool {
-        index < self.oldest_unseen || matches!(self.find(index), Some(State::Known { .. } | State::Seen(_)))
+        index < self.oldest_unseen || self.find(index).is_some_and(|state| !matches!(state, State::Unknown))
     }
 
     pub(super) fn known_in(&self, range: SymbolRange) -> usize {
@@ -100,7 +113,7 @@ impl Window {
         *state = State::Known { slot, is_delivered: false };
         self.decoded.push_back(index);
         if index == self.oldest_undecoded {
-            self.oldest_undecoded = self.skip(index, |state| matches!(state, State::Known { .. }));
+            self.oldest_undecoded = self.skip(index, State::is_settled);
         }
         self.skip_seen(index);
         row
@@ -114,11 +127,31 @@ impl Window {
         self.skip_seen(index);
     }
 
+    /// Records that a symbol inside `[base, end)` leads no row any more. The caller gives it up or makes it lead another row.
+    pub(super) fn set_unseen(&mut self, index: u64) {
+        self.symbols[(index - self.base) as usize] = State::Unknown;
+    }
+
+    /// Gives up all symbols below `index` (at most the window's end) that are not known. No row may be led by them.
+    pub(super) fn give_up_before(&mut self, index: u64) {
+        let count = index.saturating_sub(self.base) as usize;
+        for state in self.symbols.range_mut(..count) {
+            if !state.is_settled() {
+                *state = State::Skipped;
+            }
+        }
+        let settled = self.skip(index - 1, State::is_settled);
+        let seen = self.skip(index - 1, |state| !matches!(state, State::Unknown));
+        self.oldest_undecoded = self.oldest_undecoded.max(settled);
+        self.oldest_unseen = self.oldest_unseen.max(seen);
+        let waiting = self.symbols.range((self.oldest_undelivered - self.base) as usize..);
+        self.oldest_undelivered += waiting.take_while(|state| state.is_delivered()).count() as u64;
+    }
+
     /// Updates `oldest_unseen` after the symbol `index` has become known or seen.
     fn skip_seen(&mut self, index: u64) {
         if index == self.oldest_unseen {
-            self.oldest_unseen =
-                self.skip(index, |state| matches!(state, State::Known { .. } | State::Seen(_)));
+            self.oldest_unseen = self.skip(index, |state| !matches!(state, State::Unknown));
         }
     }
 
@@ -136,8 +169,7 @@ impl Window {
             *is_delivered = true;
         }
         if index == self.oldest_undelivered {
-            self.oldest_undelivered =
-                self.skip(index, |state| matches!(state, State::Known { is_delivered: true, .. }));
+            self.oldest_undelivered = self.skip(index, State::is_delivered);
         }
         Some(index)
     }

@@ -22,6 +22,7 @@ pub(crate) struct Model {
     delivered: BTreeSet<u64>,
     announced_floor: u64,
     floor: u64,
+    given_up: u64,
 }
 
 impl Model {
@@ -35,6 +36,7 @@ impl Model {
             delivered: BTreeSet::new(),
             announced_floor: 0,
             floor: 0,
+            given_up: 0,
         }
     }
 
@@ -62,7 +64,7 @@ impl Model {
         if range.end() <= self.oldest_undecoded() {
             return Ok(Arrival::Redundant);
         }
-        if range.first() < self.floor {
+        if range.first() < self.floor.max(self.given_up) {
             return Ok(Arrival::TooOld);
         }
         self.known_end = self.known_end.max(range.end());
@@ -117,6 +119,27 @@ impl Model {
     pub(crate) fn release_before(&mut self, index: u64) {
         self.announced_floor = self.announced_floor.max(index);
         self.move_floor();
+    }
+
+    /// Drops what involves unknown symbols below `index`, and pretends that these are known and delivered.
+    pub(crate) fn skip_before(&mut self, index: u64) -> Result<(), DecodeError> {
+        if index > self.limit() {
+            return Err(DecodeError::OutsideWindow);
+        }
+        self.known_end = self.known_end.max(index);
+        if index > self.oldest_undecoded() {
+            self.given_up = index;
+        }
+        self.rows.retain(|row| weight(row) == 1 || pivot(row) >= index);
+        self.note_states();
+        for lost in 0..index {
+            if !self.is_decoded(lost) {
+                self.delivered.insert(lost);
+                self.add(lost, &[1]);
+            }
+        }
+        self.release_before(index);
+        Ok(())
     }
 
     fn move_floor(&mut self) {
