@@ -191,6 +191,9 @@ pub(crate) struct ClientArgs {
     /// Forward a local address to a fixed target, such as 127.0.0.1:8080=10.0.0.5:80; may be repeated
     #[arg(long, value_name = "LISTEN=TARGET")]
     pub(crate) forward: Vec<Forward>,
+    /// Tell programs that they are connected only when the target is: every failure gets its reason, a round trip later
+    #[arg(long)]
+    pub(crate) wait_for_targets: bool,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

@@ -31,13 +31,14 @@ use crate::coded::CodedConnection;
 use crate::counters::Counters;
 use crate::early::Early;
 use crate::failures::Failures;
-use crate::http_proxy::{self, LocalStatus, Served, ServerStatus};
+use crate::http_proxy::{self, LocalStatus, Served, ServerStatus, Tunnel};
 use crate::link::{Connector, FailureKind, LinkError, LinkState, Opened, ServerLink};
 use crate::pulse::{self, Look, Pulse};
 use crate::request::{ReplyCode, Request};
 use crate::seldom::{Seldom, WARNING_PAUSE};
 use crate::socks5::{self, Socks5Error};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, Spliced, splice};
+use crate::unanswered::Unanswered;
 
 /// The default limit of simultaneous connections of applications: as many streams as a server allows one connection by
 /// default.
@@ -107,6 +108,19 @@ pub struct ForwardProxy<K: Connector> {
     socks5: OnceLock<SocketAddr>,
     failures: Failures,
     pulse: Mutex<Pulse>,
+    greeting: Greeting,
+}
+
+/// When applications are told that they are connected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Greeting {
+    /// At once, so that their first data leaves with the request, which saves a round trip. If the target then turns out to
+    /// be out of reach, the application's connection is reset, and for a minute further ones to this target get the reply of
+    /// the server.
+    #[default]
+    AtOnce,
+    /// When the server has connected to the target, so that every failure gets its reply.
+    WhenConnected,
 }
 
 /// The protocol of a listener's connections.
@@ -120,10 +134,15 @@ enum Service {
 impl<K: Connector> ForwardProxy<K> {
     /// Creates a proxy over a link.
     pub fn new(link: ServerLink<K>, limits: ClientLimits) -> Arc<Self> {
+        Self::with_greeting(link, limits, Greeting::default())
+    }
+
+    /// Creates a proxy that tells applications at this time that they are connected.
+    pub fn with_greeting(link: ServerLink<K>, limits: ClientLimits, greeting: Greeting) -> Arc<Self> {
         let slots = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
         let (full, failing) = (Seldom::new(WARNING_PAUSE), Seldom::new(WARNING_PAUSE));
         let (socks5, failures, pulse) = (OnceLock::new(), Failures::default(), Mutex::default());
-        Arc::new(Self { link, limits, slots, full, failing, socks5, failures, pulse })
+        Arc::new(Self { link, limits, slots, full, failing, socks5, failures, pulse, greeting })
     }
 
     /// The link to the server.
@@ -198,7 +217,10 @@ impl<K: Connector> ForwardProxy<K> {
         match service {
             Service::Socks5 => self.handle_socks5(application).await,
             Service::Http => self.handle_http(application).await,
-            Service::Forward(target) => self.handle_forward(application, target).await,
+            Service::Forward(target) => {
+                self.carry_early(application, target, Vec::new()).await;
+                Ok(())
+            }
         }
     }
 
@@ -215,6 +237,11 @@ impl<K: Connector> ForwardProxy<K> {
             }
             Err(_) => return Err(too_slow()),
         };
+        if self.greets_at_once(&target) {
+            socks5::write_reply(&mut application, ReplyCode::Succeeded, UNSPECIFIED).await?;
+            self.carry_early(application, target, Vec::new()).await;
+            return Ok(());
+        }
         match self.connect(&target).await {
             Ok(opened) => {
                 let bound = opened.reply.bound().unwrap_or(UNSPECIFIED);
@@ -233,17 +260,31 @@ impl<K: Connector> ForwardProxy<K> {
         let local = application.local_addr()?;
         match http_proxy::serve(application, local, self, self.limits.handshake).await? {
             Served::Done(application) => close_gently(application).await,
-            Served::Tunnel { application, early, opened } => {
+            Served::Tunnel { application, early, to: Tunnel::Opened(opened) } => {
                 self.carry(application, opened, SpliceOptions { early, ..SpliceOptions::default() }).await;
+            }
+            Served::Tunnel { application, early, to: Tunnel::Target(target) } => {
+                self.carry_early(application, target, early).await;
             }
         }
         Ok(())
     }
 
-    async fn handle_forward(&self, mut application: TcpStream, target: TargetAddress) -> io::Result<()> {
+    /// Returns true if an application is told that it is connected before the server has replied. A failure would then be a
+    /// reset without a reason, so a target that failed lately gets the server's reply, and so does everything while there is
+    /// no connection to the server.
+    fn greets_at_once(&self, target: &TargetAddress) -> bool {
+        self.greeting == Greeting::AtOnce
+            && self.link.is_connected()
+            && !self.failures.has_failed_lately(&target.to_string())
+    }
+
+    /// Connects an application that believes to be connected with its target. `pending` was read from it before.
+    async fn carry_early(&self, mut application: TcpStream, target: TargetAddress, pending: Vec<u8>) {
         application.arm(); // a failure must not look like a regular end
         let connected = {
-            let mut early = Early::new(&mut application, &self.link.counters().upstream);
+            let early = Early::new(&mut application, &self.link.counters().upstream);
+            let mut early = early.with_pending(pending);
             let opened = self.connect_early(&target, &mut early).await;
             opened.map(|opened| (opened, early.into_rest()))
         };
@@ -252,10 +293,9 @@ impl<K: Connector> ForwardProxy<K> {
                 let options = SpliceOptions { early, is_a_done, ..SpliceOptions::default() };
                 self.carry(application, opened, options).await;
             }
-            // The connection is reset. Only the log can say why.
+            // The connection is reset. Only the log and the status page can say why.
             Err(error) => self.note(&target, &error),
         }
-        Ok(())
     }
 
     /// Connects a reader and a writer with a target, for `ctcp connect`. Finishes when the target has sent everything
@@ -311,12 +351,17 @@ impl<K: Connector> ForwardProxy<K> {
         counters.streams_total.add(1);
         let opened = self.link.request_early(&Request::Connect(target.clone()), early).await;
         if let Err(error) = &opened {
-            // An application that disconnects is not a failure.
-            counters.streams_failed.add(u64::from(!matches!(error, LinkError::Left(_))));
-            counters.targets_refused.add(u64::from(error.code() == ReplyCode::NotAllowed));
+            self.count_failure(error);
             debug!(%target, %error, "not connected");
         }
         opened
+    }
+
+    fn count_failure(&self, error: &LinkError) {
+        let counters = self.link.counters();
+        // An application that disconnects is not a failure.
+        counters.streams_failed.add(u64::from(!matches!(error, LinkError::Left(_))));
+        counters.targets_refused.add(u64::from(error.code() == ReplyCode::NotAllowed));
     }
 
     async fn carry(&self, mut application: TcpStream, opened: Opened<K::Connection>, options: SpliceOptions) {
@@ -402,6 +447,27 @@ impl<K: Connector> http_proxy::Proxy for ForwardProxy<K> {
 
     async fn connect(&self, target: &TargetAddress) -> Result<Opened<K::Connection>, LinkError> {
         Self::connect(self, target).await
+    }
+
+    async fn open(
+        &self,
+        target: &TargetAddress,
+    ) -> Result<Unanswered<<K::Connection as CodedConnection>::Stream>, LinkError> {
+        if !self.greets_at_once(target) {
+            return self.connect(target).await.map(|opened| Unanswered::answered(opened.stream));
+        }
+        self.link.counters().streams_total.add(1);
+        let opened = self.link.request_unanswered(&Request::Connect(target.clone())).await;
+        opened.inspect_err(|error| self.on_unreached(target, error))
+    }
+
+    fn greets_at_once(&self, target: &TargetAddress) -> bool {
+        Self::greets_at_once(self, target)
+    }
+
+    fn on_unreached(&self, target: &TargetAddress, error: &LinkError) {
+        self.count_failure(error);
+        self.note(target, error);
     }
 
     fn on_failed(&self, target: &TargetAddress, reason: &str) {

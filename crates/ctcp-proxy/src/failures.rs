@@ -48,6 +48,8 @@ struct State {
 #[derive(Debug)]
 struct Entry {
     failed: Failed,
+    /// When it happened last.
+    at: Instant,
     /// When it was last logged, if ever.
     logged: Option<Instant>,
     suppressed: u64,
@@ -74,6 +76,12 @@ impl Failures {
             Line::TooMany => warn!("many targets fail: the rest of this minute is not logged"),
             Line::Suppressed => {}
         }
+    }
+
+    /// Returns true if a request to the target failed within the last minute.
+    pub(crate) fn has_failed_lately(&self, target: &str) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.entries.iter().any(|entry| entry.failed.target == target && entry.at.elapsed() < PAUSE)
     }
 
     /// Remembers a failure of the connection to the server, which the link logs.
@@ -120,9 +128,11 @@ impl State {
         let known = self.entries.iter().position(is_same).and_then(|index| self.entries.remove(index));
         let mut entry = known.unwrap_or_else(|| Entry {
             failed: Failed { target: target.to_owned(), reason: reason.to_owned(), last: now, times: 0 },
+            at: Instant::now(),
             logged: None,
             suppressed: 0,
         });
+        entry.at = Instant::now();
         entry.failed.last = now;
         entry.failed.times += 1;
         self.entries.truncate(FAILURES_MAX - 1);
@@ -148,6 +158,9 @@ mod tests {
         assert_eq!(failures.remember("10.1.2.3:80", "no", now), Line::Logged(NonZeroU64::new(99)));
         let last: Vec<_> = failures.last().into_iter().map(|failed| (failed.reason, failed.times)).collect();
         assert_eq!(last, [("no".to_owned(), 101), ("another reason".to_owned(), 1)]);
+        assert!(failures.has_failed_lately("10.1.2.3:80") && !failures.has_failed_lately("10.1.2.3:81"));
+        tokio::time::advance(PAUSE).await;
+        assert!(!failures.has_failed_lately("10.1.2.3:80"));
     }
 
     #[tokio::test(start_paused = true)]

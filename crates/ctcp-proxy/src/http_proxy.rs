@@ -33,11 +33,12 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::Notify;
 
 use crate::address::TargetAddress;
-use crate::coded::CodedConnection;
+use crate::coded::{CodedConnection, CodedStream};
 use crate::counters::Counters;
 use crate::link::{LinkError, Opened};
 use crate::request::ReplyCode;
 use crate::splice::SpliceEnd;
+use crate::unanswered::{Unanswered, request_failure};
 
 mod application;
 mod asked;
@@ -62,16 +63,35 @@ pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// another one if it was closed.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 
+/// The streams of a proxy's connections.
+type StreamOf<P> = <<P as Proxy>::Connection as CodedConnection>::Stream;
+
 /// What the HTTP proxy needs from its environment.
 pub trait Proxy: Sync {
     /// The connection that carries streams.
     type Connection: CodedConnection;
 
-    /// Opens a stream to a target.
+    /// Opens a stream to a target and waits until it is connected.
     fn connect(
         &self,
         target: &TargetAddress,
     ) -> impl Future<Output = Result<Opened<Self::Connection>, LinkError>> + Send;
+
+    /// Opens a stream to a target. Whether the target is reached may only be known after the first data was sent.
+    fn open(
+        &self,
+        target: &TargetAddress,
+    ) -> impl Future<Output = Result<Unanswered<StreamOf<Self>>, LinkError>> + Send {
+        async { self.connect(target).await.map(|opened| Unanswered::answered(opened.stream)) }
+    }
+
+    /// Returns true if a tunnel to this target is granted before it is known whether the target is reached.
+    fn greets_at_once(&self, _target: &TargetAddress) -> bool {
+        false
+    }
+
+    /// Reports that a stream of [`Self::open`] did not reach its target.
+    fn on_unreached(&self, _target: &TargetAddress, _error: &LinkError) {}
 
     /// Reports that a target was reached but did not answer, with the reason in a sentence.
     fn on_failed(&self, target: &TargetAddress, reason: &str);
@@ -93,9 +113,17 @@ pub enum Served<S, C: CodedConnection> {
         application: S,
         /// Data that the application sent after its request and that belongs into the tunnel.
         early: Vec<u8>,
-        /// The stream to the target.
-        opened: Opened<C>,
+        /// Where it leads.
+        to: Tunnel<C>,
     },
+}
+
+/// The other end of a granted tunnel.
+pub enum Tunnel<C: CodedConnection> {
+    /// The stream to the target.
+    Opened(Opened<C>),
+    /// The target, which is still to be reached.
+    Target(TargetAddress),
 }
 
 /// Serves one connection of an application, accepted at `local`. The first request must arrive within `patience`.
@@ -140,7 +168,7 @@ where
         (Err(error), _) => Err(io::Error::other(error)),
         (Ok(()), None) => Err(io::ErrorKind::ConnectionAborted.into()),
         (Ok(()), Some(application)) => Ok(match tunnel {
-            Some(opened) => Served::Tunnel { application, early: parts.read_buf.to_vec(), opened },
+            Some(to) => Served::Tunnel { application, early: parts.read_buf.to_vec(), to },
             None => Served::Done(application),
         }),
     }
@@ -154,7 +182,7 @@ struct Conversation<'a, P: Proxy> {
     /// The stream to the target of the last plain request.
     kept: Mutex<Option<Upstream>>,
     /// A granted tunnel. It starts when the response has been written.
-    tunnel: Mutex<Option<Opened<P::Connection>>>,
+    tunnel: Mutex<Option<Tunnel<P::Connection>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -181,9 +209,13 @@ impl<P: Proxy> Conversation<'_, P> {
     }
 
     async fn open_tunnel(&self, target: &TargetAddress) -> Result<Response<()>, Page> {
-        // Data that the application sends because it assumes a tunnel must not be read as a request.
-        let opened = self.proxy.connect(target).await.map_err(|error| unreached(&error).and_close())?;
-        *lock(&self.tunnel) = Some(opened);
+        let tunnel = if self.proxy.greets_at_once(target) {
+            Tunnel::Target(target.clone())
+        } else {
+            // Data that the application sends because it assumes a tunnel must not be read as a request.
+            Tunnel::Opened(self.proxy.connect(target).await.map_err(|error| unreached(&error).and_close())?)
+        };
+        *lock(&self.tunnel) = Some(tunnel);
         let mut head = Response::new(());
         head.extensions_mut().insert(ReasonPhrase::from_static(b"Connection established"));
         Ok(head)
@@ -212,20 +244,40 @@ impl<P: Proxy> Conversation<'_, P> {
             match upstream.ask(request).await {
                 Ok(response) => return Ok((response, upstream)),
                 Err(unanswered) => {
-                    let again = unanswered
-                        .unsent
-                        .or(again.map(|head| Request::from_parts(head, RequestBody::empty())));
+                    let again = unanswered.unsent.or_else(|| repeated(again.as_ref()));
                     request = again.ok_or_else(|| self.unanswered(&target, &unanswered.error))?;
                 }
             }
         }
-        let Opened { stream, .. } = self.proxy.connect(&target).await.map_err(|error| unreached(&error))?;
-        let failed = |error: &hyper::Error| self.unanswered(&target, error);
-        let mut upstream =
-            Upstream::new(target.clone(), stream, self.proxy.counters().clone(), self.course.clone())
-                .await
-                .map_err(|error| failed(&error))?;
-        let response = upstream.ask(request).await.map_err(|unanswered| failed(&unanswered.error))?;
+        let stream = if again.is_some() {
+            self.proxy.open(&target).await.map_err(|error| unreached(&error))?
+        } else {
+            // What cannot be repeated waits until the target is connected.
+            let opened = self.proxy.connect(&target).await.map_err(|error| unreached(&error))?;
+            Unanswered::answered(opened.stream)
+        };
+        match self.ask(&target, stream, request).await {
+            Err(error) if is_lost(&error) && again.is_some() => {
+                // The connection to the server was lost before the reply, for example because the server restarted.
+                let request = repeated(again.as_ref()).ok_or_else(|| self.unanswered(&target, &error))?;
+                let opened = self.proxy.connect(&target).await.map_err(|error| unreached(&error))?;
+                let stream = Unanswered::answered(opened.stream);
+                self.ask(&target, stream, request).await.map_err(|error| self.unanswered(&target, &error))
+            }
+            answer => answer.map_err(|error| self.unanswered(&target, &error)),
+        }
+    }
+
+    /// Sends a request over a new stream and waits for the head of the response.
+    async fn ask<S: CodedStream>(
+        &self,
+        target: &TargetAddress,
+        stream: S,
+        request: Request<RequestBody>,
+    ) -> Result<(Response<Incoming>, Upstream), hyper::Error> {
+        let (counters, course) = (self.proxy.counters().clone(), self.course.clone());
+        let mut upstream = Upstream::new(target.clone(), stream, counters, course).await?;
+        let response = upstream.ask(request).await.map_err(|unanswered| unanswered.error)?;
         Ok((response, upstream))
     }
 
@@ -236,6 +288,10 @@ impl<P: Proxy> Conversation<'_, P> {
 
     /// The response to an application whose target did not answer.
     fn unanswered(&self, target: &TargetAddress, error: &hyper::Error) -> Page {
+        if let Some(failure) = error.source().and_then(request_failure) {
+            self.proxy.on_unreached(target, failure);
+            return unreached(failure).and_close();
+        }
         let reason = match error.source() {
             _ if error.is_parse() => format!("{target} answered with something that is no HTTP response"),
             Some(source) => format!("the connection to {target} was cut before it had answered: {source}"),
@@ -277,6 +333,16 @@ impl<P: Proxy> Conversation<'_, P> {
 fn has_other_coding(headers: &hyper::HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     codings.any(|coding| !coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"))
+}
+
+/// Returns true if the connection to the server was lost before the server had replied.
+fn is_lost(error: &hyper::Error) -> bool {
+    matches!(error.source().and_then(request_failure), Some(LinkError::Lost(_)))
+}
+
+/// Returns the request once more, from a copy of its head.
+fn repeated(head: Option<&Parts>) -> Option<Request<RequestBody>> {
+    head.map(|head| Request::from_parts(head.clone(), RequestBody::empty()))
 }
 
 /// Copies the head of a request without a body if the request may be sent twice.

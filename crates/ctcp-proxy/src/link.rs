@@ -34,6 +34,7 @@ use crate::counters::Counters;
 use crate::early::Early;
 use crate::request::{HeadError, Reply, ReplyCode, Request};
 use crate::traffic::Traffic;
+use crate::unanswered::Unanswered;
 
 /// The time-outs and pauses of the link.
 #[derive(Clone, Copy, Debug)]
@@ -435,8 +436,8 @@ impl<K: Connector> ServerLink<K> {
         self.request_early(request, &mut Early::new(&mut nobody, &self.counters.upstream)).await
     }
 
-    /// The same for an application that may send before the reply. If it did, a lost connection is an error even if the
-    /// server had only restarted, because the data may have had an effect.
+    /// The same for an application that may send before the reply. If it did and anything came from the server meanwhile, a
+    /// lost connection is an error even if the server had only restarted, because the data may have had an effect.
     ///
     /// # Errors
     /// As for [`Self::request`], and [`LinkError::Left`].
@@ -448,12 +449,18 @@ impl<K: Connector> ServerLink<K> {
         let end = Instant::now() + self.times.wait;
         loop {
             let (connection, number, mut stream) = self.open(end).await?;
+            let heard = connection.health().received;
             match self.ask(&mut stream, request, early).await {
                 Ok(reply) if reply.is_success() => return Ok(Opened { stream, connection, reply }),
                 Ok(reply) => return Err(LinkError::Refused(reply)),
                 Err(LinkError::Lost(error)) => {
                     debug!(%error, "no reply, the stream is lost");
-                    if early.passed() > 0 || self.is_alive(&connection).await || Instant::now() >= end {
+                    let is_unheard = connection.health().received == heard;
+                    if self.is_alive(&connection).await || Instant::now() >= end {
+                        return Err(LinkError::Lost(error));
+                    }
+                    // A server that restarted while the connection was idle got nothing of it.
+                    if early.passed() > 0 && !(is_unheard && early.rewind()) {
                         return Err(LinkError::Lost(error));
                     }
                     self.replaced(number, end).await?;
@@ -461,6 +468,25 @@ impl<K: Connector> ServerLink<K> {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Opens a stream, sends the request and returns without waiting for the reply. The first read brings the reply.
+    ///
+    /// # Errors
+    /// As for [`Self::request`], without the reply's.
+    pub(crate) async fn request_unanswered(
+        &self,
+        request: &Request,
+    ) -> Result<Unanswered<StreamOf<K>>, LinkError> {
+        let (_, _, mut stream) = self.open(Instant::now() + self.times.wait).await?;
+        request.write(&mut stream).await.map_err(LinkError::Lost)?;
+        Ok(Unanswered::new(stream, self.times.reply))
+    }
+
+    /// Returns true if there is a connection now.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        matches!(&*self.state.borrow(), LinkState::Connected { .. })
     }
 
     /// Returns true if only the stream failed and not its connection.

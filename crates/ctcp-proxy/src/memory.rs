@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 use core::pin::Pin;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::task::{Context, Poll};
 use std::collections::VecDeque;
 use std::io;
@@ -182,6 +183,9 @@ impl CodedStream for Stream {
 struct Common {
     pipes: Mutex<Vec<Shared>>,
     lost: watch::Sender<bool>,
+    held: watch::Sender<bool>,
+    /// Streams accepted so far. The other end learns of each, as if by an acknowledgement.
+    accepted: AtomicU64,
 }
 
 /// One end of a connection in memory.
@@ -200,7 +204,12 @@ pub(crate) fn connection_pair() -> (Connection, Connection) {
 
 /// The same; the server's end knows the client by this name.
 pub(crate) fn connection_pair_of(client: &str) -> (Connection, Connection) {
-    let common = Arc::new(Common { pipes: Mutex::default(), lost: watch::channel(false).0 });
+    let common = Arc::new(Common {
+        pipes: Mutex::default(),
+        lost: watch::channel(false).0,
+        held: watch::channel(false).0,
+        accepted: AtomicU64::new(0),
+    });
     let (to_server, from_client) = mpsc::unbounded_channel();
     let (to_client, from_server) = mpsc::unbounded_channel();
     let end = |to_peer, from_peer, peer: &str| Connection {
@@ -243,10 +252,17 @@ impl CodedConnection for Connection {
 
     async fn accept(&self) -> io::Result<Stream> {
         let mut gone = self.common.lost.subscribe();
+        let mut held = self.common.held.subscribe();
         let mut from_peer = self.from_peer.lock().await;
+        let next = async {
+            let stream = from_peer.recv().await.ok_or_else(lost);
+            let _ = held.wait_for(|is_held| !*is_held).await;
+            self.common.accepted.fetch_add(1, Relaxed);
+            stream
+        };
         tokio::select! {
             _ = gone.wait_for(|is_lost| *is_lost) => Err(lost()),
-            stream = from_peer.recv() => stream.ok_or_else(lost),
+            stream = next => stream,
         }
     }
 
@@ -265,7 +281,9 @@ impl CodedConnection for Connection {
     }
 
     fn health(&self) -> PathHealth {
-        PathHealth { rtt: core::time::Duration::from_millis(25), loss: 0.02, ..PathHealth::default() }
+        let received = self.common.accepted.load(Relaxed);
+        let rtt = core::time::Duration::from_millis(25);
+        PathHealth { rtt, loss: 0.02, received, ..PathHealth::default() }
     }
 
     fn peer(&self) -> String {
@@ -297,6 +315,11 @@ impl InMemory {
 
     pub(crate) fn lose(&self) {
         self.last.lock().unwrap().as_ref().unwrap().lose();
+    }
+
+    /// While it is held, the server accepts no streams.
+    pub(crate) fn hold(&self, is_held: bool) {
+        self.last.lock().unwrap().as_ref().unwrap().common.held.send_replace(is_held);
     }
 }
 

@@ -172,6 +172,18 @@ fn frame(kind: u8, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Returns how many bytes a head has that begins with `head`, as far as they say: 4 before its length is known, and if
+/// it is invalid.
+pub(crate) fn head_bytes_wanted(head: &[u8]) -> usize {
+    match *head {
+        [VERSION, _, high, low, ..] => match usize::from(u16::from_be_bytes([high, low])) {
+            length @ 0..=BODY_BYTES_MAX => 4 + length,
+            _ => 4,
+        },
+        _ => 4,
+    }
+}
+
 async fn read_frame<R: AsyncRead + Unpin>(reader: &mut R) -> Result<(u8, Vec<u8>), HeadError> {
     let mut head = [0; 4];
     reader.read_exact(&mut head).await?;

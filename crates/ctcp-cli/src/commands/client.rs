@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use ctcp::Catalogue;
-use ctcp_proxy::client::{ClientLimits, ForwardProxy, listen};
+use ctcp_proxy::client::{ClientLimits, ForwardProxy, Greeting, listen};
 use ctcp_proxy::forward::Forward;
 use ctcp_proxy::link::CtcpConnector;
 use tokio::net::TcpListener;
@@ -34,7 +34,8 @@ pub(crate) async fn run(args: &ClientArgs, catalogue: &Arc<Catalogue>) -> Result
     let listener = metrics::start(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile(catalogue)?, catalogue)?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
-    let proxy = ForwardProxy::new(link, limits);
+    let greeting = if args.wait_for_targets { Greeting::WhenConnected } else { Greeting::AtOnce };
+    let proxy = ForwardProxy::with_greeting(link, limits, greeting);
     let mut services = JoinSet::new();
     serve(&mut services, &proxy, socks, http, listeners);
     super::unless_lost(&endpoint, super::interrupted_or_hung_up()).await?;

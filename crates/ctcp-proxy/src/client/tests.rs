@@ -33,10 +33,15 @@ impl Drop for Setup {
 }
 
 async fn setup(allow: &[&str]) -> Setup {
+    setup_with(allow, Greeting::AtOnce).await
+}
+
+async fn setup_with(allow: &[&str], greeting: Greeting) -> Setup {
     let connector = in_memory(allow);
     let counters = Arc::new(Counters::new("client"));
     let link = ServerLink::start(connector.clone(), LinkTimes::default(), counters);
-    let proxy = ForwardProxy::new(link, ClientLimits::default());
+    link.connected(Duration::from_secs(1)).await.unwrap();
+    let proxy = ForwardProxy::with_greeting(link, ClientLimits::default(), greeting);
     let any = "127.0.0.1:0".parse().unwrap();
     let (socks5, http) = (listen(any).unwrap(), listen(any).unwrap());
     let addresses = (socks5.local_addr().unwrap(), http.local_addr().unwrap());
@@ -120,9 +125,9 @@ async fn an_application_reaches_an_echo_server_through_socks5() {
 #[tokio::test]
 async fn socks5_replies_say_what_happened_at_the_server() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let allowed = setup(&["127.0.0.0/8"]).await;
+    let allowed = setup_with(&["127.0.0.0/8"], Greeting::WhenConnected).await;
     assert_eq!(socks5(allowed.socks5, closed).await.1, 5);
-    let strict = setup(&[]).await;
+    let strict = setup_with(&[], Greeting::WhenConnected).await;
     assert_eq!(socks5(strict.socks5, closed).await.1, 2);
     assert_eq!(strict.connector.server().counters().targets_refused.value(), 1);
     let refused = |setup: &Setup| setup.proxy.link().counters().targets_refused.value();
@@ -180,6 +185,45 @@ async fn an_application_that_sends_nothing_is_closed() {
     let outcome = proxy.handle(accepted.unwrap().0, Service::Socks5).await;
     assert_eq!(outcome.expect_err("too slow").kind(), io::ErrorKind::TimedOut);
     assert_eq!(application.as_mut().unwrap().read(&mut [0]).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn applications_are_greeted_before_the_target_is_connected() {
+    let setup = setup(&["127.0.0.0/8"]).await;
+    setup.connector.hold(true);
+    let echo = echo().await;
+    let (mut by_socks, code) = timeout(Duration::from_secs(1), socks5(setup.socks5, echo)).await.unwrap();
+    assert_eq!(code, 0);
+    let mut by_http = TcpStream::connect(setup.http).await.unwrap();
+    by_http.write_all(format!("CONNECT {echo} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+    let mut answer = vec![0; 39];
+    timeout(Duration::from_secs(1), by_http.read_exact(&mut answer)).await.unwrap().unwrap();
+    assert_eq!(answer, b"HTTP/1.1 200 Connection established\r\n\r\n");
+    for stream in [&mut by_socks, &mut by_http] {
+        stream.write_all(b"first").await.unwrap();
+    }
+    setup.connector.hold(false);
+    for stream in [&mut by_socks, &mut by_http] {
+        stream.shutdown().await.unwrap();
+        let mut back = Vec::new();
+        timeout(Duration::from_secs(5), stream.read_to_end(&mut back)).await.unwrap().unwrap();
+        assert_eq!(back, b"first");
+    }
+}
+
+#[tokio::test]
+async fn a_target_out_of_reach_resets_the_first_connection_and_the_next_one_gets_the_reply() {
+    let setup = setup(&[]).await;
+    let target = "10.1.2.3:80".parse().unwrap();
+    let (mut stream, code) = socks5(setup.socks5, target).await;
+    assert_eq!(code, 0);
+    let error = timeout(Duration::from_secs(5), stream.read_u8()).await.unwrap().expect_err("no clean end");
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    assert_eq!(socks5(setup.socks5, target).await.1, 2);
+    let tunnel = http(setup.http, "CONNECT 10.1.2.3:80 HTTP/1.1\r\n\r\n").await;
+    assert!(tunnel.starts_with("HTTP/1.1 403 "), "{tunnel}");
+    let counters = setup.proxy.link().counters();
+    assert_eq!((counters.targets_refused.value(), counters.streams_failed.value()), (3, 3));
 }
 
 #[tokio::test]
@@ -281,7 +325,7 @@ async fn the_http_port_serves_its_own_pages() {
 
 #[tokio::test]
 async fn a_refused_target_is_on_the_status_page_with_the_servers_reason() {
-    let setup = setup(&[]).await;
+    let setup = setup_with(&[], Greeting::WhenConnected).await;
     assert_eq!(socks5(setup.socks5, "10.1.2.3:80".parse().unwrap()).await.1, 2);
     let refusal = "the server refuses private addresses: 10.1.2.3";
     let page = http(setup.http, "GET http://10.1.2.3/ HTTP/1.1\r\n\r\n").await;

@@ -233,7 +233,7 @@ async fn early_data_reaches_the_server_before_the_reply() {
 }
 
 #[tokio::test]
-async fn a_request_with_early_data_is_not_repeated() {
+async fn a_request_with_early_data_is_not_repeated_if_the_server_may_have_seen_it() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     let (first, first_far) = connection_pair();
     let (second, _second_far) = connection_pair();
@@ -249,4 +249,32 @@ async fn a_request_with_early_data_is_not_repeated() {
         first.lose();
     });
     assert!(matches!(outcome.err(), Some(LinkError::Lost(_))));
+}
+
+#[tokio::test]
+async fn a_request_with_early_data_is_repeated_if_nothing_came_from_the_server() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    let (first, _first_far) = connection_pair();
+    let (second, second_far) = connection_pair();
+    let link = link(&Script::new([Ok(first.clone()), Ok(second)]));
+    let (mut application, mut from) = duplex(64);
+    application.write_all(b"pay").await.unwrap();
+    let counters = link.counters().clone();
+    let mut early = Early::new(&mut from, &counters.upstream);
+    let request = connect();
+    let (opened, _stream) = tokio::join!(link.request_early(&request, &mut early), async {
+        while counters.upstream.value() < 3 {
+            tokio::task::yield_now().await;
+        }
+        first.lose();
+        let mut stream = second_far.accept().await.unwrap();
+        Request::read(&mut stream).await.unwrap();
+        let mut got = [0; 3];
+        stream.read_exact(&mut got).await.unwrap();
+        assert_eq!(&got, b"pay");
+        yes().write(&mut stream).await.unwrap();
+        stream
+    });
+    assert_eq!(opened.unwrap().reply, yes());
+    assert_eq!(counters.upstream.value(), 3);
 }
