@@ -21,7 +21,7 @@ use crate::id::SymbolIndex;
 use crate::wire::MissingInterval;
 pub use blocks::{Block, Blocks};
 pub use plug::{Coding, SymbolDecoder, SymbolEncoder};
-pub(crate) use receiver::{CodedReceiver, DecoderReport};
+pub(crate) use receiver::CodedReceiver;
 use redundancy::Redundancy;
 pub(crate) use segments::Part;
 pub(crate) use sender::CodedSender;

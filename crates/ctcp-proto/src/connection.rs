@@ -26,6 +26,7 @@ mod contents;
 mod control;
 #[cfg(any(test, feature = "forge"))]
 mod forge;
+mod grease;
 mod handshaking;
 mod keys;
 mod lease;
@@ -52,7 +53,7 @@ use crate::crypto::random::SecretRng;
 use crate::crypto::{PacketProtection, PublicKey, ResetKey};
 use crate::error::{CloseReason, ConnectionError, TransportError};
 use crate::event::{EndpointEvent, Event};
-use crate::id::{ConnectionId, PacketNumber, Role};
+use crate::id::{ConnectionId, Role};
 use crate::network::{Ecn, NetworkPath, Transmit};
 use crate::path::Path;
 use crate::profile::Profile;
@@ -65,6 +66,7 @@ use crate::memory::Lease;
 use close::{Ending, Remains};
 pub(crate) use contents::Contents;
 use control::ControlFrames;
+use grease::Grease;
 pub(crate) use handshaking::ClientHandshake;
 use keys::Keys;
 use migration::Migration;
@@ -134,9 +136,8 @@ pub(crate) struct Established {
     is_newly_confirmed: bool,
     /// A PING must be sent: to confirm the keys, to keep the connection alive or to check that the peer is still there.
     ping: bool,
-    /// Number of the newest packet whose ACK reported the state of the peer's decoder. Reports in older packets are out of date.
-    newest_report: Option<PacketNumber>,
     control: ControlFrames,
+    grease: Grease,
     counts: Counts,
     timers: Timers,
     /// Source of values that the peer must not be able to guess.
@@ -238,8 +239,8 @@ impl Established {
             is_confirmed: false,
             is_newly_confirmed: false,
             ping: false,
-            newest_report: None,
             control: ControlFrames::default(),
+            grease: Grease::default(),
             counts: Counts::default(),
             timers: Timers::new(now),
             rng,

@@ -27,11 +27,10 @@ pub use datagram::{
     DatagramBuilder, NewPacket, SHORT_OVERHEAD_MAX, SealablePacket, combination_overhead,
     symbol_size_for_datagram,
 };
-pub use frame::ack::{
-    ACK_BITMAP_BYTES_MAX, ACK_INTERVALS_MAX, ACK_RANGES_MAX, AckFrame, AckRanges, EcnCounts,
-};
 pub use frame::combination::COMBINATION_LENGTH_MAX;
-pub use frame::{CLOSE_REASON_MAX, Frame, Frames, frames};
+pub use frame::path_ack::{ACK_BITMAP_BYTES_MAX, ACK_RANGES_MAX, AckRanges, EcnCounts, PathAck};
+pub use frame::report::{DecoderReport, REPORT_INTERVALS_MAX};
+pub use frame::{CLOSE_REASON_MAX, Frame, Frames, SKIPPABLE_FRAME_MIN, frames};
 pub use header::{
     DATAGRAM_SIZE_MIN, FIRST_PACKET_TAG_LENGTH, LongHeader, LongPacket, NOISE_MESSAGE_MAX, Peek,
     RejectReason, ShortHeader, TAG_LENGTH, TOKEN_MAX, VERSION, VersionNegotiation, is_long_header, peek,

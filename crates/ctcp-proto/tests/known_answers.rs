@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ctcp_proto::crypto::FirstPacketKey;
 use ctcp_proto::wire::{
-    AckFrame, AckRanges, EcnCounts, Frame, LongHeader, LongPacket, MissingInterval, Parameters,
+    AckRanges, DecoderReport, EcnCounts, Frame, LongHeader, LongPacket, MissingInterval, Parameters, PathAck,
     ProfileParameter, Refusal, RejectReason, ServerAnswer, StreamFrame, SymbolBuilder, VersionNegotiation,
     frames, frames_in_symbol,
 };
@@ -135,25 +135,38 @@ fn parameters_are_as_on_the_page() {
     assert_eq!(Parameters::parse_from_server(&bytes), Ok(ServerAnswer::Refused(refusal)));
 }
 
-/// An acknowledgement of packets without symbols.
-fn of_packets(path: u8, ranges: &[(u64, u64)], ecn: Option<EcnCounts>) -> AckFrame {
-    AckFrame {
+/// An acknowledgement of packets.
+fn of_packets(path: u8, ranges: &[(u64, u64)], ecn: Option<EcnCounts>) -> PathAck {
+    PathAck {
         path: PathId(path),
         ranges: AckRanges::from_descending(ranges.iter().copied()).expect("at least one range"),
         delay: Duration::ZERO,
-        oldest_undecoded: 0,
-        oldest_unseen: 0,
-        known_end: 0,
-        intervals: Vec::new(),
-        reported_end: 0,
         ecn,
     }
 }
 
 #[test]
 fn acknowledgements_are_as_on_the_page() {
-    let full = AckFrame {
-        delay: Duration::from_micros(400),
+    let full =
+        PathAck { delay: Duration::from_micros(400), ..of_packets(0, &[(18, 20), (14, 15), (9, 9)], None) };
+    let as_ranges = on_page("after 400 us", "02 00 14 4190 02 02 0101 0300");
+    assert_eq!(frames(&as_ranges).collect::<Vec<_>>(), [Ok(Frame::PathAck(full.clone()))]);
+    let ecn = |ect0, ce| Some(EcnCounts { ect0, ect1: 0, ce });
+    check_frames([
+        ("bitmap", "03 00 14 4190 02 cc20", Frame::PathAck(full)),
+        (
+            "ECT(0) 5, CE 1",
+            "04 01 412b 00 00 412b 05 00 01",
+            Frame::PathAck(of_packets(1, &[(0, 299)], ecn(5, 1))),
+        ),
+        ("ECT(0) 10", "05 00 09 00 00 0a 00 00", Frame::PathAck(of_packets(0, &[(9, 9)], ecn(10, 0)))),
+    ]);
+}
+
+#[test]
+fn reports_are_as_on_the_page() {
+    let report = DecoderReport {
+        number: 21,
         oldest_undecoded: 100,
         oldest_unseen: 102,
         known_end: 110,
@@ -162,25 +175,18 @@ fn acknowledgements_are_as_on_the_page() {
             MissingInterval { first: 105, end: 107, missing: 2 },
         ],
         reported_end: 110,
-        ..of_packets(0, &[(18, 20), (14, 15), (9, 9)], None)
     };
-    let as_ranges =
-        on_page("reported end 110", "02 00 14 4190 4064 02 0a 02 000301 020202 0a 02 02 0101 0300");
-    assert_eq!(frames(&as_ranges).collect::<Vec<_>>(), [Ok(Frame::Ack(full.clone()))]);
-    let ecn = |ect0, ce| Some(EcnCounts { ect0, ect1: 0, ce });
-    check_frames([
-        ("bitmap", "03 00 14 4190 4064 02 0a 02 000301 020202 0a 02 cc20", Frame::Ack(full)),
-        (
-            "ECT(0) 5, CE 1",
-            "04 01 412b 00 00 00 00 00 00 00 412b 05 00 01",
-            Frame::Ack(of_packets(1, &[(0, 299)], ecn(5, 1))),
-        ),
-        (
-            "ECT(0) 10",
-            "05 00 09 00 00 00 00 00 00 00 0a 00 00",
-            Frame::Ack(of_packets(0, &[(9, 9)], ecn(10, 0))),
-        ),
-    ]);
+    check_frames([(
+        "reported end 110",
+        "06 15 4064 02 0a 02 000301 020202 0a",
+        Frame::DecoderReport(report),
+    )]);
+}
+
+#[test]
+fn frames_of_unknown_types_are_as_on_the_page() {
+    let frame = Frame::Skippable { kind: 89, contents: &[0xab, 0xcd] };
+    check_frames([("two bytes", "4059 02 abcd", frame)]);
 }
 
 #[test]
@@ -190,22 +196,22 @@ fn combinations_are_as_on_the_page() {
     check_frames([
         (
             "the symbol below",
-            "06 43e8 0a 0005 0a 04 02 6869",
+            "08 43e8 0a 0005 0a 04 02 6869",
             Frame::Source { index: 1000, floor: 990, symbol },
         ),
         (
             "floor 990",
-            "07 43e5 f004 0007 07 c0ffee",
+            "0a 43e5 f004 0007 07 c0ffee",
             Frame::Coded { first: 997, length: 4, density: 15, key: 7, floor: 990, payload },
         ),
         (
             "floor 997",
-            "08 43e5 03 010203 00 c0ffee",
+            "0c 43e5 03 010203 00 c0ffee",
             Frame::Recoded { first: 997, coefficients: &[1, 2, 3], floor: 997, payload },
         ),
         (
             "to 1203 of 1428",
-            "09 43e5 f004 0007 07 44b0 4594 c0ffee",
+            "0e 43e5 f004 0007 07 44b0 4594 c0ffee",
             Frame::Segment {
                 first: 997,
                 length: 4,

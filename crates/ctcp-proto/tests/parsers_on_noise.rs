@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use ctcp_base::Prng;
 use ctcp_proto::wire::{
-    ACK_INTERVALS_MAX, AckFrame, AckRanges, COMBINATION_LENGTH_MAX, DATAGRAM_SIZE_MIN, EcnCounts, Frame,
-    LongHeader, LongPacket, MissingInterval, Parameters, Peek, ProfileParameter, Reader, Refusal,
-    RejectReason, ServerAnswer, ShortHeader, StreamFrame, SymbolBuilder, VARINT_MAX, VersionNegotiation,
-    frames, frames_in_symbol, peek, write_varint,
+    AckRanges, COMBINATION_LENGTH_MAX, DATAGRAM_SIZE_MIN, DecoderReport, EcnCounts, Frame, LongHeader,
+    LongPacket, MissingInterval, Parameters, PathAck, Peek, ProfileParameter, REPORT_INTERVALS_MAX, Reader,
+    Refusal, RejectReason, ServerAnswer, ShortHeader, StreamFrame, SymbolBuilder, VARINT_MAX,
+    VersionNegotiation, frames, frames_in_symbol, peek, write_varint,
 };
 use ctcp_proto::{ConnectionId, PathId, StreamId};
 
@@ -188,7 +188,8 @@ fn parse_frames(bytes: &[u8], accepted: &mut Accepted) {
 fn check_frame(frame: &Frame<'_>) {
     assert!(!frame.to_string().contains('\n'));
     match frame {
-        Frame::Ack(ack) => check_ack(ack),
+        Frame::PathAck(ack) => check_ack(ack),
+        Frame::DecoderReport(report) => check_report(report),
         Frame::Source { index, floor, .. } => assert!(floor <= index && *index < VARINT_MAX),
         Frame::Coded { first, length, density, floor, .. } => {
             assert!(floor <= first && (1..=COMBINATION_LENGTH_MAX).contains(length) && *density <= 15);
@@ -209,26 +210,34 @@ fn check_frame(frame: &Frame<'_>) {
     }
 }
 
-fn check_ack(ack: &AckFrame) {
-    assert!(ack.oldest_undecoded <= ack.oldest_unseen && ack.oldest_unseen <= ack.known_end);
-    assert!(ack.reported_end <= ack.known_end && ack.known_end <= VARINT_MAX);
-    assert!(ack.intervals.len() <= ACK_INTERVALS_MAX);
-    let mut previous = ack.oldest_undecoded;
-    for interval in &ack.intervals {
+fn check_report(report: &DecoderReport) {
+    assert!(report.oldest_undecoded <= report.oldest_unseen && report.oldest_unseen <= report.known_end);
+    assert!(report.reported_end <= report.known_end && report.known_end <= VARINT_MAX);
+    assert!(report.intervals.len() <= REPORT_INTERVALS_MAX);
+    let mut previous = report.oldest_undecoded;
+    for interval in &report.intervals {
         assert!(previous <= interval.first && interval.first < interval.end);
         assert!(interval.missing <= interval.end - interval.first);
         previous = interval.end;
     }
-    assert!(previous <= ack.reported_end);
+    assert!(previous <= report.reported_end);
+    check_budgets(|out, budget| report.write_within(out, budget));
+}
+
+fn check_ack(ack: &PathAck) {
     let mut above = None;
     for (start, end) in ack.ranges.iter() {
         assert!(start <= end && above.is_none_or(|above| end + 1 < above));
         above = Some(start);
     }
-    // With any budget there is an acknowledgement within it, or none.
-    for budget in [0, 8, 12, 20, 40] {
+    check_budgets(|out, budget| ack.write_within(out, budget));
+}
+
+/// With any budget there is a frame within it, or none.
+fn check_budgets(write: impl Fn(&mut Vec<u8>, usize) -> bool) {
+    for budget in [0, 4, 8, 12, 20, 40] {
         let mut out = Vec::new();
-        let fits = ack.write_within(&mut out, budget);
+        let fits = write(&mut out, budget);
         assert!(out.len() <= budget && fits != out.is_empty());
     }
 }
@@ -308,10 +317,14 @@ fn sample_packets(samples: &mut Vec<Vec<u8>>) {
 
 fn sample_frames(samples: &mut Vec<Vec<u8>>) {
     let id = StreamId(4);
-    let ack = |ranges: &[(u64, u64)], ecn| AckFrame {
+    let ack = |ranges: &[(u64, u64)], ecn| PathAck {
         path: PathId(0),
         ranges: AckRanges::from_descending(ranges.iter().copied()).expect("at least one range"),
         delay: Duration::from_micros(400),
+        ecn,
+    };
+    let report = DecoderReport {
+        number: 1_200,
         oldest_undecoded: 1_000,
         oldest_unseen: 1_002,
         known_end: 1_100,
@@ -320,14 +333,15 @@ fn sample_frames(samples: &mut Vec<Vec<u8>>) {
             MissingInterval { first: 1_050, end: 1_070, missing: 20 },
         ],
         reported_end: 1_100,
-        ecn,
     };
     let marks = Some(EcnCounts { ect0: 1_000, ect1: 0, ce: 3 });
     let all = [
         Frame::Padding(5),
         Frame::Ping,
-        Frame::Ack(ack(&[(900, 1_000), (10, 500)], None)),
-        Frame::Ack(ack(&[(900, 1_000), (897, 897), (890, 895)], marks)),
+        Frame::PathAck(ack(&[(900, 1_000), (10, 500)], None)),
+        Frame::PathAck(ack(&[(900, 1_000), (897, 897), (890, 895)], marks)),
+        Frame::DecoderReport(report),
+        Frame::Skippable { kind: 89, contents: &[11; 5] },
         Frame::MaxData(1 << 20),
         Frame::MaxStreamData { id, credit: 1 << 16 },
         Frame::MaxStreams(100),

@@ -10,10 +10,9 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::ranges::{Inserted, ReceivedNumbers};
-use crate::code::DecoderReport;
 use crate::id::PathId;
 use crate::network::Ecn;
-use crate::wire::{AckFrame, AckRanges, DatagramBuilder, EcnCounts, Frame};
+use crate::wire::{AckRanges, DatagramBuilder, EcnCounts, Frame, PathAck};
 
 /// The default delay of an ACK. The sender subtracts it from its samples, so it costs little accuracy. A coded flow can wait a quarter of
 /// the papers' 20 ms round trip for its feedback, hence 5 ms.
@@ -22,8 +21,8 @@ pub(crate) const MAX_ACK_DELAY: Duration = Duration::from_millis(5);
 /// Minimum delay, because timers are no finer, whatever the round trip.
 const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
 
-/// Maximum length of an ACK in a packet: enough for the longest lists, and it leaves room for a useful symbol.
-const ACK_SIZE_MAX: usize = 700;
+/// Maximum length of a PATH_ACK in a packet: a bitmap of nearly 4000 packets, and room for a report and a useful symbol.
+const PATH_ACK_SIZE_MAX: usize = 500;
 
 /// Number of ack-eliciting packets covered by one ACK.
 const PACKETS_PER_ACK: u32 = 2;
@@ -126,31 +125,20 @@ impl AckScheduler {
         self.due
     }
 
-    /// Writes an ACK with the decoder's report, and a PING if the ACK should be acknowledged itself. Returns the largest number in it, if
-    /// it fits. The caller calls [`Self::on_ack_sent`] if the packet is sent.
-    pub(crate) fn write(
-        &self,
-        now: Instant,
-        path: PathId,
-        report: DecoderReport,
-        builder: &mut DatagramBuilder,
-    ) -> Option<u64> {
-        let frame = AckFrame {
+    /// Writes an ACK, and a PING if the ACK should be acknowledged itself. Returns the largest number in it, if it fits. The caller calls
+    /// [`Self::on_ack_sent`] if the packet is sent.
+    pub(crate) fn write(&self, now: Instant, path: PathId, builder: &mut DatagramBuilder) -> Option<u64> {
+        let frame = PathAck {
             path,
             ranges: AckRanges::from_descending(self.ranges())?,
             delay: self.delay(now),
-            oldest_undecoded: report.oldest_undecoded,
-            oldest_unseen: report.oldest_unseen,
-            known_end: report.known_end,
-            intervals: report.intervals,
-            reported_end: report.reported_end,
             ecn: self.ecn_counts(),
         };
         // A side that only receives would otherwise repeat its ranges for ever.
         if self.wants_confirmation(now) {
             builder.write(&Frame::Ping);
         }
-        builder.write_ack(&frame, ACK_SIZE_MAX).then(|| self.largest()).flatten()
+        builder.write_path_ack(&frame, PATH_ACK_SIZE_MAX).then(|| self.largest()).flatten()
     }
 
     /// An ACK of everything received was sent, in a packet that is ack-eliciting itself or not.

@@ -1,8 +1,8 @@
-//! The receiving half of the symbol space: one decoder for combinations of any kind, and its report in acknowledgements.
+//! The receiving half of the symbol space: one decoder for combinations of any kind, and its report to the sender.
 //!
 //! Requirement: C6, U4
 
-use ctcp_coding::{Arrival, DecodeError, DecoderConfig, MissingInterval, SymbolRange};
+use ctcp_coding::{Arrival, DecodeError, DecoderConfig, SymbolRange};
 
 use super::Code;
 use super::plug::{RealDecoder, SymbolDecoder};
@@ -11,12 +11,15 @@ use crate::error::{TransportError, TransportErrorCode};
 use crate::id::SymbolIndex;
 use crate::memory::SYMBOLS_MIN;
 use crate::stream::Streams;
-use crate::wire::Frame;
+use crate::wire::{DatagramBuilder, DecoderReport, Frame, REPORT_INTERVALS_MAX};
 
 /// Maximum number of combinations that wait for others. On a path of 1000 packets (200 Mbit/s, 60 ms) with a quarter lost in bursts, 512
 /// were not enough and most repairs were refused. The goodput was 0.37 of the link with 1.5 repairs per symbol; with 1024 it is 0.56 with
 /// 0.42. A hostile peer can cause 1 MB of coefficients and rows, with blocks of 256 symbols and a window of 8192.
 const EQUATIONS_MAX: usize = 1024;
+
+/// Maximum length of a report in a packet: enough for the longest list on most paths, and room for an ACK and a useful symbol.
+const REPORT_SIZE_MAX: usize = 200;
 
 /// Decodes the received combinations and passes the symbols to the streams.
 #[derive(Debug)]
@@ -28,6 +31,10 @@ pub(crate) struct CodedReceiver {
     counts: ReceiverCounts,
     /// The last report, until something arrives that could change it.
     report: Option<DecoderReport>,
+    /// Number of frames with combinations that have arrived, the number of the next report.
+    arrived: u64,
+    /// The newest report that the sender has acknowledged.
+    acked_report: u64,
 }
 
 /// Statistics of what arrived.
@@ -39,16 +46,6 @@ pub(crate) struct ReceiverCounts {
     pub(crate) repairs: u64,
     /// Combinations and symbols that carried no new information.
     pub(crate) redundant: u64,
-}
-
-/// The state of the decoder for an acknowledgement.
-#[derive(Clone, Debug)]
-pub(crate) struct DecoderReport {
-    pub(crate) oldest_undecoded: SymbolIndex,
-    pub(crate) oldest_unseen: SymbolIndex,
-    pub(crate) known_end: SymbolIndex,
-    pub(crate) intervals: Vec<MissingInterval>,
-    pub(crate) reported_end: SymbolIndex,
 }
 
 impl CodedReceiver {
@@ -78,6 +75,8 @@ impl CodedReceiver {
             incomplete: Incomplete::default(),
             counts: ReceiverCounts::default(),
             report: None,
+            arrived: 0,
+            acked_report: 0,
         }
     }
 
@@ -104,6 +103,11 @@ impl CodedReceiver {
         frame: &Frame<'_>,
         streams: &mut Streams,
     ) -> Result<bool, TransportError> {
+        self.arrived += 1;
+        self.decode(frame, streams)
+    }
+
+    fn decode(&mut self, frame: &Frame<'_>, streams: &mut Streams) -> Result<bool, TransportError> {
         let end = match *frame {
             Frame::Source { index, .. } => index.saturating_add(1),
             Frame::Coded { first, length, .. } => first.saturating_add(u64::from(length)),
@@ -155,6 +159,7 @@ impl CodedReceiver {
     /// Processes combinations that did not arrive in a packet.
     pub(crate) fn handle_news(&mut self, streams: &mut Streams) -> Result<(), TransportError> {
         self.report = None;
+        self.arrived += 1;
         while let Some(arrival) = self.decoder.take_news() {
             self.counts.repairs += 1;
             self.counts.redundant += u64::from(arrival != Arrival::Innovative);
@@ -180,7 +185,7 @@ impl CodedReceiver {
         let Some(payload) = whole.map_err(|Contradiction| fault(DecodeError::TooLong))? else {
             return Ok(false);
         };
-        self.handle(&Frame::Coded { first, length, density, key, floor, payload: &payload }, streams)
+        self.decode(&Frame::Coded { first, length, density, key, floor, payload: &payload }, streams)
     }
 
     /// Long combinations cost work and memory, so the handshake limits their length.
@@ -194,17 +199,32 @@ impl CodedReceiver {
         Ok(())
     }
 
-    /// The report for an acknowledgement with at most `limit` intervals, which must be the same in every call. It is cached until something
-    /// arrives, so a peer that keeps requesting acknowledgements causes no further work.
-    pub(crate) fn report(&mut self, limit: usize) -> DecoderReport {
-        let report = self.report.take().unwrap_or_else(|| self.new_report(limit));
-        self.report.insert(report).clone()
+    /// Writes a report, unless the sender has acknowledged one after which nothing arrived. Returns its number, if it fits.
+    pub(crate) fn write_report(&mut self, builder: &mut DatagramBuilder) -> Option<u64> {
+        if self.arrived <= self.acked_report {
+            return None;
+        }
+        builder.write_report(self.report(), REPORT_SIZE_MAX).then_some(self.arrived)
     }
 
-    fn new_report(&self, limit: usize) -> DecoderReport {
+    /// The state of the decoder. It is cached until something arrives that changes it, so a peer that keeps requesting acknowledgements
+    /// causes no further work.
+    fn report(&mut self) -> &DecoderReport {
+        let mut report = self.report.take().unwrap_or_else(|| self.new_report());
+        report.number = self.arrived;
+        self.report.insert(report)
+    }
+
+    /// The sender acknowledged a packet with the report `number`.
+    pub(crate) fn on_report_acked(&mut self, number: u64) {
+        self.acked_report = self.acked_report.max(number);
+    }
+
+    fn new_report(&self) -> DecoderReport {
         let mut intervals = Vec::new();
-        let reported_end = self.decoder.undecodable_intervals(limit, &mut intervals);
+        let reported_end = self.decoder.undecodable_intervals(REPORT_INTERVALS_MAX, &mut intervals);
         DecoderReport {
+            number: self.arrived,
             oldest_undecoded: self.decoder.oldest_undecoded(),
             oldest_unseen: self.decoder.oldest_unseen(),
             known_end: self.decoder.known_end(),

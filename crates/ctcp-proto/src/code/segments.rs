@@ -1,4 +1,4 @@
-//! Segmentation of combinations: symbols made for larger datagrams than the path carries now remain repairable (PROTOCOL.md section 4.3).
+//! Segmentation of combinations: symbols made for larger datagrams than the path carries now remain repairable (PROTOCOL.md section 4.4).
 //!
 //! ```text
 //!   combination    [ 0 ........................ 1427 ]      too long for a datagram of 1200 bytes

@@ -9,7 +9,7 @@ use super::segments::{Identity, Outgoing, Part};
 use super::{Carried, Choice, Feedback, Scheme, Situation};
 use crate::id::SymbolIndex;
 use crate::stream::Streams;
-use crate::wire::{DatagramBuilder, Frame, combination_overhead};
+use crate::wire::{DatagramBuilder, DecoderReport, Frame, combination_overhead};
 
 /// Density threshold of the coefficients: 15 means that none is zero (RFC 8681 section 3.6).
 const DENSITY: u8 = 15;
@@ -24,8 +24,10 @@ pub(crate) struct CodedSender {
     encoder: Box<dyn SymbolEncoder>,
     /// How many symbols beyond its oldest undecoded one the receiver stores.
     peer_window: u64,
-    /// Oldest symbol the receiver cannot decode, from its newest acknowledgement.
+    /// Oldest symbol the receiver cannot decode, from its newest report.
     peer_undecoded: SymbolIndex,
+    /// The number of that report; 0 before the first.
+    newest_report: u64,
     /// A combination that is too long for one datagram and is being sent in segments. It goes before anything else.
     outgoing: Option<Outgoing>,
     scratch: Vec<u8>,
@@ -63,6 +65,7 @@ impl CodedSender {
             encoder,
             peer_window,
             peer_undecoded: 0,
+            newest_report: 0,
             outgoing: None,
             scratch: Vec::new(),
             counts: SenderCounts::default(),
@@ -177,8 +180,27 @@ impl CodedSender {
         }
     }
 
-    /// Processes the receiver's report. Symbols that it has decoded leave the window.
-    pub(crate) fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>) {
+    /// Processes the receiver's report, unless a newer one has arrived. Returns whether it was processed.
+    pub(crate) fn on_report(&mut self, now: Instant, report: &DecoderReport) -> bool {
+        if report.number <= self.newest_report {
+            return false;
+        }
+        self.newest_report = report.number;
+        self.on_feedback(
+            now,
+            &Feedback {
+                oldest_undecoded: report.oldest_undecoded,
+                oldest_unseen: report.oldest_unseen,
+                intervals: &report.intervals,
+                known_end: report.known_end,
+                reported_end: report.reported_end,
+            },
+        );
+        true
+    }
+
+    /// Symbols that the receiver has decoded leave the window.
+    fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>) {
         self.scheme.on_feedback(now, feedback);
         self.peer_undecoded =
             self.peer_undecoded.max(feedback.oldest_undecoded.min(self.encoder.next_index()));

@@ -1,4 +1,4 @@
-//! Processing of an ACK: round-trip time, loss detection, congestion control, coding and streams.
+//! Processing of an ACK (round-trip time, loss detection, congestion control) and of the decoder's report (coding, streams).
 //!
 //! The order is the paper's Algorithm 1, then 2, then the block bookkeeping of Algorithm 3.
 //!
@@ -7,30 +7,17 @@
 use ctcp_base::Instant;
 
 use super::{Contents, Established, TransportError};
-use crate::code::Feedback;
 use crate::error::TransportErrorCode;
 use crate::id::PacketNumber;
 use crate::recovery::sent::{AckedPacket, LostPacket};
-use crate::wire::AckFrame;
+use crate::wire::{DecoderReport, PathAck};
 
 impl Established {
-    /// Handles an ACK. `carrier` is the number of the packet that contained it.
-    pub(super) fn handle_ack(
-        &mut self,
-        now: Instant,
-        carrier: PacketNumber,
-        ack: &AckFrame,
-    ) -> Result<(), TransportError> {
+    pub(super) fn handle_ack(&mut self, now: Instant, ack: &PathAck) -> Result<(), TransportError> {
         if ack.path != self.path.id {
             return Err(TransportError::new(
                 TransportErrorCode::ProtocolViolation,
                 "ACK of a path that was never opened",
-            ));
-        }
-        if ack.oldest_undecoded > self.sender.next_index() || ack.known_end > self.sender.next_index() {
-            return Err(TransportError::new(
-                TransportErrorCode::ProtocolViolation,
-                "ACK of symbols that were never sent",
             ));
         }
         let mut acked = core::mem::take(&mut self.path.acked_scratch);
@@ -51,9 +38,23 @@ impl Established {
         self.path.acked_scratch = acked;
         self.detect_losses(now);
         self.path.finish_ack(now);
-        if self.newest_report.is_none_or(|newest| carrier > newest) {
-            self.newest_report = Some(carrier);
-            self.take_feedback(now, ack);
+        Ok(())
+    }
+
+    pub(super) fn handle_report(
+        &mut self,
+        now: Instant,
+        report: &DecoderReport,
+    ) -> Result<(), TransportError> {
+        if report.known_end > self.sender.next_index() {
+            return Err(TransportError::new(
+                TransportErrorCode::ProtocolViolation,
+                "report of symbols that were never sent",
+            ));
+        }
+        if self.sender.on_report(now, report) {
+            self.tell_controller();
+            self.streams.on_peer_decoded_below(report.oldest_undecoded);
         }
         Ok(())
     }
@@ -63,6 +64,9 @@ impl Established {
         self.protection.on_acked(self.path.id, acked.packet.number);
         if let Some(largest) = contents.largest_acked {
             self.path.acks.on_ack_of_ack(largest);
+        }
+        if let Some(number) = contents.report {
+            self.receiver.on_report_acked(number);
         }
         for control in &contents.control {
             self.streams.on_control_acked(control);
@@ -132,18 +136,5 @@ impl Established {
         while let Some(signal) = self.sender.scheme_mut().poll_signal() {
             signal.tell(&mut *self.path.admission.controller);
         }
-    }
-
-    fn take_feedback(&mut self, now: Instant, ack: &AckFrame) {
-        let feedback = Feedback {
-            oldest_undecoded: ack.oldest_undecoded,
-            oldest_unseen: ack.oldest_unseen,
-            intervals: &ack.intervals,
-            known_end: ack.known_end,
-            reported_end: ack.reported_end,
-        };
-        self.sender.on_feedback(now, &feedback);
-        self.tell_controller();
-        self.streams.on_peer_decoded_below(ack.oldest_undecoded);
     }
 }

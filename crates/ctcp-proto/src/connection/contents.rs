@@ -14,6 +14,8 @@ pub(crate) struct Contents {
     pub(crate) control: Vec<Control>,
     /// The largest packet number acknowledged by the ACK in this packet.
     pub(crate) largest_acked: Option<u64>,
+    /// The number of the decoder's report in this packet.
+    pub(crate) report: Option<u64>,
     /// It carried a RESET_TOKEN.
     pub(crate) reset_token: bool,
     /// It carried a KEY_SHARE.

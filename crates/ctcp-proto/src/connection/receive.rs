@@ -127,8 +127,9 @@ impl Established {
             let frame = frame?;
             ack_eliciting |= frame.is_ack_eliciting();
             match frame {
-                Frame::Padding(_) | Frame::Ping => {}
-                Frame::Ack(ack) => self.handle_ack(now, number, &ack)?,
+                Frame::Padding(_) | Frame::Ping | Frame::Skippable { .. } => {}
+                Frame::PathAck(ack) => self.handle_ack(now, &ack)?,
+                Frame::DecoderReport(report) => self.handle_report(now, &report)?,
                 Frame::Source { .. } => {
                     self.timers.last_activity = now;
                     self.receiver.handle(&frame, &mut self.streams)?;

@@ -11,7 +11,7 @@ use crate::memory::SYMBOLS_MIN;
 use crate::network::{Ecn, Transmit};
 use crate::recovery::sent::SentPacket;
 use crate::stream::Pace;
-use crate::wire::{ACK_INTERVALS_MAX, DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
+use crate::wire::{DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
 
 impl Established {
     pub(super) fn poll_transmit(
@@ -186,8 +186,8 @@ impl Established {
             return Ok(None);
         }
         if ack_is_due || self.path.acks.has_news() {
-            let report = self.receiver.report(ACK_INTERVALS_MAX);
-            contents.largest_acked = self.path.acks.write(now, self.path.id, report, &mut builder);
+            contents.largest_acked = self.path.acks.write(now, self.path.id, &mut builder);
+            contents.report = self.receiver.write_report(&mut builder);
         }
         self.write_reset_token(&mut builder, &mut contents);
         self.write_key_share(now, &mut builder, &mut contents);
@@ -209,6 +209,9 @@ impl Established {
             *buffer = builder.abandon();
             buffer.clear();
             return Ok(None);
+        }
+        if contents.combination.is_none() {
+            self.grease.write(&mut self.rng, &mut builder);
         }
         if builder.is_ack_eliciting() {
             self.ping = false;

@@ -6,7 +6,7 @@ use ctcp_base::Instant;
 use ctcp_netem::LinkConfig;
 
 use super::pair::Pair;
-use crate::wire::{AckFrame, AckRanges, Frame};
+use crate::wire::{AckRanges, DecoderReport, Frame, PathAck};
 use crate::{Connection, ConnectionError, NetworkPath, TransportConfig, TransportErrorCode};
 
 /// A connected pair. From now on the test plays the client.
@@ -85,16 +85,11 @@ fn a_client_that_never_acknowledges_neither_stops_the_server_nor_makes_it_spin()
 }
 
 /// An ACK of all numbers from 0 to `largest`.
-fn all_up_to(largest: u64) -> AckFrame {
-    AckFrame {
+fn all_up_to(largest: u64) -> PathAck {
+    PathAck {
         path: crate::PathId(0),
         ranges: AckRanges::from_descending([(0, largest)]).expect("a range"),
         delay: Duration::ZERO,
-        oldest_undecoded: 0,
-        oldest_unseen: 0,
-        known_end: 0,
-        intervals: Vec::new(),
-        reported_end: 0,
         ecn: None,
     }
 }
@@ -108,7 +103,7 @@ fn a_client_that_acknowledges_unreceived_packets_is_detected_soon() {
         hostile.drain();
         let sent = hostile.server().stats().datagrams_sent;
         // The client reads nothing and only counts packets.
-        hostile.say(&[Frame::Ack(all_up_to(sent.saturating_sub(2)))]);
+        hostile.say(&[Frame::PathAck(all_up_to(sent.saturating_sub(2)))]);
         hostile.wait(Duration::from_millis(1));
         if hostile.server().is_closed() {
             break;
@@ -141,4 +136,25 @@ fn key_shares_cost_a_server_one_answer_a_minute() {
     assert!(!hostile.server().is_closed());
     assert!(!hostile.server().has_answered_key_share());
     assert_eq!(hostile.server().key_phases(), (0, 0));
+}
+
+#[test]
+fn a_frame_of_an_unknown_type_is_skipped_and_elicits_an_acknowledgement_if_its_type_is_even() {
+    let mut hostile = Hostile::new();
+    hostile.wait(Duration::from_secs(1));
+    for (kind, is_answered) in [(0x41, false), (0x1000, true)] {
+        hostile.say(&[Frame::Skippable { kind, contents: &[7; 20] }]);
+        let before = hostile.server().stats().datagrams_sent;
+        hostile.wait(Duration::from_millis(20));
+        assert_eq!(hostile.server().stats().datagrams_sent > before, is_answered, "{kind:#x}");
+    }
+    assert!(!hostile.server().is_closed());
+}
+
+#[test]
+fn a_report_of_symbols_that_were_never_sent_is_a_protocol_violation() {
+    let mut hostile = Hostile::new();
+    let report = DecoderReport { number: 1, known_end: 1, ..DecoderReport::default() };
+    hostile.say(&[Frame::DecoderReport(report)]);
+    assert!(hostile.server().is_closed());
 }

@@ -11,7 +11,7 @@
 
 use crate::id::{ConnectionId, PacketNumber, PathId, SymbolIndex};
 use crate::wire::varint::varint_length;
-use crate::wire::{AckFrame, Frame, ShortHeader, TAG_LENGTH, TruncatedNumber};
+use crate::wire::{DecoderReport, Frame, PathAck, ShortHeader, TAG_LENGTH, TruncatedNumber};
 
 /// The length of the longest header plus the tag.
 pub const SHORT_OVERHEAD_MAX: usize = ShortHeader::LENGTH_MAX + TAG_LENGTH;
@@ -146,9 +146,15 @@ impl DatagramBuilder {
     }
 
     /// Appends as much of an acknowledgement as fits into `max_length` bytes and into the datagram. Returns whether anything was written.
-    pub fn write_ack(&mut self, ack: &AckFrame, max_length: usize) -> bool {
+    pub fn write_path_ack(&mut self, ack: &PathAck, max_length: usize) -> bool {
         let space = max_length.min(self.remaining());
         ack.write_within(&mut self.buffer, space)
+    }
+
+    /// Appends as much of a report as fits into `max_length` bytes and into the datagram. Returns whether anything was written.
+    pub fn write_report(&mut self, report: &DecoderReport, max_length: usize) -> bool {
+        let space = max_length.min(self.remaining());
+        report.write_within(&mut self.buffer, space)
     }
 
     /// Appends a combination whose payload is computed in place: `fill` gets `length` zero bytes after the header of `frame`, whose own

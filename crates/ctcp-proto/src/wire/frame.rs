@@ -1,14 +1,15 @@
 //! The frames of a packet (PROTOCOL.md section 4): one enum, parsed by [`frames`] and written by [`Frame::write`].
 
-pub(crate) mod ack;
 mod close;
 pub(crate) mod combination;
 mod control;
 mod path;
+pub(crate) mod path_ack;
+pub(crate) mod report;
 
 use crate::id::{StreamId, SymbolIndex};
-use crate::wire::varint::Reader;
-use crate::wire::{AckFrame, Malformed};
+use crate::wire::varint::{Reader, varint_length, write_varint};
+use crate::wire::{DecoderReport, Malformed, PathAck};
 
 pub use close::CLOSE_REASON_MAX;
 
@@ -16,14 +17,15 @@ pub use close::CLOSE_REASON_MAX;
 pub(crate) mod kind {
     pub(crate) const PADDING: u8 = 0x00;
     pub(crate) const PING: u8 = 0x01;
-    pub(crate) const ACK_RANGES: u8 = 0x02;
-    pub(crate) const ACK_BITMAP: u8 = 0x03;
-    pub(crate) const ACK_RANGES_ECN: u8 = 0x04;
-    pub(crate) const ACK_BITMAP_ECN: u8 = 0x05;
-    pub(crate) const SOURCE: u8 = 0x06;
-    pub(crate) const CODED: u8 = 0x07;
-    pub(crate) const RECODED: u8 = 0x08;
-    pub(crate) const SEGMENT: u8 = 0x09;
+    pub(crate) const PATH_ACK_RANGES: u8 = 0x02;
+    pub(crate) const PATH_ACK_BITMAP: u8 = 0x03;
+    pub(crate) const PATH_ACK_RANGES_ECN: u8 = 0x04;
+    pub(crate) const PATH_ACK_BITMAP_ECN: u8 = 0x05;
+    pub(crate) const DECODER_REPORT: u8 = 0x06;
+    pub(crate) const SOURCE: u8 = 0x08;
+    pub(crate) const CODED: u8 = 0x0a;
+    pub(crate) const RECODED: u8 = 0x0c;
+    pub(crate) const SEGMENT: u8 = 0x0e;
     pub(crate) const MAX_DATA: u8 = 0x10;
     pub(crate) const MAX_STREAM_DATA: u8 = 0x11;
     pub(crate) const MAX_STREAMS: u8 = 0x12;
@@ -37,6 +39,9 @@ pub(crate) mod kind {
     pub(crate) const CLOSE_APPLICATION: u8 = 0x1d;
 }
 
+/// Frames of this type and above have a length after the type, so that a receiver can skip those it does not know.
+pub const SKIPPABLE_FRAME_MIN: u64 = 0x40;
+
 /// A frame. Payloads borrow from the packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
@@ -44,8 +49,10 @@ pub enum Frame<'a> {
     Padding(usize),
     /// Elicits an acknowledgement.
     Ping,
-    /// Acknowledges packets of one path and reports the state of the decoder.
-    Ack(AckFrame),
+    /// Acknowledges packets of one path.
+    PathAck(PathAck),
+    /// Reports the state of the decoder.
+    DecoderReport(DecoderReport),
     /// An uncoded symbol, without trailing zeros.
     Source {
         /// The index of the symbol.
@@ -144,13 +151,24 @@ pub enum Frame<'a> {
         /// Text for people. It is truncated to [`CLOSE_REASON_MAX`] bytes and, when parsed, at the first byte that is not UTF-8.
         reason: &'a str,
     },
+    /// A frame of an unknown type, to be ignored.
+    Skippable {
+        /// The type, at least [`SKIPPABLE_FRAME_MIN`]. Only frames of even types are ack-eliciting.
+        kind: u64,
+        /// The bytes after type and length.
+        contents: &'a [u8],
+    },
 }
 
 impl<'a> Frame<'a> {
     /// Whether the peer must acknowledge a packet with this frame.
     #[must_use]
     pub const fn is_ack_eliciting(&self) -> bool {
-        !matches!(self, Self::Padding(_) | Self::Ack(_) | Self::Close { .. })
+        match self {
+            Self::Padding(_) | Self::PathAck(_) | Self::DecoderReport(_) | Self::Close { .. } => false,
+            Self::Skippable { kind, .. } => *kind % 2 == 0,
+            _ => true,
+        }
     }
 
     /// Whether the frame extends to the end of the packet, so that no frame can follow it.
@@ -161,11 +179,20 @@ impl<'a> Frame<'a> {
 
     /// Parses the frame at the reader's position.
     fn parse(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
-        match reader.u8()? {
+        let kind = reader.shortest_varint()?;
+        if kind >= SKIPPABLE_FRAME_MIN {
+            return Ok(Self::Skippable { kind, contents: reader.prefixed()? });
+        }
+        match kind as u8 {
             kind::PADDING => Ok(Self::Padding(path::parse_padding(reader))),
             kind::PING => Ok(Self::Ping),
-            kind @ kind::ACK_RANGES..=kind::ACK_BITMAP_ECN => AckFrame::parse(kind, reader).map(Self::Ack),
-            kind @ kind::SOURCE..=kind::SEGMENT => combination::parse(kind, reader),
+            kind @ kind::PATH_ACK_RANGES..=kind::PATH_ACK_BITMAP_ECN => {
+                PathAck::parse(kind, reader).map(Self::PathAck)
+            }
+            kind::DECODER_REPORT => DecoderReport::parse(reader).map(Self::DecoderReport),
+            kind @ (kind::SOURCE | kind::CODED | kind::RECODED | kind::SEGMENT) => {
+                combination::parse(kind, reader)
+            }
             kind @ kind::MAX_DATA..=kind::STOP_SENDING => control::parse(kind, reader),
             kind::RESET_TOKEN => reader.array().map(Self::ResetToken),
             kind::KEY_SHARE => reader.array().map(Self::KeyShare),
@@ -184,9 +211,13 @@ impl<'a> Frame<'a> {
         match self {
             Self::Padding(count) => out.resize(out.len() + count, kind::PADDING),
             Self::Ping => out.push(kind::PING),
-            Self::Ack(ack) => {
+            Self::PathAck(ack) => {
                 let fits = ack.write_within(out, usize::MAX);
                 debug_assert!(fits, "an acknowledgement fits into any space");
+            }
+            Self::DecoderReport(report) => {
+                let fits = report.write_within(out, usize::MAX);
+                debug_assert!(fits, "a report fits into any space");
             }
             Self::Source { .. } | Self::Coded { .. } | Self::Recoded { .. } | Self::Segment { .. } => {
                 combination::write(self, out);
@@ -201,6 +232,12 @@ impl<'a> Frame<'a> {
             Self::PathChallenge(data) => path::write(kind::PATH_CHALLENGE, data, out),
             Self::PathResponse(data) => path::write(kind::PATH_RESPONSE, data, out),
             Self::Close { by_application, code, reason } => close::write(*by_application, *code, reason, out),
+            Self::Skippable { kind, contents } => {
+                assert!(*kind >= SKIPPABLE_FRAME_MIN, "frames of type {kind} have no length");
+                write_varint(out, *kind);
+                write_varint(out, contents.len() as u64);
+                out.extend_from_slice(contents);
+            }
         }
     }
 
@@ -210,7 +247,8 @@ impl<'a> Frame<'a> {
         match self {
             Self::Padding(count) => *count,
             Self::Ping => 1,
-            Self::Ack(ack) => ack.encoded_length(),
+            Self::PathAck(ack) => ack.encoded_length(),
+            Self::DecoderReport(report) => report.encoded_length(),
             Self::Source { .. } | Self::Coded { .. } | Self::Recoded { .. } | Self::Segment { .. } => {
                 combination::length(self)
             }
@@ -223,6 +261,9 @@ impl<'a> Frame<'a> {
             Self::KeyShare(public) => 1 + public.len(),
             Self::PathChallenge(data) | Self::PathResponse(data) => 1 + data.len(),
             Self::Close { code, reason, .. } => close::length(*code, reason),
+            Self::Skippable { kind, contents } => {
+                varint_length(*kind) + varint_length(contents.len() as u64) + contents.len()
+            }
         }
     }
 }

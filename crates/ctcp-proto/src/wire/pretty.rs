@@ -2,14 +2,15 @@
 
 use core::fmt;
 
-use crate::wire::{AckFrame, Frame};
+use crate::wire::{DecoderReport, Frame, PathAck};
 
 impl fmt::Display for Frame<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Padding(count) => write!(formatter, "PADDING {count}"),
             Self::Ping => formatter.write_str("PING"),
-            Self::Ack(ack) => ack.fmt(formatter),
+            Self::PathAck(ack) => ack.fmt(formatter),
+            Self::DecoderReport(report) => report.fmt(formatter),
             Self::Source { index, floor, symbol } => {
                 write!(formatter, "SOURCE {index} floor {floor} ({} bytes)", symbol.len())
             }
@@ -52,13 +53,16 @@ impl fmt::Display for Frame<'_> {
                 // The peer's text is escaped, so that it cannot forge lines of a trace.
                 write!(formatter, "CLOSE by the {who} code {code} {reason:?}")
             }
+            Self::Skippable { kind, contents } => {
+                write!(formatter, "UNKNOWN {kind:#x} ({} bytes)", contents.len())
+            }
         }
     }
 }
 
-impl fmt::Display for AckFrame {
+impl fmt::Display for PathAck {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "ACK {}", self.path)?;
+        write!(formatter, "PATH_ACK {}", self.path)?;
         for (start, end) in self.ranges.iter() {
             if start == end {
                 write!(formatter, " {end}")?;
@@ -66,17 +70,23 @@ impl fmt::Display for AckFrame {
                 write!(formatter, " {end}..{start}")?;
             }
         }
-        let Self { delay, oldest_undecoded, oldest_unseen, known_end, reported_end, .. } = self;
-        write!(formatter, " delay {} us", delay.as_micros())?;
-        write!(formatter, " undecoded {oldest_undecoded} unseen {oldest_unseen} known {known_end}")?;
-        for interval in &self.intervals {
-            write!(formatter, " [{}, {}) misses {}", interval.first, interval.end, interval.missing)?;
-        }
-        write!(formatter, " reported {reported_end}")?;
+        write!(formatter, " delay {} us", self.delay.as_micros())?;
         match &self.ecn {
             Some(ecn) => write!(formatter, " ecn {} {} {}", ecn.ect0, ecn.ect1, ecn.ce),
             None => Ok(()),
         }
+    }
+}
+
+impl fmt::Display for DecoderReport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, oldest_undecoded, oldest_unseen, known_end, intervals, reported_end } = self;
+        write!(formatter, "DECODER_REPORT {number}")?;
+        write!(formatter, " undecoded {oldest_undecoded} unseen {oldest_unseen} known {known_end}")?;
+        for interval in intervals {
+            write!(formatter, " [{}, {}) misses {}", interval.first, interval.end, interval.missing)?;
+        }
+        write!(formatter, " reported {reported_end}")
     }
 }
 
@@ -90,20 +100,28 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_is_one_line() {
-        let ack = AckFrame {
+        let ack = PathAck {
             path: PathId(1),
             ranges: AckRanges::from_descending([(8, 9), (3, 3)]).expect("two ranges"),
             delay: Duration::from_micros(25),
+            ecn: Some(EcnCounts { ect0: 1, ect1: 0, ce: 2 }),
+        };
+        assert_eq!(Frame::PathAck(ack).to_string(), "PATH_ACK path 1 9..8 3 delay 25 us ecn 1 0 2");
+    }
+
+    #[test]
+    fn a_report_is_one_line() {
+        let report = DecoderReport {
+            number: 12,
             oldest_undecoded: 4,
             oldest_unseen: 5,
             known_end: 9,
             intervals: vec![MissingInterval { first: 4, end: 6, missing: 1 }],
             reported_end: 9,
-            ecn: Some(EcnCounts { ect0: 1, ect1: 0, ce: 2 }),
         };
         assert_eq!(
-            Frame::Ack(ack).to_string(),
-            "ACK path 1 9..8 3 delay 25 us undecoded 4 unseen 5 known 9 [4, 6) misses 1 reported 9 ecn 1 0 2"
+            Frame::DecoderReport(report).to_string(),
+            "DECODER_REPORT 12 undecoded 4 unseen 5 known 9 [4, 6) misses 1 reported 9"
         );
     }
 

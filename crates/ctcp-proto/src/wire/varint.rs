@@ -132,6 +132,19 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
+    /// Reads a variable-length integer in its shortest form.
+    ///
+    /// # Errors
+    /// Returns an error for a longer form and if the input ends within it.
+    pub fn shortest_varint(&mut self) -> Result<u64, Malformed> {
+        let before = self.remaining();
+        let value = self.varint()?;
+        if before - self.remaining() != varint_length(value) {
+            return Err(Malformed::new("number longer than necessary"));
+        }
+        Ok(value)
+    }
+
     /// Reads `count` bytes.
     ///
     /// # Errors

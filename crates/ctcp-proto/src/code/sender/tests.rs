@@ -80,17 +80,20 @@ impl Line {
     }
 
     fn feed_back(&mut self) {
-        let report = self.receiver.report(32);
-        self.sender.on_feedback(
-            Instant::ZERO,
-            &Feedback {
-                oldest_undecoded: report.oldest_undecoded,
-                oldest_unseen: report.oldest_undecoded,
-                intervals: &report.intervals,
-                known_end: report.known_end,
-                reported_end: report.reported_end,
-            },
-        );
+        let report = self.report();
+        assert!(self.sender.on_report(Instant::ZERO, &report), "something new arrived");
+    }
+
+    /// The report that the receiver sends now.
+    fn report(&mut self) -> DecoderReport {
+        let mut builder = self.builder(1200);
+        self.receiver.write_report(&mut builder).expect("something arrived that was not acknowledged");
+        let packet = builder.finish();
+        let header = 1 + packet.destination_length + 1 + packet.packet_number_length;
+        match frames(&packet.buffer[header..]).next() {
+            Some(Ok(Frame::DecoderReport(report))) => report,
+            other => panic!("no report: {other:?}"),
+        }
     }
 
     /// The stream bytes that can be read.
@@ -125,7 +128,7 @@ fn symbols_of_a_larger_datagram_are_repeated_in_segments() {
         for payload in [&two, &two, &one] {
             line.receive(payload);
         }
-        assert_eq!(line.receiver.report(32).oldest_undecoded, index + 1);
+        assert_eq!(line.report().oldest_undecoded, index + 1);
     }
     let bytes = line.readable();
     assert!(bytes.len() > 3 * (SYMBOL_SIZE - 20) && is_original(&bytes), "{}", bytes.len());
@@ -137,8 +140,7 @@ fn combinations_of_symbols_of_a_larger_datagram_are_sent_in_segments() {
     for _ in 0..16 {
         line.chosen(&SITUATION, LARGE).expect("a new symbol");
     }
-    let report = line.receiver.report(32);
-    assert_eq!(report.known_end, 0, "nothing arrived");
+    assert_eq!(line.receiver.write_report(&mut line.builder(1200)), None, "nothing arrived");
     for key in 0..16 {
         let choice = Choice::Combination { first: 0, length: 16, key };
         let (_, one) = line.packet(choice, SMALL);
@@ -148,7 +150,7 @@ fn combinations_of_symbols_of_a_larger_datagram_are_sent_in_segments() {
         line.receive(&one);
         line.receive(&two);
     }
-    assert_eq!(line.receiver.report(32).oldest_undecoded, 16);
+    assert_eq!(line.report().oldest_undecoded, 16);
     assert!(is_original(&line.readable()));
 }
 
@@ -164,7 +166,7 @@ fn datagrams_may_shrink_further_between_two_segments() {
         payload = line.packet(choice, 200).1;
         packets += 1;
     }
-    assert!(packets > 2 && line.receiver.report(32).oldest_undecoded == 1, "{packets} packets");
+    assert!(packets > 2 && line.report().oldest_undecoded == 1, "{packets} packets");
 }
 
 #[test]
@@ -208,7 +210,7 @@ fn a_symbol_is_repeated_whichever_of_its_segments_is_lost() {
         // It is the same combination again, so only the lost segment was missing.
         let again = [0, 1].map(|_| line.chosen(&IDLE, SMALL).expect("a piece"));
         line.receive(&again[lost_piece].1);
-        assert_eq!(line.receiver.report(32).oldest_undecoded, 1);
+        assert_eq!(line.report().oldest_undecoded, 1);
     }
 }
 
@@ -219,7 +221,6 @@ fn an_outdated_rest_is_neither_sent_nor_counted_as_in_flight() {
     for (carried, _) in &symbols {
         line.sender.on_lost(*carried, false);
     }
-    line.feed_back();
     let (piece, _) = line.chosen(&IDLE, SMALL).expect("a piece of a repair");
     assert_eq!(piece.part, Part::Piece);
     // The first symbol was only late.
@@ -262,4 +263,34 @@ fn late_segments_of_known_symbols_are_redundant() {
     line.receive(&whole);
     line.receive(&piece);
     assert_eq!(line.receiver.counts().redundant, 1);
+}
+
+#[test]
+fn a_report_is_repeated_until_it_is_acknowledged_or_something_arrives() {
+    let mut line = Line::new(Code::PLAIN);
+    let first = line.packet(Choice::NewSymbol, LARGE).1;
+    let second = line.packet(Choice::NewSymbol, LARGE).1;
+    line.receive(&first);
+    let report = line.report();
+    assert_eq!((report.number, report.oldest_undecoded), (1, 1));
+    assert_eq!(line.report(), report);
+    line.receiver.on_report_acked(report.number);
+    assert_eq!(line.receiver.write_report(&mut line.builder(1200)), None);
+    line.receive(&second);
+    assert_eq!((line.report().number, line.report().oldest_undecoded), (2, 2));
+}
+
+#[test]
+fn a_report_that_arrives_late_or_twice_is_ignored() {
+    let mut line = Line::new(Code::PLAIN);
+    let reports: Vec<_> = (0..3)
+        .map(|_| {
+            let payload = line.packet(Choice::NewSymbol, LARGE).1;
+            line.receive(&payload);
+            line.report()
+        })
+        .collect();
+    let mut take = |index: usize| line.sender.on_report(Instant::ZERO, &reports[index]);
+    assert_eq!([take(1), take(0), take(1), take(2)], [true, false, false, true]);
+    assert_eq!(line.sender.outstanding(), 0);
 }

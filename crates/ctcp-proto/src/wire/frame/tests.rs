@@ -11,16 +11,13 @@ pub(crate) fn any_varint() -> impl Strategy<Value = u64> {
     (0u32..=62, any::<u64>()).prop_map(|(bits, noise)| noise & ((1 << bits) - 1))
 }
 
-pub(crate) fn any_ack() -> impl Strategy<Value = AckFrame> {
-    (any_received(), any_symbols(), any::<u8>(), any_varint(), any_ecn()).prop_map(
-        |(ranges, symbols, path, delay, ecn)| AckFrame {
-            path: PathId(path),
-            ranges,
-            delay: Duration::from_micros(delay),
-            ecn,
-            ..symbols
-        },
-    )
+pub(crate) fn any_path_ack() -> impl Strategy<Value = PathAck> {
+    (any_received(), any::<u8>(), any_varint(), any_ecn()).prop_map(|(ranges, path, delay, ecn)| PathAck {
+        path: PathId(path),
+        ranges,
+        delay: Duration::from_micros(delay),
+        ecn,
+    })
 }
 
 fn any_ecn() -> impl Strategy<Value = Option<EcnCounts>> {
@@ -45,12 +42,12 @@ fn any_received() -> impl Strategy<Value = AckRanges> {
     )
 }
 
-/// The symbol fields of an acknowledgement; the others are dummies.
-fn any_symbols() -> impl Strategy<Value = AckFrame> {
+pub(crate) fn any_report() -> impl Strategy<Value = DecoderReport> {
     let interval = (0u64..1_000, 1u64..300, 1u64..300);
     let intervals = prop::collection::vec(interval, 0..=32);
-    (any_varint(), intervals, 0u64..100, 0u64..100, any::<prop::sample::Index>()).prop_map(
-        |(oldest_undecoded, steps, reported, known, unseen)| {
+    let ends = (0u64..100, 0u64..100, any::<prop::sample::Index>());
+    (any_varint(), any_varint(), intervals, ends).prop_map(
+        |(number, oldest_undecoded, steps, (reported, known, unseen))| {
             let oldest_undecoded = oldest_undecoded.min(VARINT_MAX - 100_000);
             let mut end = oldest_undecoded;
             let mut intervals = Vec::new();
@@ -60,17 +57,14 @@ fn any_symbols() -> impl Strategy<Value = AckFrame> {
                 intervals.push(MissingInterval { first, end, missing: missing.min(length) });
             }
             let known_end = end + reported + known;
-            AckFrame {
-                path: PathId(0),
-                ranges: AckRanges::from_descending([(0, 0)]).expect("one range"),
-                delay: Duration::ZERO,
+            DecoderReport {
+                number,
                 oldest_undecoded,
                 oldest_unseen: oldest_undecoded
                     + unseen.index((known_end - oldest_undecoded) as usize + 1) as u64,
                 known_end,
                 intervals,
                 reported_end: end + reported,
-                ecn: None,
             }
         },
     )
@@ -92,11 +86,13 @@ fn any_place() -> impl Strategy<Value = (u16, u16)> {
 /// A frame whose payload, if any, is part of `bytes`, and whose reason, if any, is `text`.
 fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = Frame<'static>> {
     let payload = (0..=bytes.len()).prop_map(move |length| &bytes[..length]);
+    let skipped = payload.clone();
     let id = || any_varint().prop_map(StreamId);
     prop_oneof![
         (1usize..300).prop_map(Frame::Padding),
         Just(Frame::Ping),
-        any_ack().prop_map(Frame::Ack),
+        any_path_ack().prop_map(Frame::PathAck),
+        any_report().prop_map(Frame::DecoderReport),
         (any_range(), payload.clone()).prop_map(|((index, _, floor), symbol)| Frame::Source {
             index,
             floor,
@@ -143,6 +139,8 @@ fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = 
             code,
             reason: text
         }),
+        (any_varint(), skipped)
+            .prop_map(|(kind, contents)| Frame::Skippable { kind: kind.max(SKIPPABLE_FRAME_MIN), contents }),
     ]
 }
 
@@ -202,23 +200,16 @@ proptest! {
 }
 
 #[test]
-fn only_padding_acks_and_closes_are_not_ack_eliciting() {
-    let ack = AckFrame {
-        path: PathId(0),
-        ranges: AckRanges::from_descending([(0, 0)]).expect("one range"),
-        delay: Duration::ZERO,
-        oldest_undecoded: 0,
-        oldest_unseen: 0,
-        known_end: 0,
-        intervals: Vec::new(),
-        reported_end: 0,
-        ecn: None,
-    };
+fn padding_acknowledgements_reports_closes_and_unknown_odd_types_are_not_ack_eliciting() {
+    let ranges = AckRanges::from_descending([(0, 0)]).expect("one range");
+    let ack = PathAck { path: PathId(0), ranges, delay: Duration::ZERO, ecn: None };
     let silent = [
         Frame::Padding(1),
-        Frame::Ack(ack),
+        Frame::PathAck(ack),
+        Frame::DecoderReport(DecoderReport::default()),
         Frame::Close { by_application: true, code: 0, reason: "" },
         Frame::Close { by_application: false, code: 0, reason: "" },
+        Frame::Skippable { kind: 0x41, contents: &[] },
     ];
     assert!(!silent.iter().any(Frame::is_ack_eliciting));
     let asking = [
@@ -245,14 +236,16 @@ fn only_padding_acks_and_closes_are_not_ack_eliciting() {
         Frame::KeyShare([0; 32]),
         Frame::PathChallenge([0; 8]),
         Frame::PathResponse([0; 8]),
+        Frame::Skippable { kind: 0x40, contents: &[] },
     ];
     assert!(asking.iter().all(Frame::is_ack_eliciting));
 }
 
 #[test]
-fn unknown_types_are_errors() {
-    let known = [0..=9, 0x10..=0x16, 0x18..=0x19, 0x1c..=0x1d];
-    for kind in 0..=u8::MAX {
+fn unknown_types_below_the_skippable_ones_are_errors() {
+    let known =
+        [0..=6, 0x08..=0x08, 0x0a..=0x0a, 0x0c..=0x0c, 0x0e..=0x0e, 0x10..=0x16, 0x18..=0x19, 0x1c..=0x1d];
+    for kind in 0..SKIPPABLE_FRAME_MIN as u8 {
         let bytes = [kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let is_unknown = frames(&bytes).next() == Some(Err(Malformed::new("frame of unknown type")));
         assert_eq!(is_unknown, !known.iter().any(|range| range.contains(&kind)), "{kind:#04x}");
@@ -260,8 +253,24 @@ fn unknown_types_are_errors() {
 }
 
 #[test]
+fn a_frame_of_a_skippable_type_is_skipped_by_its_length() {
+    let outcome: Vec<_> = frames(&[0x40, 0x59, 2, 0xff, 0xff, 0x01]).collect();
+    assert_eq!(outcome, [Ok(Frame::Skippable { kind: 0x59, contents: &[0xff, 0xff] }), Ok(Frame::Ping)]);
+    assert_eq!(frames(&[0x40, 0x59, 3, 0xff, 0xff]).next(), Some(Err(Malformed::TRUNCATED)));
+}
+
+#[test]
+fn a_type_longer_than_necessary_is_an_error() {
+    assert_eq!(frames(&[0x40, 0x01]).next(), Some(Err(Malformed::new("number longer than necessary"))));
+    assert_eq!(
+        frames(&[0x80, 0, 0, 0x59, 0]).next(),
+        Some(Err(Malformed::new("number longer than necessary")))
+    );
+}
+
+#[test]
 fn nothing_is_parsed_after_an_error() {
-    let outcome: Vec<_> = frames(&[0x01, 0x0a, 0x01]).collect();
+    let outcome: Vec<_> = frames(&[0x01, 0x07, 0x01]).collect();
     assert_eq!(outcome, [Ok(Frame::Ping), Err(Malformed::new("frame of unknown type"))]);
 }
 
@@ -274,20 +283,20 @@ fn a_number_may_be_longer_than_necessary() {
 #[test]
 fn combinations_out_of_bounds_are_errors() {
     let last = VARINT_MAX.to_be_bytes().map(|byte| byte | if byte == 0x3f { 0xc0 } else { 0 });
-    let source = |index: &[u8], distance: u8| [&[0x06], index, &[distance, 9]].concat();
+    let source = |index: &[u8], distance: u8| [&[0x08], index, &[distance, 9]].concat();
     assert!(frames(&source(&[5], 5)).all(|frame| frame.is_ok()));
     assert!(frames(&source(&[5], 6)).any(|frame| frame.is_err()), "floor below zero");
     assert!(frames(&source(&last, 0)).any(|frame| frame.is_err()), "no symbol after the last");
     let coded = |first: u8, shape: u16| {
         let [high, low] = shape.to_be_bytes();
-        [0x07, first, high, low, 0, 1, 0, 9]
+        [0x0a, first, high, low, 0, 1, 0, 9]
     };
     assert!(frames(&coded(0, 0xf001)).all(|frame| frame.is_ok()));
     assert!(frames(&coded(0, 0xffff)).all(|frame| frame.is_ok()));
     assert!(frames(&coded(0, 0xf000)).any(|frame| frame.is_err()), "no symbol");
     let recoded = |length: u64, coefficients: usize| {
-        let mut out = vec![0x08, 0];
-        crate::wire::write_varint(&mut out, length);
+        let mut out = vec![0x0c, 0];
+        write_varint(&mut out, length);
         out.resize(out.len() + coefficients + 1, 0);
         out
     };
@@ -300,9 +309,9 @@ fn combinations_out_of_bounds_are_errors() {
 #[test]
 fn segments_beyond_their_combination_are_errors() {
     let segment = |offset: u64, total: u64, piece: usize| {
-        let mut out = vec![0x09, 0, 0xf0, 1, 0, 1, 0];
-        crate::wire::write_varint(&mut out, offset);
-        crate::wire::write_varint(&mut out, total);
+        let mut out = vec![0x0e, 0, 0xf0, 1, 0, 1, 0];
+        write_varint(&mut out, offset);
+        write_varint(&mut out, total);
         out.resize(out.len() + piece, 7);
         frames(&out).all(|frame| frame.is_ok())
     };
@@ -332,7 +341,7 @@ fn the_reason_of_a_close_is_cut_at_invalid_text_and_at_the_limit() {
     let out = written(&Frame::Close { by_application: true, code: 7, reason: &long });
     assert_eq!(frames(&out).next(), close(&long[..CLOSE_REASON_MAX - 1]));
     let mut out = vec![0x1d, 7];
-    crate::wire::write_varint(&mut out, 1_000);
+    write_varint(&mut out, 1_000);
     out.resize(out.len() + 1_000, b'y');
     assert_eq!(frames(&out).next(), close(&"y".repeat(CLOSE_REASON_MAX)));
 }
