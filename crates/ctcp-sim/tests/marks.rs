@@ -138,7 +138,9 @@ fn a_single_flow_in_fq_codel_loses_nothing_and_waits_no_longer_than_the_target()
 fn next_to_reno_in_fq_codel_both_get_half_without_loss() {
     let flows = [Profile::DEFAULT, Profile::TCP];
     let outcome = run("default and tcp, fq_codel", bottleneck(fq_codel()), &flows);
-    assert_eq!((outcome.dropped, &outcome.lost[..]), (0, &[0, 0][..]));
+    assert_eq!(outcome.lost, [0, 0]);
+    // A packet with nothing but an acknowledgement cannot be marked, so CoDel may drop one of the few that a sender has.
+    assert!(outcome.dropped <= 2, "{}", outcome.dropped);
     let half = MEGABITS as f64 / 2.0;
     assert!(outcome.megabits.iter().all(|megabits| *megabits > 0.75 * half), "{:?}", outcome.megabits);
 }
