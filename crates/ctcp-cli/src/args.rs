@@ -146,7 +146,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, requires = "files")]
     pub(crate) files_write: bool,
     /// Profile that clients may choose besides this server's own; may be repeated
-    #[arg(long, value_name = "NAME", default_values = ["default", "ctcp", "tcp"])]
+    #[arg(long, value_name = "NAME", default_values = ["default", "ctcp", "tcp", "low-latency"])]
     pub(crate) grant: Vec<String>,
     /// Memory that the connections of all clients together may use; one client may use an eighth of what is free
     #[arg(long, value_name = "SIZE", default_value = "1gib", value_parser = parse_bytes)]
@@ -253,7 +253,7 @@ pub(crate) struct PutArgs {
 /// The options shared by server, client, connect, get and put.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CommonArgs {
-    /// Profile to request: default, ctcp or tcp
+    /// Profile to request: default, low-latency, ctcp or tcp
     #[arg(
         long,
         value_name = "NAME",
@@ -262,7 +262,7 @@ pub(crate) struct CommonArgs {
         hide_env_values = true
     )]
     pub(crate) profile: String,
-    /// Coding scheme instead of the profile's: block or plain
+    /// Coding scheme instead of the profile's: block, sliding or plain
     #[arg(long, value_name = "NAME")]
     pub(crate) code: Option<String>,
     /// Congestion control instead of the profile's: default, ctcp, reno or cubic

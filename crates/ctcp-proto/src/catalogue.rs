@@ -23,8 +23,8 @@ impl Default for Catalogue {
     /// The parts for general use.
     fn default() -> Self {
         Self {
-            profiles: vec![Profile::DEFAULT, Profile::CTCP, Profile::TCP],
-            codes: vec![Code::BLOCK, Code::PLAIN],
+            profiles: vec![Profile::DEFAULT, Profile::CTCP, Profile::TCP, Profile::LOW_LATENCY],
+            codes: vec![Code::BLOCK, Code::PLAIN, Code::SLIDING],
             controls: vec![Algorithm::DEFAULT, Algorithm::CTCP, Algorithm::RENO, Algorithm::CUBIC],
             rules: redundancy::RULES.to_vec(),
         }
@@ -235,9 +235,12 @@ mod tests {
         let said = |error: Result<_, UnknownName>| error.map(|_: ()| ()).expect_err("unknown").to_string();
         assert_eq!(
             said(catalogue.profile("brutal").map(drop)),
-            "unknown profile: this version has default ctcp tcp"
+            "unknown profile: this version has default ctcp tcp low-latency"
         );
-        assert_eq!(said(catalogue.code("turbo").map(drop)), "unknown code: this version has block plain");
+        assert_eq!(
+            said(catalogue.code("turbo").map(drop)),
+            "unknown code: this version has block plain sliding"
+        );
         assert_eq!(
             said(catalogue.redundancy("fixed").map(drop)),
             "unknown redundancy: this version has feedback from-loss algorithm-3 fixed=R, R from 1 to 64"

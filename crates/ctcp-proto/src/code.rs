@@ -11,8 +11,10 @@ mod receiver;
 pub(crate) mod redundancy;
 mod segments;
 mod sender;
+mod sliding;
 
 use core::fmt;
+use core::time::Duration;
 
 use ctcp_base::Instant;
 
@@ -75,13 +77,22 @@ pub struct Situation {
     pub has_room: bool,
     /// The congestion window in packets, about one bandwidth-delay product. It determines the size of new blocks.
     pub window: f64,
+    /// The smoothed round-trip time of the path.
+    pub rtt: Duration,
 }
 
 impl Situation {
     /// A long transfer over a path without losses, for tests of schemes.
     #[doc(hidden)]
-    pub const BULK: Self =
-        Self { now: Instant::ZERO, loss: 0.0, dispersion: 1.0, has_data: true, has_room: true, window: 32.0 };
+    pub const BULK: Self = Self {
+        now: Instant::ZERO,
+        loss: 0.0,
+        dispersion: 1.0,
+        has_data: true,
+        has_room: true,
+        window: 32.0,
+        rtt: Duration::from_millis(50),
+    };
 }
 
 /// An acknowledgement's report on the receiver's decoder.
@@ -148,6 +159,9 @@ impl Code {
 
     /// No coding: lost symbols are retransmitted unchanged.
     pub const PLAIN: Self = Self(&plain::SPEC);
+
+    /// Sliding window: repairs between the symbols, for low latency.
+    pub const SLIDING: Self = Self(&sliding::SPEC);
 
     /// A code defined outside this crate.
     #[must_use]
@@ -288,6 +302,12 @@ pub trait Scheme: fmt::Debug + Send {
 
     /// The scheme's timer expired.
     fn handle_timeout(&mut self, _now: Instant) {}
+
+    /// When [`Self::choose`] will return a repair although nothing has happened; `None` if never. It is called then, unless the window or
+    /// the pacer forbids a packet.
+    fn next_repair(&self) -> Option<Instant> {
+        None
+    }
 
     /// The next signal for the congestion controller.
     fn poll_signal(&mut self) -> Option<Signal> {

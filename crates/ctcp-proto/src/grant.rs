@@ -11,7 +11,7 @@ const RATIO_MAX: f64 = 2.0;
 
 /// The profiles, by name, that a server grants in addition to its own.
 ///
-/// A granted profile has exactly its own parts, or only parts that are fair to other traffic: the block code or none, congestion
+/// A granted profile has exactly its own parts, or only parts that are fair to other traffic: a code of the product, congestion
 /// controllers that respond to a full queue like other traffic, and at most two combinations per symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
@@ -22,7 +22,7 @@ pub struct Grant {
 impl Default for Grant {
     /// The profiles for general use.
     fn default() -> Self {
-        Self::of([ProfileName::DEFAULT, ProfileName::CTCP, ProfileName::TCP])
+        Self::of([ProfileName::DEFAULT, ProfileName::CTCP, ProfileName::TCP, ProfileName::LOW_LATENCY])
     }
 }
 
@@ -64,7 +64,7 @@ fn is_fair(profile: &Profile) -> bool {
     let fair_rules = [Redundancy::FEEDBACK, Redundancy::FROM_LOSS, Redundancy::ALGORITHM_3];
     let has_fair_redundancy = fair_rules.contains(&redundancy)
         || (redundancy.is_fixed() && redundancy.ratio().is_some_and(|ratio| ratio <= RATIO_MAX));
-    [Code::BLOCK, Code::PLAIN].contains(&profile.code)
+    [Code::BLOCK, Code::PLAIN, Code::SLIDING].contains(&profile.code)
         && fair_controls.contains(&profile.congestion)
         && has_fair_redundancy
 }
@@ -79,7 +79,7 @@ mod tests {
     fn a_profile_that_is_not_granted_becomes_the_servers_own() {
         let catalogue = Catalogue::default();
         let own = Profile { congestion: Algorithm::CUBIC, ..Profile::default() };
-        for asked in [Profile::DEFAULT, Profile::CTCP, Profile::TCP] {
+        for asked in [Profile::DEFAULT, Profile::CTCP, Profile::TCP, Profile::LOW_LATENCY] {
             assert_eq!(Grant::default().answer(&catalogue, Some(asked), own), asked, "{asked}");
             assert_eq!(Grant::of([asked.name]).answer(&catalogue, Some(asked), own), asked);
             assert_eq!(Grant::nothing().answer(&catalogue, Some(asked), own), own);

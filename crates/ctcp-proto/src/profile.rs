@@ -23,6 +23,9 @@ impl ProfileName {
     /// The baseline: no coding.
     pub const TCP: Self = Self::new(6, "tcp");
 
+    /// Sliding-window code for interactive traffic.
+    pub const LOW_LATENCY: Self = Self::new(7, "low-latency");
+
     /// Creates a name with its number on the wire (PROTOCOL.md section 3.1).
     #[must_use]
     pub const fn new(number: u8, name: &'static str) -> Self {
@@ -188,6 +191,16 @@ impl Profile {
         rules: Rules::GENERAL,
     };
 
+    /// For streams of which each byte should arrive as early as possible: calls, games, shells. It repairs ahead, and so sends up to
+    /// 1.35/(1-p) packets per symbol.
+    pub const LOW_LATENCY: Self = Self {
+        name: ProfileName::LOW_LATENCY,
+        code: Code::SLIDING,
+        redundancy: Redundancy::FROM_LOSS,
+        congestion: Algorithm::DEFAULT,
+        rules: Rules::GENERAL,
+    };
+
     /// Checks that the parts fit together.
     ///
     /// # Errors
@@ -222,7 +235,7 @@ impl fmt::Display for Profile {
     /// The name, followed by the parts that differ from the profile of that name for general use; all parts if there is none.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.name)?;
-        let general = [Self::DEFAULT, Self::CTCP, Self::TCP];
+        let general = [Self::DEFAULT, Self::CTCP, Self::TCP, Self::LOW_LATENCY];
         let named = general.into_iter().find(|profile| profile.name == self.name);
         if named.is_none_or(|named| self.code != named.code) {
             write!(formatter, " code={}", self.code)?;
@@ -250,7 +263,7 @@ mod tests {
 
     #[test]
     fn parts_that_do_not_fit_together_are_named() {
-        for profile in [Profile::DEFAULT, Profile::CTCP, Profile::TCP] {
+        for profile in [Profile::DEFAULT, Profile::CTCP, Profile::TCP, Profile::LOW_LATENCY] {
             assert_eq!(profile.check(), Ok(()), "{profile}");
         }
         let ratio = Ratio::new(1.5).expect("in range");

@@ -243,6 +243,7 @@ impl Row {
 fn named(peer: &str) -> String {
     match peer {
         "default" => "ctcp".to_owned(),
+        "low-latency" => "ctcp, profile low-latency".to_owned(),
         "ctcp" => "ctcp, profile ctcp (2013)".to_owned(),
         "tcp" => "ctcp, profile tcp".to_owned(),
         "reno" => "TCP Reno".to_owned(),

@@ -45,6 +45,7 @@ pub mod checker;
 pub mod ledger;
 pub mod link;
 pub mod measure;
+pub mod messages;
 pub mod mischief;
 pub mod network;
 pub mod node;

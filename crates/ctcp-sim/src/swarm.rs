@@ -11,6 +11,7 @@ mod plan;
 use core::fmt;
 
 use ctcp_base::Instant;
+use ctcp_proto::Profile;
 
 pub use plan::{Happening, NetworkPlan, Plan};
 
@@ -74,8 +75,19 @@ impl fmt::Display for Report {
 /// because they must not make a difference.
 #[must_use]
 pub fn run(seed: u64) -> Report {
-    let plan = Plan::draw(seed);
-    let mut first = run_plan(seed, &plan);
+    run_twice(seed, &Plan::draw(seed))
+}
+
+/// Runs the network of a seed with another profile.
+#[must_use]
+pub fn run_with(seed: u64, profile: Profile) -> Report {
+    let mut plan = Plan::draw(seed);
+    plan.client.profile = profile;
+    run_twice(seed, &plan)
+}
+
+fn run_twice(seed: u64, plan: &Plan) -> Report {
+    let mut first = run_plan(seed, plan);
     if first.is_success() {
         let second = run_plan(seed, &Plan { is_noisy: false, ..plan.clone() });
         if second.hash != first.hash || (!plan.is_noisy && second != first) {

@@ -1,14 +1,17 @@
 //! Random networks: a few seeds in every test run, and all seeds that ever failed.
 
-use ctcp_sim::swarm;
+use ctcp_proto::Profile;
+use ctcp_sim::swarm::{self, Report};
 
 /// `cargo xtask swarm` runs a thousand seeds and more.
 const SEEDS: u64 = 60;
 
 fn run_all(seeds: impl IntoIterator<Item = u64>) {
-    let failures: Vec<String> = seeds
-        .into_iter()
-        .map(swarm::run)
+    expect_success(seeds.into_iter().map(swarm::run));
+}
+
+fn expect_success(reports: impl Iterator<Item = Report>) {
+    let failures: Vec<String> = reports
         .filter(|report| !report.is_success())
         .map(|report| format!("{report}\n  replay: cargo xtask swarm --first {} --seeds 1", report.seed))
         .collect();
@@ -30,6 +33,11 @@ fn failed_seeds() -> Vec<(u64, bool)> {
 fn random_networks_are_safe_and_live() {
     let failed = failed_seeds();
     run_all((1..=SEEDS).filter(|seed| !failed.contains(&(*seed, true))));
+}
+
+#[test]
+fn random_networks_are_safe_and_live_with_low_latency() {
+    expect_success((1..=SEEDS).map(|seed| swarm::run_with(seed, Profile::LOW_LATENCY)));
 }
 
 #[test]

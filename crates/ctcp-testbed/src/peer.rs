@@ -158,12 +158,14 @@ pub fn named(name: &str) -> Option<Box<dyn Peer>> {
         "bbr" => Some(Box::new(KernelTcp::BBR)),
         "mptcp-cubic" => Some(Box::new(Mptcp::CUBIC)),
         "mptcp-bbr" => Some(Box::new(Mptcp::BBR)),
-        "kcptun" => Some(Box::new(Kcptun)),
+        "kcptun" => Some(Box::new(Kcptun::USUAL)),
+        "kcptun-10-10" => Some(Box::new(Kcptun::DOUBLE)),
         "quinn-cubic" => Some(Box::new(Quinn::CUBIC)),
         "quinn-bbr" => Some(Box::new(Quinn::BBR)),
         "srt" => Some(Box::new(Srt)),
         "ctcp" => Some(Box::new(Ctcp::PAPER)),
         "default" => Some(Box::new(Ctcp::DEFAULT)),
+        "low-latency" => Some(Box::new(Ctcp::LOW_LATENCY)),
         _ => None,
     }
 }

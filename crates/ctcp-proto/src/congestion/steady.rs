@@ -38,9 +38,7 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::round::Round;
-use super::{
-    Acked, BACK_OFF_MARK, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, pacing_rate, packets_in,
-};
+use super::{Acked, BACK_OFF_MARK, Controller, Lost, Phase, Sent, TimedOut, WINDOW_MAX, pacing_rate};
 use crate::PacketNumber;
 use crate::recovery::rtt::RttView;
 
@@ -98,6 +96,9 @@ const SHORT: u32 = 32;
 /// How far the window may exceed what the delivery rate supports, in targets and in packets (an ACK acknowledges two).
 const CAP_TARGETS: f64 = 1.5;
 const CAP_PACKETS: f64 = 2.5;
+
+/// The weight of one packet in the mean size: about a small window.
+const PACKET_WEIGHT: f64 = 1.0 / 32.0;
 
 /// The variance of the round trip counts as high above this fraction of the base.
 const RESTLESS: u32 = 10;
@@ -179,6 +180,8 @@ pub(super) struct Steady {
     /// Kept until the first acknowledgement after a timeout.
     before_timeout: Option<BeforeTimeout>,
     datagram: u64,
+    /// The mean size of the packets that arrived lately, in bytes. An interactive application fills few datagrams.
+    packet: f64,
     /// When the latest ACK arrived, whose packets share one sample.
     ack_at: Option<Instant>,
     round_began: Option<Instant>,
@@ -220,6 +223,7 @@ impl Steady {
             neighbours: Neighbours::default(),
             regain: None,
             datagram,
+            packet: datagram as f64,
         }
     }
 
@@ -238,7 +242,7 @@ impl Steady {
 
     /// How many packets the link delivers in `time`.
     fn delivered_in(&self, time: Duration) -> Option<f64> {
-        self.rate.map(|rate| packets_in(rate, time, self.datagram))
+        self.rate.map(|rate| rate * time.as_secs_f64() / self.packet.max(1.0))
     }
 
     /// Whether the latest sample and that of the packet before it, `before`, took little longer than the empty path. On a path whose delay
@@ -451,6 +455,9 @@ impl Steady {
     }
 
     fn on_hold_ack(&mut self, acked: &Acked, hold: Hold) {
+        if acked.is_app_limited && self.tokens >= INITIAL_WINDOW {
+            return;
+        }
         let (base, target) = (self.base.empty(&acked.rtt), self.target(&acked.rtt));
         if let Some(wanted) = self.regain {
             if self.tokens < wanted && acked.rtt.standing < base + target {
@@ -464,7 +471,9 @@ impl Steady {
             self.tokens = self.tokens.max(delivered).min(WINDOW_MAX);
         }
         let room = self.delivered_in(base + target.mul_f64(CAP_TARGETS));
-        let cap = room.map_or(WINDOW_MAX, |room| (room + CAP_PACKETS).min(WINDOW_MAX));
+        // What an application sends is only a lower bound of what the path delivers.
+        let unused = if acked.is_app_limited { INITIAL_WINDOW } else { 0.0 };
+        let cap = room.map_or(WINDOW_MAX, |room| (room + CAP_PACKETS).max(unused).min(WINDOW_MAX));
         if acked.rtt.standing < base + target && self.tokens < cap {
             self.tokens += hold.growth() / self.tokens.max(1.0);
         }
@@ -498,6 +507,7 @@ impl Controller for Steady {
         self.undo_spurious_timeout(acked.number);
         self.rtt = Some(*rtt);
         self.rate = acked.delivery_rate;
+        self.packet += (acked.size as f64 - self.packet) * PACKET_WEIGHT;
         if self.backed_off.is_behind(acked.number) {
             self.is_recovering = false;
         }
@@ -521,8 +531,9 @@ impl Controller for Steady {
                 self.leave_slow_start(acked, &start);
             }
             self.back_off_once(acked.number, acked.largest_sent, BACK_OFF_MARK);
-        } else if !acked.is_app_limited {
+        } else {
             match self.mode {
+                Mode::SlowStart(_) | Mode::Compete { .. } if acked.is_app_limited => {}
                 Mode::SlowStart(start) => self.on_slow_start_ack(acked, start),
                 _ if self.is_yielding() || self.push.is_running() => {}
                 Mode::Hold(hold) => self.on_hold_ack(acked, hold),

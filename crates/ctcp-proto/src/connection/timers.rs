@@ -32,6 +32,8 @@ pub enum TimerKind {
     Expiry,
     /// The pacer allows the next packet.
     Pacing,
+    /// The coding scheme wants to send a repair.
+    Repair,
     /// The peer was silent for the idle timeout.
     Idle,
     /// Keep the connection and the NATs on the path alive.
@@ -130,6 +132,7 @@ impl Established {
             (self.sender.scheme().next_timeout(), TimerKind::Retransmission),
             (self.expiry_deadline(), TimerKind::Expiry),
             (self.timers.pacing, TimerKind::Pacing),
+            (self.repair_deadline(), TimerKind::Repair),
             (self.keep_alive_deadline(), TimerKind::KeepAlive),
             (self.silence_deadline(), TimerKind::Silence),
             (self.mtu_deadline(), TimerKind::PathMtu),
@@ -170,6 +173,12 @@ impl Established {
     fn keep_alive_deadline(&self) -> Option<Instant> {
         let interval = self.config.keep_alive.filter(|_| !self.ping)?;
         Some(self.timers.last_received.max(self.timers.last_eliciting) + interval)
+    }
+
+    /// When the coding scheme sends a repair of its own accord. As for [`Self::mtu_deadline`], only when it may be sent.
+    fn repair_deadline(&self) -> Option<Instant> {
+        let due = self.sender.scheme().next_repair().filter(|_| self.path.has_window())?;
+        Some(self.path.next_paced(due).map_or(due, |paced| paced.max(due)))
     }
 
     /// The deadline for an MTU probe. A probe also needs room in the window and permission from the pacer; without them the deadline would

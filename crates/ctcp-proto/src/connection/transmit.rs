@@ -232,6 +232,7 @@ impl Established {
             has_room: self.sender.has_room()
                 && (self.streams.room() > 0 || self.sender.outstanding() < SYMBOLS_MIN),
             window: self.path.admission.controller.window(),
+            rtt: self.path.measured.rtt.smoothed(),
         }
     }
 

@@ -14,6 +14,7 @@ const LOSSES: [f64; 6] = [0.0, 0.01, 0.05, 0.1, 0.2, 0.3];
 /// The loss rates of tests that do not use all of them.
 const LOSSES_FEW: [f64; 2] = [0.05, 0.2];
 const LOSSES_LONG: [f64; 4] = [0.0, 0.01, 0.05, 0.2];
+const LOSSES_LATENCY: [f64; 4] = [0.0, 0.01, 0.05, 0.1];
 const LOSSES_PATHS: [f64; 3] = [0.0, 0.05, 0.2];
 
 /// A kind of measurement.
@@ -29,6 +30,8 @@ pub enum Test {
     Requests,
     /// Messages at a steady rate.
     Stream,
+    /// The same for a minute, on the paths of interactive traffic.
+    Latency,
     /// One download over two paths, equal or different ones.
     Paths,
 }
@@ -40,6 +43,10 @@ pub enum Condition {
     Independent,
     /// Packets are lost in bursts.
     Bursts,
+    /// The same, in bursts of 3 packets on average.
+    ShortBursts,
+    /// The same, in bursts of 6.
+    LongBursts,
     /// Packets are lost independently, and delays vary.
     Jitter,
     /// Two paths of 10 Mbit/s, 20 ms.
@@ -61,8 +68,8 @@ pub struct Cell {
 
 impl Test {
     /// All tests, in the order of the report.
-    pub const ALL: [Self; 6] =
-        [Self::Goodput, Self::Long, Self::Beside, Self::Requests, Self::Stream, Self::Paths];
+    pub const ALL: [Self; 7] =
+        [Self::Goodput, Self::Long, Self::Beside, Self::Requests, Self::Stream, Self::Latency, Self::Paths];
 
     /// The name on the command line.
     #[must_use]
@@ -73,6 +80,7 @@ impl Test {
             Self::Beside => "beside",
             Self::Requests => "requests",
             Self::Stream => "stream",
+            Self::Latency => "latency",
             Self::Paths => "paths",
         }
     }
@@ -82,7 +90,7 @@ impl Test {
         let (megabits, millis) = match self {
             Self::Goodput | Self::Beside | Self::Requests => (25, 20),
             Self::Long => (100, 100),
-            Self::Stream => (25, 50),
+            Self::Stream | Self::Latency => (25, 50),
             Self::Paths => (20, 20),
         };
         (Rate::from_megabits_per_second(megabits), Duration::from_millis(millis))
@@ -95,6 +103,8 @@ impl Condition {
         match self {
             Self::Independent => "independent loss",
             Self::Bursts => "bursts",
+            Self::ShortBursts => "bursts of 3",
+            Self::LongBursts => "bursts of 6",
             Self::Jitter => "jitter",
             Self::EqualPaths => "10 + 10 Mbit/s, 20 + 20 ms",
             Self::UnequalPaths => "20 + 5 Mbit/s, 20 + 120 ms",
@@ -122,14 +132,21 @@ impl Cell {
     /// The network of the cell.
     pub(super) fn plan(&self, seed: u64) -> NetworkPlan {
         let loss = Probability::new(self.loss).expect("a probability");
-        let model = match self.condition {
-            Condition::Bursts => LossModel::bursts(loss, BURST).expect("possible for all losses here"),
-            _ => LossModel::Bernoulli(loss),
+        let burst = match self.condition {
+            Condition::Bursts => Some(BURST),
+            Condition::ShortBursts => Some(3.0),
+            Condition::LongBursts => Some(6.0),
+            _ => None,
         };
+        let model = burst.map_or(LossModel::Bernoulli(loss), |burst| {
+            LossModel::bursts(loss, burst).expect("possible for all losses here")
+        });
         let path = |(rate, rtt)| PathConfig::new(rate, rtt, model.clone()).with_lossless_return();
         let first = path((self.rate(), self.rtt()));
         let paths = match self.condition {
-            Condition::Independent | Condition::Bursts => vec![first],
+            Condition::Independent | Condition::Bursts | Condition::ShortBursts | Condition::LongBursts => {
+                vec![first]
+            }
             Condition::Jitter => vec![first.with_jitter(JITTER)],
             Condition::EqualPaths => vec![first.clone(), first],
             Condition::UnequalPaths => vec![first, path(SLOW_PATH)],
@@ -151,7 +168,11 @@ impl Cell {
         match self.condition {
             Condition::EqualPaths => 2.0 * first,
             Condition::UnequalPaths => first + SLOW_PATH.0.as_bits_per_second() as f64,
-            Condition::Independent | Condition::Bursts | Condition::Jitter => first,
+            Condition::Independent
+            | Condition::Bursts
+            | Condition::ShortBursts
+            | Condition::LongBursts
+            | Condition::Jitter => first,
         }
     }
 
@@ -167,7 +188,11 @@ impl Cell {
 
     /// The label for results: no two quantities share one at the same rate, round-trip time and loss.
     pub(super) fn scenario(&self, metric: Metric) -> String {
-        let beside = if self.test == Test::Beside { " beside Cubic" } else { "" };
+        let beside = match self.test {
+            Test::Beside => " beside Cubic",
+            Test::Latency => " in a minute",
+            _ => "",
+        };
         format!("{}{beside}, {}", metric.name(), self.condition.name())
     }
 }
@@ -180,16 +205,21 @@ pub(super) fn percent(share: f64) -> f64 {
 }
 
 fn rows(test: Test, quick: bool) -> Vec<(Condition, &'static [f64])> {
-    use Condition::{Bursts, EqualPaths, Independent, Jitter, UnequalPaths};
+    use Condition::{Bursts, EqualPaths, Independent, Jitter, LongBursts, ShortBursts, UnequalPaths};
     match (test, quick) {
         (Test::Goodput, true) => {
             vec![(Independent, &[0.0, 0.05, 0.2]), (Bursts, &[0.05]), (Jitter, &[0.05])]
         }
         (Test::Goodput, false) => vec![(Independent, &LOSSES), (Bursts, &LOSSES[1..]), (Jitter, &LOSSES)],
-        (Test::Long | Test::Beside | Test::Requests | Test::Stream, true) => vec![(Independent, &[0.05])],
+        (Test::Long | Test::Beside | Test::Requests | Test::Stream | Test::Latency, true) => {
+            vec![(Independent, &[0.05])]
+        }
         (Test::Long, false) => vec![(Independent, &LOSSES_LONG)],
         (Test::Beside | Test::Requests | Test::Stream, false) => {
             vec![(Independent, &LOSSES), (Bursts, &LOSSES_FEW), (Jitter, &LOSSES_FEW)]
+        }
+        (Test::Latency, false) => {
+            vec![(Independent, &LOSSES_LATENCY), (ShortBursts, &[0.05]), (LongBursts, &[0.05])]
         }
         (Test::Paths, true) => vec![(UnequalPaths, &[0.05])],
         (Test::Paths, false) => vec![(EqualPaths, &LOSSES_PATHS), (UnequalPaths, &LOSSES_PATHS)],
@@ -224,7 +254,7 @@ mod tests {
                     assert!(cell.plan(1).paths.len() <= PATHS_MAX);
                     let metric = match cell.test {
                         Test::Requests => Metric::Request(10_000),
-                        Test::Stream => Metric::Undelivered,
+                        Test::Stream | Test::Latency => Metric::Undelivered,
                         _ => Metric::Goodput,
                     };
                     format!("{} {:?} {:?} {}", cell.scenario(metric), cell.rate(), cell.rtt(), cell.loss)

@@ -15,8 +15,9 @@ use crate::plan::{NetworkPlan, PathPlan};
 use crate::testbed::{Testbed, start_warm};
 
 /// All peers by their names on the command line, ours first.
-pub const PEER_NAMES: [&str; 11] = [
+pub const PEER_NAMES: [&str; 13] = [
     "default",
+    "low-latency",
     "ctcp",
     "reno",
     "cubic",
@@ -24,6 +25,7 @@ pub const PEER_NAMES: [&str; 11] = [
     "quinn-cubic",
     "quinn-bbr",
     "kcptun",
+    "kcptun-10-10",
     "srt",
     "mptcp-cubic",
     "mptcp-bbr",
@@ -51,10 +53,12 @@ impl Contestant {
     #[must_use]
     pub fn takes_part(&self, test: Test) -> bool {
         match self.name {
-            "srt" => test == Test::Stream,
+            "srt" | "kcptun-10-10" => matches!(test, Test::Stream | Test::Latency),
+            "low-latency" => matches!(test, Test::Requests | Test::Stream | Test::Latency),
             "mptcp-cubic" | "mptcp-bbr" => test == Test::Paths,
             "default" | "bbr" => true,
-            _ => test != Test::Paths,
+            "quinn-bbr" | "kcptun" => test != Test::Paths,
+            _ => !matches!(test, Test::Paths | Test::Latency),
         }
     }
 }

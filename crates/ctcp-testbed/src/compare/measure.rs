@@ -41,7 +41,7 @@ pub(super) fn measure(
         Test::Goodput | Test::Long | Test::Paths => bulk(network, peer, cell, quick),
         Test::Beside => beside(network, peer, cell, quick),
         Test::Requests => requests(network, peer, quick),
-        Test::Stream => stream(network, peer, quick),
+        Test::Stream | Test::Latency => stream(network, peer, stream_seconds(cell.test, quick)),
     }
 }
 
@@ -112,8 +112,17 @@ fn requests(network: &Network, peer: &dyn Peer, quick: bool) -> Result<Vec<Found
     Ok(found)
 }
 
-fn stream(network: &Network, peer: &dyn Peer, quick: bool) -> Result<Vec<Found>, TestbedError> {
-    let time = Duration::from_secs(if quick { 2 } else { 6 });
+/// The duration of a stream of messages.
+fn stream_seconds(test: Test, quick: bool) -> u64 {
+    match (test, quick) {
+        (_, true) => 2,
+        (Test::Latency, false) => 60,
+        (_, false) => 6,
+    }
+}
+
+fn stream(network: &Network, peer: &dyn Peer, seconds: u64) -> Result<Vec<Found>, TestbedError> {
+    let time = Duration::from_secs(seconds);
     let messages = Messages { bytes: MESSAGE_BYTES, rate: STREAM_RATE, time };
     let server = MessageServer::start(network, peer.socket(), MESSAGE_BYTES)?;
     let mut carrier = peer.start(network, server.address())?;

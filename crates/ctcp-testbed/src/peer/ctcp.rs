@@ -24,6 +24,9 @@ impl Ctcp {
     /// Our best profile.
     pub const DEFAULT: Self = Self::profile("profile default", "default");
 
+    /// The profile for interactive traffic.
+    pub const LOW_LATENCY: Self = Self::profile("profile low-latency", "low-latency");
+
     /// Any other profile, under a name for the figures.
     #[must_use]
     pub const fn profile(name: &'static str, profile: &'static str) -> Self {

@@ -18,8 +18,8 @@ const SERVER: &str = "kcptun-server";
 const CLIENT: &str = "kcptun-client";
 const INSTALL: &str = "apt-get install kcptun";
 
-/// The settings of both ends: the fastest mode, no compression, three parity packets for ten.
-const COMMON: &str = "--mode fast3 --nocomp --datashard 10 --parityshard 3 --quiet";
+/// The settings of both ends: the fastest mode, no compression.
+const COMMON: &str = "--mode fast3 --nocomp --quiet --datashard 10 --parityshard";
 
 /// The window in bandwidth-delay products.
 const WINDOW_FACTOR: f64 = 4.0;
@@ -29,11 +29,22 @@ const WINDOW_MIN: f64 = 128.0;
 
 /// kcptun in mode `fast3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kcptun;
+pub struct Kcptun {
+    name: &'static str,
+    /// Parity packets for ten packets of data.
+    parity: u8,
+}
+
+impl Kcptun {
+    /// Its default redundancy.
+    pub const USUAL: Self = Self { name: "kcptun", parity: 3 };
+    /// As much parity as data, for the lowest delay.
+    pub const DOUBLE: Self = Self { name: "kcptun-10-10", parity: 10 };
+}
 
 impl Peer for Kcptun {
     fn name(&self) -> &str {
-        "kcptun"
+        self.name
     }
 
     fn description(&self, _: &Network) -> Result<Description, TestbedError> {
@@ -45,23 +56,24 @@ impl Peer for Kcptun {
                 .strip_prefix("kcptun\t")
                 .map_or(said, |package| format!("kcptun, Debian {package}")),
             settings: format!(
-                "{COMMON}, --sndwnd and --rcvwnd {WINDOW_FACTOR} bandwidth-delay products of the path, at least {WINDOW_MIN}; \
-                 otherwise its defaults (aes)"
+                "{COMMON} {}, --sndwnd and --rcvwnd {WINDOW_FACTOR} bandwidth-delay products of the path, at least {WINDOW_MIN}; \
+                 otherwise its defaults (aes)",
+                self.parity
             ),
         })
     }
 
     fn start(&self, network: &Network, target: SocketAddr) -> Result<Carrier, TestbedError> {
-        let windows = windows(network);
+        let settings = format!("{COMMON} {} {}", self.parity, windows(network));
         let listen = SocketAddrV4::new(network.server_address(), network.new_port());
         let entry = SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port());
-        let line = format!("{COMMON} {windows} --target {target} --listen {listen}");
+        let line = format!("{settings} --target {target} --listen {listen}");
         let mut server = start(&network.server, Path::new(SERVER), &line)?;
         network.wait_until(SERVER, READY_WITHIN, || {
             server.check()?;
             network.server.is_listening_udp(listen.port())
         })?;
-        let line = format!("{COMMON} {windows} --remoteaddr {listen} --localaddr {entry}");
+        let line = format!("{settings} --remoteaddr {listen} --localaddr {entry}");
         let mut client = start(&network.client, Path::new(CLIENT), &line)?;
         network.wait_until(CLIENT, READY_WITHIN, || {
             client.check()?;

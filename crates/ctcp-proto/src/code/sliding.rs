@@ -1,0 +1,163 @@
+//! The sliding-window code of profile `low-latency`: repairs are spread between the symbols, and each spans only what can still be missing
+//! (RFC 8681, with a range that follows the receiver's report).
+//!
+//! ```text
+//!   symbols   0  1  2  3  4  5  6  7  8  9 10 11
+//!                      decoded below 3 |         next
+//!   repair after 5     [ -- -- ]
+//!   repair after 8     [ -- -- -- -- -- ]
+//!   repair after 11    [ -- -- -- -- -- -- -- -- ]
+//! ```
+//!
+//! Three reasons to send a repair, in this order:
+//!
+//! 1. *Deficit*: the repairs in flight that span a gap are fewer than it lacks, with a margin ([`Coverage::is_short`]).
+//! 2. *Protection*: the symbols sent since the last repair are owed one ([`Protection`]).
+//! 3. *Tail*: no symbol has followed for an eighth of a round trip, and the last ones have no repair.
+//!
+//! A block code delays each repair to the end of its block. Here a repair helps as soon as it arrives, and one that was not needed by the
+//! oldest gap helps the next one. Decision 0040 compares them.
+
+mod coverage;
+mod protection;
+
+use super::{Choice, CodeSpec, Feedback, Scheme, Sent, Setup, Situation, WindowOf};
+use crate::id::SymbolIndex;
+use coverage::Coverage;
+use ctcp_base::Instant;
+use protection::Protection;
+
+/// The part of a round trip without a new symbol after which the last symbols get their repair. It is longer than the pauses of a steady
+/// stream that has many symbols in a round trip, and short compared with the round trip that a lost last symbol would otherwise wait.
+const TAIL_PART: u32 = 8;
+
+pub(super) static SPEC: CodeSpec = CodeSpec {
+    number: 7,
+    name: "sliding",
+    make: |setup| Box::new(SlidingCode::new(setup)),
+    redundancies: &["from-loss", "feedback", "fixed"],
+    window: WindowOf::Packets,
+    spans_window: true,
+    expires: true,
+};
+
+/// The sender half of the sliding-window code. It stores a byte per symbol of the window and a range per repair in flight.
+#[derive(Debug)]
+pub(crate) struct SlidingCode {
+    coverage: Coverage,
+    protection: Protection,
+    /// Maximum number of symbols in a combination.
+    length_max: u64,
+    /// Key of the next combination.
+    key: u16,
+    /// When the last symbols get a repair if no other symbol follows.
+    tail: Option<Instant>,
+}
+
+impl SlidingCode {
+    pub(super) fn new(setup: &Setup) -> Self {
+        Self {
+            coverage: Coverage::default(),
+            protection: Protection::new(setup.redundancy),
+            length_max: u64::from(setup.limits.block_size.max(1)),
+            key: 0,
+            tail: None,
+        }
+    }
+
+    /// A combination of the oldest symbols that the receiver may lack: they hold up everything after them.
+    fn repair_of_oldest(&self) -> Option<Choice> {
+        let (first, end) = (self.coverage.oldest(), self.coverage.next());
+        (first < end).then(|| self.combination(first, end.min(first + self.length_max)))
+    }
+
+    /// A combination of the newest symbols, back to the oldest that the receiver may lack.
+    fn repair_of_newest(&self) -> Choice {
+        let end = self.coverage.next();
+        self.combination(self.coverage.oldest().max(end.saturating_sub(self.length_max)), end)
+    }
+
+    fn combination(&self, first: SymbolIndex, end: SymbolIndex) -> Choice {
+        match u16::try_from(end - first) {
+            Ok(length) if length > 1 => Choice::Combination { first, length, key: self.key },
+            _ => Choice::Again(first),
+        }
+    }
+
+    /// Whether the newest symbols should get a repair now.
+    fn is_owed(&self, now: Instant) -> bool {
+        let is_tail = self.tail.is_some_and(|tail| tail <= now);
+        self.coverage.is_newest_uncertain() && self.protection.is_owed(is_tail)
+    }
+}
+
+impl Scheme for SlidingCode {
+    fn choose(&mut self, situation: &Situation) -> Option<Choice> {
+        let margin = self.protection.margin(situation.dispersion);
+        if self.coverage.is_short(margin) {
+            return self.repair_of_oldest();
+        }
+        if self.is_owed(situation.now) {
+            return Some(self.repair_of_newest());
+        }
+        (situation.has_data && situation.has_room).then_some(Choice::NewSymbol)
+    }
+
+    fn choose_probe(&mut self) -> Option<Choice> {
+        self.repair_of_oldest()
+    }
+
+    fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent {
+        let length = match choice {
+            Choice::NewSymbol => {
+                self.coverage.on_symbol(index);
+                self.protection.on_symbol(situation);
+                let is_exposed = self.protection.is_exposed();
+                self.tail = is_exposed.then(|| situation.now + situation.rtt / TAIL_PART);
+                return Sent { first: index, length: 1 };
+            }
+            Choice::Again(_) => 1,
+            Choice::Combination { length, .. } => length,
+        };
+        let margin = self.protection.margin(situation.dispersion);
+        let is_for_deficit = self.coverage.is_short(margin);
+        self.key = self.key.wrapping_add(1);
+        let sent = Sent { first: index, length };
+        self.coverage.on_repair(&sent);
+        self.protection.on_repair(is_for_deficit);
+        if !is_for_deficit {
+            self.tail = None;
+        }
+        sent
+    }
+
+    fn on_acked(&mut self, sent: &Sent) {
+        self.protection.on_fate(false);
+        self.coverage.on_acked(sent);
+    }
+
+    fn on_lost(&mut self, sent: &Sent, was_expired: bool) {
+        self.protection.on_fate(true);
+        if !was_expired {
+            self.coverage.on_gone(sent);
+        }
+    }
+
+    fn on_expired(&mut self, sent: &Sent) {
+        self.coverage.on_gone(sent);
+    }
+
+    fn on_feedback(&mut self, _now: Instant, feedback: &Feedback<'_>) {
+        self.coverage.on_feedback(feedback);
+        if !self.coverage.is_newest_uncertain() {
+            self.tail = None;
+        }
+    }
+
+    fn next_repair(&self) -> Option<Instant> {
+        self.tail.filter(|_| self.coverage.is_newest_uncertain() && self.protection.is_owed(true))
+    }
+}
+
+#[cfg(test)]
+mod tests;
