@@ -3,11 +3,13 @@
 mod bulk;
 mod damage;
 mod handshake;
+mod handshake_times;
 mod hostile;
 mod keys;
 mod marks;
 mod memory;
 mod pair;
+mod parts;
 mod profiles;
 mod randomness;
 mod resets;

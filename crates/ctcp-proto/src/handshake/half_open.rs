@@ -1,6 +1,6 @@
 //! Limits on half-open handshakes (PROTOCOL.md section 3, "Under load").
 //!
-//! A handshake is half-open from the RESPONSE until the client's first sealed packet. Until then the client's address may be forged, or its
+//! A handshake is half-open from the RESPONSE until the client's first sealed packet, and before it while its INITIATE waits for its part. Until then the client's address may be forged, or its
 //! INITIATE a replay, so the memory and work for it are bounded:
 //!
 //! ```text
@@ -102,7 +102,7 @@ impl<K: Ord + Clone> HalfOpen<K> {
         }
     }
 
-    /// Adds a handshake whose RESPONSE was sent. Returns false and changes nothing if there is no room or the key is already present.
+    /// Adds a handshake that was admitted. Returns false and changes nothing if there is no room or the key is already present.
     /// `proven` as for [`Self::admit`].
     pub fn insert(&mut self, now: Instant, key: K, proven: Option<IpAddr>) -> bool {
         if self.len() >= HALF_OPEN_MAX || self.contains(&key) {
@@ -128,6 +128,12 @@ impl<K: Ord + Clone> HalfOpen<K> {
     #[must_use]
     pub fn contains(&self, key: &K) -> bool {
         self.deadlines.contains_key(key)
+    }
+
+    /// When this handshake expires, if it is half-open.
+    #[must_use]
+    pub fn deadline(&self, key: &K) -> Option<Instant> {
+        self.deadlines.get(key).copied()
     }
 
     /// The number of handshakes without a cookie.

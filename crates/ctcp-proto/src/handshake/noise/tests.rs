@@ -193,7 +193,7 @@ fn parameters_fill_a_message_to_the_last_byte_and_not_beyond() {
 
 #[test]
 fn secrets_are_not_printed() {
-    let secrets = Secrets { send: [1; 32], receive: [2; 32] };
+    let secrets = Secrets { send: [1; 32], receive: [2; 32], hash: [3; 32] };
     assert_eq!(format!("{secrets:?}"), "Secrets(..)");
 }
 
