@@ -266,7 +266,7 @@ mod tests {
         let text = |server| ConnectionError::VersionMismatch { server }.to_string();
         assert!(
             text(0x4354_0001)
-                .starts_with("the server speaks version 1 of the protocol and this side version 3")
+                .starts_with("the server speaks version 1 of the protocol and this side version 4")
         );
         assert!(text(0x6b33_43cf).contains("version 0x6b3343cf of"));
     }

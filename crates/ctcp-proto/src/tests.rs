@@ -15,3 +15,4 @@ mod randomness;
 mod resets;
 mod smaller_mtu;
 mod strangers;
+mod versions;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ctcp_proto::crypto::FirstPacketKey;
 use ctcp_proto::wire::{
-    AckFrame, AckRanges, EcnCounts, Frame, LongHeader, LongPacket, MissingInterval, Parameters,
+    AckFrame, AckRanges, EcnCounts, Frame, LongHeader, LongPacket, MissingInterval, PART_LENGTH, Parameters,
     ProfileParameter, Refusal, RejectReason, ServerAnswer, StreamFrame, SymbolBuilder, VERSION, VersionNegotiation,
     frames, frames_in_symbol,
 };
@@ -80,8 +80,17 @@ fn the_tag_of_the_first_packet_is_as_on_the_page() {
         on_page("INITIATE", "c0 43540004 08 8394c8f03e515708 08 c1c2c3c4c5c6c7c8 02 aabb 03 010203");
     datagram.resize(1200, 0);
     FirstPacketKey::new(&SecretKey::from_bytes([2; 32]).public_key()).write_tag(&mut datagram);
-    let tag = on_page("then zeros up to 1184 bytes, then the tag", "20451e7767a05102152012ae02decea8");
+    let tag = on_page("then zeros up to 1184 bytes, then the tag", "ae2e895b70ca3189739582d0ae2c12cd");
     assert_eq!(datagram[1184..], tag);
+
+    let mut part = on_page("its part", "c1 43540004 08 8394c8f03e515708 08 c1c2c3c4c5c6c7c8");
+    part.resize(part.len() + PART_LENGTH, 0xaa);
+    part.extend(on_page("then 1088 bytes 0xaa, then the tag", "d482cfc9341233a7453d0e6846ace8a2"));
+    let mut out = Vec::new();
+    LongPacket::InitiatePart { header: header(INITIAL_ID, CLIENT_ID), part: &[0xaa; PART_LENGTH] }
+        .write(&mut out);
+    FirstPacketKey::new(&SecretKey::from_bytes([2; 32]).public_key()).write_tag(&mut out);
+    assert_eq!(out, part);
 }
 
 #[test]
