@@ -1,5 +1,6 @@
 //! The processor time of a handshake: `cargo bench -p ctcp-proto`.
 #![allow(missing_docs, reason = "criterion's macros write items without documentation")]
+#![allow(clippy::print_stdout, reason = "the bytes belong to the result")]
 
 use core::hint::black_box;
 use core::net::SocketAddr;

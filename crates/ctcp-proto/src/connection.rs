@@ -65,7 +65,7 @@ use crate::memory::Lease;
 use close::{Ending, Remains};
 pub(crate) use contents::Contents;
 use control::ControlFrames;
-pub(crate) use handshaking::ClientHandshake;
+pub(crate) use handshaking::{ClientHandshake, KemOffer};
 use keys::Keys;
 use migration::Migration;
 pub(crate) use negotiation::{

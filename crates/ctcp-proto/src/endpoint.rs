@@ -34,10 +34,10 @@ use std::collections::{BTreeMap, VecDeque};
 use ctcp_base::Instant;
 
 use crate::config::{EndpointConfig, TransportConfig};
-use crate::connection::{ClientHandshake, Connection, client_parameters};
+use crate::connection::{ClientHandshake, Connection, KemOffer, client_parameters};
+use crate::crypto::kem::KemSecret;
 use crate::crypto::random::SecretRng;
 use crate::crypto::reset::{is_reset, write_reset};
-use crate::crypto::kem::KemSecret;
 use crate::crypto::{FirstPacketKey, PublicKey, ResetKey};
 use crate::error::CloseReason;
 use crate::event::EndpointEvent;
@@ -46,7 +46,8 @@ use crate::id::ConnectionId;
 use crate::memory::{Account, CONNECTION_COST, CONNECTION_MIN, Memory};
 use crate::network::{Ecn, NetworkPath};
 use crate::wire::{
-    DATAGRAM_SIZE_MIN, HybridParameter, LongPacket, Parameters, Peek, RejectReason, VERSION, VersionNegotiation, peek,
+    DATAGRAM_SIZE_MIN, HybridParameter, LongPacket, Parameters, Peek, RejectReason, VERSION,
+    VersionNegotiation, peek,
 };
 
 use incoming::Asked;
@@ -229,7 +230,7 @@ impl Endpoint {
         let kem = kem.map(|secret| {
             let (parameter, part) = HybridParameter::of_key(&secret.public());
             parameters.hybrid = Some(parameter);
-            (secret, Box::new(part))
+            KemOffer { secret, part: Box::new(part) }
         });
         let mut bytes = Vec::new();
         parameters.write(&mut bytes);

@@ -38,8 +38,8 @@ pub use header::{
 };
 pub use packet_number::TruncatedNumber;
 pub use parameters::{
-    AEAD_SUITES_MAX, BLOCK_SIZE_MAX, BLOCKS_MAX, DATAGRAM_SIZE_MAX, HybridParameter, MAX_ACK_DELAY_MAX, PARAMETERS_MAX,
-    ParameterError, Parameters, ProfileParameter, REFUSAL_REASON_MAX, Refusal, STREAMS_MAX,
+    AEAD_SUITES_MAX, BLOCK_SIZE_MAX, BLOCKS_MAX, DATAGRAM_SIZE_MAX, HybridParameter, MAX_ACK_DELAY_MAX,
+    PARAMETERS_MAX, ParameterError, Parameters, ProfileParameter, REFUSAL_REASON_MAX, Refusal, STREAMS_MAX,
     SYMBOL_SIZE_RANGE, SYMBOL_WINDOW_RANGE, ServerAnswer, VERSIONS_MAX, is_reserved,
 };
 pub use symbol::{StreamFrame, StreamFrames, SymbolBuilder, frames_in_symbol};

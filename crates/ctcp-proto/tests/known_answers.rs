@@ -5,8 +5,8 @@ use std::time::Duration;
 use ctcp_proto::crypto::FirstPacketKey;
 use ctcp_proto::wire::{
     AckFrame, AckRanges, EcnCounts, Frame, LongHeader, LongPacket, MissingInterval, PART_LENGTH, Parameters,
-    ProfileParameter, Refusal, RejectReason, ServerAnswer, StreamFrame, SymbolBuilder, VERSION, VersionNegotiation,
-    frames, frames_in_symbol,
+    ProfileParameter, Refusal, RejectReason, ServerAnswer, StreamFrame, SymbolBuilder, VERSION,
+    VersionNegotiation, frames, frames_in_symbol,
 };
 use ctcp_proto::{ConnectionId, PathId, SecretKey, StreamId};
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 use ctcp_base::Prng;
 use ctcp_proto::wire::{
     ACK_INTERVALS_MAX, AckFrame, AckRanges, COMBINATION_LENGTH_MAX, DATAGRAM_SIZE_MIN, EcnCounts, Frame,
-    HybridParameter, LongHeader, LongPacket, MissingInterval, PART_LENGTH, Parameters, Peek, ProfileParameter, Reader, Refusal,
-    RejectReason, ServerAnswer, ShortHeader, StreamFrame, SymbolBuilder, VARINT_MAX, VERSION, VersionNegotiation,
-    frames, frames_in_symbol, peek, write_varint,
+    HybridParameter, LongHeader, LongPacket, MissingInterval, PART_LENGTH, Parameters, Peek,
+    ProfileParameter, Reader, Refusal, RejectReason, ServerAnswer, ShortHeader, StreamFrame, SymbolBuilder,
+    VARINT_MAX, VERSION, VersionNegotiation, frames, frames_in_symbol, peek, write_varint,
 };
 use ctcp_proto::{ConnectionId, PathId, StreamId};
 

@@ -20,7 +20,8 @@ use crate::id::ConnectionId;
 use crate::network::{NetworkPath, Transmit};
 use crate::recovery::rtt::INITIAL_RTT;
 use crate::wire::{
-    LongHeader, LongPacket, PART_LENGTH, Parameters, Peek, RejectReason, ServerAnswer, VERSION, VersionNegotiation, peek,
+    LongHeader, LongPacket, PART_LENGTH, Parameters, Peek, RejectReason, ServerAnswer, VERSION,
+    VersionNegotiation, peek,
 };
 
 /// First and longest interval between two INITIATEs.
@@ -40,8 +41,7 @@ const COOKIES_MAX: u32 = 4;
 pub(crate) struct ClientHandshake {
     initiator: Initiator,
     message: Vec<u8>,
-    /// The secret of the key that this client offers, and the part of its INITIATE.
-    kem: Option<(KemSecret, Box<[u8; PART_LENGTH]>)>,
+    kem: Option<KemOffer>,
     /// The part must be sent next.
     is_part_due: bool,
     /// Message 2, which waits for its part.
@@ -73,6 +73,14 @@ pub(crate) struct ClientHandshake {
     is_busy: bool,
 }
 
+/// The ML-KEM key that a client offers.
+#[derive(Debug)]
+pub(crate) struct KemOffer {
+    pub(crate) secret: KemSecret,
+    /// The part of the INITIATE.
+    pub(crate) part: Box<[u8; PART_LENGTH]>,
+}
+
 /// The effect of a datagram on the handshake.
 pub(super) enum Step {
     /// No effect on its state.
@@ -86,11 +94,7 @@ pub(super) enum Step {
 impl ClientHandshake {
     pub(crate) fn new(
         now: Instant,
-        ((initiator, message), kem, rng): (
-            (Initiator, Vec<u8>),
-            Option<(KemSecret, Box<[u8; PART_LENGTH]>)>,
-            SecretRng,
-        ),
+        ((initiator, message), kem, rng): ((Initiator, Vec<u8>), Option<KemOffer>, SecretRng),
         parameters: Parameters,
         destination: ConnectionId,
         (remote, server_key): (SocketAddr, PublicKey),
@@ -152,7 +156,7 @@ impl ClientHandshake {
         }
         let header = LongHeader { destination: self.destination, source: self.parameters.connection_id };
         if core::mem::take(&mut self.is_part_due)
-            && let Some((_, part)) = &self.kem
+            && let Some(KemOffer { part, .. }) = &self.kem
         {
             LongPacket::InitiatePart { header, part }.write(buffer);
             return Some(self.tagged(buffer));
@@ -222,7 +226,7 @@ impl ClientHandshake {
         let Ok((parameters, secrets)) = self.initiator.finish(message) else { return Step::Wait };
         let server = match Parameters::parse_from_server(&parameters) {
             // The header is not authenticated. A damaged source id in it must not end a handshake that the sealed one confirms.
-            Ok(ServerAnswer::Accepted(server)) => Box::new(server),
+            Ok(ServerAnswer::Accepted(server)) => server,
             Ok(ServerAnswer::Refused(refusal)) => {
                 return Step::Failed(ConnectionError::Refused { code: refusal.code, reason: refusal.reason });
             }
@@ -243,7 +247,7 @@ impl ClientHandshake {
 
     /// Handles the part of the RESPONSE. Anyone can send one: only what message 2 commits to counts.
     fn handle_part(&mut self, part: &[u8; PART_LENGTH]) -> Step {
-        let Some((kem, _)) = &self.kem else { return Step::Wait };
+        let Some(KemOffer { secret, .. }) = &self.kem else { return Step::Wait };
         let matches = |(server, _): &mut (Box<Parameters>, _)| {
             server.hybrid.as_ref().is_some_and(|hybrid| hybrid.matches(part))
         };
@@ -251,7 +255,7 @@ impl ClientHandshake {
             self.early_part = Some(Box::new(*part));
         }
         let Some((server, secrets)) = self.opened.take_if(matches) else { return Step::Wait };
-        Step::Complete { server, secrets: secrets.with_kem(&kem.open(part)) }
+        Step::Complete { server, secrets: secrets.with_kem(&secret.open(part)) }
     }
 }
 

@@ -206,7 +206,13 @@ impl Endpoint {
             );
         }
         if is_downgraded(&VERSIONS, &parameters.versions) {
-            return self.refusal(now, header, responder, 3, "both sides support a newer version of the protocol");
+            return self.refusal(
+                now,
+                header,
+                responder,
+                3,
+                "both sides support a newer version of the protocol",
+            );
         }
         if let Some(reason) = self.no_room(client_key) {
             self.refused = Some(RefusedClient::NoRoom { key: client_key, reason });

@@ -9,8 +9,8 @@ use super::pair::Pair;
 use crate::crypto::FirstPacketKey;
 use crate::wire::{LongPacket, RejectReason, VERSION};
 use crate::{
-    ClientPolicy, Connection, ConnectionError, DatagramOutcome, DropReason, Endpoint, EndpointConfig, Event, NetworkPath,
-    PublicKey, RefusedClient, SecretKey, TransportConfig,
+    ClientPolicy, Connection, ConnectionError, DatagramOutcome, DropReason, Endpoint, EndpointConfig, Event,
+    NetworkPath, PublicKey, RefusedClient, SecretKey, TransportConfig,
 };
 
 /// A server's half-open connection and the INITIATE that created it.

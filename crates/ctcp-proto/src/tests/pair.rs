@@ -34,10 +34,13 @@ pub(super) struct Pair {
     /// What the network does to the codepoint of datagrams to the server; `None` drops the datagram.
     pub(super) recoding: fn(u64, Ecn) -> Option<Ecn>,
     /// Which datagrams, to the server or to the client, the network drops.
-    pub(super) drops: Option<(bool, fn(&[u8]) -> bool)>,
+    pub(super) drops: Option<Drops>,
     /// Number of datagrams to the server with each codepoint: not capable, ECT(0), others.
     pub(super) sent: [u64; 3],
 }
+
+/// The direction, true to the server, and which of its datagrams.
+pub(super) type Drops = (bool, fn(&[u8]) -> bool);
 
 #[derive(Clone)]
 struct Datagram {

@@ -76,7 +76,10 @@ fn outcome(client_lists: &[u32], server_lists: &[u32]) -> Option<Event> {
 
 #[test]
 fn two_newer_sides_do_not_speak_an_older_version() {
-    assert_eq!(outcome(&[NEWER, VERSION], &[NEWER, VERSION]), Some(Event::Closed(ConnectionError::Downgraded)));
+    assert_eq!(
+        outcome(&[NEWER, VERSION], &[NEWER, VERSION]),
+        Some(Event::Closed(ConnectionError::Downgraded))
+    );
     for (at_client, at_server) in [
         (&[VERSION][..], &[VERSION][..]),
         (&[NEWER, VERSION], &[VERSION]),

@@ -14,8 +14,8 @@ use core::time::Duration;
 
 use crate::error::{TransportError, TransportErrorCode};
 use crate::id::{ConnectionId, Role};
-use crate::wire::{Malformed, VERSION};
 use crate::wire::varint::{Reader, varint_length, write_varint};
+use crate::wire::{Malformed, VERSION};
 
 pub use hybrid::HybridParameter;
 
@@ -139,7 +139,7 @@ pub struct Refusal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerAnswer {
     /// The server accepted the connection.
-    Accepted(Parameters),
+    Accepted(Box<Parameters>),
     /// The server refused the connection.
     Refused(Refusal),
 }
@@ -184,7 +184,7 @@ impl Parameters {
             let connection_id = fields.connection_id()?;
             return Refusal::parse(connection_id, value).map(ServerAnswer::Refused);
         }
-        Self::from_fields(&fields, Role::Server).map(ServerAnswer::Accepted)
+        Ok(ServerAnswer::Accepted(Box::new(Self::from_fields(&fields, Role::Server)?)))
     }
 
     fn from_fields(fields: &Fields<'_>, sender: Role) -> Result<Self, ParameterError> {

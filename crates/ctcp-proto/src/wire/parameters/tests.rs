@@ -119,7 +119,7 @@ proptest! {
         for length in 0..out.len() {
             prop_assert!(Parameters::parse_from_server(&out[..length]).is_err());
         }
-        prop_assert_eq!(Parameters::parse_from_server(&out), Ok(ServerAnswer::Accepted(parameters)));
+        prop_assert_eq!(Parameters::parse_from_server(&out), Ok(ServerAnswer::Accepted(Box::new(parameters))));
     }
 
     #[test]
