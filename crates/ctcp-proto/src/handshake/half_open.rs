@@ -33,12 +33,12 @@ pub const COOKIE_THRESHOLD: usize = 256;
 /// How long a handshake may stay half-open: several repetitions by the client (each at most half a second after the last), so that a lossy
 /// path does not lose a handshake whose keys the client already has.
 pub const HALF_OPEN_LIFETIME: Duration = Duration::from_secs(5);
-/// Handshakes per second for clients without a cookie. One takes a server about 0.35 ms of processor time, or 0.1 ms if its message does
-/// not open. So forged INITIATEs cost at most a sixth of a core. Honest clients beyond the rate need one more round trip.
+/// Handshakes per second for clients without a cookie. One takes a server about 0.4 ms of processor time, or 0.1 ms if its message does
+/// not open. So forged INITIATEs cost at most a fifth of a core. Honest clients beyond the rate need one more round trip.
 pub const UNPROVEN_PER_SECOND: u32 = 500;
 /// Maximum burst after a quiet time, as when all clients of a restarted server return.
 pub const UNPROVEN_BURST: u32 = 250;
-/// The same for all clients with a cookie: a quarter of a core.
+/// The same for all clients with a cookie: 0.3 of a core.
 pub const PROVEN_PER_SECOND: u32 = 700;
 /// Maximum burst of clients with a cookie.
 pub const PROVEN_BURST: u32 = 700;
