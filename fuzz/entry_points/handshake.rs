@@ -4,6 +4,7 @@
 use core::net::SocketAddr;
 
 use ctcp_base::Instant;
+use ctcp_proto::crypto::FirstPacketKey;
 use ctcp_proto::{
     ClientPolicy, Connection, ConnectionError, DatagramOutcome, Endpoint, EndpointConfig, Event, NetworkPath,
     SecretKey, TransportConfig,
@@ -35,21 +36,27 @@ pub fn server() -> Endpoint {
     Endpoint::new(config, [4; 32])
 }
 
-/// A client's connection and its first datagram.
-pub fn connecting() -> (Endpoint, Connection, Vec<u8>) {
+/// A client's connection and its first datagrams: an INITIATE and its part.
+pub fn connecting() -> (Endpoint, Connection, Vec<Vec<u8>>) {
     let mut client = Endpoint::new(EndpointConfig::client(SecretKey::from_bytes([1; 32])), [3; 32]);
     let server_key = SecretKey::from_bytes([2; 32]).public_key();
     let (_, mut connection) = client
         .connect(NOW, server_path().remote, server_key, TransportConfig::default())
         .expect("a valid configuration");
-    let mut initiate = Vec::new();
-    connection.poll_transmit(NOW, &mut initiate).expect("a client sends first");
+    let initiate = flight(&mut connection);
+    assert_eq!(initiate.len(), 2, "a client offers ML-KEM");
     (client, connection, initiate)
 }
 
-/// Passes a datagram to a server and returns the connection, if one results.
-pub fn give(server: &mut Endpoint, datagram: &[u8]) -> Option<Connection> {
-    match server.handle_datagram(NOW, client_path(), None, datagram) {
+/// What a connection sends now.
+pub fn flight(connection: &mut Connection) -> Vec<Vec<u8>> {
+    let mut buffer = Vec::new();
+    core::iter::from_fn(|| connection.poll_transmit(NOW, &mut buffer).map(|_| buffer.clone())).collect()
+}
+
+/// Passes datagrams to a server and returns the connection, if one results.
+pub fn give(server: &mut Endpoint, datagrams: &[Vec<u8>]) -> Option<Connection> {
+    datagrams.iter().find_map(|datagram| match server.handle_datagram(NOW, client_path(), None, datagram) {
         DatagramOutcome::Incoming(incoming) => {
             server.accept(NOW, *incoming).map(|(_, connection)| connection)
         }
@@ -58,42 +65,54 @@ pub fn give(server: &mut Endpoint, datagram: &[u8]) -> Option<Connection> {
             None
         }
         DatagramOutcome::Connection(_) | DatagramOutcome::Dropped(_) => None,
-    }
+    })
 }
 
 fn invented(datagram: &[u8]) {
     let mut server = server();
-    give(&mut server, datagram);
+    give(&mut server, &[datagram.to_vec()]);
     let (_, mut client, _) = connecting();
     client.handle_datagram(NOW, server_path(), None, &mut datagram.to_vec());
     while client.poll_event().is_some() {}
 }
 
+/// Damages one of two datagrams, which may get a valid tag, and may reverse them.
+fn damaged(edits: &[u8], datagrams: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let Some((kind, edits)) = edits.split_first() else { return datagrams.to_vec() };
+    let mut damaged = datagrams.to_vec();
+    let count = damaged.len();
+    edits::apply(edits, &mut damaged[usize::from(kind & 1) % count]);
+    if kind & 2 != 0 {
+        let key = FirstPacketKey::new(&SecretKey::from_bytes([2; 32]).public_key());
+        key.write_tag(&mut damaged[usize::from(kind & 1) % count]);
+    }
+    if kind & 4 != 0 {
+        damaged.reverse();
+    }
+    damaged
+}
+
 fn damaged_initiate(edits: &[u8]) {
     let mut server = server();
     let (_, _, initiate) = connecting();
-    let mut damaged = initiate.clone();
-    edits::apply(edits, &mut damaged);
+    let damaged = damaged(edits, &initiate);
+    let received: usize = damaged.iter().map(Vec::len).sum();
     if let Some(mut connection) = give(&mut server, &damaged) {
-        let mut response = Vec::new();
-        while connection.poll_transmit(NOW, &mut response).is_some() {
-            assert!(response.len() <= damaged.len());
-        }
+        let sent: usize = flight(&mut connection).iter().map(Vec::len).sum();
+        assert!(sent <= 3 * received, "{sent} bytes answer {received}");
     }
     let is_known = server.connections() > 0;
-    assert!(give(&mut server, &initiate).is_some() || is_known, "the valid first packet is refused");
+    assert!(give(&mut server, &initiate).is_some() || is_known, "the valid first packets are refused");
 }
 
 fn damaged_response(edits: &[u8]) {
     let mut server = server();
     let (_, mut client, initiate) = connecting();
     let mut connection = give(&mut server, &initiate).expect("an open server accepts");
-    let mut response = Vec::new();
-    connection.poll_transmit(NOW, &mut response).expect("a server answers");
-    let mut damaged = response.clone();
-    edits::apply(edits, &mut damaged);
-    client.handle_datagram(NOW, server_path(), None, &mut damaged);
-    client.handle_datagram(NOW, server_path(), None, &mut response);
+    let response = flight(&mut connection);
+    for datagram in damaged(edits, &response[..2]).iter_mut().chain(&mut response.clone()) {
+        client.handle_datagram(NOW, server_path(), None, datagram);
+    }
     // A list of versions is not authenticated, so it may end the attempt.
     let is_ended = core::iter::from_fn(|| client.poll_event())
         .any(|event| matches!(event, Event::Closed(ConnectionError::VersionMismatch { .. })));

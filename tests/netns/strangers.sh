@@ -11,7 +11,7 @@ start_server --files "$scratch/served"
 readonly RATE_OF_STRANGERS=10000 NETWORKS=1000 CLIENTS=40
 # 95 of 100 clients must have their file within this time, including the start of a process and the loss of the link.
 readonly BOUND_MILLISECONDS=1000
-version=${STRANGERS_VERSION:-3}
+version=${STRANGERS_VERSION:-4}
 
 # Strangers have a separate namespace and link, so that the clients' link is not loaded. All addresses from 64.0.0.0 to
 # 127.255.255.255 are theirs.

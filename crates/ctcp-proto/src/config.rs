@@ -58,6 +58,9 @@ pub struct TransportConfig {
     pub datagram_size_max: u16,
     /// AEAD suites, best first.
     pub suites: Vec<Suite>,
+    /// Whether ML-KEM-768 is combined with X25519 if the peer does so, too. It protects what is recorded today from a quantum computer of
+    /// the future.
+    pub hybrid: bool,
 }
 
 impl Default for TransportConfig {
@@ -84,6 +87,7 @@ impl Default for TransportConfig {
             handshake_timeout: Duration::from_secs(10),
             datagram_size_max: 1472,
             suites: vec![Suite::Aes256Gcm, Suite::ChaCha20Poly1305],
+            hybrid: true,
         }
     }
 }

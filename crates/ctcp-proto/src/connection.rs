@@ -67,10 +67,12 @@ use close::{Ending, Remains};
 pub(crate) use contents::Contents;
 use control::ControlFrames;
 use grease::Grease;
-pub(crate) use handshaking::ClientHandshake;
+pub(crate) use handshaking::{ClientHandshake, KemOffer};
 use keys::Keys;
 use migration::Migration;
-pub(crate) use negotiation::{Negotiated, client_parameters, negotiate, server_parameters};
+pub(crate) use negotiation::{
+    Negotiated, VERSIONS, client_parameters, is_downgraded, negotiate, server_parameters,
+};
 use receive::Received;
 use resets::Resets;
 use stats::Counts;
@@ -159,15 +161,16 @@ pub(crate) struct Setup {
     pub(crate) rng: SecretRng,
 }
 
-/// Times a RESPONSE is sent at once. It is small compared to the INITIATE that it answers, and losing it costs as much.
-const RESPONSE_COPIES: u8 = 2;
+/// Times a RESPONSE is sent at once. It is not longer than the INITIATE that it answers, and losing it costs as much.
+const RESPONSE_COPIES: usize = 2;
 
 /// A server's RESPONSE while it may have to be sent again.
 #[derive(Debug)]
 pub(crate) struct PendingResponse {
-    datagram: Vec<u8>,
-    /// How many copies to send now.
-    copies_due: u8,
+    /// The RESPONSE and its part, if it has one.
+    datagrams: Vec<Vec<u8>>,
+    /// How many datagrams to send now.
+    due: usize,
     /// When the first copy was sent.
     first_sent: Option<Instant>,
     /// The client's first sealed packet must arrive before this time.
@@ -191,8 +194,22 @@ impl fmt::Debug for Connection {
 }
 
 impl PendingResponse {
-    pub(crate) fn new(datagram: Vec<u8>, deadline: Instant) -> Self {
-        Self { datagram, copies_due: RESPONSE_COPIES, first_sent: None, deadline }
+    pub(crate) fn new(datagrams: Vec<Vec<u8>>, deadline: Instant) -> Self {
+        Self { due: RESPONSE_COPIES * datagrams.len(), datagrams, first_sent: None, deadline }
+    }
+
+    /// A datagram of the INITIATE was repeated. Each of them triggers its share of the copies, so that what leaves is at most about twice as
+    /// long as what arrived.
+    fn on_repeated(&mut self) {
+        self.due = RESPONSE_COPIES;
+    }
+
+    /// The next datagram to send.
+    fn poll(&mut self, now: Instant) -> Option<&[u8]> {
+        self.due = self.due.checked_sub(1)?;
+        self.first_sent.get_or_insert(now);
+        let index = self.datagrams.len() - 1 - self.due % self.datagrams.len();
+        self.datagrams.get(index).map(Vec::as_slice)
     }
 }
 
@@ -478,6 +495,13 @@ impl Connection {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self.state, State::Ending(_) | State::Over)
+    }
+
+    /// Whether the keys are also derived from a secret of ML-KEM, so that a quantum computer cannot decrypt recorded packets. False before
+    /// the end of the handshake.
+    #[must_use]
+    pub fn is_hybrid(&self) -> bool {
+        matches!(&self.state, State::Established(established) if established.negotiated.is_hybrid)
     }
 
     /// The profile granted in the handshake.

@@ -1,11 +1,12 @@
 //! Keys, packet protection, replay protection and stateless reset (PROTOCOL.md sections 2.2 and 2.3).
 //!
-//! Nothing here gathers entropy or reads the time: both are arguments. AEAD, header protection, HKDF and HMAC come from ring. The Noise
-//! handshake is in [`crate::handshake`].
+//! Nothing here gathers entropy or reads the time: both are arguments. AEAD, header protection, HKDF and HMAC come from ring, ML-KEM
+//! from ml-kem. The Noise handshake is in [`crate::handshake`].
 
 pub mod derive;
 pub mod exchange;
 pub mod first_packet;
+pub mod kem;
 pub mod keys;
 pub mod protection;
 pub(crate) mod random;

@@ -11,6 +11,8 @@
 //!      |                  |
 //!      |             key listed? -- RESPONSE with a refusal
 //!      |                  |
+//!      |             has a part? -- waits for it, half open
+//!      |                  |
 //!      |               Incoming --> accept --> Connection (half open until its client's first sealed packet)
 //!      |
 //!      +-- short header, unknown id -- stateless reset
@@ -23,6 +25,7 @@ mod clients;
 mod incoming;
 mod refused;
 mod routing;
+mod waiting;
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -31,7 +34,8 @@ use std::collections::{BTreeMap, VecDeque};
 use ctcp_base::Instant;
 
 use crate::config::{EndpointConfig, TransportConfig};
-use crate::connection::{ClientHandshake, Connection, client_parameters};
+use crate::connection::{ClientHandshake, Connection, KemOffer, client_parameters};
+use crate::crypto::kem::KemSecret;
 use crate::crypto::random::SecretRng;
 use crate::crypto::reset::{is_reset, write_reset};
 use crate::crypto::{FirstPacketKey, PublicKey, ResetKey};
@@ -41,13 +45,20 @@ use crate::handshake::{Census, CookieJar, HalfOpen, Initiator};
 use crate::id::ConnectionId;
 use crate::memory::{Account, CONNECTION_COST, CONNECTION_MIN, Memory};
 use crate::network::{Ecn, NetworkPath};
-use crate::wire::{DATAGRAM_SIZE_MIN, LongPacket, Peek, RejectReason, VERSION, VersionNegotiation, peek};
+use crate::wire::{
+    DATAGRAM_SIZE_MIN, HybridParameter, LongPacket, Parameters, Peek, RejectReason, VERSION,
+    VersionNegotiation, peek,
+};
 
 use incoming::Asked;
 pub use incoming::Incoming;
 pub use refused::RefusedClient;
 use refused::is_version_of_ours;
 use routing::{AnswerLimits, Routes};
+use waiting::EarlyParts;
+
+/// One client in so many sends a parameter that nobody knows, so that servers keep ignoring those.
+const RESERVED_PARAMETER_EVERY: u64 = 4;
 
 /// Identifies a connection of an endpoint. Handles of closed connections are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,6 +89,10 @@ pub enum DropReason {
     Limited,
     /// Its parameters are invalid.
     Parameters,
+    /// It begins a handshake that goes on with the client's next datagram.
+    Incomplete,
+    /// It is the second datagram of a handshake whose first has not arrived.
+    Early,
 }
 
 /// Why [`Endpoint::connect`] failed.
@@ -139,6 +154,9 @@ pub struct Endpoint {
     half_open_messages: Census<ConnectionHandle, [u8; 32]>,
     /// The keys claimed by the clients of half-open connections.
     half_open_keys: BTreeMap<ConnectionHandle, PublicKey>,
+    /// Half-open handshakes that have no connection yet because a part of the first message is missing.
+    waiting: BTreeMap<ConnectionHandle, Box<Incoming>>,
+    early_parts: EarlyParts,
     /// Confirmed connections, by the client's key.
     clients: Census<ConnectionHandle, PublicKey>,
     memory: Memory,
@@ -163,12 +181,14 @@ impl Endpoint {
             first_packets: FirstPacketKey::new(&config.secret_key.public_key()),
             cookies: CookieJar::new(rng.bytes()),
             half_open: HalfOpen::new(rng.bytes()),
+            early_parts: EarlyParts::new(rng.bytes()),
             reset_key: ResetKey::new(&config.secret_key),
             config,
             rng,
             routes: Routes::default(),
             half_open_messages: Census::default(),
             half_open_keys: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             clients: Census::default(),
             accounts: BTreeMap::new(),
             closes: VecDeque::new(),
@@ -205,15 +225,24 @@ impl Endpoint {
         }
         let transport = transport.within(account.first_promise());
         let (local, destination) = (self.new_id(), self.new_id());
-        let parameters = client_parameters(&transport, local);
+        let mut parameters = client_parameters(&transport, local);
+        let kem = transport.hybrid.then(|| KemSecret::new([self.rng.bytes(), self.rng.bytes()]));
+        let kem = kem.map(|secret| {
+            let (parameter, part) = HybridParameter::of_key(&secret.public());
+            parameters.hybrid = Some(parameter);
+            KemOffer { secret, part: Box::new(part) }
+        });
         let mut bytes = Vec::new();
         parameters.write(&mut bytes);
+        if self.rng.below(RESERVED_PARAMETER_EVERY) == 0 {
+            Parameters::write_reserved(&mut bytes, self.rng.next_u64());
+        }
         let initiated = Initiator::start(self.rng.bytes(), &self.config.secret_key, &server_key, &bytes)
             .map_err(|_| ConnectError::InvalidConfig("the parameters do not fit into a first packet"))?;
         let timeout = transport.handshake_timeout;
         let handshake = ClientHandshake::new(
             now,
-            (initiated, self.rng.fork()),
+            (initiated, kem, self.rng.fork()),
             parameters,
             destination,
             (remote, server_key),
@@ -241,6 +270,9 @@ impl Endpoint {
                     // A repeated INITIATE has a tag like the first one.
                     Some(_) if is_initiate(datagram) && self.is_untagged(datagram) => {
                         DatagramOutcome::Dropped(DropReason::Malformed)
+                    }
+                    Some(handle) if self.waiting.contains_key(&handle) => {
+                        self.handle_awaited(handle, network_path, datagram)
                     }
                     Some(handle) => DatagramOutcome::Connection(handle),
                     None if version == VERSION => self.handle_long(now, network_path, datagram),
@@ -277,6 +309,9 @@ impl Endpoint {
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(handle) = self.half_open.poll_expired(now) {
             self.no_longer_half_open(handle);
+            if self.waiting.remove(&handle).is_some() {
+                self.routes.remove(handle);
+            }
         }
     }
 
@@ -357,6 +392,11 @@ impl Endpoint {
             Ok(LongPacket::Initiate { header, token, message }) if self.config.accept.is_some() => {
                 self.handle_initiate(now, network_path, header, token, message)
             }
+            Ok(LongPacket::InitiatePart { header, part })
+                if self.config.accept.is_some() && !self.is_untagged(datagram) =>
+            {
+                self.keep_part(network_path.remote, header, part)
+            }
             Ok(_) => DatagramOutcome::Dropped(DropReason::Unknown),
             Err(_) => DatagramOutcome::Dropped(DropReason::Malformed),
         }
@@ -400,5 +440,5 @@ impl Endpoint {
 }
 
 fn is_initiate(datagram: &[u8]) -> bool {
-    matches!(LongPacket::parse(datagram), Ok(LongPacket::Initiate { .. }))
+    matches!(LongPacket::parse(datagram), Ok(LongPacket::Initiate { .. } | LongPacket::InitiatePart { .. }))
 }

@@ -138,7 +138,7 @@ pub enum ConnectionError {
     Busy,
     /// The server refused the connection with this code and text (authenticated).
     Refused {
-        /// 1: this client's key is not listed; 2: the server is full.
+        /// 1: this client's key is not listed; 2: the server is full; 3: both sides support a newer version.
         code: u8,
         /// The server's text, exactly as sent. Escape it before printing or logging it, as [`fmt::Display`] does.
         reason: String,
@@ -148,6 +148,8 @@ pub enum ConnectionError {
         /// The newest version that the server supports, as on the wire.
         server: u32,
     },
+    /// Both sides support a newer version than the one they spoke: someone on the path forged an answer.
+    Downgraded,
     /// The server's answer was authentic, but its parameters are invalid.
     HandshakeFailed,
     /// The server's answer was authentic, but the two sides cannot agree on its parameters.
@@ -198,6 +200,9 @@ impl fmt::Display for ConnectionError {
                 "the server speaks version {} of the protocol and this side version {}: update the older one",
                 VersionName(*server),
                 VersionName(VERSION),
+            ),
+            Self::Downgraded => formatter.write_str(
+                "both sides support a newer version of the protocol: someone on the path forged an answer",
             ),
             Self::HandshakeFailed => formatter.write_str("the handshake failed"),
             Self::NothingInCommon(mismatch) => mismatch.fmt(formatter),
@@ -261,7 +266,7 @@ mod tests {
         let text = |server| ConnectionError::VersionMismatch { server }.to_string();
         assert!(
             text(0x4354_0001)
-                .starts_with("the server speaks version 1 of the protocol and this side version 3")
+                .starts_with("the server speaks version 1 of the protocol and this side version 4")
         );
         assert!(text(0x6b33_43cf).contains("version 0x6b3343cf of"));
     }

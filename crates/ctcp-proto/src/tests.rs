@@ -3,13 +3,16 @@
 mod bulk;
 mod damage;
 mod handshake;
+mod handshake_times;
 mod hostile;
 mod keys;
 mod marks;
 mod memory;
 mod pair;
+mod parts;
 mod profiles;
 mod randomness;
 mod resets;
 mod smaller_mtu;
 mod strangers;
+mod versions;

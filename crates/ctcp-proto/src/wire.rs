@@ -32,14 +32,14 @@ pub use frame::path_ack::{ACK_BITMAP_BYTES_MAX, ACK_RANGES_MAX, AckRanges, EcnCo
 pub use frame::report::{DecoderReport, REPORT_INTERVALS_MAX};
 pub use frame::{CLOSE_REASON_MAX, Frame, Frames, SKIPPABLE_FRAME_MIN, frames};
 pub use header::{
-    DATAGRAM_SIZE_MIN, FIRST_PACKET_TAG_LENGTH, LongHeader, LongPacket, NOISE_MESSAGE_MAX, Peek,
+    DATAGRAM_SIZE_MIN, FIRST_PACKET_TAG_LENGTH, LongHeader, LongPacket, NOISE_MESSAGE_MAX, PART_LENGTH, Peek,
     RejectReason, ShortHeader, TAG_LENGTH, TOKEN_MAX, VERSION, VersionNegotiation, is_long_header, peek,
 };
 pub use packet_number::TruncatedNumber;
 pub use parameters::{
-    AEAD_SUITES_MAX, BLOCK_SIZE_MAX, BLOCKS_MAX, DATAGRAM_SIZE_MAX, MAX_ACK_DELAY_MAX, PARAMETERS_MAX,
-    ParameterError, Parameters, ProfileParameter, REFUSAL_REASON_MAX, Refusal, STREAMS_MAX,
-    SYMBOL_SIZE_RANGE, SYMBOL_WINDOW_RANGE, ServerAnswer,
+    AEAD_SUITES_MAX, BLOCK_SIZE_MAX, BLOCKS_MAX, DATAGRAM_SIZE_MAX, HybridParameter, MAX_ACK_DELAY_MAX,
+    PARAMETERS_MAX, ParameterError, Parameters, ProfileParameter, REFUSAL_REASON_MAX, Refusal, STREAMS_MAX,
+    SYMBOL_SIZE_RANGE, SYMBOL_WINDOW_RANGE, ServerAnswer, VERSIONS_MAX, is_reserved,
 };
 pub use symbol::{StreamFrame, StreamFrames, SymbolBuilder, frames_in_symbol};
 pub use varint::{Reader, VARINT_MAX, varint_length, write_u16, write_u32, write_u64, write_varint};

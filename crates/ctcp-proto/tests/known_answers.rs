@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ctcp_proto::crypto::FirstPacketKey;
 use ctcp_proto::wire::{
-    AckRanges, DecoderReport, EcnCounts, Frame, LongHeader, LongPacket, MissingInterval, Parameters, PathAck,
-    ProfileParameter, Refusal, RejectReason, ServerAnswer, StreamFrame, SymbolBuilder, VersionNegotiation,
-    frames, frames_in_symbol,
+    AckRanges, DecoderReport, EcnCounts, Frame, LongHeader, LongPacket, MissingInterval, PART_LENGTH,
+    Parameters, PathAck, ProfileParameter, Refusal, RejectReason, ServerAnswer, StreamFrame, SymbolBuilder,
+    VERSION, VersionNegotiation, frames, frames_in_symbol,
 };
 use ctcp_proto::{ConnectionId, PathId, SecretKey, StreamId};
 
@@ -39,7 +39,7 @@ fn packets_of_the_handshake_are_as_on_the_page() {
     let cases = [
         (
             "INITIATE",
-            "c0 43540003 08 8394c8f03e515708 08 c1c2c3c4c5c6c7c8 02 aabb 03 010203",
+            "c0 43540004 08 8394c8f03e515708 08 c1c2c3c4c5c6c7c8 02 aabb 03 010203",
             LongPacket::Initiate {
                 header: header(INITIAL_ID, CLIENT_ID),
                 token: &[0xaa, 0xbb],
@@ -48,17 +48,17 @@ fn packets_of_the_handshake_are_as_on_the_page() {
         ),
         (
             "RESPONSE",
-            "d0 43540003 08 c1c2c3c4c5c6c7c8 08 5152535455565758 03 010203",
+            "d0 43540004 08 c1c2c3c4c5c6c7c8 08 5152535455565758 03 010203",
             LongPacket::Response { header: header(CLIENT_ID, SERVER_ID), message: &[1, 2, 3] },
         ),
         (
             "COOKIE",
-            "e0 43540003 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 02 aabb",
+            "e0 43540004 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 02 aabb",
             LongPacket::Cookie { header: answer, token: &[0xaa, 0xbb] },
         ),
         (
             "REJECT, busy",
-            "f0 43540003 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 02",
+            "f0 43540004 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 02",
             LongPacket::Reject { header: answer, reason: RejectReason::Busy },
         ),
     ];
@@ -77,16 +77,25 @@ fn packets_of_the_handshake_are_as_on_the_page() {
 #[test]
 fn the_tag_of_the_first_packet_is_as_on_the_page() {
     let mut datagram =
-        on_page("INITIATE", "c0 43540003 08 8394c8f03e515708 08 c1c2c3c4c5c6c7c8 02 aabb 03 010203");
+        on_page("INITIATE", "c0 43540004 08 8394c8f03e515708 08 c1c2c3c4c5c6c7c8 02 aabb 03 010203");
     datagram.resize(1200, 0);
     FirstPacketKey::new(&SecretKey::from_bytes([2; 32]).public_key()).write_tag(&mut datagram);
-    let tag = on_page("then zeros up to 1184 bytes, then the tag", "20451e7767a05102152012ae02decea8");
+    let tag = on_page("then zeros up to 1184 bytes, then the tag", "ae2e895b70ca3189739582d0ae2c12cd");
     assert_eq!(datagram[1184..], tag);
+
+    let mut part = on_page("its part", "c1 43540004 08 8394c8f03e515708 08 c1c2c3c4c5c6c7c8");
+    part.resize(part.len() + PART_LENGTH, 0xaa);
+    part.extend(on_page("then 1088 bytes 0xaa, then the tag", "d482cfc9341233a7453d0e6846ace8a2"));
+    let mut out = Vec::new();
+    LongPacket::InitiatePart { header: header(INITIAL_ID, CLIENT_ID), part: &[0xaa; PART_LENGTH] }
+        .write(&mut out);
+    FirstPacketKey::new(&SecretKey::from_bytes([2; 32]).public_key()).write_tag(&mut out);
+    assert_eq!(out, part);
 }
 
 #[test]
 fn a_version_negotiation_is_as_on_the_page() {
-    let hexadecimal = "c0 00000000 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 43540003";
+    let hexadecimal = "c0 00000000 08 c1c2c3c4c5c6c7c8 08 8394c8f03e515708 43540004";
     let mut out = Vec::new();
     VersionNegotiation::write(&mut out, id(CLIENT_ID).as_bytes(), id(INITIAL_ID).as_bytes());
     assert_eq!(out, on_page("Version Negotiation", hexadecimal));
@@ -97,7 +106,7 @@ fn parameters_are_as_on_the_page() {
     let bytes = on_page(
         "client",
         "0108 0102030405060708 0202 4482 0302 5000 0404 81000000 0504 80100000 0602 43e8 0704 80007530 0804 800061a8
-         0902 45dc 0b02 0102 0c08 01 00 01 02 0010c8e0 0d02 4080 0e02 4040",
+         0902 45dc 0b02 0102 0c08 01 00 01 02 0010c8e0 0d02 4080 0e02 4040 1104 43540004",
     );
     let profile = ProfileParameter {
         profile: 1,
@@ -121,6 +130,8 @@ fn parameters_are_as_on_the_page() {
         profile,
         block_size: 128,
         blocks: 64,
+        hybrid: None,
+        versions: vec![VERSION],
     };
     let mut out = Vec::new();
     parameters.write(&mut out);

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use ctcp_base::Prng;
 use ctcp_proto::wire::{
-    AckRanges, COMBINATION_LENGTH_MAX, DATAGRAM_SIZE_MIN, DecoderReport, EcnCounts, Frame, LongHeader,
-    LongPacket, MissingInterval, Parameters, PathAck, Peek, ProfileParameter, REPORT_INTERVALS_MAX, Reader,
-    Refusal, RejectReason, ServerAnswer, ShortHeader, StreamFrame, SymbolBuilder, VARINT_MAX,
-    VersionNegotiation, frames, frames_in_symbol, peek, write_varint,
+    AckRanges, COMBINATION_LENGTH_MAX, DATAGRAM_SIZE_MIN, DecoderReport, EcnCounts, Frame, HybridParameter,
+    LongHeader, LongPacket, MissingInterval, PART_LENGTH, Parameters, PathAck, Peek, ProfileParameter,
+    REPORT_INTERVALS_MAX, Reader, Refusal, RejectReason, ServerAnswer, ShortHeader, StreamFrame,
+    SymbolBuilder, VARINT_MAX, VERSION, VersionNegotiation, frames, frames_in_symbol, peek, write_varint,
 };
 use ctcp_proto::{ConnectionId, PathId, StreamId};
 
@@ -300,7 +300,9 @@ fn sample_packets(samples: &mut Vec<Vec<u8>>) {
     let message = &[3; 100];
     let packets = [
         LongPacket::Initiate { header, token: &[4; 24], message },
+        LongPacket::InitiatePart { header, part: &[5; PART_LENGTH] },
         LongPacket::Response { header, message },
+        LongPacket::ResponsePart { header, part: &[6; PART_LENGTH] },
         LongPacket::Cookie { header, token: &[5; 24] },
         LongPacket::Reject { header, reason: RejectReason::Unopened },
     ];
@@ -395,8 +397,15 @@ fn sample_parameters(samples: &mut Vec<Vec<u8>>) {
         profile: ProfileParameter::default(),
         block_size: 128,
         blocks: 64,
+        hybrid: Some(HybridParameter::of_key(&[8; 1184]).0),
+        versions: vec![VERSION],
     };
-    let server = Parameters { reset_token: Some([7; 16]), aead_suites: vec![1], ..client.clone() };
+    let server = Parameters {
+        reset_token: Some([7; 16]),
+        aead_suites: vec![1],
+        hybrid: Some(HybridParameter::of_ciphertext(&[9; PART_LENGTH])),
+        ..client.clone()
+    };
     for parameters in [client, server] {
         let mut out = Vec::new();
         parameters.write(&mut out);

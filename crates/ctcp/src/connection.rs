@@ -185,6 +185,12 @@ impl Connection {
         self.0.look(|slot| slot.connection.profile())
     }
 
+    /// Whether the keys also come from ML-KEM, so that a future quantum computer cannot decrypt what is recorded now.
+    #[must_use]
+    pub fn is_hybrid(&self) -> bool {
+        self.0.look(|slot| slot.connection.is_hybrid())
+    }
+
     /// The public key by which the peer authenticated itself.
     #[must_use]
     pub fn peer_key(&self) -> PublicKey {

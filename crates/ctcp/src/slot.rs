@@ -116,7 +116,8 @@ impl Slot {
     pub(crate) fn on_event(&mut self, event: Event, wakers: &mut Vec<Waker>) {
         match event {
             Event::Connected => {
-                tracing::debug!(remote = %self.remote(), peer = self.peer(), "connected");
+                let hybrid = self.connection.is_hybrid();
+                tracing::debug!(remote = %self.remote(), peer = self.peer(), hybrid, "connected");
                 if let Some((asked, granted)) =
                     self.connection.declined_profile().zip(self.connection.profile())
                 {

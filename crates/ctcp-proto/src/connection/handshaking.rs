@@ -1,12 +1,16 @@
 //! The client's side of the handshake (PROTOCOL.md section 3): sends INITIATE until an answer arrives or the deadline passes.
+//!
+//! With ML-KEM, INITIATE and RESPONSE have a part in a second datagram. The parts of the RESPONSE may arrive in any order and from different
+//! copies: message 2 commits to its part.
 
 use core::net::SocketAddr;
 use core::time::Duration;
 
 use ctcp_base::Instant;
 
-use super::negotiation::negotiate;
+use super::negotiation::{is_downgraded, negotiate};
 use super::{Connection, Established, Setup, State, TimerKind};
+use crate::crypto::kem::KemSecret;
 use crate::crypto::random::SecretRng;
 use crate::crypto::{FirstPacketKey, PacketProtection, PublicKey};
 use crate::error::ConnectionError;
@@ -16,7 +20,8 @@ use crate::id::ConnectionId;
 use crate::network::{NetworkPath, Transmit};
 use crate::recovery::rtt::INITIAL_RTT;
 use crate::wire::{
-    LongHeader, LongPacket, Parameters, Peek, RejectReason, ServerAnswer, VERSION, VersionNegotiation, peek,
+    LongHeader, LongPacket, PART_LENGTH, Parameters, Peek, RejectReason, ServerAnswer, VERSION,
+    VersionNegotiation, peek,
 };
 
 /// First and longest interval between two INITIATEs.
@@ -36,6 +41,13 @@ const COOKIES_MAX: u32 = 4;
 pub(crate) struct ClientHandshake {
     initiator: Initiator,
     message: Vec<u8>,
+    kem: Option<KemOffer>,
+    /// The part must be sent next.
+    is_part_due: bool,
+    /// Message 2, which waits for its part.
+    opened: Option<(Box<Parameters>, Secrets)>,
+    /// The last part that arrived before message 2. It may be forged, so the next one replaces it.
+    early_part: Option<Box<[u8; PART_LENGTH]>>,
     /// The random generator that the connection will use.
     rng: SecretRng,
     token: Vec<u8>,
@@ -61,6 +73,14 @@ pub(crate) struct ClientHandshake {
     is_busy: bool,
 }
 
+/// The ML-KEM key that a client offers.
+#[derive(Debug)]
+pub(crate) struct KemOffer {
+    pub(crate) secret: KemSecret,
+    /// The part of the INITIATE.
+    pub(crate) part: Box<[u8; PART_LENGTH]>,
+}
+
 /// The effect of a datagram on the handshake.
 pub(super) enum Step {
     /// No effect on its state.
@@ -74,7 +94,7 @@ pub(super) enum Step {
 impl ClientHandshake {
     pub(crate) fn new(
         now: Instant,
-        ((initiator, message), rng): ((Initiator, Vec<u8>), SecretRng),
+        ((initiator, message), kem, rng): ((Initiator, Vec<u8>), Option<KemOffer>, SecretRng),
         parameters: Parameters,
         destination: ConnectionId,
         (remote, server_key): (SocketAddr, PublicKey),
@@ -83,6 +103,10 @@ impl ClientHandshake {
         Self {
             initiator,
             message,
+            kem,
+            is_part_due: false,
+            opened: None,
+            early_part: None,
             rng,
             token: Vec::new(),
             parameters,
@@ -127,7 +151,17 @@ impl ClientHandshake {
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        if now < self.next_send || now >= self.deadline {
+        if now >= self.deadline {
+            return None;
+        }
+        let header = LongHeader { destination: self.destination, source: self.parameters.connection_id };
+        if core::mem::take(&mut self.is_part_due)
+            && let Some(KemOffer { part, .. }) = &self.kem
+        {
+            LongPacket::InitiatePart { header, part }.write(buffer);
+            return Some(self.tagged(buffer));
+        }
+        if now < self.next_send {
             return None;
         }
         self.first_sent.get_or_insert(now);
@@ -137,10 +171,14 @@ impl ClientHandshake {
         if self.sent >= INTERVALS_EQUAL {
             self.interval = (self.interval * 2).min(INTERVAL_MAX);
         }
-        let header = LongHeader { destination: self.destination, source: self.parameters.connection_id };
+        self.is_part_due = self.kem.is_some();
         LongPacket::Initiate { header, token: &self.token, message: &self.message }.write(buffer);
+        Some(self.tagged(buffer))
+    }
+
+    fn tagged(&self, buffer: &mut [u8]) -> Transmit {
         self.first_packets.write_tag(buffer);
-        Some(Transmit { destination: self.remote, source: None, ecn: None, size: buffer.len() })
+        Transmit { destination: self.remote, source: None, ecn: None, size: buffer.len() }
     }
 
     pub(super) fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) -> Step {
@@ -151,6 +189,7 @@ impl ClientHandshake {
         }
         match LongPacket::parse(datagram) {
             Ok(LongPacket::Response { message, .. }) => self.handle_response(message),
+            Ok(LongPacket::ResponsePart { part, .. }) => self.handle_part(part),
             Ok(LongPacket::Cookie { header, token }) => {
                 if header.source == self.destination && self.cookies < COOKIES_MAX {
                     self.cookies += 1;
@@ -166,7 +205,7 @@ impl ClientHandshake {
                 }
                 Step::Wait
             }
-            Ok(LongPacket::Initiate { .. }) | Err(_) => Step::Wait,
+            Ok(LongPacket::Initiate { .. } | LongPacket::InitiatePart { .. }) | Err(_) => Step::Wait,
         }
     }
 
@@ -185,14 +224,38 @@ impl ClientHandshake {
     fn handle_response(&mut self, message: &[u8]) -> Step {
         // Anyone can send garbage: only a message that opens is an answer.
         let Ok((parameters, secrets)) = self.initiator.finish(message) else { return Step::Wait };
-        match Parameters::parse_from_server(&parameters) {
+        let server = match Parameters::parse_from_server(&parameters) {
             // The header is not authenticated. A damaged source id in it must not end a handshake that the sealed one confirms.
-            Ok(ServerAnswer::Accepted(server)) => Step::Complete { server: Box::new(server), secrets },
+            Ok(ServerAnswer::Accepted(server)) => server,
             Ok(ServerAnswer::Refused(refusal)) => {
-                Step::Failed(ConnectionError::Refused { code: refusal.code, reason: refusal.reason })
+                return Step::Failed(ConnectionError::Refused { code: refusal.code, reason: refusal.reason });
             }
-            Err(_) => Step::Failed(ConnectionError::HandshakeFailed),
+            Err(_) => return Step::Failed(ConnectionError::HandshakeFailed),
+        };
+        if is_downgraded(&self.parameters.versions, &server.versions) {
+            return Step::Failed(ConnectionError::Downgraded);
         }
+        match (&server.hybrid, &self.kem) {
+            (None, _) => Step::Complete { server, secrets },
+            (Some(_), None) => Step::Failed(ConnectionError::HandshakeFailed),
+            (Some(_), Some(_)) => {
+                self.opened = Some((server, secrets));
+                self.early_part.take().map_or(Step::Wait, |part| self.handle_part(&part))
+            }
+        }
+    }
+
+    /// Handles the part of the RESPONSE. Anyone can send one: only what message 2 commits to counts.
+    fn handle_part(&mut self, part: &[u8; PART_LENGTH]) -> Step {
+        let Some(KemOffer { secret, .. }) = &self.kem else { return Step::Wait };
+        let matches = |(server, _): &mut (Box<Parameters>, _)| {
+            server.hybrid.as_ref().is_some_and(|hybrid| hybrid.matches(part))
+        };
+        if self.opened.is_none() {
+            self.early_part = Some(Box::new(*part));
+        }
+        let Some((server, secrets)) = self.opened.take_if(matches) else { return Step::Wait };
+        Step::Complete { server, secrets: secrets.with_kem(&secret.open(part)) }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::grant::Grant;
 use crate::id::{ConnectionId, Role};
 use crate::profile::Profile;
 use crate::stream::{Streams, StreamsConfig};
-use crate::wire::Parameters;
+use crate::wire::{Parameters, VERSION};
 
 /// The negotiated parameters of a connection.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct Negotiated {
     /// The profile of both directions.
     pub(crate) profile: Profile,
     pub(crate) suite: Suite,
+    /// Whether the keys are also derived from a secret of ML-KEM.
+    pub(crate) is_hybrid: bool,
     /// Largest symbol in bytes.
     pub(crate) symbol_size_max: usize,
     /// Symbols that this side stores beyond the oldest undecoded one.
@@ -62,7 +64,17 @@ fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> P
         profile: to_parameter(&profile),
         block_size: u64::from(config.block_size),
         blocks: u64::from(config.blocks),
+        hybrid: None,
+        versions: VERSIONS.to_vec(),
     }
+}
+
+/// The versions that this implementation supports.
+pub(crate) const VERSIONS: [u32; 1] = [VERSION];
+
+/// Whether both sides support a newer version than the one they speak, so that someone must have forged a version list (as RFC 9368).
+pub(crate) fn is_downgraded(own: &[u32], peer: &[u32]) -> bool {
+    own.iter().any(|version| *version > VERSION && peer.contains(version))
 }
 
 /// The server's answer to `client`: its own limits, the suite it chose and the profile it grants. If the requested profile is unknown or
@@ -100,6 +112,7 @@ pub(crate) fn negotiate(
     Ok(Negotiated {
         profile: catalogue.profile_of(&answer.profile).ok_or(Mismatch::Profile)?,
         suite,
+        is_hybrid: answer.hybrid.is_some(),
         symbol_size_max: own.symbol_size_max.min(peer.symbol_size_max),
         window: own.symbol_window,
         peer_window: peer.symbol_window,

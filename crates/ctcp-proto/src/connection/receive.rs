@@ -2,13 +2,13 @@
 
 use ctcp_base::Instant;
 
-use super::{Established, RESPONSE_COPIES, TransportError};
+use super::{Established, TransportError};
 use crate::crypto::OpenError;
 use crate::crypto::reset::is_reset;
 use crate::error::{CloseReason, TransportErrorCode};
 use crate::id::{PacketNumber, PathId};
 use crate::network::{Ecn, NetworkPath};
-use crate::wire::{DATAGRAM_SIZE_MIN, Frame, LongPacket, frames};
+use crate::wire::{Frame, LongPacket, frames};
 
 /// The outcome of a received datagram.
 #[derive(Debug)]
@@ -62,12 +62,12 @@ impl Established {
     /// yet, so the answer must not be longer than the datagram that triggered it.
     fn handle_repeated_handshake(&mut self, network_path: NetworkPath, datagram: &[u8]) {
         let Some(response) = &mut self.response else { return };
-        let is_repeated = datagram.len() >= DATAGRAM_SIZE_MIN
-            && network_path.remote == self.path.network.remote
+        let is_repeated = network_path.remote == self.path.network.remote
             && matches!(LongPacket::parse(datagram),
-                Ok(LongPacket::Initiate { header, .. }) if header.source == self.remote_id);
+                Ok(LongPacket::Initiate { header, .. } | LongPacket::InitiatePart { header, .. })
+                    if header.source == self.remote_id);
         if is_repeated {
-            response.copies_due = RESPONSE_COPIES;
+            response.on_repeated();
         }
     }
 

@@ -126,10 +126,7 @@ impl Established {
     }
 
     fn transmit_response(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        let response = self.response.as_mut().filter(|response| response.copies_due > 0)?;
-        response.copies_due -= 1;
-        response.first_sent.get_or_insert(now);
-        buffer.extend_from_slice(&response.datagram);
+        buffer.extend_from_slice(self.response.as_mut()?.poll(now)?);
         Some(self.path.transmit(buffer.len(), None))
     }
 

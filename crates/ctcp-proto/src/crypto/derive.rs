@@ -17,9 +17,15 @@ impl hkdf::KeyType for Length {
 /// output has at most 8160 bytes.
 #[must_use]
 pub fn expand<const N: usize>(secret: &[u8; 32], info: &[&[u8]]) -> [u8; N] {
+    expand_prk(&hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret), info)
+}
+
+/// The same with the pseudorandom key in ring's form.
+#[must_use]
+pub(crate) fn expand_prk<const N: usize>(secret: &hkdf::Prk, info: &[&[u8]]) -> [u8; N] {
     const { assert!(N <= 255 * 32, "HKDF with SHA-256 yields at most 255 blocks") };
     let mut output = [0; N];
-    hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret)
+    secret
         .expand(info, Length(N))
         .and_then(|material| material.fill(&mut output))
         .expect("the length is within what HKDF yields");

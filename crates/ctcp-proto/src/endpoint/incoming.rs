@@ -5,14 +5,18 @@ use core::net::{IpAddr, SocketAddr};
 use ctcp_base::Instant;
 
 use super::clients::TOO_MANY_OF_CLIENT;
+use super::waiting::Place;
 use super::{ConnectionHandle, DatagramOutcome, DropReason, Endpoint, RefusedClient};
-use crate::connection::{Connection, PendingResponse, Setup, negotiate, server_parameters};
+use crate::connection::{
+    Connection, PendingResponse, Setup, VERSIONS, is_downgraded, negotiate, server_parameters,
+};
+use crate::crypto::kem::{KEM_KEY_LENGTH, encapsulate};
 use crate::crypto::{PacketProtection, PublicKey};
-use crate::handshake::{Admission, HALF_OPEN_LIFETIME, Responder};
+use crate::handshake::{Admission, Responder};
 use crate::id::{ConnectionId, Role};
 use crate::memory::{CONNECTION_COST, CONNECTION_MIN, Memory};
 use crate::network::NetworkPath;
-use crate::wire::{LongHeader, LongPacket, Parameters, Refusal, RejectReason};
+use crate::wire::{HybridParameter, LongHeader, LongPacket, PART_LENGTH, Parameters, Refusal, RejectReason};
 
 /// Which rate limit applies to a stateless answer.
 #[derive(Clone, Copy, Debug)]
@@ -29,12 +33,16 @@ pub struct Incoming {
     responder: Responder,
     client_key: PublicKey,
     parameters: Parameters,
-    header: LongHeader,
-    network_path: NetworkPath,
+    pub(super) header: LongHeader,
+    pub(super) network_path: NetworkPath,
     /// Its address, if it showed a cookie for it.
-    proven: Option<IpAddr>,
+    pub(super) proven: Option<IpAddr>,
     /// The client's ephemeral key, unique to the handshake.
-    ephemeral: [u8; 32],
+    pub(super) ephemeral: [u8; 32],
+    /// The client's ML-KEM key, if both sides use one.
+    kem_key: Option<Box<[u8; KEM_KEY_LENGTH]>>,
+    /// What was reserved while it waited for its part.
+    pub(super) place: Option<Place>,
 }
 
 impl Incoming {
@@ -50,33 +58,70 @@ impl Incoming {
     pub fn remote(&self) -> SocketAddr {
         self.network_path.remote
     }
+
+    /// Adds the part of message 1. Returns false if it is not the one to which the message commits.
+    pub(super) fn complete(&mut self, part: &[u8; PART_LENGTH]) -> bool {
+        self.kem_key = self.parameters.hybrid.as_ref().and_then(|hybrid| hybrid.key(part)).map(Box::new);
+        self.kem_key.is_some()
+    }
 }
 
 impl Endpoint {
-    /// Creates a half-open connection for a client. Returns `None` if there is no room, or no suite in common.
+    /// Creates a half-open connection for a client. Returns `None` if there is no room, no suite in common, or the client's key is invalid.
     pub fn accept(&mut self, now: Instant, incoming: Incoming) -> Option<(ConnectionHandle, Connection)> {
-        let local = self.new_id();
+        let place = incoming.place;
+        let accepted = self.accept_at(now, place, incoming);
+        if let (None, Some(place)) = (&accepted, place) {
+            self.free_place(place);
+        }
+        accepted
+    }
+
+    fn accept_at(
+        &mut self,
+        now: Instant,
+        place: Option<Place>,
+        incoming: Incoming,
+    ) -> Option<(ConnectionHandle, Connection)> {
+        let local = place.map_or_else(|| self.new_id(), |place| place.local);
         let token = self.reset_key.token(incoming.network_path.remote, &local);
         let account = self.account(incoming.client_key, Memory::for_client);
         let config = self.config.transport.within(account.first_promise());
-        let own = server_parameters(&config, &self.config.grant, local, token, &incoming.parameters).ok()?;
+        let mut own =
+            server_parameters(&config, &self.config.grant, local, token, &incoming.parameters).ok()?;
+        let kem = match &incoming.kem_key {
+            Some(key) => Some(encapsulate(key, self.rng.bytes())?),
+            None => None,
+        };
+        own.hybrid = kem.as_ref().map(|(ciphertext, _)| HybridParameter::of_ciphertext(ciphertext));
         let negotiated =
             negotiate(&self.config.transport.catalogue, &own, &incoming.parameters, &own).ok()?;
         let mut bytes = Vec::new();
         own.write(&mut bytes);
-        let (message, secrets) = incoming.responder.answer(&bytes).ok()?;
-        let mut response = Vec::new();
+        let (message, mut secrets) = incoming.responder.answer(&bytes).ok()?;
         let header = LongHeader { destination: incoming.header.source, source: local };
-        LongPacket::Response { header, message: &message }.write(&mut response);
-
-        let handle = self.routes.insert(local);
-        if !self.half_open.insert(now, handle, incoming.proven) {
-            self.routes.remove(handle);
-            return None;
+        let mut response = vec![written(&LongPacket::Response { header, message: &message })];
+        if let Some((ciphertext, shared)) = kem {
+            response.push(written(&LongPacket::ResponsePart { header, part: &ciphertext }));
+            secrets = secrets.with_kem(&shared);
         }
-        self.half_open_messages.insert(handle, incoming.ephemeral);
+
+        let handle = match place {
+            Some(place) => place.handle,
+            None => {
+                let handle = self.routes.insert(local);
+                if !self.half_open.insert(now, handle, incoming.proven) {
+                    self.routes.remove(handle);
+                    return None;
+                }
+                self.half_open_messages.insert(handle, incoming.ephemeral);
+                self.routes.set_initial(handle, incoming.header.destination, incoming.network_path.remote);
+                handle
+            }
+        };
+        // The time that it waited for its part counts.
+        let deadline = self.half_open.deadline(&handle)?;
         self.half_open_keys.insert(handle, incoming.client_key);
-        self.routes.set_initial(handle, incoming.header.destination, incoming.network_path.remote);
         let setup = Setup {
             role: Role::Server,
             config,
@@ -88,14 +133,21 @@ impl Endpoint {
             reset_key: Some(self.reset_key.clone()),
             rng: self.rng.fork(),
         };
-        let response = PendingResponse::new(response, now + HALF_OPEN_LIFETIME);
+        let response = PendingResponse::new(response, deadline);
         let connection = Connection::server(now, setup, incoming.client_key, response);
         Some((handle, connection.with_lease(account.lease(CONNECTION_COST))))
     }
 
     /// Drops a client without an answer. It tries again until it times out.
     pub fn refuse(&mut self, incoming: Incoming) {
-        drop(incoming);
+        if let Some(place) = incoming.place {
+            self.free_place(place);
+        }
+    }
+
+    /// Whether clients with this key may connect.
+    pub(super) fn accepts(&self, key: &PublicKey) -> bool {
+        self.config.accept.as_ref().is_some_and(|clients| clients.accepts(key))
     }
 
     pub(super) fn handle_initiate(
@@ -142,7 +194,7 @@ impl Endpoint {
             Ok(parameters) if parameters.connection_id == header.source => parameters,
             Ok(_) | Err(_) => return DatagramOutcome::Dropped(DropReason::Parameters),
         };
-        if !self.config.accept.as_ref().is_some_and(|clients| clients.accepts(&client_key)) {
+        if !self.accepts(&client_key) {
             self.stats.refused += 1;
             self.refused = Some(RefusedClient::Unlisted(client_key));
             return self.refusal(
@@ -153,11 +205,21 @@ impl Endpoint {
                 "this client's public key is not on the server's list",
             );
         }
+        if is_downgraded(&VERSIONS, &parameters.versions) {
+            return self.refusal(
+                now,
+                header,
+                responder,
+                3,
+                "both sides support a newer version of the protocol",
+            );
+        }
         if let Some(reason) = self.no_room(client_key) {
             self.refused = Some(RefusedClient::NoRoom { key: client_key, reason });
             return self.refusal(now, header, responder, 2, reason);
         }
-        DatagramOutcome::Incoming(Box::new(Incoming {
+        let is_hybrid = self.config.transport.hybrid && parameters.hybrid.is_some();
+        let mut incoming = Incoming {
             responder,
             client_key,
             parameters,
@@ -165,7 +227,16 @@ impl Endpoint {
             network_path,
             proven,
             ephemeral,
-        }))
+            kem_key: None,
+            place: None,
+        };
+        let early = self.early_parts.take(network_path.remote, header).filter(|_| is_hybrid);
+        let is_complete = !is_hybrid || early.is_some_and(|part| incoming.complete(&part));
+        if is_complete {
+            DatagramOutcome::Incoming(Box::new(incoming))
+        } else {
+            self.wait_for_part(now, incoming)
+        }
     }
 
     /// The reason if there is no room for another connection of a client.
@@ -235,7 +306,11 @@ fn back(header: LongHeader) -> LongHeader {
 }
 
 fn answer(packet: &LongPacket<'_>) -> DatagramOutcome {
+    DatagramOutcome::Answer(written(packet))
+}
+
+fn written(packet: &LongPacket<'_>) -> Vec<u8> {
     let mut datagram = Vec::new();
     packet.write(&mut datagram);
-    DatagramOutcome::Answer(datagram)
+    datagram
 }

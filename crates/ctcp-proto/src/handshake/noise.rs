@@ -19,6 +19,7 @@ use snow::{Builder, HandshakeState};
 use zeroize::Zeroize;
 
 use self::random::SeededResolver;
+use crate::crypto::kem::combine;
 use crate::crypto::{PublicKey, SecretKey};
 use crate::wire::{NOISE_MESSAGE_MAX, VERSION};
 
@@ -64,6 +65,28 @@ pub struct Secrets {
     pub send: [u8; 32],
     /// Opens received packets.
     pub receive: [u8; 32],
+    /// The hash of both messages, which binds further secrets to them.
+    hash: [u8; 32],
+}
+
+impl Secrets {
+    /// The secrets of a finished handshake. The first of the Noise split seals the initiator's packets.
+    fn of(state: &mut HandshakeState) -> Self {
+        let hash = state.get_handshake_hash().try_into().expect("BLAKE2s has 32 bytes");
+        let (send, receive) = state.dangerously_get_raw_split();
+        if state.is_initiator() {
+            Self { send, receive, hash }
+        } else {
+            Self { send: receive, receive: send, hash }
+        }
+    }
+
+    /// Combines these secrets with that of ML-KEM.
+    #[must_use]
+    pub fn with_kem(self, kem: &[u8; 32]) -> Self {
+        let [send, receive] = [&self.send, &self.receive].map(|split| combine(split, kem, &self.hash));
+        Self { send, receive, hash: self.hash }
+    }
 }
 
 impl Drop for Secrets {
@@ -112,8 +135,7 @@ impl Initiator {
             return Err(HandshakeError::AlreadyFinished);
         }
         let parameters = read(&mut self.0, message)?;
-        let (send, receive) = self.0.dangerously_get_raw_split();
-        Ok((parameters, Secrets { send, receive }))
+        Ok((parameters, Secrets::of(&mut self.0)))
     }
 }
 
@@ -146,8 +168,7 @@ impl Responder {
     /// [`HandshakeError::ParametersTooLong`].
     pub fn answer(mut self, parameters: &[u8]) -> Result<(Vec<u8>, Secrets), HandshakeError> {
         let message = write(&mut self.0, parameters, MESSAGE_2_OVERHEAD)?;
-        let (receive, send) = self.0.dangerously_get_raw_split();
-        Ok((message, Secrets { send, receive }))
+        Ok((message, Secrets::of(&mut self.0)))
     }
 }
 

@@ -147,12 +147,13 @@ fn half_open_connections_take_little_memory() {
         become_client(&mut pair, key);
         pair.connect(TransportConfig::default());
         let (now, path) = (pair.now, NetworkPath { local: None, remote: pair.client.address });
-        let mut initiate = Vec::new();
-        pair.client_connection().poll_transmit(now, &mut initiate).expect("an INITIATE");
-        let outcome = pair.server.endpoint.handle_datagram(now, path, None, &initiate);
-        let DatagramOutcome::Incoming(incoming) = outcome else { break };
+        let initiate = pair.client.first_flight(now);
+        let outcomes =
+            initiate.iter().map(|datagram| pair.server.endpoint.handle_datagram(now, path, None, datagram));
+        let Some(DatagramOutcome::Incoming(incoming)) = outcomes.last() else { break };
         let Some((_, mut connection)) = pair.server.endpoint.accept(now, *incoming) else { break };
-        while connection.poll_transmit(now, &mut initiate).is_some() {}
+        let mut buffer = Vec::new();
+        while connection.poll_transmit(now, &mut buffer).is_some() {}
         half_open.push(connection);
     }
     let memory = pair.server.endpoint.stats().memory;

@@ -33,9 +33,14 @@ pub(super) struct Pair {
     pub(super) datagram_size_max: usize,
     /// What the network does to the codepoint of datagrams to the server; `None` drops the datagram.
     pub(super) recoding: fn(u64, Ecn) -> Option<Ecn>,
+    /// Which datagrams, to the server or to the client, the network drops.
+    pub(super) drops: Option<Drops>,
     /// Number of datagrams to the server with each codepoint: not capable, ECT(0), others.
     pub(super) sent: [u64; 3],
 }
+
+/// The direction, true to the server, and which of its datagrams.
+pub(super) type Drops = (bool, fn(&[u8]) -> bool);
 
 #[derive(Clone)]
 struct Datagram {
@@ -87,6 +92,7 @@ impl Pair {
             server_key: public,
             datagram_size_max: usize::MAX,
             recoding: |_, ecn| Some(ecn),
+            drops: None,
             sent: [0; 3],
         }
     }
@@ -127,6 +133,9 @@ impl Pair {
             while let Some(mut datagram) = self.to_server.poll_delivery(self.now) {
                 let ecn = datagram.ecn.unwrap_or(Ecn::NotCapable);
                 self.sent[(ecn as usize).min(2)] += 1;
+                if self.drops.is_some_and(|(to_server, is_hit)| to_server && is_hit(&datagram.bytes)) {
+                    continue;
+                }
                 let Some(recoded) = (self.recoding)(self.sent.iter().sum(), ecn) else { continue };
                 datagram.ecn = Some(recoded);
                 let client = datagram.source;
@@ -137,6 +146,9 @@ impl Pair {
                 }
             }
             while let Some(datagram) = self.to_client.poll_delivery(self.now) {
+                if self.drops.is_some_and(|(to_server, is_hit)| !to_server && is_hit(&datagram.bytes)) {
+                    continue;
+                }
                 self.client.receive(self.now, datagram);
             }
             self.client.handle_timeouts(self.now);
@@ -164,6 +176,13 @@ impl Pair {
 }
 
 impl Side {
+    /// The datagrams that this side's first connection sends now.
+    pub(super) fn first_flight(&mut self, now: Instant) -> Vec<Vec<u8>> {
+        let connection = self.connections.values_mut().next().expect("a connection");
+        let mut buffer = Vec::new();
+        core::iter::from_fn(|| connection.poll_transmit(now, &mut buffer).map(|_| buffer.clone())).collect()
+    }
+
     fn flush(&mut self, now: Instant, size_max: usize, link: &mut Link<Datagram>) {
         let mut buffer = Vec::new();
         for (&handle, connection) in &mut self.connections {

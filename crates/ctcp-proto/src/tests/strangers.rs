@@ -28,6 +28,8 @@ enum Strangers {
     Ignorant,
     /// They know it.
     Informed,
+    /// They have valid first messages, too, and never send the parts.
+    Incomplete,
 }
 
 /// An attacker who receives at its source address and returns with a cookie if it gets one.
@@ -35,24 +37,39 @@ struct Stranger {
     path: NetworkPath,
     id: ConnectionId,
     token: Vec<u8>,
+    /// A first message that opens.
+    message: Vec<u8>,
 }
 
 impl Stranger {
-    fn new(index: u32) -> Self {
+    fn new(strangers: Strangers, index: u32) -> Self {
         let [_, a, b, c] = index.wrapping_mul(0x009e_3779).to_be_bytes();
         let remote = SocketAddr::from(([20 + c % 128, b, a, 9], 4_000));
         let id = ConnectionId::new(&u64::from(index).to_be_bytes()).expect("8 bytes");
-        Self { path: NetworkPath { local: None, remote }, id, token: Vec::new() }
+        let path = NetworkPath { local: None, remote };
+        if !matches!(strangers, Strangers::Incomplete) {
+            return Self { path, id, token: Vec::new(), message: Vec::new() };
+        }
+        let (_, mut connection) = connecting(Instant::from_secs(1), index ^ 0xffff_0000);
+        let mut initiate = Vec::new();
+        connection.poll_transmit(Instant::from_secs(1), &mut initiate).expect("an INITIATE");
+        let Ok(LongPacket::Initiate { header, message, .. }) = LongPacket::parse(&initiate) else {
+            panic!("an INITIATE")
+        };
+        Self { path, id: header.source, token: Vec::new(), message: message.to_vec() }
     }
 
     fn first_packet(&self, strangers: Strangers, server: &PublicKey, prng: &mut Prng) -> Vec<u8> {
         let destination = ConnectionId::new(&prng.next_u64().to_be_bytes()).expect("8 bytes");
         let header = LongHeader { destination, source: self.id };
-        let mut message = [0; 200];
-        prng.fill(&mut message);
+        let mut message = self.message.clone();
+        if message.is_empty() {
+            message.resize(200, 0);
+            prng.fill(&mut message);
+        }
         let mut datagram = Vec::new();
         LongPacket::Initiate { header, token: &self.token, message: &message }.write(&mut datagram);
-        if matches!(strangers, Strangers::Informed) {
+        if !matches!(strangers, Strangers::Ignorant) {
             FirstPacketKey::new(server).write_tag(&mut datagram);
         }
         datagram
@@ -63,6 +80,17 @@ impl Stranger {
             self.token = token.to_vec();
         }
     }
+}
+
+/// A client that begins to connect.
+fn connecting(now: Instant, index: u32) -> (Endpoint, Connection) {
+    let mut seed = [7; 32];
+    seed[..4].copy_from_slice(&index.to_be_bytes());
+    let mut endpoint = Endpoint::new(EndpointConfig::client(SecretKey::from_bytes([1; 32])), seed);
+    let (to, key) = (SocketAddr::from(([192, 0, 2, 2], 2_000)), SecretKey::from_bytes([2; 32]).public_key());
+    let (_, connection) =
+        endpoint.connect(now, to, key, TransportConfig::default()).expect("a valid configuration");
+    (endpoint, connection)
 }
 
 /// An honest client during its handshake.
@@ -110,14 +138,7 @@ impl Scene {
         let index = self.clients.len() as u32;
         let address = IpAddr::from([160 + (index % 32) as u8, (index / 32) as u8, 1, 1]);
         let path = NetworkPath { local: None, remote: SocketAddr::new(address, 5_000) };
-        let mut seed = [7; 32];
-        seed[..4].copy_from_slice(&index.to_be_bytes());
-        let config = EndpointConfig::client(SecretKey::from_bytes([1; 32]));
-        let mut endpoint = Endpoint::new(config, seed);
-        let to = SocketAddr::from(([192, 0, 2, 2], 2_000));
-        let (_, connection) = endpoint
-            .connect(self.now, to, self.server_key, TransportConfig::default())
-            .expect("a valid configuration");
+        let (endpoint, connection) = connecting(self.now, index);
         self.clients.push(Client { path, began: self.now, endpoint, connection, waited: None });
     }
 
@@ -190,7 +211,7 @@ impl Scene {
 fn wait_at_95_percent(strangers: Strangers, networks: u32) -> Option<Duration> {
     let mut scene = Scene::new();
     let mut prng = Prng::new(1);
-    let mut crowd: Vec<Stranger> = (0..networks).map(Stranger::new).collect();
+    let mut crowd: Vec<Stranger> = (0..networks).map(|index| Stranger::new(strangers, index)).collect();
     let begin = scene.now;
     let mut next_client = begin;
     for knock in 0..(FLOOD.as_micros() / KNOCK.as_micros()) as usize {
@@ -246,4 +267,9 @@ fn a_thousand_networks_that_know_the_public_key_keep_no_honest_client_out() {
 #[test]
 fn a_hundred_networks_that_know_the_public_key_keep_no_honest_client_out() {
     assert_soon(Strangers::Informed, 100);
+}
+
+#[test]
+fn a_thousand_networks_that_never_send_their_parts_keep_no_honest_client_out() {
+    assert_soon(Strangers::Incomplete, 1_000);
 }

@@ -1,7 +1,7 @@
 //! Packet headers (PROTOCOL.md section 2), compatible with QUIC's invariants (RFC 8999).
 //!
 //! ```text
-//!  long    |1|1|T T|0 0 0 0| version (32) | len, destination id | len, source id | body by type |
+//!  long    |1|1|T T|0 0 0 P| version (32) | len, destination id | len, source id | body by type |
 //!  short   |0|1|K|0 0 0|L L| destination id | path id (8) | packet number (1..3 bytes) | sealed |
 //! ```
 //!
@@ -13,14 +13,17 @@ use crate::wire::varint::{Reader, write_u32, write_varint};
 use crate::wire::{Malformed, TruncatedNumber};
 
 /// The version of this protocol.
-pub const VERSION: u32 = 0x4354_0003;
+pub const VERSION: u32 = 0x4354_0004;
 /// Minimum size of a datagram with an INITIATE, which every path must carry. QUIC has the same limit.
 pub const DATAGRAM_SIZE_MIN: usize = 1200;
 /// Longest token. This implementation's tokens have 24 bytes; other servers may store a little more.
 pub const TOKEN_MAX: usize = 64;
 /// Longest Noise message. With the longest token and ids it fits into [`DATAGRAM_SIZE_MIN`].
 pub const NOISE_MESSAGE_MAX: usize = 1024;
-/// The tag in the last bytes of an INITIATE, see [`crate::crypto::FirstPacketKey`].
+/// The length of a part: what a Noise message commits to and the next datagram carries. That is a ciphertext of ML-KEM-768, or as much of
+/// an encapsulation key. With the longest ids it fits into [`DATAGRAM_SIZE_MIN`].
+pub const PART_LENGTH: usize = 1088;
+/// The tag in the last bytes of an INITIATE and of its part, see [`crate::crypto::FirstPacketKey`].
 pub const FIRST_PACKET_TAG_LENGTH: usize = 16;
 /// The length of the authentication tag after a sealed payload.
 pub const TAG_LENGTH: usize = 16;
@@ -32,6 +35,8 @@ const LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
 const KEY_PHASE: u8 = 0x20;
 const RESERVED: u8 = 0x1c;
+/// In a long header: the part of the message, in a datagram of its own.
+const PART: u8 = 0x01;
 const NUMBER_LENGTH: u8 = 0x03;
 
 /// The fields common to all versions. In other versions ids may have up to 255 bytes.
@@ -136,12 +141,26 @@ pub enum LongPacket<'a> {
         /// Noise message 1.
         message: &'a [u8],
     },
+    /// The part of an INITIATE. Its tag is added later, as for [`Self::Initiate`].
+    InitiatePart {
+        /// The same as in the INITIATE.
+        header: LongHeader,
+        /// The bytes to which message 1 commits.
+        part: &'a [u8; PART_LENGTH],
+    },
     /// The server's answer.
     Response {
         /// Destination: the client's id; source: the server's id.
         header: LongHeader,
         /// Noise message 2.
         message: &'a [u8],
+    },
+    /// The part of a RESPONSE.
+    ResponsePart {
+        /// The same as in the RESPONSE.
+        header: LongHeader,
+        /// The bytes to which message 2 commits.
+        part: &'a [u8; PART_LENGTH],
     },
     /// The server requests proof of the client's address.
     Cookie {
@@ -172,15 +191,23 @@ impl<'a> LongPacket<'a> {
         let header = LongHeader { destination: connection_id(destination)?, source: connection_id(source)? };
         let mut reader = Reader::new(datagram);
         let first = reader.u8()?;
-        if first & FIXED == 0 || first & 0x0f != 0 {
+        if first & FIXED == 0 || first & 0x0f & !PART != 0 {
             return Err(Malformed::new("long header with wrong bits"));
         }
         reader.bytes(4 + 1 + destination.len() + 1 + source.len())?;
-        let packet = match first >> 4 & 3 {
-            0 => return Self::parse_initiate(datagram, header, reader),
-            1 => Self::Response { header, message: message(&mut reader)? },
-            2 => Self::Cookie { header, token: token(&mut reader)? },
-            _ => Self::Reject { header, reason: RejectReason::from_number(reader.u8()?) },
+        let packet = match (first >> 4 & 3, first & PART != 0) {
+            (0, false) => return Self::parse_initiate(datagram, header, reader),
+            (0, true) => {
+                check_destination(&header)?;
+                let part = part(&mut reader)?;
+                reader.bytes(FIRST_PACKET_TAG_LENGTH)?;
+                Self::InitiatePart { header, part }
+            }
+            (1, false) => Self::Response { header, message: message(&mut reader)? },
+            (1, true) => Self::ResponsePart { header, part: part(&mut reader)? },
+            (2, false) => Self::Cookie { header, token: token(&mut reader)? },
+            (3, false) => Self::Reject { header, reason: RejectReason::from_number(reader.u8()?) },
+            _ => return Err(Malformed::new("part of a message that has none")),
         };
         if reader.is_empty() { Ok(packet) } else { Err(Malformed::new("bytes after a handshake packet")) }
     }
@@ -193,9 +220,7 @@ impl<'a> LongPacket<'a> {
         if datagram.len() < DATAGRAM_SIZE_MIN {
             return Err(Malformed::new("INITIATE in a datagram below 1200 bytes"));
         }
-        if header.destination.as_bytes().len() < INITIAL_DESTINATION_MIN {
-            return Err(Malformed::new("INITIATE to an id below 8 bytes"));
-        }
+        check_destination(&header)?;
         // The rest is padding and the tag, which the endpoint checks before it parses anything.
         let (token, message) = (token(&mut reader)?, message(&mut reader)?);
         if reader.remaining() < FIRST_PACKET_TAG_LENGTH {
@@ -209,7 +234,9 @@ impl<'a> LongPacket<'a> {
     pub const fn header(&self) -> LongHeader {
         match self {
             Self::Initiate { header, .. }
+            | Self::InitiatePart { header, .. }
             | Self::Response { header, .. }
+            | Self::ResponsePart { header, .. }
             | Self::Cookie { header, .. }
             | Self::Reject { header, .. } => *header,
         }
@@ -223,12 +250,14 @@ impl<'a> LongPacket<'a> {
         out.clear();
         let kind = match self {
             Self::Initiate { .. } => 0,
-            Self::Response { .. } => 1,
-            Self::Cookie { .. } => 2,
-            Self::Reject { .. } => 3,
+            Self::InitiatePart { .. } => PART,
+            Self::Response { .. } => 1 << 4,
+            Self::ResponsePart { .. } => 1 << 4 | PART,
+            Self::Cookie { .. } => 2 << 4,
+            Self::Reject { .. } => 3 << 4,
         };
         let LongHeader { destination, source } = self.header();
-        write_long(out, LONG | FIXED | kind << 4, VERSION, [destination.as_bytes(), source.as_bytes()]);
+        write_long(out, LONG | FIXED | kind, VERSION, [destination.as_bytes(), source.as_bytes()]);
         match self {
             Self::Initiate { token, message, .. } => {
                 write_prefixed(out, token, TOKEN_MAX);
@@ -236,7 +265,12 @@ impl<'a> LongPacket<'a> {
                 let length = out.len() + FIRST_PACKET_TAG_LENGTH;
                 out.resize(length.max(DATAGRAM_SIZE_MIN), 0);
             }
+            Self::InitiatePart { part, .. } => {
+                out.extend_from_slice(*part);
+                out.resize(out.len() + FIRST_PACKET_TAG_LENGTH, 0);
+            }
             Self::Response { message, .. } => write_prefixed(out, message, NOISE_MESSAGE_MAX),
+            Self::ResponsePart { part, .. } => out.extend_from_slice(*part),
             Self::Cookie { token, .. } => write_prefixed(out, token, TOKEN_MAX),
             Self::Reject { reason, .. } => out.push(reason.number()),
         }
@@ -341,6 +375,18 @@ impl ShortHeader {
 
 fn connection_id(bytes: &[u8]) -> Result<ConnectionId, Malformed> {
     ConnectionId::new(bytes).ok_or(Malformed::new("connection id above 20 bytes"))
+}
+
+/// A client's first destination id must not be guessable.
+fn check_destination(header: &LongHeader) -> Result<(), Malformed> {
+    if header.destination.as_bytes().len() < INITIAL_DESTINATION_MIN {
+        return Err(Malformed::new("INITIATE to an id below 8 bytes"));
+    }
+    Ok(())
+}
+
+fn part<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8; PART_LENGTH], Malformed> {
+    reader.bytes(PART_LENGTH)?.try_into().map_err(|_| Malformed::TRUNCATED)
 }
 
 fn token<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {

@@ -6,14 +6,18 @@
 //!
 //! Invariant of everything parsed: every field is in its documented range.
 
+mod hybrid;
+
 use core::fmt;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use crate::error::{TransportError, TransportErrorCode};
 use crate::id::{ConnectionId, Role};
-use crate::wire::Malformed;
 use crate::wire::varint::{Reader, varint_length, write_varint};
+use crate::wire::{Malformed, VERSION};
+
+pub use hybrid::HybridParameter;
 
 /// Acceptable values of the largest symbol size. Below, headers would dominate; above, the 16-bit content length gets close to its limit.
 pub const SYMBOL_SIZE_RANGE: RangeInclusive<usize> = 256..=16_384;
@@ -36,6 +40,9 @@ pub const REFUSAL_REASON_MAX: usize = 256;
 /// Maximum length of all parameters together: what the longest Noise message can carry.
 pub const PARAMETERS_MAX: usize = crate::wire::NOISE_MESSAGE_MAX;
 
+/// Maximum number of versions listed.
+pub const VERSIONS_MAX: usize = 16;
+
 const DATAGRAM_SIZES: RangeInclusive<u64> = crate::wire::DATAGRAM_SIZE_MIN as u64..=crate::wire::VARINT_MAX;
 
 mod id {
@@ -54,6 +61,8 @@ mod id {
     pub(super) const BLOCK_SIZE: u64 = 0x0d;
     pub(super) const BLOCKS: u64 = 0x0e;
     pub(super) const REFUSAL: u64 = 0x0f;
+    pub(super) const HYBRID: u64 = 0x10;
+    pub(super) const VERSIONS: u64 = 0x11;
 }
 
 /// The parameters of one side.
@@ -88,6 +97,16 @@ pub struct Parameters {
     pub block_size: u64,
     /// Maximum number of blocks in flight (`numblks`), 1..=[`BLOCKS_MAX`].
     pub blocks: u64,
+    /// From a client, the offer of ML-KEM-768. From a server, its acceptance.
+    pub hybrid: Option<HybridParameter>,
+    /// The versions that this side supports, [`VERSION`] among them; at most [`VERSIONS_MAX`].
+    pub versions: Vec<u32>,
+}
+
+/// Whether an id is reserved for parameters that mean nothing. Senders add one now and then, so that peers keep ignoring unknown ids.
+#[must_use]
+pub const fn is_reserved(id: u64) -> bool {
+    id % 31 == 27 && id > 27
 }
 
 /// The numbers of the profile parameter. They are interpreted by the profile.
@@ -120,7 +139,7 @@ pub struct Refusal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerAnswer {
     /// The server accepted the connection.
-    Accepted(Parameters),
+    Accepted(Box<Parameters>),
     /// The server refused the connection.
     Refused(Refusal),
 }
@@ -165,7 +184,7 @@ impl Parameters {
             let connection_id = fields.connection_id()?;
             return Refusal::parse(connection_id, value).map(ServerAnswer::Refused);
         }
-        Self::from_fields(&fields, Role::Server).map(ServerAnswer::Accepted)
+        Ok(ServerAnswer::Accepted(Box::new(Self::from_fields(&fields, Role::Server)?)))
     }
 
     fn from_fields(fields: &Fields<'_>, sender: Role) -> Result<Self, ParameterError> {
@@ -189,6 +208,11 @@ impl Parameters {
             profile: ProfileParameter::parse(fields.required(id::PROFILE)?)?,
             block_size: fields.number(id::BLOCK_SIZE, 1..=BLOCK_SIZE_MAX)?,
             blocks: fields.number(id::BLOCKS, 1..=BLOCKS_MAX)?,
+            hybrid: match fields.find(id::HYBRID) {
+                Some(value) => HybridParameter::parse(value, sender)?,
+                None => None,
+            },
+            versions: fields.versions()?,
         })
     }
 
@@ -212,6 +236,18 @@ impl Parameters {
         write_bytes(out, id::PROFILE, &profile);
         write_number(out, id::BLOCK_SIZE, self.block_size);
         write_number(out, id::BLOCKS, self.blocks);
+        if let Some(hybrid) = &self.hybrid {
+            hybrid.write(out);
+        }
+        let versions: Vec<u8> = self.versions.iter().flat_map(|version| version.to_be_bytes()).collect();
+        write_bytes(out, id::VERSIONS, &versions);
+    }
+
+    /// Appends a parameter without a meaning. `random` determines its id and value.
+    pub fn write_reserved(out: &mut Vec<u8>, random: u64) {
+        let bytes = random.to_be_bytes();
+        let id = 27 + 31 * (1 + u64::from(bytes[0]));
+        write_bytes(out, id, &bytes[1..1 + usize::from(bytes[7] % 7)]);
     }
 }
 
@@ -267,7 +303,7 @@ impl<'a> Fields<'a> {
         if bytes.len() > PARAMETERS_MAX {
             return Err(Malformed::new("parameters too long").into());
         }
-        let mut fields = Self { values: Vec::with_capacity(16) };
+        let mut fields = Self { values: Vec::with_capacity(20) };
         let mut reader = Reader::new(bytes);
         while !reader.is_empty() {
             let id = reader.varint()?;
@@ -305,6 +341,18 @@ impl<'a> Fields<'a> {
     fn reset_token(&self) -> Result<Option<[u8; 16]>, ParameterError> {
         let value = self.find(id::RESET_TOKEN).map(<[u8; 16]>::try_from);
         value.transpose().map_err(|_| ParameterError::OutOfRange(id::RESET_TOKEN))
+    }
+
+    fn versions(&self) -> Result<Vec<u32>, ParameterError> {
+        let value = self.required(id::VERSIONS)?;
+        if value.is_empty() || value.len() % 4 != 0 || value.len() > 4 * VERSIONS_MAX {
+            return Err(ParameterError::OutOfRange(id::VERSIONS));
+        }
+        let numbers = value.chunks_exact(4);
+        let versions: Vec<u32> =
+            numbers.map(|bytes| bytes.iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte))).collect();
+        // The Noise messages open only if both sides speak this version.
+        if versions.contains(&VERSION) { Ok(versions) } else { Err(ParameterError::OutOfRange(id::VERSIONS)) }
     }
 
     fn aead_suites(&self, sender: Role) -> Result<Vec<u8>, ParameterError> {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::crypto::kem::{KemSecret, digest_of, encapsulate};
 
 const CLIENT_PUBLIC: &str = "a4e09292b651c278b9772c569f5fa9bb13d906b46ab68c9df9dc2b4409f8a209";
 const SERVER_PUBLIC: &str = "ce8d3ad1ccb633ec7b70c17814a5c76ecd029685050d344745ba05870e587d59";
@@ -10,10 +11,10 @@ const CLIENT_EPHEMERAL: &str = "27b3f79158822b2be96c77e62a5150ff620dac50576f0dea
 const SERVER_EPHEMERAL: &str = "3da3cb76b88a01e531aa91cdb6a19784473013b68b548f80713e5cc0312e18ba";
 const MESSAGE_1: &str = "ca578c75d9654a1805e5b614792b3b2e31fc8e2a6a59e76df873a8f5374cb452\
                          56ee00eedd7b368e06360ecfbee473a0235f411cc98dbc680e6e9437ef4f6035\
-                         f77523e8cd616dedef23b455120779818edadf9ef1f2035f40b287ba5d03cd08\
-                         0b0ee0cb20ac";
+                         a831a1134f2fb8dbaaee3f6672326ddd8edadf9ef1f26afeb3260f6c728789fc\
+                         63c11fc5fd17";
 const MESSAGE_2: &str = "884d1ca7cb742dc18fc1a93ad7d3522abf0064241c01de2b92432fd971042d6c\
-                         19d429bf4b5491e6af8c9f59c09930e46fb6e4a3";
+                         19d429bf6847f5255e57f62248714b1345cf5b8c";
 const CLIENT_TO_SERVER: &str = "0f7419cd1b3e6e490a2009b429d54a24a5b12dd7fc4b5b11acd9b2b4aea2cb87";
 const SERVER_TO_CLIENT: &str = "3ddbcb52a6aacb5b40c1c898052d1363f1ecfac55a87e61af3e465bd705c900f";
 
@@ -193,7 +194,7 @@ fn parameters_fill_a_message_to_the_last_byte_and_not_beyond() {
 
 #[test]
 fn secrets_are_not_printed() {
-    let secrets = Secrets { send: [1; 32], receive: [2; 32] };
+    let secrets = Secrets { send: [1; 32], receive: [2; 32], hash: [3; 32] };
     assert_eq!(format!("{secrets:?}"), "Secrets(..)");
 }
 
@@ -206,4 +207,54 @@ proptest! {
         let (mut initiator, _) = start();
         prop_assert!(initiator.finish(&message).is_err());
     }
+}
+
+/// With ML-KEM: SHA-256 of the client's key and of the ciphertext; then the secrets.
+const HYBRID: [&str; 6] = [
+    "c12e9e39db6758fc2ba63a638785b04f8efe3d7df23ba09803b4e39ba2fbc707",
+    "c0b6d6d88bc92832875f4056378739c46bffff32c369aa2e66b3ea8552784243",
+    "afcf18dfd6b710a09b5cf591d0eb8229d83aa10904934a3ca60a52da5ff36b96",
+    "040db9b08b15ff72134fb04b12f811d132b498eb8ef0d679353b368d19ceb1d8",
+    "3b9c9a00ebddd9cd193710101e0598f4bc9de7c0829698628cb0514764b28826",
+    "01a670f96fe1542c8d86415b708bc76cb66b2486fee4f82f2c550c7c73569749",
+];
+
+#[test]
+fn the_hybrid_handshake_matches_independent_implementations_and_the_protocol_page() {
+    let kem = KemSecret::new([[7; 32], [8; 32]]);
+    let key = kem.public();
+    let (ciphertext, shared) = encapsulate(&key, [9; 32]).unwrap();
+    let (tail, digest) = (&key[1088..], digest_of(&key[..1088]));
+    let offer = [&[0x10, 0x40, 0x81, 1], &digest[..], tail].concat();
+    let choice = [&[0x10, 0x21, 1], &digest_of(&ciphertext)[..]].concat();
+    let (mut initiator, message_1) =
+        Initiator::start([3; 32], &client(), &server().public_key(), &offer).unwrap();
+    let (responder, ..) = Responder::open([4; 32], &server(), &message_1).unwrap();
+    let (message_2, at_server) = responder.answer(&choice).unwrap();
+    let (_, at_client) = initiator.finish(&message_2).unwrap();
+    let hash = at_client.hash;
+    let (at_client, at_server) = (at_client.with_kem(&kem.open(&ciphertext)), at_server.with_kem(&shared));
+    assert_eq!((at_client.send, at_client.receive), (at_server.receive, at_server.send));
+    let digests = [&key[..], &ciphertext].map(digest_of);
+    let secrets = [*shared, hash, at_client.send, at_client.receive];
+    let page: String = include_str!("../../../../../PROTOCOL.md").split_whitespace().collect();
+    for (answer, expected) in digests.iter().chain(&secrets).zip(HYBRID) {
+        assert_eq!(hex(answer), expected);
+        assert!(page.contains(expected), "{expected}");
+    }
+}
+
+#[test]
+fn the_secrets_depend_on_the_split_the_kem_and_both_messages() {
+    let secrets = |byte: u8, hash: u8| Secrets { send: [byte; 32], receive: [2; 32], hash: [hash; 32] };
+    let all = [(1, 3, 5), (4, 3, 5), (1, 6, 5), (1, 3, 7)]
+        .map(|(split, hash, kem)| secrets(split, hash).with_kem(&[kem; 32]).send);
+    for (index, one) in all.iter().enumerate() {
+        assert!(!all[..index].contains(one) && *one != [1; 32], "{index}");
+    }
+}
+
+#[test]
+fn a_key_whose_numbers_are_too_large_is_refused() {
+    assert!(encapsulate(&[0xff; 1184], [9; 32]).is_none());
 }

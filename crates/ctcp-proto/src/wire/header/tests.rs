@@ -24,7 +24,9 @@ fn any_long_packet(
     prop_oneof![
         (any_header(), token.clone(), message.clone())
             .prop_map(|(header, token, message)| LongPacket::Initiate { header, token, message }),
+        any_header().prop_map(|header| LongPacket::InitiatePart { header, part: &[0x70; PART_LENGTH] }),
         (any_header(), message).prop_map(|(header, message)| LongPacket::Response { header, message }),
+        any_header().prop_map(|header| LongPacket::ResponsePart { header, part: &[0x71; PART_LENGTH] }),
         (any_header(), token).prop_map(|(header, token)| LongPacket::Cookie { header, token }),
         (any_header(), any::<u8>()).prop_map(|(header, reason)| LongPacket::Reject {
             header,
@@ -114,6 +116,7 @@ fn handshake_packets_out_of_bounds_are_errors() {
         assert!(LongPacket::parse(&flipped(0, bit)).is_err(), "bit {bit:#04x} of the first byte");
     }
     assert!(LongPacket::parse(&flipped(4, 2)).is_err(), "another version");
+    assert!(LongPacket::parse(&flipped(0, 0x21)).is_err(), "a COOKIE has no part");
     let guessable = LongHeader { destination: id(&[1; 7]), ..header };
     let short_id = written(&LongPacket::Initiate { header: guessable, token: &[], message: &[] });
     assert!(LongPacket::parse(&short_id).is_err(), "destination of 7 bytes");
@@ -140,6 +143,15 @@ fn the_longest_initiate_still_fits_the_smallest_datagram() {
     let header = LongHeader { destination: id(&[1; 20]), source: id(&[2; 20]) };
     let packet = LongPacket::Initiate { header, token: &[0; TOKEN_MAX], message: &[0; NOISE_MESSAGE_MAX] };
     assert_eq!(written(&packet).len(), DATAGRAM_SIZE_MIN);
+    for packet in [
+        LongPacket::InitiatePart { header, part: &[0; PART_LENGTH] },
+        LongPacket::ResponsePart { header, part: &[0; PART_LENGTH] },
+    ] {
+        let datagram = written(&packet);
+        assert!(datagram.len() <= DATAGRAM_SIZE_MIN);
+        assert_eq!(LongPacket::parse(&datagram), Ok(packet));
+        assert!(LongPacket::parse(&[datagram, vec![0]].concat()).is_err(), "a trailing byte");
+    }
 }
 
 #[test]
@@ -165,7 +177,7 @@ fn a_version_negotiation_lists_at_least_one_whole_version() {
     let empty = [0xc0, 0, 0, 0, 0, 0, 0];
     assert!(VersionNegotiation::parse(&empty).is_err());
     assert!(VersionNegotiation::parse(&[&empty[..], &[1, 2, 3]].concat()).is_err());
-    let two = [&empty[..], &[0, 0, 0, 1, 0x43, 0x54, 0, 3]].concat();
+    let two = [&empty[..], &[0, 0, 0, 1], &VERSION.to_be_bytes()].concat();
     let versions = VersionNegotiation::parse(&two).map(|packet| packet.versions().collect::<Vec<_>>());
     assert_eq!(versions, Ok(vec![1, VERSION]));
 }

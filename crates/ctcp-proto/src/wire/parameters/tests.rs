@@ -25,6 +25,8 @@ fn example() -> Parameters {
         },
         block_size: 128,
         blocks: 64,
+        hybrid: None,
+        versions: vec![VERSION],
     }
 }
 
@@ -74,7 +76,14 @@ fn any_parameters(sender: Role) -> impl Strategy<Value = Parameters> {
     let second = (any_varint(), 0..=16_384_000u64, 1200..=DATAGRAM_SIZE_MAX, token);
     let third =
         (prop::collection::vec(any::<u8>(), suites), any::<[u8; 8]>(), 1..=BLOCK_SIZE_MAX, 1..=BLOCKS_MAX);
-    (first, second, third).prop_map(|(first, second, third)| Parameters {
+    let tail = (sender == Role::Client).then_some([7; 96]);
+    let hybrid = prop::option::of(any::<[u8; 32]>())
+        .prop_map(move |digest| digest.map(|digest| HybridParameter { digest, tail }));
+    let versions = prop::collection::vec(any::<u32>(), 0..VERSIONS_MAX).prop_map(|mut versions| {
+        versions.push(VERSION);
+        versions
+    });
+    (first, second, third, (hybrid, versions)).prop_map(|(first, second, third, fourth)| Parameters {
         connection_id: ConnectionId::new(&first.0).expect("at most 20 bytes"),
         symbol_size_max: first.1,
         symbol_window: first.2,
@@ -89,6 +98,8 @@ fn any_parameters(sender: Role) -> impl Strategy<Value = Parameters> {
         profile: ProfileParameter::parse(&third.1).expect("8 bytes"),
         block_size: third.2,
         blocks: third.3,
+        hybrid: fourth.0,
+        versions: fourth.1,
     })
 }
 
@@ -108,11 +119,11 @@ proptest! {
         for length in 0..out.len() {
             prop_assert!(Parameters::parse_from_server(&out[..length]).is_err());
         }
-        prop_assert_eq!(Parameters::parse_from_server(&out), Ok(ServerAnswer::Accepted(parameters)));
+        prop_assert_eq!(Parameters::parse_from_server(&out), Ok(ServerAnswer::Accepted(Box::new(parameters))));
     }
 
     #[test]
-    fn order_does_not_matter_and_unknown_ids_are_ignored(seed in any::<[u8; 13]>(), unknown in 0x10u64..1 << 62) {
+    fn order_does_not_matter_and_unknown_ids_are_ignored(seed in any::<[u8; 13]>(), unknown in 0x12u64..1 << 62) {
         let mut shuffled = entries(&written(&example()));
         shuffled.push((unknown, { let mut out = Vec::new(); write_bytes(&mut out, unknown, &seed); out }));
         for (index, &swap) in seed.iter().enumerate() {
@@ -127,7 +138,7 @@ proptest! {
 #[test]
 fn every_parameter_except_the_servers_token_is_required() {
     let all = entries(&written(&example()));
-    assert_eq!(all.len(), 13);
+    assert_eq!(all.len(), 14);
     for (missing, _) in &all {
         let bytes: Vec<u8> =
             all.iter().filter(|(id, _)| id != missing).flat_map(|(_, entry)| entry.clone()).collect();
@@ -248,6 +259,8 @@ fn the_longest_parameters_leave_room_in_a_noise_message() {
         idle_timeout: Some(Duration::from_millis((1 << 62) - 1)),
         reset_token: Some([1; 16]),
         aead_suites: vec![1; AEAD_SUITES_MAX],
+        hybrid: Some(HybridParameter { digest: [1; 32], tail: Some([1; 96]) }),
+        versions: vec![VERSION; VERSIONS_MAX],
         ..example()
     };
     // Message 1 of Noise IK adds an ephemeral key, an encrypted static key and two tags: 96 bytes.
@@ -257,4 +270,68 @@ fn the_longest_parameters_leave_room_in_a_noise_message() {
     let mut out = Vec::new();
     refusal.write(&mut out);
     assert!(out.len() + 96 < crate::wire::NOISE_MESSAGE_MAX);
+}
+
+#[test]
+fn an_offer_of_another_mechanism_is_none_and_a_choice_of_it_an_error() {
+    let offer = |value: &[u8]| Parameters::parse_from_client(&with(id::HYBRID, value));
+    let is_offered = |value: &[u8]| offer(value).map(|parameters| parameters.hybrid.is_some());
+    assert_eq!(is_offered(&[&[1][..], &[7; 128]].concat()), Ok(true));
+    assert_eq!(is_offered(&[2]), Ok(false));
+    for length in [0, 1, 32, 127, 129] {
+        let value = if length == 0 { Vec::new() } else { [&[1][..], &vec![7; length]].concat() };
+        assert_eq!(is_offered(&value), Err(ParameterError::OutOfRange(id::HYBRID)), "{length}");
+    }
+    let server = |value: &[u8]| {
+        let bytes = [with(id::AEAD_SUITES, &[2]), with_only(id::HYBRID, value)].concat();
+        Parameters::parse_from_server(&bytes).is_ok()
+    };
+    assert!(server(&[&[1][..], &[7; 32]].concat()));
+    assert!(!server(&[&[2][..], &[7; 32]].concat()) && !server(&[&[1][..], &[7; 128]].concat()));
+}
+
+fn with_only(id: u64, value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_bytes(&mut out, id, value);
+    out
+}
+
+#[test]
+fn only_the_part_that_was_committed_to_completes_a_key() {
+    let key = core::array::from_fn(|index| index as u8);
+    let (parameter, part) = HybridParameter::of_key(&key);
+    assert_eq!(parameter.key(&part), Some(key));
+    for index in [0, 500, part.len() - 1] {
+        let mut other = part;
+        other[index] ^= 1;
+        assert_eq!(parameter.key(&other), None, "byte {index}");
+    }
+    assert_eq!(HybridParameter::of_ciphertext(&part).key(&part), None, "a server's has no tail");
+}
+
+#[test]
+fn the_list_of_versions_is_bounded_and_contains_the_one_spoken() {
+    let parse = |versions: &[u32]| {
+        let value: Vec<u8> = versions.iter().flat_map(|version| version.to_be_bytes()).collect();
+        Parameters::parse_from_client(&with(id::VERSIONS, &value)).map(|parameters| parameters.versions)
+    };
+    assert_eq!(parse(&[VERSION + 1, VERSION]), Ok(vec![VERSION + 1, VERSION]));
+    for bad in [&[][..], &[VERSION - 1], &[VERSION; VERSIONS_MAX + 1]] {
+        assert_eq!(parse(bad), Err(ParameterError::OutOfRange(id::VERSIONS)));
+    }
+    let odd = Parameters::parse_from_client(&with(id::VERSIONS, &VERSION.to_be_bytes()[..3]));
+    assert_eq!(odd, Err(ParameterError::OutOfRange(id::VERSIONS)));
+}
+
+#[test]
+fn reserved_parameters_have_ids_that_no_version_uses_and_are_ignored() {
+    let known = entries(&written(&example()));
+    for random in [0, u64::MAX, 0x1234_5678_9abc_def0] {
+        let mut bytes = written(&example());
+        Parameters::write_reserved(&mut bytes, random);
+        let all = entries(&bytes);
+        assert_eq!(all.len(), known.len() + 1);
+        assert!(all.iter().all(|(id, _)| is_reserved(*id) != known.iter().any(|(other, _)| other == id)));
+        assert_eq!(Parameters::parse_from_client(&bytes), Ok(example()));
+    }
 }

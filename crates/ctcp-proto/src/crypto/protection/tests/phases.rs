@@ -101,6 +101,23 @@ fn without_the_new_secret_the_old_keys_open_nothing_after_the_next_update() {
 }
 
 #[test]
+fn new_secrets_do_not_replace_the_first_one() {
+    // An attacker with a quantum computer knows every X25519 secret, but not the one of ML-KEM in the first secret.
+    let mut sides = Sides::new(Suite::ALL[0]);
+    let mut attacker = PacketProtection::new(Suite::ALL[0], [9; 32], [8; 32]);
+    for _ in 0..3 {
+        sides.round_trip(0);
+        sides.sides.iter_mut().chain([&mut attacker]).for_each(|side| side.mix_into_next(&[7; 32]));
+        assert!(sides.sides[0].initiate_key_update());
+        let recorded = sides.send(0, 0);
+        let outcome = open_after(&mut attacker, &recorded.datagram, None).map(|_| ());
+        assert_eq!(outcome, Err(OpenError::NotAuthentic));
+        sides.deliver(&recorded).unwrap();
+        sides.ack(&recorded);
+    }
+}
+
+#[test]
 fn held_updates_wait_while_those_of_the_peer_are_followed() {
     let mut sides = Sides::new(Suite::ALL[0]);
     sides.round_trip(0);
