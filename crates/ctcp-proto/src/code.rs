@@ -280,6 +280,9 @@ pub trait Scheme: fmt::Debug + Send {
     /// A packet was lost. `was_expired` if [`Self::on_expired`] was called before.
     fn on_lost(&mut self, sent: &Sent, was_expired: bool);
 
+    /// A packet that was declared lost has arrived after all.
+    fn on_spurious_loss(&mut self, _sent: &Sent) {}
+
     /// A packet is so old (1.5 RTT) that it no longer counts as in flight, although it is neither acknowledged nor lost. [`Self::on_acked`]
     /// is not called for it.
     fn on_expired(&mut self, sent: &Sent);

@@ -47,11 +47,10 @@ fn share_of(profile: Profile, rate: Rate, rtt: Duration, loss: f64, size: u64, s
 
 #[test]
 fn the_default_profile_fills_the_link_at_any_loss() {
-    for (loss, least) in [(0.0, 0.90), (0.05, 0.90), (0.2, 0.85)] {
-        for seed in 1..=3 {
-            let share = share(Profile::DEFAULT, loss, seed);
-            assert!(share >= least, "{share:.3} at loss {loss}, seed {seed}");
-        }
+    for (loss, worst, median) in [(0.0, 0.90, 0.90), (0.05, 0.88, 0.90), (0.2, 0.78, 0.88)] {
+        let mut shares = [1, 2, 3, 4, 5, 6, 7, 8, 9].map(|seed| share(Profile::DEFAULT, loss, seed));
+        shares.sort_by(f64::total_cmp);
+        assert!(shares[0] >= worst && shares[4] >= median, "loss {loss}: {shares:.3?}");
     }
 }
 

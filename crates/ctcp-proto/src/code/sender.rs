@@ -174,6 +174,10 @@ impl CodedSender {
         self.scheme.on_lost(&carried.sent, was_expired || carried.part == Part::Piece);
     }
 
+    pub(crate) fn on_spurious_loss(&mut self, carried: Carried) {
+        self.scheme.on_spurious_loss(&carried.sent);
+    }
+
     pub(crate) fn on_expired(&mut self, carried: Carried) {
         if carried.part != Part::Piece {
             self.scheme.on_expired(&carried.sent);

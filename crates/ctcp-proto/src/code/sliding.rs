@@ -143,6 +143,10 @@ impl Scheme for SlidingCode {
         }
     }
 
+    fn on_spurious_loss(&mut self, _sent: &Sent) {
+        self.protection.on_spurious_loss();
+    }
+
     fn on_expired(&mut self, sent: &Sent) {
         self.coverage.on_gone(sent);
     }

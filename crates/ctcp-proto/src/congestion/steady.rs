@@ -97,6 +97,9 @@ const SHORT: u32 = 32;
 const CAP_TARGETS: f64 = 1.5;
 const CAP_PACKETS: f64 = 2.5;
 
+/// The fraction of a datagram above which packets count as full. A transfer leaves out only what headers may need.
+const FULL: f64 = 15.0 / 16.0;
+
 /// The weight of one packet in the mean size: about a small window.
 const PACKET_WEIGHT: f64 = 1.0 / 32.0;
 
@@ -242,7 +245,9 @@ impl Steady {
 
     /// How many packets the link delivers in `time`.
     fn delivered_in(&self, time: Duration) -> Option<f64> {
-        self.rate.map(|rate| rate * time.as_secs_f64() / self.packet.max(1.0))
+        let full = self.datagram as f64;
+        let packet = if self.packet < full * FULL { self.packet.max(1.0) } else { full };
+        self.rate.map(|rate| rate * time.as_secs_f64() / packet)
     }
 
     /// Whether the latest sample and that of the packet before it, `before`, took little longer than the empty path. On a path whose delay

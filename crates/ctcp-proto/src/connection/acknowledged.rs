@@ -75,8 +75,11 @@ impl Established {
             self.path.on_mtu_probe_acked(now, acked.packet.number, size);
         }
         match (acked.was_lost, contents.combination) {
-            (Some(spurious), _) => {
+            (Some(spurious), carried) => {
                 self.counts.spurious_losses += 1;
+                if let Some(carried) = carried {
+                    self.sender.on_spurious_loss(carried);
+                }
                 self.path.on_spurious_loss(now, acked.packet.number, spurious);
             }
             (None, Some(carried)) if !acked.was_expired => self.sender.on_acked(carried),

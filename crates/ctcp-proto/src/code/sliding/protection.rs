@@ -81,6 +81,11 @@ impl Protection {
         self.loss += (f64::from(u8::from(is_lost)) - self.loss) / self.known;
     }
 
+    /// A packet that counts as lost was only late.
+    pub(super) fn on_spurious_loss(&mut self) {
+        self.loss = (self.loss - 1.0 / self.known).max(0.0);
+    }
+
     /// A new symbol was sent.
     pub(super) fn on_symbol(&mut self, situation: &Situation) {
         let pause = self.last_symbol.map_or(situation.rtt, |last| situation.now - last);
