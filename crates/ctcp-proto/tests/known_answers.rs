@@ -1,4 +1,4 @@
-//! The known answers of PROTOCOL.md section 8 for the wire format: what the page says is what is parsed and written.
+//! The test vectors of the wire format: what docs/test-vectors.txt says is what is parsed and written.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ const SERVER_ID: &str = "5152535455565758";
 
 /// The bytes of a hexadecimal text that must be on the page, after `name`.
 fn on_page(name: &str, hexadecimal: &str) -> Vec<u8> {
-    let page: String = include_str!("../../../PROTOCOL.md").split_whitespace().collect();
+    let page: String = include_str!("../../../docs/test-vectors.txt").split_whitespace().collect();
     let digits: String = hexadecimal.split_whitespace().collect();
     let name: String = name.split_whitespace().collect();
-    assert!(page.contains(&format!("{name}{digits}")), "PROTOCOL.md does not say {name} {digits}");
+    assert!(page.contains(&format!("{name}{digits}")), "docs/test-vectors.txt does not say {name} {digits}");
     let pairs = digits.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).expect("digits"));
     pairs.map(|pair| u8::from_str_radix(pair, 16).expect("digits")).collect()
 }

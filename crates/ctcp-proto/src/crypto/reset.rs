@@ -145,7 +145,7 @@ mod tests {
         let id = ConnectionId::new(&[0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08]).unwrap();
         let token = ResetKey::new(&SecretKey::from_bytes([2; 32])).token(client("192.0.2.1:4433"), &id);
         assert_eq!(token.0.map(|byte| format!("{byte:02x}")).concat(), TOKEN);
-        assert!(include_str!("../../../../PROTOCOL.md").contains(TOKEN));
+        assert!(include_str!("../../../../docs/test-vectors.txt").contains(TOKEN));
     }
 
     #[test]

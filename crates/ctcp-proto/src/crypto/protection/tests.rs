@@ -83,7 +83,7 @@ fn open_after(
     Ok((opened, frames))
 }
 
-/// The packets of PROTOCOL.md section 8: suite, phase, path, number, its length, frames, sealed.
+/// The packets of docs/test-vectors.txt: suite, phase, path, number, its length, frames, sealed.
 const KNOWN_PACKETS: [(Suite, u64, u8, u64, usize, &str, &str); 4] = [
     (
         Suite::Aes256Gcm,
@@ -148,7 +148,7 @@ fn sealed_packets_match_an_independent_implementation() {
 
 #[test]
 fn the_protocol_page_contains_the_known_answers() {
-    let page: String = include_str!("../../../../../PROTOCOL.md").split_whitespace().collect();
+    let page: String = include_str!("../../../../../docs/test-vectors.txt").split_whitespace().collect();
     let packets = KNOWN_PACKETS.iter().map(|packet| packet.6);
     let keys = KNOWN_KEYS.iter().flat_map(|keys| [keys.0, keys.1]);
     for answer in packets.chain(keys).chain([KNOWN_HEADER_KEY, KNOWN_SECRET_1]) {
