@@ -43,7 +43,7 @@ impl<'a, R: AsyncRead + Unpin> Early<'a, R> {
         self
     }
 
-    /// Bytes passed on so far. If there are any, the request must not be repeated before [`Self::rewind`].
+    /// Bytes passed on so far. If there are any, the request must not be repeated without taking them back.
     #[must_use]
     pub fn passed(&self) -> u64 {
         self.passed
