@@ -232,7 +232,13 @@ impl Established {
         let (sender, receiver) = match &config.coding {
             None => (
                 CodedSender::new(scheme, symbol_size, window, negotiated.peer_window),
-                CodedReceiver::new(profile.code, symbol_size, window, length_max),
+                CodedReceiver::new(
+                    profile.code,
+                    symbol_size,
+                    window,
+                    length_max,
+                    config.coding_window as usize,
+                ),
             ),
             Some(coding) => (
                 CodedSender::with_encoder(scheme, coding.encoder(role), coding.peer_window()),

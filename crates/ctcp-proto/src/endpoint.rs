@@ -282,6 +282,7 @@ impl Endpoint {
         };
         match &outcome {
             DatagramOutcome::Answer(_) => self.stats.answers += 1,
+            DatagramOutcome::Dropped(DropReason::Incomplete | DropReason::Early) => {}
             DatagramOutcome::Dropped(_) => self.stats.dropped += 1,
             DatagramOutcome::Connection(_) | DatagramOutcome::Incoming(_) => {}
         }
@@ -358,6 +359,9 @@ impl Endpoint {
         datagram: &[u8],
     ) -> DatagramOutcome {
         if let Some(handle) = self.routes.find(&destination, network_path.remote) {
+            if self.waiting.contains_key(&handle) {
+                return DatagramOutcome::Dropped(DropReason::Unknown);
+            }
             return DatagramOutcome::Connection(handle);
         }
         // If the peer has restarted it answers with a reset, which contains no connection id of this endpoint.

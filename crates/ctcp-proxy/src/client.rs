@@ -279,7 +279,7 @@ impl<K: Connector> ForwardProxy<K> {
             && !self.failures.has_failed_lately(&target.to_string())
     }
 
-    /// Connects an application that believes to be connected with its target. `pending` was read from it before.
+    /// Connects an application that believes it is connected to its target. `pending` was read from it before.
     async fn carry_early(&self, mut application: TcpStream, target: TargetAddress, pending: Vec<u8>) {
         application.arm(); // a failure must not look like a regular end
         let connected = {

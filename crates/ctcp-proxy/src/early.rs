@@ -49,7 +49,7 @@ impl<'a, R: AsyncRead + Unpin> Early<'a, R> {
         self.passed
     }
 
-    /// Takes back what was passed on to a server that certainly did not get it. Returns false if it was too much to be
+    /// Takes back what was passed on to a server that most likely did not get it. Returns false if it was too much to be
     /// kept.
     pub(crate) fn rewind(&mut self) -> bool {
         if self.kept.len() as u64 != self.passed {

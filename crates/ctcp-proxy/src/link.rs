@@ -459,7 +459,8 @@ impl<K: Connector> ServerLink<K> {
                     if self.is_alive(&connection).await || Instant::now() >= end {
                         return Err(LinkError::Lost(error));
                     }
-                    // A server that restarted while the connection was idle got nothing of it.
+                    // A server that restarted while the connection was idle got nothing of it. One that forwarded the data
+                    // and went down before its acknowledgement left gets it twice (decision 0042).
                     if early.passed() > 0 && !(is_unheard && early.rewind()) {
                         return Err(LinkError::Lost(error));
                     }
@@ -478,9 +479,15 @@ impl<K: Connector> ServerLink<K> {
         &self,
         request: &Request,
     ) -> Result<Unanswered<StreamOf<K>>, LinkError> {
-        let (_, _, mut stream) = self.open(Instant::now() + self.times.wait).await?;
-        request.write(&mut stream).await.map_err(LinkError::Lost)?;
-        Ok(Unanswered::new(stream, self.times.reply))
+        let end = Instant::now() + self.times.wait;
+        loop {
+            let (connection, number, mut stream) = self.open(end).await?;
+            match request.write(&mut stream).await {
+                Ok(()) => return Ok(Unanswered::new(stream, self.times.reply)),
+                Err(error) if self.is_alive(&connection).await => return Err(LinkError::Lost(error)),
+                Err(_) => self.replaced(number, end).await?,
+            }
+        }
     }
 
     /// Returns true if there is a connection now.

@@ -33,7 +33,9 @@ fn one_client_cannot_use_all_descriptors_of_a_server_and_one_warning_is_logged()
     let other = key(at, "other.key");
     let words = [&ALLOW[..], &["--client", &other]].concat();
     let server = Server::start_by(at, &words, |at, words| limited(at, "-n", words));
-    let (_greedy, proxy) = socks_client(ctcp(at, &server.remote.words("client", KEY, &SOCKS)));
+    // A client that waits for targets gets the server's reply to each request.
+    let options = [&SOCKS[..], &["--wait-for-targets"]].concat();
+    let (_greedy, proxy) = socks_client(ctcp(at, &server.remote.words("client", KEY, &options)));
     let idle = TcpListener::bind("127.0.0.1:0").expect("a port");
     let target = idle.local_addr().expect("an address");
     let held: Vec<_> = (0..40).map(|_| socks(proxy, target)).collect();
@@ -60,7 +62,7 @@ fn a_client_short_of_descriptors_serves_what_it_can_and_logs_once_that_others_wa
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();
     let server = Server::start(at, &ALLOW);
-    let words = server.remote.words("client", KEY, &[&SOCKS[..], &["-q"]].concat());
+    let words = server.remote.words("client", KEY, &[&SOCKS[..], &["-q", "--wait-for-targets"]].concat());
     let (running, proxy) = socks_client(limited(at, "-n", &words));
     let idle = TcpListener::bind("127.0.0.1:0").expect("a port");
     let target = idle.local_addr().expect("an address");

@@ -50,11 +50,17 @@ pub(crate) struct ReceiverCounts {
 
 impl CodedReceiver {
     /// Memory is bounded by `symbol_size_max` in bytes and `window` in symbols. A combination spans at most `length_max` symbols. If the
-    /// code's combinations may span the window, one may have to wait for all others. With every other code blocks do not overlap, and none
-    /// is longer than `length_max`.
-    pub(crate) fn new(code: Code, symbol_size_max: usize, window: usize, length_max: u16) -> Self {
+    /// code's combinations may span the window, one may have to wait for `linked_max` others, which bounds the work for a packet. With every
+    /// other code blocks do not overlap, and none is longer than `length_max`.
+    pub(crate) fn new(
+        code: Code,
+        symbol_size_max: usize,
+        window: usize,
+        length_max: u16,
+        linked_max: usize,
+    ) -> Self {
         let (equations_max, component_max) = if code.spans_window() {
-            (window, window)
+            (window.min(linked_max), window.min(linked_max))
         } else {
             (EQUATIONS_MAX.min(window), usize::from(length_max))
         };

@@ -11,7 +11,7 @@
 //!
 //! Three reasons to send a repair, in this order:
 //!
-//! 1. *Deficit*: the repairs in flight that span a gap are fewer than it lacks, with a margin ([`Coverage::is_short`]).
+//! 1. *Deficit*: the repairs in flight that span a gap are fewer than it lacks, with a margin ([`Coverage::short`]).
 //! 2. *Protection*: the symbols sent since the last repair are owed one ([`Protection`]).
 //! 3. *Tail*: no symbol has followed for an eighth of a round trip, and the last ones have no repair.
 //!
@@ -23,6 +23,7 @@ mod protection;
 
 use super::{Choice, CodeSpec, Feedback, Scheme, Sent, Setup, Situation, WindowOf};
 use crate::id::SymbolIndex;
+use crate::wire::MissingInterval;
 use coverage::Coverage;
 use ctcp_base::Instant;
 use protection::Protection;
@@ -71,6 +72,12 @@ impl SlidingCode {
         (first < end).then(|| self.combination(first, end.min(first + self.length_max)))
     }
 
+    /// A combination that reaches the end of a gap: of the oldest symbols if they are near enough, since those hold up everything.
+    fn repair_of(&self, gap: &MissingInterval) -> Choice {
+        let first = self.coverage.oldest().max(gap.end.saturating_sub(self.length_max));
+        self.combination(first, self.coverage.next().min(first + self.length_max))
+    }
+
     /// A combination of the newest symbols, back to the oldest that the receiver may lack.
     fn repair_of_newest(&self) -> Choice {
         let end = self.coverage.next();
@@ -94,8 +101,8 @@ impl SlidingCode {
 impl Scheme for SlidingCode {
     fn choose(&mut self, situation: &Situation) -> Option<Choice> {
         let margin = self.protection.margin(situation.dispersion);
-        if self.coverage.is_short(margin) {
-            return self.repair_of_oldest();
+        if let Some(gap) = self.coverage.short(margin) {
+            return Some(self.repair_of(&gap));
         }
         if self.is_owed(situation.now) {
             return Some(self.repair_of_newest());
@@ -120,7 +127,7 @@ impl Scheme for SlidingCode {
             Choice::Combination { length, .. } => length,
         };
         let margin = self.protection.margin(situation.dispersion);
-        let is_for_deficit = self.coverage.is_short(margin);
+        let is_for_deficit = self.coverage.short(margin).is_some();
         self.key = self.key.wrapping_add(1);
         let sent = Sent { first: index, length };
         self.coverage.on_repair(&sent);

@@ -1,7 +1,7 @@
 //! Limits on half-open handshakes (PROTOCOL.md section 3, "Under load").
 //!
-//! A handshake is half-open from the RESPONSE until the client's first sealed packet, and before it while its INITIATE waits for its part. Until then the client's address may be forged, or its
-//! INITIATE a replay, so the memory and work for it are bounded:
+//! A handshake is half-open while its INITIATE waits for its part, and then until the client's first sealed packet. Until then the client's
+//! address may be forged, or its INITIATE a replay, so the memory and work for it are bounded:
 //!
 //! ```text
 //!  half-open   0 .................. COOKIE_THRESHOLD .................. HALF_OPEN_MAX

@@ -36,7 +36,7 @@ impl Line {
         Self {
             sender: CodedSender::new(scheme, SYMBOL_SIZE, 64, 64),
             from,
-            receiver: CodedReceiver::new(Code::BLOCK, SYMBOL_SIZE, 64, 100),
+            receiver: CodedReceiver::new(Code::BLOCK, SYMBOL_SIZE, 64, 100, 64),
             to: Streams::new(Role::Server, config),
             destination: ConnectionId::new(&[1; 8]).expect("8 bytes"),
         }

@@ -77,7 +77,7 @@ impl Coverage {
     /// A packet arrived.
     pub(super) fn on_acked(&mut self, sent: &Sent) {
         if self.on_symbol_gone(sent, Fate::Arrived) {
-            // Nothing else was sent for it, so this is the symbol itself, later than its successors.
+            // This is the symbol itself, later than its successors, or a repair of it alone, which its acknowledgement cannot be told from.
             let was_reported = self.gaps.iter().any(|gap| gap.first <= sent.first && sent.first < gap.end);
             if was_reported {
                 self.patience = PATIENCE_SYMBOLS;
@@ -110,11 +110,11 @@ impl Coverage {
         self.gaps.extend(existing.filter(|gap| gap.missing > 0));
     }
 
-    /// Whether the repairs in flight that span the gaps are too few for them.
-    pub(super) fn is_short(&self, margin: Margin) -> bool {
+    /// A gap for which the repairs in flight that span it and all newer ones are too few.
+    pub(super) fn short(&self, margin: Margin) -> Option<MissingInterval> {
         let unreported = self.lost_after_report();
         if self.gaps.is_empty() && unreported.is_none() {
-            return false;
+            return None;
         }
         let reported =
             self.gaps.iter().rev().map(|gap| MissingInterval { missing: self.missing_of(gap), ..*gap });
@@ -123,11 +123,11 @@ impl Coverage {
             missing += gap.missing;
             let reaching = self.repairs.iter().filter(|repair| end_of(repair) > gap.first).count();
             if margin.is_short(reaching as u64, missing) {
-                return true;
+                return Some(gap);
             }
             oldest = Some(gap);
         }
-        oldest.is_some_and(|gap| {
+        oldest.filter(|gap| {
             let spans = |repair: &&Sent| repair.first < gap.end && end_of(repair) > gap.first;
             let spanning = self.repairs.iter().filter(spans).count();
             margin.is_short(spanning as u64, gap.missing)

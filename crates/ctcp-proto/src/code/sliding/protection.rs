@@ -13,7 +13,7 @@ use crate::code::redundancy::Redundancy;
 const SHARE_WAITING: f64 = 1.0 / 200.0;
 
 /// Packets per symbol at a loss of p, times 1-p. With the headers of messages of 1200 bytes (7 %) that makes 1.45 bytes on the wire per
-/// useful byte, the bound that issue "low-latency" sets.
+/// useful byte, the budget of decision 0040.
 const PACKETS_PER_SYMBOL: f64 = 1.35;
 
 /// The number of repairs that may be saved up. A pause saves nothing for the burst of symbols after it.
@@ -94,7 +94,7 @@ impl Protection {
         // A thin flow may send a repair each round trip: for it, a ratio means nothing.
         let round_trips = pause.as_secs_f64() / situation.rtt.as_secs_f64().max(1e-3);
         let earned = self.earned().max(round_trips.min(1.0));
-        self.budget = (self.budget + earned).min(SAVINGS_MAX);
+        self.budget = (self.budget + earned).min(SAVINGS_MAX.max(earned));
     }
 
     /// A repair was sent. One for a known deficit protects nothing else.

@@ -157,3 +157,25 @@ proptest! {
         prop_assert_eq!(path.decoder.oldest_undecoded(), symbols);
     }
 }
+
+#[test]
+fn a_gap_far_behind_the_oldest_one_is_reached_by_its_repair() {
+    let setup =
+        Setup { redundancy: Redundancy::FEEDBACK, limits: CodeLimits { block_size: 8, blocks: 4 }, ..SETUP };
+    let (mut code, mut next) = (SlidingCode::new(&setup), 0);
+    (0..40).for_each(|_| drop(one_symbol(&mut code, &mut next, Instant::ZERO)));
+    let gaps = [(0, 1), (30, 31)].map(|(first, end)| MissingInterval { first, end, missing: 1 });
+    let feedback =
+        Feedback { oldest_undecoded: 0, oldest_unseen: 0, intervals: &gaps, known_end: 40, reported_end: 40 };
+    code.on_feedback(Instant::ZERO, &feedback);
+    let idle = Situation { has_data: false, ..Situation::BULK };
+    let mut repairs = Vec::new();
+    while let Some(choice) = code.choose(&idle) {
+        repairs.push(code.on_sent(choice, first_of(choice), &idle));
+        assert!(repairs.len() < 10, "{repairs:?}");
+    }
+    for (first, end) in [(0, 1), (30, 31)] {
+        let spans = |sent: &&Sent| sent.first <= first && end <= sent.first + u64::from(sent.length);
+        assert!(repairs.iter().any(|sent| spans(&sent)), "{repairs:?}");
+    }
+}

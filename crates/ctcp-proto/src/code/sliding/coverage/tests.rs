@@ -35,11 +35,11 @@ fn only_repairs_that_span_a_gap_count_for_it() {
     coverage.on_repair(&Sent { first: 0, length: 4 });
     (6..10).for_each(|index| coverage.on_symbol(index));
     report(&mut coverage, 2, 10, &[(2, 3, 1)]);
-    assert!(!coverage.is_short(bare()), "the repair spans symbol 2");
+    assert!(coverage.short(bare()).is_none(), "the repair spans symbol 2");
     report(&mut coverage, 5, 10, &[(5, 6, 1)]);
-    assert!(coverage.is_short(bare()), "the repair ends before symbol 5");
+    assert!(coverage.short(bare()).is_some(), "the repair ends before symbol 5");
     coverage.on_repair(&Sent { first: 5, length: 5 });
-    assert!(!coverage.is_short(bare()));
+    assert!(coverage.short(bare()).is_none());
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn a_repair_serves_one_gap_only() {
     let mut coverage = symbols(10);
     coverage.on_repair(&Sent { first: 0, length: 10 });
     report(&mut coverage, 2, 10, &[(2, 3, 1), (7, 8, 1)]);
-    assert!(coverage.is_short(bare()));
+    assert!(coverage.short(bare()).is_some());
     coverage.on_repair(&Sent { first: 0, length: 4 });
-    assert!(!coverage.is_short(bare()), "the shorter one serves the older gap");
+    assert!(coverage.short(bare()).is_none(), "the shorter one serves the older gap");
 }
 
 #[test]
@@ -57,20 +57,20 @@ fn repairs_of_the_older_gap_do_not_help_the_newer_one() {
     let mut coverage = symbols(10);
     (0..2).for_each(|_| coverage.on_repair(&Sent { first: 0, length: 4 }));
     report(&mut coverage, 2, 10, &[(2, 3, 1), (7, 8, 1)]);
-    assert!(coverage.is_short(bare()));
+    assert!(coverage.short(bare()).is_some());
 }
 
 #[test]
 fn a_deficit_is_not_repaired_twice_while_its_repair_is_in_flight() {
     let mut coverage = symbols(10);
     report(&mut coverage, 2, 10, &[(2, 3, 1)]);
-    assert!(coverage.is_short(bare()));
+    assert!(coverage.short(bare()).is_some());
     let repair = Sent { first: 2, length: 8 };
     coverage.on_repair(&repair);
     report(&mut coverage, 2, 10, &[(2, 3, 1)]);
-    assert!(!coverage.is_short(bare()));
+    assert!(coverage.short(bare()).is_none());
     coverage.on_gone(&repair);
-    assert!(coverage.is_short(bare()), "the repair was lost");
+    assert!(coverage.short(bare()).is_some(), "the repair was lost");
 }
 
 #[test]
@@ -78,19 +78,19 @@ fn lost_symbols_count_before_the_receiver_knows_of_them() {
     let mut coverage = symbols(10);
     report(&mut coverage, 8, 8, &[]);
     coverage.on_gone(&source(9));
-    assert!(coverage.is_short(bare()));
+    assert!(coverage.short(bare()).is_some());
 }
 
 #[test]
 fn a_gap_waits_for_the_loss_of_its_packet_on_a_path_that_reorders() {
     let mut coverage = symbols(10);
     report(&mut coverage, 2, 4, &[(2, 3, 1)]);
-    assert!(coverage.is_short(bare()));
+    assert!(coverage.short(bare()).is_some());
     coverage.on_acked(&source(2));
     report(&mut coverage, 5, 7, &[(5, 6, 1)]);
-    assert!(!coverage.is_short(bare()), "it may be late, too");
+    assert!(coverage.short(bare()).is_none(), "it may be late, too");
     coverage.on_gone(&source(5));
-    assert!(coverage.is_short(bare()));
+    assert!(coverage.short(bare()).is_some());
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn the_second_fate_of_a_symbol_is_that_of_its_repetition() {
     coverage.on_gone(&source(1));
     coverage.on_repair(&source(1));
     report(&mut coverage, 1, 3, &[(1, 2, 1)]);
-    assert!(!coverage.is_short(bare()));
+    assert!(coverage.short(bare()).is_none());
     coverage.on_gone(&source(1));
-    assert!(coverage.is_short(bare()));
+    assert!(coverage.short(bare()).is_some());
 }
