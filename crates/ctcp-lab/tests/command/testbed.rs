@@ -34,7 +34,10 @@ fn unknown_peers_and_tests_are_refused_with_the_known_ones() {
         assert_eq!(code, Some(2), "{words:?}");
         assert!(said.contains(part), "{words:?}: {said}");
     };
-    refused(&["testbed", "compare", "--peers", "bbr,nobody"], "there are default, low-latency, ctcp, reno, cubic, bbr");
+    refused(
+        &["testbed", "compare", "--peers", "bbr,nobody"],
+        "there are default, low-latency, ctcp, reno, cubic, bbr",
+    );
     refused(
         &["testbed", "compare", "--tests", "speed"],
         "there are goodput, long, beside, requests, stream, latency, paths",
