@@ -9,7 +9,7 @@ link 'loss 0'
 random_file "$scratch/www/small" 100000
 start_web
 start_server --allow-target "$SERVER_ADDRESS:8000"
-start_client
+start_client --wait-for-targets # so that each forbidden target gets its status
 readonly WEB=http://$SERVER_ADDRESS:8000
 # The permitted growth of the server's memory by random datagrams: they leave nothing behind, but touch new pages.
 readonly GROWTH_KILOBYTES=8192
