@@ -194,4 +194,11 @@ mod tests {
             run(&bytes);
         }
     }
+
+    /// Forty writes of 1,785 bytes without a symbol sent exceed what a stream buffers under a small credit.
+    #[test]
+    fn a_writer_that_fills_its_buffer_finishes() {
+        let configuration_and_open = [0, 0, 0, 0, 0, 0];
+        run(&[&configuration_and_open[..], &[20, 0, 255].repeat(40)].concat());
+    }
 }
