@@ -42,7 +42,9 @@ pub use parameters::{
     SYMBOL_SIZE_RANGE, SYMBOL_WINDOW_RANGE, ServerAnswer, VERSIONS_MAX, is_reserved,
 };
 pub use symbol::{StreamFrame, StreamFrames, SymbolBuilder, frames_in_symbol};
-pub use varint::{Reader, VARINT_MAX, varint_length, write_u16, write_u32, write_u64, write_varint};
+pub use varint::{
+    Reader, VARINT_MAX, reserved_number, varint_length, write_u16, write_u32, write_u64, write_varint,
+};
 
 use crate::error::{TransportError, TransportErrorCode};
 

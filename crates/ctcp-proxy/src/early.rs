@@ -102,6 +102,19 @@ mod tests {
     use super::*;
     use crate::counters::Counters;
 
+    /// Passes on what can be passed on at once.
+    async fn pass_for_a_moment<R, W>(early: &mut Early<'_, R>, writer: &mut W)
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        tokio::select! {
+            biased;
+            _ = early.pass_on(writer) => panic!("nothing fails"),
+            () = tokio::task::yield_now() => {}
+        }
+    }
+
     #[tokio::test]
     async fn what_was_read_is_written_or_pending_when_it_is_dropped() {
         let counters = Counters::new("client");
@@ -111,11 +124,7 @@ mod tests {
         application.write_all(&[7; 5_000]).await.unwrap();
         let mut early = Early::new(&mut near, counter);
         for _ in 0..3 {
-            tokio::select! {
-                biased;
-                _ = early.pass_on(&mut narrow) => panic!("nothing fails"),
-                () = tokio::task::yield_now() => {}
-            }
+            pass_for_a_moment(&mut early, &mut narrow).await;
         }
         assert_eq!((early.passed(), counter.value(), early.into_rest().0.len()), (1_000, 1_000, 4_000));
         let mut passed = vec![0; 1_000];
@@ -130,11 +139,7 @@ mod tests {
         let mut early = Early::new(&mut near, &counters.upstream);
         for _ in 0..2 {
             let mut passed = Vec::new();
-            tokio::select! {
-                biased;
-                _ = early.pass_on(&mut passed) => panic!("nothing fails"),
-                () = tokio::task::yield_now() => {}
-            }
+            pass_for_a_moment(&mut early, &mut passed).await;
             assert_eq!(
                 (&passed[..], early.passed(), counters.upstream.value()),
                 (&b"first second"[..], 12, 12)
@@ -145,11 +150,7 @@ mod tests {
         let mut near = &large[..];
         let mut early = Early::new(&mut near, &counters.upstream);
         let mut sink = tokio::io::sink();
-        tokio::select! {
-            biased;
-            _ = early.pass_on(&mut sink) => panic!("nothing fails"),
-            () = tokio::task::yield_now() => {}
-        }
+        pass_for_a_moment(&mut early, &mut sink).await;
         assert!(!early.rewind());
     }
 
@@ -160,11 +161,7 @@ mod tests {
         let (_application, mut near) = duplex(64);
         let mut early = Early::new(&mut near, counter);
         let mut sink = tokio::io::sink();
-        tokio::select! {
-            biased;
-            _ = early.pass_on(&mut sink) => panic!("nothing fails"),
-            () = tokio::task::yield_now() => {}
-        }
+        pass_for_a_moment(&mut early, &mut sink).await;
         assert_eq!(early.passed(), 0);
     }
 
@@ -174,11 +171,7 @@ mod tests {
         let mut near = &b"to the end"[..];
         let mut early = Early::new(&mut near, &counters.upstream);
         let mut sink = tokio::io::sink();
-        tokio::select! {
-            biased;
-            _ = early.pass_on(&mut sink) => panic!("nothing fails"),
-            () = tokio::task::yield_now() => {}
-        }
+        pass_for_a_moment(&mut early, &mut sink).await;
         assert_eq!((early.passed(), early.into_rest()), (10, (Vec::new(), true)));
     }
 }

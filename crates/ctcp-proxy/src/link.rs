@@ -299,6 +299,15 @@ impl LinkError {
     }
 }
 
+impl From<HeadError> for LinkError {
+    fn from(error: HeadError) -> Self {
+        match error {
+            HeadError::Stream(error) => Self::Lost(error),
+            error => Self::BadReply(error),
+        }
+    }
+}
+
 /// A stream whose request the server accepted.
 pub struct Opened<C: CodedConnection> {
     /// The stream, positioned after the reply.
@@ -514,10 +523,7 @@ impl<K: Connector> ServerLink<K> {
                 reply = Reply::read(&mut reader) => reply,
                 error = early.pass_on(&mut writer) => return Err(LinkError::Left(error)),
             };
-            reply.map_err(|error| match error {
-                HeadError::Stream(error) => LinkError::Lost(error),
-                error => LinkError::BadReply(error),
-            })
+            reply.map_err(LinkError::from)
         };
         match timeout(self.times.reply, exchange).await {
             Ok(answer) => answer,

@@ -15,7 +15,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::coded::CodedStream;
 use crate::link::LinkError;
-use crate::request::{HeadError, Reply, head_bytes_wanted};
+use crate::request::{Reply, head_bytes_wanted};
 use crate::splice::SpliceEnd;
 
 /// The stream. Reading fails with a [`LinkError`] if the server refuses the request or does not answer in time.
@@ -81,10 +81,7 @@ impl Awaited {
         // All bytes are there, so this is ready at once.
         let mut head = &self.head[..];
         let reply = ready!(pin!(Reply::read(&mut head)).poll(context));
-        Poll::Ready(reply.map_err(|error| match error {
-            HeadError::Stream(error) => LinkError::Lost(error),
-            error => LinkError::BadReply(error),
-        }))
+        Poll::Ready(reply.map_err(LinkError::from))
     }
 }
 

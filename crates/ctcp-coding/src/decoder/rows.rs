@@ -185,13 +185,12 @@ impl Rows {
 
     /// Returns the numbers of the rows of `component`.
     pub(super) fn members(&self, component: Component) -> Vec<u32> {
-        (0..).zip(&self.pivots).filter(|&(_, &pivot)| component.contains(pivot)).map(|(id, _)| id).collect()
+        led_in(&self.pivots, component).collect()
     }
 
     fn collect_members(&mut self, component: Component) {
         self.members.clear();
-        let led = (0..).zip(&self.pivots).filter(|&(_, &pivot)| component.contains(pivot));
-        self.members.extend(led.map(|(id, _)| id));
+        self.members.extend(led_in(&self.pivots, component));
     }
 
     /// Reduces a combination of `component` by the basis. `first` is the oldest undecoded symbol or a later one.
@@ -516,6 +515,11 @@ impl Rows {
             *self = Self::default();
         }
     }
+}
+
+/// Returns the numbers of the rows whose pivots lie in `component`.
+fn led_in(pivots: &[u64], component: Component) -> impl Iterator<Item = u32> {
+    (0..).zip(pivots).filter(move |&(_, &pivot)| component.contains(pivot)).map(|(id, _)| id)
 }
 
 /// Returns the first position at which both have a bit in common.

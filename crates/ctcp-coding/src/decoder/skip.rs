@@ -12,7 +12,6 @@
 //! equation of its own. This costs a sweep over the payloads of a component, but only if rows of one component are on both sides, which is
 //! rare: a symbol is given up long after the symbols around it were repaired.
 
-use super::components::Component;
 use super::{DecodeError, Decoder};
 use crate::gf256;
 use crate::slots::{round_up_to_line, trimmed_length};
@@ -66,7 +65,7 @@ impl Decoder {
             let mut members = self.rows.members(component);
             if members.iter().any(|&id| self.rows.pivot(id) < index) {
                 let later = members.iter().copied().filter(|&id| self.rows.pivot(id) >= index);
-                survivors.extend(later.map(|id| self.survivor(id, component)));
+                survivors.extend(later.map(|id| self.survivor(id, &members)));
                 for &id in &members {
                     let slot = self.rows.drop_equation_at(self.rows.pivot(id));
                     self.pool.give_back(slot);
@@ -82,14 +81,13 @@ impl Decoder {
         survivors
     }
 
-    /// Returns the sum of equations that the row `id` is.
-    fn survivor(&self, id: u32, component: Component) -> Survivor {
-        let pivots: Vec<u64> =
-            self.rows.members(component).iter().map(|&other| self.rows.pivot(other)).collect();
+    /// Returns the sum of equations that the row `id` is. The equations are in the columns of the pivots of `members`.
+    fn survivor(&self, id: u32, members: &[u32]) -> Survivor {
         let rows = &self.rows;
-        let terms: Vec<_> = pivots
+        let terms: Vec<_> = members
             .iter()
-            .map(|&pivot| (rows.equation(pivot), rows.element(id, pivot)))
+            .map(|&member| rows.pivot(member))
+            .map(|pivot| (rows.equation(pivot), rows.element(id, pivot)))
             .filter(|term| term.1 != 0)
             .collect();
         let first = terms.iter().map(|(equation, _)| equation.first).min().unwrap_or(0);

@@ -23,7 +23,6 @@ mod protection;
 
 use super::{Choice, CodeSpec, Feedback, Scheme, Sent, Setup, Situation, WindowOf};
 use crate::id::SymbolIndex;
-use crate::wire::MissingInterval;
 use coverage::Coverage;
 use ctcp_base::Instant;
 use protection::Protection;
@@ -66,25 +65,11 @@ impl SlidingCode {
         }
     }
 
-    /// A combination of the oldest symbols that the receiver may lack: they hold up everything after them.
-    fn repair_of_oldest(&self) -> Option<Choice> {
-        let (first, end) = (self.coverage.oldest(), self.coverage.next());
-        (first < end).then(|| self.combination(first, end.min(first + self.length_max)))
-    }
-
-    /// A combination that reaches the end of a gap: of the oldest symbols if they are near enough, since those hold up everything.
-    fn repair_of(&self, gap: &MissingInterval) -> Choice {
-        let first = self.coverage.oldest().max(gap.end.saturating_sub(self.length_max));
-        self.combination(first, self.coverage.next().min(first + self.length_max))
-    }
-
-    /// A combination of the newest symbols, back to the oldest that the receiver may lack.
-    fn repair_of_newest(&self) -> Choice {
-        let end = self.coverage.next();
-        self.combination(self.coverage.oldest().max(end.saturating_sub(self.length_max)), end)
-    }
-
-    fn combination(&self, first: SymbolIndex, end: SymbolIndex) -> Choice {
+    /// A combination that reaches the symbols before `end`. It begins with the oldest symbol that the receiver may lack if that is near
+    /// enough, since this one holds up everything after it.
+    fn repair_up_to(&self, end: SymbolIndex) -> Choice {
+        let first = self.coverage.oldest().max(end.saturating_sub(self.length_max));
+        let end = self.coverage.next().min(first + self.length_max);
         match u16::try_from(end - first) {
             Ok(length) if length > 1 => Choice::Combination { first, length, key: self.key },
             _ => Choice::Again(first),
@@ -102,16 +87,17 @@ impl Scheme for SlidingCode {
     fn choose(&mut self, situation: &Situation) -> Option<Choice> {
         let margin = self.protection.margin(situation.dispersion);
         if let Some(gap) = self.coverage.short(margin) {
-            return Some(self.repair_of(&gap));
+            return Some(self.repair_up_to(gap.end));
         }
         if self.is_owed(situation.now) {
-            return Some(self.repair_of_newest());
+            return Some(self.repair_up_to(self.coverage.next()));
         }
         (situation.has_data && situation.has_room).then_some(Choice::NewSymbol)
     }
 
     fn choose_probe(&mut self) -> Option<Choice> {
-        self.repair_of_oldest()
+        let oldest = self.coverage.oldest();
+        (oldest < self.coverage.next()).then(|| self.repair_up_to(oldest))
     }
 
     fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent {

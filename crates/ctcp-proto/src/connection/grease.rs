@@ -1,7 +1,7 @@
 //! Frames of meaningless types, sent now and then so that no implementation relies on their absence (the idea of RFC 8701).
 
 use crate::crypto::random::SecretRng;
-use crate::wire::{DatagramBuilder, Frame};
+use crate::wire::{DatagramBuilder, Frame, reserved_number};
 
 /// Minimum number of packets without a combination from one such frame to the next. Packets with a combination have better use for their
 /// room.
@@ -15,12 +15,6 @@ const TYPES: u64 = 256;
 
 /// Maximum length of the random contents in bytes.
 const CONTENTS_MAX: usize = 7;
-
-/// Types `31 n + 27` never get a meaning (PROTOCOL.md section 4). Of even `n` they are not ack-eliciting, so that a packet with nothing but
-/// acknowledgements stays one.
-const fn meaningless_type(choice: u64) -> u64 {
-    31 * 2 * (choice + 1) + 27
-}
 
 /// Counts the packets until the next frame of a meaningless type.
 #[derive(Debug, Default)]
@@ -36,7 +30,8 @@ impl Grease {
             return;
         }
         self.packets_left = DISTANCE_MIN + rng.below(DISTANCE_RANGE);
-        let kind = meaningless_type(rng.below(TYPES));
+        // An odd type is not ack-eliciting, so a packet with nothing but acknowledgements stays one.
+        let kind = reserved_number(2 * rng.below(TYPES) + 1);
         let noise = rng.bytes();
         let length = rng.below(CONTENTS_MAX as u64 + 1) as usize;
         let frame = Frame::Skippable { kind, contents: &noise[..length] };

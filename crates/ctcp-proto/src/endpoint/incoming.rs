@@ -69,9 +69,9 @@ impl Incoming {
 impl Endpoint {
     /// Creates a half-open connection for a client. Returns `None` if there is no room, no suite in common, or the client's key is invalid.
     pub fn accept(&mut self, now: Instant, incoming: Incoming) -> Option<(ConnectionHandle, Connection)> {
-        let place = incoming.place;
+        let place = incoming.place.or_else(|| self.reserve(now, &incoming))?;
         let accepted = self.accept_at(now, place, incoming);
-        if let (None, Some(place)) = (&accepted, place) {
+        if accepted.is_none() {
             self.free_place(place);
         }
         accepted
@@ -80,10 +80,9 @@ impl Endpoint {
     fn accept_at(
         &mut self,
         now: Instant,
-        place: Option<Place>,
+        Place { handle, local }: Place,
         incoming: Incoming,
     ) -> Option<(ConnectionHandle, Connection)> {
-        let local = place.map_or_else(|| self.new_id(), |place| place.local);
         let token = self.reset_key.token(incoming.network_path.remote, &local);
         let account = self.account(incoming.client_key, Memory::for_client);
         let config = self.config.transport.within(account.first_promise());
@@ -106,19 +105,6 @@ impl Endpoint {
             secrets = secrets.with_kem(&shared);
         }
 
-        let handle = match place {
-            Some(place) => place.handle,
-            None => {
-                let handle = self.routes.insert(local);
-                if !self.half_open.insert(now, handle, incoming.proven) {
-                    self.routes.remove(handle);
-                    return None;
-                }
-                self.half_open_messages.insert(handle, incoming.ephemeral);
-                self.routes.set_initial(handle, incoming.header.destination, incoming.network_path.remote);
-                handle
-            }
-        };
         // The time that it waited for its part counts.
         let deadline = self.half_open.deadline(&handle)?;
         self.half_open_keys.insert(handle, incoming.client_key);

@@ -105,17 +105,25 @@ impl Endpoint {
 
     /// Gives a client that was admitted a place until its part arrives.
     pub(super) fn wait_for_part(&mut self, now: Instant, mut incoming: Incoming) -> DatagramOutcome {
+        let Some(place) = self.reserve(now, &incoming) else {
+            return DatagramOutcome::Dropped(DropReason::Limited);
+        };
+        incoming.place = Some(place);
+        self.waiting.insert(place.handle, Box::new(incoming));
+        DatagramOutcome::Dropped(DropReason::Incomplete)
+    }
+
+    /// Gives a client that was admitted a place among the half-open handshakes, if there is one.
+    pub(super) fn reserve(&mut self, now: Instant, incoming: &Incoming) -> Option<Place> {
         let local = self.new_id();
         let handle = self.routes.insert(local);
         if !self.half_open.insert(now, handle, incoming.proven) {
             self.routes.remove(handle);
-            return DatagramOutcome::Dropped(DropReason::Limited);
+            return None;
         }
         self.half_open_messages.insert(handle, incoming.ephemeral);
         self.routes.set_initial(handle, incoming.header.destination, incoming.network_path.remote);
-        incoming.place = Some(Place { handle, local });
-        self.waiting.insert(handle, Box::new(incoming));
-        DatagramOutcome::Dropped(DropReason::Incomplete)
+        Some(Place { handle, local })
     }
 
     /// Handles a datagram for a handshake that waits for its part.

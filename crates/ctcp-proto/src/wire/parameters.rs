@@ -14,7 +14,7 @@ use core::time::Duration;
 
 use crate::error::{TransportError, TransportErrorCode};
 use crate::id::{ConnectionId, Role};
-use crate::wire::varint::{Reader, varint_length, write_varint};
+use crate::wire::varint::{Reader, reserved_number, varint_length, write_varint};
 use crate::wire::{Malformed, VERSION};
 
 pub use hybrid::HybridParameter;
@@ -246,7 +246,7 @@ impl Parameters {
     /// Appends a parameter without a meaning. `random` determines its id and value.
     pub fn write_reserved(out: &mut Vec<u8>, random: u64) {
         let bytes = random.to_be_bytes();
-        let id = 27 + 31 * (1 + u64::from(bytes[0]));
+        let id = reserved_number(u64::from(bytes[0]));
         write_bytes(out, id, &bytes[1..1 + usize::from(bytes[7] % 7)]);
     }
 }

@@ -39,6 +39,13 @@ pub fn write_varint(out: &mut Vec<u8>, value: u64) {
     }
 }
 
+/// A number that is reserved for frames and parameters without a meaning (PROTOCOL.md sections 3.1 and 4), as in QUIC (RFC 9000 section
+/// 18.1). It is odd for odd choices.
+#[must_use]
+pub const fn reserved_number(choice: u64) -> u64 {
+    27 + 31 * (1 + choice)
+}
+
 /// Appends two bytes.
 pub fn write_u16(out: &mut Vec<u8>, value: u16) {
     out.extend_from_slice(&value.to_be_bytes());
