@@ -181,8 +181,8 @@ impl Run<'_> {
 
     fn skip(&mut self) {
         let index = self.index();
-        let expected = self.model.skip_before(index);
-        assert_eq!(self.decoder.skip_before(index), expected, "skip before {index}");
+        self.model.skip_before(index);
+        self.decoder.skip_before(index);
     }
 
     /// Makes an invalid call, which must change nothing; the comparison afterwards checks this.

@@ -5,6 +5,7 @@
 
 mod block;
 mod blocks;
+mod ends;
 mod plain;
 mod plug;
 mod receiver;
@@ -19,14 +20,15 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use crate::congestion::{Acked, Controller, Lost, Sent as SentSymbol, TimedOut, WindowOf};
-use crate::id::SymbolIndex;
+use crate::id::{ContextId, SymbolIndex};
 use crate::wire::MissingInterval;
 pub use blocks::{Block, Blocks};
+pub(crate) use ends::{Arrived, SymbolSink, SymbolSource};
 pub use plug::{Coding, SymbolDecoder, SymbolEncoder};
-pub(crate) use receiver::CodedReceiver;
+pub(crate) use receiver::{CodedReceiver, ReceiverCounts};
 use redundancy::Redundancy;
 pub(crate) use segments::Part;
-pub(crate) use sender::CodedSender;
+pub(crate) use sender::{CodedSender, SenderCounts};
 
 /// The contents of the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +60,7 @@ pub struct Sent {
 /// The combination, or the segment of one, that a packet carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Carried {
+    pub(crate) context: ContextId,
     pub(crate) sent: Sent,
     pub(crate) part: Part,
 }
@@ -71,7 +74,7 @@ pub struct Situation {
     pub loss: f64,
     /// The variance of the number of losses relative to independent losses, for which it is 1.
     pub dispersion: f64,
-    /// The streams have bytes that may be sent.
+    /// The context has data that may be sent.
     pub has_data: bool,
     /// The coding window has room for another symbol.
     pub has_room: bool,
@@ -79,6 +82,8 @@ pub struct Situation {
     pub window: f64,
     /// The smoothed round-trip time of the path.
     pub rtt: Duration,
+    /// Repairs that may be sent in a second even if there are few symbols, for which a ratio means nothing.
+    pub thin_repairs: f64,
 }
 
 impl Situation {
@@ -92,6 +97,7 @@ impl Situation {
         has_room: true,
         window: 32.0,
         rtt: Duration::from_millis(50),
+        thin_repairs: 10.0,
     };
 }
 
@@ -290,7 +296,10 @@ pub trait Scheme: fmt::Debug + Send {
     /// The receiver reported which symbols it misses.
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>);
 
-    /// The symbol just sent was the last one for now: the streams have no more data.
+    /// The symbols below `index` are given up: nothing repairs them any more. Only for contexts with deadlines.
+    fn on_given_up(&mut self, _index: SymbolIndex) {}
+
+    /// The symbol just sent was the last one for now: there is no more data.
     fn on_end(&mut self) {}
 
     /// Whether a new symbol is first sent uncoded.

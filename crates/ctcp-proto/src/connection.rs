@@ -4,7 +4,7 @@
 //! ```text
 //!   write/read/open ...                     poll_event
 //!        |                                      ^
-//!     Streams <---- symbols ---- CodedReceiver  |      receive.rs, acknowledged.rs
+//!  Streams, Messages <- symbols - CodedReceiver |     receive.rs, acknowledged.rs
 //!        |                            ^         |
 //!     CodedSender                   frames      |
 //!        |                            |         |
@@ -23,6 +23,7 @@
 mod acknowledged;
 mod close;
 mod contents;
+mod contexts;
 mod control;
 #[cfg(any(test, feature = "forge"))]
 mod forge;
@@ -30,6 +31,7 @@ mod grease;
 mod handshaking;
 mod keys;
 mod lease;
+mod messages;
 mod migration;
 mod negotiation;
 mod receive;
@@ -47,28 +49,28 @@ use std::collections::VecDeque;
 
 use ctcp_base::Instant;
 
-use crate::code::{CodedReceiver, CodedSender};
 use crate::config::TransportConfig;
 use crate::crypto::random::SecretRng;
 use crate::crypto::{PacketProtection, PublicKey, ResetKey};
 use crate::error::{CloseReason, ConnectionError, TransportError};
 use crate::event::{EndpointEvent, Event};
-use crate::id::{ConnectionId, Role};
+use crate::id::{ConnectionId, ContextId, Role};
 use crate::network::{Ecn, NetworkPath, Transmit};
 use crate::path::Path;
 use crate::profile::Profile;
 use crate::recovery::rtt::INITIAL_RTT;
-use crate::scheme;
 use crate::stream::{StreamEvent, Streams};
 use crate::wire::{Parameters, VARINT_MAX};
 
 use crate::memory::Lease;
 use close::{Ending, Remains};
 pub(crate) use contents::Contents;
+use contexts::Contexts;
 use control::ControlFrames;
 use grease::Grease;
 pub(crate) use handshaking::{ClientHandshake, KemOffer};
 use keys::Keys;
+use messages::Messages;
 use migration::Migration;
 pub(crate) use negotiation::{
     Negotiated, VERSIONS, client_parameters, is_downgraded, negotiate, server_parameters,
@@ -76,7 +78,7 @@ pub(crate) use negotiation::{
 use receive::Received;
 use resets::Resets;
 use stats::Counts;
-pub use stats::{ConnectionStats, RttStats};
+pub use stats::{ConnectionStats, MessageStats, RttStats};
 pub use timers::TimerKind;
 use timers::Timers;
 
@@ -127,9 +129,11 @@ pub(crate) struct Established {
     path: Path,
     migration: Migration,
     resets: Resets,
-    sender: CodedSender,
-    receiver: CodedReceiver,
+    contexts: Contexts,
     streams: Streams,
+    messages: Messages,
+    /// The context of the last combination sent.
+    last_context: ContextId,
     /// A server's RESPONSE, kept until the client is confirmed.
     response: Option<PendingResponse>,
     /// A packet that the peer sealed with the connection's keys has arrived.
@@ -217,34 +221,11 @@ impl Established {
     fn new(now: Instant, setup: Setup) -> Self {
         let Setup { role, config, own, peer, negotiated, protection, network, reset_key, rng } = setup;
         let streams = negotiation::streams(role, &config, &own, &peer);
-        let profile = negotiated.profile;
-        let scheme = profile.code.make(&scheme::Setup {
-            redundancy: profile.redundancy,
-            limits: negotiated.code,
-            window_max: config.congestion_window_max,
-        });
-        let window = usize::try_from(negotiated.window).unwrap_or(usize::MAX);
-        let (symbol_size, length_max) = (negotiated.symbol_size_max, negotiated.code.block_size);
-        let path = Path::new(now, network, profile, negotiated.datagram_size_max)
+        let contexts = Contexts::new(role, &config, &negotiated);
+        let path = Path::new(now, network, negotiated.profile, negotiated.datagram_size_max)
             .with_window_max(config.congestion_window_max)
-            .with_unpaced(scheme.is_unpaced())
+            .with_unpaced(contexts.streams().sender.scheme().is_unpaced())
             .with_controller(config.controller.clone());
-        let (sender, receiver) = match &config.coding {
-            None => (
-                CodedSender::new(scheme, symbol_size, window, negotiated.peer_window),
-                CodedReceiver::new(
-                    profile.code,
-                    symbol_size,
-                    window,
-                    length_max,
-                    config.coding_window as usize,
-                ),
-            ),
-            Some(coding) => (
-                CodedSender::with_encoder(scheme, coding.encoder(role), coding.peer_window()),
-                CodedReceiver::with_decoder(coding.decoder(role), symbol_size, length_max),
-            ),
-        };
         Self {
             role,
             local_id: own.connection_id,
@@ -254,10 +235,11 @@ impl Established {
             path,
             migration: Migration::default(),
             resets: Resets::new(reset_key),
-            sender,
-            receiver,
+            contexts,
             config,
             streams,
+            messages: Messages::default(),
+            last_context: ContextId::Streams,
             response: None,
             is_confirmed: false,
             is_newly_confirmed: false,
@@ -550,6 +532,9 @@ impl Connection {
         if let Some(token) = established.resets.poll_new_token() {
             let remote = established.path.network.remote;
             self.endpoint_events.push_back(EndpointEvent::ResetToken { remote, token });
+        }
+        if established.messages.incoming.poll_news() {
+            self.events.push_back(Event::MessageReceived);
         }
         while let Some(event) = established.streams.poll_event() {
             self.events.push_back(match event {

@@ -20,6 +20,8 @@ pub enum Event {
     Readable(StreamId),
     /// [`crate::Connection::write`] accepts data again.
     Writable(StreamId),
+    /// [`crate::Connection::receive_message`] returns a message.
+    MessageReceived,
     /// All data written to the stream, and its end, has arrived.
     Finished(StreamId),
     /// The peer stopped reading this stream.

@@ -62,6 +62,45 @@ impl fmt::Display for PathId {
     }
 }
 
+/// A context of a connection: an independent sequence of symbols with its own scheme and window (PROTOCOL.md section 4.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ContextId {
+    /// Streams, coded as the profile says.
+    #[default]
+    Streams,
+    /// Messages with deadlines. The sender gives up symbols that have expired.
+    Messages,
+    /// Streams of small writes, coded in a sliding window.
+    Interactive,
+}
+
+impl ContextId {
+    /// All contexts, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Streams, Self::Messages, Self::Interactive];
+
+    /// The number on the wire.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self as u64
+    }
+
+    /// The context with this number.
+    #[must_use]
+    pub fn from_number(number: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|context| context.number() == number)
+    }
+}
+
+impl fmt::Display for ContextId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Streams => "streams",
+            Self::Messages => "messages",
+            Self::Interactive => "interactive",
+        })
+    }
+}
+
 /// A bidirectional stream. Ids 0, 4, 8, .. are the client's, 1, 5, 9, .. the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);

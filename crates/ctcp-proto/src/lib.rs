@@ -20,8 +20,10 @@ mod grant;
 pub mod handshake;
 mod id;
 mod memory;
+mod message;
 mod network;
 mod path;
+mod pieces;
 mod profile;
 mod recovery;
 mod stream;
@@ -33,7 +35,7 @@ pub use catalogue::Catalogue;
 pub use code::Code;
 pub use code::redundancy::{Ratio, Redundancy, RepairRule};
 pub use config::{ClientPolicy, EndpointConfig, TransportConfig};
-pub use connection::{Connection, ConnectionStats, RttStats, TimerKind};
+pub use connection::{Connection, ConnectionStats, MessageStats, RttStats, TimerKind};
 pub use crypto::{KeyError, PublicKey, SecretKey, Suite};
 pub use endpoint::{
     ConnectError, ConnectionHandle, DatagramOutcome, DropReason, Endpoint, EndpointStats, Incoming,
@@ -42,7 +44,8 @@ pub use endpoint::{
 pub use error::{CloseReason, ConnectionError, Mismatch, TransportError, TransportErrorCode, UnknownName};
 pub use event::{EndpointEvent, Event};
 pub use grant::Grant;
-pub use id::{ConnectionId, Direction, PacketNumber, PathId, Role, StreamId, SymbolIndex};
+pub use id::{ConnectionId, ContextId, Direction, PacketNumber, PathId, Role, StreamId, SymbolIndex};
+pub use message::MessageError;
 pub use network::{Ecn, NetworkPath, Transmit};
 pub use profile::{AckRule, ExpiryRule, LossRule, Misfit, Profile, ProfileName, Rules};
 pub use stream::{OpenError, ReadError, ReadOutcome, UnknownStream, WriteError};

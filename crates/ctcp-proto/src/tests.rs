@@ -8,6 +8,7 @@ mod hostile;
 mod keys;
 mod marks;
 mod memory;
+mod messages;
 mod pair;
 mod parts;
 mod profiles;

@@ -11,6 +11,7 @@
 //! its limits, is written as bytes that parse as the same value.
 
 mod datagram;
+mod fragment;
 mod frame;
 mod header;
 mod packet_number;
@@ -27,10 +28,11 @@ pub use datagram::{
     DatagramBuilder, NewPacket, SHORT_OVERHEAD_MAX, SealablePacket, combination_overhead,
     symbol_size_for_datagram,
 };
+pub use fragment::{Fragment, FragmentBuilder, Fragments, MESSAGE_SIZE_MAX, fragments_in_symbol};
 pub use frame::combination::COMBINATION_LENGTH_MAX;
 pub use frame::path_ack::{ACK_BITMAP_BYTES_MAX, ACK_RANGES_MAX, AckRanges, EcnCounts, PathAck};
 pub use frame::report::{DecoderReport, REPORT_INTERVALS_MAX};
-pub use frame::{CLOSE_REASON_MAX, Frame, Frames, SKIPPABLE_FRAME_MIN, frames};
+pub use frame::{CLOSE_REASON_MAX, Combination, Frame, Frames, SKIPPABLE_FRAME_MIN, frames};
 pub use header::{
     DATAGRAM_SIZE_MIN, FIRST_PACKET_TAG_LENGTH, LongHeader, LongPacket, NOISE_MESSAGE_MAX, PART_LENGTH, Peek,
     RejectReason, ShortHeader, TAG_LENGTH, TOKEN_MAX, VERSION, VersionNegotiation, is_long_header, peek,

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use ctcp_proto::crypto::FirstPacketKey;
 use ctcp_proto::wire::{
-    AckRanges, DecoderReport, EcnCounts, Frame, LongHeader, LongPacket, MissingInterval, PART_LENGTH,
-    Parameters, PathAck, ProfileParameter, Refusal, RejectReason, ServerAnswer, StreamFrame, SymbolBuilder,
-    VERSION, VersionNegotiation, frames, frames_in_symbol,
+    AckRanges, Combination, DecoderReport, EcnCounts, Frame, LongHeader, LongPacket, MissingInterval,
+    PART_LENGTH, Parameters, PathAck, ProfileParameter, Refusal, RejectReason, ServerAnswer, StreamFrame,
+    SymbolBuilder, VERSION, VersionNegotiation, frames, frames_in_symbol,
 };
-use ctcp_proto::{ConnectionId, PathId, SecretKey, StreamId};
+use ctcp_proto::{ConnectionId, ContextId, PathId, SecretKey, StreamId};
 
 const INITIAL_ID: &str = "8394c8f03e515708";
 const CLIENT_ID: &str = "c1c2c3c4c5c6c7c8";
@@ -106,7 +106,7 @@ fn parameters_are_as_on_the_page() {
     let bytes = on_page(
         "client",
         "0108 0102030405060708 0202 4482 0302 5000 0404 81000000 0504 80100000 0602 43e8 0704 80007530 0804 800061a8
-         0902 45dc 0b02 0102 0c08 01 00 01 02 0010c8e0 0d02 4080 0e02 4040 1104 43540004",
+         0902 45dc 0b02 0102 0c08 01 00 01 02 0010c8e0 0d02 4080 0e02 4040 1104 43540004 1202 4400",
     );
     let profile = ProfileParameter {
         profile: 1,
@@ -132,6 +132,7 @@ fn parameters_are_as_on_the_page() {
         blocks: 64,
         hybrid: None,
         versions: vec![VERSION],
+        context_window: 1024,
     };
     let mut out = Vec::new();
     parameters.write(&mut out);
@@ -190,7 +191,7 @@ fn reports_are_as_on_the_page() {
     check_frames([(
         "reported end 110",
         "06 15 4064 02 0a 02 000301 020202 0a",
-        Frame::DecoderReport(report),
+        Frame::DecoderReport(ContextId::Streams, report),
     )]);
 }
 
@@ -208,31 +209,48 @@ fn combinations_are_as_on_the_page() {
         (
             "the symbol below",
             "08 43e8 0a 0005 0a 04 02 6869",
-            Frame::Source { index: 1000, floor: 990, symbol },
+            Frame::Combination(ContextId::Streams, Combination::Source { index: 1000, floor: 990, symbol }),
         ),
         (
             "floor 990",
             "0a 43e5 f004 0007 07 c0ffee",
-            Frame::Coded { first: 997, length: 4, density: 15, key: 7, floor: 990, payload },
+            Frame::Combination(
+                ContextId::Streams,
+                Combination::Coded { first: 997, length: 4, density: 15, key: 7, floor: 990, payload },
+            ),
         ),
         (
             "floor 997",
             "0c 43e5 03 010203 00 c0ffee",
-            Frame::Recoded { first: 997, coefficients: &[1, 2, 3], floor: 997, payload },
+            Frame::Combination(
+                ContextId::Streams,
+                Combination::Recoded { first: 997, coefficients: &[1, 2, 3], floor: 997, payload },
+            ),
         ),
         (
             "to 1203 of 1428",
             "0e 43e5 f004 0007 07 44b0 4594 c0ffee",
-            Frame::Segment {
-                first: 997,
-                length: 4,
-                density: 15,
-                key: 7,
-                floor: 990,
-                offset: 1200,
-                total: 1428,
-                piece: payload,
-            },
+            Frame::Combination(
+                ContextId::Streams,
+                Combination::Segment {
+                    first: 997,
+                    length: 4,
+                    density: 15,
+                    key: 7,
+                    floor: 990,
+                    offset: 1200,
+                    total: 1428,
+                    piece: payload,
+                },
+            ),
+        ),
+        (
+            "the same of context 1",
+            "0b 01 43e5 f004 0007 07 c0ffee",
+            Frame::Combination(
+                ContextId::Messages,
+                Combination::Coded { first: 997, length: 4, density: 15, key: 7, floor: 990, payload },
+            ),
         ),
     ]);
 }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use ctcp_base::Prng;
 use ctcp_proto::wire::{
-    AckRanges, COMBINATION_LENGTH_MAX, DATAGRAM_SIZE_MIN, DecoderReport, EcnCounts, Frame, HybridParameter,
-    LongHeader, LongPacket, MissingInterval, PART_LENGTH, Parameters, PathAck, Peek, ProfileParameter,
-    REPORT_INTERVALS_MAX, Reader, Refusal, RejectReason, ServerAnswer, ShortHeader, StreamFrame,
-    SymbolBuilder, VARINT_MAX, VERSION, VersionNegotiation, frames, frames_in_symbol, peek, write_varint,
+    AckRanges, COMBINATION_LENGTH_MAX, Combination, DATAGRAM_SIZE_MIN, DecoderReport, EcnCounts, Frame,
+    HybridParameter, LongHeader, LongPacket, MissingInterval, PART_LENGTH, Parameters, PathAck, Peek,
+    ProfileParameter, REPORT_INTERVALS_MAX, Reader, Refusal, RejectReason, ServerAnswer, ShortHeader,
+    StreamFrame, SymbolBuilder, VARINT_MAX, VERSION, VersionNegotiation, frames, frames_in_symbol, peek,
+    write_varint,
 };
-use ctcp_proto::{ConnectionId, PathId, StreamId};
+use ctcp_proto::{ConnectionId, ContextId, PathId, StreamId};
 
 /// Inputs of each kind; `CTCP_NOISE` multiplies them.
 const INPUTS: u64 = 100_000;
@@ -189,18 +190,23 @@ fn check_frame(frame: &Frame<'_>) {
     assert!(!frame.to_string().contains('\n'));
     match frame {
         Frame::PathAck(ack) => check_ack(ack),
-        Frame::DecoderReport(report) => check_report(report),
-        Frame::Source { index, floor, .. } => assert!(floor <= index && *index < VARINT_MAX),
-        Frame::Coded { first, length, density, floor, .. } => {
+        Frame::DecoderReport(_, report) => check_report(report),
+        Frame::Combination(_, Combination::Source { index, floor, .. }) => {
+            assert!(floor <= index && *index < VARINT_MAX);
+        }
+        Frame::Combination(_, Combination::Coded { first, length, density, floor, .. }) => {
             assert!(floor <= first && (1..=COMBINATION_LENGTH_MAX).contains(length) && *density <= 15);
             assert!(first + u64::from(*length) <= VARINT_MAX);
         }
-        Frame::Segment { first, length, density, floor, offset, total, piece, .. } => {
+        Frame::Combination(
+            _,
+            Combination::Segment { first, length, density, floor, offset, total, piece, .. },
+        ) => {
             assert!(floor <= first && (1..=COMBINATION_LENGTH_MAX).contains(length) && *density <= 15);
             assert!(first + u64::from(*length) <= VARINT_MAX);
             assert!(usize::from(*offset) + piece.len() <= usize::from(*total) && *total <= 16_384);
         }
-        Frame::Recoded { first, coefficients, floor, .. } => {
+        Frame::Combination(_, Combination::Recoded { first, coefficients, floor, .. }) => {
             assert!(
                 floor <= first && (1..=usize::from(COMBINATION_LENGTH_MAX)).contains(&coefficients.len())
             );
@@ -221,7 +227,7 @@ fn check_report(report: &DecoderReport) {
         previous = interval.end;
     }
     assert!(previous <= report.reported_end);
-    check_budgets(|out, budget| report.write_within(out, budget));
+    check_budgets(|out, budget| report.write_within(ContextId::Streams, out, budget));
 }
 
 fn check_ack(ack: &PathAck) {
@@ -317,6 +323,23 @@ fn sample_packets(samples: &mut Vec<Vec<u8>>) {
     samples.push([&[0x42][..], &[6; 8], &[0, 1, 2], &[0x55; 30]].concat());
 }
 
+/// A combination of each kind.
+const SAMPLES: [Combination<'_>; 4] = [
+    Combination::Source { index: 1_000, floor: 990, symbol: &[7; 50] },
+    Combination::Coded { first: 997, length: 4, density: 15, key: 7, floor: 990, payload: &[8; 50] },
+    Combination::Recoded { first: 997, coefficients: &[1, 2, 3], floor: 990, payload: &[9; 50] },
+    Combination::Segment {
+        first: 997,
+        length: 4,
+        density: 15,
+        key: 7,
+        floor: 990,
+        offset: 1_200,
+        total: 1_428,
+        piece: &[10; 50],
+    },
+];
+
 fn sample_frames(samples: &mut Vec<Vec<u8>>) {
     let id = StreamId(4);
     let ack = |ranges: &[(u64, u64)], ecn| PathAck {
@@ -342,7 +365,7 @@ fn sample_frames(samples: &mut Vec<Vec<u8>>) {
         Frame::Ping,
         Frame::PathAck(ack(&[(900, 1_000), (10, 500)], None)),
         Frame::PathAck(ack(&[(900, 1_000), (897, 897), (890, 895)], marks)),
-        Frame::DecoderReport(report),
+        Frame::DecoderReport(ContextId::Messages, report),
         Frame::Skippable { kind: 89, contents: &[11; 5] },
         Frame::MaxData(1 << 20),
         Frame::MaxStreamData { id, credit: 1 << 16 },
@@ -354,22 +377,10 @@ fn sample_frames(samples: &mut Vec<Vec<u8>>) {
         Frame::ResetToken([3; 16]),
         Frame::KeyShare([4; 32]),
         Frame::Close { by_application: true, code: 300, reason: "grüße" },
-        Frame::Source { index: 1_000, floor: 990, symbol: &[7; 50] },
-        Frame::Coded { first: 997, length: 4, density: 15, key: 7, floor: 990, payload: &[8; 50] },
-        Frame::Recoded { first: 997, coefficients: &[1, 2, 3], floor: 990, payload: &[9; 50] },
-        Frame::Segment {
-            first: 997,
-            length: 4,
-            density: 15,
-            key: 7,
-            floor: 990,
-            offset: 1_200,
-            total: 1_428,
-            piece: &[10; 50],
-        },
     ];
     let mut row = Vec::new();
-    for frame in all {
+    let combinations = SAMPLES.map(|combination| Frame::Combination(ContextId::Interactive, combination));
+    for frame in all.into_iter().chain(combinations) {
         let mut out = Vec::new();
         frame.write(&mut out);
         if !frame.is_combination() {
@@ -399,6 +410,7 @@ fn sample_parameters(samples: &mut Vec<Vec<u8>>) {
         blocks: 64,
         hybrid: Some(HybridParameter::of_key(&[8; 1184]).0),
         versions: vec![VERSION],
+        context_window: 1024,
     };
     let server = Parameters {
         reset_token: Some([7; 16]),

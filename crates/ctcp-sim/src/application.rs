@@ -190,6 +190,7 @@ impl Application {
             }
             Event::StreamOpened => self.accept(connection, ledger),
             Event::StreamsAvailable => self.opener_waits = false,
+            Event::MessageReceived => {}
             Event::Readable(id) => self.wake(id, |task| task.on_readable()),
             Event::Writable(id) => self.wake(id, |task| task.on_writable()),
             Event::Finished(id) => self.wake(id, |task| task.on_arrival_heard(ledger)),

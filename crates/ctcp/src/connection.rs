@@ -3,10 +3,11 @@
 use core::fmt;
 use core::pin::pin;
 use core::task::Waker;
+use core::time::Duration;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ctcp_proto::{ConnectionError, ConnectionStats, OpenError, Profile, PublicKey, StreamId};
+use ctcp_proto::{ConnectionError, ConnectionStats, MessageError, OpenError, Profile, PublicKey, StreamId};
 use tokio::sync::Notify;
 
 use crate::Stream;
@@ -119,6 +120,41 @@ impl Connection {
             })
         });
         Ok(self.stream(accepted.await?))
+    }
+
+    /// Queues a message of at most 65,535 bytes. It goes ahead of streams, is repaired until `deadline` has passed, and is then dropped. It
+    /// arrives whole and once, in any order, or not at all.
+    ///
+    /// # Errors
+    /// Returns an error if the message was not queued. Nothing waits: if the queue is full, the application produces more than the path
+    /// carries.
+    pub fn send_message(&self, data: &[u8], deadline: Duration) -> Result<(), MessageError> {
+        let now = self.0.shared.clock.now();
+        self.0.act(|slot| {
+            let result = slot.connection.send_message(now, data, deadline);
+            (result, result.is_ok())
+        })
+    }
+
+    /// Returns the next message. They wait in a queue of a megabyte, from which the oldest are dropped if nobody reads. Dropping the future
+    /// loses no message.
+    ///
+    /// # Errors
+    /// Returns an error if the connection is closed.
+    pub async fn receive_message(&self) -> Result<Vec<u8>, ConnectionError> {
+        let received = self.0.wait_for(&self.0.signals.message_received, |connection| {
+            connection.act(|slot| {
+                let message = slot.connection.receive_message().map(Ok);
+                (message.or_else(|| slot.error.clone().map(Err)), false)
+            })
+        });
+        received.await
+    }
+
+    /// The longest message that the peer takes, in bytes; `None` if it takes none.
+    #[must_use]
+    pub fn message_size_max(&self) -> Option<usize> {
+        self.0.look(|slot| slot.connection.message_size_max())
     }
 
     fn stream(&self, id: StreamId) -> Stream {

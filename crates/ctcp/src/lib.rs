@@ -63,8 +63,8 @@ pub use config::{ClientConfig, ServerConfig, TransportConfig};
 pub use connection::Connection;
 pub use ctcp_proto::{
     Catalogue, ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, Grant,
-    KeyError, Misfit, Profile, ProfileName, PublicKey, Ratio, Redundancy, Role, RttStats, SecretKey,
-    StreamId, TransportError, TransportErrorCode, UnknownName, congestion::Algorithm,
+    KeyError, MessageError, MessageStats, Misfit, Profile, ProfileName, PublicKey, Ratio, Redundancy, Role,
+    RttStats, SecretKey, StreamId, TransportError, TransportErrorCode, UnknownName, congestion::Algorithm,
 };
 pub use endpoint::Endpoint;
 pub use entropy::generate_key;

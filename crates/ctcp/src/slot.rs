@@ -26,6 +26,8 @@ pub(crate) struct Signals {
     pub(crate) stream_opened: Notify,
     /// More streams may be opened, or the connection was closed.
     pub(crate) streams_available: Notify,
+    /// A message arrived, or the connection was closed.
+    pub(crate) message_received: Notify,
 }
 
 impl Signals {
@@ -33,6 +35,7 @@ impl Signals {
         self.changed.notify_waiters();
         self.stream_opened.notify_waiters();
         self.streams_available.notify_waiters();
+        self.message_received.notify_waiters();
     }
 }
 
@@ -128,6 +131,7 @@ impl Slot {
             }
             Event::StreamOpened => self.signals.stream_opened.notify_waiters(),
             Event::StreamsAvailable => self.signals.streams_available.notify_waiters(),
+            Event::MessageReceived => self.signals.message_received.notify_waiters(),
             Event::Readable(id) => {
                 wakers.extend(self.streams.get_mut(&id).and_then(|stream| stream.reader.take()));
             }

@@ -12,7 +12,8 @@
 //! equation of its own. This costs a sweep over the payloads of a component, but only if rows of one component are on both sides, which is
 //! rare: a symbol is given up long after the symbols around it were repaired.
 
-use super::{DecodeError, Decoder};
+use super::Decoder;
+use super::window::Window;
 use crate::gf256;
 use crate::slots::{round_up_to_line, trimmed_length};
 use crate::sweep::sum_into;
@@ -30,11 +31,15 @@ impl Decoder {
     /// Handles the news that the sender has given up the symbols below `index`: those that are not known never will be, and count as
     /// decoded from now on. Symbols that are known are still returned by [`Decoder::poll_decoded`].
     ///
-    /// # Errors
-    /// Returns an error if `index` is beyond [`Decoder::limit`].
-    pub fn skip_before(&mut self, index: u64) -> Result<(), DecodeError> {
+    /// An index beyond [`Decoder::limit`] leaves nothing of the window, and the decoder starts anew from there. Then symbols that are known
+    /// but were not returned are lost.
+    pub fn skip_before(&mut self, index: u64) {
         if index > self.limit() {
-            return Err(DecodeError::OutsideWindow);
+            let announced_floor = self.announced_floor.max(index);
+            *self = Self::new(self.config);
+            self.window = Window::from(index);
+            (self.floor, self.given_up, self.announced_floor) = (index, index, announced_floor);
+            return;
         }
         if index > self.window.oldest_undecoded() {
             self.window.extend_to(index);
@@ -49,7 +54,6 @@ impl Decoder {
             }
         }
         self.release_before(index);
-        Ok(())
     }
 
     /// Removes the rows that are led by symbols below `index` with their components. Returns the other rows of these components.

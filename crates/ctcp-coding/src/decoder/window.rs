@@ -41,6 +41,17 @@ pub(super) struct Window {
 }
 
 impl Window {
+    /// An empty window: all symbols below `base` are settled.
+    pub(super) fn from(base: u64) -> Self {
+        Self {
+            base,
+            oldest_undelivered: base,
+            oldest_undecoded: base,
+            oldest_unseen: base,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn end(&self) -> u64 {
         self.base + self.symbols.len() as u64
     }

@@ -121,10 +121,11 @@ impl Model {
         self.move_floor();
     }
 
-    /// Drops what involves unknown symbols below `index`, and pretends that these are known and delivered.
-    pub(crate) fn skip_before(&mut self, index: u64) -> Result<(), DecodeError> {
+    /// Drops what involves unknown symbols below `index`, and pretends that these are known and delivered. If `index` is beyond the window,
+    /// known symbols are dropped, too.
+    pub(crate) fn skip_before(&mut self, index: u64) {
         if index > self.limit() {
-            return Err(DecodeError::OutsideWindow);
+            self.delivered.extend(0..index);
         }
         self.known_end = self.known_end.max(index);
         if index > self.oldest_undecoded() {
@@ -139,7 +140,6 @@ impl Model {
             }
         }
         self.release_before(index);
-        Ok(())
     }
 
     fn move_floor(&mut self) {

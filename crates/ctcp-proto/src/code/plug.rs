@@ -85,6 +85,9 @@ pub trait SymbolDecoder: fmt::Debug + Send {
     /// Removes the symbols below `index` that were already returned.
     fn release_before(&mut self, index: SymbolIndex);
 
+    /// Forgets the symbols below `index`, which the sender has given up. Only for contexts with deadlines.
+    fn skip_before(&mut self, _index: SymbolIndex) {}
+
     /// The oldest symbol that is not decoded.
     fn oldest_undecoded(&self) -> SymbolIndex;
 
@@ -214,6 +217,10 @@ impl SymbolDecoder for RealDecoder {
 
     fn release_before(&mut self, index: SymbolIndex) {
         self.decoder.release_before(index);
+    }
+
+    fn skip_before(&mut self, index: SymbolIndex) {
+        self.decoder.skip_before(index);
     }
 
     fn oldest_undecoded(&self) -> SymbolIndex {

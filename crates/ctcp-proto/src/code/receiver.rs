@@ -1,17 +1,17 @@
-//! The receiving half of the symbol space: one decoder for combinations of any kind, and its report to the sender.
+//! The receiving half of a context: one decoder for combinations of any kind, and its report to the sender.
 //!
 //! Requirement: C6, U4
 
 use ctcp_coding::{Arrival, DecodeError, DecoderConfig, SymbolRange};
 
 use super::Code;
+use super::ends::{Arrived, SymbolSink};
 use super::plug::{RealDecoder, SymbolDecoder};
 use super::segments::{Contradiction, Identity, Incomplete};
 use crate::error::{TransportError, TransportErrorCode};
-use crate::id::SymbolIndex;
+use crate::id::{ContextId, SymbolIndex};
 use crate::memory::SYMBOLS_MIN;
-use crate::stream::Streams;
-use crate::wire::{DatagramBuilder, DecoderReport, Frame, REPORT_INTERVALS_MAX};
+use crate::wire::{Combination, DatagramBuilder, DecoderReport, REPORT_INTERVALS_MAX};
 
 /// Maximum number of combinations that wait for others. On a path of 1000 packets (200 Mbit/s, 60 ms) with a quarter lost in bursts, 512
 /// were not enough and most repairs were refused. The goodput was 0.37 of the link with 1.5 repairs per symbol; with 1024 it is 0.56 with
@@ -21,9 +21,10 @@ const EQUATIONS_MAX: usize = 1024;
 /// Maximum length of a report in a packet: enough for the longest list on most paths, and room for an ACK and a useful symbol.
 const REPORT_SIZE_MAX: usize = 200;
 
-/// Decodes the received combinations and passes the symbols to the streams.
+/// Decodes the received combinations and passes the symbols to their sink.
 #[derive(Debug)]
 pub(crate) struct CodedReceiver {
+    context: ContextId,
     decoder: Box<dyn SymbolDecoder>,
     symbol_size_max: usize,
     length_max: u16,
@@ -40,7 +41,7 @@ pub(crate) struct CodedReceiver {
 /// Statistics of what arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReceiverCounts {
-    /// Symbols passed to the streams.
+    /// Symbols passed to the sink.
     pub(crate) decoded: u64,
     /// Combinations of more than one symbol.
     pub(crate) repairs: u64,
@@ -53,6 +54,7 @@ impl CodedReceiver {
     /// code's combinations may span the window, one may have to wait for `linked_max` others, which bounds the work for a packet. With every
     /// other code blocks do not overlap, and none is longer than `length_max`.
     pub(crate) fn new(
+        context: ContextId,
         code: Code,
         symbol_size_max: usize,
         window: usize,
@@ -65,16 +67,18 @@ impl CodedReceiver {
             (EQUATIONS_MAX.min(window), usize::from(length_max))
         };
         let config = DecoderConfig { symbol_size_max, window, equations_max, component_max };
-        Self::with_decoder(Box::new(RealDecoder::new(config)), symbol_size_max, length_max)
+        Self::with_decoder(context, Box::new(RealDecoder::new(config)), symbol_size_max, length_max)
     }
 
     /// Uses an external decoder.
     pub(crate) fn with_decoder(
+        context: ContextId,
         decoder: Box<dyn SymbolDecoder>,
         symbol_size_max: usize,
         length_max: u16,
     ) -> Self {
         Self {
+            context,
             decoder,
             symbol_size_max,
             length_max,
@@ -102,80 +106,92 @@ impl CodedReceiver {
         self.counts
     }
 
-    /// Processes a SOURCE, CODED, RECODED or SEGMENT frame and passes all newly decoded symbols to the streams. Returns whether there were
-    /// any.
+    /// Processes a combination and passes all newly decoded symbols to `sink`. Returns whether there were any.
     pub(crate) fn handle(
         &mut self,
-        frame: &Frame<'_>,
-        streams: &mut Streams,
+        combination: &Combination<'_>,
+        sink: &mut dyn SymbolSink,
     ) -> Result<bool, TransportError> {
         self.arrived += 1;
-        self.decode(frame, streams)
+        self.decode(combination, sink)
     }
 
-    fn decode(&mut self, frame: &Frame<'_>, streams: &mut Streams) -> Result<bool, TransportError> {
-        let end = match *frame {
-            Frame::Source { index, .. } => index.saturating_add(1),
-            Frame::Coded { first, length, .. } => first.saturating_add(u64::from(length)),
-            Frame::Recoded { first, coefficients, .. } => first.saturating_add(coefficients.len() as u64),
-            _ => 0,
-        };
-        if self.is_too_far(end, streams.room()) {
+    fn decode(
+        &mut self,
+        combination: &Combination<'_>,
+        sink: &mut dyn SymbolSink,
+    ) -> Result<bool, TransportError> {
+        if self.context == ContextId::Messages && combination.floor() > self.decoder.oldest_undecoded() {
+            self.decoder.skip_before(combination.floor());
+            self.report = None;
+        }
+        if self.is_too_far(combination.end(), sink.room()) {
             return Ok(false);
         }
         let known_end = self.decoder.known_end();
-        let (arrival, floor) = match *frame {
-            Frame::Source { index, floor, symbol } => (self.decoder.handle_source(index, symbol), floor),
-            Frame::Coded { first, length, density, key, floor, payload } => {
+        let direct = if let Combination::Source { index, .. } = *combination { Some(index) } else { None };
+        let (arrival, floor) = match *combination {
+            Combination::Source { index, floor, symbol } => {
+                (self.decoder.handle_source(index, symbol), floor)
+            }
+            Combination::Coded { first, length, density, key, floor, payload } => {
                 self.counts.repairs += 1;
                 self.check_length(length)?;
                 (self.decoder.handle_keyed(range(first, length)?, density, key, payload), floor)
             }
-            Frame::Recoded { first, coefficients, floor, payload } => {
+            Combination::Recoded { first, coefficients, floor, payload } => {
                 self.counts.repairs += 1;
                 let length = u16::try_from(coefficients.len()).unwrap_or(u16::MAX);
                 self.check_length(length)?;
                 (self.decoder.handle_combination(range(first, length)?, coefficients, payload), floor)
             }
-            Frame::Segment { .. } => return self.handle_segment(frame, streams),
-            _ => return Ok(false),
+            Combination::Segment { .. } => return self.handle_segment(combination, sink),
         };
         let is_innovative = arrival.map_err(fault)? == Arrival::Innovative;
         self.counts.redundant += u64::from(!is_innovative);
         if is_innovative || self.decoder.known_end() > known_end {
             self.report = None;
         }
-        let is_news = self.deliver(streams)?;
+        let is_news = self.deliver(sink, direct)?;
         // Only after the delivery: symbols below the floor are never combined again and need not be kept.
         self.decoder.release_before(floor);
         self.incomplete.release_before(self.decoder.oldest_undecoded());
         Ok(is_news)
     }
 
-    /// Passes all newly decoded symbols to the streams. Returns whether there were any.
-    fn deliver(&mut self, streams: &mut Streams) -> Result<bool, TransportError> {
+    /// Passes all newly decoded symbols to `sink`. `direct` is the one that arrived itself. Returns whether there were any.
+    fn deliver(
+        &mut self,
+        sink: &mut dyn SymbolSink,
+        direct: Option<SymbolIndex>,
+    ) -> Result<bool, TransportError> {
         let before = self.counts.decoded;
-        while let Some((_, content)) = self.decoder.poll_decoded() {
+        while let Some((index, content)) = self.decoder.poll_decoded() {
             self.counts.decoded += 1;
-            streams.on_symbol_decoded(content)?;
+            sink.on_symbol_decoded(content, Arrived { index, is_repaired: direct != Some(index) })?;
         }
         Ok(self.counts.decoded > before)
     }
 
     /// Processes combinations that did not arrive in a packet.
-    pub(crate) fn handle_news(&mut self, streams: &mut Streams) -> Result<(), TransportError> {
+    pub(crate) fn handle_news(&mut self, sink: &mut dyn SymbolSink) -> Result<(), TransportError> {
         self.report = None;
         self.arrived += 1;
         while let Some(arrival) = self.decoder.take_news() {
             self.counts.repairs += 1;
             self.counts.redundant += u64::from(arrival != Arrival::Innovative);
         }
-        self.deliver(streams).map(|_| ())
+        self.deliver(sink, None).map(|_| ())
     }
 
     /// Processes a segment, and the combination once it is complete.
-    fn handle_segment(&mut self, frame: &Frame<'_>, streams: &mut Streams) -> Result<bool, TransportError> {
-        let Frame::Segment { first, length, density, key, floor, offset, total, piece } = *frame else {
+    fn handle_segment(
+        &mut self,
+        segment: &Combination<'_>,
+        sink: &mut dyn SymbolSink,
+    ) -> Result<bool, TransportError> {
+        let Combination::Segment { first, length, density, key, floor, offset, total, piece } = *segment
+        else {
             return Ok(false);
         };
         if usize::from(total) > self.symbol_size_max {
@@ -191,7 +207,7 @@ impl CodedReceiver {
         let Some(payload) = whole.map_err(|Contradiction| fault(DecodeError::TooLong))? else {
             return Ok(false);
         };
-        self.decode(&Frame::Coded { first, length, density, key, floor, payload: &payload }, streams)
+        self.decode(&Combination::Coded { first, length, density, key, floor, payload: &payload }, sink)
     }
 
     /// Long combinations cost work and memory, so the handshake limits their length.
@@ -210,7 +226,8 @@ impl CodedReceiver {
         if self.arrived <= self.acked_report {
             return None;
         }
-        builder.write_report(self.report(), REPORT_SIZE_MAX).then_some(self.arrived)
+        let context = self.context;
+        builder.write_report(context, self.report(), REPORT_SIZE_MAX).then_some(self.arrived)
     }
 
     /// The state of the decoder. It is cached until something arrives that changes it, so a peer that keeps requesting acknowledgements

@@ -12,8 +12,9 @@
 use std::collections::VecDeque;
 
 use super::{Choice, Sent};
-use crate::id::SymbolIndex;
-use crate::wire::{DatagramBuilder, Frame};
+use crate::id::{ContextId, SymbolIndex};
+use crate::pieces::Pieces;
+use crate::wire::{Combination, DatagramBuilder, Frame};
 
 /// Maximum number of incomplete combinations. The sender finishes one before it begins the next, so older ones have lost a segment.
 /// Repeated symbols among them may still be completed. With the largest symbols this takes half a megabyte for the bytes and as much for
@@ -66,9 +67,7 @@ pub(super) struct Incomplete {
 #[derive(Debug)]
 struct Partial {
     identity: Identity,
-    bytes: Vec<u8>,
-    has_arrived: Vec<bool>,
-    missing: usize,
+    pieces: Pieces,
 }
 
 /// Segments of one combination disagree about its length.
@@ -107,14 +106,15 @@ impl Outgoing {
     }
 
     /// Writes the next segment. Returns `None` if too little of it would fit.
-    pub(super) fn write_piece(&mut self, builder: &mut DatagramBuilder) -> Option<Part> {
+    pub(super) fn write_piece(&mut self, context: ContextId, builder: &mut DatagramBuilder) -> Option<Part> {
         let rest = self.bytes.len() - self.offset;
-        let room = builder.remaining().saturating_sub(self.segment(0).encoded_length());
+        let room =
+            builder.remaining().saturating_sub(Frame::Combination(context, self.segment(0)).encoded_length());
         let length = rest.min(room);
         if length < rest.min(PIECE_MIN) {
             return None;
         }
-        builder.write(&self.segment(length));
+        builder.write(&Frame::Combination(context, self.segment(length)));
         self.offset += length;
         Some(if length == rest { Part::LastPiece } else { Part::Piece })
     }
@@ -124,10 +124,10 @@ impl Outgoing {
         self.bytes
     }
 
-    fn segment(&self, length: usize) -> Frame<'_> {
+    fn segment(&self, length: usize) -> Combination<'_> {
         let Identity { first, length: symbols, density, key } = self.identity;
         let narrow = |bytes| u16::try_from(bytes).expect("a symbol has at most 16384 bytes");
-        Frame::Segment {
+        Combination::Segment {
             first,
             length: symbols,
             density,
@@ -152,14 +152,14 @@ impl Incomplete {
         let known = self.combinations.iter().position(|partial| partial.identity == identity);
         let position = known.unwrap_or_else(|| self.begin(identity, total));
         let Some(partial) = self.combinations.get_mut(position) else { return Ok(None) };
-        if partial.bytes.len() != total {
+        if partial.pieces.total() != total {
             return Err(Contradiction);
         }
-        partial.insert(offset, piece);
-        if partial.missing > 0 {
+        partial.pieces.insert(offset, piece);
+        if !partial.pieces.is_complete() {
             return Ok(None);
         }
-        Ok(self.combinations.remove(position).map(|partial| partial.bytes))
+        Ok(self.combinations.remove(position).map(|partial| partial.pieces.into_bytes()))
     }
 
     /// Removes combinations that contain only symbols below `index`, which are decoded.
@@ -172,20 +172,8 @@ impl Incomplete {
         if self.combinations.len() >= INCOMPLETE_MAX {
             self.combinations.pop_front();
         }
-        let (bytes, has_arrived) = (vec![0; total], vec![false; total]);
-        self.combinations.push_back(Partial { identity, bytes, has_arrived, missing: total });
+        self.combinations.push_back(Partial { identity, pieces: Pieces::new(total) });
         self.combinations.len() - 1
-    }
-}
-
-impl Partial {
-    fn insert(&mut self, offset: usize, piece: &[u8]) {
-        let places = self.bytes.iter_mut().zip(&mut self.has_arrived).skip(offset);
-        for ((place, has_arrived), &byte) in places.zip(piece) {
-            *place = byte;
-            self.missing -= usize::from(!*has_arrived);
-            *has_arrived = true;
-        }
     }
 }
 

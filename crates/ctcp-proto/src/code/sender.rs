@@ -4,12 +4,12 @@
 use ctcp_base::Instant;
 use ctcp_coding::SymbolRange;
 
+use super::ends::SymbolSource;
 use super::plug::{RealEncoder, SymbolEncoder};
 use super::segments::{Identity, Outgoing, Part};
-use super::{Carried, Choice, Feedback, Scheme, Situation};
-use crate::id::SymbolIndex;
-use crate::stream::Streams;
-use crate::wire::{DatagramBuilder, DecoderReport, Frame, combination_overhead};
+use super::{Carried, Choice, Feedback, Scheme, Sent, Situation};
+use crate::id::{ContextId, SymbolIndex};
+use crate::wire::{Combination, DatagramBuilder, DecoderReport, Frame, combination_overhead};
 
 /// Density threshold of the coefficients: 15 means that none is zero (RFC 8681 section 3.6).
 const DENSITY: u8 = 15;
@@ -17,20 +17,31 @@ const DENSITY: u8 = 15;
 /// Minimum room in a datagram for a new symbol. Smaller symbols would cost too much overhead.
 const SYMBOL_ROOM_MIN: usize = 256;
 
+/// The assumed length of symbols before the first one, and the number of symbols over which it is averaged. Sizes of thin flows vary, and a
+/// budget does not have to follow each of them.
+const SYMBOL_SIZE_FIRST: f64 = 1200.0;
+const SYMBOLS_AVERAGED: f64 = 16.0;
+
+/// Bytes of a packet in addition to the symbol: headers of IP, UDP, packet and frame, and the tag.
+const PACKET_OVERHEAD: f64 = 68.0;
+
 /// The window of source symbols, and the scheme that combines them.
 #[derive(Debug)]
 pub(crate) struct CodedSender {
+    context: ContextId,
     scheme: Box<dyn Scheme>,
     encoder: Box<dyn SymbolEncoder>,
     /// How many symbols beyond its oldest undecoded one the receiver stores.
     peer_window: u64,
-    /// Oldest symbol the receiver cannot decode, from its newest report.
+    /// Oldest symbol the receiver needs: it cannot decode it, and the symbol was not given up.
     peer_undecoded: SymbolIndex,
     /// The number of that report; 0 before the first.
     newest_report: u64,
     /// A combination that is too long for one datagram and is being sent in segments. It goes before anything else.
     outgoing: Option<Outgoing>,
     scratch: Vec<u8>,
+    /// The average length of recent symbols in bytes.
+    symbol_size: f64,
     counts: SenderCounts,
 }
 
@@ -44,23 +55,26 @@ pub(crate) struct SenderCounts {
 }
 
 impl CodedSender {
-    /// `symbol_size_max` is in bytes. `window` is the number of symbols that this side keeps, `peer_window` that of the receiver.
+    /// For a context with the given scheme. `symbol_size_max` is in bytes. `window` is the number of symbols that this side keeps, `peer_window` that of the receiver.
     pub(crate) fn new(
+        context: ContextId,
         scheme: Box<dyn Scheme>,
         symbol_size_max: usize,
         window: usize,
         peer_window: u64,
     ) -> Self {
-        Self::with_encoder(scheme, Box::new(RealEncoder::new(symbol_size_max, window)), peer_window)
+        Self::with_encoder(context, scheme, Box::new(RealEncoder::new(symbol_size_max, window)), peer_window)
     }
 
     /// Uses an external encoder.
     pub(crate) fn with_encoder(
+        context: ContextId,
         scheme: Box<dyn Scheme>,
         encoder: Box<dyn SymbolEncoder>,
         peer_window: u64,
     ) -> Self {
         Self {
+            context,
             scheme,
             encoder,
             peer_window,
@@ -68,6 +82,7 @@ impl CodedSender {
             newest_report: 0,
             outgoing: None,
             scratch: Vec::new(),
+            symbol_size: SYMBOL_SIZE_FIRST,
             counts: SenderCounts::default(),
         }
     }
@@ -93,6 +108,11 @@ impl CodedSender {
     /// Symbols that the receiver may not have decoded yet.
     pub(crate) fn outstanding(&self) -> u64 {
         self.encoder.next_index() - self.peer_undecoded
+    }
+
+    /// Repairs that `bits_per_second` pay for, in a second.
+    pub(crate) fn repairs_for(&self, bits_per_second: u32) -> f64 {
+        f64::from(bits_per_second) / (8.0 * (self.symbol_size + PACKET_OVERHEAD))
     }
 
     /// The coding scheme.
@@ -125,17 +145,17 @@ impl CodedSender {
 
     /// The longest header that the next symbol may get, in its own packet or as the first symbol of a combination.
     pub(crate) fn overhead(&self) -> usize {
-        combination_overhead(self.encoder.next_index(), self.encoder.window() as u64)
+        combination_overhead(self.context, self.encoder.next_index(), self.encoder.window() as u64)
     }
 
     /// Writes the frame of `choice` after what the datagram already holds, or a segment of it if it fits no datagram of the path. Returns
-    /// `None` if there is no room for it next to the other frames, or if the streams have no data after all. New symbols have at most
+    /// `None` if there is no room for it next to the other frames, or if the source has no data after all. New symbols have at most
     /// `symbol_size` bytes.
     pub(crate) fn write(
         &mut self,
         choice: Choice,
         symbol_size: usize,
-        streams: &mut Streams,
+        source: &mut dyn SymbolSource,
         builder: &mut DatagramBuilder,
         situation: &Situation,
     ) -> Option<Carried> {
@@ -146,18 +166,19 @@ impl CodedSender {
             return self.write_repair(choice, builder, situation);
         }
         let room = builder.remaining().saturating_sub(self.overhead());
-        let index = self.take_new(symbol_size.min(room), streams)?;
+        let index = self.take_new(symbol_size.min(room), source)?;
         self.counts.symbols += 1;
         let sent = self.scheme.on_sent(choice, index, situation);
-        if !streams.has_data_to_send() {
+        if !source.has_data() {
             self.scheme.on_end();
         }
         if !self.scheme.sends_symbols() {
             let choice = self.scheme.choose(situation)?;
             return self.write_repair(choice, builder, situation);
         }
-        builder.write(&Frame::Source { index, floor: self.encoder.first(), symbol: &self.scratch });
-        Some(Carried { sent, part: Part::Whole })
+        let combination = Combination::Source { index, floor: self.encoder.first(), symbol: &self.scratch };
+        builder.write(&Frame::Combination(self.context, combination));
+        Some(self.carried(sent, Part::Whole))
     }
 
     pub(crate) fn on_acked(&mut self, carried: Carried) {
@@ -206,8 +227,12 @@ impl CodedSender {
     /// Symbols that the receiver has decoded leave the window.
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>) {
         self.scheme.on_feedback(now, feedback);
-        self.peer_undecoded =
-            self.peer_undecoded.max(feedback.oldest_undecoded.min(self.encoder.next_index()));
+        self.release_before(feedback.oldest_undecoded);
+    }
+
+    /// The receiver does not need the symbols below `index` any more.
+    fn release_before(&mut self, index: SymbolIndex) {
+        self.peer_undecoded = self.peer_undecoded.max(index.min(self.encoder.next_index()));
         self.encoder.release_before(self.peer_undecoded);
         if let Some(outgoing) =
             self.outgoing.as_ref().filter(|outgoing| outgoing.first() < self.peer_undecoded)
@@ -218,19 +243,26 @@ impl CodedSender {
         }
     }
 
+    /// Gives up the symbols below `index`: they are never repaired again.
+    pub(crate) fn give_up_before(&mut self, index: SymbolIndex) {
+        self.scheme.on_given_up(index);
+        self.release_before(index);
+    }
+
     /// One past the last symbol that exists. A report beyond it is a protocol violation.
     pub(crate) fn next_index(&self) -> SymbolIndex {
         self.encoder.next_index()
     }
 
-    /// Fills the next symbol from the streams, into the window and the scratch buffer.
-    fn take_new(&mut self, size: usize, streams: &mut Streams) -> Option<SymbolIndex> {
+    /// Fills the next symbol from the source, into the window and the scratch buffer.
+    fn take_new(&mut self, size: usize, source: &mut dyn SymbolSource) -> Option<SymbolIndex> {
         let index = self.encoder.next_index();
-        if size < SYMBOL_ROOM_MIN || !streams.fill_symbol(index, size, &mut self.scratch) {
+        if size < SYMBOL_ROOM_MIN || !source.fill_symbol(index, size, &mut self.scratch) {
             return None;
         }
         let pushed = self.encoder.push(&self.scratch);
         debug_assert_eq!(pushed, index, "symbols are numbered consecutively");
+        self.symbol_size += (self.scratch.len() as f64 - self.symbol_size) / SYMBOLS_AVERAGED;
         Some(index)
     }
 
@@ -245,17 +277,19 @@ impl CodedSender {
         let floor = self.encoder.first();
         let fit = if let Choice::Again(index) = choice {
             let symbol = self.encoder.symbol(index)?;
-            write_if_it_fits(&Frame::Source { index, floor, symbol }, builder)
+            let combination = Combination::Source { index, floor, symbol };
+            write_if_it_fits(&Frame::Combination(self.context, combination), builder)
         } else {
             self.combine(identity)?;
             let payload = &self.scratch;
-            write_if_it_fits(&Frame::Coded { first, length, density, key, floor, payload }, builder)
+            let combination = Combination::Coded { first, length, density, key, floor, payload };
+            write_if_it_fits(&Frame::Combination(self.context, combination), builder)
         };
         match fit {
             Fit::Now => {
                 self.counts.repairs += 1;
                 let sent = self.scheme.on_sent(choice, first, situation);
-                Some(Carried { sent, part: Part::Whole })
+                Some(self.carried(sent, Part::Whole))
             }
             Fit::Later => None,
             Fit::Never => {
@@ -272,11 +306,15 @@ impl CodedSender {
     /// Writes the next segment of the outgoing combination.
     fn write_piece(&mut self, builder: &mut DatagramBuilder) -> Option<Carried> {
         let outgoing = self.outgoing.as_mut()?;
-        let (sent, part) = (outgoing.sent(), outgoing.write_piece(builder)?);
+        let (sent, part) = (outgoing.sent(), outgoing.write_piece(self.context, builder)?);
         if part == Part::LastPiece {
             self.finish_outgoing();
         }
-        Some(Carried { sent, part })
+        Some(self.carried(sent, part))
+    }
+
+    fn carried(&self, sent: Sent, part: Part) -> Carried {
+        Carried { context: self.context, sent, part }
     }
 
     fn finish_outgoing(&mut self) {

@@ -151,6 +151,13 @@ impl Scheme for SlidingCode {
         }
     }
 
+    fn on_given_up(&mut self, index: SymbolIndex) {
+        self.coverage.give_up_before(index);
+        if !self.coverage.is_newest_uncertain() {
+            self.tail = None;
+        }
+    }
+
     fn next_repair(&self) -> Option<Instant> {
         self.tail.filter(|_| self.coverage.is_newest_uncertain() && self.protection.is_owed(true))
     }

@@ -8,7 +8,7 @@ use ctcp_base::Instant;
 
 use super::{Contents, Established, TransportError};
 use crate::error::TransportErrorCode;
-use crate::id::PacketNumber;
+use crate::id::{ContextId, PacketNumber};
 use crate::recovery::sent::{AckedPacket, LostPacket};
 use crate::wire::{DecoderReport, PathAck};
 
@@ -44,17 +44,22 @@ impl Established {
     pub(super) fn handle_report(
         &mut self,
         now: Instant,
+        id: ContextId,
         report: &DecoderReport,
     ) -> Result<(), TransportError> {
-        if report.known_end > self.sender.next_index() {
+        let sender = self.contexts.get_mut(id).map(|context| &mut context.sender);
+        let Some(sender) = sender.filter(|sender| report.known_end <= sender.next_index()) else {
             return Err(TransportError::new(
                 TransportErrorCode::ProtocolViolation,
                 "report of symbols that were never sent",
             ));
-        }
-        if self.sender.on_report(now, report) {
+        };
+        if sender.on_report(now, report) {
             self.tell_controller();
-            self.streams.on_peer_decoded_below(report.oldest_undecoded);
+            match id {
+                ContextId::Messages => self.messages.outgoing.on_peer_decoded_below(report.oldest_undecoded),
+                _ => self.streams.on_peer_decoded_below(report.oldest_undecoded),
+            }
         }
         Ok(())
     }
@@ -65,8 +70,12 @@ impl Established {
         if let Some(largest) = contents.largest_acked {
             self.path.acks.on_ack_of_ack(largest);
         }
-        if let Some(number) = contents.report {
-            self.receiver.on_report_acked(number);
+        for (context, number) in ContextId::ALL.into_iter().zip(contents.reports) {
+            if number > 0
+                && let Some(context) = self.contexts.get_mut(context)
+            {
+                context.receiver.on_report_acked(number);
+            }
         }
         for control in &contents.control {
             self.streams.on_control_acked(control);
@@ -78,11 +87,13 @@ impl Established {
             (Some(spurious), carried) => {
                 self.counts.spurious_losses += 1;
                 if let Some(carried) = carried {
-                    self.sender.on_spurious_loss(carried);
+                    self.contexts.open(carried.context).sender.on_spurious_loss(carried);
                 }
                 self.path.on_spurious_loss(now, acked.packet.number, spurious);
             }
-            (None, Some(carried)) if !acked.was_expired => self.sender.on_acked(carried),
+            (None, Some(carried)) if !acked.was_expired => {
+                self.contexts.open(carried.context).sender.on_acked(carried);
+            }
             (None, _) => {}
         }
         self.path.on_acked(now, &acked);
@@ -109,7 +120,7 @@ impl Established {
             return;
         }
         if let Some(carried) = contents.combination {
-            self.sender.on_lost(carried, lost.was_expired);
+            self.contexts.open(carried.context).sender.on_lost(carried, lost.was_expired);
         }
         if lost.packet.in_flight {
             self.counts.packets_lost += 1;
@@ -126,7 +137,7 @@ impl Established {
         while let Some(packet) = self.path.sent.poll_expired(before) {
             let number = packet.number;
             if let Some(carried) = packet.contents.combination {
-                self.sender.on_expired(carried);
+                self.contexts.open(carried.context).sender.on_expired(carried);
             }
             if frees {
                 self.path.sent.give_up_flight(PacketNumber(number.0 + 1));
@@ -136,7 +147,7 @@ impl Established {
 
     /// Forwards the signals of a scheme whose congestion window counts symbols to the congestion controller.
     pub(super) fn tell_controller(&mut self) {
-        while let Some(signal) = self.sender.scheme_mut().poll_signal() {
+        while let Some(signal) = self.contexts.streams_mut().sender.scheme_mut().poll_signal() {
             signal.tell(&mut *self.path.admission.controller);
         }
     }

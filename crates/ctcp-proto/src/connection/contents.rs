@@ -3,6 +3,7 @@
 use super::keys::Keys;
 use super::resets::Resets;
 use crate::code::Carried;
+use crate::id::ContextId;
 use crate::stream::{Control, Streams};
 
 /// The contents of a sent packet. Coded data is never retransmitted as such, so a combination is recorded only as a range.
@@ -14,8 +15,8 @@ pub(crate) struct Contents {
     pub(crate) control: Vec<Control>,
     /// The largest packet number acknowledged by the ACK in this packet.
     pub(crate) largest_acked: Option<u64>,
-    /// The number of the decoder's report in this packet.
-    pub(crate) report: Option<u64>,
+    /// The number of the report of each context's decoder in this packet; 0 if there is none.
+    pub(crate) reports: [u64; ContextId::ALL.len()],
     /// It carried a RESET_TOKEN.
     pub(crate) reset_token: bool,
     /// It carried a KEY_SHARE.

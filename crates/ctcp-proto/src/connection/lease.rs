@@ -22,6 +22,7 @@ impl Connection {
         lease.update(CONNECTION_COST + taken);
         if let State::Established(established) = &mut self.state {
             established.streams.set_room(lease.room());
+            established.messages.incoming.set_room(lease.room());
         }
     }
 
@@ -38,6 +39,6 @@ impl Connection {
 impl Established {
     /// Memory in use or promised to the peer, in bytes.
     fn memory(&self) -> u64 {
-        self.streams.memory() + self.sender.memory() + self.receiver.memory()
+        self.streams.memory() + self.contexts.memory() + self.messages.memory()
     }
 }

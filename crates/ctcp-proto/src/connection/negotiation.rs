@@ -28,6 +28,9 @@ pub(crate) struct Negotiated {
     pub(crate) window: u64,
     /// Symbols that the peer stores beyond the oldest undecoded one.
     pub(crate) peer_window: u64,
+    /// The same two numbers for each context other than that of the streams; 0 if it is not granted.
+    pub(crate) context_window: u64,
+    pub(crate) peer_context_window: u64,
     pub(crate) code: CodeLimits,
     /// Largest datagram that both sides accept.
     pub(crate) datagram_size_max: u64,
@@ -49,6 +52,8 @@ fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> P
     } else {
         config.symbol_window
     };
+    // An external encoder knows one context only.
+    let takes_contexts = config.takes_messages && config.coding.is_none();
     Parameters {
         connection_id: id,
         symbol_size_max: usize::from(config.symbol_size_max),
@@ -64,6 +69,7 @@ fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> P
         profile: to_parameter(&profile),
         block_size: u64::from(config.block_size),
         blocks: u64::from(config.blocks),
+        context_window: if takes_contexts { u64::from(config.coding_window) } else { 0 },
         hybrid: None,
         versions: VERSIONS.to_vec(),
     }
@@ -116,6 +122,8 @@ pub(crate) fn negotiate(
         symbol_size_max: own.symbol_size_max.min(peer.symbol_size_max),
         window: own.symbol_window,
         peer_window: peer.symbol_window,
+        context_window: own.context_window,
+        peer_context_window: peer.context_window,
         code: CodeLimits {
             block_size: smaller(own.block_size, peer.block_size),
             blocks: smaller(own.blocks, peer.blocks),

@@ -6,9 +6,9 @@ use super::{Established, TransportError};
 use crate::crypto::OpenError;
 use crate::crypto::reset::is_reset;
 use crate::error::{CloseReason, TransportErrorCode};
-use crate::id::{PacketNumber, PathId};
+use crate::id::{ContextId, PacketNumber, PathId};
 use crate::network::{Ecn, NetworkPath};
-use crate::wire::{Frame, LongPacket, frames};
+use crate::wire::{Combination, Frame, LongPacket, frames};
 
 /// The outcome of a received datagram.
 #[derive(Debug)]
@@ -94,9 +94,24 @@ impl Established {
         self.counts.datagrams_received += 1;
         self.timers.on_received(now);
         self.timers.last_activity = now;
-        self.receiver.handle_news(&mut self.streams)?;
+        self.contexts.streams_mut().receiver.handle_news(&mut self.streams)?;
         self.path.acks.on_news(now);
         Ok(())
+    }
+
+    /// Passes a combination to the decoder of its context. Returns whether it became known through it.
+    fn handle_combination(
+        &mut self,
+        id: ContextId,
+        combination: &Combination<'_>,
+    ) -> Result<bool, TransportError> {
+        let receiver = &mut self.contexts.open_for_peer(id)?.receiver;
+        if id != ContextId::Messages {
+            return receiver.handle(combination, &mut self.streams);
+        }
+        let is_news = receiver.handle(combination, &mut self.messages.incoming)?;
+        self.messages.incoming.settle_before(combination.floor());
+        Ok(is_news)
     }
 
     /// Updates counters, timers and the address for a packet that is authentic and new.
@@ -129,14 +144,11 @@ impl Established {
             match frame {
                 Frame::Padding(_) | Frame::Ping | Frame::Skippable { .. } => {}
                 Frame::PathAck(ack) => self.handle_ack(now, &ack)?,
-                Frame::DecoderReport(report) => self.handle_report(now, &report)?,
-                Frame::Source { .. } => {
+                Frame::DecoderReport(context, report) => self.handle_report(now, context, &report)?,
+                Frame::Combination(context, combination) => {
                     self.timers.last_activity = now;
-                    self.receiver.handle(&frame, &mut self.streams)?;
-                }
-                Frame::Coded { .. } | Frame::Recoded { .. } | Frame::Segment { .. } => {
-                    self.timers.last_activity = now;
-                    is_news |= self.receiver.handle(&frame, &mut self.streams)?;
+                    let is_repair = !matches!(combination, Combination::Source { .. });
+                    is_news |= self.handle_combination(context, &combination)? && is_repair;
                 }
                 Frame::MaxData(credit) => self.streams.on_max_data(credit)?,
                 Frame::MaxStreamData { id, credit } => self.streams.on_max_stream_data(id, credit)?,

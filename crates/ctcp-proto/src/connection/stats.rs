@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use super::{Connection, State};
+use super::{Connection, Established, State};
+use crate::code::{ReceiverCounts, SenderCounts};
 
 /// Statistics of a connection. Counters run from its beginning; fields marked "now" are current values.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,6 +55,27 @@ pub struct ConnectionStats {
     pub window_stalls: u64,
     /// Times that the peer moved to another address.
     pub migrations: u64,
+    /// Messages.
+    pub messages: MessageStats,
+}
+
+/// Messages of a connection. The loss of messages before repair is `(lost + repaired) / (lost + received)`, that after repair `lost / (lost +
+/// received)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MessageStats {
+    /// Messages sent, at least in part.
+    pub sent: u64,
+    /// Messages whose deadline passed before all of them was sent. Those sent in part count in `sent`, too.
+    pub expired: u64,
+    /// Messages that arrived.
+    pub received: u64,
+    /// Those that arrived only thanks to repairs, of which some came late.
+    pub repaired: u64,
+    /// Messages sent that have not arrived, now: lost for ever or still on their way.
+    pub lost: u64,
+    /// Messages that arrived and were dropped because the application did not read.
+    pub unread: u64,
 }
 
 /// Round-trip times of a path.
@@ -91,7 +113,9 @@ impl Connection {
         };
         let counts = &established.counts;
         let path = &established.path;
-        let (sent, received) = (established.sender.counts(), established.receiver.counts());
+        let (sent, received) = established.coding_counts();
+        let (messages_sent, messages_received) =
+            (established.messages.outgoing.counts(), established.messages.incoming.counts());
         ConnectionStats {
             rtt: RttStats {
                 latest: path.measured.rtt.latest(),
@@ -117,9 +141,37 @@ impl Connection {
             symbols_decoded: received.decoded,
             repairs_received: received.repairs,
             redundant_received: received.redundant,
-            symbols_outstanding: established.sender.outstanding(),
+            symbols_outstanding: established
+                .contexts
+                .used()
+                .map(|context| context.sender.outstanding())
+                .sum(),
             window_stalls: counts.window_stalls,
             migrations: counts.migrations,
+            messages: MessageStats {
+                sent: messages_sent.sent,
+                expired: messages_sent.expired,
+                received: messages_received.received,
+                repaired: messages_received.repaired,
+                lost: messages_received.numbers.saturating_sub(messages_received.received),
+                unread: messages_received.unread,
+            },
         }
+    }
+}
+
+impl Established {
+    /// The counters of all contexts together.
+    fn coding_counts(&self) -> (SenderCounts, ReceiverCounts) {
+        let (mut sent, mut received) = (SenderCounts::default(), ReceiverCounts::default());
+        for context in self.contexts.used() {
+            let (from, to) = (context.sender.counts(), context.receiver.counts());
+            sent.symbols += from.symbols;
+            sent.repairs += from.repairs;
+            received.decoded += to.decoded;
+            received.repairs += to.repairs;
+            received.redundant += to.redundant;
+        }
+        (sent, received)
     }
 }

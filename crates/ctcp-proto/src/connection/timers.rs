@@ -99,9 +99,10 @@ impl Established {
         if self.path.retransmission_deadline().is_some_and(|deadline| deadline <= now) {
             self.path.on_retransmission_timeout(now);
         }
-        if self.sender.scheme().next_timeout().is_some_and(|deadline| deadline <= now) {
-            self.sender.scheme_mut().handle_timeout(now);
-            if !self.sender.scheme().is_unpaced() {
+        let scheme = self.contexts.streams_mut().sender.scheme_mut();
+        if scheme.next_timeout().is_some_and(|deadline| deadline <= now) {
+            scheme.handle_timeout(now);
+            if !scheme.is_unpaced() {
                 // Packets unanswered for so long, including repairs, count as lost. This frees the window for retransmission.
                 self.path.sent.give_up_flight(self.path.sent.next_number());
             }
@@ -129,7 +130,7 @@ impl Established {
             (path.owed.loss_deadline, TimerKind::Loss),
             (self.probe_deadline(), TimerKind::Probe),
             (path.retransmission_deadline(), TimerKind::Retransmission),
-            (self.sender.scheme().next_timeout(), TimerKind::Retransmission),
+            (self.scheme_deadline(), TimerKind::Retransmission),
             (self.expiry_deadline(), TimerKind::Expiry),
             (self.timers.pacing, TimerKind::Pacing),
             (self.repair_deadline(), TimerKind::Repair),
@@ -147,7 +148,12 @@ impl Established {
 
     /// The probe deadline, unless the coding scheme has a timer of its own and probes with it.
     fn probe_deadline(&self) -> Option<Instant> {
-        self.path.probe_deadline().filter(|_| self.sender.scheme().next_timeout().is_none())
+        self.path.probe_deadline().filter(|_| self.scheme_deadline().is_none())
+    }
+
+    /// The timer of a scheme whose window counts symbols.
+    fn scheme_deadline(&self) -> Option<Instant> {
+        self.contexts.streams().sender.scheme().next_timeout()
     }
 
     /// Queues the control frames of all packets in flight again, since those packets may be lost and the peer may be waiting for the
@@ -177,7 +183,8 @@ impl Established {
 
     /// When the coding scheme sends a repair of its own accord. As for [`Self::mtu_deadline`], only when it may be sent.
     fn repair_deadline(&self) -> Option<Instant> {
-        let due = self.sender.scheme().next_repair().filter(|_| self.path.has_window())?;
+        let due = self.contexts.used().filter_map(|context| context.sender.scheme().next_repair()).min();
+        let due = due.filter(|_| self.path.has_window())?;
         Some(self.path.next_paced(due).map_or(due, |paced| paced.max(due)))
     }
 

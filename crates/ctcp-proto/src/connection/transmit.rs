@@ -4,9 +4,10 @@ use ctcp_base::Instant;
 
 use super::contents::Contents;
 use super::{Established, TransportError};
-use crate::code::{Choice, Situation};
+use crate::code::{Carried, Choice, Situation, SymbolSource};
 use crate::crypto::SealHeader;
 use crate::error::TransportErrorCode;
+use crate::id::ContextId;
 use crate::memory::SYMBOLS_MIN;
 use crate::network::{Ecn, Transmit};
 use crate::recovery::sent::SentPacket;
@@ -100,7 +101,7 @@ impl Established {
         let number = self.path.sent.next_number();
         self.renew_keys(now);
         *buffer = self.seal(builder)?;
-        self.sender.on_sealed(contents.combination.as_ref(), buffer);
+        self.contexts.streams_mut().sender.on_sealed(contents.combination.as_ref(), buffer);
         let size = buffer.len();
         let is_mtu_probe = contents.mtu_probe.is_some();
         let delivery = self.path.delivery_snapshot(now);
@@ -163,11 +164,12 @@ impl Established {
             || self.resets.is_due()
             || self.is_key_share_due(now)
             || (ack_is_due && self.protection.needs_acknowledgement());
+        self.expire_messages(now);
         let pace = self.pace(now);
         self.control.fetch(&mut self.streams, pace);
         let is_owed = ack_is_due || must_ping || self.control.is_waiting();
         if !is_owed && !self.may_have_symbols() {
-            if !self.sender.scheme().is_unpaced() {
+            if !self.is_unpaced() {
                 self.path.set_app_limited(self.path.has_window());
             }
             return Ok(None);
@@ -175,8 +177,7 @@ impl Established {
         let mut contents = Contents::default();
         let datagram_size = usize::try_from(self.path.datagram_size()).unwrap_or(usize::MAX);
         let mut builder = self.open_builder(core::mem::take(buffer), datagram_size);
-        let situation = self.situation(now);
-        let choice = self.choose(now, &situation);
+        let choice = self.choose(now);
         let must_ping = must_ping || (self.timers.probes_owed > 0 && choice.is_none());
         if choice.is_none() && !is_owed && !must_ping {
             *buffer = builder.abandon();
@@ -184,18 +185,16 @@ impl Established {
         }
         if ack_is_due || self.path.acks.has_news() {
             contents.largest_acked = self.path.acks.write(now, self.path.id, &mut builder);
-            contents.report = self.receiver.write_report(&mut builder);
+            for (id, context) in self.contexts.used_mut() {
+                contents.reports[id as usize] = context.receiver.write_report(&mut builder).unwrap_or(0);
+            }
         }
         self.write_reset_token(&mut builder, &mut contents);
         self.write_key_share(now, &mut builder, &mut contents);
         let loss = self.path.measured.loss_average.value();
         self.control.write(&mut self.streams, pace, loss, &mut builder, &mut contents.control);
-        if let Some(choice) = choice {
-            let size = symbol_size_for_datagram(datagram_size, &self.remote_id, self.sender.overhead());
-            let size = size.min(self.negotiated.symbol_size_max);
-            contents.combination =
-                self.sender.write(choice, size, &mut self.streams, &mut builder, &situation);
-            self.tell_controller();
+        if let Some((context, choice)) = choice {
+            contents.combination = self.write_combination(now, context, choice, datagram_size, &mut builder);
         }
         // A choice may produce no frame. An owed probe is sent all the same, or its timer would fire again at once.
         let must_ping = must_ping || (self.timers.probes_owed > 0 && builder.is_empty());
@@ -220,34 +219,70 @@ impl Established {
         self.send(now, builder, contents, buffer).map(Some)
     }
 
-    fn situation(&self, now: Instant) -> Situation {
+    /// Writes a combination of the context `id`.
+    fn write_combination(
+        &mut self,
+        now: Instant,
+        id: ContextId,
+        choice: Choice,
+        datagram_size: usize,
+        builder: &mut DatagramBuilder,
+    ) -> Option<Carried> {
+        let situation = self.situation(now, id);
+        let source: &mut dyn SymbolSource = match id {
+            ContextId::Messages => &mut self.messages.outgoing,
+            _ => &mut self.streams,
+        };
+        let sender = &mut self.contexts.open(id).sender;
+        let size = symbol_size_for_datagram(datagram_size, &self.remote_id, sender.overhead());
+        let size = size.min(self.negotiated.symbol_size_max);
+        let carried = sender.write(choice, size, source, builder, &situation);
+        self.last_context = id;
+        self.tell_controller();
+        carried
+    }
+
+    /// Whether the context has data to send, sent before or not.
+    fn has_data(&self, id: ContextId) -> bool {
+        match id {
+            ContextId::Messages => self.messages.outgoing.has_data(),
+            ContextId::Streams => self.streams.has_data_to_send(),
+            ContextId::Interactive => false,
+        }
+    }
+
+    fn situation(&self, now: Instant, id: ContextId) -> Situation {
+        let sender = self.contexts.get(id).map(|context| &context.sender);
+        let (has_room, outstanding) =
+            sender.map_or((true, 0), |sender| (sender.has_room(), sender.outstanding()));
         Situation {
             now,
             loss: self.path.measured.loss_average.value(),
             dispersion: self.path.measured.loss_average.dispersion(),
-            has_data: self.streams.has_data_to_send(),
-            has_room: self.sender.has_room()
-                && (self.streams.room() > 0 || self.sender.outstanding() < SYMBOLS_MIN),
+            has_data: self.has_data(id),
+            has_room: has_room && (self.streams.room() > 0 || outstanding < SYMBOLS_MIN),
             window: self.path.admission.controller.window(),
             rtt: self.path.measured.rtt.smoothed(),
+            thin_repairs: sender.map_or(0.0, |sender| sender.repairs_for(self.config.thin_repair_rate)),
         }
     }
 
-    /// Chooses the coded data to send now, as far as congestion control and pacing allow.
-    fn choose(&mut self, now: Instant, situation: &Situation) -> Option<Choice> {
-        if self.sender.scheme().is_unpaced() {
-            return self.sender.choose(situation);
+    /// Chooses the coded data to send now and its context, as far as congestion control and pacing allow.
+    fn choose(&mut self, now: Instant) -> Option<(ContextId, Choice)> {
+        if self.is_unpaced() {
+            return self.choose_useful(now);
         }
         if self.timers.probes_owed > 0 {
-            let useful = self.sender.choose(situation);
-            return useful.or_else(|| self.sender.choose_probe());
+            let useful = self.choose_useful(now);
+            return useful.or_else(|| self.choose_probe());
         }
         if !self.path.has_window() {
             self.path.set_app_limited(false);
             return None;
         }
-        let Some(choice) = self.sender.choose(situation) else {
+        let Some(choice) = self.choose_useful(now) else {
             self.path.set_app_limited(true);
+            let situation = self.situation(now, ContextId::Streams);
             if situation.has_data && !situation.has_room {
                 self.counts.window_stalls += 1;
             }
@@ -261,9 +296,40 @@ impl Established {
         Some(choice)
     }
 
-    /// A cheap test whether the scheme may have something to send.
+    /// The first context that has something useful to send. Messages and small streams go before bulk data, but when both wait they take
+    /// turns, so that none can starve the other.
+    fn choose_useful(&mut self, now: Instant) -> Option<(ContextId, Choice)> {
+        use ContextId::{Interactive, Messages, Streams};
+        let order = match self.last_context {
+            Messages => [Interactive, Streams, Messages],
+            Interactive => [Messages, Streams, Interactive],
+            Streams => [Messages, Interactive, Streams],
+        };
+        order.into_iter().find_map(|id| self.choose_in(now, id).map(|choice| (id, choice)))
+    }
+
+    fn choose_in(&mut self, now: Instant, id: ContextId) -> Option<Choice> {
+        if self.contexts.get(id).is_none() && !self.has_data(id) {
+            return None;
+        }
+        let situation = self.situation(now, id);
+        self.contexts.open(id).sender.choose(&situation)
+    }
+
+    /// The most useful packet for a path that has been silent.
+    fn choose_probe(&mut self) -> Option<(ContextId, Choice)> {
+        self.contexts.used_mut().find_map(|(id, context)| Some((id, context.sender.choose_probe()?)))
+    }
+
+    /// A cheap test whether there may be something to send.
     fn may_have_symbols(&self) -> bool {
-        self.timers.probes_owed > 0 || self.streams.has_data_to_send() || self.sender.outstanding() > 0
+        self.timers.probes_owed > 0
+            || ContextId::ALL.into_iter().any(|id| self.has_data(id))
+            || self.contexts.used().any(|context| context.sender.outstanding() > 0)
+    }
+
+    fn is_unpaced(&self) -> bool {
+        self.contexts.streams().sender.scheme().is_unpaced()
     }
 
     fn pace(&self, now: Instant) -> Pace {

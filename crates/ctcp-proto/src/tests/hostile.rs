@@ -7,7 +7,7 @@ use ctcp_netem::LinkConfig;
 
 use super::pair::Pair;
 use crate::wire::{AckRanges, DecoderReport, Frame, PathAck};
-use crate::{Connection, ConnectionError, NetworkPath, TransportConfig, TransportErrorCode};
+use crate::{Connection, ConnectionError, ContextId, NetworkPath, TransportConfig, TransportErrorCode};
 
 /// A connected pair. From now on the test plays the client.
 struct Hostile {
@@ -155,6 +155,6 @@ fn a_frame_of_an_unknown_type_is_skipped_and_elicits_an_acknowledgement_if_its_t
 fn a_report_of_symbols_that_were_never_sent_is_a_protocol_violation() {
     let mut hostile = Hostile::new();
     let report = DecoderReport { number: 1, known_end: 1, ..DecoderReport::default() };
-    hostile.say(&[Frame::DecoderReport(report)]);
+    hostile.say(&[Frame::DecoderReport(ContextId::Streams, report)]);
     assert!(hostile.server().is_closed());
 }

@@ -5,8 +5,9 @@ use core::time::Duration;
 use ctcp_netem::LinkConfig;
 
 use super::pair::Pair;
+use crate::ContextId;
 use crate::connection::Connection;
-use crate::wire::Frame;
+use crate::wire::{Combination, Frame};
 use crate::{
     ClientPolicy, ConnectionError, ConnectionHandle, DatagramOutcome, Endpoint, EndpointConfig, Event,
     NetworkPath, ReadOutcome, RefusedClient, SecretKey, StreamId, TransportConfig,
@@ -128,7 +129,13 @@ fn symbols_that_wait_for_others_stay_within_the_memory() {
     for (handle, client) in &mut clients {
         let connection = pair.server.connections.get_mut(handle).expect("it is up");
         for index in 1..connection.own_window().min(3_000) {
-            let mut datagram = client.forge(now, &[Frame::Source { index, floor: 0, symbol: &[0; 1_100] }]);
+            let mut datagram = client.forge(
+                now,
+                &[Frame::Combination(
+                    ContextId::Streams,
+                    Combination::Source { index, floor: 0, symbol: &[0; 1_100] },
+                )],
+            );
             connection.handle_datagram(now, path, None, &mut datagram);
         }
         assert!(connection.is_connected());

@@ -126,10 +126,11 @@ impl Pair {
             let Some(next) = next.into_iter().flatten().min() else { return false };
             stuck = if next <= self.now { stuck + 1 } else { 0 };
             assert!(stuck < 10_000, "time does not advance at {}: {:?}", self.now, self.timers());
-            self.now = self.now.max(next);
-            if self.now > end {
+            if next > end {
+                self.now = end;
                 return false;
             }
+            self.now = self.now.max(next);
             while let Some(mut datagram) = self.to_server.poll_delivery(self.now) {
                 let ecn = datagram.ecn.unwrap_or(Ecn::NotCapable);
                 self.sent[(ecn as usize).min(2)] += 1;

@@ -9,7 +9,8 @@
 //! The builder enforces the rules for every packet: the frames fit, a combination is the last frame, and the packet is long enough for the
 //! sample of header protection.
 
-use crate::id::{ConnectionId, PacketNumber, PathId, SymbolIndex};
+use crate::id::{ConnectionId, ContextId, PacketNumber, PathId, SymbolIndex};
+use crate::wire::frame::kind_length;
 use crate::wire::varint::varint_length;
 use crate::wire::{DecoderReport, Frame, PathAck, ShortHeader, TAG_LENGTH, TruncatedNumber};
 
@@ -17,10 +18,10 @@ use crate::wire::{DecoderReport, Frame, PathAck, ShortHeader, TAG_LENGTH, Trunca
 pub const SHORT_OVERHEAD_MAX: usize = ShortHeader::LENGTH_MAX + TAG_LENGTH;
 
 /// The longest header of a SOURCE or CODED frame whose first symbol is at most `index`, from a sender with a window of `window` symbols:
-/// type 1, first symbol 1 to 8, density, length and key 4, floor distance 1 to 4 bytes.
+/// type 1, context 0 or 1, first symbol 1 to 8, density, length and key 4, floor distance 1 to 4 bytes.
 #[must_use]
-pub fn combination_overhead(index: SymbolIndex, window: u64) -> usize {
-    1 + varint_length(index) + 4 + varint_length(window)
+pub fn combination_overhead(context: ContextId, index: SymbolIndex, window: u64) -> usize {
+    kind_length(context) + varint_length(index) + 4 + varint_length(window)
 }
 
 /// Minimum length of packet number and payload together, so that with the tag the sample exists.
@@ -152,38 +153,9 @@ impl DatagramBuilder {
     }
 
     /// Appends as much of a report as fits into `max_length` bytes and into the datagram. Returns whether anything was written.
-    pub fn write_report(&mut self, report: &DecoderReport, max_length: usize) -> bool {
+    pub fn write_report(&mut self, context: ContextId, report: &DecoderReport, max_length: usize) -> bool {
         let space = max_length.min(self.remaining());
-        report.write_within(&mut self.buffer, space)
-    }
-
-    /// Appends a combination whose payload is computed in place: `fill` gets `length` zero bytes after the header of `frame`, whose own
-    /// payload is empty. Trailing zeros of the result are not sent.
-    ///
-    /// # Panics
-    /// Panics if `frame` is not a combination, has a payload of its own, or does not fit together with `length` more bytes.
-    pub fn write_combination<R>(
-        &mut self,
-        frame: &Frame<'_>,
-        length: usize,
-        fill: impl FnOnce(&mut [u8]) -> R,
-    ) -> R {
-        let (Frame::Source { symbol: [], .. }
-        | Frame::Coded { payload: [], .. }
-        | Frame::Recoded { payload: [], .. }) = frame
-        else {
-            panic!("the header of a combination is expected");
-        };
-        let needed = frame.encoded_length().saturating_add(length);
-        assert!(needed <= self.remaining(), "{needed} bytes of a combination, {} left", self.remaining());
-        frame.write(&mut self.buffer);
-        let start = self.buffer.len();
-        self.buffer.resize(start + length, 0);
-        let result = fill(&mut self.buffer[start..]);
-        let zeros = self.buffer[start..].iter().rev().take_while(|&&byte| byte == 0).count();
-        self.buffer.truncate(self.buffer.len() - zeros);
-        self.on_written(frame);
-        result
+        report.write_within(context, &mut self.buffer, space)
     }
 
     /// Appends PADDING until the sealed datagram has `size` bytes, if it has fewer.

@@ -7,11 +7,12 @@ mod path;
 pub(crate) mod path_ack;
 pub(crate) mod report;
 
-use crate::id::{StreamId, SymbolIndex};
+use crate::id::{ContextId, StreamId};
 use crate::wire::varint::{Reader, varint_length, write_varint};
 use crate::wire::{DecoderReport, Malformed, PathAck};
 
 pub use close::CLOSE_REASON_MAX;
+pub use combination::Combination;
 
 /// The frame types.
 pub(crate) mod kind {
@@ -26,6 +27,9 @@ pub(crate) mod kind {
     pub(crate) const CODED: u8 = 0x0a;
     pub(crate) const RECODED: u8 = 0x0c;
     pub(crate) const SEGMENT: u8 = 0x0e;
+    /// In the types above: a context follows. Without this bit it is that of the streams.
+    pub(crate) const HAS_CONTEXT: u8 = 0x01;
+    pub(super) const LAST_OF_CONTEXT: u8 = SEGMENT | HAS_CONTEXT;
     pub(crate) const MAX_DATA: u8 = 0x10;
     pub(crate) const MAX_STREAM_DATA: u8 = 0x11;
     pub(crate) const MAX_STREAMS: u8 = 0x12;
@@ -51,62 +55,10 @@ pub enum Frame<'a> {
     Ping,
     /// Acknowledges packets of one path.
     PathAck(PathAck),
-    /// Reports the state of the decoder.
-    DecoderReport(DecoderReport),
-    /// An uncoded symbol, without trailing zeros.
-    Source {
-        /// The index of the symbol.
-        index: SymbolIndex,
-        /// Symbols below it are never combined again; at most `index`.
-        floor: SymbolIndex,
-        /// The bytes of the symbol.
-        symbol: &'a [u8],
-    },
-    /// A combination of `[first, first + length)` whose coefficients are generated from a key.
-    Coded {
-        /// The first symbol.
-        first: SymbolIndex,
-        /// Number of symbols, 1..=[`COMBINATION_LENGTH_MAX`](crate::wire::COMBINATION_LENGTH_MAX).
-        length: u16,
-        /// Density threshold of RFC 8681, 0..=15; with 15, no coefficient is zero.
-        density: u8,
-        /// Seed of the coefficients (the repair key of RFC 8681).
-        key: u16,
-        /// Symbols below it are never combined again; at most `first`.
-        floor: SymbolIndex,
-        /// The combination's bytes without trailing zeros.
-        payload: &'a [u8],
-    },
-    /// A combination with explicit coefficients.
-    Recoded {
-        /// The first symbol.
-        first: SymbolIndex,
-        /// One for each symbol from `first` on, 1..=[`COMBINATION_LENGTH_MAX`](crate::wire::COMBINATION_LENGTH_MAX).
-        coefficients: &'a [u8],
-        /// Symbols below it are never combined again; at most `first`.
-        floor: SymbolIndex,
-        /// The combination's bytes without trailing zeros.
-        payload: &'a [u8],
-    },
-    /// A segment of the combination that a CODED frame of the same range, density and key would carry.
-    Segment {
-        /// The first symbol.
-        first: SymbolIndex,
-        /// Number of symbols, 1..=[`COMBINATION_LENGTH_MAX`](crate::wire::COMBINATION_LENGTH_MAX).
-        length: u16,
-        /// Density threshold of RFC 8681, 0..=15.
-        density: u8,
-        /// Seed of the coefficients.
-        key: u16,
-        /// Symbols below it are never combined again; at most `first`.
-        floor: SymbolIndex,
-        /// Offset of the segment in the combination.
-        offset: u16,
-        /// Length of the combination without trailing zeros, at most that of the largest symbol.
-        total: u16,
-        /// Bytes `[offset, offset + piece.len())` of the combination, at most up to `total`.
-        piece: &'a [u8],
-    },
+    /// Reports the state of the decoder of a context.
+    DecoderReport(ContextId, DecoderReport),
+    /// A symbol or a combination of symbols of a context.
+    Combination(ContextId, Combination<'a>),
     /// Connection-level credit: total stream bytes since the start of the connection.
     MaxData(u64),
     /// Stream-level credit: bytes since the start of the stream.
@@ -165,7 +117,7 @@ impl<'a> Frame<'a> {
     #[must_use]
     pub const fn is_ack_eliciting(&self) -> bool {
         match self {
-            Self::Padding(_) | Self::PathAck(_) | Self::DecoderReport(_) | Self::Close { .. } => false,
+            Self::Padding(_) | Self::PathAck(_) | Self::DecoderReport(..) | Self::Close { .. } => false,
             Self::Skippable { kind, .. } => *kind % 2 == 0,
             _ => true,
         }
@@ -174,7 +126,7 @@ impl<'a> Frame<'a> {
     /// Whether the frame extends to the end of the packet, so that no frame can follow it.
     #[must_use]
     pub const fn is_combination(&self) -> bool {
-        matches!(self, Self::Source { .. } | Self::Coded { .. } | Self::Recoded { .. } | Self::Segment { .. })
+        matches!(self, Self::Combination(..))
     }
 
     /// Parses the frame at the reader's position.
@@ -189,9 +141,15 @@ impl<'a> Frame<'a> {
             kind @ kind::PATH_ACK_RANGES..=kind::PATH_ACK_BITMAP_ECN => {
                 PathAck::parse(kind, reader).map(Self::PathAck)
             }
-            kind::DECODER_REPORT => DecoderReport::parse(reader).map(Self::DecoderReport),
-            kind @ (kind::SOURCE | kind::CODED | kind::RECODED | kind::SEGMENT) => {
-                combination::parse(kind, reader)
+            kind @ (kind::DECODER_REPORT..=kind::LAST_OF_CONTEXT) => {
+                let context = parse_context(kind, reader)?;
+                match kind & !kind::HAS_CONTEXT {
+                    kind::DECODER_REPORT => {
+                        DecoderReport::parse(reader).map(|report| Self::DecoderReport(context, report))
+                    }
+                    kind => Combination::parse(kind, reader)
+                        .map(|combination| Self::Combination(context, combination)),
+                }
             }
             kind @ kind::MAX_DATA..=kind::STOP_SENDING => control::parse(kind, reader),
             kind::RESET_TOKEN => reader.array().map(Self::ResetToken),
@@ -215,13 +173,11 @@ impl<'a> Frame<'a> {
                 let fits = ack.write_within(out, usize::MAX);
                 debug_assert!(fits, "an acknowledgement fits into any space");
             }
-            Self::DecoderReport(report) => {
-                let fits = report.write_within(out, usize::MAX);
+            Self::DecoderReport(context, report) => {
+                let fits = report.write_within(*context, out, usize::MAX);
                 debug_assert!(fits, "a report fits into any space");
             }
-            Self::Source { .. } | Self::Coded { .. } | Self::Recoded { .. } | Self::Segment { .. } => {
-                combination::write(self, out);
-            }
+            Self::Combination(context, combination) => combination.write(*context, out),
             Self::MaxData(_)
             | Self::MaxStreamData { .. }
             | Self::MaxStreams(_)
@@ -248,10 +204,8 @@ impl<'a> Frame<'a> {
             Self::Padding(count) => *count,
             Self::Ping => 1,
             Self::PathAck(ack) => ack.encoded_length(),
-            Self::DecoderReport(report) => report.encoded_length(),
-            Self::Source { .. } | Self::Coded { .. } | Self::Recoded { .. } | Self::Segment { .. } => {
-                combination::length(self)
-            }
+            Self::DecoderReport(context, report) => report.encoded_length(*context),
+            Self::Combination(context, combination) => combination.encoded_length(*context),
             Self::MaxData(_)
             | Self::MaxStreamData { .. }
             | Self::MaxStreams(_)
@@ -266,6 +220,30 @@ impl<'a> Frame<'a> {
             }
         }
     }
+}
+
+/// Parses the context after the type `kind`. The context of the streams has only one encoding, the even type.
+fn parse_context(kind: u8, reader: &mut Reader<'_>) -> Result<ContextId, Malformed> {
+    if kind & kind::HAS_CONTEXT == 0 {
+        return Ok(ContextId::Streams);
+    }
+    let context = ContextId::from_number(reader.varint()?).filter(|&context| context != ContextId::Streams);
+    context.ok_or(Malformed::new("frame of an unknown context"))
+}
+
+/// Appends the type `kind` of a frame and its context.
+fn write_kind(kind: u8, context: ContextId, out: &mut Vec<u8>) {
+    if context == ContextId::Streams {
+        out.push(kind);
+    } else {
+        out.push(kind | kind::HAS_CONTEXT);
+        write_varint(out, context.number());
+    }
+}
+
+/// The length of what [`write_kind`] appends.
+pub(super) fn kind_length(context: ContextId) -> usize {
+    if context == ContextId::Streams { 1 } else { 1 + varint_length(context.number()) }
 }
 
 /// Iterates over the frames of a packet's payload. The iterator ends after an error.

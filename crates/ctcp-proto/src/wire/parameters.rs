@@ -63,6 +63,7 @@ mod id {
     pub(super) const REFUSAL: u64 = 0x0f;
     pub(super) const HYBRID: u64 = 0x10;
     pub(super) const VERSIONS: u64 = 0x11;
+    pub(super) const CONTEXT_WINDOW: u64 = 0x12;
 }
 
 /// The parameters of one side.
@@ -101,6 +102,9 @@ pub struct Parameters {
     pub hybrid: Option<HybridParameter>,
     /// The versions that this side supports, [`VERSION`] among them; at most [`VERSIONS_MAX`].
     pub versions: Vec<u32>,
+    /// Symbols that this side stores in each context other than that of the streams, within [`SYMBOL_WINDOW_RANGE`]; 0 if it accepts no
+    /// other contexts.
+    pub context_window: u64,
 }
 
 /// Whether an id is reserved for parameters that mean nothing. Senders add one now and then, so that peers keep ignoring unknown ids.
@@ -213,6 +217,7 @@ impl Parameters {
                 None => None,
             },
             versions: fields.versions()?,
+            context_window: fields.context_window()?,
         })
     }
 
@@ -241,6 +246,7 @@ impl Parameters {
         }
         let versions: Vec<u8> = self.versions.iter().flat_map(|version| version.to_be_bytes()).collect();
         write_bytes(out, id::VERSIONS, &versions);
+        write_number(out, id::CONTEXT_WINDOW, self.context_window);
     }
 
     /// Appends a parameter without a meaning. `random` determines its id and value.
@@ -341,6 +347,12 @@ impl<'a> Fields<'a> {
     fn reset_token(&self) -> Result<Option<[u8; 16]>, ParameterError> {
         let value = self.find(id::RESET_TOKEN).map(<[u8; 16]>::try_from);
         value.transpose().map_err(|_| ParameterError::OutOfRange(id::RESET_TOKEN))
+    }
+
+    fn context_window(&self) -> Result<u64, ParameterError> {
+        let window = self.number(id::CONTEXT_WINDOW, 0..=*SYMBOL_WINDOW_RANGE.end())?;
+        let is_valid = window == 0 || SYMBOL_WINDOW_RANGE.contains(&window);
+        if is_valid { Ok(window) } else { Err(ParameterError::OutOfRange(id::CONTEXT_WINDOW)) }
     }
 
     fn versions(&self) -> Result<Vec<u32>, ParameterError> {

@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use crate::wire::{DecoderReport, Frame, PathAck};
+use crate::id::ContextId;
+use crate::wire::{Combination, DecoderReport, Frame, PathAck};
 
 impl fmt::Display for Frame<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -10,29 +11,13 @@ impl fmt::Display for Frame<'_> {
             Self::Padding(count) => write!(formatter, "PADDING {count}"),
             Self::Ping => formatter.write_str("PING"),
             Self::PathAck(ack) => ack.fmt(formatter),
-            Self::DecoderReport(report) => report.fmt(formatter),
-            Self::Source { index, floor, symbol } => {
-                write!(formatter, "SOURCE {index} floor {floor} ({} bytes)", symbol.len())
+            Self::DecoderReport(context, report) => {
+                report.fmt(formatter)?;
+                in_context(*context, formatter)
             }
-            Self::Coded { first, length, density, key, floor, payload } => {
-                let end = first + u64::from(*length);
-                let bytes = payload.len();
-                write!(
-                    formatter,
-                    "CODED [{first}, {end}) key {key} density {density} floor {floor} ({bytes} bytes)"
-                )
-            }
-            Self::Recoded { first, coefficients, floor, payload } => {
-                let end = first + coefficients.len() as u64;
-                write!(formatter, "RECODED [{first}, {end}) floor {floor} ({} bytes)", payload.len())
-            }
-            Self::Segment { first, length, key, floor, offset, total, piece, .. } => {
-                let end = first + u64::from(*length);
-                let until = usize::from(*offset) + piece.len();
-                write!(
-                    formatter,
-                    "SEGMENT [{first}, {end}) key {key} floor {floor} (bytes {offset}..{until} of {total})"
-                )
+            Self::Combination(context, combination) => {
+                combination.fmt(formatter)?;
+                in_context(*context, formatter)
             }
             Self::MaxData(credit) => write!(formatter, "MAX_DATA {credit}"),
             Self::MaxStreamData { id, credit } => write!(formatter, "MAX_STREAM_DATA {id} {credit}"),
@@ -55,6 +40,41 @@ impl fmt::Display for Frame<'_> {
             }
             Self::Skippable { kind, contents } => {
                 write!(formatter, "UNKNOWN {kind:#x} ({} bytes)", contents.len())
+            }
+        }
+    }
+}
+
+/// Names the context, unless it is that of the streams.
+fn in_context(context: ContextId, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if context == ContextId::Streams { Ok(()) } else { write!(formatter, " of {context}") }
+}
+
+impl fmt::Display for Combination<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source { index, floor, symbol } => {
+                write!(formatter, "SOURCE {index} floor {floor} ({} bytes)", symbol.len())
+            }
+            Self::Coded { first, length, density, key, floor, payload } => {
+                let end = first + u64::from(*length);
+                let bytes = payload.len();
+                write!(
+                    formatter,
+                    "CODED [{first}, {end}) key {key} density {density} floor {floor} ({bytes} bytes)"
+                )
+            }
+            Self::Recoded { first, coefficients, floor, payload } => {
+                let end = first + coefficients.len() as u64;
+                write!(formatter, "RECODED [{first}, {end}) floor {floor} ({} bytes)", payload.len())
+            }
+            Self::Segment { first, length, key, floor, offset, total, piece, .. } => {
+                let end = first + u64::from(*length);
+                let until = usize::from(*offset) + piece.len();
+                write!(
+                    formatter,
+                    "SEGMENT [{first}, {end}) key {key} floor {floor} (bytes {offset}..{until} of {total})"
+                )
             }
         }
     }
@@ -120,7 +140,7 @@ mod tests {
             reported_end: 9,
         };
         assert_eq!(
-            Frame::DecoderReport(report).to_string(),
+            Frame::DecoderReport(ContextId::Streams, report).to_string(),
             "DECODER_REPORT 12 undecoded 4 unseen 5 known 9 [4, 6) misses 1 reported 9"
         );
     }
@@ -133,11 +153,25 @@ mod tests {
 
     #[test]
     fn a_combination_shows_its_range_and_not_its_bytes() {
-        let coded = Frame::Coded { first: 7, length: 3, density: 15, key: 2, floor: 5, payload: &[1, 2] };
+        let coded = Frame::Combination(
+            ContextId::Streams,
+            Combination::Coded { first: 7, length: 3, density: 15, key: 2, floor: 5, payload: &[1, 2] },
+        );
         assert_eq!(coded.to_string(), "CODED [7, 10) key 2 density 15 floor 5 (2 bytes)");
         let (first, length, density, key, floor) = (7, 3, 15, 2, 5);
-        let segment =
-            Frame::Segment { first, length, density, key, floor, offset: 10, total: 90, piece: &[1, 2] };
+        let segment = Frame::Combination(
+            ContextId::Streams,
+            Combination::Segment {
+                first,
+                length,
+                density,
+                key,
+                floor,
+                offset: 10,
+                total: 90,
+                piece: &[1, 2],
+            },
+        );
         assert_eq!(segment.to_string(), "SEGMENT [7, 10) key 2 floor 5 (bytes 10..12 of 90)");
     }
 }

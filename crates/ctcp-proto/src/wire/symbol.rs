@@ -20,7 +20,7 @@ const LENGTH: u8 = 0x02;
 const FIN: u8 = 0x01;
 
 /// Length of the content length field.
-const CONTENT_LENGTH_BYTES: usize = 2;
+pub(super) const CONTENT_LENGTH_BYTES: usize = 2;
 
 /// A range of bytes of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,13 +57,18 @@ impl<'a> StreamFrame<'a> {
 /// # Errors
 /// Returns an error if the symbol is shorter than its content, or if other bytes than zeros follow the content.
 pub fn frames_in_symbol(symbol: &[u8]) -> Result<StreamFrames<'_>, Malformed> {
+    content_of(symbol).map(|content| StreamFrames { reader: Reader::new(content) })
+}
+
+/// The content of a symbol that has at least its whole content.
+pub(super) fn content_of(symbol: &[u8]) -> Result<&[u8], Malformed> {
     let mut reader = Reader::new(symbol);
     let length = usize::from(reader.u16()?);
     let content = reader.bytes(length)?;
     if reader.rest().iter().any(|&byte| byte != 0) {
         return Err(Malformed::new("bytes after the content of a symbol"));
     }
-    Ok(StreamFrames { reader: Reader::new(content) })
+    Ok(content)
 }
 
 /// Iterator returned by [`frames_in_symbol`].

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use ctcp_base::Instant;
-use ctcp_proto::wire::Frame;
+use ctcp_proto::wire::{Combination, Frame};
 use ctcp_proto::{
-    Connection, DatagramOutcome, Endpoint, EndpointConfig, NetworkPath, PublicKey, SecretKey, TransportConfig,
+    Connection, ContextId, DatagramOutcome, Endpoint, EndpointConfig, NetworkPath, PublicKey, SecretKey,
+    TransportConfig,
 };
 
 /// The attacker's rate in bit/s, with the headers of IP and UDP.
@@ -28,7 +29,10 @@ const ROWS: u64 = 768;
 const WINDOW: u64 = 2_048;
 
 fn coded(first: u64, length: u16, key: u64, payload: &[u8]) -> Frame<'_> {
-    Frame::Coded { first, length, density: 15, key: key as u16, floor: 0, payload }
+    Frame::Combination(
+        ContextId::Streams,
+        Combination::Coded { first, length, density: 15, key: key as u16, floor: 0, payload },
+    )
 }
 
 /// Sends a row for each symbol of a chain of ranges.
@@ -59,7 +63,7 @@ pub(crate) fn eliminations(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
 pub(crate) fn tails(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     if !chain(number, send) {
         let index = (ROWS + 255).saturating_sub(number % 1_000).max(1);
-        send(&[Frame::Source { index, floor: 0, symbol: &[] }]);
+        send(&[Frame::Combination(ContextId::Streams, Combination::Source { index, floor: 0, symbol: &[] })]);
     }
 }
 

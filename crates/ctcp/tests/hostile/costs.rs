@@ -3,9 +3,9 @@
 use core::time::Duration;
 
 use ctcp_base::Instant;
-use ctcp_proto::wire::Frame;
+use ctcp_proto::wire::{Combination, Frame};
 use ctcp_proto::{
-    ClientPolicy, Connection, DatagramOutcome, Endpoint, EndpointConfig, NetworkPath, SecretKey,
+    ClientPolicy, Connection, ContextId, DatagramOutcome, Endpoint, EndpointConfig, NetworkPath, SecretKey,
     TransportConfig,
 };
 
@@ -109,23 +109,29 @@ fn crumbs(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     }
     let length = (content.len() - 2) as u16;
     content[..2].copy_from_slice(&length.to_be_bytes());
-    send(&[Frame::Source { index: number, floor: number, symbol: &content }]);
+    send(&[Frame::Combination(
+        ContextId::Streams,
+        Combination::Source { index: number, floor: number, symbol: &content },
+    )]);
 }
 
 /// First pieces of ever new combinations that are never completed.
 fn pieces(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     let key = number as u16;
     let piece = [7; 1_000];
-    send(&[Frame::Segment {
-        first: 0,
-        length: 256,
-        density: 15,
-        key,
-        floor: 0,
-        offset: 0,
-        total: 1_440,
-        piece: &piece,
-    }]);
+    send(&[Frame::Combination(
+        ContextId::Streams,
+        Combination::Segment {
+            first: 0,
+            length: 256,
+            density: 15,
+            key,
+            floor: 0,
+            offset: 0,
+            total: 1_440,
+            piece: &piece,
+        },
+    )]);
 }
 
 fn pings(_: u64, send: &mut dyn FnMut(&[Frame<'_>])) {

@@ -4,6 +4,7 @@
 mod bad_paths;
 mod ends;
 mod handshakes;
+mod messages;
 mod relay;
 mod setup;
 mod streams;

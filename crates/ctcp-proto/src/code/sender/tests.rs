@@ -4,7 +4,7 @@ use crate::code::redundancy::Redundancy;
 use crate::code::{Code, CodeLimits, Sent, Setup};
 use crate::error::TransportErrorCode;
 use crate::id::{ConnectionId, PacketNumber, PathId, Role};
-use crate::stream::{ReadOutcome, StreamsConfig};
+use crate::stream::{ReadOutcome, Streams, StreamsConfig};
 use crate::wire::{NewPacket, TAG_LENGTH, frames, symbol_size_for_datagram};
 use ctcp_base::Instant;
 
@@ -34,9 +34,9 @@ impl Line {
         let limits = CodeLimits { block_size: 16, blocks: 4 };
         let scheme = code.make(&Setup { redundancy: Redundancy::FEEDBACK, limits, window_max: 64 });
         Self {
-            sender: CodedSender::new(scheme, SYMBOL_SIZE, 64, 64),
+            sender: CodedSender::new(ContextId::Streams, scheme, SYMBOL_SIZE, 64, 64),
             from,
-            receiver: CodedReceiver::new(Code::BLOCK, SYMBOL_SIZE, 64, 100, 64),
+            receiver: CodedReceiver::new(ContextId::Streams, Code::BLOCK, SYMBOL_SIZE, 64, 100, 64),
             to: Streams::new(Role::Server, config),
             destination: ConnectionId::new(&[1; 8]).expect("8 bytes"),
         }
@@ -75,7 +75,8 @@ impl Line {
 
     fn receive(&mut self, payload: &[u8]) {
         for frame in frames(payload) {
-            self.receiver.handle(&frame.expect("well-formed"), &mut self.to).expect("no fault");
+            let Ok(Frame::Combination(_, combination)) = frame else { panic!("another frame: {frame:?}") };
+            self.receiver.handle(&combination, &mut self.to).expect("no fault");
         }
     }
 
@@ -91,7 +92,7 @@ impl Line {
         let packet = builder.finish();
         let header = 1 + packet.destination_length + 1 + packet.packet_number_length;
         match frames(&packet.buffer[header..]).next() {
-            Some(Ok(Frame::DecoderReport(report))) => report,
+            Some(Ok(Frame::DecoderReport(ContextId::Streams, report))) => report,
             other => panic!("no report: {other:?}"),
         }
     }
@@ -235,7 +236,7 @@ fn an_outdated_rest_is_neither_sent_nor_counted_as_in_flight() {
 
 #[test]
 fn segments_that_make_no_combination_are_a_protocol_violation() {
-    let segment = |total, length: u16| Frame::Segment {
+    let segment = |total, length: u16| Combination::Segment {
         first: 0,
         length,
         density: 15,

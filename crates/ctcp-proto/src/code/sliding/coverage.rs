@@ -96,9 +96,8 @@ impl Coverage {
 
     /// The receiver reported what it lacks.
     pub(super) fn on_feedback(&mut self, feedback: &Feedback<'_>) {
-        let oldest = feedback.oldest_undecoded.clamp(self.oldest, self.next());
-        self.fates.drain(..(oldest - self.oldest) as usize);
-        self.oldest = oldest;
+        self.give_up_before(feedback.oldest_undecoded);
+        let oldest = self.oldest;
         self.known_end = feedback.known_end.min(feedback.reported_end).max(oldest);
         let next = self.next();
         // What a peer claims is cut to the symbols that exist.
@@ -108,6 +107,18 @@ impl Coverage {
         });
         self.gaps.clear();
         self.gaps.extend(existing.filter(|gap| gap.missing > 0));
+    }
+
+    /// The receiver does not need the symbols below `index` any more.
+    pub(super) fn give_up_before(&mut self, index: SymbolIndex) {
+        let oldest = index.clamp(self.oldest, self.next());
+        self.fates.drain(..(oldest - self.oldest) as usize);
+        self.oldest = oldest;
+        self.gaps.retain_mut(|gap| {
+            gap.first = gap.first.max(oldest);
+            gap.missing = gap.missing.min(gap.end.saturating_sub(gap.first));
+            gap.missing > 0
+        });
     }
 
     /// A gap for which the repairs in flight that span it and all newer ones are too few.

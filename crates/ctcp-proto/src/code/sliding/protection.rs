@@ -91,9 +91,8 @@ impl Protection {
         let pause = self.last_symbol.map_or(situation.rtt, |last| situation.now - last);
         self.last_symbol = Some(situation.now);
         self.debt += self.share();
-        // A thin flow may send a repair each round trip: for it, a ratio means nothing.
-        let round_trips = pause.as_secs_f64() / situation.rtt.as_secs_f64().max(1e-3);
-        let earned = self.earned().max(round_trips.min(1.0));
+        let thin = pause.as_secs_f64() * situation.thin_repairs;
+        let earned = self.earned().max(thin.min(1.0));
         self.budget = (self.budget + earned).min(SAVINGS_MAX.max(earned));
     }
 

@@ -1,6 +1,7 @@
 //! The receiving side: decoded symbols and control frames.
 
 use super::{Streams, event_flag};
+use crate::code::{Arrived, SymbolSink};
 use crate::error::{TransportError, TransportErrorCode};
 use crate::id::{StreamId, SymbolIndex};
 use crate::stream::control::Control;
@@ -150,5 +151,15 @@ impl Streams {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         stream.send.on_reset_acked();
         self.release_if_over(id);
+    }
+}
+
+impl SymbolSink for Streams {
+    fn room(&self) -> u64 {
+        self.room()
+    }
+
+    fn on_symbol_decoded(&mut self, symbol: &[u8], _arrived: Arrived) -> Result<(), TransportError> {
+        self.on_symbol_decoded(symbol)
     }
 }

@@ -1,6 +1,7 @@
 //! The sending side: symbols and control frames.
 
 use super::{Stream, Streams, control_flag, event_flag};
+use crate::code::SymbolSource;
 use crate::id::{StreamId, SymbolIndex};
 use crate::stream::control::Control;
 use crate::stream::flow_control::Pace;
@@ -125,6 +126,16 @@ impl Streams {
         {
             self.control.set(id, &mut stream.control, flag);
         }
+    }
+}
+
+impl SymbolSource for Streams {
+    fn has_data(&self) -> bool {
+        self.has_data_to_send()
+    }
+
+    fn fill_symbol(&mut self, index: SymbolIndex, capacity: usize, out: &mut Vec<u8>) -> bool {
+        self.fill_symbol(index, capacity, out)
     }
 }
 

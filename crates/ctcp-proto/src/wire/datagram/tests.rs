@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::wire::{Malformed, frames};
+use crate::wire::{Combination, Malformed, frames};
 
 fn id(length: usize) -> ConnectionId {
     ConnectionId::new(&[0xc1; ConnectionId::MAX][..length]).expect("at most 20 bytes")
@@ -67,29 +67,6 @@ fn padding_makes_the_sealed_datagram_exactly_that_long() {
 }
 
 #[test]
-fn a_combination_is_computed_in_place_and_loses_its_trailing_zeros() {
-    let mut builder = DatagramBuilder::short(Vec::new(), 1200, packet(1, None));
-    let head = Frame::Coded { first: 5, length: 3, density: 15, key: 1, floor: 4, payload: &[] };
-    let given = builder.write_combination(&head, 100, |payload| {
-        assert!(payload.iter().all(|&byte| byte == 0));
-        payload[..4].copy_from_slice(&[1, 0, 2, 0]);
-        payload.len()
-    });
-    assert_eq!((given, builder.remaining(), builder.is_ack_eliciting()), (100, 0, true));
-    let parts = builder.finish();
-    let expected = Frame::Coded { first: 5, length: 3, density: 15, key: 1, floor: 4, payload: &[1, 0, 2] };
-    assert_eq!(split(&parts).1, Ok(vec![expected]));
-}
-
-#[test]
-fn a_combination_of_nothing_but_zeros_still_has_its_header() {
-    let mut builder = DatagramBuilder::short(Vec::new(), 1200, packet(1, None));
-    builder.write_combination(&Frame::Source { index: 0, floor: 0, symbol: &[] }, 50, |_| ());
-    let parts = builder.finish();
-    assert_eq!(split(&parts).1, Ok(vec![Frame::Source { index: 0, floor: 0, symbol: &[] }]));
-}
-
-#[test]
 fn a_second_datagram_is_appended_to_the_first() {
     let mut builder = DatagramBuilder::short(vec![9; 100], 60, packet(1, None));
     assert_eq!(builder.remaining(), 60 - 16 - 11);
@@ -106,7 +83,10 @@ fn a_second_datagram_is_appended_to_the_first() {
 #[should_panic(expected = "left")]
 fn nothing_fits_after_a_combination() {
     let mut builder = DatagramBuilder::short(Vec::new(), 1200, packet(1, None));
-    builder.write(&Frame::Source { index: 0, floor: 0, symbol: &[1] });
+    builder.write(&Frame::Combination(
+        ContextId::Streams,
+        Combination::Source { index: 0, floor: 0, symbol: &[1] },
+    ));
     builder.write(&Frame::Ping);
 }
 
@@ -119,14 +99,14 @@ proptest! {
         let destination = id(id_length);
         let packet = NewPacket { destination, path: PathId(0), packet_number: PacketNumber(number), largest_acked: None };
         let first = (1u64 << first_bits) + 65_536;
-        let overhead = combination_overhead(first, 65_536);
+        let overhead = combination_overhead(ContextId::Streams, first, 65_536);
         let symbol = vec![1; symbol_size_for_datagram(size, &destination, overhead)];
         let floor = first - distance;
         let mut builder = DatagramBuilder::short(Vec::new(), size, packet);
         if is_source {
-            builder.write(&Frame::Source { index: first, floor, symbol: &symbol });
+            builder.write(&Frame::Combination(ContextId::Streams, Combination::Source { index: first, floor, symbol: &symbol }));
         } else {
-            builder.write(&Frame::Coded { first, length: 4095, density: 15, key: 0, floor, payload: &symbol });
+            builder.write(&Frame::Combination(ContextId::Streams, Combination::Coded { first, length: 4095, density: 15, key: 0, floor, payload: &symbol }));
         }
         prop_assert!(builder.sealed_length() <= size);
         // No more room is reserved than the longest header needs.
@@ -138,7 +118,7 @@ proptest! {
 
 #[test]
 fn an_id_of_eight_bytes_and_an_index_of_four_cost_forty_bytes() {
-    let overhead = combination_overhead(20_000, 8_192);
+    let overhead = combination_overhead(ContextId::Streams, 20_000, 8_192);
     assert_eq!(symbol_size_for_datagram(1200, &id(8), overhead), 1160);
     assert_eq!(symbol_size_for_datagram(10, &id(8), overhead), 0);
 }

@@ -11,9 +11,9 @@
 
 use ctcp_coding::MissingInterval;
 
-use crate::id::SymbolIndex;
+use crate::id::{ContextId, SymbolIndex};
 use crate::wire::Malformed;
-use crate::wire::frame::kind;
+use crate::wire::frame::{kind, kind_length, write_kind};
 use crate::wire::varint::{Reader, VARINT_MAX, varint_length, write_varint};
 
 /// Maximum number of intervals in a report. A sender repairs the oldest ones first and learns of the others from later reports.
@@ -61,12 +61,12 @@ impl DecoderReport {
     ///
     /// # Panics
     /// Panics if the symbols violate the invariants of the fields. This side has built the report, so that would be a bug.
-    pub fn write_within(&self, out: &mut Vec<u8>, max_length: usize) -> bool {
+    pub fn write_within(&self, context: ContextId, out: &mut Vec<u8>, max_length: usize) -> bool {
         let most = self.intervals.len().min(REPORT_INTERVALS_MAX);
-        let Some(count) = (0..=most).rev().find(|&count| self.length(count) <= max_length) else {
+        let Some(count) = (0..=most).rev().find(|&count| self.length(context, count) <= max_length) else {
             return false;
         };
-        out.push(kind::DECODER_REPORT);
+        write_kind(kind::DECODER_REPORT, context, out);
         for field in self.fields(count) {
             write_varint(out, field);
         }
@@ -75,13 +75,13 @@ impl DecoderReport {
 
     /// The length in bytes if there is no space limit.
     #[must_use]
-    pub fn encoded_length(&self) -> usize {
-        self.length(self.intervals.len().min(REPORT_INTERVALS_MAX))
+    pub fn encoded_length(&self, context: ContextId) -> usize {
+        self.length(context, self.intervals.len().min(REPORT_INTERVALS_MAX))
     }
 
     /// The length with the first `count` intervals.
-    fn length(&self, count: usize) -> usize {
-        1 + self.fields(count).map(varint_length).sum::<usize>()
+    fn length(&self, context: ContextId, count: usize) -> usize {
+        kind_length(context) + self.fields(count).map(varint_length).sum::<usize>()
     }
 
     /// All fields with the first `count` intervals: the head, the count, (gap, length, missing) for each, the reported end.

@@ -83,23 +83,21 @@ fn any_place() -> impl Strategy<Value = (u16, u16)> {
     prop_oneof![(0u16..100, 0u16..100), (0u16..7_000, 0u16..7_000)]
 }
 
-/// A frame whose payload, if any, is part of `bytes`, and whose reason, if any, is `text`.
-fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = Frame<'static>> {
+fn any_context() -> impl Strategy<Value = ContextId> {
+    prop::sample::select(ContextId::ALL.to_vec())
+}
+
+/// A combination whose payload is part of `bytes`.
+fn any_combination(bytes: &'static [u8]) -> impl Strategy<Value = Combination<'static>> {
     let payload = (0..=bytes.len()).prop_map(move |length| &bytes[..length]);
-    let skipped = payload.clone();
-    let id = || any_varint().prop_map(StreamId);
     prop_oneof![
-        (1usize..300).prop_map(Frame::Padding),
-        Just(Frame::Ping),
-        any_path_ack().prop_map(Frame::PathAck),
-        any_report().prop_map(Frame::DecoderReport),
-        (any_range(), payload.clone()).prop_map(|((index, _, floor), symbol)| Frame::Source {
+        (any_range(), payload.clone()).prop_map(|((index, _, floor), symbol)| Combination::Source {
             index,
             floor,
             symbol
         }),
         (any_range(), 0u8..=15, any::<u16>(), payload.clone()).prop_map(
-            |((first, length, floor), density, key, payload)| Frame::Coded {
+            |((first, length, floor), density, key, payload)| Combination::Coded {
                 first,
                 length,
                 density,
@@ -111,16 +109,28 @@ fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = 
         (any_range(), 0u8..=15, any::<u16>(), payload.clone(), any_place()).prop_map(
             |((first, length, floor), density, key, piece, (offset, behind))| {
                 let total = offset + piece.len() as u16 + behind;
-                Frame::Segment { first, length, density, key, floor, offset, total, piece }
+                Combination::Segment { first, length, density, key, floor, offset, total, piece }
             }
         ),
         (any_range(), payload).prop_map(|((first, length, floor), payload)| {
             let coefficients = &payload[..payload.len().min(usize::from(length))];
-            match coefficients {
-                [] => Frame::Ping,
-                coefficients => Frame::Recoded { first, coefficients, floor, payload },
-            }
+            let coefficients = if coefficients.is_empty() { &[1] } else { coefficients };
+            Combination::Recoded { first, coefficients, floor, payload }
         }),
+    ]
+}
+
+/// A frame whose payload, if any, is part of `bytes`, and whose reason, if any, is `text`.
+fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = Frame<'static>> {
+    let payload = (0..=bytes.len()).prop_map(move |length| &bytes[..length]);
+    let id = || any_varint().prop_map(StreamId);
+    prop_oneof![
+        (1usize..300).prop_map(Frame::Padding),
+        Just(Frame::Ping),
+        any_path_ack().prop_map(Frame::PathAck),
+        (any_context(), any_report()).prop_map(|(context, report)| Frame::DecoderReport(context, report)),
+        (any_context(), any_combination(bytes))
+            .prop_map(|(context, combination)| Frame::Combination(context, combination)),
         any_varint().prop_map(Frame::MaxData),
         (id(), any_varint()).prop_map(|(id, credit)| Frame::MaxStreamData { id, credit }),
         (0..=STREAMS_MAX).prop_map(Frame::MaxStreams),
@@ -139,7 +149,7 @@ fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = 
             code,
             reason: text
         }),
-        (any_varint(), skipped)
+        (any_varint(), payload)
             .prop_map(|(kind, contents)| Frame::Skippable { kind: kind.max(SKIPPABLE_FRAME_MIN), contents }),
     ]
 }
@@ -185,10 +195,7 @@ proptest! {
     fn a_truncated_frame_is_an_error_unless_only_its_payload_is_shorter(frame in any_frame(&BYTES, "end")) {
         let out = written(&frame);
         let head = match &frame {
-            Frame::Source { symbol: payload, .. }
-            | Frame::Coded { payload, .. }
-            | Frame::Recoded { payload, .. }
-            | Frame::Segment { piece: payload, .. } => out.len() - payload.len(),
+            Frame::Combination(_, combination) => out.len() - combination.payload().len(),
             Frame::Padding(_) => 0,
             _ => out.len(),
         };
@@ -206,7 +213,7 @@ fn padding_acknowledgements_reports_closes_and_unknown_odd_types_are_not_ack_eli
     let silent = [
         Frame::Padding(1),
         Frame::PathAck(ack),
-        Frame::DecoderReport(DecoderReport::default()),
+        Frame::DecoderReport(ContextId::Streams, DecoderReport::default()),
         Frame::Close { by_application: true, code: 0, reason: "" },
         Frame::Close { by_application: false, code: 0, reason: "" },
         Frame::Skippable { kind: 0x41, contents: &[] },
@@ -214,19 +221,28 @@ fn padding_acknowledgements_reports_closes_and_unknown_odd_types_are_not_ack_eli
     assert!(!silent.iter().any(Frame::is_ack_eliciting));
     let asking = [
         Frame::Ping,
-        Frame::Source { index: 0, floor: 0, symbol: &[] },
-        Frame::Coded { first: 0, length: 1, density: 15, key: 0, floor: 0, payload: &[] },
-        Frame::Recoded { first: 0, coefficients: &[1], floor: 0, payload: &[] },
-        Frame::Segment {
-            first: 0,
-            length: 1,
-            density: 15,
-            key: 0,
-            floor: 0,
-            offset: 0,
-            total: 0,
-            piece: &[],
-        },
+        Frame::Combination(ContextId::Streams, Combination::Source { index: 0, floor: 0, symbol: &[] }),
+        Frame::Combination(
+            ContextId::Streams,
+            Combination::Coded { first: 0, length: 1, density: 15, key: 0, floor: 0, payload: &[] },
+        ),
+        Frame::Combination(
+            ContextId::Streams,
+            Combination::Recoded { first: 0, coefficients: &[1], floor: 0, payload: &[] },
+        ),
+        Frame::Combination(
+            ContextId::Streams,
+            Combination::Segment {
+                first: 0,
+                length: 1,
+                density: 15,
+                key: 0,
+                floor: 0,
+                offset: 0,
+                total: 0,
+                piece: &[],
+            },
+        ),
         Frame::MaxData(0),
         Frame::MaxStreamData { id: StreamId(0), credit: 0 },
         Frame::MaxStreams(0),
@@ -243,12 +259,23 @@ fn padding_acknowledgements_reports_closes_and_unknown_odd_types_are_not_ack_eli
 
 #[test]
 fn unknown_types_below_the_skippable_ones_are_errors() {
-    let known =
-        [0..=6, 0x08..=0x08, 0x0a..=0x0a, 0x0c..=0x0c, 0x0e..=0x0e, 0x10..=0x16, 0x18..=0x19, 0x1c..=0x1d];
+    let known = [0..=0x16, 0x18..=0x19, 0x1c..=0x1d];
     for kind in 0..SKIPPABLE_FRAME_MIN as u8 {
         let bytes = [kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let is_unknown = frames(&bytes).next() == Some(Err(Malformed::new("frame of unknown type")));
         assert_eq!(is_unknown, !known.iter().any(|range| range.contains(&kind)), "{kind:#04x}");
+    }
+}
+
+#[test]
+fn a_frame_of_an_unknown_context_or_with_that_of_the_streams_spelled_out_is_an_error() {
+    for context in [0, 3, 63] {
+        let bytes = [0x09, context, 0, 0, 1];
+        assert_eq!(
+            frames(&bytes).next(),
+            Some(Err(Malformed::new("frame of an unknown context"))),
+            "{context}"
+        );
     }
 }
 
@@ -270,7 +297,7 @@ fn a_type_longer_than_necessary_is_an_error() {
 
 #[test]
 fn nothing_is_parsed_after_an_error() {
-    let outcome: Vec<_> = frames(&[0x01, 0x07, 0x01]).collect();
+    let outcome: Vec<_> = frames(&[0x01, 0x1f, 0x01]).collect();
     assert_eq!(outcome, [Ok(Frame::Ping), Err(Malformed::new("frame of unknown type"))]);
 }
 

@@ -27,6 +27,7 @@ fn example() -> Parameters {
         blocks: 64,
         hybrid: None,
         versions: vec![VERSION],
+        context_window: 1024,
     }
 }
 
@@ -83,24 +84,27 @@ fn any_parameters(sender: Role) -> impl Strategy<Value = Parameters> {
         versions.push(VERSION);
         versions
     });
-    (first, second, third, (hybrid, versions)).prop_map(|(first, second, third, fourth)| Parameters {
-        connection_id: ConnectionId::new(&first.0).expect("at most 20 bytes"),
-        symbol_size_max: first.1,
-        symbol_window: first.2,
-        max_data: first.3,
-        max_stream_data: first.4,
-        max_streams: first.5,
-        idle_timeout: (second.0 > 0).then(|| Duration::from_millis(second.0)),
-        max_ack_delay: Duration::from_micros(second.1),
-        datagram_size_max: second.2,
-        reset_token: second.3,
-        aead_suites: third.0,
-        profile: ProfileParameter::parse(&third.1).expect("8 bytes"),
-        block_size: third.2,
-        blocks: third.3,
-        hybrid: fourth.0,
-        versions: fourth.1,
-    })
+    (first, second, third, (hybrid, versions, prop_oneof![Just(0), SYMBOL_WINDOW_RANGE])).prop_map(
+        |(first, second, third, fourth)| Parameters {
+            connection_id: ConnectionId::new(&first.0).expect("at most 20 bytes"),
+            symbol_size_max: first.1,
+            symbol_window: first.2,
+            max_data: first.3,
+            max_stream_data: first.4,
+            max_streams: first.5,
+            idle_timeout: (second.0 > 0).then(|| Duration::from_millis(second.0)),
+            max_ack_delay: Duration::from_micros(second.1),
+            datagram_size_max: second.2,
+            reset_token: second.3,
+            aead_suites: third.0,
+            profile: ProfileParameter::parse(&third.1).expect("8 bytes"),
+            block_size: third.2,
+            blocks: third.3,
+            hybrid: fourth.0,
+            versions: fourth.1,
+            context_window: fourth.2,
+        },
+    )
 }
 
 proptest! {
@@ -123,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn order_does_not_matter_and_unknown_ids_are_ignored(seed in any::<[u8; 13]>(), unknown in 0x12u64..1 << 62) {
+    fn order_does_not_matter_and_unknown_ids_are_ignored(seed in any::<[u8; 13]>(), unknown in 0x13u64..1 << 62) {
         let mut shuffled = entries(&written(&example()));
         shuffled.push((unknown, { let mut out = Vec::new(); write_bytes(&mut out, unknown, &seed); out }));
         for (index, &swap) in seed.iter().enumerate() {
@@ -138,7 +142,7 @@ proptest! {
 #[test]
 fn every_parameter_except_the_servers_token_is_required() {
     let all = entries(&written(&example()));
-    assert_eq!(all.len(), 14);
+    assert_eq!(all.len(), 15);
     for (missing, _) in &all {
         let bytes: Vec<u8> =
             all.iter().filter(|(id, _)| id != missing).flat_map(|(_, entry)| entry.clone()).collect();

@@ -6,7 +6,7 @@ use crate::wire::{Frame, frames};
 
 fn read(bytes: &[u8]) -> Result<DecoderReport, Malformed> {
     match frames(bytes).next() {
-        Some(Ok(Frame::DecoderReport(report))) => Ok(report),
+        Some(Ok(Frame::DecoderReport(ContextId::Streams, report))) => Ok(report),
         Some(Err(malformed)) => Err(malformed),
         other => panic!("no report: {other:?}"),
     }
@@ -14,7 +14,7 @@ fn read(bytes: &[u8]) -> Result<DecoderReport, Malformed> {
 
 fn written(report: &DecoderReport, max_length: usize) -> Option<Vec<u8>> {
     let mut out = vec![0xee];
-    let fits = report.write_within(&mut out, max_length);
+    let fits = report.write_within(ContextId::Streams, &mut out, max_length);
     assert_eq!(fits, out.len() > 1, "something is written exactly if it fits");
     fits.then(|| out.split_off(1))
 }
@@ -46,11 +46,11 @@ fn intervals_beyond_the_limit_lower_the_reported_end() {
 proptest! {
     #[test]
     fn a_truncated_report_keeps_the_oldest_intervals(report in any_report(), cut in 0.0..1.0f64) {
-        let whole = report.encoded_length();
+        let whole = report.encoded_length(ContextId::Streams);
         let budget = (whole as f64 * cut) as usize;
         let end_of = |count: usize| report.intervals.get(count).map_or(report.reported_end, |dropped| dropped.first);
         let smallest =
-            DecoderReport { intervals: Vec::new(), reported_end: end_of(0), ..report.clone() }.encoded_length();
+            DecoderReport { intervals: Vec::new(), reported_end: end_of(0), ..report.clone() }.encoded_length(ContextId::Streams);
         let out = written(&report, budget);
         prop_assert_eq!(out.is_some(), budget >= smallest, "budget {}, smallest {}", budget, smallest);
         let Some(out) = out else { return Ok(()) };

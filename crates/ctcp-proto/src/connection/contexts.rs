@@ -1,0 +1,160 @@
+//! The contexts of a connection: that of the streams, and the others once they are used.
+
+use super::negotiation::Negotiated;
+use crate::code::{Code, CodedReceiver, CodedSender};
+use crate::config::TransportConfig;
+use crate::error::{TransportError, TransportErrorCode};
+use crate::id::{ContextId, Role};
+use crate::scheme;
+
+/// Both halves of a context.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) sender: CodedSender,
+    pub(crate) receiver: CodedReceiver,
+}
+
+/// What the contexts other than that of the streams are made from.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    symbol_size: usize,
+    window: u64,
+    peer_window: u64,
+    setup: scheme::Setup,
+}
+
+/// All contexts of a connection.
+#[derive(Debug)]
+pub(crate) struct Contexts {
+    streams: Context,
+    /// The others, in the order of their numbers.
+    others: [Option<Box<Context>>; ContextId::ALL.len() - 1],
+    plan: Plan,
+}
+
+impl Contexts {
+    pub(crate) fn new(role: Role, config: &TransportConfig, negotiated: &Negotiated) -> Self {
+        let (profile, limits) = (negotiated.profile, negotiated.code);
+        let setup = scheme::Setup {
+            redundancy: profile.redundancy,
+            limits,
+            window_max: config.congestion_window_max,
+        };
+        let scheme = profile.code.make(&setup);
+        let window = usize::try_from(negotiated.window).unwrap_or(usize::MAX);
+        let (symbol_size, length_max) = (negotiated.symbol_size_max, limits.block_size);
+        let id = ContextId::Streams;
+        let (sender, receiver) = match &config.coding {
+            None => (
+                CodedSender::new(id, scheme, symbol_size, window, negotiated.peer_window),
+                CodedReceiver::new(
+                    id,
+                    profile.code,
+                    symbol_size,
+                    window,
+                    length_max,
+                    config.coding_window as usize,
+                ),
+            ),
+            Some(coding) => (
+                CodedSender::with_encoder(id, scheme, coding.encoder(role), coding.peer_window()),
+                CodedReceiver::with_decoder(id, coding.decoder(role), symbol_size, length_max),
+            ),
+        };
+        let redundancy = if Code::SLIDING.takes(&profile.redundancy) {
+            profile.redundancy
+        } else {
+            crate::Redundancy::FROM_LOSS
+        };
+        let plan = Plan {
+            symbol_size,
+            window: negotiated.context_window,
+            peer_window: negotiated.peer_context_window,
+            setup: scheme::Setup { redundancy, ..setup },
+        };
+        Self { streams: Context { sender, receiver }, others: [None, None], plan }
+    }
+
+    /// Whether this side may send in the context `id`.
+    pub(crate) fn takes(&self, id: ContextId) -> bool {
+        id == ContextId::Streams || self.plan.peer_window > 0
+    }
+
+    /// A context that has been used. That of the streams always has.
+    pub(crate) fn get(&self, id: ContextId) -> Option<&Context> {
+        match id {
+            ContextId::Streams => Some(&self.streams),
+            _ => self.others[place(id)].as_deref(),
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn get_mut(&mut self, id: ContextId) -> Option<&mut Context> {
+        match id {
+            ContextId::Streams => Some(&mut self.streams),
+            _ => self.others[place(id)].as_deref_mut(),
+        }
+    }
+
+    /// A context to send in, which [`Self::takes`] allows, or one that the peer uses. It is made at its first use.
+    pub(crate) fn open(&mut self, id: ContextId) -> &mut Context {
+        match id {
+            ContextId::Streams => &mut self.streams,
+            _ => self.others[place(id)].get_or_insert_with(|| Box::new(self.plan.context(id))),
+        }
+    }
+
+    /// The context of a combination that the peer sent.
+    pub(crate) fn open_for_peer(&mut self, id: ContextId) -> Result<&mut Context, TransportError> {
+        if id != ContextId::Streams && self.plan.window == 0 {
+            return Err(TransportError::new(
+                TransportErrorCode::ProtocolViolation,
+                "combination in a context that was not granted",
+            ));
+        }
+        Ok(self.open(id))
+    }
+
+    /// The context of the streams.
+    pub(crate) fn streams(&self) -> &Context {
+        &self.streams
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn streams_mut(&mut self) -> &mut Context {
+        &mut self.streams
+    }
+
+    /// All contexts that have been used.
+    pub(crate) fn used(&self) -> impl Iterator<Item = &Context> {
+        core::iter::once(&self.streams).chain(self.others.iter().flatten().map(|context| &**context))
+    }
+
+    /// The same with their ids, to be changed.
+    pub(crate) fn used_mut(&mut self) -> impl Iterator<Item = (ContextId, &mut Context)> {
+        let others = self.others.iter_mut().map(|context| context.as_deref_mut());
+        let all = core::iter::once(Some(&mut self.streams)).chain(others);
+        ContextId::ALL.into_iter().zip(all).filter_map(|(id, context)| Some((id, context?)))
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory(&self) -> u64 {
+        self.used().map(|context| context.sender.memory() + context.receiver.memory()).sum()
+    }
+}
+
+impl Plan {
+    fn context(&self, id: ContextId) -> Context {
+        let window = usize::try_from(self.window).unwrap_or(usize::MAX);
+        let kept = usize::try_from(self.peer_window.min(self.window.max(1))).unwrap_or(usize::MAX);
+        let (code, length_max) = (Code::SLIDING, self.setup.limits.block_size);
+        Context {
+            sender: CodedSender::new(id, code.make(&self.setup), self.symbol_size, kept, self.peer_window),
+            receiver: CodedReceiver::new(id, code, self.symbol_size, window, length_max, window),
+        }
+    }
+}
+
+fn place(id: ContextId) -> usize {
+    id as usize - 1
+}

@@ -1,0 +1,148 @@
+//! Messages on their way out: those that wait for a packet, and when the symbols of the others expire.
+
+use std::collections::VecDeque;
+
+use ctcp_base::Instant;
+
+use super::{MESSAGE_COST, MessageError, QUEUE_MAX};
+use crate::code::SymbolSource;
+use crate::id::SymbolIndex;
+use crate::wire::{Fragment, FragmentBuilder, MESSAGE_SIZE_MAX};
+
+/// Statistics of sent messages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OutgoingCounts {
+    /// Messages of which at least a part was sent.
+    pub(crate) sent: u64,
+    /// Messages whose deadline passed before all of them was sent.
+    pub(crate) expired: u64,
+}
+
+/// The sending half.
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing {
+    queue: VecDeque<Waiting>,
+    /// Bytes in the queue, with [`MESSAGE_COST`] for each message.
+    queued: usize,
+    /// No message in the queue expires earlier.
+    earliest: Option<Instant>,
+    /// The symbols that may still be repaired, and when the last message in each expires.
+    symbols: VecDeque<(SymbolIndex, Instant)>,
+    counts: OutgoingCounts,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    data: Vec<u8>,
+    deadline: Instant,
+    /// Bytes that have been sent, and the number that the message got with the first of them.
+    sent: usize,
+    number: Option<u64>,
+}
+
+impl Outgoing {
+    pub(crate) fn counts(&self) -> OutgoingCounts {
+        self.counts
+    }
+
+    /// Bytes of memory for waiting messages.
+    pub(crate) fn memory(&self) -> u64 {
+        self.queued as u64
+    }
+
+    /// Queues a message.
+    pub(crate) fn push(&mut self, now: Instant, data: &[u8], deadline: Instant) -> Result<(), MessageError> {
+        if data.len() > MESSAGE_SIZE_MAX {
+            return Err(MessageError::TooLong);
+        }
+        let cost = data.len() + MESSAGE_COST;
+        if self.queued + cost > QUEUE_MAX {
+            self.drop_expired(now);
+        }
+        if self.queued + cost > QUEUE_MAX {
+            return Err(MessageError::QueueFull);
+        }
+        self.queued += cost;
+        self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
+        self.queue.push_back(Waiting { data: data.to_vec(), deadline, sent: 0, number: None });
+        Ok(())
+    }
+
+    /// Drops what has expired. Returns the first symbol that may still be of use, if any symbol below it was given up.
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<SymbolIndex> {
+        if self.earliest.is_some_and(|earliest| earliest <= now) {
+            self.drop_expired(now);
+        }
+        let mut floor = None;
+        while let Some(&(index, expiry)) = self.symbols.front()
+            && expiry <= now
+        {
+            self.symbols.pop_front();
+            floor = Some(index + 1);
+        }
+        floor
+    }
+
+    /// The peer has decoded or given up all symbols below `index`.
+    pub(crate) fn on_peer_decoded_below(&mut self, index: SymbolIndex) {
+        while self.symbols.front().is_some_and(|&(symbol, _)| symbol < index) {
+            self.symbols.pop_front();
+        }
+    }
+
+    fn drop_expired(&mut self, now: Instant) {
+        let (queued, counts) = (&mut self.queued, &mut self.counts);
+        self.queue.retain(|waiting| {
+            let is_alive = waiting.deadline > now;
+            if !is_alive {
+                *queued -= waiting.data.len() + MESSAGE_COST;
+                counts.expired += 1;
+            }
+            is_alive
+        });
+        self.earliest = self.queue.iter().map(|waiting| waiting.deadline).min();
+    }
+}
+
+impl SymbolSource for Outgoing {
+    fn has_data(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    fn fill_symbol(&mut self, index: SymbolIndex, capacity: usize, out: &mut Vec<u8>) -> bool {
+        let mut symbol = FragmentBuilder::reusing(core::mem::take(out), capacity);
+        let mut expiry = None;
+        while let Some(waiting) = self.queue.front_mut() {
+            let (total, offset) = (waiting.data.len(), waiting.sent);
+            let number = waiting.number.unwrap_or(self.counts.sent);
+            // A short message is not cut to fill the rest of a symbol: it would be lost if either symbol were.
+            let room = symbol.room_for(number, total, offset);
+            let is_worth_it = |count: usize| count == total - offset || count > 0 && symbol.is_empty();
+            let Some(count) = room.filter(|&count| is_worth_it(count)) else { break };
+            let data = &waiting.data[offset..offset + count];
+            symbol.push(Fragment { message: number, total, offset, data });
+            if waiting.number.is_none() {
+                waiting.number = Some(number);
+                self.counts.sent += 1;
+            }
+            expiry = expiry.max(Some(waiting.deadline));
+            waiting.sent += count;
+            if waiting.sent < total {
+                break;
+            }
+            self.queued -= total + MESSAGE_COST;
+            self.queue.pop_front();
+        }
+        if self.queue.is_empty() {
+            self.earliest = None;
+        }
+        let Some(expiry) = expiry else {
+            *out = symbol.finish();
+            out.clear();
+            return false;
+        };
+        *out = symbol.finish();
+        self.symbols.push_back((index, expiry));
+        true
+    }
+}

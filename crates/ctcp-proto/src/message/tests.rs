@@ -1,0 +1,169 @@
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+use super::*;
+use crate::code::{Arrived, SymbolSink, SymbolSource};
+
+const NOW: Instant = Instant::from_secs(1);
+const DEADLINE: Duration = Duration::from_millis(100);
+const SYMBOL: usize = 1_000;
+
+/// Fills the next symbol.
+fn symbol(outgoing: &mut Outgoing, index: u64) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    outgoing.fill_symbol(index, SYMBOL, &mut out).then_some(out)
+}
+
+fn all_symbols(outgoing: &mut Outgoing) -> Vec<Vec<u8>> {
+    (0..).map_while(|index| symbol(outgoing, index)).collect()
+}
+
+fn deliver(incoming: &mut Incoming, index: usize, symbol: &[u8], is_repaired: bool) {
+    let arrived = Arrived { index: index as u64, is_repaired };
+    incoming.on_symbol_decoded(symbol, arrived).expect("well-formed");
+}
+
+fn message(length: usize) -> Vec<u8> {
+    (0..length).map(|index| (index * 7 + index / 256) as u8).collect()
+}
+
+#[test]
+fn messages_of_all_sizes_arrive_whole_in_any_order_of_symbols() {
+    let mut outgoing = Outgoing::default();
+    let sizes = [0, 1, 500, 499, 2_000, 3, crate::wire::MESSAGE_SIZE_MAX, 10];
+    for size in sizes {
+        outgoing.push(NOW, &message(size), NOW + DEADLINE).expect("there is room");
+    }
+    let symbols = all_symbols(&mut outgoing);
+    assert!(!outgoing.has_data() && outgoing.memory() == 0);
+    let mut incoming = Incoming::new();
+    for (index, symbol) in symbols.iter().enumerate().rev() {
+        deliver(&mut incoming, index, symbol, index == 0);
+    }
+    assert!(incoming.poll_news() && !incoming.poll_news());
+    let mut received: Vec<Vec<u8>> = core::iter::from_fn(|| incoming.pop()).collect();
+    received.sort_by_key(Vec::len);
+    let mut sent: Vec<Vec<u8>> = sizes.into_iter().map(message).collect();
+    sent.sort_by_key(Vec::len);
+    assert_eq!(received, sent);
+    let counts = incoming.counts();
+    assert_eq!((counts.received, counts.numbers), (8, 8));
+    // Those of the first symbol.
+    assert_eq!(counts.repaired, 3);
+    assert_eq!(incoming.memory(), 0);
+}
+
+#[test]
+fn a_message_longer_than_allowed_and_one_too_many_are_refused() {
+    let mut outgoing = Outgoing::default();
+    let refused = outgoing.push(NOW, &message(crate::wire::MESSAGE_SIZE_MAX + 1), NOW + DEADLINE);
+    assert_eq!(refused, Err(MessageError::TooLong));
+    let long = message(60_000);
+    let count = (0..).take_while(|_| outgoing.push(NOW, &long, NOW + DEADLINE).is_ok()).count();
+    assert_eq!(count, QUEUE_MAX / (60_000 + MESSAGE_COST));
+    assert_eq!(outgoing.push(NOW, &long, NOW + DEADLINE), Err(MessageError::QueueFull));
+    // Those that have expired make room.
+    let later = NOW + DEADLINE;
+    assert_eq!(outgoing.push(later, &long, later + DEADLINE), Ok(()));
+    assert_eq!(outgoing.counts().expired, count as u64);
+}
+
+#[test]
+fn what_expires_before_it_is_sent_is_never_sent() {
+    let mut outgoing = Outgoing::default();
+    outgoing.push(NOW, b"late", NOW).expect("there is room");
+    outgoing.push(NOW, b"long", NOW + 2 * DEADLINE).expect("there is room");
+    outgoing.push(NOW, b"short", NOW + DEADLINE).expect("there is room");
+    assert_eq!(outgoing.expire(NOW), None);
+    assert_eq!(outgoing.expire(NOW + DEADLINE), None);
+    assert_eq!(outgoing.counts().expired, 2);
+    let mut incoming = Incoming::new();
+    deliver(&mut incoming, 0, &symbol(&mut outgoing, 0).expect("one message is left"), false);
+    assert_eq!(incoming.pop(), Some(b"long".to_vec()));
+    assert_eq!(symbol(&mut outgoing, 1), None);
+}
+
+#[test]
+fn a_symbol_is_given_up_when_all_messages_in_it_have_expired() {
+    let mut outgoing = Outgoing::default();
+    outgoing.push(NOW, b"first", NOW + 2 * DEADLINE).expect("there is room");
+    outgoing.push(NOW, b"second", NOW + DEADLINE).expect("there is room");
+    symbol(&mut outgoing, 0).expect("both");
+    outgoing.push(NOW, b"third", NOW + DEADLINE).expect("there is room");
+    symbol(&mut outgoing, 1).expect("the third");
+    // The third has expired, but is not given up before the symbol below it.
+    assert_eq!(outgoing.expire(NOW + DEADLINE), None);
+    assert_eq!(outgoing.expire(NOW + 2 * DEADLINE), Some(2));
+    assert_eq!(outgoing.expire(NOW + 2 * DEADLINE), None);
+}
+
+#[test]
+fn symbols_that_the_peer_has_are_not_given_up() {
+    let mut outgoing = Outgoing::default();
+    for index in 0..3 {
+        outgoing.push(NOW, b"x", NOW + DEADLINE).expect("there is room");
+        symbol(&mut outgoing, index).expect("a message");
+    }
+    outgoing.on_peer_decoded_below(3);
+    assert_eq!(outgoing.expire(NOW + DEADLINE), None);
+}
+
+#[test]
+fn fragments_of_a_message_that_was_given_up_are_dropped() {
+    let mut outgoing = Outgoing::default();
+    outgoing.push(NOW, &message(3_000), NOW + DEADLINE).expect("there is room");
+    outgoing.push(NOW, b"next", NOW + DEADLINE).expect("there is room");
+    let symbols = all_symbols(&mut outgoing);
+    let mut incoming = Incoming::new();
+    for (index, symbol) in symbols.iter().enumerate().filter(|(index, _)| *index != 1) {
+        deliver(&mut incoming, index, symbol, false);
+    }
+    assert_eq!(incoming.pop(), Some(b"next".to_vec()));
+    assert!(incoming.memory() >= 3_000);
+    // The part in symbol 2 may be followed by another one, until symbol 3 is settled.
+    incoming.settle_before(4);
+    assert!(incoming.memory() >= 3_000);
+    incoming.settle_before(5);
+    assert_eq!((incoming.memory(), incoming.pop()), (0, None));
+    assert_eq!((incoming.counts().numbers, incoming.counts().received), (2, 1));
+}
+
+#[test]
+fn fragments_that_never_complete_take_bounded_memory() {
+    let mut incoming = Incoming::new();
+    for number in 0..1_000 {
+        let mut builder = crate::wire::FragmentBuilder::reusing(Vec::new(), SYMBOL);
+        let (total, data) = (crate::wire::MESSAGE_SIZE_MAX, &[1; 10][..]);
+        builder.push(crate::wire::Fragment { message: number, total, offset: 5, data });
+        deliver(&mut incoming, number as usize, &builder.finish(), false);
+        assert!(incoming.memory() <= QUEUE_MAX as u64);
+    }
+}
+
+#[test]
+fn messages_that_nobody_reads_take_bounded_memory_and_the_oldest_go() {
+    let mut outgoing = Outgoing::default();
+    let mut incoming = Incoming::new();
+    for index in 0..3_000_u64 {
+        outgoing.push(NOW, &[index as u8; 900], NOW + DEADLINE).expect("there is room");
+        deliver(&mut incoming, index as usize, &symbol(&mut outgoing, index).expect("a message"), false);
+        assert!(incoming.memory() <= QUEUE_MAX as u64);
+    }
+    let unread = incoming.counts().unread;
+    assert!(unread > 1_000);
+    assert_eq!(incoming.pop(), Some(vec![unread as u8; 900]));
+}
+
+#[test]
+fn fragments_that_disagree_are_a_fault() {
+    let mut incoming = Incoming::new();
+    let mut fragment = |total| {
+        let mut builder = crate::wire::FragmentBuilder::reusing(Vec::new(), SYMBOL);
+        builder.push(crate::wire::Fragment { message: 0, total, offset: 0, data: b"abc" });
+        let arrived = Arrived { index: 0, is_repaired: false };
+        incoming.on_symbol_decoded(&builder.finish(), arrived)
+    };
+    assert!(fragment(10).is_ok());
+    assert!(fragment(11).is_err());
+}
