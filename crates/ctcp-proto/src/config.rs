@@ -28,8 +28,8 @@ pub struct TransportConfig {
     /// The same for codes whose combinations may span the window. All combinations may then wait for one another, so as many are stored,
     /// and the memory for their coefficients grows with the square.
     pub coding_window: u32,
-    /// Whether the peer may send messages and use other contexts than that of the streams.
-    pub takes_messages: bool,
+    /// Whether the peer may use other contexts than that of the streams: send messages, and small writes in a sliding window.
+    pub extra_contexts: bool,
     /// Bits per second that a thin flow may spend on repairs, however little it sends: a ratio means nothing for a message now and then.
     /// Faster flows get more, in proportion to what they send.
     pub thin_repair_rate: u32,
@@ -77,8 +77,8 @@ impl Default for TransportConfig {
             symbol_size_max: 1440,
             symbol_window: 8192,
             coding_window: 1024,
-            takes_messages: true,
-            thin_repair_rate: 100_000,
+            extra_contexts: true,
+            thin_repair_rate: 128_000,
             coding: None,
             block_size: 256,
             blocks: 64,

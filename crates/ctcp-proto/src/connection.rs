@@ -59,7 +59,7 @@ use crate::network::{Ecn, NetworkPath, Transmit};
 use crate::path::Path;
 use crate::profile::Profile;
 use crate::recovery::rtt::INITIAL_RTT;
-use crate::stream::{StreamEvent, Streams};
+use crate::stream::{Interactive, StreamEvent, Streams};
 use crate::wire::{Parameters, VARINT_MAX};
 
 use crate::memory::Lease;
@@ -220,8 +220,11 @@ impl PendingResponse {
 impl Established {
     fn new(now: Instant, setup: Setup) -> Self {
         let Setup { role, config, own, peer, negotiated, protection, network, reset_key, rng } = setup;
-        let streams = negotiation::streams(role, &config, &own, &peer);
+        let mut streams = negotiation::streams(role, &config, &own, &peer);
         let contexts = Contexts::new(role, &config, &negotiated);
+        if negotiated.profile.rules.interactive && contexts.takes(ContextId::Interactive) {
+            streams.set_interactive(Interactive::Automatic);
+        }
         let path = Path::new(now, network, negotiated.profile, negotiated.datagram_size_max)
             .with_window_max(config.congestion_window_max)
             .with_unpaced(contexts.streams().sender.scheme().is_unpaced())

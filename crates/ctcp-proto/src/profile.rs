@@ -96,12 +96,19 @@ pub struct Rules {
     pub expiry: ExpiryRule,
     /// Whether packets may be sent as ECN-capable, if the congestion controller responds to marks.
     pub marks: bool,
+    /// Whether small writes go in a context of their own, in a sliding window. Both sides must have such a context.
+    pub interactive: bool,
 }
 
 impl Rules {
     /// The rules of profiles for general use.
-    pub const GENERAL: Self =
-        Self { acks: AckRule::Delayed, loss: LossRule::Steadied, expiry: ExpiryRule::Repair, marks: true };
+    pub const GENERAL: Self = Self {
+        acks: AckRule::Delayed,
+        loss: LossRule::Steadied,
+        expiry: ExpiryRule::Repair,
+        marks: true,
+        interactive: false,
+    };
 }
 
 /// The parts that a connection uses in both directions.
@@ -165,7 +172,7 @@ impl Profile {
         code: Code::BLOCK,
         redundancy: Redundancy::FROM_LOSS,
         congestion: Algorithm::DEFAULT,
-        rules: Rules::GENERAL,
+        rules: Rules { interactive: true, ..Rules::GENERAL },
     };
 
     /// The CTCP paper of 2013.
@@ -179,6 +186,7 @@ impl Profile {
             loss: LossRule::Printed,
             expiry: ExpiryRule::Free,
             marks: false,
+            interactive: false,
         },
     };
 

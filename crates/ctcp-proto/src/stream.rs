@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A symbol is filled once and never changes; the coding layer below repairs it. So a stream sends each byte once and knows nothing of
-//! packets and losses. It learns of delivery by one number: the oldest symbol that the peer has not decoded. Control frames ([`Control`])
+//! packets and losses. It learns of delivery by one number for each of two lanes: the oldest symbol that the peer has not decoded. Control frames ([`Control`])
 //! travel alongside the symbols. If one is lost, its latest value is sent again.
 //!
 //! Source: PROTOCOL.md section 5. States, final sizes and credit follow RFC 9000 sections 2 to 4; all streams are bidirectional. Needs
@@ -19,6 +19,7 @@
 mod assembler;
 mod control;
 mod event;
+mod flight;
 mod flow_control;
 mod page;
 mod receive;
@@ -26,14 +27,18 @@ mod scheduler;
 mod send;
 mod send_buffer;
 mod streams;
+mod thin;
 
 pub use assembler::Assembler;
 pub use control::Control;
 pub use event::StreamEvent;
+pub use flight::Lane;
 pub use flow_control::Pace;
 pub use page::PagePool;
 pub use send::SEND_BUFFER_MAX;
+pub(crate) use streams::Outlet;
 pub use streams::{SEND_TOTAL_MAX, Streams, StreamsConfig};
+pub use thin::Interactive;
 
 use core::fmt;
 

@@ -5,6 +5,7 @@ mod damage;
 mod handshake;
 mod handshake_times;
 mod hostile;
+mod interactive;
 mod keys;
 mod marks;
 mod memory;

@@ -1,7 +1,7 @@
 //! The memory of streams: nothing is allocated per symbol after warm-up, idle streams are small, and a peer can occupy no more than its
 //! credit.
 
-use ctcp_proto::fuzzing::{Control, Pace, Streams, StreamsConfig};
+use ctcp_proto::fuzzing::{Control, Lane, Pace, Streams, StreamsConfig};
 use ctcp_proto::wire::{StreamFrame, SymbolBuilder};
 use ctcp_proto::{ReadOutcome, Role, StreamId};
 
@@ -37,7 +37,7 @@ impl Session {
     fn run_round(&mut self) {
         let mut chunk = [7; 8000];
         self.sender.write(self.id, &chunk).expect("there is room");
-        while self.sender.fill_symbol(self.next_symbol, SYMBOL_SIZE, &mut self.symbol) {
+        while self.sender.fill_symbol(Lane::Bulk, self.next_symbol, SYMBOL_SIZE, &mut self.symbol) {
             self.next_symbol += 1;
             self.receiver.on_symbol_decoded(&self.symbol).expect("a valid symbol");
         }
@@ -53,7 +53,7 @@ impl Session {
             }
             .expect("a valid frame");
         }
-        self.sender.on_peer_decoded_below(self.next_symbol);
+        self.sender.on_peer_decoded_below(Lane::Bulk, self.next_symbol);
         while self.sender.poll_event().is_some() || self.receiver.poll_event().is_some() {}
     }
 }
@@ -77,7 +77,7 @@ fn an_idle_stream_costs_less_than_300_bytes_on_either_side() {
             // Each was used: a request arrived and was read.
             let id = client.open().expect("streams are allowed");
             client.write(id, b"hello").expect("there is room");
-            assert!(client.fill_symbol(index, SYMBOL_SIZE, &mut symbol));
+            assert!(client.fill_symbol(Lane::Bulk, index, SYMBOL_SIZE, &mut symbol));
             server.on_symbol_decoded(&symbol).expect("a valid symbol");
             assert_eq!(server.accept(), Some(id));
             assert_eq!(server.read(id, &mut [0; 10]), Ok(ReadOutcome::Data(5)));

@@ -3,7 +3,7 @@
 //! [`run`] interprets any byte string as what a hostile peer sends and what an application does meanwhile. Nothing may panic, and memory
 //! must stay within the limits. A fuzz target can include this file and call it.
 
-use ctcp_proto::fuzzing::{Control, Pace, Streams, StreamsConfig};
+use ctcp_proto::fuzzing::{Control, Lane, Pace, Streams, StreamsConfig};
 use ctcp_proto::wire::{StreamFrame, SymbolBuilder, VARINT_MAX};
 use ctcp_proto::{Role, StreamId, TransportError};
 
@@ -114,12 +114,17 @@ fn use_streams(streams: &mut Streams, input: &mut Input<'_>, kind: u8, local: &m
             let mut symbol = Vec::new();
             let has_data = streams.has_data_to_send();
             assert_eq!(
-                streams.fill_symbol(local.next_symbol, 40 + usize::from(input.byte()), &mut symbol),
+                streams.fill_symbol(
+                    Lane::Bulk,
+                    local.next_symbol,
+                    40 + usize::from(input.byte()),
+                    &mut symbol
+                ),
                 has_data
             );
             local.next_symbol += 1;
         }
-        10 => streams.on_peer_decoded_below(input.number()),
+        10 => streams.on_peer_decoded_below(Lane::Bulk, input.number()),
         11 => local.sent.extend(streams.poll_control(PACE)),
         12 => {
             if let Some(control) = local.sent.pop() {

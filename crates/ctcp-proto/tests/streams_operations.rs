@@ -9,12 +9,14 @@
 #[path = "streams_operations/side.rs"]
 mod side;
 
-use ctcp_proto::fuzzing::{Control, StreamsConfig};
+use ctcp_proto::fuzzing::{Control, Interactive, Lane, StreamsConfig};
 use ctcp_proto::{Role, StreamId};
 use side::Side;
 
 /// Number of rounds of the healed path after which everything must have ended; far more than any run needs.
 const HEALING_ROUNDS: usize = 3000;
+
+const LANES: [Lane; 2] = [Lane::Bulk, Lane::Interactive];
 
 /// An endless input: zeros follow the bytes.
 struct Input<'a> {
@@ -56,7 +58,8 @@ pub fn run(bytes: &[u8]) {
         max_streams_ceiling: 4,
     };
     let capacity = 40 + 5 * input.below(256);
-    let sides = [Side::new(Role::Client, config), Side::new(Role::Server, config)];
+    let interactive = [Interactive::None, Interactive::OnRequest, Interactive::Automatic][input.below(3)];
+    let sides = [Role::Client, Role::Server].map(|role| Side::new(role, config, interactive));
     let mut world = World { input, sides, capacity };
     while !world.input.bytes.is_empty() {
         world.step();
@@ -72,7 +75,8 @@ impl World<'_> {
             0..=5 => self.sides[here].open(),
             6..=9 => self.sides[here].accept(),
             10..=49 => self.use_stream(here, operation >> 1),
-            50..=74 => self.sides[here].fill_symbol(self.capacity),
+            50..=62 => self.sides[here].fill_symbol(Lane::Bulk, self.capacity),
+            63..=74 => self.sides[here].fill_symbol(Lane::Interactive, self.capacity),
             75..=94 => {
                 let which = self.input.byte();
                 self.deliver_symbol(here, usize::from(which));
@@ -95,7 +99,8 @@ impl World<'_> {
             10..=24 => self.sides[here].write(id, amount),
             25..=41 => self.read(here, id, amount),
             42..=45 => self.sides[here].finish(id),
-            46..=47 => self.sides[here].reset(id, amount as u64),
+            46 => self.sides[here].reset(id, amount as u64),
+            47 => _ = self.sides[here].streams.set_low_latency(id, amount % 2 == 0),
             _ => self.sides[here].stop(id, amount as u64),
         }
     }
@@ -112,14 +117,16 @@ impl World<'_> {
         if symbols.is_empty() {
             return;
         }
-        let (_, symbol) = symbols.swap_remove(which % symbols.len());
+        let (.., symbol) = symbols.swap_remove(which % symbols.len());
         self.sides[1 - here].streams.on_symbol_decoded(&symbol).expect("both ends follow the protocol");
     }
 
     /// `here` learns what the other side has decoded.
     fn tell_decoded(&mut self, here: usize) {
-        let oldest = self.sides[here].oldest_undecoded();
-        self.sides[here].streams.on_peer_decoded_below(oldest);
+        for lane in LANES {
+            let oldest = self.sides[here].oldest_undecoded(lane);
+            self.sides[here].streams.on_peer_decoded_below(lane, oldest);
+        }
     }
 
     /// A control frame that `here` sent arrives, is lost, or arrives and is declared lost.
@@ -159,7 +166,7 @@ impl World<'_> {
                     self.read(here, id, 500);
                 }
                 for _ in 0..4 {
-                    self.sides[here].fill_symbol(self.capacity);
+                    LANES.into_iter().for_each(|lane| self.sides[here].fill_symbol(lane, self.capacity));
                     self.sides[here].send_control();
                 }
                 while !self.sides[here].symbols.is_empty() {
@@ -198,7 +205,7 @@ mod tests {
     /// Forty writes of 1,785 bytes without a symbol sent exceed what a stream buffers under a small credit.
     #[test]
     fn a_writer_that_fills_its_buffer_finishes() {
-        let configuration_and_open = [0, 0, 0, 0, 0, 0];
+        let configuration_and_open = [0, 0, 0, 0, 0, 0, 0];
         run(&[&configuration_and_open[..], &[20, 0, 255].repeat(40)].concat());
     }
 }

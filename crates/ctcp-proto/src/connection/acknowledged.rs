@@ -10,6 +10,7 @@ use super::{Contents, Established, TransportError};
 use crate::error::TransportErrorCode;
 use crate::id::{ContextId, PacketNumber};
 use crate::recovery::sent::{AckedPacket, LostPacket};
+use crate::stream::Lane;
 use crate::wire::{DecoderReport, PathAck};
 
 impl Established {
@@ -58,7 +59,7 @@ impl Established {
             self.tell_controller();
             match id {
                 ContextId::Messages => self.messages.outgoing.on_peer_decoded_below(report.oldest_undecoded),
-                _ => self.streams.on_peer_decoded_below(report.oldest_undecoded),
+                _ => self.streams.on_peer_decoded_below(Lane::of(id), report.oldest_undecoded),
             }
         }
         Ok(())

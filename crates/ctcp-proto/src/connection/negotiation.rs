@@ -53,7 +53,7 @@ fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> P
         config.symbol_window
     };
     // An external encoder knows one context only.
-    let takes_contexts = config.takes_messages && config.coding.is_none();
+    let takes_contexts = config.extra_contexts && config.coding.is_none();
     Parameters {
         connection_id: id,
         symbol_size_max: usize::from(config.symbol_size_max),

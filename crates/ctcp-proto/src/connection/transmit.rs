@@ -11,7 +11,7 @@ use crate::id::ContextId;
 use crate::memory::SYMBOLS_MIN;
 use crate::network::{Ecn, Transmit};
 use crate::recovery::sent::SentPacket;
-use crate::stream::Pace;
+use crate::stream::{Lane, Outlet, Pace};
 use crate::wire::{DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
 
 impl Established {
@@ -165,6 +165,7 @@ impl Established {
             || self.is_key_share_due(now)
             || (ack_is_due && self.protection.needs_acknowledgement());
         self.expire_messages(now);
+        self.streams.set_now(now);
         let pace = self.pace(now);
         self.control.fetch(&mut self.streams, pace);
         let is_owed = ack_is_due || must_ping || self.control.is_waiting();
@@ -231,7 +232,7 @@ impl Established {
         let situation = self.situation(now, id);
         let source: &mut dyn SymbolSource = match id {
             ContextId::Messages => &mut self.messages.outgoing,
-            _ => &mut self.streams,
+            _ => &mut Outlet { streams: &mut self.streams, lane: Lane::of(id) },
         };
         let sender = &mut self.contexts.open(id).sender;
         let size = symbol_size_for_datagram(datagram_size, &self.remote_id, sender.overhead());
@@ -246,8 +247,7 @@ impl Established {
     fn has_data(&self, id: ContextId) -> bool {
         match id {
             ContextId::Messages => self.messages.outgoing.has_data(),
-            ContextId::Streams => self.streams.has_data_to_send(),
-            ContextId::Interactive => false,
+            _ => self.streams.has_data_in(Lane::of(id)),
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  bare FIN ---> free   (needs no credit and only a few bytes, so it goes first)
+//!  small write -> urgent (round robin; a lane of symbols of its own, with the bare FINs)
 //!  new data ---> small  (round robin by frames, until the stream's share is used up)
 //!                  |  share used up
 //!                  v
@@ -16,10 +17,11 @@
 
 use std::collections::VecDeque;
 
+use super::flight::Lane;
 use crate::id::StreamId;
 
 /// Bytes that a stream may send ahead of bulk streams, as many as a new TCP connection may send (RFC 6928).
-pub(crate) const SMALL_SHARE: i64 = 14_600;
+pub(crate) const SMALL_SHARE: i32 = 14_600;
 
 /// Symbols of small streams between two turns of bulk streams. With seven, bulk streams get an eighth of the link if small streams keep
 /// coming.
@@ -29,7 +31,7 @@ pub(crate) const SMALL_RUN_SYMBOLS: i64 = 7;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
     /// Bytes that the stream may send ahead of the others; negative if it sent too many.
-    bytes: i64,
+    bytes: i32,
     /// The round in which `bytes` was last updated.
     round: u64,
     queue: Queue,
@@ -39,6 +41,7 @@ pub(crate) struct Share {
 enum Queue {
     None,
     Free,
+    Urgent,
     Small,
     Bulk,
 }
@@ -61,21 +64,26 @@ impl Share {
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     free: VecDeque<StreamId>,
+    urgent: VecDeque<StreamId>,
     small: VecDeque<StreamId>,
     bulk: VecDeque<StreamId>,
     /// Bytes per turn: one symbol.
-    quantum: i64,
+    quantum: i32,
     /// Number of rounds of the bulk queue so far, and turns left in this one.
     round: u64,
     turns_left: usize,
     /// Bytes of small streams since the last bulk turn.
     small_run: i64,
+    /// Urgent writes and bare FINs go in a lane of their own.
+    has_interactive_lane: bool,
 }
 
 impl Default for Scheduler {
     fn default() -> Self {
         Self {
             free: VecDeque::new(),
+            urgent: VecDeque::new(),
+            has_interactive_lane: false,
             small: VecDeque::new(),
             bulk: VecDeque::new(),
             quantum: 1200,
@@ -89,16 +97,28 @@ impl Default for Scheduler {
 impl Scheduler {
     /// Sets the size of symbols from now on.
     pub(crate) fn set_symbol_capacity(&mut self, capacity: usize) {
-        self.quantum = i64::try_from(capacity).unwrap_or(i64::MAX).clamp(1, 1 << 20);
+        self.quantum = i32::try_from(capacity).unwrap_or(i32::MAX).clamp(1, 1 << 20);
+    }
+
+    /// Uses the interactive lane from now on.
+    pub(crate) fn open_interactive_lane(&mut self) {
+        self.has_interactive_lane = true;
     }
 
     /// Queues a stream that has bytes to send under its credit. Does nothing if it is already queued.
-    pub(crate) fn add(&mut self, id: StreamId, share: &mut Share) {
+    pub(crate) fn add(&mut self, id: StreamId, share: &mut Share, is_interactive: bool) {
         if share.is_queued() {
             return;
         }
         self.refill(share);
-        if share.bytes > 0 {
+        self.push(id, share, is_interactive);
+    }
+
+    fn push(&mut self, id: StreamId, share: &mut Share, is_interactive: bool) {
+        if is_interactive {
+            share.queue = Queue::Urgent;
+            self.urgent.push_back(id);
+        } else if share.bytes > 0 {
             share.queue = Queue::Small;
             self.small.push_back(id);
         } else {
@@ -118,7 +138,7 @@ impl Scheduler {
 
     /// Adds the share for the rounds that a stream was not queued.
     fn refill(&self, share: &mut Share) {
-        let rounds = i64::try_from(self.round - share.round).unwrap_or(i64::MAX);
+        let rounds = i32::try_from(self.round - share.round).unwrap_or(i32::MAX);
         let missed = rounds.saturating_mul(self.quantum);
         share.bytes = if self.bulk.is_empty() {
             SMALL_SHARE
@@ -130,33 +150,47 @@ impl Scheduler {
 
     /// Queues a bulk stream. The turn is added in advance, so a stream at the front of the queue always has a share left.
     fn push_bulk(&mut self, id: StreamId, share: &mut Share) {
-        share.bytes = (share.bytes + self.quantum).max(1);
+        share.bytes = share.bytes.saturating_add(self.quantum).max(1);
         share.queue = Queue::Bulk;
         self.bulk.push_back(id);
     }
 
-    /// The stream to pack from. `is_blocked` if the connection-level credit is used up.
+    /// The stream to pack from in this lane. `is_blocked` if the connection-level credit is used up.
     #[must_use]
-    pub(crate) fn next(&self, is_blocked: bool) -> Option<StreamId> {
-        if let Some(id) = self.free.front() {
+    pub(crate) fn next(&self, lane: Lane, is_blocked: bool) -> Option<StreamId> {
+        if let Some(id) = self.free.front()
+            && (lane == Lane::Interactive) == self.has_interactive_lane
+        {
             return Some(*id);
         }
         if is_blocked {
             return None;
         }
-        let bulk_is_due = self.small_run >= SMALL_RUN_SYMBOLS.saturating_mul(self.quantum);
+        if lane == Lane::Interactive {
+            return self.urgent.front().copied();
+        }
+        let bulk_is_due = self.small_run >= SMALL_RUN_SYMBOLS * i64::from(self.quantum);
         let (first, second) = if bulk_is_due { (&self.bulk, &self.small) } else { (&self.small, &self.bulk) };
         first.front().or(second.front()).copied()
     }
 
-    /// Updates the queue after the stream from [`Self::next`] packed `bytes`, headers included. `has_more` if it could pack more now.
-    pub(crate) fn on_packed(&mut self, id: StreamId, share: &mut Share, bytes: usize, has_more: bool) {
-        share.bytes = share.bytes.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
+    /// Updates the queue after the stream from [`Self::next`] packed `bytes`, headers included. `more` if it could pack more now, and
+    /// whether in the interactive lane.
+    pub(crate) fn on_packed(&mut self, id: StreamId, share: &mut Share, bytes: usize, more: Option<bool>) {
+        let has_more = more.is_some();
+        share.bytes = share.bytes.saturating_sub(i32::try_from(bytes).unwrap_or(i32::MAX));
         match share.queue {
             Queue::None => debug_assert!(false, "{id} was packed but is not queued"),
             Queue::Free => {
                 self.free.pop_front();
                 share.queue = Queue::None;
+            }
+            Queue::Urgent => {
+                self.urgent.pop_front();
+                share.queue = Queue::None;
+                if let Some(is_interactive) = more {
+                    self.push(id, share, is_interactive);
+                }
             }
             Queue::Small => {
                 self.small.pop_front();
@@ -196,6 +230,7 @@ impl Scheduler {
         match share.queue {
             Queue::None => return,
             Queue::Free => self.free.retain(|&other| other != id),
+            Queue::Urgent => self.urgent.retain(|&other| other != id),
             Queue::Small => self.small.retain(|&other| other != id),
             Queue::Bulk => self.bulk.retain(|&other| other != id),
         }

@@ -13,7 +13,7 @@ use super::flow_control::SendCredit;
 use super::page::PagePool;
 use super::send_buffer::SendBuffer;
 use super::{Control, WriteError};
-use crate::id::{StreamId, SymbolIndex};
+use crate::id::StreamId;
 use crate::wire::{StreamFrame, SymbolBuilder};
 
 /// Maximum number of bytes a stream may queue. The buffer only bridges the time between two symbols, since the coding window holds what was
@@ -32,10 +32,7 @@ pub(crate) enum SendState {
     /// The application has finished; bytes or the FIN are still queued.
     Finishing,
     /// The FIN is in a symbol.
-    DataSent {
-        /// The symbol with the FIN. No later symbol contains data of this half.
-        last_symbol: SymbolIndex,
-    },
+    DataSent,
     /// The peer has decoded everything.
     DataReceived,
     /// Reset; the peer must be notified.
@@ -131,9 +128,7 @@ impl SendHalf {
     fn check_open(&self) -> Result<(), WriteError> {
         match self.state {
             SendState::Send => Ok(()),
-            SendState::Finishing | SendState::DataSent { .. } | SendState::DataReceived => {
-                Err(WriteError::Finished)
-            }
+            SendState::Finishing | SendState::DataSent | SendState::DataReceived => Err(WriteError::Finished),
             SendState::ResetSent(cause) | SendState::ResetReceived(cause) => Err(cause.write_error()),
         }
     }
@@ -141,9 +136,10 @@ impl SendHalf {
     /// Resets the half. Returns the number of bytes that were queued, or `None` if there was nothing left to reset.
     pub(crate) fn reset(&mut self, pool: &mut PagePool, cause: ResetCause) -> Option<usize> {
         let over = match (self.state, cause) {
-            (SendState::Send | SendState::Finishing, _)
-            | (SendState::DataSent { .. }, ResetCause::Local(_)) => false,
-            (SendState::DataSent { .. }, ResetCause::Stopped(_)) => true,
+            (SendState::Send | SendState::Finishing, _) | (SendState::DataSent, ResetCause::Local(_)) => {
+                false
+            }
+            (SendState::DataSent, ResetCause::Stopped(_)) => true,
             (SendState::DataReceived | SendState::ResetSent(_) | SendState::ResetReceived(_), _) => true,
         };
         if over {
@@ -162,7 +158,7 @@ impl SendHalf {
 
     /// The peer has decoded all symbols up to the one with the FIN.
     pub(crate) fn on_all_decoded(&mut self) {
-        if matches!(self.state, SendState::DataSent { .. }) {
+        if matches!(self.state, SendState::DataSent) {
             self.state = SendState::DataReceived;
         }
     }
@@ -205,11 +201,11 @@ impl SendHalf {
         matches!(self.state, SendState::DataReceived | SendState::ResetReceived(_))
     }
 
-    /// Packs one frame into the symbol `index`, as much as its room and both credits allow. Returns `None` if that is nothing, or so little
+    /// Packs one frame into a symbol, as much as its room and both credits allow. Returns `None` if that is nothing, or so little
     /// that it waits for the next symbol.
     pub(crate) fn pack(
         &mut self,
-        (id, index): (StreamId, SymbolIndex),
+        id: StreamId,
         symbol: &mut SymbolBuilder,
         connection: &mut SendCredit,
         pool: &mut PagePool,
@@ -228,7 +224,7 @@ impl SendHalf {
         self.credit.charge(count as u64);
         connection.charge(count as u64);
         if fin {
-            self.state = SendState::DataSent { last_symbol: index };
+            self.state = SendState::DataSent;
         }
         Some(Packed { bytes: count, total: room - symbol.remaining(), fin })
     }

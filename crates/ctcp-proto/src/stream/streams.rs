@@ -8,15 +8,22 @@ mod application;
 mod incoming;
 mod outgoing;
 
-use std::collections::{BTreeMap, BTreeSet};
+pub(crate) use outgoing::Outlet;
 
+use std::collections::BTreeMap;
+
+use ctcp_base::Instant;
+
+use super::UnknownStream;
 use super::control::{Flagged, Flags};
+use super::flight::Flight;
 use super::flow_control::{ReceiveCredit, STREAMS_MAX, SendCredit, StreamAllowance};
 use super::page::PagePool;
 use super::receive::ReceiveHalf;
 use super::scheduler::{Scheduler, Share};
 use super::send::{ResetCause, SEND_BUFFER_MAX, SendHalf, SendState};
-use crate::id::{Role, StreamId, SymbolIndex};
+use super::thin::{Interactive, Thin};
+use crate::id::{Role, StreamId};
 use crate::memory::STREAM_COST;
 
 /// Bytes that all streams together may queue before the limit of each shrinks. Otherwise a peer that opens many streams and grants no
@@ -86,6 +93,7 @@ struct Stream {
     send: SendHalf,
     receive: ReceiveHalf,
     share: Share,
+    thin: Thin,
     events: Flags,
     control: Flags,
     /// The last read was blocked, or there was none: report the next byte.
@@ -100,6 +108,7 @@ impl Stream {
             send: SendHalf::new(send_credit),
             receive: ReceiveHalf::new(receive_window),
             share: Share::default(),
+            thin: Thin::default(),
             events: Flags::default(),
             control: Flags::default(),
             reader_waits: true,
@@ -151,8 +160,11 @@ pub struct Streams {
     pool: PagePool,
     /// Bytes written that are not in symbols.
     queued: usize,
-    /// Halves in `DataSent`, ordered by the symbol of their FIN.
-    in_flight: BTreeSet<(SymbolIndex, StreamId)>,
+    /// Halves in `DataSent`.
+    flight: Flight,
+    interactive: Interactive,
+    /// The time of the last call that had one.
+    now: Instant,
     events: Flagged,
     control: Flagged,
     ignored_bytes: u64,
@@ -183,7 +195,9 @@ impl Streams {
             scheduler: Scheduler::default(),
             pool: PagePool::default(),
             queued: 0,
-            in_flight: BTreeSet::new(),
+            flight: Flight::default(),
+            interactive: Interactive::None,
+            now: Instant::ZERO,
             events: Flagged::default(),
             control: Flagged::default(),
             ignored_bytes: 0,
@@ -196,6 +210,36 @@ impl Streams {
     pub fn set_room(&mut self, room: u64) {
         self.room = room;
         self.promise_more();
+    }
+
+    /// Sets what goes in the interactive lane. It must not be closed again.
+    pub fn set_interactive(&mut self, interactive: Interactive) {
+        self.interactive = interactive;
+        if interactive != Interactive::None {
+            self.scheduler.open_interactive_lane();
+        }
+    }
+
+    /// Opens the interactive lane for streams that ask for low latency, unless it is open.
+    pub fn open_lane_on_request(&mut self) {
+        if self.interactive == Interactive::None {
+            self.set_interactive(Interactive::OnRequest);
+        }
+    }
+
+    /// Asks for low latency for all writes of a stream, if there is an interactive lane.
+    ///
+    /// # Errors
+    /// Returns an error if the stream does not exist.
+    pub fn set_low_latency(&mut self, id: StreamId, is_wanted: bool) -> Result<(), UnknownStream> {
+        let stream = self.streams.get_mut(&id).ok_or(UnknownStream)?;
+        stream.thin.set_wanted(is_wanted);
+        Ok(())
+    }
+
+    /// Sets the current time, which decides which writes count as small.
+    pub fn set_now(&mut self, now: Instant) {
+        self.now = now;
     }
 
     /// Memory that may still be promised or used, in bytes.
@@ -266,8 +310,10 @@ impl Streams {
     /// Queues a stream in the scheduler if it has something to send under its own credit.
     fn schedule(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        if stream.send.sendable() > 0 {
-            self.scheduler.add(id, &mut stream.share);
+        let sendable = stream.send.sendable();
+        if sendable > 0 {
+            let is_interactive = stream.thin.is_interactive(self.interactive, self.now, sendable);
+            self.scheduler.add(id, &mut stream.share, is_interactive);
         } else if stream.send.has_bare_fin() {
             self.scheduler.add_bare_fin(id, &mut stream.share);
         }
@@ -278,8 +324,8 @@ impl Streams {
         let Some(stream) = self.streams.get_mut(&id) else { return false };
         let before = stream.send.state();
         let Some(dropped) = stream.send.reset(&mut self.pool, cause) else { return false };
-        if let SendState::DataSent { last_symbol } = before {
-            self.in_flight.remove(&(last_symbol, id));
+        if before == SendState::DataSent {
+            self.flight.remove(id);
         }
         self.queued -= dropped;
         self.scheduler.remove(id, &mut stream.share);

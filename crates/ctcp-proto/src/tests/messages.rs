@@ -156,7 +156,7 @@ fn messages_flow_again_after_an_outage_longer_than_the_window() {
 #[test]
 fn a_peer_that_grants_no_window_gets_no_messages() {
     let mut pair = connected(0.0, 5);
-    let transport = TransportConfig { takes_messages: false, ..TransportConfig::default() };
+    let transport = TransportConfig { extra_contexts: false, ..TransportConfig::default() };
     pair.connect(transport);
     pair.run_until(Duration::from_secs(1), |_| false);
     let now = pair.now;

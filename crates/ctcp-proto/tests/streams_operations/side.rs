@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ctcp_proto::fuzzing::{Control, Pace, StreamEvent, Streams, StreamsConfig};
+use ctcp_proto::fuzzing::{Control, Interactive, Lane, Pace, StreamEvent, Streams, StreamsConfig};
 use ctcp_proto::{OpenError, ReadError, ReadOutcome, Role, StreamId, WriteError};
 
 /// A pace on which readers are fast, so that windows grow.
@@ -66,12 +66,12 @@ fn byte_at(id: StreamId, role: Role, offset: u64) -> u8 {
 pub(crate) struct Side {
     pub(crate) streams: Streams,
     /// Sent and not decoded by the peer.
-    pub(crate) symbols: Vec<(u64, Vec<u8>)>,
+    pub(crate) symbols: Vec<(Lane, u64, Vec<u8>)>,
     /// Sent, and neither acknowledged nor lost.
     pub(crate) controls: Vec<Control>,
     role: Role,
     config: StreamsConfig,
-    next_symbol: u64,
+    next_symbols: [u64; 2],
     halves: BTreeMap<StreamId, Half>,
     /// An open failed at the limit, and no event followed yet.
     waits_for_streams: bool,
@@ -81,8 +81,9 @@ pub(crate) struct Side {
 
 impl Side {
     /// Both sides have the same configuration.
-    pub(crate) fn new(role: Role, config: StreamsConfig) -> Self {
+    pub(crate) fn new(role: Role, config: StreamsConfig, interactive: Interactive) -> Self {
         let mut streams = Streams::new(role, config);
+        streams.set_interactive(interactive);
         streams.set_peer_limits(config.max_data, config.max_stream_data, config.max_streams);
         Self {
             streams,
@@ -90,7 +91,7 @@ impl Side {
             controls: Vec::new(),
             role,
             config,
-            next_symbol: 0,
+            next_symbols: [0; 2],
             halves: BTreeMap::new(),
             waits_for_streams: false,
             waits_for_peer: false,
@@ -207,21 +208,25 @@ impl Side {
         }
     }
 
-    pub(crate) fn fill_symbol(&mut self, capacity: usize) {
+    pub(crate) fn fill_symbol(&mut self, lane: Lane, capacity: usize) {
         let mut symbol = Vec::new();
-        let has_data = self.streams.has_data_to_send();
+        let has_data = self.streams.has_data_in(lane);
         let queued = self.streams.queued_bytes();
-        assert_eq!(has_data, self.streams.fill_symbol(self.next_symbol, capacity, &mut symbol));
-        assert!(has_data || queued == 0 || self.streams.is_blocked_by_credit());
+        let next = &mut self.next_symbols[lane as usize];
+        assert_eq!(has_data, self.streams.fill_symbol(lane, *next, capacity, &mut symbol));
+        assert!(
+            has_data || queued == 0 || self.streams.has_data_to_send() || self.streams.is_blocked_by_credit()
+        );
         if has_data {
             assert!(symbol.len() <= capacity);
-            self.symbols.push((self.next_symbol, symbol));
-            self.next_symbol += 1;
+            self.symbols.push((lane, *next, symbol));
+            *next += 1;
         }
     }
 
-    pub(crate) fn oldest_undecoded(&self) -> u64 {
-        self.symbols.iter().map(|(index, _)| *index).min().unwrap_or(self.next_symbol)
+    pub(crate) fn oldest_undecoded(&self, lane: Lane) -> u64 {
+        let indices = self.symbols.iter().filter(|(other, ..)| *other == lane).map(|(_, index, _)| *index);
+        indices.min().unwrap_or(self.next_symbols[lane as usize])
     }
 
     pub(crate) fn send_control(&mut self) {

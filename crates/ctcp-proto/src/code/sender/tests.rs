@@ -4,7 +4,7 @@ use crate::code::redundancy::Redundancy;
 use crate::code::{Code, CodeLimits, Sent, Setup};
 use crate::error::TransportErrorCode;
 use crate::id::{ConnectionId, PacketNumber, PathId, Role};
-use crate::stream::{ReadOutcome, Streams, StreamsConfig};
+use crate::stream::{Lane, Outlet, ReadOutcome, Streams, StreamsConfig};
 use crate::wire::{NewPacket, TAG_LENGTH, frames, symbol_size_for_datagram};
 use ctcp_base::Instant;
 
@@ -54,7 +54,8 @@ impl Line {
 
     fn write(&mut self, choice: Choice, builder: &mut DatagramBuilder, size: usize) -> Option<Carried> {
         let symbol_size = symbol_size_for_datagram(size, &self.destination, self.sender.overhead());
-        self.sender.write(choice, symbol_size, &mut self.from, builder, &SITUATION)
+        let mut source = Outlet { streams: &mut self.from, lane: Lane::Bulk };
+        self.sender.write(choice, symbol_size, &mut source, builder, &SITUATION)
     }
 
     /// What the next packet of at most `size` bytes carries, and its frames.

@@ -24,7 +24,7 @@ impl Line {
     fn queue(&mut self, index: u64, bytes: usize) -> StreamId {
         let id = StreamId::new(Role::Client, index);
         *self.queued.entry(id).or_default() += bytes;
-        self.scheduler.add(id, self.shares.entry(id).or_default());
+        self.scheduler.add(id, self.shares.entry(id).or_default(), false);
         id
     }
 
@@ -32,13 +32,18 @@ impl Line {
     fn fill(&mut self) -> Vec<StreamId> {
         let (mut room, mut filled) = (SYMBOL, Vec::new());
         while room > 0 {
-            let Some(id) = self.scheduler.next(false) else { break };
+            let Some(id) = self.scheduler.next(Lane::Bulk, false) else { break };
             let queued = self.queued.get_mut(&id).unwrap();
             let bytes = room.min(*queued);
             assert!(bytes > 0, "a queued stream without bytes");
             (*queued, room) = (*queued - bytes, room - bytes);
             *self.sent.entry(id).or_default() += bytes;
-            self.scheduler.on_packed(id, self.shares.get_mut(&id).unwrap(), bytes, *queued > 0);
+            self.scheduler.on_packed(
+                id,
+                self.shares.get_mut(&id).unwrap(),
+                bytes,
+                (*queued > 0).then_some(false),
+            );
             filled.push(id);
         }
         filled
@@ -137,14 +142,14 @@ fn many_small_streams_take_turns() {
 fn only_a_bare_fin_is_scheduled_without_connection_credit() {
     let mut line = Line::new();
     line.queue(0, 5000);
-    assert_eq!(line.scheduler.next(true), None);
+    assert_eq!(line.scheduler.next(Lane::Bulk, true), None);
     let (fin, mut share) = (StreamId::new(Role::Client, 1), Share::default());
     line.scheduler.add_bare_fin(fin, &mut share);
     line.scheduler.add_bare_fin(fin, &mut share);
-    assert_eq!(line.scheduler.next(true), Some(fin));
-    assert_eq!(line.scheduler.next(false), Some(fin));
-    line.scheduler.on_packed(fin, &mut share, 3, false);
-    assert_eq!(line.scheduler.next(true), None);
+    assert_eq!(line.scheduler.next(Lane::Bulk, true), Some(fin));
+    assert_eq!(line.scheduler.next(Lane::Bulk, false), Some(fin));
+    line.scheduler.on_packed(fin, &mut share, 3, None);
+    assert_eq!(line.scheduler.next(Lane::Bulk, true), None);
     assert!(!share.is_queued());
 }
 
@@ -158,6 +163,27 @@ fn a_removed_stream_is_never_scheduled_again() {
         line.scheduler.remove(gone, line.shares.get_mut(&gone).unwrap());
         line.scheduler.remove(gone, line.shares.get_mut(&gone).unwrap());
         (0..20).for_each(|_| assert!(!line.fill().contains(&gone)));
-        line.scheduler.add(gone, line.shares.get_mut(&gone).unwrap());
+        line.scheduler.add(gone, line.shares.get_mut(&gone).unwrap(), false);
     }
+}
+
+#[test]
+fn the_interactive_lane_has_urgent_writes_and_bare_ends_and_the_other_lane_the_rest() {
+    let mut line = Line::new();
+    line.scheduler.open_interactive_lane();
+    let [small, urgent, fin] = [0, 1, 2].map(|index| StreamId::new(Role::Client, index));
+    let mut shares = [Share::default(); 3];
+    line.scheduler.add(small, &mut shares[0], false);
+    line.scheduler.add(urgent, &mut shares[1], true);
+    line.scheduler.add_bare_fin(fin, &mut shares[2]);
+    assert_eq!(line.scheduler.next(Lane::Bulk, false), Some(small));
+    assert_eq!(line.scheduler.next(Lane::Interactive, false), Some(fin));
+    line.scheduler.on_packed(fin, &mut shares[2], 3, None);
+    assert_eq!(line.scheduler.next(Lane::Interactive, false), Some(urgent));
+    assert_eq!(line.scheduler.next(Lane::Interactive, true), None);
+    // What is left of it is no longer small.
+    line.scheduler.on_packed(urgent, &mut shares[1], 500, Some(false));
+    assert_eq!(line.scheduler.next(Lane::Interactive, false), None);
+    line.scheduler.on_packed(small, &mut shares[0], 500, None);
+    assert_eq!(line.scheduler.next(Lane::Bulk, false), Some(urgent));
 }

@@ -5,6 +5,7 @@ use crate::code::{Arrived, SymbolSink};
 use crate::error::{TransportError, TransportErrorCode};
 use crate::id::{StreamId, SymbolIndex};
 use crate::stream::control::Control;
+use crate::stream::flight::Lane;
 use crate::stream::flow_control::STREAMS_MAX;
 use crate::stream::send::ResetCause;
 use crate::wire::{Malformed, StreamFrame, frames_in_symbol};
@@ -63,12 +64,10 @@ impl Streams {
         self.after_reading(id);
     }
 
-    /// The peer has decoded all symbols below `oldest_undecoded`.
-    pub fn on_peer_decoded_below(&mut self, oldest_undecoded: SymbolIndex) {
-        while let Some(&(last_symbol, id)) = self.in_flight.first()
-            && last_symbol < oldest_undecoded
-        {
-            self.in_flight.pop_first();
+    /// The peer has decoded all symbols of a lane below `oldest_undecoded`.
+    pub fn on_peer_decoded_below(&mut self, lane: Lane, oldest_undecoded: SymbolIndex) {
+        self.flight.on_decoded_below(lane, oldest_undecoded);
+        while let Some(id) = self.flight.poll(lane) {
             let Some(stream) = self.streams.get_mut(&id) else { continue };
             stream.send.on_all_decoded();
             self.tell_application(id, event_flag::FINISHED);

@@ -4,6 +4,7 @@ use super::{Stream, Streams, control_flag, event_flag};
 use crate::code::SymbolSource;
 use crate::id::{StreamId, SymbolIndex};
 use crate::stream::control::Control;
+use crate::stream::flight::{Ends, Lane};
 use crate::stream::flow_control::Pace;
 use crate::stream::receive::ReceiveState;
 use crate::stream::send::{Packed, SendState};
@@ -13,7 +14,13 @@ impl Streams {
     /// Whether a symbol could be filled now with at least one byte or the end of a stream.
     #[must_use]
     pub fn has_data_to_send(&self) -> bool {
-        self.scheduler.next(self.is_connection_blocked()).is_some()
+        self.has_data_in(Lane::Bulk) || self.has_data_in(Lane::Interactive)
+    }
+
+    /// The same for one lane.
+    #[must_use]
+    pub fn has_data_in(&self, lane: Lane) -> bool {
+        self.scheduler.next(lane, self.is_connection_blocked()).is_some()
     }
 
     /// Whether bytes are queued that only the peer's credit keeps from being sent.
@@ -32,35 +39,51 @@ impl Streams {
         self.queued
     }
 
-    /// Fills the symbol `index` with stream frames. `out` becomes the whole symbol, including its length field, in at most `capacity` bytes
-    /// and without trailing zeros. Indices must grow from call to call. Returns false, with `out` empty, if there was nothing to pack.
-    pub fn fill_symbol(&mut self, index: SymbolIndex, capacity: usize, out: &mut Vec<u8>) -> bool {
+    /// Fills the symbol `index` of a lane with stream frames. `out` becomes the whole symbol, including its length field, in at most
+    /// `capacity` bytes and without trailing zeros. Indices must grow from call to call. Returns false, with `out` empty, if there was
+    /// nothing to pack.
+    pub fn fill_symbol(
+        &mut self,
+        lane: Lane,
+        index: SymbolIndex,
+        capacity: usize,
+        out: &mut Vec<u8>,
+    ) -> bool {
         self.scheduler.set_symbol_capacity(capacity);
+        let ends = self.flight.ends_with(lane, index);
         let mut symbol = SymbolBuilder::reusing(core::mem::take(out), capacity);
-        while let Some(id) = self.scheduler.next(self.is_connection_blocked()) {
+        while let Some(id) = self.scheduler.next(lane, self.is_connection_blocked()) {
             let Some(stream) = self.streams.get_mut(&id) else {
                 debug_assert!(false, "{id} is queued but does not exist");
                 break;
             };
-            let packed = stream.send.pack((id, index), &mut symbol, &mut self.send_credit, &mut self.pool);
+            let packed = stream.send.pack(id, &mut symbol, &mut self.send_credit, &mut self.pool);
             let Some(packed) = packed else { break };
-            self.on_packed(id, index, packed);
+            self.on_packed(id, lane, ends, packed);
         }
         let is_filled = !symbol.is_empty();
         *out = symbol.finish();
-        if !is_filled {
+        if is_filled {
+            self.flight.on_filled(lane, index);
+        } else {
             out.clear();
         }
         is_filled
     }
 
-    fn on_packed(&mut self, id: StreamId, index: SymbolIndex, packed: Packed) {
+    fn on_packed(&mut self, id: StreamId, lane: Lane, ends: Ends, packed: Packed) {
         self.queued -= packed.bytes;
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        let has_more = stream.send.sendable() > 0;
-        self.scheduler.on_packed(id, &mut stream.share, packed.total, has_more);
+        if lane == Lane::Interactive {
+            stream.thin.charge(packed.bytes);
+        }
+        let sendable = stream.send.sendable();
+        let is_interactive =
+            lane == Lane::Interactive && stream.thin.is_interactive(self.interactive, self.now, sendable);
+        let more = (sendable > 0).then_some(is_interactive);
+        self.scheduler.on_packed(id, &mut stream.share, packed.total, more);
         if packed.fin {
-            self.in_flight.insert((index, id));
+            self.flight.insert(id, ends);
         }
         self.wake_writer(id);
     }
@@ -129,13 +152,19 @@ impl Streams {
     }
 }
 
-impl SymbolSource for Streams {
+/// One lane of the streams, which fills the symbols of a context.
+pub(crate) struct Outlet<'a> {
+    pub(crate) streams: &'a mut Streams,
+    pub(crate) lane: Lane,
+}
+
+impl SymbolSource for Outlet<'_> {
     fn has_data(&self) -> bool {
-        self.has_data_to_send()
+        self.streams.has_data_in(self.lane)
     }
 
     fn fill_symbol(&mut self, index: SymbolIndex, capacity: usize, out: &mut Vec<u8>) -> bool {
-        self.fill_symbol(index, capacity, out)
+        self.streams.fill_symbol(self.lane, index, capacity, out)
     }
 }
 

@@ -1,6 +1,8 @@
 use super::*;
 use crate::error::{TransportError, TransportErrorCode};
+use crate::id::SymbolIndex;
 use crate::stream::Control;
+use crate::stream::flight::Lane;
 use crate::stream::flow_control::Pace;
 use crate::stream::flow_control::STREAMS_MAX;
 use crate::stream::send::SEND_BUFFER_BLOCKED;
@@ -29,8 +31,8 @@ fn bytes_written_on_one_side_are_read_on_the_other_and_no_state_remains() {
     assert_eq!(client.write(id, b"question"), Ok(8));
     client.finish(id).unwrap();
     let mut symbol = Vec::new();
-    assert!(client.fill_symbol(0, 1200, &mut symbol));
-    assert!(!client.fill_symbol(1, 1200, &mut Vec::new()));
+    assert!(client.fill_symbol(Lane::Bulk, 0, 1200, &mut symbol));
+    assert!(!client.fill_symbol(Lane::Bulk, 1, 1200, &mut Vec::new()));
 
     server.on_symbol_decoded(&symbol).unwrap();
     assert_eq!(events(&mut server), [StreamEvent::Opened]);
@@ -42,10 +44,10 @@ fn bytes_written_on_one_side_are_read_on_the_other_and_no_state_remains() {
     assert_eq!(server.read(id, &mut out), Ok(ReadOutcome::Finished));
 
     server.finish(id).unwrap();
-    assert!(server.fill_symbol(0, 1200, &mut symbol));
+    assert!(server.fill_symbol(Lane::Bulk, 0, 1200, &mut symbol));
     client.on_symbol_decoded(&symbol).unwrap();
-    client.on_peer_decoded_below(1);
-    server.on_peer_decoded_below(1);
+    client.on_peer_decoded_below(Lane::Bulk, 1);
+    server.on_peer_decoded_below(Lane::Bulk, 1);
     assert_eq!(events(&mut client), [StreamEvent::Readable(id), StreamEvent::Finished(id)]);
     assert_eq!(client.read(id, &mut out), Ok(ReadOutcome::Finished));
     assert_eq!(events(&mut server), [StreamEvent::Finished(id)]);
@@ -54,7 +56,7 @@ fn bytes_written_on_one_side_are_read_on_the_other_and_no_state_remains() {
 }
 
 /// Small windows, so that tests reach them.
-const PACE: Pace = Pace { now: ctcp_base::Instant::ZERO, rtt: core::time::Duration::ZERO };
+const PACE: Pace = Pace { now: Instant::ZERO, rtt: core::time::Duration::ZERO };
 
 const TIGHT: StreamsConfig = StreamsConfig::fixed(10_000, 4_000, 4);
 
@@ -66,7 +68,7 @@ fn controls(streams: &mut Streams) -> Vec<Control> {
 fn symbols(streams: &mut Streams, first: SymbolIndex) -> Vec<Vec<u8>> {
     let fill = |index| {
         let mut symbol = Vec::new();
-        streams.fill_symbol(index, SYMBOL, &mut symbol).then_some(symbol)
+        streams.fill_symbol(Lane::Bulk, index, SYMBOL, &mut symbol).then_some(symbol)
     };
     (first..).map_while(fill).collect()
 }
@@ -140,7 +142,7 @@ fn a_hundred_bulk_streams_share_and_a_small_one_is_in_the_next_symbol() {
     let mut sent = BTreeMap::new();
     let mut symbol = Vec::new();
     for index in 0..4000 {
-        assert!(client.fill_symbol(index, SYMBOL, &mut symbol));
+        assert!(client.fill_symbol(Lane::Bulk, index, SYMBOL, &mut symbol));
         for frame in frames_in_symbol(&symbol).unwrap().map(Result::unwrap) {
             *sent.entry(frame.id).or_insert(0) += frame.data.len();
         }
@@ -148,7 +150,7 @@ fn a_hundred_bulk_streams_share_and_a_small_one_is_in_the_next_symbol() {
             let small = client.open().unwrap();
             client.write(small, b"a few words").unwrap();
             client.finish(small).unwrap();
-            client.fill_symbol(10_000 + index, SYMBOL, &mut symbol);
+            client.fill_symbol(Lane::Bulk, 10_000 + index, SYMBOL, &mut symbol);
             let first = frames_in_symbol(&symbol).unwrap().next().unwrap().unwrap();
             assert_eq!((first.id, first.data, first.fin), (small, &b"a few words"[..], true));
         }
@@ -169,11 +171,11 @@ fn a_blocked_writer_is_notified_once_when_half_its_buffer_is_free() {
     let mut symbol = Vec::new();
     let mut index = 0;
     while events(&mut client).is_empty() {
-        assert!(client.fill_symbol(index, SYMBOL, &mut symbol));
+        assert!(client.fill_symbol(Lane::Bulk, index, SYMBOL, &mut symbol));
         index += 1;
     }
     assert!((SEND_BUFFER_MAX / 2 - SYMBOL..=SEND_BUFFER_MAX / 2).contains(&client.queued_bytes()));
-    client.fill_symbol(index, SYMBOL, &mut symbol);
+    client.fill_symbol(Lane::Bulk, index, SYMBOL, &mut symbol);
     assert_eq!(events(&mut client), [], "no writer is waiting");
     assert_eq!(client.write(id, &[1]), Ok(1));
 }
@@ -375,9 +377,9 @@ fn a_stream_stays_until_its_last_event_was_taken() {
     symbols(&mut client, 0).iter().for_each(|symbol| server.on_symbol_decoded(symbol).unwrap());
     client.on_symbol_decoded(&symbol_of(id.0, 0, b"", true)).unwrap();
     assert_eq!(client.read(id, &mut [0; 4]), Ok(ReadOutcome::Finished));
-    client.on_peer_decoded_below(0);
+    client.on_peer_decoded_below(Lane::Bulk, 0);
     assert_eq!(events(&mut client), [StreamEvent::Readable(id)]);
-    client.on_peer_decoded_below(1);
+    client.on_peer_decoded_below(Lane::Bulk, 1);
     assert_eq!(client.open_streams(), 1);
     assert_eq!(events(&mut client), [StreamEvent::Finished(id)]);
     assert_eq!(client.open_streams(), 0);
@@ -399,10 +401,10 @@ fn a_bare_fin_is_sent_without_connection_credit() {
         streams.finish(empty).unwrap();
         streams.finish(full).unwrap();
         let mut symbol = Vec::new();
-        assert!(streams.fill_symbol(50, SYMBOL, &mut symbol));
+        assert!(streams.fill_symbol(Lane::Bulk, 50, SYMBOL, &mut symbol));
         let frames: Vec<_> = frames_in_symbol(&symbol).unwrap().map(Result::unwrap).collect();
         assert_eq!(frames, [StreamFrame { id: empty, offset: 0, data: b"", fin: true }]);
-        assert!(!streams.fill_symbol(51, SYMBOL, &mut symbol));
+        assert!(!streams.fill_symbol(Lane::Bulk, 51, SYMBOL, &mut symbol));
     }
 }
 

@@ -1,0 +1,151 @@
+//! Streams that need low latency alongside bulk data on one connection.
+
+use core::time::Duration;
+
+use ctcp_base::{Instant, Probability, Rate};
+use ctcp_netem::{LinkConfig, LossModel, QueueLimit};
+
+use super::pair::Pair;
+use crate::{Event, ReadOutcome, StreamId, TransportConfig};
+
+/// What the client sends for a while over 25 Mbit/s and 50 ms.
+#[derive(Clone, Copy)]
+struct Load {
+    loss: f64,
+    /// Both sides have the context of interactive streams.
+    has_context: bool,
+    /// A stream of these: bytes of each write, and the time between two.
+    writes: Option<(usize, Duration)>,
+    is_low_latency: bool,
+    has_bulk: bool,
+    time: Duration,
+}
+
+/// What became of it.
+struct Outcome {
+    /// The time from each write until all of it was read, in ms, ascending.
+    delays: Vec<f64>,
+    /// Bulk data read, as a share of the link.
+    bulk: f64,
+    /// Symbols and repairs sent per symbol.
+    packets: f64,
+}
+
+impl Outcome {
+    fn percentile(&self, share: f64) -> f64 {
+        self.delays[((self.delays.len() as f64 * share) as usize).min(self.delays.len() - 1)]
+    }
+}
+
+/// Reads all there is of a stream and returns the number of bytes.
+fn read_all(pair: &mut Pair, id: StreamId) -> u64 {
+    let mut scratch = [0; 2_048];
+    let server = pair.server_connection().expect("it is up");
+    let mut total = 0;
+    while let Ok(ReadOutcome::Data(count)) = server.read(id, &mut scratch) {
+        total += count as u64;
+    }
+    total
+}
+
+fn run(load: Load, seed: u64) -> Outcome {
+    let rate = Rate::from_megabits_per_second(25);
+    let link = LinkConfig {
+        rate,
+        delay: Duration::from_millis(25),
+        loss: LossModel::Bernoulli(Probability::new(load.loss).expect("a probability")),
+        queue: QueueLimit::Packets(104),
+        overhead: 28,
+        ..LinkConfig::default()
+    };
+    let transport = TransportConfig { extra_contexts: load.has_context, ..TransportConfig::default() };
+    let mut pair = Pair::new(link, transport.clone(), seed);
+    pair.connect(transport);
+    let is_up = |pair: &mut Pair| pair.server.events.iter().any(|(_, event)| *event == Event::Connected);
+    assert!(pair.run_until(Duration::from_secs(10), is_up));
+    let [thin, bulk] = [(); 2].map(|()| pair.client_connection().open().expect("streams are allowed"));
+    pair.client_connection().set_low_latency(thin, load.is_low_latency).expect("it exists");
+    let start = pair.now;
+    let (mut written, mut read, mut bulk_read) = (0, 0, 0);
+    let (mut times, mut delays): (Vec<Instant>, Vec<f64>) = (Vec::new(), Vec::new());
+    let (size, interval) = load.writes.unwrap_or((1, load.time));
+    while pair.now < start + load.time {
+        let now = pair.now;
+        let client = pair.client_connection();
+        if load.writes.is_some() && now >= start + interval * times.len() as u32 {
+            written += client.write(thin, &vec![7; size]).unwrap_or(0) as u64;
+            times.push(now);
+            assert_eq!(written, (times.len() * size) as u64, "the buffer is large enough");
+        }
+        while load.has_bulk && client.write(bulk, &[5; 16_384]).is_ok() {}
+        let next = start + interval * times.len() as u32;
+        let step = next.saturating_since(now).clamp(Duration::from_micros(1), Duration::from_millis(2));
+        pair.run_until(step, |pair| {
+            bulk_read += read_all(pair, bulk);
+            read += read_all(pair, thin);
+            let done = (read / size as u64) as usize;
+            let now = pair.now;
+            delays.extend(times[delays.len()..done].iter().map(|&since| (now - since).as_secs_f64() * 1e3));
+            false
+        });
+    }
+    delays.sort_unstable_by(f64::total_cmp);
+    let stats = pair.client_connection().stats();
+    Outcome {
+        delays,
+        bulk: bulk_read as f64 * 8.0 / (25e6 * load.time.as_secs_f64()),
+        packets: (stats.symbols_sent + stats.repairs_sent) as f64 / stats.symbols_sent as f64,
+    }
+}
+
+const QUIET: Load = Load {
+    loss: 0.05,
+    has_context: true,
+    writes: Some((1_200, Duration::from_micros(3_200))),
+    is_low_latency: true,
+    has_bulk: false,
+    time: Duration::from_secs(20),
+};
+
+/// Issue 18, must show 2.
+#[test]
+fn a_stream_of_low_latency_and_bulk_data_hardly_disturb_each_other() {
+    let alone = run(QUIET, 1);
+    let bulk = run(Load { writes: None, has_bulk: true, ..QUIET }, 1);
+    let both = run(Load { has_bulk: true, ..QUIET }, 1);
+    let (p99, quiet) = (both.percentile(0.99), alone.percentile(0.99));
+    eprintln!(
+        "p99 {quiet:.1} ms alone, {p99:.1} beside bulk (p50 {:.1}, {:.1}); bulk {:.3} of the link alone, {:.3}; packets {:.3}, {:.3}",
+        alone.percentile(0.5),
+        both.percentile(0.5),
+        bulk.bulk,
+        both.bulk,
+        alone.packets,
+        both.packets
+    );
+    assert!(quiet <= 42.0, "p99 {quiet} ms alone");
+    assert!(p99 <= 1.3 * quiet, "p99 {p99} ms beside bulk data, {quiet} alone");
+    // The stream takes 3 Mbit/s and its repairs of the 25.
+    assert!(both.bulk >= 0.9 * (bulk.bulk - 3.0 * 1.45 / 0.95 / 25.0), "{} and {}", both.bulk, bulk.bulk);
+}
+
+#[test]
+fn small_writes_have_low_latency_without_asking_and_large_ones_do_not() {
+    let small = Load {
+        writes: Some((200, Duration::from_millis(20))),
+        is_low_latency: false,
+        has_bulk: false,
+        ..QUIET
+    };
+    let automatic = run(small, 2);
+    let without = run(Load { has_context: false, ..small }, 2);
+    let (p99, before) = (automatic.percentile(0.99), without.percentile(0.99));
+    eprintln!(
+        "p99 {p99:.1} ms, without {before:.1}; packets {:.3}, {:.3}",
+        automatic.packets, without.packets
+    );
+    assert!(p99 < 45.0 && before > 60.0, "p99 {p99} ms, without {before}");
+    let bulk = run(Load { writes: None, is_low_latency: false, has_bulk: true, ..QUIET }, 2);
+    eprintln!("bulk {:.3}, packets {:.3}", bulk.bulk, bulk.packets);
+    assert!(bulk.packets < 1.15, "{} packets per symbol", bulk.packets);
+}
