@@ -15,8 +15,13 @@ use crate::{controller, rule, scheme};
 const PROFILES: [Profile; 4] = [TCP_NC, TCP_NC_EOT, TCP_NC_PB, SPARSE_PROFILE];
 
 /// The rules of a classical source and its receiver.
-const CLASSICAL: Rules =
-    Rules { acks: AckRule::EveryPacket, loss: LossRule::Steadied, expiry: ExpiryRule::Repair, marks: false };
+const CLASSICAL: Rules = Rules {
+    acks: AckRule::EveryPacket,
+    loss: LossRule::Steadied,
+    expiry: ExpiryRule::Repair,
+    marks: false,
+    interactive: false,
+};
 
 /// Sliding-window coding below TCP Vegas (TCP/NC, 2009).
 pub const TCP_NC: Profile = Profile {
