@@ -17,6 +17,8 @@ pub mod frame;
 pub mod handshake;
 #[path = "entry_points/http.rs"]
 pub mod http;
+#[path = "entry_points/messages.rs"]
+pub mod messages;
 #[path = "entry_points/packet_header.rs"]
 pub mod packet_header;
 #[path = "entry_points/parameters.rs"]

@@ -1,6 +1,6 @@
 //! All streams of a connection, with arbitrary actions of the peer and of the application: the windows hold.
 
-use ctcp_proto::fuzzing::{Pace, SEND_BUFFER_MAX, Streams, StreamsConfig};
+use ctcp_proto::fuzzing::{Lane, Pace, SEND_BUFFER_MAX, Streams, StreamsConfig};
 use ctcp_proto::wire::{StreamFrame, SymbolBuilder};
 use ctcp_proto::{Role, StreamId, TransportError};
 
@@ -53,7 +53,8 @@ fn step(streams: &mut Streams, operation: &[u8], index: &mut u64) -> Result<(), 
         }
         14 => {
             let mut symbol = Vec::new();
-            if streams.fill_symbol(*index, 300 + usize::from(size % 1_200), &mut symbol) {
+            let lane = if c % 2 == 0 { Lane::Bulk } else { Lane::Interactive };
+            if streams.fill_symbol(lane, *index, 300 + usize::from(size % 1_200), &mut symbol) {
                 *index += 1;
             }
         }
@@ -98,6 +99,7 @@ fn drain(streams: &mut Streams, decoded_below: u64) {
             break;
         }
     }
-    streams.on_peer_decoded_below(decoded_below);
+    streams.on_peer_decoded_below(Lane::Bulk, decoded_below);
+    streams.on_peer_decoded_below(Lane::Interactive, decoded_below);
     while streams.poll_event().is_some() {}
 }

@@ -8,13 +8,14 @@ mod entry_points;
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 13] = [
+const TARGETS: [Target; 14] = [
     ("assembler", entry_points::assembler::run),
     ("decoder", entry_points::decoder::run),
     ("file_name", entry_points::file_name::run),
     ("frame", entry_points::frame::run),
     ("handshake", entry_points::handshake::run),
     ("http", entry_points::http::run),
+    ("messages", entry_points::messages::run),
     ("packet_header", entry_points::packet_header::run),
     ("parameters", entry_points::parameters::run),
     ("proxy_request", entry_points::proxy_request::run),
