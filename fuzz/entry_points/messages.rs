@@ -10,7 +10,7 @@ const MEMORY_MAX: u64 = 2 << 20;
 
 pub fn run(mut data: &[u8]) {
     let mut receiver = MessageReceiver::default();
-    let mut index = 0;
+    let mut index: u64 = 0;
     while let Some((&operation, rest)) = data.split_first() {
         data = rest;
         match operation {
