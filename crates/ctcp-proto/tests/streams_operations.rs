@@ -100,7 +100,7 @@ impl World<'_> {
             25..=41 => self.read(here, id, amount),
             42..=45 => self.sides[here].finish(id),
             46 => self.sides[here].reset(id, amount as u64),
-            47 => _ = self.sides[here].streams.set_low_latency(id, amount % 2 == 0),
+            47 => _ = self.sides[here].streams.set_low_latency(id, amount.is_multiple_of(2)),
             _ => self.sides[here].stop(id, amount as u64),
         }
     }
