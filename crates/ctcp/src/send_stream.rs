@@ -79,6 +79,13 @@ impl SendStream {
         self.connection.act(|slot| (slot.connection.reset(self.id, code).ok(), true));
     }
 
+    /// Asks for low latency for all data that is written from now on, at the expense of more bytes on the wire (see
+    /// [`ctcp_proto::Connection::set_low_latency`]). Small writes have it without this call in the profile `default`.
+    pub fn set_low_latency(&mut self, is_wanted: bool) {
+        // An error means that the stream has ended.
+        self.connection.look(|slot| slot.connection.set_low_latency(self.id, is_wanted).ok());
+    }
+
     /// Waits until the peer's transport has received everything, including the end. Call [`SendStream::finish`] first.
     ///
     /// # Errors

@@ -68,6 +68,11 @@ impl Stream {
         self.send.reset(code);
     }
 
+    /// See [`SendStream::set_low_latency`].
+    pub fn set_low_latency(&mut self, is_wanted: bool) {
+        self.send.set_low_latency(is_wanted);
+    }
+
     /// See [`RecvStream::stop`].
     pub fn stop(&mut self, code: u64) {
         self.recv.stop(code);

@@ -39,6 +39,7 @@ async fn a_waiting_reader_learns_that_the_connection_has_closed() {
 async fn messages_and_streams_share_a_connection() {
     let pair = Pair::new().await;
     let (mut opened, mut accepted) = pair.stream().await;
+    opened.set_low_latency(true);
     let bytes = content(3, 2_000_000);
     let sent = bytes.clone();
     let writer = tokio::spawn(async move {
