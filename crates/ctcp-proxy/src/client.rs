@@ -3,7 +3,7 @@
 //! ```text
 //!  application --SOCKS5-----+
 //!  application --HTTP-------+--> one stream each --> ServerLink ==coded==> reverse proxy --> target
-//!  application --forward----+
+//!  application --forward----+                                                    (UDP: see [`crate::udp`])
 //!  stdin/stdout ------------+
 //! ```
 //!
@@ -36,13 +36,18 @@ use crate::link::{Connector, FailureKind, LinkError, LinkState, Opened, ServerLi
 use crate::pulse::{self, Look, Pulse};
 use crate::request::{ReplyCode, Request};
 use crate::seldom::{Seldom, WARNING_PAUSE};
-use crate::socks5::{self, Socks5Error};
+use crate::socks5::{self, Asked, Socks5Error};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, Spliced, splice};
+use crate::udp::UdpOptions;
+use crate::udp::associations::Associations;
 use crate::unanswered::Unanswered;
 
 /// The default limit of simultaneous connections of applications: as many streams as a server allows one connection by
 /// default.
 pub const CONNECTIONS_MAX: usize = 4096;
+
+/// The default limit of simultaneous UDP associations, the same as that of a server for one client.
+pub const ASSOCIATIONS_MAX: usize = crate::udp::ASSOCIATIONS_PER_CLIENT_MAX;
 
 /// Descriptors other than those of applications: listeners, UDP sockets, resolving the server's name, metrics.
 pub const OPEN_FILES_SPARE_MAX: usize = 128;
@@ -52,23 +57,30 @@ pub const OPEN_FILES_SPARE_MAX: usize = 128;
 pub struct ClientLimits {
     /// Simultaneous connections of applications, over all listeners; further ones wait in the kernel's queue.
     pub connections: usize,
+    /// Simultaneous UDP associations; each has a socket besides its application's connection.
+    pub associations: usize,
     /// How long an application may take to send its request.
     pub handshake: Duration,
 }
 
 impl Default for ClientLimits {
     fn default() -> Self {
-        Self { connections: CONNECTIONS_MAX, handshake: Duration::from_secs(10) }
+        Self {
+            connections: CONNECTIONS_MAX,
+            associations: ASSOCIATIONS_MAX,
+            handshake: Duration::from_secs(10),
+        }
     }
 }
 
 impl ClientLimits {
     /// Returns the default limits, lowered to what a process with this limit of open files can serve. A quarter of the
-    /// files, at most [`OPEN_FILES_SPARE_MAX`], is reserved for everything else.
+    /// files, at most [`OPEN_FILES_SPARE_MAX`] and a socket per association, is reserved for everything else.
     #[must_use]
     pub fn for_open_files(open_files: usize) -> Self {
-        let connections = CONNECTIONS_MAX.min(open_files - (open_files / 4).min(OPEN_FILES_SPARE_MAX));
-        Self { connections, ..Self::default() }
+        let associations = ASSOCIATIONS_MAX.min(open_files / 16);
+        let spare = (open_files / 4).min(OPEN_FILES_SPARE_MAX + associations);
+        Self { connections: CONNECTIONS_MAX.min(open_files - spare), associations, ..Self::default() }
     }
 }
 
@@ -109,6 +121,7 @@ pub struct ForwardProxy<K: Connector> {
     failures: Failures,
     pulse: Mutex<Pulse>,
     greeting: Greeting,
+    pub(crate) udp: Associations,
 }
 
 /// When applications are told that they are connected.
@@ -139,10 +152,21 @@ impl<K: Connector> ForwardProxy<K> {
 
     /// Creates a proxy that tells applications at this time that they are connected.
     pub fn with_greeting(link: ServerLink<K>, limits: ClientLimits, greeting: Greeting) -> Arc<Self> {
+        Self::with_options(link, limits, greeting, UdpOptions::default())
+    }
+
+    /// Creates a proxy that also serves UDP in this way.
+    pub fn with_options(
+        link: ServerLink<K>,
+        limits: ClientLimits,
+        greeting: Greeting,
+        udp: UdpOptions,
+    ) -> Arc<Self> {
         let slots = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
         let (full, failing) = (Seldom::new(WARNING_PAUSE), Seldom::new(WARNING_PAUSE));
         let (socks5, failures, pulse) = (OnceLock::new(), Failures::default(), Mutex::default());
-        Arc::new(Self { link, limits, slots, full, failing, socks5, failures, pulse, greeting })
+        let udp = Associations::new(udp, limits.associations);
+        Arc::new(Self { link, limits, slots, full, failing, socks5, failures, pulse, greeting, udp })
     }
 
     /// The link to the server.
@@ -226,7 +250,8 @@ impl<K: Connector> ForwardProxy<K> {
 
     async fn handle_socks5(&self, mut application: TcpStream) -> io::Result<()> {
         let target = match timeout(self.limits.handshake, socks5::handshake(&mut application)).await {
-            Ok(Ok(target)) => target,
+            Ok(Ok(Asked::Connect(target))) => target,
+            Ok(Ok(Asked::Associate { port })) => return self.serve_association(application, port).await,
             Ok(Err(Socks5Error::Stream(error))) => return Err(error),
             Ok(Err(error)) => {
                 if matches!(error, Socks5Error::Version(first) if first.is_ascii_uppercase()) {
@@ -340,6 +365,19 @@ impl<K: Connector> ForwardProxy<K> {
             LinkError::Left(_) | LinkError::Unreachable(_) | LinkError::NotAdmitted(_) => {}
             error => self.failures.note(&target.to_string(), &error.to_string()),
         }
+    }
+
+    /// Logs, remembers and counts why something that has no target was refused.
+    pub(crate) fn on_failure(&self, what: &str, error: &LinkError) {
+        self.count_failure(error);
+        if !matches!(error, LinkError::Unreachable(_) | LinkError::NotAdmitted(_)) {
+            self.failures.note(what, &error.to_string());
+        }
+    }
+
+    /// Logs and remembers why datagrams were refused.
+    pub(crate) fn on_refused(&self, target: &str, reason: &str) {
+        self.failures.note(target, reason);
     }
 
     async fn connect_early<R: AsyncRead + Unpin>(
@@ -503,7 +541,7 @@ const NOT_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r
 
 /// Closes the connection after a response: our half first, then further data of the application is read and dropped.
 /// Otherwise the kernel would send a reset and discard the response.
-async fn close_gently(mut application: TcpStream) {
+pub(crate) async fn close_gently(mut application: TcpStream) {
     let drain = async {
         application.shutdown().await?;
         tokio::io::copy(&mut (&mut application).take(DRAIN_BYTES), &mut tokio::io::sink()).await

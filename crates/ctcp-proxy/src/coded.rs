@@ -1,4 +1,5 @@
-//! The interface between proxies and transport: connections that open, accept and lose streams.
+//! The interface between proxies and transport: connections that open, accept and lose streams, and
+//! carry messages.
 //!
 //! The proxies use these traits and not [`ctcp`] itself, so that every code path can be tested with pipes in memory,
 //! where the test decides when a connection is lost.
@@ -29,6 +30,18 @@ pub trait CodedConnection: Clone + Send + Sync + 'static {
 
     /// Accepts the next stream that the peer opened.
     fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+
+    /// Queues a message that is worthless after `deadline` from now. It may be lost.
+    ///
+    /// # Errors
+    /// See [`ctcp::MessageError`].
+    fn send_message(&self, data: &[u8], deadline: Duration) -> Result<(), ctcp::MessageError>;
+
+    /// Returns the peer's next message.
+    fn receive_message(&self) -> impl Future<Output = io::Result<Vec<u8>>> + Send;
+
+    /// The longest message that the peer takes; `None` if it takes none.
+    fn message_size_max(&self) -> Option<usize>;
 
     /// Waits until the connection is closed and returns the reason.
     fn closed(&self) -> impl Future<Output = String> + Send;
@@ -122,6 +135,18 @@ impl CodedConnection for ctcp::Connection {
 
     async fn accept(&self) -> io::Result<ctcp::Stream> {
         Self::accept(self).await.map_err(lost)
+    }
+
+    fn send_message(&self, data: &[u8], deadline: Duration) -> Result<(), ctcp::MessageError> {
+        Self::send_message(self, data, deadline)
+    }
+
+    async fn receive_message(&self) -> io::Result<Vec<u8>> {
+        Self::receive_message(self).await.map_err(lost)
+    }
+
+    fn message_size_max(&self) -> Option<usize> {
+        Self::message_size_max(self)
     }
 
     async fn closed(&self) -> String {

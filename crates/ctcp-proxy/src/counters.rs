@@ -1,5 +1,9 @@
 //! The counters of the proxies, for `/metrics`, the live page and tests.
 
+mod udp;
+
+pub use udp::{DropReason, UdpCounters};
+
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A counter that only grows.
@@ -69,6 +73,8 @@ pub struct Counters {
     pub upstream: Count,
     /// `ctcp_proxy_bytes_total{direction="downstream"}`: bytes from targets.
     pub downstream: Count,
+    /// UDP datagrams.
+    pub udp: UdpCounters,
     /// `ctcp_files_bytes_total{direction="sent"}`.
     pub files_sent: Count,
     /// `ctcp_files_bytes_total{direction="received"}`.
@@ -89,6 +95,7 @@ impl Counters {
             targets_refused: Count::default(),
             upstream: Count::default(),
             downstream: Count::default(),
+            udp: UdpCounters::default(),
             files_sent: Count::default(),
             files_received: Count::default(),
         }

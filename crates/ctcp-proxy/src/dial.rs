@@ -226,8 +226,13 @@ impl Dialer {
         Err(last)
     }
 
+    /// Checks an address that a client named itself.
+    pub(crate) fn check(&self, address: IpAddr, port: u16) -> Result<(), Refusal> {
+        self.policy.check(None, address, port)
+    }
+
     /// Returns the addresses of the target that pass the policy, at least one.
-    async fn allowed_addresses(
+    pub(crate) async fn allowed_addresses(
         &self,
         client: &str,
         target: &TargetAddress,

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use ctcp_base::Escaped;
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::http_proxy::Failed;
 
@@ -74,6 +74,15 @@ impl Failures {
                 warn!(target = %Escaped(target), suppressed, "{}", Escaped(reason));
             }
             Line::TooMany => warn!("many targets fail: the rest of this minute is not logged"),
+            Line::Suppressed => {}
+        }
+    }
+
+    /// Logs a target that the rules refuse, once per minute for the same target and client.
+    pub(crate) fn note_refused(&self, client: &str, target: &str, reason: &str) {
+        match self.remember(&format!("{client} {target}"), reason, time_of_day()) {
+            Line::Logged(suppressed) => info!(%target, suppressed, "a target is refused: {reason}"),
+            Line::TooMany => info!("many targets are refused: the rest of this minute is not logged"),
             Line::Suppressed => {}
         }
     }

@@ -1,4 +1,4 @@
-//! A fixed forward: connections to a local address are carried to one target.
+//! A fixed forward: connections or datagrams to a local address are carried to one target.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,14 +6,29 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::address::{AddressError, TargetAddress, parse_port};
 
-/// `LISTEN=TARGET`: a local address, or only a port of 127.0.0.1, and the target of its connections.
+/// What a forward carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForwardProtocol {
+    /// Connections.
+    #[default]
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+/// `LISTEN=TARGET` or `udp:LISTEN=TARGET`: a local address, or only a port of 127.0.0.1, and the target of its connections or datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forward {
+    /// Connections or datagrams.
+    pub protocol: ForwardProtocol,
     /// The local address to listen on.
     pub listen: SocketAddr,
     /// The target, as the server sees it.
     pub target: TargetAddress,
 }
+
+/// What a forward of datagrams begins with.
+const UDP: &str = "udp:";
 
 /// Why a text is not a forward.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,18 +49,26 @@ impl FromStr for Forward {
     type Err = ForwardError;
 
     fn from_str(text: &str) -> Result<Self, ForwardError> {
+        let (protocol, text) = match text.strip_prefix(UDP) {
+            Some(rest) => (ForwardProtocol::Udp, rest),
+            None => (ForwardProtocol::Tcp, text),
+        };
         let (listen, target) = text.split_once('=').ok_or(ForwardError::NoTarget)?;
         let listen = match parse_port(listen) {
             Ok(port) => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
             Err(_) => listen.parse().map_err(|_| ForwardError::Listen(listen.to_owned()))?,
         };
-        Ok(Self { listen, target: target.parse().map_err(ForwardError::Target)? })
+        Ok(Self { protocol, listen, target: target.parse().map_err(ForwardError::Target)? })
     }
 }
 
 impl fmt::Display for Forward {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}={}", self.listen, self.target)
+        let prefix = match self.protocol {
+            ForwardProtocol::Tcp => "",
+            ForwardProtocol::Udp => UDP,
+        };
+        write!(formatter, "{prefix}{}={}", self.listen, self.target)
     }
 }
 
@@ -59,6 +82,8 @@ mod tests {
             ("8080=example.com:80", "127.0.0.1:8080=example.com:80"),
             ("0.0.0.0:53=[::1]:5353", "0.0.0.0:53=[::1]:5353"),
             ("[::1]:1=10.0.0.1:2", "[::1]:1=10.0.0.1:2"),
+            ("udp:5353=9.9.9.9:53", "udp:127.0.0.1:5353=9.9.9.9:53"),
+            ("udp:[::1]:53=dns.example:53", "udp:[::1]:53=dns.example:53"),
         ] {
             assert_eq!(text.parse::<Forward>().map(|forward| forward.to_string()), Ok(written.to_owned()));
         }
@@ -67,6 +92,8 @@ mod tests {
     #[test]
     fn invalid_forwards_are_refused_with_the_reason() {
         assert_eq!("8080".parse::<Forward>(), Err(ForwardError::NoTarget));
+        assert_eq!("udp:53".parse::<Forward>(), Err(ForwardError::NoTarget));
+        assert_eq!("tcp:1=a:1".parse::<Forward>(), Err(ForwardError::Listen("tcp:1".into())));
         assert_eq!("x=a:1".parse::<Forward>(), Err(ForwardError::Listen("x".into())));
         assert_eq!("=a:1".parse::<Forward>(), Err(ForwardError::Listen(String::new())));
         assert_eq!("99999=a:1".parse::<Forward>(), Err(ForwardError::Listen("99999".into())));

@@ -60,6 +60,7 @@ pub mod socks5;
 pub mod splice;
 pub mod target_policy;
 pub mod traffic;
+pub mod udp;
 pub mod unanswered;
 
 #[cfg(test)]

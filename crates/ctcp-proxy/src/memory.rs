@@ -180,6 +180,12 @@ impl CodedStream for Stream {
     }
 }
 
+/// How many messages wait for the peer.
+const MESSAGES_MAX: usize = 256;
+
+/// As long as those of the transport.
+const MESSAGE_BYTES_MAX: usize = 65_535;
+
 struct Common {
     pipes: Mutex<Vec<Shared>>,
     lost: watch::Sender<bool>,
@@ -195,6 +201,10 @@ pub(crate) struct Connection {
     to_peer: mpsc::UnboundedSender<Stream>,
     from_peer: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<Stream>>>,
     peer: String,
+    to_mailbox: mpsc::Sender<Vec<u8>>,
+    mailbox: Arc<tokio::sync::Mutex<mpsc::Receiver<Vec<u8>>>>,
+    /// The longest message that the peer takes.
+    message_size_max: Option<usize>,
 }
 
 /// Two ends of a connection: the client's and the server's.
@@ -212,13 +222,19 @@ pub(crate) fn connection_pair_of(client: &str) -> (Connection, Connection) {
     });
     let (to_server, from_client) = mpsc::unbounded_channel();
     let (to_client, from_server) = mpsc::unbounded_channel();
-    let end = |to_peer, from_peer, peer: &str| Connection {
+    let (to_servers_mailbox, servers_mailbox) = mpsc::channel(MESSAGES_MAX);
+    let (to_clients_mailbox, clients_mailbox) = mpsc::channel(MESSAGES_MAX);
+    let end = |to_peer, from_peer, (to_mailbox, mailbox), peer: &str| Connection {
         common: common.clone(),
+        to_mailbox,
+        mailbox: Arc::new(tokio::sync::Mutex::new(mailbox)),
+        message_size_max: Some(MESSAGE_BYTES_MAX),
         to_peer,
         from_peer: Arc::new(tokio::sync::Mutex::new(from_peer)),
         peer: peer.to_owned(),
     };
-    (end(to_server, from_server, "server"), end(to_client, from_client, client))
+    let client_end = end(to_server, from_server, (to_servers_mailbox, clients_mailbox), "server");
+    (client_end, end(to_client, from_client, (to_clients_mailbox, servers_mailbox), client))
 }
 
 impl Connection {
@@ -230,6 +246,12 @@ impl Connection {
             pipe.is_lost = true;
             pipe.wake();
         }
+    }
+
+    /// Simulates a peer that takes no messages, or only shorter ones.
+    pub(crate) fn with_message_size_max(mut self, message_size_max: Option<usize>) -> Self {
+        self.message_size_max = message_size_max;
+        self
     }
 
     fn is_lost(&self) -> bool {
@@ -264,6 +286,30 @@ impl CodedConnection for Connection {
             _ = gone.wait_for(|is_lost| *is_lost) => Err(lost()),
             stream = next => stream,
         }
+    }
+
+    fn send_message(&self, data: &[u8], _deadline: core::time::Duration) -> Result<(), ctcp::MessageError> {
+        let longest = self.message_size_max.ok_or(ctcp::MessageError::Unsupported)?;
+        if self.is_lost() {
+            return Err(ctcp::MessageError::Closed);
+        }
+        if data.len() > longest {
+            return Err(ctcp::MessageError::TooLong);
+        }
+        self.to_mailbox.try_send(data.to_vec()).map_err(|_| ctcp::MessageError::QueueFull)
+    }
+
+    async fn receive_message(&self) -> io::Result<Vec<u8>> {
+        let mut gone = self.common.lost.subscribe();
+        let mut mailbox = self.mailbox.lock().await;
+        tokio::select! {
+            _ = gone.wait_for(|is_lost| *is_lost) => Err(lost()),
+            message = mailbox.recv() => message.ok_or_else(lost),
+        }
+    }
+
+    fn message_size_max(&self) -> Option<usize> {
+        self.message_size_max
     }
 
     async fn closed(&self) -> String {

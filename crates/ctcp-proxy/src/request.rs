@@ -5,7 +5,7 @@
 //!  +---------+------+-------------+------------+  +---------+------+-------------+-----------+
 //!  | version | kind | length (16) | body ...   |  | version | code | length (16) | body ...  |
 //!  +---------+------+-------------+------------+  +---------+------+-------------+-----------+
-//!  kind 1 CONNECT, 2 GET, 3 PUT                   code 0: success; else the body is a text for people
+//!  kind 1 CONNECT, 2 GET, 3 PUT, 4 ASSOCIATE      code 0: success; else the body is a text for people
 //! ```
 //!
 //! The length precedes the body, so that a server can answer "unknown kind" without parsing it. The length is bounded,
@@ -19,10 +19,13 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::address::{AddressError, TargetAddress};
 
+mod associate;
 mod body;
 mod file;
 mod reply;
 
+pub use associate::{Associate, Notice};
+pub(crate) use associate::{put_datagram_head, split_datagram, split_number};
 pub use body::BodyError;
 pub use file::{FileIdentity, GetAccepted, GetRequest, PutAccepted, PutRequest};
 pub use reply::{Reply, ReplyCode, TEXT_BYTES_MAX};
@@ -62,6 +65,8 @@ pub enum Request {
     Get(GetRequest),
     /// Receive a file.
     Put(PutRequest),
+    /// Exchange UDP datagrams in messages of the connection.
+    Associate(Associate),
 }
 
 /// Why a head could not be read.
@@ -104,6 +109,7 @@ impl Request {
     const CONNECT: u8 = 1;
     const GET: u8 = 2;
     const PUT: u8 = 3;
+    const ASSOCIATE: u8 = 4;
 
     /// Encodes the head.
     #[must_use]
@@ -122,6 +128,10 @@ impl Request {
                 put.write(&mut body);
                 Self::PUT
             }
+            Self::Associate(associate) => {
+                associate.write(&mut body);
+                Self::ASSOCIATE
+            }
         };
         frame(kind, &body)
     }
@@ -136,6 +146,7 @@ impl Request {
             Self::CONNECT => Self::Connect(body.target()?),
             Self::GET => Self::Get(GetRequest::parse(&mut body)?),
             Self::PUT => Self::Put(PutRequest::parse(&mut body)?),
+            Self::ASSOCIATE => Self::Associate(Associate::parse(&mut body)?),
             unknown => return Err(HeadError::Kind(unknown)),
         };
         body.end()?;

@@ -3,6 +3,7 @@
 //! ```text
 //!  Endpoint --accept--> Connection --accept--> Stream --head--> CONNECT: dial, splice
 //!                                                               GET, PUT: files
+//!                                                               ASSOCIATE: UDP in messages ([`crate::udp`])
 //! ```
 //!
 //! Requirement: C7
@@ -23,14 +24,15 @@ use crate::clients::Clients;
 use crate::coded::{CodedConnection, CodedStream, has_left};
 use crate::counters::Counters;
 use crate::dial::{DialError, Dialer};
-use crate::failures::{Failures, Line, time_of_day};
+use crate::failures::Failures;
 use crate::files::FileService;
 use crate::request::{Reply, ReplyCode, Request};
 use crate::seldom::{Seldom, WARNING_PAUSE};
 use crate::shares::{Place, Shares, Taken};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, splice};
-use crate::target_policy::Refusal;
 use crate::traffic::Up;
+use crate::udp::service::UdpService;
+use crate::udp::{Router, UdpLimits};
 
 /// The reply to file requests if no files are served.
 const NO_FILES: &str = "it serves no files (it was started without --files)";
@@ -56,29 +58,40 @@ pub struct ServerLimits {
     pub streams_per_client: usize,
     /// How long a stream may take to send its head, which fits one packet.
     pub head: Duration,
+    /// UDP associations. They count as requests, too.
+    pub udp: UdpLimits,
 }
 
 impl Default for ServerLimits {
     fn default() -> Self {
         let (streams, streams_per_client) = (STREAMS_MAX, STREAMS_PER_CLIENT_MAX);
-        Self { streams_per_connection: 1024, streams, streams_per_client, head: Duration::from_secs(30) }
+        Self {
+            streams_per_connection: 1024,
+            streams,
+            streams_per_client,
+            head: Duration::from_secs(30),
+            udp: UdpLimits::default(),
+        }
     }
 }
 
 impl ServerLimits {
     /// Returns the default limits, lowered to what a process with this limit of open files can serve. A quarter of the
-    /// files, at most [`OPEN_FILES_SPARE_MAX`], is reserved for everything else. One client may use half of the rest.
+    /// files, at most [`OPEN_FILES_SPARE_MAX`] and a second socket per association, is reserved for everything else. One
+    /// client may use half of the rest.
     #[must_use]
     pub fn for_open_files(open_files: usize) -> Self {
-        let streams = STREAMS_MAX.min(open_files - (open_files / 4).min(OPEN_FILES_SPARE_MAX));
+        let udp = UdpLimits::for_open_files(open_files);
+        let spare = (open_files / 4).min(OPEN_FILES_SPARE_MAX + udp.associations);
+        let streams = STREAMS_MAX.min(open_files - spare);
         let streams_per_client = STREAMS_PER_CLIENT_MAX.min(streams / 2);
-        Self { streams, streams_per_client, ..Self::default() }
+        Self { streams, streams_per_client, udp, ..Self::default() }
     }
 }
 
 /// The reverse proxy.
 pub struct ReverseProxy {
-    dialer: Dialer,
+    dialer: Arc<Dialer>,
     files: Option<FileService>,
     limits: ServerLimits,
     slots: Shares,
@@ -86,7 +99,8 @@ pub struct ReverseProxy {
     clients: Clients,
     full: Seldom,
     exhausted: Seldom,
-    refused: Failures,
+    refused: Arc<Failures>,
+    udp: Arc<UdpService>,
 }
 
 impl fmt::Debug for ReverseProxy {
@@ -108,8 +122,10 @@ impl ReverseProxy {
         let counters = Arc::new(Counters::new("server"));
         let (full, exhausted) = (Seldom::new(WARNING_PAUSE), Seldom::new(WARNING_PAUSE));
         let clients = Clients::default();
-        let refused = Failures::default();
-        Arc::new(Self { dialer, files, limits, slots, counters, clients, full, exhausted, refused })
+        let (dialer, refused) = (Arc::new(dialer), Arc::<Failures>::default());
+        let udp = UdpService::new(limits.udp, dialer.clone(), counters.clone(), refused.clone());
+        let udp = Arc::new(udp);
+        Arc::new(Self { dialer, files, limits, slots, counters, clients, full, exhausted, refused, udp })
     }
 
     /// The counters of the proxy.
@@ -160,13 +176,20 @@ impl ReverseProxy {
         info!(%remote, key = %peer, "a client connected");
         let slots = Arc::new(Semaphore::new(self.limits.streams_per_connection.min(Semaphore::MAX_PERMITS)));
         let mut tasks = JoinSet::new();
+        let router = Arc::<Router>::default();
+        {
+            let (router, connection, counters) = (router.clone(), connection.clone(), self.counters.clone());
+            let pump = async move { router.pump(&connection, &counters.udp).await };
+            tasks.spawn(pump.instrument(Span::current()));
+        }
         loop {
             tokio::select! {
                 accepted = connection.accept() => match accepted {
                     Ok(stream) => {
                         let slot = self.slot(&peer, &slots);
-                        let (proxy, connection) = (self.clone(), connection.clone());
-                        let serve = async move { proxy.serve_stream(stream, &connection, slot).await };
+                        let (proxy, connection, router) = (self.clone(), connection.clone(), router.clone());
+                        let serve =
+                            async move { proxy.serve_stream(stream, &connection, &router, slot).await };
                         tasks.spawn(serve.instrument(Span::current()));
                     }
                     Err(error) => {
@@ -204,6 +227,7 @@ impl ReverseProxy {
         &self,
         mut stream: C::Stream,
         connection: &C,
+        router: &Arc<Router>,
         slot: Result<Slot, &'static str>,
     ) {
         self.counters.streams_total.add(1);
@@ -228,6 +252,10 @@ impl ReverseProxy {
         };
         match request {
             Request::Connect(target) => self.serve_connect(stream, connection, &target).await,
+            Request::Associate(asked) => match self.udp.admit(connection, router, asked) {
+                Ok(association) => association.serve(stream).await,
+                Err((code, text)) => self.refuse(&mut stream, code, text).await,
+            },
             Request::Get(get) => match &self.files {
                 Some(files) => files.serve_get(&connection.peer(), stream, get, &self.counters).await,
                 None => self.refuse(&mut stream, ReplyCode::FilesOff, NO_FILES).await,
@@ -256,7 +284,7 @@ impl ReverseProxy {
             Err(error) => {
                 if let DialError::Refused(refusal) = &error {
                     self.counters.targets_refused.add(1);
-                    self.note_refused(&client, target, refusal);
+                    self.refused.note_refused(&client, &target.to_string(), &refusal.to_string());
                 }
                 if error.is_exhausted()
                     && let Some(suppressed) = self.exhausted.is_due()
@@ -281,16 +309,6 @@ impl ReverseProxy {
         {
             self.counters.streams_failed.add(1);
             debug!(%target, ?end, %error, "a proxied connection was cut");
-        }
-    }
-
-    /// Logs a refused target, once per minute for the same target and client.
-    fn note_refused(&self, client: &str, target: &TargetAddress, refusal: &Refusal) {
-        let reason = refusal.to_string();
-        match self.refused.remember(&format!("{client} {target}"), &reason, time_of_day()) {
-            Line::Logged(suppressed) => info!(%target, suppressed, "a target is refused: {reason}"),
-            Line::TooMany => info!("many targets are refused: the rest of this minute is not logged"),
-            Line::Suppressed => {}
         }
     }
 

@@ -1,4 +1,4 @@
-//! The server side of SOCKS5 (RFC 1928): no authentication, CONNECT.
+//! The server side of SOCKS5 (RFC 1928): no authentication, CONNECT, UDP ASSOCIATE.
 //!
 //! ```text
 //!  client                                   proxy
@@ -27,9 +27,23 @@ const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;
 const NO_ACCEPTABLE_METHOD: u8 = 0xff;
 const CONNECT: u8 = 1;
+const UDP_ASSOCIATE: u8 = 3;
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
+
+/// What an application asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A connection to a target.
+    Connect(TargetAddress),
+    /// A UDP association.
+    Associate {
+        /// The port that the application will send from; 0 if it does not know yet. The address that it declares is
+        /// not used: behind address translation it is wrong.
+        port: u16,
+    },
+}
 
 /// Why a handshake failed.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +55,7 @@ pub enum Socks5Error {
     Version(u8),
     /// The application offers only methods with authentication.
     NoAcceptableMethod,
-    /// A command other than CONNECT. A reply was sent.
+    /// A command other than CONNECT and UDP ASSOCIATE. A reply was sent.
     Command(u8),
     /// An unknown kind of address. A reply was sent.
     AddressType(u8),
@@ -62,7 +76,6 @@ impl fmt::Display for Socks5Error {
                 formatter.write_str("the application requires authentication, which is not supported")
             }
             Self::Command(2) => formatter.write_str("the command BIND is not supported"),
-            Self::Command(3) => formatter.write_str("the command UDP ASSOCIATE is not supported"),
             Self::Command(command) => write!(formatter, "the command {command} is not supported"),
             Self::AddressType(kind) => write!(formatter, "the address type {kind} is not supported"),
             Self::Target(error) => error.fmt(formatter),
@@ -75,7 +88,7 @@ impl fmt::Display for Socks5Error {
 ///
 /// # Errors
 /// See [`Socks5Error`].
-pub async fn handshake<S>(stream: &mut S) -> Result<TargetAddress, Socks5Error>
+pub async fn handshake<S>(stream: &mut S) -> Result<Asked, Socks5Error>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -99,19 +112,22 @@ where
         return Err(Socks5Error::Version(version));
     }
     // The address is read first, so that every reply follows the whole request, as applications expect.
-    let target = match read_target(stream, kind).await {
+    let (host, port) = match read_address(stream, kind).await {
         Err(error @ Socks5Error::AddressType(_)) => {
             write_reply(stream, ReplyCode::AddressTypeNotSupported, UNSPECIFIED).await?;
             return Err(error);
         }
-        target => target?,
+        address => address?,
     };
+    if command == UDP_ASSOCIATE {
+        return Ok(Asked::Associate { port });
+    }
     if command != CONNECT {
         write_reply(stream, ReplyCode::CommandNotSupported, UNSPECIFIED).await?;
         return Err(Socks5Error::Command(command));
     }
-    match target {
-        Ok(target) => Ok(target),
+    match TargetAddress::new(&host, port) {
+        Ok(target) => Ok(Asked::Connect(target)),
         Err(error) => {
             write_reply(stream, ReplyCode::GeneralFailure, UNSPECIFIED).await?;
             Err(Socks5Error::Target(error))
@@ -119,11 +135,8 @@ where
     }
 }
 
-/// The outer error means that reading failed, the inner one that the target is invalid.
-async fn read_target<S: AsyncRead + Unpin>(
-    stream: &mut S,
-    kind: u8,
-) -> Result<Result<TargetAddress, AddressError>, Socks5Error> {
+/// Reads a host, which may be invalid, and a port.
+async fn read_address<S: AsyncRead + Unpin>(stream: &mut S, kind: u8) -> Result<(String, u16), Socks5Error> {
     let host = match kind {
         IPV4 => {
             let mut octets = [0; 4];
@@ -143,8 +156,7 @@ async fn read_target<S: AsyncRead + Unpin>(
         }
         unknown => return Err(Socks5Error::AddressType(unknown)),
     };
-    let port = stream.read_u16().await?;
-    Ok(TargetAddress::new(&host, port))
+    Ok((host, stream.read_u16().await?))
 }
 
 /// Sends the reply to a request. Codes that SOCKS5 does not have become general failure.

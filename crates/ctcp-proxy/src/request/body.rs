@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::HeadError;
-use crate::address::{Host, TargetAddress};
+use crate::address::{AddressError, Host, TargetAddress};
 
 /// Kinds of address, numbered as in SOCKS5 (RFC 1928 section 5).
 const IPV4: u8 = 1;
@@ -56,6 +56,10 @@ impl<'a> Body<'a> {
         Ok(u16::from_be_bytes(self.array()?))
     }
 
+    pub(super) fn u32(&mut self) -> Result<u32, BodyError> {
+        Ok(u32::from_be_bytes(self.array()?))
+    }
+
     pub(super) fn u64(&mut self) -> Result<u64, BodyError> {
         Ok(u64::from_be_bytes(self.array()?))
     }
@@ -75,8 +79,10 @@ impl<'a> Body<'a> {
             }
             kind => {
                 let address = self.address(kind)?;
-                let port = self.u16()?;
-                TargetAddress::new(&address.to_string(), port).map_err(HeadError::Target)
+                match self.u16()? {
+                    0 => Err(HeadError::Target(AddressError::Port("0".to_owned()))),
+                    port => Ok(SocketAddr::new(address, port).into()),
+                }
             }
         }
     }
@@ -93,6 +99,11 @@ impl<'a> Body<'a> {
             IPV6 => Ok(IpAddr::from(self.array::<16>()?)),
             unknown => Err(BodyError::AddressKind(unknown)),
         }
+    }
+
+    /// What follows the fields that were parsed.
+    pub(super) fn rest(self) -> &'a [u8] {
+        self.0
     }
 
     pub(super) fn end(self) -> Result<(), BodyError> {

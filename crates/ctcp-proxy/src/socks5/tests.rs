@@ -4,7 +4,7 @@ use tokio::io::{DuplexStream, duplex};
 use super::*;
 
 /// Writes all input, then reads what the proxy sends until it has finished or waits for more.
-async fn talk(input: &[u8]) -> (Result<TargetAddress, Socks5Error>, Vec<u8>, DuplexStream) {
+async fn talk(input: &[u8]) -> (Result<Asked, Socks5Error>, Vec<u8>, DuplexStream) {
     let (mut application, mut proxy) = duplex(1024);
     application.write_all(input).await.unwrap();
     let outcome = tokio::time::timeout(core::time::Duration::from_millis(200), handshake(&mut proxy)).await;
@@ -14,6 +14,13 @@ async fn talk(input: &[u8]) -> (Result<TargetAddress, Socks5Error>, Vec<u8>, Dup
     let count = application.read(&mut said).await.unwrap();
     said.truncate(count - 1);
     (outcome, said, proxy)
+}
+
+fn target(outcome: Result<Asked, Socks5Error>) -> String {
+    match outcome.unwrap() {
+        Asked::Connect(target) => target.to_string(),
+        Asked::Associate { .. } => panic!("a target is expected"),
+    }
 }
 
 const GREETING: &[u8] = &[5, 1, 0];
@@ -31,7 +38,7 @@ async fn connect_accepts_ipv4_ipv6_and_names() {
         (b"\x05\x01\x00\x03\x09127.0.0.1\x00\x50", "127.0.0.1:80"),
     ] {
         let (outcome, said, _) = talk(&with_request(request)).await;
-        assert_eq!(outcome.unwrap().to_string(), target);
+        assert_eq!(self::target(outcome), target);
         assert_eq!(said, [5, 0]);
     }
 }
@@ -50,7 +57,7 @@ async fn bytes_sent_early_are_kept_for_the_target() {
 async fn no_authentication_is_chosen_among_several_methods() {
     let input = b"\x05\x03\x02\x01\x00\x05\x01\x00\x01\x01\x02\x03\x04\x00\x50";
     let (outcome, said, _) = talk(input).await;
-    assert_eq!(outcome.unwrap().to_string(), "1.2.3.4:80");
+    assert_eq!(target(outcome), "1.2.3.4:80");
     assert_eq!(said, [5, 0]);
 }
 
@@ -64,8 +71,22 @@ async fn without_an_acceptable_method_the_answer_is_ff() {
 }
 
 #[tokio::test]
-async fn bind_and_udp_associate_get_command_not_supported() {
-    for command in [2, 3, 0, 9, 255] {
+async fn udp_associate_has_a_port_and_any_address() {
+    for (address, expected) in [
+        (&b"\x01\0\0\0\0\0\0"[..], 0),
+        (b"\x01\x7f\0\0\x01\x10\x92", 4242),
+        (b"\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x07", 7),
+        (b"\x03\x00\0\0", 0),
+    ] {
+        let (outcome, said, _) = talk(&with_request(&[&[5, 3, 0], address].concat())).await;
+        assert!(matches!(outcome, Ok(Asked::Associate { port }) if port == expected), "{address:?}");
+        assert_eq!(said, [5, 0]);
+    }
+}
+
+#[tokio::test]
+async fn bind_and_unknown_commands_get_command_not_supported() {
+    for command in [2, 0, 9, 255] {
         let (outcome, said, _) = talk(&with_request(&[5, command, 0, 1, 1, 2, 3, 4, 0, 80])).await;
         assert!(matches!(outcome, Err(Socks5Error::Command(got)) if got == command));
         assert_eq!(said, [5, 0, 5, 7, 0, 1, 0, 0, 0, 0, 0, 0]);

@@ -4,3 +4,4 @@
 mod files;
 mod proxies;
 mod setup;
+mod udp;
