@@ -139,6 +139,9 @@ pub(crate) struct ServerArgs {
     /// Deny these targets, even if they are allowed
     #[arg(long, value_name = "RULE")]
     pub(crate) deny_target: Vec<Rule>,
+    /// Let clients ask for UDP answers from addresses that they have not contacted, which peer-to-peer programs need
+    #[arg(long)]
+    pub(crate) udp_full_cone: bool,
     /// Serve the files of this directory to `ctcp get`; created if it does not exist
     #[arg(long, value_name = "DIR", env = "CTCP_FILES", hide_env_values = true)]
     pub(crate) files: Option<PathBuf>,
@@ -188,9 +191,17 @@ pub(crate) struct ClientArgs {
     /// Serve an HTTP proxy and a PAC file here
     #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address, env = "CTCP_HTTP", hide_env_values = true)]
     pub(crate) http: Option<SocketAddr>,
-    /// Forward a local address to a fixed target, such as 127.0.0.1:8080=10.0.0.5:80; may be repeated
-    #[arg(long, value_name = "LISTEN=TARGET")]
+    /// Forward a local address to a fixed target, such as 127.0.0.1:8080=10.0.0.5:80, or udp:5353=9.9.9.9:53 for
+    /// datagrams; may be repeated
+    #[arg(long, value_name = "[udp:]LISTEN=TARGET")]
     pub(crate) forward: Vec<Forward>,
+    /// Tell SOCKS5 programs to send UDP to this IP address instead of the one they reached with TCP, if this proxy is behind
+    /// address translation; 0.0.0.0 lets them choose
+    #[arg(long, value_name = "ADDR", env = "CTCP_UDP_ADVERTISE", hide_env_values = true)]
+    pub(crate) udp_advertise: Option<std::net::IpAddr>,
+    /// Ask for UDP answers from addresses that were not contacted; the server must allow it
+    #[arg(long)]
+    pub(crate) udp_full_cone: bool,
     /// Tell programs that they are connected only when the target is: every failure gets its reason, a round trip later
     #[arg(long)]
     pub(crate) wait_for_targets: bool,

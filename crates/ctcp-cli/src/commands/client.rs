@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use ctcp::Catalogue;
 use ctcp_proxy::client::{ClientLimits, ForwardProxy, Greeting, listen};
-use ctcp_proxy::forward::Forward;
+use ctcp_proxy::forward::{Forward, ForwardProtocol};
 use ctcp_proxy::link::CtcpConnector;
-use tokio::net::TcpListener;
+use ctcp_proxy::udp::{self, UdpOptions};
+use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
@@ -29,13 +30,14 @@ pub(crate) async fn run(args: &ClientArgs, catalogue: &Arc<Catalogue>) -> Result
     let http = bind_optional(args.http).await?;
     let mut listeners = Vec::new();
     for forward in &args.forward {
-        listeners.push((bind(forward.listen).await?, forward.clone()));
+        listeners.push((bind_forward(forward).await?, forward.clone()));
     }
     let listener = metrics::start(args.common.metrics)?;
     let (endpoint, link) = network::link(&args.remote, args.common.profile(catalogue)?, catalogue)?;
     let _publisher = metrics::publish(listener, LinkFigures::of(&link))?;
     let greeting = if args.wait_for_targets { Greeting::WhenConnected } else { Greeting::AtOnce };
-    let proxy = ForwardProxy::with_greeting(link, limits, greeting);
+    let udp = UdpOptions { advertise: args.udp_advertise, full_cone: args.udp_full_cone };
+    let proxy = ForwardProxy::with_options(link, limits, greeting, udp);
     let mut services = JoinSet::new();
     serve(&mut services, &proxy, socks, http, listeners);
     super::unless_lost(&endpoint, super::interrupted_or_hung_up()).await?;
@@ -58,7 +60,7 @@ fn serve(
     proxy: &Arc<ForwardProxy<CtcpConnector>>,
     socks: Option<(TcpListener, SocketAddr)>,
     http: Option<(TcpListener, SocketAddr)>,
-    forwards: Vec<((TcpListener, SocketAddr), Forward)>,
+    forwards: Vec<((ForwardListener, SocketAddr), Forward)>,
 ) {
     if let Some((listener, address)) = socks {
         warn_if_open("SOCKS", address);
@@ -75,9 +77,38 @@ fn serve(
         services.spawn(async move { proxy.serve_http(listener).await });
     }
     for ((listener, address), forward) in forwards {
-        println!("{address} leads to {}", forward.target);
         let proxy = Arc::clone(proxy);
-        services.spawn(async move { proxy.serve_forward(listener, forward.target).await });
+        match listener {
+            ForwardListener::Tcp(listener) => {
+                println!("{address} leads to {}", forward.target);
+                services.spawn(async move { proxy.serve_forward(listener, forward.target).await });
+            }
+            ForwardListener::Udp(socket) => {
+                println!("udp:{address} leads to {}", forward.target);
+                services.spawn(async move { proxy.serve_udp_forward(socket, forward.target).await });
+            }
+        }
+    }
+}
+
+/// Where a forward takes connections or datagrams.
+enum ForwardListener {
+    Tcp(TcpListener),
+    Udp(UdpSocket),
+}
+
+async fn bind_forward(forward: &Forward) -> Result<(ForwardListener, SocketAddr), CliError> {
+    match forward.protocol {
+        ForwardProtocol::Tcp => {
+            let (listener, local) = bind(forward.listen).await?;
+            Ok((ForwardListener::Tcp(listener), local))
+        }
+        ForwardProtocol::Udp => {
+            let fail = |error| CliError::failure(format!("cannot listen on udp:{}: {error}", forward.listen));
+            let socket = udp::listen(forward.listen).map_err(fail)?;
+            let local = socket.local_addr().map_err(fail)?;
+            Ok((ForwardListener::Udp(socket), local))
+        }
     }
 }
 

@@ -25,7 +25,8 @@ pub(crate) async fn run(args: &ServerArgs, catalogue: &Arc<Catalogue>) -> Result
     let clients = clients(args).await?;
     // Installed before any client can connect.
     let mut hangups = Hangups::new();
-    let limits = ServerLimits::for_open_files(open_files::raise_limit());
+    let mut limits = ServerLimits::for_open_files(open_files::raise_limit());
+    limits.udp.full_cone = args.udp_full_cone;
     let dialer = Dialer::new(target_policy(args)?);
     let files =
         args.files.as_deref().map(|folder| open_files_folder(folder, args.files_write)).transpose()?;

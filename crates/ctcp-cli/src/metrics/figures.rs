@@ -192,6 +192,7 @@ impl Page<'_> {
         for (name, help, level) in [
             ("ctcp_proxy_connections", "Open coded connections", &counters.connections),
             ("ctcp_proxy_streams_open", "Requests being served", &counters.streams_open),
+            ("ctcp_proxy_udp_associations", "Open UDP associations", &counters.udp.associations),
         ] {
             self.gauge(name, help, [(side(), level.value() as f64)])?;
         }
@@ -215,10 +216,32 @@ impl Page<'_> {
             "Bytes of applications: upstream is towards targets, downstream from them",
             both(("upstream", counters.upstream.value()), ("downstream", counters.downstream.value())),
         )?;
+        self.udp(counters)?;
         self.counter(
             "ctcp_files_bytes",
             "Bytes of files",
             both(("sent", counters.files_sent.value()), ("received", counters.files_received.value())),
         )
+    }
+
+    fn udp(&mut self, counters: &Counters) -> fmt::Result {
+        let (side, udp) = (counters.side, &counters.udp);
+        let both = |upstream: u64, downstream: u64| {
+            [("upstream", upstream), ("downstream", downstream)]
+                .map(|(direction, value)| (vec![("side", side), ("direction", direction)], value))
+        };
+        self.counter(
+            "ctcp_proxy_udp_datagrams",
+            "UDP datagrams of applications: upstream is towards targets, downstream from them",
+            both(udp.upstream.value(), udp.downstream.value()),
+        )?;
+        self.counter(
+            "ctcp_proxy_udp_bytes",
+            "Bytes of these datagrams",
+            both(udp.bytes_upstream.value(), udp.bytes_downstream.value()),
+        )?;
+        let dropped =
+            udp.all_dropped().map(|(reason, count)| (vec![("side", side), ("reason", reason)], count));
+        self.counter("ctcp_proxy_udp_dropped", "UDP datagrams dropped, by reason", dropped)
     }
 }
