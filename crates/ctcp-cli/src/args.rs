@@ -191,9 +191,9 @@ pub(crate) struct ClientArgs {
     /// Serve an HTTP proxy and a PAC file here
     #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address, env = "CTCP_HTTP", hide_env_values = true)]
     pub(crate) http: Option<SocketAddr>,
-    /// Forward a local address to a fixed target, such as 127.0.0.1:8080=10.0.0.5:80, or udp:5353=9.9.9.9:53 for
-    /// datagrams; may be repeated
-    #[arg(long, value_name = "[udp:]LISTEN=TARGET")]
+    /// Forward a local address to a fixed target, such as 127.0.0.1:8080=10.0.0.5:80, low-latency:2222=10.0.0.5:22 for
+    /// connections that may cost more bytes, or udp:5353=9.9.9.9:53 for datagrams; may be repeated
+    #[arg(long, value_name = "[udp:|low-latency:]LISTEN=TARGET")]
     pub(crate) forward: Vec<Forward>,
     /// Tell SOCKS5 programs to send UDP to this IP address instead of the one they reached with TCP, if this proxy is behind
     /// address translation; 0.0.0.0 lets them choose

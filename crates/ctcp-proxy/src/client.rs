@@ -141,7 +141,8 @@ pub enum Greeting {
 enum Service {
     Socks5,
     Http,
-    Forward(TargetAddress),
+    /// The same request for each connection.
+    Forward(Request),
 }
 
 impl<K: Connector> ForwardProxy<K> {
@@ -191,9 +192,9 @@ impl<K: Connector> ForwardProxy<K> {
         }
     }
 
-    /// Serves a fixed forward until the future is dropped.
-    pub async fn serve_forward(self: &Arc<Self>, listener: TcpListener, target: TargetAddress) {
-        self.serve(listener, Service::Forward(target)).await;
+    /// Serves a fixed forward, whose connections are carried to the target of `request`, until the future is dropped.
+    pub async fn serve_forward(self: &Arc<Self>, listener: TcpListener, request: Request) {
+        self.serve(listener, Service::Forward(request)).await;
     }
 
     async fn serve(self: &Arc<Self>, listener: TcpListener, service: Service) {
@@ -241,8 +242,8 @@ impl<K: Connector> ForwardProxy<K> {
         match service {
             Service::Socks5 => self.handle_socks5(application).await,
             Service::Http => self.handle_http(application).await,
-            Service::Forward(target) => {
-                self.carry_early(application, target, Vec::new()).await;
+            Service::Forward(request) => {
+                self.carry_early(application, request, Vec::new()).await;
                 Ok(())
             }
         }
@@ -264,7 +265,7 @@ impl<K: Connector> ForwardProxy<K> {
         };
         if self.greets_at_once(&target) {
             socks5::write_reply(&mut application, ReplyCode::Succeeded, UNSPECIFIED).await?;
-            self.carry_early(application, target, Vec::new()).await;
+            self.carry_early(application, Request::Connect(target), Vec::new()).await;
             return Ok(());
         }
         match self.connect(&target).await {
@@ -289,7 +290,7 @@ impl<K: Connector> ForwardProxy<K> {
                 self.carry(application, opened, SpliceOptions { early, ..SpliceOptions::default() }).await;
             }
             Served::Tunnel { application, early, to: Tunnel::Target(target) } => {
-                self.carry_early(application, target, early).await;
+                self.carry_early(application, Request::Connect(target), early).await;
             }
         }
         Ok(())
@@ -305,12 +306,12 @@ impl<K: Connector> ForwardProxy<K> {
     }
 
     /// Connects an application that believes it is connected to its target. `pending` was read from it before.
-    async fn carry_early(&self, mut application: TcpStream, target: TargetAddress, pending: Vec<u8>) {
+    async fn carry_early(&self, mut application: TcpStream, request: Request, pending: Vec<u8>) {
         application.arm(); // a failure must not look like a regular end
         let connected = {
             let early = Early::new(&mut application, &self.link.counters().upstream);
             let mut early = early.with_pending(pending);
-            let opened = self.connect_early(&target, &mut early).await;
+            let opened = self.connect_early(&request, &mut early).await;
             opened.map(|opened| (opened, early.into_rest()))
         };
         match connected {
@@ -319,7 +320,7 @@ impl<K: Connector> ForwardProxy<K> {
                 self.carry(application, opened, options).await;
             }
             // The connection is reset. Only the log and the status page can say why.
-            Err(error) => self.note(&target, &error),
+            Err(error) => self.note(&request, &error),
         }
     }
 
@@ -339,7 +340,8 @@ impl<K: Connector> ForwardProxy<K> {
         W: AsyncWrite + Unpin,
     {
         let mut early = Early::new(&mut reader, &self.link.counters().upstream);
-        let Opened { mut stream, connection, .. } = self.connect_early(target, &mut early).await?;
+        let Opened { mut stream, connection, .. } =
+            self.connect_early(&Request::Connect(target.clone()), &mut early).await?;
         let passed = early.passed();
         let (early, is_a_done) = early.into_rest();
         let options = SpliceOptions { early, is_a_done, is_over_with_b: true };
@@ -351,7 +353,7 @@ impl<K: Connector> ForwardProxy<K> {
     async fn connect(&self, target: &TargetAddress) -> Result<Opened<K::Connection>, LinkError> {
         let mut nobody = tokio::io::empty();
         let mut early = Early::new(&mut nobody, &self.link.counters().upstream);
-        let opened = self.connect_early(target, &mut early).await;
+        let opened = self.connect_early(&Request::Connect(target.clone()), &mut early).await;
         if let Err(error) = &opened {
             self.note(target, error);
         }
@@ -360,7 +362,7 @@ impl<K: Connector> ForwardProxy<K> {
 
     /// Logs and remembers why a target was not reached. Failures of the link itself are logged by the link, and only
     /// once.
-    fn note(&self, target: &TargetAddress, error: &LinkError) {
+    fn note(&self, target: &impl ToString, error: &LinkError) {
         match error {
             LinkError::Left(_) | LinkError::Unreachable(_) | LinkError::NotAdmitted(_) => {}
             error => self.failures.note(&target.to_string(), &error.to_string()),
@@ -382,15 +384,15 @@ impl<K: Connector> ForwardProxy<K> {
 
     async fn connect_early<R: AsyncRead + Unpin>(
         &self,
-        target: &TargetAddress,
+        request: &Request,
         early: &mut Early<'_, R>,
     ) -> Result<Opened<K::Connection>, LinkError> {
         let counters = self.link.counters();
         counters.streams_total.add(1);
-        let opened = self.link.request_early(&Request::Connect(target.clone()), early).await;
+        let opened = self.link.request_early(request, early).await;
         if let Err(error) = &opened {
             self.count_failure(error);
-            debug!(%target, %error, "not connected");
+            debug!(target = %request, %error, "not connected");
         }
         opened
     }

@@ -16,6 +16,9 @@ pub trait CodedStream: SpliceEnd + Send + 'static {
     /// Resets both directions with a code of [`stream_code`].
     fn reset(&mut self, code: u64);
 
+    /// Asks for low latency for what is written from now on, or no longer.
+    fn set_low_latency(&mut self, _is_wanted: bool) {}
+
     /// Waits until the peer has received everything that was written, including the end.
     fn finished(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 }
@@ -119,6 +122,10 @@ impl CodedStream for ctcp::Stream {
     fn reset(&mut self, code: u64) {
         Self::reset(self, code);
         self.stop(code);
+    }
+
+    fn set_low_latency(&mut self, is_wanted: bool) {
+        Self::set_low_latency(self, is_wanted);
     }
 
     async fn finished(&mut self) -> io::Result<()> {

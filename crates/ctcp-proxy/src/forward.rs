@@ -12,11 +12,13 @@ pub enum ForwardProtocol {
     /// Connections.
     #[default]
     Tcp,
+    /// Connections that need low latency.
+    TcpLowLatency,
     /// Datagrams.
     Udp,
 }
 
-/// `LISTEN=TARGET` or `udp:LISTEN=TARGET`: a local address, or only a port of 127.0.0.1, and the target of its connections or datagrams.
+/// `LISTEN=TARGET`, `low-latency:LISTEN=TARGET` or `udp:LISTEN=TARGET`: a local address, or only a port of 127.0.0.1, and the target of its connections or datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forward {
     /// Connections or datagrams.
@@ -27,8 +29,18 @@ pub struct Forward {
     pub target: TargetAddress,
 }
 
-/// What a forward of datagrams begins with.
-const UDP: &str = "udp:";
+impl ForwardProtocol {
+    const ALL: [Self; 3] = [Self::Udp, Self::TcpLowLatency, Self::Tcp];
+
+    /// What such a forward begins with.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Tcp => "",
+            Self::TcpLowLatency => "low-latency:",
+            Self::Udp => "udp:",
+        }
+    }
+}
 
 /// Why a text is not a forward.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,10 +61,10 @@ impl FromStr for Forward {
     type Err = ForwardError;
 
     fn from_str(text: &str) -> Result<Self, ForwardError> {
-        let (protocol, text) = match text.strip_prefix(UDP) {
-            Some(rest) => (ForwardProtocol::Udp, rest),
-            None => (ForwardProtocol::Tcp, text),
-        };
+        let (protocol, text) = ForwardProtocol::ALL
+            .into_iter()
+            .find_map(|protocol| Some((protocol, text.strip_prefix(protocol.prefix())?)))
+            .unwrap_or((ForwardProtocol::Tcp, text));
         let (listen, target) = text.split_once('=').ok_or(ForwardError::NoTarget)?;
         let listen = match parse_port(listen) {
             Ok(port) => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
@@ -64,11 +76,7 @@ impl FromStr for Forward {
 
 impl fmt::Display for Forward {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let prefix = match self.protocol {
-            ForwardProtocol::Tcp => "",
-            ForwardProtocol::Udp => UDP,
-        };
-        write!(formatter, "{prefix}{}={}", self.listen, self.target)
+        write!(formatter, "{}{}={}", self.protocol.prefix(), self.listen, self.target)
     }
 }
 
@@ -82,6 +90,7 @@ mod tests {
             ("8080=example.com:80", "127.0.0.1:8080=example.com:80"),
             ("0.0.0.0:53=[::1]:5353", "0.0.0.0:53=[::1]:5353"),
             ("[::1]:1=10.0.0.1:2", "[::1]:1=10.0.0.1:2"),
+            ("low-latency:2222=10.0.0.1:22", "low-latency:127.0.0.1:2222=10.0.0.1:22"),
             ("udp:5353=9.9.9.9:53", "udp:127.0.0.1:5353=9.9.9.9:53"),
             ("udp:[::1]:53=dns.example:53", "udp:[::1]:53=dns.example:53"),
         ] {

@@ -517,6 +517,7 @@ impl<K: Connector> ServerLink<K> {
         early: &mut Early<'_, R>,
     ) -> Result<Reply, LinkError> {
         let exchange = async {
+            stream.set_low_latency(request.wants_low_latency());
             request.write(stream).await.map_err(LinkError::Lost)?;
             let (mut reader, mut writer) = tokio::io::split(&mut *stream);
             let reply = tokio::select! {

@@ -28,6 +28,7 @@ struct Pipe {
     reset: Option<u64>,
     stopped: Option<u64>,
     is_lost: bool,
+    is_low_latency: bool,
     wakers: Vec<core::task::Waker>,
 }
 
@@ -153,7 +154,18 @@ impl SpliceEnd for Stream {
     }
 }
 
+impl Stream {
+    /// Whether the other side asked for low latency for what it writes.
+    pub(crate) fn has_low_latency(&self) -> bool {
+        self.read.lock().unwrap().is_low_latency
+    }
+}
+
 impl CodedStream for Stream {
+    fn set_low_latency(&mut self, is_wanted: bool) {
+        self.write.lock().unwrap().is_low_latency = is_wanted;
+    }
+
     fn reset(&mut self, code: u64) {
         let mut write = self.write.lock().unwrap();
         if !write.is_finished && write.reset.is_none() {

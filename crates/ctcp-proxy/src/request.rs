@@ -5,7 +5,8 @@
 //!  +---------+------+-------------+------------+  +---------+------+-------------+-----------+
 //!  | version | kind | length (16) | body ...   |  | version | code | length (16) | body ...  |
 //!  +---------+------+-------------+------------+  +---------+------+-------------+-----------+
-//!  kind 1 CONNECT, 2 GET, 3 PUT, 4 ASSOCIATE      code 0: success; else the body is a text for people
+//!  kind 1 CONNECT, 2 GET, 3 PUT, 4 ASSOCIATE,     code 0: success; else the body is a text for people
+//!  5 CONNECT with low latency
 //! ```
 //!
 //! The length precedes the body, so that a server can answer "unknown kind" without parsing it. The length is bounded,
@@ -13,6 +14,7 @@
 //!
 //! Requirement: C7
 
+use core::fmt;
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -61,6 +63,8 @@ pub mod stream_code {
 pub enum Request {
     /// Connect to a TCP target. After a successful reply the stream carries its bytes both ways.
     Connect(TargetAddress),
+    /// The same, and the server asks for low latency for what it sends.
+    ConnectLowLatency(TargetAddress),
     /// Send a file.
     Get(GetRequest),
     /// Receive a file.
@@ -105,11 +109,30 @@ impl HeadError {
     }
 }
 
+impl fmt::Display for Request {
+    /// The target, or what else is asked for.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect(target) | Self::ConnectLowLatency(target) => target.fmt(formatter),
+            Self::Get(_) => formatter.write_str("get"),
+            Self::Put(_) => formatter.write_str("put"),
+            Self::Associate(_) => formatter.write_str("udp"),
+        }
+    }
+}
+
 impl Request {
     const CONNECT: u8 = 1;
     const GET: u8 = 2;
     const PUT: u8 = 3;
     const ASSOCIATE: u8 = 4;
+    const CONNECT_LOW_LATENCY: u8 = 5;
+
+    /// Whether both sides ask for low latency for the stream.
+    #[must_use]
+    pub fn wants_low_latency(&self) -> bool {
+        matches!(self, Self::ConnectLowLatency(_))
+    }
 
     /// Encodes the head.
     #[must_use]
@@ -119,6 +142,10 @@ impl Request {
             Self::Connect(target) => {
                 put_target(&mut body, target);
                 Self::CONNECT
+            }
+            Self::ConnectLowLatency(target) => {
+                put_target(&mut body, target);
+                Self::CONNECT_LOW_LATENCY
             }
             Self::Get(get) => {
                 get.write(&mut body);
@@ -144,6 +171,7 @@ impl Request {
         let mut body = Body::new(body);
         let request = match kind {
             Self::CONNECT => Self::Connect(body.target()?),
+            Self::CONNECT_LOW_LATENCY => Self::ConnectLowLatency(body.target()?),
             Self::GET => Self::Get(GetRequest::parse(&mut body)?),
             Self::PUT => Self::Put(PutRequest::parse(&mut body)?),
             Self::ASSOCIATE => Self::Associate(Associate::parse(&mut body)?),

@@ -250,8 +250,11 @@ impl ReverseProxy {
                 return; // dropping the stream resets it
             }
         };
+        stream.set_low_latency(request.wants_low_latency());
         match request {
-            Request::Connect(target) => self.serve_connect(stream, connection, &target).await,
+            Request::Connect(target) | Request::ConnectLowLatency(target) => {
+                self.serve_connect(stream, connection, &target).await;
+            }
             Request::Associate(asked) => match self.udp.admit(connection, router, asked) {
                 Ok(association) => association.serve(stream).await,
                 Err((code, text)) => self.refuse(&mut stream, code, text).await,

@@ -12,7 +12,7 @@
 //! reordered, as UDP allows, but are never cut or duplicated.
 //!
 //! No queue of datagrams is kept per association: a message is sent on in the call that delivers it. Only datagrams
-//! that wait for a name or for a new association are stored, up to [`PENDING_BYTES_MAX`].
+//! that wait for a name or for a new association are stored, up to `PENDING_BYTES_MAX`.
 
 use core::time::Duration;
 use std::io;

@@ -7,6 +7,7 @@ use ctcp::Catalogue;
 use ctcp_proxy::client::{ClientLimits, ForwardProxy, Greeting, listen};
 use ctcp_proxy::forward::{Forward, ForwardProtocol};
 use ctcp_proxy::link::CtcpConnector;
+use ctcp_proxy::request::Request;
 use ctcp_proxy::udp::{self, UdpOptions};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
@@ -81,7 +82,11 @@ fn serve(
         match listener {
             ForwardListener::Tcp(listener) => {
                 println!("{address} leads to {}", forward.target);
-                services.spawn(async move { proxy.serve_forward(listener, forward.target).await });
+                let request = match forward.protocol {
+                    ForwardProtocol::TcpLowLatency => Request::ConnectLowLatency(forward.target),
+                    _ => Request::Connect(forward.target),
+                };
+                services.spawn(async move { proxy.serve_forward(listener, request).await });
             }
             ForwardListener::Udp(socket) => {
                 println!("udp:{address} leads to {}", forward.target);
@@ -99,7 +104,7 @@ enum ForwardListener {
 
 async fn bind_forward(forward: &Forward) -> Result<(ForwardListener, SocketAddr), CliError> {
     match forward.protocol {
-        ForwardProtocol::Tcp => {
+        ForwardProtocol::Tcp | ForwardProtocol::TcpLowLatency => {
             let (listener, local) = bind(forward.listen).await?;
             Ok((ForwardListener::Tcp(listener), local))
         }

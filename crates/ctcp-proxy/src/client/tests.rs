@@ -341,11 +341,14 @@ async fn a_refused_target_is_on_the_status_page_with_the_servers_reason() {
 async fn a_forward_carries_connections_and_resets_failed_ones() {
     let (setup, echo) = (setup(&["127.0.0.0/8"]).await, echo().await);
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    for (target, works) in [(echo, true), (closed, false)] {
+    let low = Request::ConnectLowLatency(echo.into());
+    for (request, works) in
+        [(Request::Connect(echo.into()), true), (low, true), (Request::Connect(closed.into()), false)]
+    {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let proxy = setup.proxy.clone();
-        let task = tokio::spawn(async move { proxy.serve_forward(listener, target.into()).await });
+        let task = tokio::spawn(async move { proxy.serve_forward(listener, request).await });
         let mut stream = TcpStream::connect(address).await.unwrap();
         let _ = stream.write_all(b"z").await;
         let answer = timeout(Duration::from_secs(5), stream.read_u8()).await.unwrap();

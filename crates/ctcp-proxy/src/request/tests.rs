@@ -101,6 +101,7 @@ proptest! {
         for request in [
             Request::Get(GetRequest { name: name.clone(), have, identity }),
             Request::Put(PutRequest { name: name.clone(), identity }),
+            Request::ConnectLowLatency(target.clone()),
             Request::Connect(target),
         ] {
             let bytes = request.encode();

@@ -114,6 +114,20 @@ fn limits_fit_the_descriptors_and_one_client_never_uses_all() {
 }
 
 #[tokio::test]
+async fn the_server_asks_for_low_latency_if_the_client_does() {
+    let (near, _proxy) = serve(ServerLimits::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = TargetAddress::from(listener.local_addr().unwrap());
+    for (request, is_low) in
+        [(Request::Connect(target.clone()), false), (Request::ConnectLowLatency(target), true)]
+    {
+        let (stream, reply) = ask(&near, &request.encode()).await;
+        assert!(reply.is_success());
+        assert_eq!(stream.has_low_latency(), is_low);
+    }
+}
+
+#[tokio::test]
 async fn a_lost_connection_resets_its_targets() {
     let (near, proxy) = serve(ServerLimits::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
