@@ -43,4 +43,32 @@ check 'a connection that waits for targets' fetch "http://$SERVER_ADDRESS:8000/s
 check 'SOCKS5 that waits' shown takes 1900 2400 --proxy "socks5h://$SOCKS"
 check 'CONNECT that waits' shown takes 1900 2400 --proxytunnel --proxy "http://$HTTP"
 check 'plain HTTP that waits' shown takes 1900 2400 --proxy "http://$HTTP"
+stop "$client_pid"
+
+# visit LEAST MOST OPTION...: thousandths of a round trip from the start of a client until its first request is answered
+visit() {
+    local least=$1 most=$2 begin time
+    shift 2
+    begin=$(milliseconds)
+    start_client "$@"
+    on_client curl --silent --show-error --max-time 20 --output "$scratch/small" --proxy "socks5h://$SOCKS" \
+        "http://$SERVER_ADDRESS:8000/small" || return 1
+    time=$((($(milliseconds) - begin) * 1000 / VISIT_RTT))
+    cmp "$scratch/small" "$scratch/www/small" || return 1
+    sleep 1
+    stop "$client_pid"
+    printf '%d.%03d round trips with the start of the client\n' $((time / 1000)) $((time % 1000))
+    [ "$time" -ge "$least" ] && [ "$time" -le "$most" ]
+}
+
+# So long that the start of a process hardly counts.
+readonly VISIT_RTT=600
+link "delay $((VISIT_RTT / 2))ms"
+check 'a first visit' shown visit 2000 2500 --ticket-file "$scratch/ticket"
+check 'its ticket' test -s "$scratch/ticket"
+check 'a return with a ticket' shown visit 1000 1500 --ticket-file "$scratch/ticket"
+check 'another return' shown visit 1000 1500 --ticket-file "$scratch/ticket"
+cp "$scratch/ticket" "$scratch/spent"
+check 'a visit that spends the ticket' shown visit 1000 1500 --ticket-file "$scratch/ticket"
+check 'a spent ticket' shown visit 2000 2500 --ticket-file "$scratch/spent"
 finish

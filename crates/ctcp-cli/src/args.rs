@@ -176,6 +176,10 @@ pub(crate) struct RemoteArgs {
     /// Send from this local IP address (default: chosen by the system)
     #[arg(long, value_name = "LOCAL_ADDR", env = "CTCP_PATH", hide_env_values = true)]
     pub(crate) path: Option<std::net::IpAddr>,
+    /// Keep a ticket of the server in this file. With it, the next run sends its first requests with its first packets, a
+    /// round trip earlier
+    #[arg(long, value_name = "FILE", env = "CTCP_TICKET_FILE", hide_env_values = true)]
+    pub(crate) ticket_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ctcp::{Catalogue, ClientConfig, Endpoint, Profile, TransportConfig};
 use ctcp_proxy::counters::Counters;
-use ctcp_proxy::link::{CtcpConnector, LinkState, LinkTimes, ServerLink};
+use ctcp_proxy::link::{CtcpConnector, LinkState, LinkTimes, ServerLink, Tickets};
 
 use crate::args::RemoteArgs;
 use crate::error::CliError;
@@ -43,7 +43,8 @@ pub(crate) fn link(
     let own_key = secret_key.public_key();
     let bind = remote.path.map(|address| SocketAddr::new(address, 0));
     let mut config = ClientConfig::new(secret_key);
-    config.transport(transport(profile, catalogue));
+    let mut transport = transport(profile, catalogue);
+    config.transport(transport.tickets(remote.ticket_file.is_some()).clone());
     if let Some(address) = bind {
         config.bind(address);
     }
@@ -51,8 +52,11 @@ pub(crate) fn link(
         Some(address) => CliError::failure(format!("cannot send from {address}: {error}")),
         None => CliError::failure(format!("cannot open a UDP socket: {error}")),
     })?;
-    let connector =
+    let mut connector =
         CtcpConnector::new(endpoint.clone(), remote.server.clone(), remote.server_key).with_own_key(own_key);
+    if let Some(file) = &remote.ticket_file {
+        connector = connector.with_tickets(Tickets::in_file(file.clone()));
+    }
     let counters = Arc::new(Counters::new("client"));
     Ok((endpoint, ServerLink::start(connector, LinkTimes::default(), counters)))
 }

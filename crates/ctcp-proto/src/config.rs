@@ -63,6 +63,8 @@ pub struct TransportConfig {
     pub datagram_size_max: u16,
     /// AEAD suites, best first.
     pub suites: Vec<Suite>,
+    /// Whether a client asks for tickets, with which a later connection may send data in its first flight.
+    pub tickets: bool,
     /// Whether ML-KEM-768 is combined with X25519 if the peer does so, too. It protects what is recorded today from a quantum computer of
     /// the future.
     pub hybrid: bool,
@@ -94,6 +96,7 @@ impl Default for TransportConfig {
             handshake_timeout: Duration::from_secs(10),
             datagram_size_max: 1472,
             suites: vec![Suite::Aes256Gcm, Suite::ChaCha20Poly1305],
+            tickets: false,
             hybrid: true,
         }
     }

@@ -25,6 +25,7 @@ mod close;
 mod contents;
 mod contexts;
 mod control;
+mod early;
 #[cfg(any(test, feature = "forge"))]
 mod forge;
 mod grease;
@@ -51,7 +52,7 @@ use ctcp_base::Instant;
 
 use crate::config::TransportConfig;
 use crate::crypto::random::SecretRng;
-use crate::crypto::{PacketProtection, PublicKey, ResetKey};
+use crate::crypto::{EarlyKey, PacketProtection, PublicKey, ResetKey, TicketKey};
 use crate::error::{CloseReason, ConnectionError, TransportError};
 use crate::event::{EndpointEvent, Event};
 use crate::id::{ConnectionId, ContextId, Role};
@@ -67,13 +68,15 @@ use close::{Ending, Remains};
 pub(crate) use contents::Contents;
 use contexts::Contexts;
 use control::ControlFrames;
+use early::Early;
+pub(crate) use early::EarlyFlight;
 use grease::Grease;
 pub(crate) use handshaking::{ClientHandshake, KemOffer};
 use keys::Keys;
 use messages::Messages;
 use migration::Migration;
 pub(crate) use negotiation::{
-    Negotiated, VERSIONS, client_parameters, is_downgraded, negotiate, server_parameters,
+    Negotiated, VERSIONS, client_parameters, is_downgraded, negotiate, server_parameters, streams,
 };
 use receive::Received;
 use resets::Resets;
@@ -129,6 +132,9 @@ pub(crate) struct Established {
     path: Path,
     migration: Migration,
     resets: Resets,
+    early: Early,
+    /// The peer's static public key.
+    peer_key: PublicKey,
     contexts: Contexts,
     streams: Streams,
     messages: Messages,
@@ -151,7 +157,6 @@ pub(crate) struct Established {
 }
 
 /// The result of a handshake, from which [`Established`] is built.
-#[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) role: Role,
     pub(crate) config: TransportConfig,
@@ -160,8 +165,15 @@ pub(crate) struct Setup {
     pub(crate) negotiated: Negotiated,
     pub(crate) protection: PacketProtection,
     pub(crate) network: NetworkPath,
+    pub(crate) peer_key: PublicKey,
     /// Only for a server.
     pub(crate) reset_key: Option<ResetKey>,
+    /// Only for a server whose client showed a ticket.
+    pub(crate) early_key: Option<EarlyKey>,
+    /// Only for a server whose client wants tickets.
+    pub(crate) tickets: Option<TicketKey>,
+    /// The streams that a client has opened during the handshake.
+    pub(crate) streams: Option<Streams>,
     pub(crate) rng: SecretRng,
 }
 
@@ -219,8 +231,9 @@ impl PendingResponse {
 
 impl Established {
     fn new(now: Instant, setup: Setup) -> Self {
-        let Setup { role, config, own, peer, negotiated, protection, network, reset_key, rng } = setup;
-        let mut streams = negotiation::streams(role, &config, &own, &peer);
+        let Setup { role, config, own, peer, negotiated, protection, network, rng, .. } = setup;
+        let mut streams = setup.streams.unwrap_or_else(|| streams(role, &config, &own));
+        streams.set_peer_limits(peer.max_data, peer.max_stream_data, peer.max_streams);
         let contexts = Contexts::new(role, &config, &negotiated);
         if negotiated.profile.rules.interactive && contexts.takes(ContextId::Interactive) {
             streams.set_interactive(Interactive::Automatic);
@@ -237,7 +250,9 @@ impl Established {
             keys: Keys::new(now),
             path,
             migration: Migration::default(),
-            resets: Resets::new(reset_key),
+            resets: Resets::new(setup.reset_key),
+            early: Early::new(setup.early_key, setup.tickets),
+            peer_key: setup.peer_key,
             contexts,
             config,
             streams,
@@ -274,8 +289,8 @@ impl Connection {
         Self { role: Role::Client, config, state, peer_key, now, ..Self::blank() }
     }
 
-    pub(crate) fn server(now: Instant, setup: Setup, peer_key: PublicKey, response: PendingResponse) -> Self {
-        let config = setup.config.clone();
+    pub(crate) fn server(now: Instant, setup: Setup, response: PendingResponse) -> Self {
+        let (config, peer_key) = (setup.config.clone(), setup.peer_key);
         let mut established = Established::new(now, setup);
         established.response = Some(response);
         let state = State::Established(Box::new(established));
@@ -309,7 +324,10 @@ impl Connection {
         match &mut self.state {
             State::Handshaking(handshake) => {
                 let step = handshake.handle_datagram(now, datagram);
-                self.apply_handshake(now, network_path, step);
+                let ahead = self.apply_handshake(now, network_path, step);
+                for mut datagram in ahead {
+                    self.handle_datagram(now, network_path, None, &mut datagram);
+                }
             }
             // The idle timeout has passed before its timer ran, for example because this process was suspended. Datagrams that queued up
             // meanwhile do not show that the peer still has the connection.
@@ -528,9 +546,17 @@ impl Connection {
     /// Forwards pending notifications of the components to the application and the endpoint.
     fn drain_established(&mut self) {
         let State::Established(established) = &mut self.state else { return };
+        if core::mem::take(&mut established.early.is_news) {
+            self.events.push_back(Event::Connected);
+        }
         if core::mem::take(&mut established.is_newly_confirmed) && self.role == Role::Server {
             self.endpoint_events.push_back(EndpointEvent::Confirmed);
-            self.events.push_back(Event::Connected);
+            if !established.early.is_accepted {
+                self.events.push_back(Event::Connected);
+            }
+        }
+        if core::mem::take(&mut established.early.is_ticket_news) {
+            self.events.push_back(Event::TicketReceived);
         }
         if let Some(token) = established.resets.poll_new_token() {
             let remote = established.path.network.remote;

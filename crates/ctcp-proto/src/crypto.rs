@@ -13,6 +13,7 @@ pub(crate) mod random;
 pub mod replay;
 pub mod reset;
 pub mod suite;
+pub mod ticket;
 
 pub use first_packet::FirstPacketKey;
 pub use keys::{KeyError, PublicKey, SecretKey};
@@ -20,3 +21,5 @@ pub use protection::{OpenError, Opened, PacketProtection, SealError, SealHeader}
 pub use replay::ReplayWindow;
 pub use reset::{ResetKey, ResetToken};
 pub use suite::Suite;
+pub use ticket::Ticket;
+pub(crate) use ticket::{EarlyKey, SpentTickets, TICKET_LIFETIME, TicketKey, Visit};

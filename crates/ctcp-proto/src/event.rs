@@ -22,6 +22,8 @@ pub enum Event {
     Writable(StreamId),
     /// [`crate::Connection::receive_message`] returns a message.
     MessageReceived,
+    /// [`crate::Connection::take_ticket`] returns a ticket.
+    TicketReceived,
     /// All data written to the stream, and its end, has arrived.
     Finished(StreamId),
     /// The peer stopped reading this stream.

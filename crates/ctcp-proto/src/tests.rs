@@ -2,6 +2,7 @@
 
 mod bulk;
 mod damage;
+mod early;
 mod handshake;
 mod handshake_times;
 mod hostile;

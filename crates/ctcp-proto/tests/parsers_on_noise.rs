@@ -5,8 +5,8 @@ use std::time::Duration;
 use ctcp_base::Prng;
 use ctcp_proto::wire::{
     AckRanges, COMBINATION_LENGTH_MAX, Combination, DATAGRAM_SIZE_MIN, DecoderReport, EcnCounts, Frame,
-    HybridParameter, LongHeader, LongPacket, MissingInterval, PART_LENGTH, Parameters, PathAck, Peek,
-    ProfileParameter, REPORT_INTERVALS_MAX, Reader, Refusal, RejectReason, ServerAnswer, ShortHeader,
+    HybridParameter, LongHeader, LongPacket, MissingInterval, NewTicket, PART_LENGTH, Parameters, PathAck,
+    Peek, ProfileParameter, REPORT_INTERVALS_MAX, Reader, Refusal, RejectReason, ServerAnswer, ShortHeader,
     StreamFrame, SymbolBuilder, VARINT_MAX, VERSION, VersionNegotiation, frames, frames_in_symbol, peek,
     write_varint,
 };
@@ -375,6 +375,7 @@ fn sample_frames(samples: &mut Vec<Vec<u8>>) {
         Frame::PathChallenge([1; 8]),
         Frame::PathResponse([2; 8]),
         Frame::ResetToken([3; 16]),
+        Frame::NewTicket(NewTicket { lifetime: 60, streams: 4, secret: [5; 32], token: &[6; 108] }),
         Frame::KeyShare([4; 32]),
         Frame::Close { by_application: true, code: 300, reason: "grüße" },
     ];
@@ -411,14 +412,16 @@ fn sample_parameters(samples: &mut Vec<Vec<u8>>) {
         hybrid: Some(HybridParameter::of_key(&[8; 1184]).0),
         versions: vec![VERSION],
         context_window: 1024,
+        tickets: false,
     };
+    let wants_tickets = Parameters { tickets: true, ..client.clone() };
     let server = Parameters {
         reset_token: Some([7; 16]),
         aead_suites: vec![1],
         hybrid: Some(HybridParameter::of_ciphertext(&[9; PART_LENGTH])),
         ..client.clone()
     };
-    for parameters in [client, server] {
+    for parameters in [client, wants_tickets, server] {
         let mut out = Vec::new();
         parameters.write(&mut out);
         samples.push(out);

@@ -14,27 +14,30 @@
 //! continue, since the refusal may be lifted. When a connection is lost, requests being served get the data that had
 //! arrived, and then fail.
 
-use core::fmt;
-use core::net::SocketAddr;
-use core::str::FromStr;
+mod connector;
+mod tickets;
+
+use core::convert::Infallible;
 use core::time::Duration;
+use std::future::pending;
 use std::io;
 use std::sync::Arc;
 
-use ctcp::{ConnectError, ConnectionError};
 use tokio::io::AsyncRead;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::{debug, info, warn};
 
-use crate::address::{AddressError, Host, TargetAddress};
 use crate::coded::{CodedConnection, CodedStream};
 use crate::counters::Counters;
 use crate::early::Early;
 use crate::request::{HeadError, Reply, ReplyCode, Request};
 use crate::traffic::Traffic;
 use crate::unanswered::Unanswered;
+
+pub use connector::{CtcpConnector, SERVER_ADDRESSES_MAX, ServerAddress};
+pub use tickets::Tickets;
 
 /// The time-outs and pauses of the link.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +78,21 @@ pub trait Connector: Send + Sync + 'static {
     /// The address of the server as configured.
     fn server(&self) -> String;
 
-    /// Makes one attempt.
+    /// Makes one attempt. The connection may be usable before the handshake is complete.
     fn connect(&self) -> impl Future<Output = Result<Self::Connection, ConnectFailure>> + Send;
+
+    /// Waits until the handshake of a connection is complete.
+    fn confirm(
+        &self,
+        _connection: &Self::Connection,
+    ) -> impl Future<Output = Result<(), ConnectFailure>> + Send {
+        async { Ok(()) }
+    }
+
+    /// Runs while a connection is open, and may end before it.
+    fn attend(&self, _connection: &Self::Connection) -> impl Future<Output = ()> + Send {
+        async {}
+    }
 }
 
 /// Why an attempt failed.
@@ -103,134 +119,6 @@ impl From<String> for ConnectFailure {
     /// A failure without any answer of a server.
     fn from(reason: String) -> Self {
         Self { reason, kind: FailureKind::NoAnswer }
-    }
-}
-
-/// The address of a ctcp server as configured: `HOST:PORT` with a name or an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerAddress(pub TargetAddress);
-
-impl FromStr for ServerAddress {
-    type Err = AddressError;
-
-    fn from_str(text: &str) -> Result<Self, AddressError> {
-        text.parse().map(Self)
-    }
-}
-
-impl fmt::Display for ServerAddress {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
-
-impl ServerAddress {
-    /// Resolves its current addresses, at most [`SERVER_ADDRESSES_MAX`].
-    ///
-    /// # Errors
-    /// Returns an error if the name does not resolve.
-    pub async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
-        let TargetAddress { host, port } = &self.0;
-        match host {
-            Host::Address(ip) => Ok(vec![SocketAddr::new(*ip, *port)]),
-            Host::Name(name) => {
-                let found = tokio::net::lookup_host((name.as_str(), *port)).await?;
-                Ok(found.take(SERVER_ADDRESSES_MAX).collect())
-            }
-        }
-    }
-}
-
-/// How many addresses of the server's name are tried in one attempt.
-pub const SERVER_ADDRESSES_MAX: usize = 8;
-
-/// A connector over [`ctcp`].
-#[derive(Debug)]
-pub struct CtcpConnector {
-    /// The local socket.
-    pub endpoint: ctcp::Endpoint,
-    /// The address of the server.
-    pub server: ServerAddress,
-    /// The public key of the server.
-    pub server_key: ctcp::PublicKey,
-    /// Our own public key, shown in the error if the server does not know it.
-    pub own_key: Option<ctcp::PublicKey>,
-    /// How long an attempt at one address may take. This also bounds how late a change of the server's name is noticed.
-    pub attempt: Duration,
-}
-
-impl CtcpConnector {
-    /// Creates a connector with the default time for an attempt.
-    #[must_use]
-    pub fn new(endpoint: ctcp::Endpoint, server: ServerAddress, server_key: ctcp::PublicKey) -> Self {
-        Self { endpoint, server, server_key, own_key: None, attempt: Duration::from_secs(5) }
-    }
-
-    /// Sets the own public key, which is shown if a server does not know it.
-    #[must_use]
-    pub fn with_own_key(mut self, own_key: ctcp::PublicKey) -> Self {
-        self.own_key = Some(own_key);
-        self
-    }
-
-    fn failure(&self, address: SocketAddr, error: &ConnectError) -> ConnectFailure {
-        let (text, kind) = match error {
-            ConnectError::Failed(ConnectionError::HandshakeTimedOut { rejected: false }) => {
-                return silence(address);
-            }
-            ConnectError::Failed(ConnectionError::HandshakeTimedOut { rejected: true }) => (
-                format!("a server is there, but its public key is not {}", self.server_key),
-                FailureKind::Refusal,
-            ),
-            ConnectError::Failed(ConnectionError::Refused { code: UNLISTED, .. }) => {
-                let key = self.own_key.map(|key| format!(" (it is {key})"));
-                (format!("{error}{}", key.unwrap_or_default()), FailureKind::Refusal)
-            }
-            ConnectError::Failed(ConnectionError::Refused { code: FULL, .. } | ConnectionError::Busy) => {
-                (error.to_string(), FailureKind::Busy)
-            }
-            ConnectError::Failed(
-                ConnectionError::Refused { .. } | ConnectionError::VersionMismatch { .. },
-            ) => (error.to_string(), FailureKind::Refusal),
-            _ => (error.to_string(), FailureKind::NoAnswer),
-        };
-        ConnectFailure { reason: format!("{address}: {text}"), kind }
-    }
-}
-
-fn silence(address: SocketAddr) -> ConnectFailure {
-    format!("{address}: no answer (is a server running there, and does UDP get through?)").into()
-}
-
-/// Codes of refusals in the handshake (PROTOCOL.md section 3.1).
-const UNLISTED: u8 = 1;
-const FULL: u8 = 2;
-
-impl Connector for CtcpConnector {
-    type Connection = ctcp::Connection;
-
-    fn server(&self) -> String {
-        self.server.to_string()
-    }
-
-    async fn connect(&self) -> Result<ctcp::Connection, ConnectFailure> {
-        let resolved = timeout(self.attempt, self.server.resolve()).await;
-        let addresses = resolved
-            .map_err(|_| format!("{} does not resolve: no answer", self.server))?
-            .map_err(|error| format!("{} does not resolve: {error}", self.server))?;
-        let mut last = ConnectFailure::from(format!("{} has no address", self.server));
-        for address in addresses {
-            let failure = match timeout(self.attempt, self.endpoint.connect(address, self.server_key)).await {
-                Ok(Ok(connection)) => return Ok(connection),
-                Ok(Err(error)) => self.failure(address, &error),
-                Err(_) => silence(address),
-            };
-            // A refusal is more informative than an address that does not answer.
-            if failure.kind >= last.kind {
-                last = failure;
-            }
-        }
-        Err(last)
     }
 }
 
@@ -544,11 +432,17 @@ async fn keep_connected<K: Connector>(
     publish: watch::Sender<LinkState<K::Connection>>,
     (counters, traffic, wanted): (Arc<Counters>, Arc<Traffic>, Arc<Notify>),
 ) {
-    let mut failures = 0u32;
+    let (mut failures, mut number) = (0u32, 0);
     let mut said = None;
     loop {
         let mut was_refused = false;
-        match connector.connect().await {
+        let attempt = async {
+            let connection = connector.connect().await?;
+            number += 1;
+            publish.send_replace(LinkState::Connected { connection: connection.clone(), number });
+            connector.confirm(&connection).await.map(|()| connection)
+        };
+        match attempt.await {
             Ok(connection) => {
                 let up = {
                     let connection = connection.clone();
@@ -558,9 +452,14 @@ async fn keep_connected<K: Connector>(
                 counters.connections_total.add(1);
                 let present = counters.connections.enter();
                 info!("connected to the server");
-                let number = counters.connections_total.value();
-                publish.send_replace(LinkState::Connected { connection: connection.clone(), number });
-                let why = connection.closed().await;
+                let attend = async {
+                    connector.attend(&connection).await;
+                    pending::<Infallible>().await
+                };
+                let why = tokio::select! {
+                    why = connection.closed() => why,
+                    never = attend => match never {},
+                };
                 drop((present, up));
                 warn!(reason = why, "the connection to the server is lost, connecting again");
                 failures = if since.elapsed() < times.young { failures.saturating_add(1) } else { 0 };

@@ -92,6 +92,13 @@ impl TransportConfig {
         self
     }
 
+    /// Whether a client asks servers for tickets, by which its next visit may send data in its first flight: see
+    /// [`crate::Connection::ticket`] and [`crate::Endpoint::connect_early`]. Default: false.
+    pub fn tickets(&mut self, are_wanted: bool) -> &mut Self {
+        self.0.tickets = are_wanted;
+        self
+    }
+
     pub(crate) fn check(&self) -> io::Result<()> {
         self.0.check().map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))
     }

@@ -7,7 +7,9 @@ use core::time::Duration;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ctcp_proto::{ConnectionError, ConnectionStats, MessageError, OpenError, Profile, PublicKey, StreamId};
+use ctcp_proto::{
+    ConnectionError, ConnectionStats, MessageError, OpenError, Profile, PublicKey, StreamId, Ticket,
+};
 use tokio::sync::Notify;
 
 use crate::Stream;
@@ -161,8 +163,27 @@ impl Connection {
         Stream::new(Arc::clone(&self.0), id)
     }
 
-    /// Waits until the handshake is complete.
-    pub(crate) async fn connected(&self) -> Result<(), ConnectionError> {
+    /// Waits for a ticket of the server, by which a later connection to it may send data in its first flight. Servers send one after the
+    /// handshake, and another every few hours, to clients that ask for it ([`crate::TransportConfig::tickets`]). Dropping the future loses
+    /// no ticket.
+    ///
+    /// # Errors
+    /// Returns an error if the connection is closed.
+    pub async fn ticket(&self) -> Result<Ticket, ConnectionError> {
+        let ticket = self.0.wait_for(&self.0.signals.changed, |connection| {
+            connection.look(|slot| {
+                let ticket = slot.connection.take_ticket().map(Ok);
+                ticket.or_else(|| slot.error.clone().map(Err))
+            })
+        });
+        ticket.await
+    }
+
+    /// Waits until the handshake is complete. Only connections of [`crate::Endpoint::connect_early`] exist before.
+    ///
+    /// # Errors
+    /// Returns an error if the handshake failed or the connection is closed.
+    pub async fn connected(&self) -> Result<(), ConnectionError> {
         let connected = self.0.wait_for(&self.0.signals.changed, |connection| {
             connection.look(|slot| match &slot.error {
                 Some(error) => Some(Err(error.clone())),

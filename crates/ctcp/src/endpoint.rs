@@ -14,7 +14,7 @@ use crate::slot::Owner;
 use crate::socket::{self, Counters, Socket, SocketStats};
 use crate::state::{Shared, State};
 use crate::{ClientConfig, ConnectError, Connection, EndpointLost, ServerConfig, TransportConfig, entropy};
-use ctcp_proto::{ClientPolicy, ConnectionError, EndpointConfig, EndpointStats, PublicKey};
+use ctcp_proto::{ClientPolicy, ConnectionError, EndpointConfig, EndpointStats, PublicKey, Ticket};
 use tokio::time::timeout;
 
 /// A handshake fails early if it counts as rejected at two checks in a row, this far apart. Rejections are not authenticated: they may be
@@ -128,7 +128,7 @@ impl Endpoint {
         remote: SocketAddr,
         server_key: PublicKey,
     ) -> Result<Connection, ConnectError> {
-        let connection = self.begin_connect(remote, server_key)?;
+        let connection = self.begin_connect(remote, server_key, None)?;
         let mut was_rejected = false;
         {
             let mut connected = pin!(connection.connected());
@@ -147,7 +147,31 @@ impl Endpoint {
         Ok(connection)
     }
 
-    fn begin_connect(&self, remote: SocketAddr, server_key: PublicKey) -> Result<Connection, ConnectError> {
+    /// Connects with a ticket that the server gave to this client at this address ([`Connection::ticket`]). Returns at once: the first
+    /// streams can be opened and written, and about 4 kB of them leave with the first packets. An answer can so arrive after one round
+    /// trip. If the server no longer takes the ticket, everything is sent after the handshake instead.
+    ///
+    /// A failed handshake shows as the end of the connection ([`Connection::connected`], [`Connection::closed`]). The server takes a ticket
+    /// once, so nobody can replay early data to it. But this side cannot know whether early data of a failed handshake had its effect:
+    /// write only what may be done twice.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub fn connect_early(
+        &self,
+        remote: SocketAddr,
+        server_key: PublicKey,
+        ticket: &Ticket,
+    ) -> Result<Connection, ConnectError> {
+        self.begin_connect(remote, server_key, Some(ticket))
+    }
+
+    fn begin_connect(
+        &self,
+        remote: SocketAddr,
+        server_key: PublicKey,
+        ticket: Option<&Ticket>,
+    ) -> Result<Connection, ConnectError> {
         let shared = &self.0.shared;
         let mut state = shared.lock();
         if let Some(lost) = &state.lost {
@@ -162,8 +186,12 @@ impl Endpoint {
         let now = state.at(shared.clock.now());
         let transport = state.transport.clone();
         entropy::mix(|fresh| state.endpoint.mix_entropy(fresh));
-        let (handle, connection) =
-            state.endpoint.connect(now, remote, server_key, transport).map_err(ConnectError::from)?;
+        let endpoint = &mut state.endpoint;
+        let begun = match ticket {
+            Some(ticket) => endpoint.connect_early(now, remote, server_key, transport, ticket),
+            None => endpoint.connect(now, remote, server_key, transport),
+        };
+        let (handle, connection) = begun.map_err(ConnectError::from)?;
         let (key, signals) = state.insert(handle, connection, remote, Owner::Held);
         drop(state);
         shared.work.notify_one();

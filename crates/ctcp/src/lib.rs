@@ -64,7 +64,8 @@ pub use connection::Connection;
 pub use ctcp_proto::{
     Catalogue, ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, Grant,
     KeyError, MessageError, MessageStats, Misfit, Profile, ProfileName, PublicKey, Ratio, Redundancy, Role,
-    RttStats, SecretKey, StreamId, TransportError, TransportErrorCode, UnknownName, congestion::Algorithm,
+    RttStats, SecretKey, StreamId, Ticket, TransportError, TransportErrorCode, UnknownName,
+    congestion::Algorithm,
 };
 pub use endpoint::Endpoint;
 pub use entropy::generate_key;

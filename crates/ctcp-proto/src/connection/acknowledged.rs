@@ -115,7 +115,7 @@ impl Established {
 
     fn on_packet_lost(&mut self, now: Instant, lost: LostPacket<Contents>) {
         let contents = &lost.packet.contents;
-        contents.tell_again(&mut self.streams, &mut self.resets, &mut self.keys);
+        contents.tell_again(&mut self.streams, &mut self.resets, &mut self.keys, &mut self.early);
         if let Some(size) = contents.mtu_probe {
             self.path.on_mtu_probe_lost(now, lost.packet.number, size);
             return;

@@ -1,5 +1,6 @@
 //! The contents of a sent packet, kept until the packet is acknowledged or lost and then returned to the components concerned.
 
+use super::early::Early;
 use super::keys::Keys;
 use super::resets::Resets;
 use crate::code::Carried;
@@ -19,6 +20,8 @@ pub(crate) struct Contents {
     pub(crate) reports: [u64; ContextId::ALL.len()],
     /// It carried a RESET_TOKEN.
     pub(crate) reset_token: bool,
+    /// It carried a NEW_TICKET.
+    pub(crate) ticket: bool,
     /// It carried a KEY_SHARE.
     pub(crate) key_share: bool,
     /// The datagram size that it probed, if it was an MTU probe.
@@ -27,10 +30,19 @@ pub(crate) struct Contents {
 
 impl Contents {
     /// Queues the frames that still apply to be sent again, after the packet was lost or a probe timeout.
-    pub(super) fn tell_again(&self, streams: &mut Streams, resets: &mut Resets, keys: &mut Keys) {
+    pub(super) fn tell_again(
+        &self,
+        streams: &mut Streams,
+        resets: &mut Resets,
+        keys: &mut Keys,
+        early: &mut Early,
+    ) {
         self.control.iter().for_each(|control| streams.on_control_lost(control));
         if self.reset_token {
             resets.tell();
+        }
+        if self.ticket {
+            early.on_ticket_lost();
         }
         if self.key_share {
             keys.on_share_lost();

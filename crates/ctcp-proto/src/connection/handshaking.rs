@@ -9,7 +9,7 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::negotiation::{is_downgraded, negotiate};
-use super::{Connection, Established, Setup, State, TimerKind};
+use super::{Connection, EarlyFlight, Established, Setup, State, TimerKind};
 use crate::crypto::kem::KemSecret;
 use crate::crypto::random::SecretRng;
 use crate::crypto::{FirstPacketKey, PacketProtection, PublicKey};
@@ -21,7 +21,7 @@ use crate::network::{NetworkPath, Transmit};
 use crate::recovery::rtt::INITIAL_RTT;
 use crate::wire::{
     LongHeader, LongPacket, PART_LENGTH, Parameters, Peek, RejectReason, ServerAnswer, VERSION,
-    VersionNegotiation, peek,
+    VersionNegotiation, is_long_header, peek,
 };
 
 /// First and longest interval between two INITIATEs.
@@ -36,6 +36,9 @@ const INTERVALS_EQUAL: u32 = 3;
 /// attack.
 const COOKIES_MAX: u32 = 4;
 
+/// Maximum number of packets kept that arrive before the RESPONSE and its part: the initial window of a server that got early data.
+const AHEAD_MAX: usize = 32;
+
 /// A client that waits for the RESPONSE.
 #[derive(Debug)]
 pub(crate) struct ClientHandshake {
@@ -48,6 +51,12 @@ pub(crate) struct ClientHandshake {
     opened: Option<(Box<Parameters>, Secrets)>,
     /// The last part that arrived before message 2. It may be forged, so the next one replaces it.
     early_part: Option<Box<[u8; PART_LENGTH]>>,
+    /// What is sent ahead of the RESPONSE, if the client has a ticket.
+    early: Option<EarlyFlight>,
+    /// The next datagram of it to send.
+    next_early: usize,
+    /// Sealed packets that overtook the RESPONSE.
+    ahead: Vec<Vec<u8>>,
     /// The random generator that the connection will use.
     rng: SecretRng,
     token: Vec<u8>,
@@ -107,6 +116,9 @@ impl ClientHandshake {
             is_part_due: false,
             opened: None,
             early_part: None,
+            early: None,
+            next_early: 0,
+            ahead: Vec::new(),
             rng,
             token: Vec::new(),
             parameters,
@@ -123,6 +135,22 @@ impl ClientHandshake {
             cookies: 0,
             is_rejected: false,
             is_busy: false,
+        }
+    }
+
+    /// Shows the server a ticket, and sends early data by it.
+    pub(crate) fn with_early(self, token: &[u8], early: EarlyFlight) -> Self {
+        Self { token: token.to_vec(), early: Some(early), ..self }
+    }
+
+    pub(super) fn early_mut(&mut self) -> Option<&mut EarlyFlight> {
+        self.early.as_mut()
+    }
+
+    /// An early stream asks for low latency, or no longer does.
+    pub(super) fn want_lane(&mut self, is_wanted: bool) {
+        if let Some(early) = &mut self.early {
+            early.wants_lane |= is_wanted;
         }
     }
 
@@ -162,7 +190,7 @@ impl ClientHandshake {
             return Some(self.tagged(buffer));
         }
         if now < self.next_send {
-            return None;
+            return self.poll_early(header, buffer);
         }
         self.first_sent.get_or_insert(now);
         self.last_sent = Some(now);
@@ -172,7 +200,17 @@ impl ClientHandshake {
             self.interval = (self.interval * 2).min(INTERVAL_MAX);
         }
         self.is_part_due = self.kem.is_some();
+        self.next_early = 0;
         LongPacket::Initiate { header, token: &self.token, message: &self.message }.write(buffer);
+        Some(self.tagged(buffer))
+    }
+
+    /// Sends the next datagram with early data. A server that asked for a COOKIE did not take the ticket.
+    fn poll_early(&mut self, header: LongHeader, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        let early = self.early.as_mut().filter(|_| self.cookies == 0)?;
+        let sealed = early.datagram(self.next_early)?;
+        LongPacket::Early { header, index: u8::try_from(self.next_early).ok()?, sealed }.write(buffer);
+        self.next_early += 1;
         Some(self.tagged(buffer))
     }
 
@@ -186,6 +224,9 @@ impl ClientHandshake {
             && version != VERSION
         {
             return self.handle_other_version(datagram);
+        }
+        if !is_long_header(datagram) && self.early.is_some() && self.ahead.len() < AHEAD_MAX {
+            self.ahead.push(datagram.to_vec());
         }
         match LongPacket::parse(datagram) {
             Ok(LongPacket::Response { message, .. }) => self.handle_response(message),
@@ -205,7 +246,8 @@ impl ClientHandshake {
                 }
                 Step::Wait
             }
-            Ok(LongPacket::Initiate { .. } | LongPacket::InitiatePart { .. }) | Err(_) => Step::Wait,
+            Ok(LongPacket::Initiate { .. } | LongPacket::InitiatePart { .. } | LongPacket::Early { .. })
+            | Err(_) => Step::Wait,
         }
     }
 
@@ -260,17 +302,37 @@ impl ClientHandshake {
 }
 
 impl Connection {
-    pub(super) fn apply_handshake(&mut self, now: Instant, network_path: NetworkPath, step: Step) {
-        let State::Handshaking(handshake) = &mut self.state else { return };
+    /// Applies a step of the handshake. Returns packets that arrived before it was complete.
+    pub(super) fn apply_handshake(
+        &mut self,
+        now: Instant,
+        network_path: NetworkPath,
+        step: Step,
+    ) -> Vec<Vec<u8>> {
+        let State::Handshaking(handshake) = &mut self.state else { return Vec::new() };
         let (server, secrets) = match step {
-            Step::Wait => return,
-            Step::Failed(error) => return self.end(error),
+            Step::Wait => return Vec::new(),
+            Step::Failed(error) => {
+                self.end(error);
+                return Vec::new();
+            }
             Step::Complete { server, secrets } => (server, secrets),
         };
         let negotiated = match negotiate(&self.config.catalogue, &handshake.parameters, &server, &server) {
             Ok(negotiated) => negotiated,
-            Err(mismatch) => return self.end(ConnectionError::NothingInCommon(mismatch)),
+            Err(mismatch) => {
+                self.end(ConnectionError::NothingInCommon(mismatch));
+                return Vec::new();
+            }
         };
+        let early = handshake.early.take();
+        // The ticket promised that many.
+        if early.as_ref().is_some_and(|early| early.streams.opened() > server.max_streams) {
+            self.end(ConnectionError::HandshakeFailed);
+            return Vec::new();
+        }
+        let wants_lane = early.as_ref().is_some_and(|early| early.wants_lane);
+        let ahead = core::mem::take(&mut handshake.ahead);
         let network = NetworkPath { local: network_path.local, remote: handshake.remote };
         let (first_sent, last_sent) = (handshake.first_sent, handshake.last_sent);
         if let Some(token) = negotiated.reset_token {
@@ -285,6 +347,10 @@ impl Connection {
             negotiated,
             network,
             reset_key: None,
+            peer_key: self.peer_key,
+            early_key: None,
+            tickets: None,
+            streams: early.map(|early| early.streams),
             rng: handshake.rng.fork(),
         };
         let mut established = Established::new(now, setup);
@@ -293,7 +359,11 @@ impl Connection {
         established.path.set_hasty_rtt(last_sent.map_or(INITIAL_RTT, |sent| now - sent));
         // The server sends nothing until it has received a packet under the new keys.
         established.ping = true;
+        if wants_lane {
+            established.open_lane();
+        }
         self.state = State::Established(Box::new(established));
         self.events.push_back(Event::Connected);
+        ahead
     }
 }

@@ -14,7 +14,7 @@ impl Connection {
         let Some(lease) = &mut self.lease else { return };
         let taken = match (&self.state, &self.remains) {
             // An unconfirmed client may have spoofed its address, so only the connection state is counted.
-            (State::Established(established), _) if !established.is_confirmed => 0,
+            (State::Established(established), _) if established.is_gated() => 0,
             (State::Established(established), _) => established.memory(),
             (_, Some(remains)) => remains.streams.memory(),
             _ => 0,

@@ -70,6 +70,7 @@ fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> P
         block_size: u64::from(config.block_size),
         blocks: u64::from(config.blocks),
         context_window: if takes_contexts { u64::from(config.coding_window) } else { 0 },
+        tickets: config.tickets,
         hybrid: None,
         versions: VERSIONS.to_vec(),
     }
@@ -98,6 +99,7 @@ pub(crate) fn server_parameters(
         grant.answer(&config.catalogue, config.catalogue.profile_of(&client.profile), config.profile);
     Ok(Parameters {
         reset_token: Some(token.0),
+        tickets: false,
         aead_suites: vec![suite.number()],
         ..parameters(config, profile, id)
     })
@@ -138,10 +140,10 @@ pub(crate) fn negotiate(
     })
 }
 
-/// The streams of a side that sent `own` and received `peer`.
-pub(crate) fn streams(role: Role, config: &TransportConfig, own: &Parameters, peer: &Parameters) -> Streams {
+/// The streams of a side that sent `own`, before it knows the peer's limits.
+pub(crate) fn streams(role: Role, config: &TransportConfig, own: &Parameters) -> Streams {
     let Parameters { max_data, max_stream_data, max_streams, .. } = *own;
-    let mut streams = Streams::new(
+    Streams::new(
         role,
         StreamsConfig {
             max_data,
@@ -151,7 +153,5 @@ pub(crate) fn streams(role: Role, config: &TransportConfig, own: &Parameters, pe
             max_streams,
             max_streams_ceiling: config.streams_max,
         },
-    );
-    streams.set_peer_limits(peer.max_data, peer.max_stream_data, peer.max_streams);
-    streams
+    )
 }

@@ -30,8 +30,7 @@ impl Established {
         datagram: &mut [u8],
     ) -> Result<Received, TransportError> {
         if datagram.first().is_some_and(|first| first & 0x80 != 0) {
-            self.handle_repeated_handshake(network_path, datagram);
-            return Ok(Received::Handled);
+            return self.handle_long(now, network_path, datagram).map(|()| Received::Handled);
         }
         let replay = &self.path.replay;
         let opened = self.protection.open(datagram, self.local_id.as_bytes().len(), |path| {
@@ -56,6 +55,19 @@ impl Established {
         self.on_authentic(now, network_path, is_newest, datagram.len());
         let payload = datagram.get(opened.payload).unwrap_or_default();
         self.handle_frames(now, network_path, opened.packet_number, ecn, payload)
+    }
+
+    fn handle_long(
+        &mut self,
+        now: Instant,
+        network_path: NetworkPath,
+        datagram: &[u8],
+    ) -> Result<(), TransportError> {
+        if let Ok(LongPacket::Early { header, index, sealed }) = LongPacket::parse(datagram) {
+            return self.handle_early(now, network_path, header, (index, sealed));
+        }
+        self.handle_repeated_handshake(network_path, datagram);
+        Ok(())
     }
 
     /// A client that did not get the RESPONSE sends its INITIATE again. A shorter datagram is not answered: the address is not validated
@@ -159,6 +171,7 @@ impl Established {
                 Frame::StopSending { id, code } => self.streams.on_stop_sending(id, code)?,
                 Frame::KeyShare(public) => self.on_key_share(public)?,
                 Frame::ResetToken(token) => self.on_reset_token(token)?,
+                Frame::NewTicket(ticket) => self.on_new_ticket(&ticket)?,
                 Frame::PathChallenge(data) => self.on_path_challenge(network_path, data),
                 Frame::PathResponse(data) => self.on_path_response(now, data),
                 Frame::Close { by_application, code, reason } => {

@@ -1,6 +1,6 @@
 //! The stream operations of the application.
 
-use super::{Connection, State};
+use super::{Connection, Established, State};
 use crate::code::Code;
 use crate::id::{ContextId, StreamId};
 use crate::stream::{OpenError, ReadError, ReadOutcome, Streams, UnknownStream, WriteError};
@@ -31,6 +31,9 @@ impl Connection {
             streams.set_now(now);
         }
         let result = self.streams().ok_or(WriteError::UnknownStream)?.write(id, data);
+        if let (Some(early), Ok(taken)) = (self.early_flight(), result) {
+            early.copy(id, data.get(..taken).unwrap_or_default(), false);
+        }
         self.settle();
         result
     }
@@ -50,7 +53,11 @@ impl Connection {
     /// # Errors
     /// Returns an error if the stream can no longer be finished.
     pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
-        self.streams().ok_or(WriteError::UnknownStream)?.finish(id)
+        self.streams().ok_or(WriteError::UnknownStream)?.finish(id)?;
+        if let Some(early) = self.early_flight() {
+            early.copy(id, &[], true);
+        }
+        Ok(())
     }
 
     /// Abandons data that has not been sent. The peer's reader gets an error with `code`.
@@ -68,11 +75,11 @@ impl Connection {
     /// # Errors
     /// Returns an error if the stream does not exist.
     pub fn set_low_latency(&mut self, id: StreamId, is_wanted: bool) -> Result<(), UnknownStream> {
-        let State::Established(established) = &mut self.state else { return Err(UnknownStream) };
-        established.streams.set_low_latency(id, is_wanted)?;
-        let is_sliding = established.negotiated.profile.code == Code::SLIDING;
-        if is_wanted && !is_sliding && established.contexts.takes(ContextId::Interactive) {
-            established.streams.open_lane_on_request();
+        self.streams().ok_or(UnknownStream)?.set_low_latency(id, is_wanted)?;
+        match &mut self.state {
+            State::Handshaking(handshake) => handshake.want_lane(is_wanted),
+            State::Established(established) if is_wanted => established.open_lane(),
+            _ => {}
         }
         Ok(())
     }
@@ -87,6 +94,7 @@ impl Connection {
 
     fn streams(&mut self) -> Option<&mut Streams> {
         match &mut self.state {
+            State::Handshaking(handshake) => handshake.early_mut().map(|early| &mut early.streams),
             State::Established(established) => Some(&mut established.streams),
             _ => None,
         }
@@ -95,8 +103,19 @@ impl Connection {
     /// The streams, also after the connection has closed.
     fn streams_to_read(&mut self) -> Option<&mut Streams> {
         match &mut self.state {
+            State::Handshaking(handshake) => handshake.early_mut().map(|early| &mut early.streams),
             State::Established(established) => Some(&mut established.streams),
             _ => self.remains.as_mut().map(|remains| &mut remains.streams),
+        }
+    }
+}
+
+impl Established {
+    /// Opens the lane of small writes for streams that ask for it, unless all streams are coded like it or the peer has no such context.
+    pub(super) fn open_lane(&mut self) {
+        let is_sliding = self.negotiated.profile.code == Code::SLIDING;
+        if !is_sliding && self.contexts.takes(ContextId::Interactive) {
+            self.streams.open_lane_on_request();
         }
     }
 }

@@ -89,7 +89,7 @@ impl Established {
             return Err(IdleTimedOut);
         }
         // A half-open server connection has no other deadline. A spurious call must not change anything.
-        if self.response.is_some() {
+        if self.is_gated() {
             return Ok(());
         }
         if self.path.owed.loss_deadline.is_some_and(|deadline| deadline <= now) {
@@ -124,7 +124,7 @@ impl Established {
 
     pub(super) fn next_timeout(&self) -> Option<(Instant, TimerKind)> {
         let path = &self.path;
-        let is_gated = self.response.is_some();
+        let is_gated = self.is_gated();
         let sending = [
             (path.acks.next_timeout(), TimerKind::Acknowledgement),
             (path.owed.loss_deadline, TimerKind::Loss),
@@ -160,7 +160,7 @@ impl Established {
     /// frames.
     fn tell_control_again(&mut self) {
         for packet in self.path.sent.outstanding() {
-            packet.contents.tell_again(&mut self.streams, &mut self.resets, &mut self.keys);
+            packet.contents.tell_again(&mut self.streams, &mut self.resets, &mut self.keys, &mut self.early);
         }
     }
 

@@ -25,7 +25,7 @@ impl Established {
             return Ok(Some(transmit));
         }
         // A server sends nothing else before the client has proved possession of its key and address.
-        if self.response.is_some() {
+        if self.is_gated() {
             return Ok(None);
         }
         // The congestion window is at most half of this limit, so a peer that lets it fill up acknowledges nothing.
@@ -163,6 +163,7 @@ impl Established {
         let must_ping = self.ping
             || self.resets.is_due()
             || self.is_key_share_due(now)
+            || self.is_ticket_due(now)
             || (ack_is_due && self.protection.needs_acknowledgement());
         self.expire_messages(now);
         self.streams.set_now(now);
@@ -192,6 +193,7 @@ impl Established {
         }
         self.write_reset_token(&mut builder, &mut contents);
         self.write_key_share(now, &mut builder, &mut contents);
+        self.write_ticket(now, &mut builder, &mut contents);
         let loss = self.path.measured.loss_average.value();
         self.control.write(&mut self.streams, pace, loss, &mut builder, &mut contents.control);
         if let Some((context, choice)) = choice {

@@ -11,7 +11,7 @@ use crate::connection::{
     Connection, PendingResponse, Setup, VERSIONS, is_downgraded, negotiate, server_parameters,
 };
 use crate::crypto::kem::{KEM_KEY_LENGTH, encapsulate};
-use crate::crypto::{PacketProtection, PublicKey};
+use crate::crypto::{EarlyKey, PacketProtection, PublicKey, Visit};
 use crate::handshake::{Admission, Responder};
 use crate::id::{ConnectionId, Role};
 use crate::memory::{CONNECTION_COST, CONNECTION_MIN, Memory};
@@ -39,6 +39,8 @@ pub struct Incoming {
     pub(super) proven: Option<IpAddr>,
     /// The client's ephemeral key, unique to the handshake.
     pub(super) ephemeral: [u8; 32],
+    /// The ticket that it showed, and the key of the early data that follows.
+    visit: Option<(Visit, EarlyKey)>,
     /// The client's ML-KEM key, if both sides use one.
     kem_key: Option<Box<[u8; KEM_KEY_LENGTH]>>,
     /// What was reserved while it waited for its part.
@@ -97,6 +99,7 @@ impl Endpoint {
             negotiate(&self.config.transport.catalogue, &own, &incoming.parameters, &own).ok()?;
         let mut bytes = Vec::new();
         own.write(&mut bytes);
+        let wants_tickets = incoming.parameters.tickets;
         let (message, mut secrets) = incoming.responder.answer(&bytes).ok()?;
         let header = LongHeader { destination: incoming.header.source, source: local };
         let mut response = vec![written(&LongPacket::Response { header, message: &message })];
@@ -105,6 +108,7 @@ impl Endpoint {
             secrets = secrets.with_kem(&shared);
         }
 
+        let visit = incoming.visit.filter(|(visit, _)| self.spent_tickets.spend(visit));
         // The time that it waited for its part counts.
         let deadline = self.half_open.deadline(&handle)?;
         self.half_open_keys.insert(handle, incoming.client_key);
@@ -116,11 +120,15 @@ impl Endpoint {
             peer: incoming.parameters,
             negotiated,
             network: incoming.network_path,
+            peer_key: incoming.client_key,
             reset_key: Some(self.reset_key.clone()),
+            early_key: visit.map(|(_, key)| key),
+            tickets: wants_tickets.then(|| self.tickets.clone()),
+            streams: None,
             rng: self.rng.fork(),
         };
         let response = PendingResponse::new(response, deadline);
-        let connection = Connection::server(now, setup, incoming.client_key, response);
+        let connection = Connection::server(now, setup, response);
         Some((handle, connection.with_lease(account.lease(CONNECTION_COST))))
     }
 
@@ -146,9 +154,12 @@ impl Endpoint {
     ) -> DatagramOutcome {
         let remote = network_path.remote;
         let has_cookie = self.cookies.is_valid(now, remote, &header.source, token);
-        let proven = has_cookie.then_some(remote.ip());
+        let visit = self.tickets.open(now, token).filter(|visit| {
+            visit.address == remote.ip().to_canonical() && self.spent_tickets.is_fresh(visit)
+        });
+        let proven = (has_cookie || visit.is_some()).then_some(remote.ip());
         match self.half_open.admit(now, proven) {
-            Admission::Proceed => self.open_initiate(now, network_path, header, proven, message),
+            Admission::Proceed => self.open_initiate(now, network_path, header, (proven, visit), message),
             Admission::DemandCookie => {
                 self.stats.cookies += 1;
                 let token = self.cookies.make(now, remote, &header.source);
@@ -163,7 +174,7 @@ impl Endpoint {
         now: Instant,
         network_path: NetworkPath,
         header: LongHeader,
-        proven: Option<IpAddr>,
+        (proven, visit): (Option<IpAddr>, Option<Visit>),
         message: &[u8],
     ) -> DatagramOutcome {
         // A replay of a message whose handshake is half-open.
@@ -204,6 +215,11 @@ impl Endpoint {
             self.refused = Some(RefusedClient::NoRoom { key: client_key, reason });
             return self.refusal(now, header, responder, 2, reason);
         }
+        let visit = visit.filter(|visit| visit.client == client_key);
+        let visit = visit.map(|visit| {
+            let key = visit.early_key(message);
+            (visit, key)
+        });
         let is_hybrid = self.config.transport.hybrid && parameters.hybrid.is_some();
         let mut incoming = Incoming {
             responder,
@@ -213,6 +229,7 @@ impl Endpoint {
             network_path,
             proven,
             ephemeral,
+            visit,
             kem_key: None,
             place: None,
         };

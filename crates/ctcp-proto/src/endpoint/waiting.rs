@@ -135,6 +135,8 @@ impl Endpoint {
     ) -> DatagramOutcome {
         let (header, part) = match LongPacket::parse(datagram) {
             Ok(LongPacket::InitiatePart { header, part }) => (header, part),
+            // It is sent again with the part.
+            Ok(LongPacket::Early { .. }) => return DatagramOutcome::Dropped(DropReason::Early),
             Ok(LongPacket::Initiate { .. }) => return DatagramOutcome::Dropped(DropReason::Limited),
             Ok(_) | Err(_) => return DatagramOutcome::Dropped(DropReason::Malformed),
         };

@@ -64,6 +64,12 @@ impl SendCredit {
         self.used
     }
 
+    /// Charges `bytes` that the peer counts although they were not sent under this credit. If it is too small, all of it is used up.
+    pub(crate) fn force(&mut self, bytes: u64) {
+        self.used = self.used.saturating_add(bytes).min(LIMIT_MAX);
+        self.limit = self.limit.max(self.used);
+    }
+
     /// Charges `bytes`, which are at most [`Self::available`].
     pub(crate) fn charge(&mut self, bytes: u64) {
         debug_assert!(bytes <= self.available(), "bytes were packed beyond the credit");

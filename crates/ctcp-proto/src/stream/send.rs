@@ -81,6 +81,8 @@ pub(crate) struct SendHalf {
     buffer: SendBuffer,
     credit: SendCredit,
     state: SendState,
+    /// Bytes that left as early data. The peer may have them, packed or not.
+    early: u64,
 }
 
 impl SendHalf {
@@ -91,7 +93,12 @@ impl SendHalf {
     /// A half to which the peer grants `credit` bytes.
     #[must_use]
     pub(crate) fn new(credit: u64) -> Self {
-        Self { buffer: SendBuffer::default(), credit: SendCredit::new(credit), state: SendState::Send }
+        Self {
+            buffer: SendBuffer::default(),
+            credit: SendCredit::new(credit),
+            state: SendState::Send,
+            early: 0,
+        }
     }
 
     /// The current state.
@@ -131,6 +138,16 @@ impl SendHalf {
             SendState::Finishing | SendState::DataSent | SendState::DataReceived => Err(WriteError::Finished),
             SendState::ResetSent(cause) | SendState::ResetReceived(cause) => Err(cause.write_error()),
         }
+    }
+
+    /// The first `bytes` left as early data. They are packed all the same, but the final size is no longer below them.
+    pub(crate) fn on_early(&mut self, bytes: u64) {
+        self.early = self.early.max(bytes);
+    }
+
+    /// Bytes of early data that were not packed and never will be once the half is reset.
+    pub(crate) fn early_beyond_packed(&self) -> u64 {
+        self.early.saturating_sub(self.credit.used())
     }
 
     /// Resets the half. Returns the number of bytes that were queued, or `None` if there was nothing left to reset.
@@ -174,7 +191,12 @@ impl SendHalf {
     #[must_use]
     pub(crate) fn reset_frame(&self, id: StreamId) -> Option<Control> {
         let SendState::ResetSent(cause) = self.state else { return None };
-        Some(Control::ResetStream { id, code: cause.code(), final_size: self.credit.used() })
+        Some(Control::ResetStream { id, code: cause.code(), final_size: self.credit.used().max(self.early) })
+    }
+
+    /// Bytes written so far.
+    pub(crate) fn written(&self) -> u64 {
+        self.credit.used() + self.buffer.len() as u64
     }
 
     /// Bytes written and not packed yet.

@@ -270,11 +270,42 @@ impl Streams {
         self.config.max_data_ceiling.min(self.receive_credit.window().saturating_add(self.room))
     }
 
+    /// Lets streams be opened and written before the peer's limits are known. Nothing is sent of them before [`Self::set_peer_limits`].
+    pub(crate) fn allow_early(&mut self, streams: u64) {
+        self.local.limit = streams.min(STREAMS_MAX);
+    }
+
+    /// How many bytes the application has written to a stream.
+    pub(crate) fn written(&self, id: StreamId) -> Option<u64> {
+        self.streams.get(&id).map(|stream| stream.send.written())
+    }
+
+    /// The first `bytes` of a stream have left as early data.
+    pub(crate) fn on_early(&mut self, id: StreamId, bytes: u64) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.send.on_early(bytes);
+        }
+    }
+
+    /// Streams that this side has opened.
+    pub(crate) fn opened(&self) -> u64 {
+        self.local.opened
+    }
+
     /// Sets the limits from the peer's parameters: bytes in total, bytes per stream, streams in total.
     pub fn set_peer_limits(&mut self, max_data: u64, max_stream_data: u64, max_streams: u64) {
         self.send_credit.raise(max_data);
         self.peer_stream_data = max_stream_data;
+        self.local.limit = self.local.opened;
         self.raise_stream_limit(max_streams);
+        // Streams that were opened for early data had no credit.
+        for index in 0..self.local.opened {
+            let id = StreamId::new(self.role, index);
+            if let Some(stream) = self.streams.get_mut(&id) {
+                stream.send.on_max_stream_data(max_stream_data);
+                self.schedule(id);
+            }
+        }
     }
 
     fn raise_stream_limit(&mut self, limit: u64) {
@@ -322,11 +353,12 @@ impl Streams {
     /// Resets the sending half. Returns whether that changed anything.
     fn give_up(&mut self, id: StreamId, cause: ResetCause) -> bool {
         let Some(stream) = self.streams.get_mut(&id) else { return false };
-        let before = stream.send.state();
+        let (before, early) = (stream.send.state(), stream.send.early_beyond_packed());
         let Some(dropped) = stream.send.reset(&mut self.pool, cause) else { return false };
         if before == SendState::DataSent {
             self.flight.remove(id);
         }
+        self.send_credit.force(early);
         self.queued -= dropped;
         self.scheduler.remove(id, &mut stream.share);
         self.control.set(id, &mut stream.control, control_flag::RESET);

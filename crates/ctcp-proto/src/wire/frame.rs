@@ -3,6 +3,7 @@
 mod close;
 pub(crate) mod combination;
 mod control;
+pub(crate) mod new_ticket;
 mod path;
 pub(crate) mod path_ack;
 pub(crate) mod report;
@@ -13,6 +14,7 @@ use crate::wire::{DecoderReport, Malformed, PathAck};
 
 pub use close::CLOSE_REASON_MAX;
 pub use combination::Combination;
+pub use new_ticket::NewTicket;
 
 /// The frame types.
 pub(crate) mod kind {
@@ -41,6 +43,7 @@ pub(crate) mod kind {
     pub(crate) const PATH_RESPONSE: u8 = 0x19;
     pub(crate) const CLOSE_TRANSPORT: u8 = 0x1c;
     pub(crate) const CLOSE_APPLICATION: u8 = 0x1d;
+    pub(crate) const NEW_TICKET: u8 = 0x1e;
 }
 
 /// Frames of this type and above have a length after the type, so that a receiver can skip those it does not know.
@@ -90,6 +93,8 @@ pub enum Frame<'a> {
     ResetToken([u8; 16]),
     /// The sender's public share for the keys after the next update.
     KeyShare([u8; 32]),
+    /// A ticket for the client's next visit.
+    NewTicket(NewTicket<'a>),
     /// Data to be returned on the same path.
     PathChallenge([u8; 8]),
     /// The data of a PATH_CHALLENGE.
@@ -157,6 +162,7 @@ impl<'a> Frame<'a> {
             kind::PATH_CHALLENGE => reader.array().map(Self::PathChallenge),
             kind::PATH_RESPONSE => reader.array().map(Self::PathResponse),
             kind @ (kind::CLOSE_TRANSPORT | kind::CLOSE_APPLICATION) => close::parse(kind, reader),
+            kind::NEW_TICKET => NewTicket::parse(reader).map(Self::NewTicket),
             _ => Err(Malformed::new("frame of unknown type")),
         }
     }
@@ -185,6 +191,7 @@ impl<'a> Frame<'a> {
             | Self::StopSending { .. } => control::write(self, out),
             Self::ResetToken(token) => path::write(kind::RESET_TOKEN, token, out),
             Self::KeyShare(public) => path::write(kind::KEY_SHARE, public, out),
+            Self::NewTicket(ticket) => ticket.write(out),
             Self::PathChallenge(data) => path::write(kind::PATH_CHALLENGE, data, out),
             Self::PathResponse(data) => path::write(kind::PATH_RESPONSE, data, out),
             Self::Close { by_application, code, reason } => close::write(*by_application, *code, reason, out),
@@ -213,6 +220,7 @@ impl<'a> Frame<'a> {
             | Self::StopSending { .. } => control::length(self),
             Self::ResetToken(token) => 1 + token.len(),
             Self::KeyShare(public) => 1 + public.len(),
+            Self::NewTicket(ticket) => ticket.length(),
             Self::PathChallenge(data) | Self::PathResponse(data) => 1 + data.len(),
             Self::Close { code, reason, .. } => close::length(*code, reason),
             Self::Skippable { kind, contents } => {

@@ -1,7 +1,7 @@
 //! Packet headers (PROTOCOL.md section 2), compatible with QUIC's invariants (RFC 8999).
 //!
 //! ```text
-//!  long    |1|1|T T|0 0 0 P| version (32) | len, destination id | len, source id | body by type |
+//!  long    |1|1|T T|0 0 E P| version (32) | len, destination id | len, source id | body by type |
 //!  short   |0|1|K|0 0 0|L L| destination id | path id (8) | packet number (1..3 bytes) | sealed |
 //! ```
 //!
@@ -16,8 +16,8 @@ use crate::wire::{Malformed, TruncatedNumber};
 pub const VERSION: u32 = 0x4354_0004;
 /// Minimum size of a datagram with an INITIATE, which every path must carry. QUIC has the same limit.
 pub const DATAGRAM_SIZE_MIN: usize = 1200;
-/// Longest token. This implementation's tokens have 24 bytes; other servers may store a little more.
-pub const TOKEN_MAX: usize = 64;
+/// Longest token, that of a ticket ([`crate::crypto::Ticket`]). A COOKIE of this implementation has 24 bytes.
+pub const TOKEN_MAX: usize = 108;
 /// Longest Noise message. With the longest token and ids it fits into [`DATAGRAM_SIZE_MIN`].
 pub const NOISE_MESSAGE_MAX: usize = 1024;
 /// The length of a part: what a Noise message commits to and the next datagram carries. That is a ciphertext of ML-KEM-768, or as much of
@@ -37,6 +37,8 @@ const KEY_PHASE: u8 = 0x20;
 const RESERVED: u8 = 0x1c;
 /// In a long header: the part of the message, in a datagram of its own.
 const PART: u8 = 0x01;
+/// In a long header of type 0: early data.
+const EARLY: u8 = 0x02;
 const NUMBER_LENGTH: u8 = 0x03;
 
 /// The fields common to all versions. In other versions ids may have up to 255 bytes.
@@ -148,6 +150,15 @@ pub enum LongPacket<'a> {
         /// The bytes to which message 1 commits.
         part: &'a [u8; PART_LENGTH],
     },
+    /// Data that a client with a ticket sends before the RESPONSE. Its tag is added later, as for [`Self::Initiate`].
+    Early {
+        /// The same as in the INITIATE.
+        header: LongHeader,
+        /// Counts the datagrams of this kind.
+        index: u8,
+        /// A sealed symbol, see PROTOCOL.md section 3.3.
+        sealed: &'a [u8],
+    },
     /// The server's answer.
     Response {
         /// Destination: the client's id; source: the server's id.
@@ -191,11 +202,13 @@ impl<'a> LongPacket<'a> {
         let header = LongHeader { destination: connection_id(destination)?, source: connection_id(source)? };
         let mut reader = Reader::new(datagram);
         let first = reader.u8()?;
-        if first & FIXED == 0 || first & 0x0f & !PART != 0 {
+        if first & FIXED == 0 || first & 0x0f & !(PART | EARLY) != 0 {
             return Err(Malformed::new("long header with wrong bits"));
         }
         reader.bytes(4 + 1 + destination.len() + 1 + source.len())?;
         let packet = match (first >> 4 & 3, first & PART != 0) {
+            (0, false) if first & EARLY != 0 => Self::parse_early(header, reader)?,
+            _ if first & EARLY != 0 => return Err(Malformed::new("early data with wrong bits")),
             (0, false) => return Self::parse_initiate(datagram, header, reader),
             (0, true) => {
                 check_destination(&header)?;
@@ -209,7 +222,20 @@ impl<'a> LongPacket<'a> {
             (3, false) => Self::Reject { header, reason: RejectReason::from_number(reader.u8()?) },
             _ => return Err(Malformed::new("part of a message that has none")),
         };
-        if reader.is_empty() { Ok(packet) } else { Err(Malformed::new("bytes after a handshake packet")) }
+        match packet {
+            Self::Early { .. } => Ok(packet),
+            _ if reader.is_empty() => Ok(packet),
+            _ => Err(Malformed::new("bytes after a handshake packet")),
+        }
+    }
+
+    /// Everything between the index and the tag is sealed.
+    fn parse_early(header: LongHeader, mut reader: Reader<'a>) -> Result<Self, Malformed> {
+        check_destination(&header)?;
+        let index = reader.u8()?;
+        let sealed = reader.rest().split_last_chunk::<FIRST_PACKET_TAG_LENGTH>();
+        let (sealed, _) = sealed.ok_or(Malformed::TRUNCATED)?;
+        Ok(Self::Early { header, index, sealed })
     }
 
     fn parse_initiate(
@@ -235,6 +261,7 @@ impl<'a> LongPacket<'a> {
         match self {
             Self::Initiate { header, .. }
             | Self::InitiatePart { header, .. }
+            | Self::Early { header, .. }
             | Self::Response { header, .. }
             | Self::ResponsePart { header, .. }
             | Self::Cookie { header, .. }
@@ -251,6 +278,7 @@ impl<'a> LongPacket<'a> {
         let kind = match self {
             Self::Initiate { .. } => 0,
             Self::InitiatePart { .. } => PART,
+            Self::Early { .. } => EARLY,
             Self::Response { .. } => 1 << 4,
             Self::ResponsePart { .. } => 1 << 4 | PART,
             Self::Cookie { .. } => 2 << 4,
@@ -267,6 +295,11 @@ impl<'a> LongPacket<'a> {
             }
             Self::InitiatePart { part, .. } => {
                 out.extend_from_slice(*part);
+                out.resize(out.len() + FIRST_PACKET_TAG_LENGTH, 0);
+            }
+            Self::Early { index, sealed, .. } => {
+                out.push(*index);
+                out.extend_from_slice(sealed);
                 out.resize(out.len() + FIRST_PACKET_TAG_LENGTH, 0);
             }
             Self::Response { message, .. } => write_prefixed(out, message, NOISE_MESSAGE_MAX),
@@ -391,7 +424,7 @@ fn part<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8; PART_LENGTH], Malformed>
 
 fn token<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
     let token = reader.prefixed()?;
-    if token.len() > TOKEN_MAX { Err(Malformed::new("token above 64 bytes")) } else { Ok(token) }
+    if token.len() > TOKEN_MAX { Err(Malformed::new("token above 108 bytes")) } else { Ok(token) }
 }
 
 fn message<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {

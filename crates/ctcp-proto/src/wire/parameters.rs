@@ -64,6 +64,7 @@ mod id {
     pub(super) const HYBRID: u64 = 0x10;
     pub(super) const VERSIONS: u64 = 0x11;
     pub(super) const CONTEXT_WINDOW: u64 = 0x12;
+    pub(super) const TICKETS: u64 = 0x13;
 }
 
 /// The parameters of one side.
@@ -102,6 +103,8 @@ pub struct Parameters {
     pub hybrid: Option<HybridParameter>,
     /// The versions that this side supports, [`VERSION`] among them; at most [`VERSIONS_MAX`].
     pub versions: Vec<u32>,
+    /// From a client: it wants tickets. A server leaves it out.
+    pub tickets: bool,
     /// Symbols that this side stores in each context other than that of the streams, within [`SYMBOL_WINDOW_RANGE`]; 0 if it accepts no
     /// other contexts.
     pub context_window: u64,
@@ -218,10 +221,11 @@ impl Parameters {
             },
             versions: fields.versions()?,
             context_window: fields.context_window()?,
+            tickets: fields.tickets(sender)?,
         })
     }
 
-    /// Appends the parameters in ascending order of their ids.
+    /// Appends the parameters.
     pub fn write(&self, out: &mut Vec<u8>) {
         write_bytes(out, id::CONNECTION_ID, self.connection_id.as_bytes());
         write_number(out, id::SYMBOL_SIZE_MAX, self.symbol_size_max as u64);
@@ -243,6 +247,9 @@ impl Parameters {
         write_number(out, id::BLOCKS, self.blocks);
         if let Some(hybrid) = &self.hybrid {
             hybrid.write(out);
+        }
+        if self.tickets {
+            write_bytes(out, id::TICKETS, &[]);
         }
         let versions: Vec<u8> = self.versions.iter().flat_map(|version| version.to_be_bytes()).collect();
         write_bytes(out, id::VERSIONS, &versions);
@@ -353,6 +360,15 @@ impl<'a> Fields<'a> {
         let window = self.number(id::CONTEXT_WINDOW, 0..=*SYMBOL_WINDOW_RANGE.end())?;
         let is_valid = window == 0 || SYMBOL_WINDOW_RANGE.contains(&window);
         if is_valid { Ok(window) } else { Err(ParameterError::OutOfRange(id::CONTEXT_WINDOW)) }
+    }
+
+    fn tickets(&self, sender: Role) -> Result<bool, ParameterError> {
+        match (self.find(id::TICKETS), sender) {
+            (None, _) => Ok(false),
+            (Some([]), Role::Client) => Ok(true),
+            (Some(_), Role::Client) => Err(ParameterError::OutOfRange(id::TICKETS)),
+            (Some(_), Role::Server) => Err(ParameterError::Forbidden(id::TICKETS)),
+        }
     }
 
     fn versions(&self) -> Result<Vec<u32>, ParameterError> {

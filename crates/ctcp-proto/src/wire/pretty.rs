@@ -29,6 +29,7 @@ impl fmt::Display for Frame<'_> {
             Self::KeyShare(_) => formatter.write_str("KEY_SHARE"),
             // The token is a secret.
             Self::ResetToken(_) => formatter.write_str("RESET_TOKEN"),
+            Self::NewTicket(ticket) => write!(formatter, "NEW_TICKET for {} s", ticket.lifetime),
             Self::PathChallenge(data) => {
                 write!(formatter, "PATH_CHALLENGE {:016x}", u64::from_be_bytes(*data))
             }

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::id::PathId;
-use crate::wire::{AckRanges, COMBINATION_LENGTH_MAX, EcnCounts, MissingInterval, STREAMS_MAX, VARINT_MAX};
+use crate::wire::{
+    AckRanges, COMBINATION_LENGTH_MAX, EcnCounts, MissingInterval, STREAMS_MAX, TOKEN_MAX, VARINT_MAX,
+};
 
 /// Numbers of all varint lengths, small ones as often as large ones.
 pub(crate) fn any_varint() -> impl Strategy<Value = u64> {
@@ -142,6 +144,9 @@ fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = 
         (id(), any_varint()).prop_map(|(id, code)| Frame::StopSending { id, code }),
         any::<[u8; 16]>().prop_map(Frame::ResetToken),
         any::<[u8; 32]>().prop_map(Frame::KeyShare),
+        (0..=VARINT_MAX, 0..=VARINT_MAX, any::<[u8; 32]>()).prop_map(|(lifetime, streams, secret)| {
+            Frame::NewTicket(NewTicket { lifetime, streams, secret, token: &[7; TOKEN_MAX] })
+        }),
         any::<[u8; 8]>().prop_map(Frame::PathChallenge),
         any::<[u8; 8]>().prop_map(Frame::PathResponse),
         (any::<bool>(), any_varint()).prop_map(move |(by_application, code)| Frame::Close {
@@ -259,7 +264,7 @@ fn padding_acknowledgements_reports_closes_and_unknown_odd_types_are_not_ack_eli
 
 #[test]
 fn unknown_types_below_the_skippable_ones_are_errors() {
-    let known = [0..=0x16, 0x18..=0x19, 0x1c..=0x1d];
+    let known = [0..=0x16, 0x18..=0x19, 0x1c..=0x1e];
     for kind in 0..SKIPPABLE_FRAME_MIN as u8 {
         let bytes = [kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let is_unknown = frames(&bytes).next() == Some(Err(Malformed::new("frame of unknown type")));

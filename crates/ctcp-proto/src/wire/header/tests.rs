@@ -112,7 +112,7 @@ fn handshake_packets_out_of_bounds_are_errors() {
         datagram[index] ^= bit;
         datagram
     };
-    for bit in [0x80, 0x40, 0x08, 0x04, 0x02, 0x01] {
+    for bit in [0x80, 0x40, 0x08, 0x04, 0x03, 0x12, 0x22, 0x01] {
         assert!(LongPacket::parse(&flipped(0, bit)).is_err(), "bit {bit:#04x} of the first byte");
     }
     assert!(LongPacket::parse(&flipped(4, 2)).is_err(), "another version");
@@ -128,9 +128,9 @@ fn handshake_packets_out_of_bounds_are_errors() {
 
     let cookie = written(&LongPacket::Cookie { header, token: &[] });
     let mut long_token = cookie[..cookie.len() - 1].to_vec();
-    write_varint(&mut long_token, 65);
-    long_token.extend([0; 65]);
-    assert!(LongPacket::parse(&long_token).is_err(), "token of 65 bytes");
+    write_varint(&mut long_token, TOKEN_MAX as u64 + 1);
+    long_token.extend([0; TOKEN_MAX + 1]);
+    assert!(LongPacket::parse(&long_token).is_err(), "token of 109 bytes");
     let response = written(&LongPacket::Response { header, message: &[] });
     let mut long_message = response[..response.len() - 1].to_vec();
     write_varint(&mut long_message, 1025);
@@ -143,6 +143,10 @@ fn the_longest_initiate_still_fits_the_smallest_datagram() {
     let header = LongHeader { destination: id(&[1; 20]), source: id(&[2; 20]) };
     let packet = LongPacket::Initiate { header, token: &[0; TOKEN_MAX], message: &[0; NOISE_MESSAGE_MAX] };
     assert_eq!(written(&packet).len(), DATAGRAM_SIZE_MIN);
+    let early = LongPacket::Early { header, index: 3, sealed: &[7; 1_000] };
+    let datagram = written(&early);
+    assert_eq!(LongPacket::parse(&datagram), Ok(early));
+    assert!(LongPacket::parse(&datagram[..datagram.len() - 1_001]).is_err(), "no room for its tag");
     for packet in [
         LongPacket::InitiatePart { header, part: &[0; PART_LENGTH] },
         LongPacket::ResponsePart { header, part: &[0; PART_LENGTH] },

@@ -28,6 +28,7 @@ fn example() -> Parameters {
         hybrid: None,
         versions: vec![VERSION],
         context_window: 1024,
+        tickets: false,
     }
 }
 
@@ -84,7 +85,8 @@ fn any_parameters(sender: Role) -> impl Strategy<Value = Parameters> {
         versions.push(VERSION);
         versions
     });
-    (first, second, third, (hybrid, versions, prop_oneof![Just(0), SYMBOL_WINDOW_RANGE])).prop_map(
+    let tickets = any::<bool>().prop_map(move |wanted| wanted && sender == Role::Client);
+    (first, second, third, (hybrid, versions, prop_oneof![Just(0), SYMBOL_WINDOW_RANGE], tickets)).prop_map(
         |(first, second, third, fourth)| Parameters {
             connection_id: ConnectionId::new(&first.0).expect("at most 20 bytes"),
             symbol_size_max: first.1,
@@ -103,6 +105,7 @@ fn any_parameters(sender: Role) -> impl Strategy<Value = Parameters> {
             hybrid: fourth.0,
             versions: fourth.1,
             context_window: fourth.2,
+            tickets: fourth.3,
         },
     )
 }
@@ -127,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn order_does_not_matter_and_unknown_ids_are_ignored(seed in any::<[u8; 13]>(), unknown in 0x13u64..1 << 62) {
+    fn order_does_not_matter_and_unknown_ids_are_ignored(seed in any::<[u8; 13]>(), unknown in 0x14u64..1 << 62) {
         let mut shuffled = entries(&written(&example()));
         shuffled.push((unknown, { let mut out = Vec::new(); write_bytes(&mut out, unknown, &seed); out }));
         for (index, &swap) in seed.iter().enumerate() {

@@ -1,0 +1,184 @@
+//! The connector over [`ctcp`].
+
+use core::fmt;
+use core::net::SocketAddr;
+use core::str::FromStr;
+use core::time::Duration;
+use std::io;
+
+use ctcp::{ConnectError, ConnectionError};
+use tokio::time::timeout;
+use tracing::debug;
+
+use super::{ConnectFailure, Connector, FailureKind, Tickets};
+use crate::address::{AddressError, Host, TargetAddress};
+
+/// The address of a ctcp server as configured: `HOST:PORT` with a name or an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerAddress(pub TargetAddress);
+
+impl FromStr for ServerAddress {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        text.parse().map(Self)
+    }
+}
+
+impl fmt::Display for ServerAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl ServerAddress {
+    /// Resolves its current addresses, at most [`SERVER_ADDRESSES_MAX`].
+    ///
+    /// # Errors
+    /// Returns an error if the name does not resolve.
+    pub async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
+        let TargetAddress { host, port } = &self.0;
+        match host {
+            Host::Address(ip) => Ok(vec![SocketAddr::new(*ip, *port)]),
+            Host::Name(name) => {
+                let found = tokio::net::lookup_host((name.as_str(), *port)).await?;
+                Ok(found.take(SERVER_ADDRESSES_MAX).collect())
+            }
+        }
+    }
+}
+
+/// How many addresses of the server's name are tried in one attempt.
+pub const SERVER_ADDRESSES_MAX: usize = 8;
+
+/// A connector over [`ctcp`].
+#[derive(Debug)]
+pub struct CtcpConnector {
+    /// The local socket.
+    pub endpoint: ctcp::Endpoint,
+    /// The address of the server.
+    pub server: ServerAddress,
+    /// The public key of the server.
+    pub server_key: ctcp::PublicKey,
+    /// Our own public key, shown in the error if the server does not know it.
+    pub own_key: Option<ctcp::PublicKey>,
+    /// Tickets of the server; `None` to ask for none.
+    pub tickets: Option<Tickets>,
+    /// How long an attempt at one address may take. This also bounds how late a change of the server's name is noticed.
+    pub attempt: Duration,
+}
+
+impl CtcpConnector {
+    /// Creates a connector with the default time for an attempt.
+    #[must_use]
+    pub fn new(endpoint: ctcp::Endpoint, server: ServerAddress, server_key: ctcp::PublicKey) -> Self {
+        Self { endpoint, server, server_key, own_key: None, tickets: None, attempt: Duration::from_secs(5) }
+    }
+
+    /// Sets the own public key, which is shown if a server does not know it.
+    #[must_use]
+    pub fn with_own_key(mut self, own_key: ctcp::PublicKey) -> Self {
+        self.own_key = Some(own_key);
+        self
+    }
+
+    /// Keeps tickets of the server, and sends the first requests of the next connection with its first packets. The endpoint must
+    /// ask for tickets ([`ctcp::TransportConfig::tickets`]).
+    #[must_use]
+    pub fn with_tickets(mut self, tickets: Tickets) -> Self {
+        self.tickets = Some(tickets);
+        self
+    }
+
+    /// A connection that can be used at once, if there is a ticket for one of the addresses.
+    fn connect_early(&self, addresses: &[SocketAddr]) -> Option<ctcp::Connection> {
+        let (address, ticket) = self.tickets.as_ref()?.take(&self.server_key)?;
+        if !addresses.contains(&address) {
+            debug!(%address, "the server moved: its ticket is of no use");
+            return None;
+        }
+        self.endpoint.connect_early(address, self.server_key, &ticket).ok()
+    }
+
+    fn failure(&self, address: SocketAddr, error: &ConnectError) -> ConnectFailure {
+        let (text, kind) = match error {
+            ConnectError::Failed(ConnectionError::HandshakeTimedOut { rejected: false }) => {
+                return silence(address);
+            }
+            ConnectError::Failed(ConnectionError::HandshakeTimedOut { rejected: true }) => (
+                format!("a server is there, but its public key is not {}", self.server_key),
+                FailureKind::Refusal,
+            ),
+            ConnectError::Failed(ConnectionError::Refused { code: UNLISTED, .. }) => {
+                let key = self.own_key.map(|key| format!(" (it is {key})"));
+                (format!("{error}{}", key.unwrap_or_default()), FailureKind::Refusal)
+            }
+            ConnectError::Failed(ConnectionError::Refused { code: FULL, .. } | ConnectionError::Busy) => {
+                (error.to_string(), FailureKind::Busy)
+            }
+            ConnectError::Failed(
+                ConnectionError::Refused { .. } | ConnectionError::VersionMismatch { .. },
+            ) => (error.to_string(), FailureKind::Refusal),
+            _ => (error.to_string(), FailureKind::NoAnswer),
+        };
+        ConnectFailure { reason: format!("{address}: {text}"), kind }
+    }
+}
+
+fn silence(address: SocketAddr) -> ConnectFailure {
+    format!("{address}: no answer (is a server running there, and does UDP get through?)").into()
+}
+
+/// Codes of refusals in the handshake (PROTOCOL.md section 3.1).
+const UNLISTED: u8 = 1;
+const FULL: u8 = 2;
+
+impl Connector for CtcpConnector {
+    type Connection = ctcp::Connection;
+
+    fn server(&self) -> String {
+        self.server.to_string()
+    }
+
+    async fn connect(&self) -> Result<ctcp::Connection, ConnectFailure> {
+        let resolved = timeout(self.attempt, self.server.resolve()).await;
+        let addresses = resolved
+            .map_err(|_| format!("{} does not resolve: no answer", self.server))?
+            .map_err(|error| format!("{} does not resolve: {error}", self.server))?;
+        if let Some(connection) = self.connect_early(&addresses) {
+            return Ok(connection);
+        }
+        let mut last = ConnectFailure::from(format!("{} has no address", self.server));
+        for address in addresses {
+            let failure = match timeout(self.attempt, self.endpoint.connect(address, self.server_key)).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(error)) => self.failure(address, &error),
+                Err(_) => silence(address),
+            };
+            // A refusal is more informative than an address that does not answer.
+            if failure.kind >= last.kind {
+                last = failure;
+            }
+        }
+        Err(last)
+    }
+
+    async fn confirm(&self, connection: &ctcp::Connection) -> Result<(), ConnectFailure> {
+        let address = connection.remote_address();
+        match timeout(self.attempt, connection.connected()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(self.failure(address, &ConnectError::Failed(error))),
+            Err(_) => {
+                connection.close(0, "no answer");
+                Err(silence(address))
+            }
+        }
+    }
+
+    async fn attend(&self, connection: &ctcp::Connection) {
+        let Some(tickets) = &self.tickets else { return };
+        while let Ok(ticket) = connection.ticket().await {
+            tickets.put(&self.server_key, connection.remote_address(), &ticket);
+        }
+    }
+}

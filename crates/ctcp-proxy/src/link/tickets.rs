@@ -1,0 +1,164 @@
+//! The ticket for the next visit to a server, in memory and, if asked for, in a file.
+//!
+//! ```text
+//!  ctcp-ticket 1 SERVER_KEY ADDRESS EXPIRES TICKET          one line; seconds since 1970; hexadecimal
+//! ```
+//!
+//! The file is as secret as a private key. It is removed when the ticket is taken: a server takes each ticket once.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ctcp::{PublicKey, Ticket};
+use tracing::{debug, warn};
+
+/// The first words of the file.
+const HEAD: &str = "ctcp-ticket 1";
+
+/// A file has one line of a few hundred bytes.
+const FILE_SIZE_MAX: u64 = 4096;
+
+/// The newest ticket of a server.
+#[derive(Debug, Default)]
+pub struct Tickets {
+    file: Option<PathBuf>,
+    held: Mutex<Option<Held>>,
+}
+
+#[derive(Debug)]
+struct Held {
+    server: PublicKey,
+    address: SocketAddr,
+    expires: SystemTime,
+    ticket: Ticket,
+}
+
+impl Tickets {
+    /// Keeps the ticket in a file as well, so that the next run of the program can use it.
+    #[must_use]
+    pub fn in_file(file: PathBuf) -> Self {
+        Self { file: Some(file), held: Mutex::default() }
+    }
+
+    /// Removes and returns the ticket of a server, with the server's address, unless it has expired.
+    pub fn take(&self, server: &PublicKey) -> Option<(SocketAddr, Ticket)> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = held.take().or_else(|| self.read());
+        if let Some(file) = &self.file {
+            let _ = fs::remove_file(file);
+        }
+        let held = held.filter(|held| held.server == *server && SystemTime::now() < held.expires)?;
+        Some((held.address, held.ticket))
+    }
+
+    /// Replaces the ticket. A file that cannot be written is logged: it only costs the next run a round trip.
+    pub fn put(&self, server: &PublicKey, address: SocketAddr, ticket: &Ticket) {
+        let expires = SystemTime::now() + ticket.lifetime();
+        let new = Held { server: *server, address, expires, ticket: ticket.clone() };
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = &self.file
+            && let Err(error) = write(file, &new.line())
+        {
+            warn!("cannot keep the server's ticket in {}: {error}", file.display());
+        }
+        *held = Some(new);
+    }
+
+    fn read(&self) -> Option<Held> {
+        let file = self.file.as_ref()?;
+        let metadata = fs::metadata(file).ok()?;
+        let line = (metadata.len() <= FILE_SIZE_MAX).then(|| fs::read_to_string(file).ok()).flatten();
+        let held = line.as_deref().and_then(Held::parse);
+        if held.is_none() {
+            debug!("{} has no ticket", file.display());
+        }
+        held
+    }
+}
+
+impl Held {
+    fn line(&self) -> String {
+        let expires = self.expires.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let ticket: String = self.ticket.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{HEAD} {} {} {expires} {ticket}\n", self.server, self.address)
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.strip_prefix(HEAD)?.split_whitespace();
+        let (server, address) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let expires = UNIX_EPOCH.checked_add(Duration::from_secs(words.next()?.parse().ok()?))?;
+        let digits = words.next()?.as_bytes();
+        let bytes: Option<Vec<u8>> =
+            digits.chunks(2).map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect();
+        Some(Self { server, address, expires, ticket: Ticket::from_bytes(&bytes?)? })
+    }
+}
+
+/// Writes a file that only its owner can read. A reader sees the old or the new contents.
+fn write(file: &Path, contents: &str) -> io::Result<()> {
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let new = PathBuf::from(name);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&new).and_then(|mut handle| handle.write_all(contents.as_bytes()));
+    written.and_then(|()| fs::rename(&new, file)).inspect_err(|_| {
+        let _ = fs::remove_file(&new);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticket(byte: u8) -> Ticket {
+        // Lifetime 60 s, 4 streams, secret, token.
+        let bytes = [&[0, 0, 0, 60, 0, 0, 0, 0, 0, 0, 0, 4][..], &[byte; 32], &[byte; 108]].concat();
+        Ticket::from_bytes(&bytes).expect("a ticket")
+    }
+
+    #[test]
+    fn a_ticket_is_taken_once_by_its_server_only() {
+        let (server, other) = (PublicKey([1; 32]), PublicKey([2; 32]));
+        let address = "192.0.2.1:4433".parse().unwrap();
+        let tickets = Tickets::default();
+        tickets.put(&server, address, &ticket(1));
+        tickets.put(&server, address, &ticket(2));
+        assert_eq!(tickets.take(&server), Some((address, ticket(2))));
+        assert_eq!(tickets.take(&server), None);
+        tickets.put(&server, address, &ticket(3));
+        assert_eq!(tickets.take(&other), None);
+    }
+
+    #[test]
+    fn a_file_keeps_it_for_the_next_run_and_nonsense_in_it_is_no_ticket() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("ticket");
+        let (server, address) = (PublicKey([1; 32]), "[2001:db8::1]:4433".parse().unwrap());
+        Tickets::in_file(file.clone()).put(&server, address, &ticket(1));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        let line = fs::read_to_string(&file).unwrap();
+        let tickets = Tickets::in_file(file.clone());
+        assert_eq!(tickets.take(&server), Some((address, ticket(1))));
+        assert!(!file.exists() && tickets.take(&server).is_none());
+        let expired = line.replace(line.split(' ').nth(4).unwrap(), "1000000000");
+        for nonsense in ["", "ctcp-ticket 1", &line[..line.len() - 10], &line.replace(" 1 ", " 2 "), &expired]
+        {
+            fs::write(&file, nonsense).unwrap();
+            assert_eq!(tickets.take(&server), None, "{nonsense}");
+        }
+        let missing = Tickets::in_file(directory.path().join("missing").join("ticket"));
+        missing.put(&server, address, &ticket(1));
+        assert!(missing.take(&server).is_some(), "memory has it");
+    }
+}
