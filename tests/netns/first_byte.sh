@@ -45,13 +45,14 @@ check 'CONNECT that waits' shown takes 1900 2400 --proxytunnel --proxy "http://$
 check 'plain HTTP that waits' shown takes 1900 2400 --proxy "http://$HTTP"
 stop "$client_pid"
 
-# visit LEAST MOST OPTION...: thousandths of a round trip from the start of a client until its first request is answered
+# visit LEAST MOST TICKET CURL_OPTION...: thousandths of a round trip from the start of a client, which keeps tickets in the
+# file TICKET, until its first request is answered
 visit() {
-    local least=$1 most=$2 begin time
-    shift 2
+    local least=$1 most=$2 ticket=$3 begin time
+    shift 3
     begin=$(milliseconds)
-    start_client "$@"
-    on_client curl --silent --show-error --max-time 20 --output "$scratch/small" --proxy "socks5h://$SOCKS" \
+    start_client --ticket-file "$ticket"
+    on_client curl --silent --show-error --max-time 20 --output "$scratch/small" "$@" \
         "http://$SERVER_ADDRESS:8000/small" || return 1
     time=$((($(milliseconds) - begin) * 1000 / VISIT_RTT))
     cmp "$scratch/small" "$scratch/www/small" || return 1
@@ -64,11 +65,13 @@ visit() {
 # So long that the start of a process hardly counts.
 readonly VISIT_RTT=600
 link "delay $((VISIT_RTT / 2))ms"
-check 'a first visit' shown visit 2000 2500 --ticket-file "$scratch/ticket"
-check 'its ticket' test -s "$scratch/ticket"
-check 'a return with a ticket' shown visit 1000 1500 --ticket-file "$scratch/ticket"
-check 'another return' shown visit 1000 1500 --ticket-file "$scratch/ticket"
-cp "$scratch/ticket" "$scratch/spent"
-check 'a visit that spends the ticket' shown visit 1000 1500 --ticket-file "$scratch/ticket"
-check 'a spent ticket' shown visit 2000 2500 --ticket-file "$scratch/spent"
+for way in "SOCKS5 --proxy socks5h://$SOCKS" "CONNECT --proxytunnel --proxy http://$HTTP" "plain --proxy http://$HTTP"; do
+    read -r name options <<<"$way"
+    read -ra options <<<"$options"
+    check "$name, a first visit" shown visit 2000 2500 "$scratch/$name" "${options[@]}"
+    cp "$scratch/$name" "$scratch/spent"
+    check "$name, a return with a ticket" shown visit 1000 1500 "$scratch/$name" "${options[@]}"
+    check "$name, another return" shown visit 1000 1500 "$scratch/$name" "${options[@]}"
+    check "$name, a spent ticket" shown visit 2000 2500 "$scratch/spent" "${options[@]}"
+done
 finish

@@ -263,12 +263,16 @@ impl<K: Connector> ForwardProxy<K> {
             }
             Err(_) => return Err(too_slow()),
         };
-        if self.greets_at_once(&target) {
-            socks5::write_reply(&mut application, ReplyCode::Succeeded, UNSPECIFIED).await?;
-            self.carry_early(application, Request::Connect(target), Vec::new()).await;
-            return Ok(());
-        }
-        match self.connect(&target).await {
+        let opened = match self.greets_at_once(&target).await {
+            Ok(true) => {
+                socks5::write_reply(&mut application, ReplyCode::Succeeded, UNSPECIFIED).await?;
+                self.carry_early(application, Request::Connect(target), Vec::new()).await;
+                return Ok(());
+            }
+            Ok(false) => self.connect(&target).await,
+            Err(error) => Err(error),
+        };
+        match opened {
             Ok(opened) => {
                 let bound = opened.reply.bound().unwrap_or(UNSPECIFIED);
                 socks5::write_reply(&mut application, ReplyCode::Succeeded, bound).await?;
@@ -297,12 +301,14 @@ impl<K: Connector> ForwardProxy<K> {
     }
 
     /// Returns true if an application is told that it is connected before the server has replied. A failure would then be a
-    /// reset without a reason, so a target that failed lately gets the server's reply, and so does everything while there is
-    /// no connection to the server.
-    fn greets_at_once(&self, target: &TargetAddress) -> bool {
-        self.greeting == Greeting::AtOnce
-            && self.link.is_connected()
-            && !self.failures.has_failed_lately(&target.to_string())
+    /// reset without a reason, so a target that failed lately gets the server's reply. Waits for a connection to the server:
+    /// without one nothing is promised.
+    async fn greets_at_once(&self, target: &TargetAddress) -> Result<bool, LinkError> {
+        if self.greeting != Greeting::AtOnce || self.failures.has_failed_lately(&target.to_string()) {
+            return Ok(false);
+        }
+        let connected = self.link.connected_in_time().await;
+        connected.map(|()| true).inspect_err(|error| self.count_failure(error))
     }
 
     /// Connects an application that believes it is connected to its target. `pending` was read from it before.
@@ -493,7 +499,7 @@ impl<K: Connector> http_proxy::Proxy for ForwardProxy<K> {
         &self,
         target: &TargetAddress,
     ) -> Result<Unanswered<<K::Connection as CodedConnection>::Stream>, LinkError> {
-        if !self.greets_at_once(target) {
+        if !self.greets_at_once(target).await? {
             return self.connect(target).await.map(|opened| Unanswered::answered(opened.stream));
         }
         self.link.counters().streams_total.add(1);
@@ -501,8 +507,8 @@ impl<K: Connector> http_proxy::Proxy for ForwardProxy<K> {
         opened.inspect_err(|error| self.on_unreached(target, error))
     }
 
-    fn greets_at_once(&self, target: &TargetAddress) -> bool {
-        Self::greets_at_once(self, target)
+    async fn greets_at_once(&self, target: &TargetAddress) -> Result<bool, LinkError> {
+        Self::greets_at_once(self, target).await
     }
 
     fn on_unreached(&self, target: &TargetAddress, error: &LinkError) {

@@ -86,8 +86,11 @@ pub trait Proxy: Sync {
     }
 
     /// Returns true if a tunnel to this target is granted before it is known whether the target is reached.
-    fn greets_at_once(&self, _target: &TargetAddress) -> bool {
-        false
+    fn greets_at_once(
+        &self,
+        _target: &TargetAddress,
+    ) -> impl Future<Output = Result<bool, LinkError>> + Send {
+        async { Ok(false) }
     }
 
     /// Reports that a stream of [`Self::open`] did not reach its target.
@@ -209,11 +212,12 @@ impl<P: Proxy> Conversation<'_, P> {
     }
 
     async fn open_tunnel(&self, target: &TargetAddress) -> Result<Response<()>, Page> {
-        let tunnel = if self.proxy.greets_at_once(target) {
+        let fail = |error| unreached(&error).and_close();
+        let tunnel = if self.proxy.greets_at_once(target).await.map_err(fail)? {
             Tunnel::Target(target.clone())
         } else {
             // Data that the application sends because it assumes a tunnel must not be read as a request.
-            Tunnel::Opened(self.proxy.connect(target).await.map_err(|error| unreached(&error).and_close())?)
+            Tunnel::Opened(self.proxy.connect(target).await.map_err(fail)?)
         };
         *lock(&self.tunnel) = Some(tunnel);
         let mut head = Response::new(());

@@ -270,6 +270,14 @@ impl<K: Connector> ServerLink<K> {
         self.connected_until(Instant::now() + patience).await.map(|(connection, _)| connection)
     }
 
+    /// Waits for a connection as long as requests do.
+    ///
+    /// # Errors
+    /// As for [`Self::connected`].
+    pub(crate) async fn connected_in_time(&self) -> Result<(), LinkError> {
+        self.connected(self.times.wait).await.map(|_| ())
+    }
+
     async fn connected_until(&self, end: Instant) -> Result<(K::Connection, u64), LinkError> {
         let mut state = self.state.clone();
         let is_decided = |state: &LinkState<_>| match state {

@@ -29,7 +29,7 @@ impl Connector for Script {
         let outcome = self.outcomes.lock().unwrap().pop_front();
         match outcome {
             Some(outcome) => outcome,
-            None => core::future::pending().await,
+            None => pending().await,
         }
     }
 }
