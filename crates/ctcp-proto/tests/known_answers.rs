@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use ctcp_proto::crypto::FirstPacketKey;
 use ctcp_proto::wire::{
-    AckRanges, Combination, DecoderReport, EcnCounts, Frame, LongHeader, LongPacket, MissingInterval,
-    PART_LENGTH, Parameters, PathAck, ProfileParameter, Refusal, RejectReason, ServerAnswer, StreamFrame,
-    SymbolBuilder, VERSION, VersionNegotiation, frames, frames_in_symbol,
+    AckRanges, Combination, DecoderReport, EcnCounts, Fragment, FragmentBuilder, Frame, LongHeader,
+    LongPacket, MissingInterval, NewTicket, PART_LENGTH, Parameters, PathAck, ProfileParameter, Refusal,
+    RejectReason, ServerAnswer, StreamFrame, SymbolBuilder, VERSION, VersionNegotiation, fragments_in_symbol,
+    frames, frames_in_symbol,
 };
 use ctcp_proto::{ConnectionId, ContextId, PathId, SecretKey, StreamId};
 
@@ -62,6 +63,15 @@ fn packets_of_the_handshake_are_as_on_the_page() {
             LongPacket::Reject { header: answer, reason: RejectReason::Busy },
         ),
     ];
+    let sealed = on_page("sealed, index 1", "5f09408b3125ab08eb838f3e66bd9b5eefb1384f5bfa49");
+    let early = LongPacket::Early { header: header(INITIAL_ID, CLIENT_ID), index: 1, sealed: &sealed };
+    let mut out = Vec::new();
+    early.write(&mut out);
+    FirstPacketKey::new(&SecretKey::from_bytes([2; 32]).public_key()).write_tag(&mut out);
+    let head = "c2 43540004 08 8394c8f03e515708 08 c1c2c3c4c5c6c7c8 01 5f09408b3125ab08eb838f3e66bd9b5eefb1384f5bfa49";
+    let tag = on_page("then the tag", "b1bbc47ee6e0135670eb91e3abaf8e44");
+    assert_eq!(out, [on_page("EARLY 1", head), tag].concat());
+    assert_eq!(LongPacket::parse(&out), Ok(early));
     for (name, hexadecimal, packet) in cases {
         let mut bytes = on_page(name, hexadecimal);
         if matches!(packet, LongPacket::Initiate { .. }) {
@@ -133,6 +143,7 @@ fn parameters_are_as_on_the_page() {
         hybrid: None,
         versions: vec![VERSION],
         context_window: 1024,
+        tickets: false,
     };
     let mut out = Vec::new();
     parameters.write(&mut out);
@@ -282,6 +293,16 @@ fn control_frames_are_as_on_the_page() {
             "16 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
             Frame::KeyShare(core::array::from_fn(|index| index as u8)),
         ),
+        (
+            "token 0bad",
+            "1e 80005460 04 0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a 02 0bad",
+            Frame::NewTicket(NewTicket {
+                lifetime: 21_600,
+                streams: 4,
+                secret: [10; 32],
+                token: &[0x0b, 0xad],
+            }),
+        ),
         ("PATH_RESPONSE", "19 0102030405060708", Frame::PathResponse(data)),
         ("FLOW_CONTROL_ERROR", "1c 04 00", close(false, 4, "")),
         ("code 300, \"bye\"", "1d 412c 03 627965", close(true, 300, "bye")),
@@ -314,4 +335,16 @@ fn symbols_are_as_on_the_page() {
         let read: Result<Vec<_>, _> = frames_in_symbol(&bytes).expect("whole").collect();
         assert_eq!(read.as_deref(), Ok(content), "{name}");
     }
+}
+
+#[test]
+fn symbols_of_messages_are_as_on_the_page() {
+    let bytes = on_page("\"abc\" from 1200", "000f 10 03 02 6869 11 04 4594 44b0 03 616263");
+    let whole = Fragment { message: 3, total: 2, offset: 0, data: b"hi" };
+    let part = Fragment { message: 4, total: 1428, offset: 1200, data: b"abc" };
+    let mut builder = FragmentBuilder::reusing(Vec::new(), 100);
+    [whole, part].into_iter().for_each(|fragment| builder.push(fragment));
+    assert_eq!(builder.finish(), bytes);
+    let read: Result<Vec<_>, _> = fragments_in_symbol(&bytes).expect("whole").collect();
+    assert_eq!(read, Ok(vec![whole, part]));
 }

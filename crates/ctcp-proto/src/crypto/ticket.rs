@@ -385,6 +385,23 @@ mod tests {
     }
 
     #[test]
+    fn early_data_is_sealed_as_on_the_page() {
+        let page = include_str!("../../../../docs/test-vectors.txt");
+        let after = |name: &str| page.split_once(name).expect("it is on the page").1.trim_start();
+        let hexadecimal = |text: &str| -> Vec<u8> {
+            let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+            let pairs = digits.chunks(2).map(|pair| str::from_utf8(pair).unwrap());
+            pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
+        };
+        let line = |name| hexadecimal(after(name).lines().next().unwrap());
+        let message = hexadecimal(after("message 1   ").split_once("message 2").unwrap().0);
+        let key = EarlyKey::new(&[0x0a; 32], &message);
+        let symbol = vec![0, 5, 0x0a, 4, 2, 0x68, 0x69];
+        assert_eq!(key.iv[..], line("early IV"));
+        assert_eq!(key.seal(1, symbol), line("sealed, index 1"));
+    }
+
+    #[test]
     fn a_ticket_survives_a_file_and_other_bytes_are_none() {
         let frame = NewTicket { lifetime: 60, streams: 4, secret: [3; 32], token: &[5; TICKET_LENGTH] };
         let ticket = Ticket::new(&frame);

@@ -40,7 +40,7 @@ fn visited(loss: f64, seed: u64) -> (Pair, Ticket) {
 fn end_visit(pair: &mut Pair, handle: ConnectionHandle) {
     let now = pair.now;
     pair.client.connections.get_mut(&handle).expect("the connection").close(now, 0, "");
-    pair.run_until(Duration::from_secs(20), |_| false);
+    pair.run_until(Duration::from_secs(60), |_| false);
     assert!(pair.server.connections.values().all(|connection| connection.poll_timeout().is_none()));
     pair.client.connections.clear();
     pair.server.connections.clear();

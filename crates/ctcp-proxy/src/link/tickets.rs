@@ -152,7 +152,8 @@ mod tests {
         assert_eq!(tickets.take(&server), Some((address, ticket(1))));
         assert!(!file.exists() && tickets.take(&server).is_none());
         let expired = line.replace(line.split(' ').nth(4).unwrap(), "1000000000");
-        for nonsense in ["", "ctcp-ticket 1", &line[..line.len() - 230], &line.replace(" 1 ", " 2 "), &expired]
+        for nonsense in
+            ["", "ctcp-ticket 1", &line[..line.len() - 230], &line.replace(" 1 ", " 2 "), &expired]
         {
             fs::write(&file, nonsense).unwrap();
             assert_eq!(tickets.take(&server), None, "{nonsense}");

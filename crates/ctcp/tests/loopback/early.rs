@@ -40,7 +40,8 @@ async fn a_server_that_does_not_answer_fails_the_streams_that_were_opened_early(
     let client = client(transport());
     let (address, path) = relay::start(server.local_addr().unwrap(), Probability::ZERO).await;
     let accepted = async { server.accept().await.unwrap() };
-    let (connection, _accepted) = in_time(async { tokio::join!(client.connect(address, key), accepted) }).await;
+    let (connection, _accepted) =
+        in_time(async { tokio::join!(client.connect(address, key), accepted) }).await;
     let ticket = in_time(connection.unwrap().ticket()).await.unwrap();
     path.is_dead.store(true, Ordering::Relaxed);
     let connection = client.connect_early(address, key, &ticket).unwrap();
