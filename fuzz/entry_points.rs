@@ -7,6 +7,8 @@
 pub mod assembler;
 #[path = "../crates/ctcp-coding/tests/decoder_operations.rs"]
 pub mod decoder;
+#[path = "entry_points/early.rs"]
+pub mod early;
 #[path = "entry_points/edits.rs"]
 mod edits;
 #[path = "entry_points/file_name.rs"]

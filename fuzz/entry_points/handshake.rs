@@ -12,7 +12,7 @@ use ctcp_proto::{
 
 use super::edits;
 
-const NOW: Instant = Instant::from_secs(1);
+pub const NOW: Instant = Instant::from_secs(1);
 
 pub fn run(data: &[u8]) {
     let Some((kind, rest)) = data.split_first() else { return };
@@ -23,11 +23,11 @@ pub fn run(data: &[u8]) {
     }
 }
 
-fn client_path() -> NetworkPath {
+pub fn client_path() -> NetworkPath {
     NetworkPath { local: None, remote: SocketAddr::from(([192, 0, 2, 2], 1000)) }
 }
 
-fn server_path() -> NetworkPath {
+pub fn server_path() -> NetworkPath {
     NetworkPath { local: None, remote: SocketAddr::from(([192, 0, 2, 1], 2000)) }
 }
 

@@ -8,9 +8,10 @@ mod entry_points;
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 14] = [
+const TARGETS: [Target; 15] = [
     ("assembler", entry_points::assembler::run),
     ("decoder", entry_points::decoder::run),
+    ("early", entry_points::early::run),
     ("file_name", entry_points::file_name::run),
     ("frame", entry_points::frame::run),
     ("handshake", entry_points::handshake::run),
