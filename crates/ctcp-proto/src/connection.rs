@@ -332,7 +332,8 @@ impl Connection {
             // The idle timeout has passed before its timer ran, for example because this process was suspended. Datagrams that queued up
             // meanwhile do not show that the peer still has the connection.
             State::Established(established) if established.is_idle_time_over(now) => {
-                self.end(ConnectionError::TimedOut);
+                let error = established.silence_error();
+                self.end(error);
             }
             State::Established(established) => {
                 match established.handle_datagram(now, network_path, ecn, datagram) {
@@ -375,7 +376,10 @@ impl Connection {
             }
             State::Established(established) => match established.handle_timeout(now) {
                 Ok(()) => self.drain_established(),
-                Err(timers::IdleTimedOut) => self.end(ConnectionError::TimedOut),
+                Err(timers::IdleTimedOut) => {
+                    let error = established.silence_error();
+                    self.end(error);
+                }
             },
             State::Ending(ending) if ending.is_over(now) => self.retire(),
             State::Ending(_) | State::Over => {}

@@ -2,6 +2,7 @@
 //! alone. It reads until it is blocked and then waits for `Readable`. It writes until it is blocked and then waits for
 //! `Writable`. A lost event therefore shows up as a stream that never ends.
 
+mod chatter;
 pub mod contents;
 pub mod script;
 mod task;
@@ -14,6 +15,7 @@ use ctcp_base::Instant;
 use ctcp_proto::{Connection, ConnectionError, Event, OpenError, Role, StreamId};
 
 use crate::ledger::{ConnectionName, Ledger};
+use chatter::Chatter;
 use script::Script;
 use task::{Call, Task};
 
@@ -44,6 +46,7 @@ pub struct Application {
     idle_since: Option<Instant>,
     /// Bytes read from all streams.
     read: u64,
+    chatter: Chatter,
 }
 
 /// The environment of a call of an application.
@@ -82,6 +85,7 @@ impl Application {
             over: BTreeSet::new(),
             idle_since: None,
             read: 0,
+            chatter: Chatter::default(),
         }
     }
 
@@ -97,11 +101,12 @@ impl Application {
             return driven;
         }
         self.open_due(call);
+        let has_chatted = self.chat(call);
         while let Some(&(time, id)) = self.pauses.first().filter(|(time, _)| *time <= call.now) {
             self.pauses.remove(&(time, id));
             self.ready.push(id);
         }
-        driven.has_acted = !self.ready.is_empty();
+        driven.has_acted = has_chatted || !self.ready.is_empty();
         let mut ready = core::mem::take(&mut self.ready);
         ready.sort_unstable();
         ready.dedup();
@@ -122,7 +127,9 @@ impl Application {
         }
         let pause = self.pauses.first().map(|(time, _)| *time);
         let start = self.next_start().filter(|_| !self.opener_waits);
-        pause.into_iter().chain(start).min()
+        let message = self.chatter.next(self.script.messages.as_ref());
+        let message = self.connected.zip(message).map(|(since, after)| since + after);
+        pause.into_iter().chain(start).chain(message).min()
     }
 
     /// Returns whether its part of the script is complete.
@@ -190,7 +197,9 @@ impl Application {
             }
             Event::StreamOpened => self.accept(connection, ledger),
             Event::StreamsAvailable => self.opener_waits = false,
-            Event::MessageReceived => {}
+            Event::MessageReceived => {
+                self.chatter.receive(self.script.messages.as_ref(), self.role, connection, ledger);
+            }
             Event::Readable(id) => self.wake(id, |task| task.on_readable()),
             Event::Writable(id) => self.wake(id, |task| task.on_writable()),
             Event::Finished(id) => self.wake(id, |task| task.on_arrival_heard(ledger)),
@@ -220,6 +229,17 @@ impl Application {
                 _ => ledger.complain(format!("{:?}: accepted {id}, which is not in the script", self.role)),
             }
         }
+    }
+
+    /// Sends the messages that are due. Returns whether there were any.
+    fn chat(&mut self, call: &mut Drive<'_>) -> bool {
+        let (Some(plan), Some(since)) = (&self.script.messages, self.connected) else { return false };
+        let mut has_sent = false;
+        while self.chatter.next(Some(plan)).is_some_and(|after| since + after <= call.now) {
+            self.chatter.send(call.now, plan, self.role, call.connection, call.ledger);
+            has_sent = true;
+        }
+        has_sent
     }
 
     fn next_start(&self) -> Option<Instant> {

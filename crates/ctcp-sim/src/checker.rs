@@ -141,7 +141,8 @@ impl Checker {
             return;
         }
         let stats = peer.connection.stats();
-        let window = u64::from(self.transport.symbol_window);
+        // That of the streams, and two other contexts.
+        let window = u64::from(self.transport.symbol_window) + 2 * u64::from(self.transport.coding_window);
         let complaint = if stats.symbols_outstanding > window {
             format!("{} symbols are outstanding in a window of {window}", stats.symbols_outstanding)
         } else if !(0.0..=1.0).contains(&stats.loss) {

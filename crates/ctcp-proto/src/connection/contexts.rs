@@ -69,7 +69,8 @@ impl Contexts {
         let plan = Plan {
             symbol_size,
             window: negotiated.context_window,
-            peer_window: negotiated.peer_context_window,
+            // A scheme that admits its own packets knows nothing of those of other contexts.
+            peer_window: if sender.scheme().is_unpaced() { 0 } else { negotiated.peer_context_window },
             setup: scheme::Setup { redundancy, ..setup },
         };
         Self { streams: Context { sender, receiver }, others: [None, None], plan }

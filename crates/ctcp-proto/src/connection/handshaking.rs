@@ -47,8 +47,8 @@ pub(crate) struct ClientHandshake {
     kem: Option<KemOffer>,
     /// The part must be sent next.
     is_part_due: bool,
-    /// Message 2, which waits for its part.
-    opened: Option<(Box<Parameters>, Secrets)>,
+    /// Message 2, which waits for its part: its bytes and what they contain. Another one, of a server that restarted, replaces it.
+    opened: Option<(Vec<u8>, Box<Parameters>, Secrets)>,
     /// The last part that arrived before message 2. It may be forged, so the next one replaces it.
     early_part: Option<Box<[u8; PART_LENGTH]>>,
     /// What is sent ahead of the RESPONSE, if the client has a ticket.
@@ -264,6 +264,9 @@ impl ClientHandshake {
     }
 
     fn handle_response(&mut self, message: &[u8]) -> Step {
+        if self.opened.as_ref().is_some_and(|(bytes, ..)| bytes == message) {
+            return Step::Wait;
+        }
         // Anyone can send garbage: only a message that opens is an answer.
         let Ok((parameters, secrets)) = self.initiator.finish(message) else { return Step::Wait };
         let server = match Parameters::parse_from_server(&parameters) {
@@ -281,7 +284,7 @@ impl ClientHandshake {
             (None, _) => Step::Complete { server, secrets },
             (Some(_), None) => Step::Failed(ConnectionError::HandshakeFailed),
             (Some(_), Some(_)) => {
-                self.opened = Some((server, secrets));
+                self.opened = Some((message.to_vec(), server, secrets));
                 self.early_part.take().map_or(Step::Wait, |part| self.handle_part(&part))
             }
         }
@@ -290,13 +293,13 @@ impl ClientHandshake {
     /// Handles the part of the RESPONSE. Anyone can send one: only what message 2 commits to counts.
     fn handle_part(&mut self, part: &[u8; PART_LENGTH]) -> Step {
         let Some(KemOffer { secret, .. }) = &self.kem else { return Step::Wait };
-        let matches = |(server, _): &mut (Box<Parameters>, _)| {
+        let matches = |(_, server, _): &mut (_, Box<Parameters>, _)| {
             server.hybrid.as_ref().is_some_and(|hybrid| hybrid.matches(part))
         };
         if self.opened.is_none() {
             self.early_part = Some(Box::new(*part));
         }
-        let Some((server, secrets)) = self.opened.take_if(matches) else { return Step::Wait };
+        let Some((_, server, secrets)) = self.opened.take_if(matches) else { return Step::Wait };
         Step::Complete { server, secrets: secrets.with_kem(&secret.open(part)) }
     }
 }

@@ -5,6 +5,8 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::Established;
+use crate::error::ConnectionError;
+use crate::handshake::HALF_OPEN_LIFETIME;
 use crate::id::Role;
 
 /// How long the peer must be silent during an exchange before a client checks that it is still there. A restarted server answers with a
@@ -169,9 +171,28 @@ impl Established {
         self.idle_deadline().is_some_and(|deadline| deadline <= now)
     }
 
+    /// Whether a client has received nothing under the connection's keys. A server forgets a client of which it received nothing after
+    /// [`HALF_OPEN_LIFETIME`], and its resets reach only the address of the handshake.
+    fn is_unheard(&self) -> bool {
+        self.role == Role::Client && self.path.replay.largest().is_none()
+    }
+
+    /// Why the connection ends when the peer was silent for too long.
+    pub(super) fn silence_error(&self) -> ConnectionError {
+        if self.is_unheard() {
+            ConnectionError::HandshakeTimedOut { rejected: false }
+        } else {
+            ConnectionError::TimedOut
+        }
+    }
+
     fn idle_deadline(&self) -> Option<Instant> {
         match &self.response {
             Some(response) => Some(response.deadline),
+            None if self.is_unheard() => {
+                let patience = self.config.handshake_timeout.max(HALF_OPEN_LIFETIME);
+                Some(self.timers.last_received + patience)
+            }
             None => self.negotiated.idle_timeout.map(|timeout| self.timers.last_received + timeout),
         }
     }

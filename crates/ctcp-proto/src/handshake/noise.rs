@@ -16,7 +16,7 @@ mod tests;
 use core::fmt;
 
 use snow::{Builder, HandshakeState};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use self::random::SeededResolver;
 use crate::crypto::kem::combine;
@@ -42,8 +42,6 @@ pub enum HandshakeError {
     ParametersTooLong,
     /// The message could not be opened: it is for another key or another handshake, damaged or forged.
     NotAuthentic,
-    /// The handshake is already finished.
-    AlreadyFinished,
 }
 
 impl fmt::Display for HandshakeError {
@@ -51,7 +49,6 @@ impl fmt::Display for HandshakeError {
         formatter.write_str(match self {
             Self::ParametersTooLong => "the parameters do not fit into a handshake message",
             Self::NotAuthentic => "the handshake message could not be opened",
-            Self::AlreadyFinished => "the handshake is already finished",
         })
     }
 }
@@ -103,8 +100,15 @@ impl fmt::Debug for Secrets {
 }
 
 /// The client's side, waiting for message 2.
-#[derive(Debug)]
-pub struct Initiator(HandshakeState);
+///
+/// A server that restarts answers message 1 again, and differently. So everything from which the state follows is kept.
+pub struct Initiator {
+    state: HandshakeState,
+    entropy: Zeroizing<[u8; 32]>,
+    own: SecretKey,
+    server: PublicKey,
+    parameters: Vec<u8>,
+}
 
 impl Initiator {
     /// Begins a handshake with the server with this public key. Returns the state and message 1.
@@ -122,20 +126,28 @@ impl Initiator {
             .and_then(Builder::build_initiator)
             .expect("the pattern and its keys are complete");
         let message = write(&mut state, parameters, MESSAGE_1_OVERHEAD)?;
-        Ok((Self(state), message))
+        let (entropy, own) = (Zeroizing::new(entropy), own.clone());
+        Ok((Self { state, entropy, own, server: *server, parameters: parameters.to_vec() }, message))
     }
 
     /// Processes message 2. Returns the server's parameters and the secrets. Anyone can send garbage to a client, so after a failure the
-    /// state keeps waiting for the valid message.
+    /// state keeps waiting for the valid message. Another valid message begins from message 1 again.
     ///
     /// # Errors
-    /// [`HandshakeError::NotAuthentic`], [`HandshakeError::AlreadyFinished`].
+    /// [`HandshakeError::NotAuthentic`].
     pub fn finish(&mut self, message: &[u8]) -> Result<(Vec<u8>, Secrets), HandshakeError> {
-        if self.0.is_handshake_finished() {
-            return Err(HandshakeError::AlreadyFinished);
+        if self.state.is_handshake_finished() {
+            let (again, _) = Self::start(*self.entropy, &self.own, &self.server, &self.parameters)?;
+            *self = again;
         }
-        let parameters = read(&mut self.0, message)?;
-        Ok((parameters, Secrets::of(&mut self.0)))
+        let parameters = read(&mut self.state, message)?;
+        Ok((parameters, Secrets::of(&mut self.state)))
+    }
+}
+
+impl fmt::Debug for Initiator {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Initiator(..)")
     }
 }
 

@@ -13,6 +13,21 @@ pub struct Script {
     pub server: Vec<StreamPlan>,
     /// Whether streams run one after the other: a side opens its next stream `start` after the previous one is done.
     pub in_sequence: bool,
+    /// The messages that both sides send.
+    pub messages: Option<MessagePlan>,
+}
+
+/// Messages that each side sends, from the establishment of the connection on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessagePlan {
+    /// How many each side sends.
+    pub count: u32,
+    /// Bytes of the messages after a number of four bytes, in turn. Not empty.
+    pub sizes: Vec<usize>,
+    /// The time between two messages.
+    pub interval: Duration,
+    /// How long a message is worth sending.
+    pub deadline: Duration,
 }
 
 /// One stream. The opener sends the request, the other side the response.

@@ -8,7 +8,7 @@ use ctcp_netem::{LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit};
 use ctcp_proto::{Profile, Role, Suite, TransportConfig};
 
 use super::plan::{Happening, NetworkPlan, Plan, bytes_a_round_trip};
-use crate::application::script::{End, FlowPlan, Pace, Script, StreamPlan};
+use crate::application::script::{End, FlowPlan, MessagePlan, Pace, Script, StreamPlan};
 
 /// The maximum content of a run in bytes, to keep the swarm fast.
 const SIZE_MAX: u64 = 3_000_000;
@@ -43,7 +43,8 @@ impl Plan {
         let slowest = network.rates.iter().map(|(_, rate)| *rate).fold(slowest, Rate::min);
         let window = bytes_a_round_trip(&client).min(bytes_a_round_trip(&server));
         let size_max = SIZE_MAX.min(slowest.bytes_in(TRANSFER_TIME_MAX)).min(ROUND_TRIPS_MAX * window);
-        let script = Draw(prng.fork("script")).script(size_max, heals_after);
+        let mut script = Draw(prng.fork("script")).script(size_max, heals_after);
+        script.messages = Draw(prng.fork("messages")).messages(slowest);
         Self {
             network,
             happenings: Draw(prng.fork("happenings")).happenings(heals_after),
@@ -220,6 +221,18 @@ impl Draw {
         script.client.sort_by_key(|plan| plan.start);
         script.server.sort_by_key(|plan| plan.start);
         script
+    }
+
+    /// Draws messages for every third network, at most a twentieth of its slowest rate.
+    fn messages(&mut self, slowest: Rate) -> Option<MessagePlan> {
+        if !self.one_in(3) {
+            return None;
+        }
+        let sizes: Vec<usize> = (0..=self.below(3)).map(|_| self.spread(1, 20_000) as usize).collect();
+        let largest = sizes.iter().max().copied().unwrap_or(1) as u64;
+        let interval = 20 * slowest.time_to_send(largest + 100).max(Duration::from_micros(100));
+        let deadline = Duration::from_millis(self.spread(1, 3_000));
+        Some(MessagePlan { count: self.spread(1, 500) as u32, sizes, interval, deadline })
     }
 
     fn stream(&mut self, start: Duration, size: u64) -> StreamPlan {

@@ -4,6 +4,7 @@ use core::net::IpAddr;
 use core::time::Duration;
 
 use ctcp_base::Instant;
+use ctcp_baselines::{TCP_NC, TCP_NC_EOT, TCP_NC_PB};
 use ctcp_netem::{Change, FULL_PACKET_BYTES, QueueLimit, Schedule};
 use ctcp_proto::{ConnectionError, Role};
 
@@ -289,7 +290,7 @@ impl<'a> Driver<'a> {
     /// Returns how long a healed network may take. This is the sum of:
     /// - the pauses of the script,
     /// - the time of the content at a tenth of the slower direction's rate, or at ten packets per round trip if that
-    ///   is slower,
+    ///   is slower (at one with Vegas on a path that became longer, which it takes for a queue),
     /// - the remainder of time-outs that have grown in a blackout.
     fn liveness_limit(&self) -> Duration {
         let script = &self.plan.script;
@@ -301,7 +302,9 @@ impl<'a> Driver<'a> {
         let packets =
             u32::try_from(script.size() / 1_000 + script.streams().count() as u64).unwrap_or(u32::MAX);
         let transfer = 10 * rate.time_to_send(script.size());
-        let windows = self.round_trip() * packets / 10;
+        let is_vegas = [TCP_NC, TCP_NC_EOT, TCP_NC_PB].contains(&self.plan.client.profile);
+        let in_a_round = if is_vegas && !self.plan.network.delays.is_empty() { 1 } else { 10 };
+        let windows = self.round_trip() * packets / in_a_round;
         // With small limits: one window per round trip, and streams one after the other.
         let rounds =
             u32::try_from(8 * script.size() / self.plan.bytes_a_round_trip().max(1)).unwrap_or(u32::MAX);

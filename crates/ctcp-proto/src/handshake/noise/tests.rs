@@ -38,7 +38,11 @@ fn start() -> (Initiator, Vec<u8>) {
 }
 
 fn answer(message_1: &[u8]) -> (Vec<u8>, Secrets) {
-    let (responder, _, _) = Responder::open([4; 32], &server(), message_1).unwrap();
+    answer_with(message_1, [4; 32])
+}
+
+fn answer_with(message_1: &[u8], entropy: [u8; 32]) -> (Vec<u8>, Secrets) {
+    let (responder, _, _) = Responder::open(entropy, &server(), message_1).unwrap();
     responder.answer(&SERVER_PARAMETERS).unwrap()
 }
 
@@ -169,11 +173,15 @@ fn the_client_ignores_garbage_before_the_valid_message_2() {
 }
 
 #[test]
-fn a_finished_handshake_accepts_no_further_message() {
+fn a_finished_handshake_accepts_the_answer_of_a_server_that_restarted() {
     let (mut initiator, message_1) = start();
     let (message_2, _) = answer(&message_1);
     assert!(initiator.finish(&message_2).is_ok());
-    assert_eq!(initiator.finish(&message_2).map(|_| ()), Err(HandshakeError::AlreadyFinished));
+    let (other, _) = answer_with(&message_1, [77; 32]);
+    let (_, secrets) = initiator.finish(&other).unwrap();
+    let (_, again) = initiator.finish(&message_2).unwrap();
+    assert_ne!(secrets.send, again.send);
+    assert_eq!(initiator.finish(&[9; 100]).map(|_| ()), Err(HandshakeError::NotAuthentic));
 }
 
 #[test]
