@@ -28,7 +28,7 @@ const fn total(name: &'static str, help: &'static str, of: fn(&ConnectionStats) 
 }
 
 /// The counters that are summed.
-pub const TOTALS: [Total; 16] = [
+pub const TOTALS: [Total; 21] = [
     total("ctcp_datagrams_sent", "UDP datagrams sent", |stats| stats.datagrams_sent),
     total("ctcp_datagrams_received", "UDP datagrams received and authenticated", |stats| {
         stats.datagrams_received
@@ -63,6 +63,19 @@ pub const TOTALS: [Total; 16] = [
     }),
     total("ctcp_window_stalls", "How often data waited only because the coding window was full", |stats| {
         stats.window_stalls
+    }),
+    total("ctcp_messages_sent", "Messages sent, at least in part (UDP of programs)", |stats| {
+        stats.messages.sent
+    }),
+    total("ctcp_messages_expired", "Messages that were dropped before all of them was sent", |stats| {
+        stats.messages.expired
+    }),
+    total("ctcp_messages_received", "Messages received", |stats| stats.messages.received),
+    total("ctcp_messages_repaired", "Messages received only thanks to repairs", |stats| {
+        stats.messages.repaired
+    }),
+    total("ctcp_messages_unread", "Messages received and dropped because nobody read them", |stats| {
+        stats.messages.unread
     }),
     total("ctcp_migrations", "Changes of the peer's address", |stats| stats.migrations),
 ];
