@@ -96,7 +96,7 @@ pub struct Rules {
     pub expiry: ExpiryRule,
     /// Whether packets may be sent as ECN-capable, if the congestion controller responds to marks.
     pub marks: bool,
-    /// Whether small writes go in a context of their own, in a sliding window. Both sides must have such a context.
+    /// Whether small writes go in a context of their own, in a sliding window, if the peer takes one.
     pub interactive: bool,
 }
 

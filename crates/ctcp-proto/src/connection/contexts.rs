@@ -20,6 +20,8 @@ struct Plan {
     symbol_size: usize,
     window: u64,
     peer_window: u64,
+    /// The largest number of symbols that this side keeps for the peer.
+    kept_max: u64,
     setup: scheme::Setup,
 }
 
@@ -71,6 +73,7 @@ impl Contexts {
             window: negotiated.context_window,
             // A scheme that admits its own packets knows nothing of those of other contexts.
             peer_window: if sender.scheme().is_unpaced() { 0 } else { negotiated.peer_context_window },
+            kept_max: u64::from(config.coding_window),
             setup: scheme::Setup { redundancy, ..setup },
         };
         Self { streams: Context { sender, receiver }, others: [None, None], plan }
@@ -147,7 +150,7 @@ impl Contexts {
 impl Plan {
     fn context(&self, id: ContextId) -> Context {
         let window = usize::try_from(self.window).unwrap_or(usize::MAX);
-        let kept = usize::try_from(self.peer_window.min(self.window.max(1))).unwrap_or(usize::MAX);
+        let kept = usize::try_from(self.peer_window.min(self.kept_max)).unwrap_or(usize::MAX);
         let (code, length_max) = (Code::SLIDING, self.setup.limits.block_size);
         Context {
             sender: CodedSender::new(id, code.make(&self.setup), self.symbol_size, kept, self.peer_window),

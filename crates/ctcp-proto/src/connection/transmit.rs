@@ -298,13 +298,13 @@ impl Established {
         Some(choice)
     }
 
-    /// The first context that has something useful to send. Messages and small streams go before bulk data, but when both wait they take
-    /// turns, so that none can starve the other.
+    /// The first context that has something useful to send. Messages and small streams go before bulk data, but those that wait take turns,
+    /// so that none can starve another.
     fn choose_useful(&mut self, now: Instant) -> Option<(ContextId, Choice)> {
         use ContextId::{Interactive, Messages, Streams};
         let order = match self.last_context {
             Messages => [Interactive, Streams, Messages],
-            Interactive => [Messages, Streams, Interactive],
+            Interactive => [Streams, Messages, Interactive],
             Streams => [Messages, Interactive, Streams],
         };
         order.into_iter().find_map(|id| self.choose_in(now, id).map(|choice| (id, choice)))

@@ -9,6 +9,10 @@ use crate::id::SymbolIndex;
 use crate::pieces::Pieces;
 use crate::wire::{Fragment, fragments_in_symbol};
 
+/// Parts of messages in a symbol: the end of one and the begin of another. Each may need memory for the longest message, so without a limit
+/// the parts in one symbol could make a receiver clear many megabytes.
+const PARTS_MAX: usize = 2;
+
 /// Statistics of received messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IncomingCounts {
@@ -160,8 +164,17 @@ impl SymbolSink for Incoming {
     fn on_symbol_decoded(&mut self, symbol: &[u8], arrived: Arrived) -> Result<(), TransportError> {
         let fault =
             |malformed: crate::wire::Malformed| malformed.into_error(TransportErrorCode::SymbolEncoding);
+        let mut parts = 0;
         for fragment in fragments_in_symbol(symbol).map_err(fault)? {
-            self.on_fragment(fragment.map_err(fault)?, arrived)?;
+            let fragment = fragment.map_err(fault)?;
+            parts += usize::from(!fragment.is_whole());
+            if parts > PARTS_MAX {
+                return Err(TransportError::new(
+                    TransportErrorCode::SymbolEncoding,
+                    "too many parts of messages",
+                ));
+            }
+            self.on_fragment(fragment, arrived)?;
         }
         Ok(())
     }

@@ -142,6 +142,20 @@ fn fragments_that_never_complete_take_bounded_memory() {
 }
 
 #[test]
+fn a_symbol_with_parts_of_many_messages_is_a_fault() {
+    let parts = |count: u64| {
+        let mut builder = crate::wire::FragmentBuilder::reusing(Vec::new(), SYMBOL);
+        for message in 0..count {
+            builder.push(crate::wire::Fragment { message, total: 60_000, offset: 0, data: b"a" });
+        }
+        let arrived = Arrived { index: 0, is_repaired: false };
+        Incoming::new().on_symbol_decoded(&builder.finish(), arrived)
+    };
+    assert!(parts(2).is_ok());
+    assert!(parts(3).is_err());
+}
+
+#[test]
 fn messages_that_nobody_reads_take_bounded_memory_and_the_oldest_go() {
     let mut outgoing = Outgoing::default();
     let mut incoming = Incoming::new();

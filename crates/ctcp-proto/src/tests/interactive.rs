@@ -130,6 +130,46 @@ fn a_stream_of_low_latency_and_bulk_data_hardly_disturb_each_other() {
 }
 
 #[test]
+fn messages_and_a_stream_of_low_latency_together_do_not_starve_bulk_data() {
+    let link = LinkConfig {
+        rate: Rate::from_megabits_per_second(25),
+        delay: Duration::from_millis(25),
+        queue: QueueLimit::Packets(104),
+        ..LinkConfig::default()
+    };
+    let mut pair = Pair::new(link, TransportConfig::default(), 1);
+    pair.connect(TransportConfig::default());
+    let is_up = |pair: &mut Pair| pair.server.events.iter().any(|(_, event)| *event == Event::Connected);
+    assert!(pair.run_until(Duration::from_secs(10), is_up));
+    let [bulk, thin] = [(); 2].map(|()| pair.client_connection().open().expect("streams are allowed"));
+    pair.client_connection().set_low_latency(thin, true).expect("it exists");
+    let (mut read, mut messages) = ([0; 2], 0);
+    for _ in 0..1_000 {
+        let now = pair.now;
+        let client = pair.client_connection();
+        for id in [bulk, thin] {
+            while client.write(id, &[5; 16_384]).is_ok() {}
+        }
+        while client.send_message(now, &[1; 1_000], Duration::from_millis(500)).is_ok() {}
+        pair.run_until(Duration::from_millis(1), |pair| {
+            for (id, read) in [bulk, thin].into_iter().zip(&mut read) {
+                *read += read_all(pair, id);
+            }
+            let server = pair.server_connection().expect("it is up");
+            messages += core::iter::from_fn(|| server.receive_message())
+                .map(|message| message.len() as u64)
+                .sum::<u64>();
+            false
+        });
+    }
+    let total = read[0] + read[1] + messages;
+    assert!(
+        total > 0 && [read[0], read[1], messages].iter().all(|&part| part > total / 5),
+        "{read:?}, {messages}"
+    );
+}
+
+#[test]
 fn small_writes_have_low_latency_without_asking_and_large_ones_do_not() {
     let small = Load {
         writes: Some((200, Duration::from_millis(20))),

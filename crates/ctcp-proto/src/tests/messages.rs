@@ -167,6 +167,27 @@ fn a_peer_that_grants_no_window_gets_no_messages() {
 }
 
 #[test]
+fn a_side_that_grants_no_window_sends_as_much_as_others() {
+    let mut pair = Pair::new(link(0.0), TransportConfig::default(), 8);
+    pair.connect(TransportConfig { extra_contexts: false, ..TransportConfig::default() });
+    let is_up = |pair: &mut Pair| pair.server.events.iter().any(|(_, event)| *event == Event::Connected);
+    assert!(pair.run_until(Duration::from_secs(10), is_up));
+    let now = pair.now;
+    for _ in 0..50 {
+        pair.client_connection()
+            .send_message(now, &[1; 1_000], Duration::from_millis(500))
+            .expect("it is queued");
+    }
+    let mut received = 0;
+    pair.run_until(Duration::from_millis(500), |pair| {
+        let server = pair.server_connection().expect("it is up");
+        received += core::iter::from_fn(|| server.receive_message()).count();
+        received == 50
+    });
+    assert_eq!(received, 50);
+}
+
+#[test]
 fn bulk_data_and_messages_share_the_link() {
     let mut pair = connected(0.0, 6);
     let id = pair.client_connection().open().expect("a stream");
