@@ -301,8 +301,7 @@ impl<K: Connector> ForwardProxy<K> {
     }
 
     /// Returns true if an application is told that it is connected before the server has replied. A failure would then be a
-    /// reset without a reason, so a target that failed lately gets the server's reply. Waits for a connection to the server:
-    /// without one nothing is promised.
+    /// reset without a reason, so a target that failed lately gets the server's reply. Waits for a connection to the server.
     async fn greets_at_once(&self, target: &TargetAddress) -> Result<bool, LinkError> {
         if self.greeting != Greeting::AtOnce || self.failures.has_failed_lately(&target.to_string()) {
             return Ok(false);
