@@ -51,13 +51,13 @@ impl Tickets {
         if let Some(file) = &self.file {
             let _ = fs::remove_file(file);
         }
-        let held = held.filter(|held| held.server == *server && SystemTime::now() < held.expires)?;
+        let held = held.filter(|held| held.server == *server && now() < held.expires)?;
         Some((held.address, held.ticket))
     }
 
     /// Replaces the ticket. A file that cannot be written is logged: it only costs the next run a round trip.
     pub fn put(&self, server: &PublicKey, address: SocketAddr, ticket: &Ticket) {
-        let expires = SystemTime::now() + ticket.lifetime();
+        let expires = now() + ticket.lifetime();
         let new = Held { server: *server, address, expires, ticket: ticket.clone() };
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = &self.file
@@ -96,6 +96,12 @@ impl Held {
             digits.chunks(2).map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect();
         Some(Self { server, address, expires, ticket: Ticket::from_bytes(&bytes?)? })
     }
+}
+
+/// The calendar's time, because a ticket in a file outlives the process.
+#[expect(clippy::disallowed_methods, reason = "the clock of the transport begins with the process")]
+fn now() -> SystemTime {
+    SystemTime::now()
 }
 
 /// Writes a file that only its owner can read. A reader sees the old or the new contents.
