@@ -127,6 +127,8 @@ pub struct Decoder {
     announced_floor: u64,
     /// Symbols below this index may have been given up. Combinations that begin below it are too old, also before the floor moves.
     given_up: u64,
+    /// Bytes read for rows that stayed when symbols were given up.
+    work_of_skips: u64,
 }
 
 impl Decoder {
@@ -142,6 +144,7 @@ impl Decoder {
             floor: 0,
             announced_floor: 0,
             given_up: 0,
+            work_of_skips: 0,
         }
     }
 
@@ -357,7 +360,7 @@ impl Decoder {
     /// processor.
     #[must_use]
     pub fn work(&self) -> u64 {
-        self.rows.work() + self.solver.work()
+        self.rows.work() + self.solver.work() + self.work_of_skips
     }
 
     /// Returns the agreed parameters.

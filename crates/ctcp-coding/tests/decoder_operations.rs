@@ -94,7 +94,8 @@ impl Run<'_> {
                 self.poll(count);
             }
             13 => self.poll(usize::MAX),
-            14 if self.input.byte().is_multiple_of(4) => self.skip(),
+            // In large windows the decoder may drop what it could keep.
+            14 if self.input.byte().is_multiple_of(4) && self.model.window <= 32 => self.skip(),
             14 => self.release(),
             _ => self.nonsense(),
         }

@@ -134,3 +134,26 @@ fn a_combination_that_links_too_many_symbols_is_dropped_and_separate_blocks_are_
     assert_eq!(measured.combine(1, 5, &[]), Arrival::Innovative);
     assert_eq!(measured.combine(BLOCK + 1, 6, &[]), Arrival::NoRoom);
 }
+
+/// Rows that outlive a symbol of their component are made anew, each from all equations of the component. Large components are dropped
+/// instead.
+#[test]
+fn giving_up_symbols_one_by_one_costs_no_more_than_solving_a_block() {
+    for chain in [10, 33, 200, 768_u64] {
+        let mut decoder = Decoder::new(DecoderConfig::new(SYMBOL, 1_024));
+        let arrive = |decoder: &mut Decoder, first: u64, payload: &[u8]| {
+            let row: Vec<u8> = (0..BLOCK).map(|i| (i * i * 7 + first * 13 + i * first) as u8 | 1).collect();
+            let range = SymbolRange::new(first, BLOCK as u16).expect("a range");
+            decoder.handle_combination(range, &row, payload).expect("within the window");
+            while decoder.poll_decoded().is_some() {}
+        };
+        (0..chain).for_each(|first| arrive(&mut decoder, first, &[1; SYMBOL]));
+        for floor in 1..=50 {
+            let before = decoder.work();
+            decoder.skip_before(floor);
+            let work = decoder.work() - before;
+            assert!(work <= ELIMINATION_MAX + 32 * 32 * (STRIDE + 1_024), "{chain} rows: {work} bytes");
+            arrive(&mut decoder, chain - 1 + floor, &[]);
+        }
+    }
+}

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! The rows that stay are sums of all equations, also of those that go along with the dropped rows. Each of them therefore becomes an
-//! equation of its own. This costs a sweep over the payloads of a component, but only if rows of one component are on both sides, which is
-//! rare: a symbol is given up long after the symbols around it were repaired.
+//! equation of its own. This costs a sweep over the payloads of a component for each of them, but only if rows of one component are on both
+//! sides, which is rare: a symbol is given up long after the symbols around it were repaired. Large components are dropped as a whole, so
+//! that a sender cannot make it costly.
 
 use super::Decoder;
 use super::window::Window;
@@ -19,6 +20,9 @@ use crate::slots::{round_up_to_line, trimmed_length};
 use crate::sweep::sum_into;
 use alloc::vec;
 use alloc::vec::Vec;
+
+/// Maximum number of rows that stay, times the equations of their component. 32 packets lost in a row and their repairs stay below it.
+const SURVIVAL_MAX: usize = 32 * 32;
 
 /// An equation over symbols that were not given up.
 struct Survivor {
@@ -68,8 +72,15 @@ impl Decoder {
             next = component.end;
             let mut members = self.rows.members(component);
             if members.iter().any(|&id| self.rows.pivot(id) < index) {
-                let later = members.iter().copied().filter(|&id| self.rows.pivot(id) >= index);
-                survivors.extend(later.map(|id| self.survivor(id, &members)));
+                let later: Vec<u32> =
+                    members.iter().copied().filter(|&id| self.rows.pivot(id) >= index).collect();
+                if later.len() * members.len() <= SURVIVAL_MAX {
+                    for id in later {
+                        let (survivor, work) = self.survivor(id, &members);
+                        self.work_of_skips += work;
+                        survivors.push(survivor);
+                    }
+                }
                 for &id in &members {
                     let slot = self.rows.drop_equation_at(self.rows.pivot(id));
                     self.pool.give_back(slot);
@@ -85,8 +96,9 @@ impl Decoder {
         survivors
     }
 
-    /// Returns the sum of equations that the row `id` is. The equations are in the columns of the pivots of `members`.
-    fn survivor(&self, id: u32, members: &[u32]) -> Survivor {
+    /// Returns the sum of equations that the row `id` is, and the bytes read for it. The equations are in the columns of the pivots of
+    /// `members`.
+    fn survivor(&self, id: u32, members: &[u32]) -> (Survivor, u64) {
         let rows = &self.rows;
         let terms: Vec<_> = members
             .iter()
@@ -112,6 +124,7 @@ impl Decoder {
         coefficients.truncate(trimmed_length(&coefficients));
         let zeros = coefficients.iter().take_while(|&&coefficient| coefficient == 0).count();
         coefficients.drain(..zeros);
-        Survivor { first: first + zeros as u64, coefficients, payload }
+        let work = terms.len() * (length + (end - first) as usize);
+        (Survivor { first: first + zeros as u64, coefficients, payload }, work as u64)
     }
 }
