@@ -55,8 +55,8 @@ sizes_pass() {
 }
 
 socksified() {
-    printf '%s\n' 'route { from: 0.0.0.0/0 to: 0.0.0.0/0 via: 127.0.0.1 port = 1080 protocol: tcp udp proxyprotocol: socks_v5 }' \
-        >"$scratch/socks.conf"
+    printf '%s\n' 'route {' 'from: 0.0.0.0/0 to: 0.0.0.0/0 via: 127.0.0.1 port = 1080' 'protocol: tcp udp' \
+        'proxyprotocol: socks_v5' '}' >"$scratch/socks.conf"
     sizes_pass 65497 ip netns exec "$client_ns" env SOCKS_CONF="$scratch/socks.conf" socksify \
         python3 "$HELPER" sizes "$SERVER_ADDRESS" 7007
 }
@@ -141,7 +141,7 @@ film() {
         -map 0:v -vsync passthrough -f framemd5 -flush_packets 1 "$scratch/$2.md5"
     receiver=$pid
     wait_until 10 listens_udp "$server_ns" 5004
-    on_client timeout 30 ffmpeg -nostdin -loglevel error -re -i "$scratch/film.mp4" -c copy -f rtp "rtp://$1:5004?rtcpport=5005&pkt_size=1200"
+    on_client timeout 30 ffmpeg -nostdin -loglevel error -re -i "$scratch/film.mp4" -c copy -f rtp "rtp://$1:5004?rtcpport=5005&pkt_size=1200" >/dev/null
     sleep 2
     stop "$receiver" INT
     echo "$(python3 "$HELPER" frames "$scratch/film.md5" "$scratch/$2.md5"), $(wc -l <"$scratch/$2.log") complaints of the decoder"
@@ -152,7 +152,7 @@ film_is_whole() {
         -g 50 -b:v 2M -maxrate 2M -bufsize 500k -pix_fmt yuv420p "$scratch/film.mp4" || return 1
     ffmpeg -nostdin -loglevel error -i "$scratch/film.mp4" -vsync passthrough -f framemd5 "$scratch/film.md5" || return 1
     # The description of the stream, without sending it anywhere.
-    ffmpeg -nostdin -loglevel error -i "$scratch/film.mp4" -t 0.1 -c copy -f rtp "rtp://127.0.0.1:5004?rtcpport=5005" -sdp_file "$scratch/film.sdp" >/dev/null || return 1
+    ffmpeg -nostdin -loglevel error -i "$scratch/film.mp4" -t 0.1 -c copy -f rtp -sdp_file "$scratch/film.sdp" "rtp://127.0.0.1:5004?rtcpport=5005" >/dev/null || return 1
     sed -i "s/IN IP4 127.0.0.1/IN IP4 $SERVER_ADDRESS/" "$scratch/film.sdp"
     film 127.0.0.1 coded >"$scratch/coded" || return 1
     film "$SERVER_ADDRESS" raw >"$scratch/raw" || return 1
