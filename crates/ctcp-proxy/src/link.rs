@@ -337,8 +337,21 @@ impl<K: Connector> ServerLink<K> {
     /// # Errors
     /// See [`LinkError`]; an unsuccessful reply is [`LinkError::Refused`].
     pub async fn request(&self, request: &Request) -> Result<Opened<K::Connection>, LinkError> {
+        self.request_and(request, |_| {}).await
+    }
+
+    /// The same; `on_asked` learns the connection as soon as the request is on its way, each time it is sent.
+    ///
+    /// # Errors
+    /// As for [`Self::request`].
+    pub(crate) async fn request_and(
+        &self,
+        request: &Request,
+        mut on_asked: impl FnMut(&K::Connection),
+    ) -> Result<Opened<K::Connection>, LinkError> {
         let mut nobody = tokio::io::empty();
-        self.request_early(request, &mut Early::new(&mut nobody, &self.counters.upstream)).await
+        let mut early = Early::new(&mut nobody, &self.counters.upstream);
+        self.exchange(request, &mut early, &mut on_asked).await
     }
 
     /// The same for an application that may send before the reply. If it did and anything came from the server meanwhile, a
@@ -351,11 +364,20 @@ impl<K: Connector> ServerLink<K> {
         request: &Request,
         early: &mut Early<'_, R>,
     ) -> Result<Opened<K::Connection>, LinkError> {
+        self.exchange(request, early, &mut |_| {}).await
+    }
+
+    async fn exchange<R: AsyncRead + Unpin>(
+        &self,
+        request: &Request,
+        early: &mut Early<'_, R>,
+        on_asked: &mut impl FnMut(&K::Connection),
+    ) -> Result<Opened<K::Connection>, LinkError> {
         let end = Instant::now() + self.times.wait;
         loop {
             let (connection, number, mut stream) = self.open(end).await?;
             let heard = connection.health().received;
-            match self.ask(&mut stream, request, early).await {
+            match self.ask(&mut stream, request, early, || on_asked(&connection)).await {
                 Ok(reply) if reply.is_success() => return Ok(Opened { stream, connection, reply }),
                 Ok(reply) => return Err(LinkError::Refused(reply)),
                 Err(LinkError::Lost(error)) => {
@@ -411,10 +433,12 @@ impl<K: Connector> ServerLink<K> {
         stream: &mut StreamOf<K>,
         request: &Request,
         early: &mut Early<'_, R>,
+        on_asked: impl FnOnce(),
     ) -> Result<Reply, LinkError> {
         let exchange = async {
             stream.set_low_latency(request.wants_low_latency());
             request.write(stream).await.map_err(LinkError::Lost)?;
+            on_asked();
             let (mut reader, mut writer) = tokio::io::split(&mut *stream);
             let reply = tokio::select! {
                 reply = Reply::read(&mut reader) => reply,

@@ -176,7 +176,7 @@ impl ReverseProxy {
         info!(%remote, key = %peer, "a client connected");
         let slots = Arc::new(Semaphore::new(self.limits.streams_per_connection.min(Semaphore::MAX_PERMITS)));
         let mut tasks = JoinSet::new();
-        let router = Arc::<Router>::default();
+        let router = Arc::new(Router::keeping_early());
         {
             let (router, connection, counters) = (router.clone(), connection.clone(), self.counters.clone());
             let pump = async move { router.pump(&connection, &counters.udp).await };

@@ -87,15 +87,17 @@ impl<C: CodedConnection> Outlet<C> {
 }
 
 impl<K: Connector> ForwardProxy<K> {
-    /// Opens an association, whose messages `receiver` gets. `single`: all datagrams have the same target.
+    /// Opens an association, whose messages `receiver` gets. `single`: all datagrams have the same target. `on_asked`
+    /// gets an outlet that can be used before the reply; if the connection changes meanwhile, it gets another one.
     pub(super) async fn associate(
         &self,
         single: bool,
         receiver: Arc<Receiver>,
+        on_asked: impl FnMut(Arc<Outlet<K::Connection>>),
     ) -> Result<Association<K::Connection>, LinkError> {
         let (udp, counters) = (&self.udp, self.link().counters());
         counters.streams_total.add(1);
-        let opened = self.try_associate(single, receiver).await.map_err(|error| match error {
+        let opened = self.try_associate(single, receiver, on_asked).await.map_err(|error| match error {
             LinkError::Refused(reply) if reply.code == ReplyCode::CommandNotSupported => {
                 unsupported(&reply.to_string())
             }
@@ -116,6 +118,7 @@ impl<K: Connector> ForwardProxy<K> {
         &self,
         single: bool,
         receiver: Arc<Receiver>,
+        mut on_asked: impl FnMut(Arc<Outlet<K::Connection>>),
     ) -> Result<(Association<K::Connection>, Associate), LinkError> {
         let (udp, link) = (&self.udp, self.link());
         let Ok(slot) = udp.slots.clone().try_acquire_owned() else {
@@ -138,14 +141,18 @@ impl<K: Connector> ForwardProxy<K> {
             let reply = Reply::failure(ReplyCode::GeneralFailure, "the numbers of associations are used up");
             return Err(LinkError::Refused(reply)); // after 2^32 associations
         };
-        let Opened { stream, connection, reply } = link.request(&Request::Associate(asked)).await?;
+        let outlet = |connection: &K::Connection| {
+            let (connection, counters) = (connection.clone(), link.counters().clone());
+            Arc::new(Outlet { number: asked.number, connection, counters, deadline: Deadline::default() })
+        };
+        let on_asked = |connection: &K::Connection| on_asked(outlet(connection));
+        let Opened { stream, connection, reply } =
+            link.request_and(&Request::Associate(asked), on_asked).await?;
         let granted = asked.granted(&reply)?;
         if connection.message_size_max().is_none() {
             return Err(unsupported("its connection carries no messages"));
         }
-        let (counters, deadline) = (link.counters().clone(), Deadline::default());
-        let outlet = Arc::new(Outlet { number: asked.number, connection, counters, deadline });
-        Ok((Association { outlet, stream, _entry: entry, _slot: slot }, granted))
+        Ok((Association { outlet: outlet(&connection), stream, _entry: entry, _slot: slot }, granted))
     }
 
     /// Reads the notices of the server and passes them on, until the association ends.

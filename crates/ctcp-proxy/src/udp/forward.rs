@@ -1,7 +1,7 @@
 //! A fixed forward of UDP: each program's address has an association of its own, and all have the same target.
 //!
 //! ```text
-//!            datagram of a new address: open an association, the datagram waits
+//!            datagram of a new address: ask for an association; the datagram follows the request at once
 //!  Open -------------------------------------------------------------------------> Open
 //!   |  ^
 //!   |  | after a while
@@ -204,12 +204,9 @@ impl<K: Connector> Common<K> {
     ) {
         let common = self.clone();
         let receiver = Arc::new(move |message: Vec<u8>| common.answer(from, &message));
-        let Ok(mut association) = self.proxy.associate(true, receiver).await else {
-            return self.refused.notify_one();
-        };
-        let _present = self.counters.udp.associations.enter();
-        {
-            let outlet = association.outlet.clone();
+        // What waits leaves right behind the request: a resolver that uses a port per query would pay a round trip for
+        // each.
+        let on_asked = |outlet: Arc<Outlet<K::Connection>>| {
             let opening = core::mem::replace(&mut *lock(source), Source::Open(outlet.clone()));
             if let Source::Opening { messages, .. } = opening {
                 for mut message in messages {
@@ -217,7 +214,11 @@ impl<K: Connector> Common<K> {
                     outlet.send(&mut message, bytes);
                 }
             }
-        }
+        };
+        let Ok(mut association) = self.proxy.associate(true, receiver, on_asked).await else {
+            return self.refused.notify_one();
+        };
+        let _present = self.counters.udp.associations.enter();
         self.proxy.watch(&mut association, |_| self.refused.notify_one()).await;
     }
 

@@ -137,7 +137,8 @@ impl<K: Connector> ForwardProxy<K> {
         let (counters, ip) = (self.link().counters().clone(), plain(application.peer_addr()?).ip());
         let relay = Arc::new(Relay { socket, counters, ip, declared, program: OnceLock::new() });
         let receiver = relay.clone();
-        let opened = self.associate(false, Arc::new(move |message| receiver.answer(message))).await;
+        let receiver = Arc::new(move |message| receiver.answer(message));
+        let opened = self.associate(false, receiver, |_| {}).await;
         let mut association = match opened {
             Ok(association) => association,
             Err(error) => {
