@@ -32,7 +32,7 @@ use crate::address::TargetAddress;
 use crate::client::ForwardProxy;
 use crate::counters::{Counters, DropReason};
 use crate::link::Connector;
-use crate::request::{put_datagram_head, split_datagram};
+use crate::request::{ReplyCode, put_datagram_head, split_datagram};
 
 /// Addresses of programs that one forward serves. A further one replaces the one that was idle longest: a resolver uses
 /// a new port for each query.
@@ -183,6 +183,12 @@ impl<K: Connector> UdpForward<K> {
             return;
         }
         sleep(REFUSAL).await;
+        // Other programs were refused for the same reason.
+        tokio::select! {
+            biased;
+            () = self.common.refused.notified() => {}
+            () = core::future::ready(()) => {}
+        }
         // What had arrived before belongs to programs that repeat it.
         let mut rest = Vec::with_capacity(DATAGRAM_BYTES_MAX);
         while socket.try_recv_buf_from(&mut rest).is_ok() {
@@ -215,11 +221,19 @@ impl<K: Connector> Common<K> {
                 }
             }
         };
-        let Ok(mut association) = self.proxy.associate(true, receiver, on_asked).await else {
-            return self.refused.notify_one();
+        let mut association = match self.proxy.associate(true, receiver, on_asked).await {
+            Ok(association) => association,
+            Err(error) => return self.on_refused(error.code()),
         };
         let _present = self.counters.udp.associations.enter();
-        self.proxy.watch(&mut association, |_| self.refused.notify_one()).await;
+        self.proxy.watch(&mut association, |notice| self.on_refused(notice.code)).await;
+    }
+
+    /// Refuses all programs if the reason is the target or the server, and not one program's datagram or a limit.
+    fn on_refused(&self, code: ReplyCode) {
+        if !matches!(code, ReplyCode::GeneralFailure | ReplyCode::TooManyStreams) {
+            self.refused.notify_one();
+        }
     }
 
     fn answer(&self, to: SocketAddr, message: &[u8]) {
