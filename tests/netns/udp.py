@@ -5,7 +5,7 @@
                                                     or "SIZE silence", or "SIZE error TEXT" if the program saw an error
     udp.py pysocks PROXY:PORT TARGET PORT SIZE...   the same with PySocks
     udp.py h3 HOST PORT PATH OUTPUT                 downloads by HTTP/3, with aioquic
-    udp.py frames SENT RECEIVED                     compares two outputs of ffmpeg's framemd5
+    udp.py frames SENT RECEIVED COUNT               looks for the first frames sent in two outputs of ffmpeg's framemd5
     udp.py times < LOG                              median and 95th percentile of dig's query times, and what failed
 """
 
@@ -96,14 +96,14 @@ def h3(host, port, path, output):
     asyncio.run(run())
 
 
-def frames(sent, received):
+def frames(sent, received, count):
     def hashes(name):
         with open(name) as file:
-            return Counter(line.split(",")[-1].strip() for line in file if not line.startswith("#"))
+            return [line.split(",")[-1].strip() for line in file if not line.startswith("#")]
 
-    sent, received = hashes(sent), hashes(received)
-    same = (sent & received).total()
-    print(f"{sent.total()} frames sent, {received.total()} received, {same} identical")
+    sent, received = hashes(sent)[: int(count)], hashes(received)
+    same = (Counter(sent) & Counter(received)).total()
+    print(f"{same} of {len(sent)} frames identical, {len(received)} received")
 
 
 def times():
