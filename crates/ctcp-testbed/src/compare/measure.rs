@@ -23,7 +23,7 @@ const REQUESTS: [(u64, [u32; 2], Duration); 4] = [
 ];
 
 /// How long a download runs before a stream starts beside it, so that it fills the connection.
-const FILLED_AFTER: Duration = Duration::from_secs(3);
+const FILLED_AFTER: Duration = Duration::from_secs(5);
 
 /// How long the Cubic flow runs alone before another one starts.
 const HEAD_START: Duration = Duration::from_secs(1);

@@ -111,11 +111,12 @@ impl Ctcp {
             network.server.is_listening_udp(listen.port())
         })?;
         let before = network.client.udp_sockets()? + usize::from(has_udp);
+        let last = interactive.unwrap_or(entry);
         let mut client = start(&network.client, &network.executable, &client_line)?;
         network.wait_until("ctcp client", READY_WITHIN, || {
             client.check()?;
             // Its last listener is bound, and it has read its key, because it does so before it opens its UDP socket.
-            Ok(network.client.is_listening_tcp(entry.port())? && network.client.udp_sockets()? > before)
+            Ok(network.client.is_listening_tcp(last.port())? && network.client.udp_sockets()? > before)
         })?;
         let mut carrier = Carrier::tunnel(SocketAddr::V4(entry), vec![server, client]);
         carrier.socks = Some(SocketAddr::V4(socks));
