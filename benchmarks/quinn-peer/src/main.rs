@@ -1,8 +1,9 @@
-//! A TCP tunnel over QUIC: one persistent connection with a stream for each TCP connection.
+//! A tunnel over QUIC: one persistent connection with a stream for each TCP connection, or with `--udp` an unreliable
+//! datagram (RFC 9221) for each UDP datagram.
 //!
 //! ```text
-//! quinn-peer server --listen ADDR --target ADDR --congestion cubic|bbr --certificate FILE
-//! quinn-peer client --listen ADDR --server ADDR --congestion cubic|bbr --certificate FILE
+//! quinn-peer server --listen ADDR --target ADDR --congestion cubic|bbr --certificate FILE [--udp]
+//! quinn-peer client --listen ADDR --server ADDR --congestion cubic|bbr --certificate FILE [--udp]
 //! quinn-peer --version
 //! ```
 //!
@@ -11,6 +12,7 @@
 
 #![deny(unsafe_code)]
 
+mod datagrams;
 mod options;
 mod tunnel;
 
@@ -40,6 +42,8 @@ fn run() -> Result<(), Failure> {
     let options = Options::parse(&words)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match options.role {
+        Role::Server { target } if options.is_udp => runtime.block_on(datagrams::serve(&options, target)),
+        Role::Client { server } if options.is_udp => runtime.block_on(datagrams::forward(&options, server)),
         Role::Server { target } => runtime.block_on(tunnel::serve(&options, target)),
         Role::Client { server } => runtime.block_on(tunnel::forward(&options, server)),
     }

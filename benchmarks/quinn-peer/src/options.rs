@@ -15,9 +15,9 @@ const WINDOW: u32 = 8 * 1_024 * 1_024;
 
 /// The role of the process.
 pub(crate) enum Role {
-    /// Connects incoming streams to a TCP server.
+    /// Connects what arrives to a server.
     Server { target: SocketAddr },
-    /// Carries incoming TCP connections as streams to a QUIC server.
+    /// Carries what programs send to a QUIC server.
     Client { server: SocketAddr },
 }
 
@@ -26,6 +26,8 @@ pub(crate) struct Options {
     pub(crate) role: Role,
     pub(crate) listen: SocketAddr,
     pub(crate) certificate: PathBuf,
+    /// Carries UDP instead of TCP.
+    pub(crate) is_udp: bool,
     pub(crate) transport: Arc<TransportConfig>,
 }
 
@@ -44,6 +46,7 @@ impl Options {
             role,
             listen: value("--listen")?.parse()?,
             certificate: value("--certificate")?.into(),
+            is_udp: words.iter().any(|word| word == "--udp"),
             transport: Arc::new(transport(value("--congestion")?)?),
         })
     }

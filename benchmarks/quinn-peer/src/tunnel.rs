@@ -14,19 +14,14 @@ use crate::Failure;
 use crate::options::Options;
 
 /// The name in the certificate.
-const NAME: &str = "localhost";
+pub(crate) const NAME: &str = "localhost";
 
 /// Bytes per read.
 const BUFFER: usize = 64 * 1_024;
 
 /// Accepts connections, and connects each of their streams to the target.
 pub(crate) async fn serve(options: &Options, target: SocketAddr) -> Result<(), Failure> {
-    let made = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
-    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-    let mut config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key.into())?;
-    config.transport_config(Arc::clone(&options.transport));
-    let endpoint = Endpoint::server(config, options.listen)?;
-    fs::write(&options.certificate, made.cert.der())?;
+    let endpoint = server_endpoint(options)?;
     while let Some(incoming) = endpoint.accept().await {
         tokio::spawn(async move {
             let Ok(connection) = incoming.await else { return };
@@ -45,12 +40,7 @@ pub(crate) async fn serve(options: &Options, target: SocketAddr) -> Result<(), F
 
 /// Accepts TCP connections, and opens a stream for each.
 pub(crate) async fn forward(options: &Options, server: SocketAddr) -> Result<(), Failure> {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from(fs::read(&options.certificate)?))?;
-    let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
-    config.transport_config(Arc::clone(&options.transport));
-    let mut endpoint = Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into())?;
-    endpoint.set_default_client_config(config);
+    let endpoint = client_endpoint(options)?;
     let mut connection: Connection = endpoint.connect(server, NAME)?.await?;
     let listener = TcpListener::bind(options.listen).await?;
     loop {
@@ -65,6 +55,28 @@ pub(crate) async fn forward(options: &Options, server: SocketAddr) -> Result<(),
             }
         });
     }
+}
+
+/// Makes the certificate and listens.
+pub(crate) fn server_endpoint(options: &Options) -> Result<Endpoint, Failure> {
+    let made = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let mut config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key.into())?;
+    config.transport_config(Arc::clone(&options.transport));
+    let endpoint = Endpoint::server(config, options.listen)?;
+    fs::write(&options.certificate, made.cert.der())?;
+    Ok(endpoint)
+}
+
+/// Trusts the certificate.
+pub(crate) fn client_endpoint(options: &Options) -> Result<Endpoint, Failure> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from(fs::read(&options.certificate)?))?;
+    let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
+    config.transport_config(Arc::clone(&options.transport));
+    let mut endpoint = Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into())?;
+    endpoint.set_default_client_config(config);
+    Ok(endpoint)
 }
 
 /// Copies both ways until both directions have ended or failed.

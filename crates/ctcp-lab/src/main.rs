@@ -5,6 +5,7 @@
 
 mod bench;
 mod folder;
+mod messages;
 mod repro;
 mod results;
 mod testbed;
@@ -35,6 +36,8 @@ enum Command {
     Results(results::ResultsArgs),
     /// Measure how fast coding is on this machine
     Bench(bench::BenchArgs),
+    /// Carry UDP datagrams as messages with a deadline, as a program that uses the library
+    Messages(messages::MessagesArgs),
     /// Run a command of `ctcp` that also knows the papers' profiles: tcp-nc, tcp-nc-eot, tcp-nc-pb and sparse
     #[command(name = PEER, disable_help_flag = true)]
     Peer {
@@ -59,6 +62,7 @@ fn run() -> Result<(), CliError> {
         Command::Testbed(args) => testbed::run(&args),
         Command::Results(args) => results::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Messages(args) => messages::run(&args),
         Command::Peer { words } => {
             let words = std::iter::once("ctcp".into()).chain(words).collect();
             ctcp_cli::run(words, &ctcp_baselines::catalogue())

@@ -4,7 +4,8 @@
 //!   data/simulated/ID.json   ctcp-lab repro     ->  simulated.md, simulated/ID.svg
 //!   data/measured/ID.json    ctcp-lab testbed   ->  measured.md, measured/ID.svg
 //!   data/compare.json        ctcp-lab testbed compare -> compare.md, goodput.svg
-//!   data/codec.json         ctcp-lab bench codec --json -> codec.md
+//!   data/compare-NAME.json   the same of some tests   -> compare-NAME.md
+//!   data/codec.json          ctcp-lab bench codec --json -> codec.md
 //!   data/demo-*.json         ctcp demo --json   ->  the block in README.md
 //! ```
 
@@ -99,6 +100,7 @@ pub(crate) fn run(args: &ResultsArgs) -> Result<(), CliError> {
     let page = format!("# Alongside other transports\n\n{BANNER}{}", comparison.markdown());
     pages.push((results.join("compare.md"), page));
     pages.push((results.join("goodput.svg"), comparison.svg().map_err(|error| wrong(&file, &error))?));
+    pages.extend(comparisons(&results)?);
     let file = results.join("data/codec.json");
     let codec: Codec = serde_json::from_str(&read(&file)?).map_err(|error| wrong(&file, &error))?;
     pages.push((results.join("codec.md"), codec.page()));
@@ -131,6 +133,20 @@ pub(crate) fn run(args: &ResultsArgs) -> Result<(), CliError> {
     }
     println!("{} of {} files changed, {} removed", changed.len(), pages.len(), orphans.len());
     Ok(())
+}
+
+/// The pages of comparisons by some tests, which were run on their own.
+fn comparisons(results: &Path) -> Result<Vec<Page>, CliError> {
+    let mut pages = Vec::new();
+    for file in files(&results.join("data"))? {
+        let name =
+            file.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.strip_prefix("compare-"));
+        let Some(name) = name else { continue };
+        let comparison = RecordedComparison::parse(&read(&file)?).map_err(|error| wrong(&file, &error))?;
+        let page = format!("# Alongside other transports: {name}\n\n{BANNER}{}", comparison.markdown());
+        pages.push((results.join(format!("compare-{name}.md")), page));
+    }
+    Ok(pages)
 }
 
 /// Pictures in the folders of figures that no data draws any more.

@@ -244,6 +244,8 @@ fn named(peer: &str) -> String {
     match peer {
         "default" => "ctcp".to_owned(),
         "low-latency" => "ctcp, profile low-latency".to_owned(),
+        "low-latency-forward" => "ctcp, --forward low-latency:".to_owned(),
+        "messages" => "ctcp's library".to_owned(),
         "ctcp" => "ctcp, profile ctcp (2013)".to_owned(),
         "tcp" => "ctcp, profile tcp".to_owned(),
         "reno" => "TCP Reno".to_owned(),
@@ -253,6 +255,9 @@ fn named(peer: &str) -> String {
         "quinn-bbr" => "QUIC, BBR".to_owned(),
         "mptcp-cubic" => "MPTCP Cubic".to_owned(),
         "mptcp-bbr" => "MPTCP BBR".to_owned(),
+        "udp" => "UDP".to_owned(),
+        "fec-10-3" => "FEC 10:3 (model)".to_owned(),
+        "fec-10-10" => "FEC 10:10 (model)".to_owned(),
         other => other.to_owned(),
     }
 }

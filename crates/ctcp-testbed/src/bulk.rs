@@ -15,6 +15,7 @@ mod upload;
 
 pub use download::{Download, Request, Sample, Transfer};
 pub use server::BulkServer;
+pub(crate) use server::{ENDLESS, send_pattern};
 pub use socket::SocketPlan;
 pub(crate) use socket::is_timeout;
 pub use upload::{Sink, upload};

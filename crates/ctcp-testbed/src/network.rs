@@ -181,6 +181,14 @@ impl Network {
         [0, 1].map(|way| ways.iter().map(|path| first(&path[way])).sum())
     }
 
+    /// Packets sent on all paths so far, as in [`bytes_sent`](Self::bytes_sent).
+    #[must_use]
+    pub fn packets_sent(&self) -> [u64; 2] {
+        let ways = self.report().ways;
+        let first = |way: &[LinkStats]| way.first().map_or(0, |link| link.offered);
+        [0, 1].map(|way| ways.iter().map(|path| first(&path[way])).sum())
+    }
+
     /// Packets that never reached a link because the queue of a device was full.
     ///
     /// # Errors

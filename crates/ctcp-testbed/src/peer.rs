@@ -7,12 +7,15 @@
 //! installed, `description` returns [`TestbedError::Missing`] with the command that installs it.
 
 mod ctcp;
+mod fec;
 mod kcptun;
 mod kernel_tcp;
+mod messages;
 mod mptcp;
 mod program;
 mod quinn;
 mod srt;
+mod udp;
 
 use core::time::Duration;
 use std::any::Any;
@@ -26,11 +29,14 @@ use crate::network::Network;
 use crate::process::Process;
 
 pub use ctcp::Ctcp;
+pub use fec::Fec;
 pub use kcptun::Kcptun;
 pub use kernel_tcp::KernelTcp;
+pub use messages::CtcpMessages;
 pub use mptcp::Mptcp;
 pub use quinn::Quinn;
 pub use srt::Srt;
+pub use udp::Udp;
 
 /// How long a peer may take to start.
 pub const READY_WITHIN: Duration = Duration::from_secs(20);
@@ -65,6 +71,15 @@ pub trait Peer: Send + Sync {
     /// # Errors
     /// Returns an error if it does not start.
     fn start(&self, network: &Network, target: SocketAddr) -> Result<Carrier, TestbedError>;
+
+    /// Starts it for UDP: `target` is a UDP socket, and so is the entry of the carrier. What the target answers to a
+    /// datagram's sender returns to the program that sent it.
+    ///
+    /// # Errors
+    /// Returns an error if it does not start, or cannot carry UDP in this way.
+    fn start_datagrams(&self, _network: &Network, _target: SocketAddr) -> Result<Carrier, TestbedError> {
+        Err(TestbedError::failed(format!("{} carries no UDP", self.name())))
+    }
 }
 
 /// The addresses at which datagrams enter and leave a peer.
@@ -80,6 +95,8 @@ pub struct DatagramEnds {
 pub struct Carrier {
     /// In the client's namespace: a TCP connection there reaches the target.
     pub entry: SocketAddr,
+    /// The same for connections that need low latency, if there is a difference.
+    pub interactive: Option<SocketAddr>,
     /// In the client's namespace: a SOCKS5 proxy that reaches any address in the server's namespace.
     pub socks: Option<SocketAddr>,
     /// In the client's namespace: the metrics of its program there, if requested.
@@ -99,6 +116,7 @@ impl Carrier {
     pub fn direct(target: SocketAddr) -> Self {
         Self {
             entry: target,
+            interactive: None,
             socks: None,
             metrics: None,
             datagrams: None,
@@ -113,6 +131,7 @@ impl Carrier {
     pub fn tunnel(entry: SocketAddr, processes: Vec<Process>) -> Self {
         Self {
             entry,
+            interactive: None,
             socks: None,
             metrics: None,
             datagrams: None,
@@ -166,6 +185,11 @@ pub fn named(name: &str) -> Option<Box<dyn Peer>> {
         "ctcp" => Some(Box::new(Ctcp::PAPER)),
         "default" => Some(Box::new(Ctcp::DEFAULT)),
         "low-latency" => Some(Box::new(Ctcp::LOW_LATENCY)),
+        "low-latency-forward" => Some(Box::new(Ctcp::LOW_LATENCY_FORWARD)),
+        "messages" => Some(Box::new(CtcpMessages)),
+        "udp" => Some(Box::new(Udp)),
+        "fec-10-3" => Some(Box::new(Fec::USUAL)),
+        "fec-10-10" => Some(Box::new(Fec::DOUBLE)),
         _ => None,
     }
 }

@@ -6,5 +6,5 @@ mod ping;
 
 pub use datagrams::{Arrivals, Datagrams};
 pub(crate) use messages::AFTERWARDS;
-pub use messages::{Delivery, MessageServer, Messages};
+pub use messages::{DEADLINE, DatagramTarget, Delivery, MessageServer, Messages};
 pub use ping::ping;

@@ -10,11 +10,11 @@ use ctcp_repro::Settings;
 use ctcp_repro::comparison::RecordedComparison;
 use ctcp_testbed::compare::{Comparison, Selection, Test};
 use ctcp_testbed::network::Network;
-use ctcp_testbed::peer::{KernelTcp, Mptcp, Peer};
+use ctcp_testbed::peer::{KernelTcp, Mptcp, Peer, Udp};
 use ctcp_testbed::plan::{NetworkPlan, PathPlan};
-use ctcp_testbed::probe::{MessageServer, Messages};
+use ctcp_testbed::probe::{DatagramTarget, MessageServer, Messages};
 use ctcp_testbed::testbed::{Testbed, download};
-use ctcp_testbed::{Stop, TestbedError, bulk::Request};
+use ctcp_testbed::{Stop, TestbedError, bulk::Download, bulk::Request};
 
 const RTT: Duration = Duration::from_millis(40);
 
@@ -51,6 +51,40 @@ fn messages_take_at_least_the_path_delay_and_lost_ones_a_round_trip_more() {
     assert!(delivery.latencies.iter().all(|latency| *latency >= RTT / 2));
     // One in twenty is lost, and the messages after it wait for it.
     assert!(percentile(0.99) >= RTT * 3 / 2, "{:?}", percentile(0.99));
+}
+
+#[test]
+fn of_messages_as_plain_datagrams_those_are_late_that_the_link_loses() {
+    let Some(network) = start(0.05, 1) else { return };
+    let rate = Rate::from_megabits_per_second(1);
+    let messages = Messages { bytes: 200, rate, time: Duration::from_secs(3) };
+    let target = DatagramTarget::bind(&network).expect("a socket");
+    let carrier = Udp.start_datagrams(&network, target.address()).expect("nothing to start");
+    let mut before = 0;
+    let delivery = messages
+        .run_datagrams(&network, target, carrier.entry, || before = network.packets_sent()[0])
+        .expect("messages");
+    assert_eq!((delivery.due, network.packets_sent()[0] - before), (1_875, 1_875));
+    assert!(delivery.latencies.iter().all(|latency| *latency >= RTT / 2));
+    // Five standard deviations.
+    assert!((0.025..0.075).contains(&delivery.missing()), "{}", delivery.missing());
+    assert!(delivery.late(RTT / 4) == 1.0 && delivery.late(Duration::from_secs(1)) == delivery.missing());
+}
+
+#[test]
+fn a_stream_and_a_download_come_from_the_same_server() {
+    let Some(network) = start(0.0, 1) else { return };
+    let peer = KernelTcp::BBR;
+    let rate = Rate::from_megabits_per_second(1);
+    let messages = Messages { bytes: 1_000, rate, time: Duration::from_secs(1) };
+    let server = MessageServer::start(&network, peer.socket(), messages.bytes).expect("a server");
+    let carrier = peer.start(&network, server.address()).expect("nothing to start");
+    let request = Request { bytes: None, time: Duration::from_secs(3) };
+    let download = Download::start(&network, carrier.entry, peer.socket(), request);
+    let delivery = messages.run(&network, &peer, &carrier, || {}).expect("messages");
+    assert_eq!((delivery.due, delivery.missing()), (125, 0.0));
+    let transfer = download.join().expect("the pattern");
+    assert!(transfer.is_complete && transfer.bytes > 1_000_000, "{transfer:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use socket2::Socket;
 
 use super::pattern::is_pattern;
-use super::server::thread_cpu_nanos;
+use super::server::{ENDLESS, thread_cpu_nanos};
 use super::socket::{SocketPlan, is_timeout};
 use crate::clock::Clock;
 use crate::error::TestbedError;
@@ -155,7 +155,7 @@ impl Reception {
         }
         connected
             .and_then(|()| connection.set_read_timeout(Some(LOOK_EVERY)))
-            .and_then(|()| connection.write_all(&request.bytes.unwrap_or(u64::MAX).to_be_bytes()))
+            .and_then(|()| connection.write_all(&request.bytes.unwrap_or(ENDLESS).to_be_bytes()))
             .map_err(TestbedError::of(format_args!("a download from {entry}")))?;
         Ok(Ok(Self { connection, request, part, clock, stop, start, transfer }))
     }

@@ -79,6 +79,9 @@ impl Drop for BulkServer {
 /// Reads a request, sends what precedes the bytes, and returns their number; `None` if the client disconnected.
 type ReadRequest = fn(&mut Socket, &AtomicBool) -> io::Result<Option<u64>>;
 
+/// A download without end.
+pub(crate) const ENDLESS: u64 = u64::MAX;
+
 /// The maximum size of a request.
 const REQUEST_MAX: usize = 8_192;
 
@@ -110,6 +113,11 @@ fn serve(mut connection: Socket, read: ReadRequest, ending: &AtomicBool) -> io::
     connection.set_read_timeout(Some(LOOK_EVERY))?;
     connection.set_write_timeout(Some(LOOK_EVERY))?;
     let Some(wanted) = read(&mut connection, ending)? else { return Ok(()) };
+    send_pattern(&mut connection, wanted, ending)
+}
+
+/// Sends that many bytes of the pattern, on a connection whose writes time out, and ends the direction.
+pub(crate) fn send_pattern(connection: &mut Socket, wanted: u64, ending: &AtomicBool) -> io::Result<()> {
     let mut sent: u64 = 0;
     while sent < wanted {
         let place = (sent % BLOCK as u64) as usize;

@@ -8,6 +8,7 @@ use ctcp_repro::comparison::{BURST, JITTER};
 
 use super::{Metric, Selection};
 use crate::plan::{NetworkPlan, PathPlan};
+use crate::probe::Messages;
 
 /// The loss rates of a full comparison.
 const LOSSES: [f64; 6] = [0.0, 0.01, 0.05, 0.1, 0.2, 0.3];
@@ -15,6 +16,7 @@ const LOSSES: [f64; 6] = [0.0, 0.01, 0.05, 0.1, 0.2, 0.3];
 const LOSSES_FEW: [f64; 2] = [0.05, 0.2];
 const LOSSES_LONG: [f64; 4] = [0.0, 0.01, 0.05, 0.2];
 const LOSSES_LATENCY: [f64; 4] = [0.0, 0.01, 0.05, 0.1];
+const LOSSES_MESSAGES: [f64; 2] = [0.05, 0.1];
 const LOSSES_PATHS: [f64; 3] = [0.0, 0.05, 0.2];
 
 /// A kind of measurement.
@@ -32,11 +34,15 @@ pub enum Test {
     Stream,
     /// The same for a minute, on the paths of interactive traffic.
     Latency,
+    /// The same stream alone, a download alone, and both through the same connection.
+    Mixed,
+    /// Messages with a deadline, as datagrams, for a minute.
+    Datagrams,
     /// One download over two paths, equal or different ones.
     Paths,
 }
 
-/// The behaviour of a path besides its loss rate.
+/// What distinguishes the cells of a test besides the loss rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// Packets are lost independently.
@@ -49,6 +55,14 @@ pub enum Condition {
     LongBursts,
     /// Packets are lost independently, and delays vary.
     Jitter,
+    /// Packets are lost independently, on a link of 100 Mbit/s.
+    Fast,
+    /// Packets are lost independently, and there are 50 messages of 200 bytes a second.
+    Sparse,
+    /// The same with 500 of them.
+    Frequent,
+    /// The same with 3 Mbit/s in messages of 1,200 bytes.
+    Video,
     /// Two paths of 10 Mbit/s, 20 ms.
     EqualPaths,
     /// A path of 20 Mbit/s, 20 ms and one of 5 Mbit/s, 120 ms.
@@ -68,8 +82,17 @@ pub struct Cell {
 
 impl Test {
     /// All tests, in the order of the report.
-    pub const ALL: [Self; 7] =
-        [Self::Goodput, Self::Long, Self::Beside, Self::Requests, Self::Stream, Self::Latency, Self::Paths];
+    pub const ALL: [Self; 9] = [
+        Self::Goodput,
+        Self::Long,
+        Self::Beside,
+        Self::Requests,
+        Self::Stream,
+        Self::Latency,
+        Self::Mixed,
+        Self::Datagrams,
+        Self::Paths,
+    ];
 
     /// The name on the command line.
     #[must_use]
@@ -81,6 +104,8 @@ impl Test {
             Self::Requests => "requests",
             Self::Stream => "stream",
             Self::Latency => "latency",
+            Self::Mixed => "mixed",
+            Self::Datagrams => "datagrams",
             Self::Paths => "paths",
         }
     }
@@ -90,7 +115,7 @@ impl Test {
         let (megabits, millis) = match self {
             Self::Goodput | Self::Beside | Self::Requests => (25, 20),
             Self::Long => (100, 100),
-            Self::Stream | Self::Latency => (25, 50),
+            Self::Stream | Self::Latency | Self::Mixed | Self::Datagrams => (25, 50),
             Self::Paths => (20, 20),
         };
         (Rate::from_megabits_per_second(megabits), Duration::from_millis(millis))
@@ -101,7 +126,10 @@ impl Condition {
     /// The name in scenarios.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Independent => "independent loss",
+            Self::Independent | Self::Fast => "independent loss",
+            Self::Sparse => "50 messages of 200 bytes/s",
+            Self::Frequent => "500 messages of 200 bytes/s",
+            Self::Video => "3 Mbit/s in messages of 1,200 bytes",
             Self::Bursts => "bursts",
             Self::ShortBursts => "bursts of 3",
             Self::LongBursts => "bursts of 6",
@@ -144,12 +172,10 @@ impl Cell {
         let path = |(rate, rtt)| PathConfig::new(rate, rtt, model.clone()).with_lossless_return();
         let first = path((self.rate(), self.rtt()));
         let paths = match self.condition {
-            Condition::Independent | Condition::Bursts | Condition::ShortBursts | Condition::LongBursts => {
-                vec![first]
-            }
             Condition::Jitter => vec![first.with_jitter(JITTER)],
             Condition::EqualPaths => vec![first.clone(), first],
             Condition::UnequalPaths => vec![first, path(SLOW_PATH)],
+            _ => vec![first],
         };
         NetworkPlan::new(seed, paths.into_iter().map(PathPlan::new))
     }
@@ -158,6 +184,7 @@ impl Cell {
     pub(super) fn rate(&self) -> Rate {
         match self.condition {
             Condition::EqualPaths => Rate::from_megabits_per_second(10),
+            Condition::Fast => Rate::from_megabits_per_second(100),
             _ => self.test.path().0,
         }
     }
@@ -168,12 +195,18 @@ impl Cell {
         match self.condition {
             Condition::EqualPaths => 2.0 * first,
             Condition::UnequalPaths => first + SLOW_PATH.0.as_bits_per_second() as f64,
-            Condition::Independent
-            | Condition::Bursts
-            | Condition::ShortBursts
-            | Condition::LongBursts
-            | Condition::Jitter => first,
+            _ => first,
         }
+    }
+
+    /// The messages to send for this time.
+    pub(super) fn messages(&self, time: Duration) -> Messages {
+        let (bytes, kilobits) = match self.condition {
+            Condition::Sparse => (200, 80),
+            Condition::Frequent => (200, 800),
+            _ => (1_200, 3_000),
+        };
+        Messages { bytes, rate: Rate::from_bits_per_second(kilobits * 1_000), time }
     }
 
     /// The round-trip time of the first path.
@@ -205,7 +238,10 @@ pub(super) fn percent(share: f64) -> f64 {
 }
 
 fn rows(test: Test, quick: bool) -> Vec<(Condition, &'static [f64])> {
-    use Condition::{Bursts, EqualPaths, Independent, Jitter, LongBursts, ShortBursts, UnequalPaths};
+    use Condition::{
+        Bursts, EqualPaths, Fast, Frequent, Independent, Jitter, LongBursts, ShortBursts, Sparse,
+        UnequalPaths, Video,
+    };
     match (test, quick) {
         (Test::Goodput, true) => {
             vec![(Independent, &[0.0, 0.05, 0.2]), (Bursts, &[0.05]), (Jitter, &[0.05])]
@@ -220,6 +256,12 @@ fn rows(test: Test, quick: bool) -> Vec<(Condition, &'static [f64])> {
         }
         (Test::Latency, false) => {
             vec![(Independent, &LOSSES_LATENCY), (ShortBursts, &[0.05]), (LongBursts, &[0.05])]
+        }
+        (Test::Mixed, true) => vec![(Fast, &[0.05])],
+        (Test::Mixed, false) => vec![(Fast, &[0.05]), (Independent, &[0.05])],
+        (Test::Datagrams, true) => vec![(Frequent, &[0.05])],
+        (Test::Datagrams, false) => {
+            [Sparse, Frequent, Video].map(|condition| (condition, &LOSSES_MESSAGES[..])).to_vec()
         }
         (Test::Paths, true) => vec![(UnequalPaths, &[0.05])],
         (Test::Paths, false) => vec![(EqualPaths, &LOSSES_PATHS), (UnequalPaths, &LOSSES_PATHS)],
@@ -255,6 +297,8 @@ mod tests {
                     let metric = match cell.test {
                         Test::Requests => Metric::Request(10_000),
                         Test::Stream | Test::Latency => Metric::Undelivered,
+                        Test::Mixed => Metric::StreamAlone(990),
+                        Test::Datagrams => Metric::Late,
                         _ => Metric::Goodput,
                     };
                     format!("{} {:?} {:?} {}", cell.scenario(metric), cell.rate(), cell.rtt(), cell.loss)

@@ -15,9 +15,11 @@ use crate::plan::{NetworkPlan, PathPlan};
 use crate::testbed::{Testbed, start_warm};
 
 /// All peers by their names on the command line, ours first.
-pub const PEER_NAMES: [&str; 13] = [
+pub const PEER_NAMES: [&str; 18] = [
     "default",
+    "low-latency-forward",
     "low-latency",
+    "messages",
     "ctcp",
     "reno",
     "cubic",
@@ -29,6 +31,9 @@ pub const PEER_NAMES: [&str; 13] = [
     "srt",
     "mptcp-cubic",
     "mptcp-bbr",
+    "udp",
+    "fec-10-3",
+    "fec-10-10",
 ];
 
 /// Omitted in a quick run, because Cubic gives similar results.
@@ -48,17 +53,23 @@ impl Contestant {
         &*self.peer
     }
 
-    /// Returns true if the peer takes part in a test. SRT carries no connections, and Multipath TCP is for several
-    /// paths. On several paths, single-path peers show by comparison what a second path gains.
+    /// Returns true if the peer takes part in a test. SRT carries no connections, and delivers later than the deadline
+    /// of datagrams; Multipath TCP is for several paths. On several paths, single-path peers show by comparison what a second path gains.
     #[must_use]
     pub fn takes_part(&self, test: Test) -> bool {
         match self.name {
             "srt" | "kcptun-10-10" => matches!(test, Test::Stream | Test::Latency),
-            "low-latency" => matches!(test, Test::Requests | Test::Stream | Test::Latency),
+            "messages" | "udp" | "fec-10-3" | "fec-10-10" => test == Test::Datagrams,
+            "low-latency" => {
+                matches!(test, Test::Requests | Test::Stream | Test::Latency | Test::Mixed | Test::Datagrams)
+            }
+            "low-latency-forward" => matches!(test, Test::Latency | Test::Mixed),
             "mptcp-cubic" | "mptcp-bbr" => test == Test::Paths,
-            "default" | "bbr" => true,
-            "quinn-bbr" | "kcptun" => test != Test::Paths,
-            _ => !matches!(test, Test::Paths | Test::Latency),
+            "default" => true,
+            "bbr" => test != Test::Datagrams,
+            "quinn-bbr" => test != Test::Paths,
+            "kcptun" => !matches!(test, Test::Paths | Test::Datagrams),
+            _ => !matches!(test, Test::Paths | Test::Latency | Test::Mixed | Test::Datagrams),
         }
     }
 }

@@ -2,15 +2,13 @@
 
 use core::time::Duration;
 
-use ctcp_base::Rate;
-
 use super::cell::{Cell, Test};
 use super::metric::Metric;
 use crate::bulk::{BulkServer, Download, Request};
 use crate::error::TestbedError;
 use crate::network::Network;
 use crate::peer::{KernelTcp, Peer};
-use crate::probe::{AFTERWARDS, MessageServer, Messages};
+use crate::probe::{AFTERWARDS, DEADLINE, DatagramTarget, Delivery, MessageServer, Messages};
 use crate::testbed::{download, start_warm};
 
 /// A quantity, its value, and whether the value is only a bound.
@@ -24,12 +22,11 @@ const REQUESTS: [(u64, [u32; 2], Duration); 4] = [
     (10_000_000, [1, 0], Duration::from_secs(20)),
 ];
 
+/// How long a download runs before a stream starts beside it, so that it fills the connection.
+const FILLED_AFTER: Duration = Duration::from_secs(5);
+
 /// How long the Cubic flow runs alone before another one starts.
 const HEAD_START: Duration = Duration::from_secs(1);
-
-/// Bytes of a message, and the rate of the stream.
-const MESSAGE_BYTES: usize = 1_200;
-const STREAM_RATE: Rate = Rate::from_megabits_per_second(3);
 
 pub(super) fn measure(
     network: &Network,
@@ -41,7 +38,9 @@ pub(super) fn measure(
         Test::Goodput | Test::Long | Test::Paths => bulk(network, peer, cell, quick),
         Test::Beside => beside(network, peer, cell, quick),
         Test::Requests => requests(network, peer, quick),
-        Test::Stream | Test::Latency => stream(network, peer, stream_seconds(cell.test, quick)),
+        Test::Stream | Test::Latency => stream(network, peer, cell, quick),
+        Test::Mixed => mixed(network, peer, cell, quick),
+        Test::Datagrams => datagrams(network, peer, cell, quick),
     }
 }
 
@@ -115,31 +114,103 @@ fn requests(network: &Network, peer: &dyn Peer, quick: bool) -> Result<Vec<Found
 /// The duration of a stream of messages.
 fn stream_seconds(test: Test, quick: bool) -> u64 {
     match (test, quick) {
+        (Test::Mixed | Test::Datagrams, true) => 5,
         (_, true) => 2,
-        (Test::Latency, false) => 60,
+        (Test::Latency | Test::Datagrams, false) => 60,
+        (Test::Mixed, false) => 30,
         (_, false) => 6,
     }
 }
 
-fn stream(network: &Network, peer: &dyn Peer, seconds: u64) -> Result<Vec<Found>, TestbedError> {
-    let time = Duration::from_secs(seconds);
-    let messages = Messages { bytes: MESSAGE_BYTES, rate: STREAM_RATE, time };
-    let server = MessageServer::start(network, peer.socket(), MESSAGE_BYTES)?;
+fn stream(network: &Network, peer: &dyn Peer, cell: &Cell, quick: bool) -> Result<Vec<Found>, TestbedError> {
+    let messages = cell.messages(Duration::from_secs(stream_seconds(cell.test, quick)));
+    let server = MessageServer::start(network, peer.socket(), messages.bytes)?;
     let mut carrier = peer.start(network, server.address())?;
     let mut before = 0;
     let delivery = messages.run(network, peer, &carrier, || before = network.bytes_sent()[0])?;
     let sent = network.bytes_sent()[0] - before;
     carrier.check()?;
     let mut found = vec![(Metric::Undelivered, delivery.missing(), false)];
-    for thousandths in [500, 990, 999] {
-        let late = delivery.percentile(f64::from(thousandths) / 1e3);
-        // A message that was not delivered is at least as late as the time limit.
-        let shown = late.unwrap_or(time + AFTERWARDS).as_secs_f64() * 1e3;
-        found.push((Metric::Delivery(thousandths), shown, late.is_none()));
-    }
-    let bytes = (delivery.latencies.len() * MESSAGE_BYTES) as f64;
+    found.extend([500, 990, 999].map(|share| percentile(messages, &delivery, share, Metric::Delivery)));
+    let bytes = (delivery.latencies.len() * messages.bytes) as f64;
     if bytes > 0.0 {
         found.push((Metric::SentPerByte, sent as f64 / bytes, false));
     }
+    Ok(found)
+}
+
+/// The latency that this many of 1000 messages did not exceed.
+fn percentile(
+    messages: Messages,
+    delivery: &Delivery,
+    thousandths: u16,
+    metric: impl Fn(u16) -> Metric,
+) -> Found {
+    let late = delivery.percentile(f64::from(thousandths) / 1e3);
+    // A message that was not delivered is at least as late as the time limit.
+    let shown = late.unwrap_or(messages.time + AFTERWARDS).as_secs_f64() * 1e3;
+    (metric(thousandths), shown, late.is_none())
+}
+
+/// A stream alone, a download alone, and both, each at the same time after the start of the download.
+fn mixed(network: &Network, peer: &dyn Peer, cell: &Cell, quick: bool) -> Result<Vec<Found>, TestbedError> {
+    let messages = cell.messages(Duration::from_secs(stream_seconds(cell.test, quick)));
+    let server = MessageServer::start(network, peer.socket(), messages.bytes)?;
+    network.note(peer)?;
+    let mut carrier = peer.start(network, server.address())?;
+    let alone = messages.run(network, peer, &carrier, || {})?;
+    let request = Request { bytes: None, time: FILLED_AFTER + messages.time };
+    let download = || Download::start(network, carrier.entry, peer.socket(), request);
+    let rest = download().join()?;
+    let download_alone = rest.goodput_between(FILLED_AFTER.as_secs_f64(), request.time.as_secs_f64());
+    let other = download();
+    network.stop.sleep(FILLED_AFTER)?;
+    let beside = messages.run(network, peer, &carrier, || {})?;
+    let other = other.join()?;
+    carrier.check()?;
+    let download_beside = other.goodput_between(FILLED_AFTER.as_secs_f64(), request.time.as_secs_f64());
+    let shares = [500, 990, 999];
+    let mut found: Vec<Found> =
+        shares.map(|share| percentile(messages, &alone, share, Metric::StreamAlone)).to_vec();
+    found.extend(shares.map(|share| percentile(messages, &beside, share, Metric::StreamBeside)));
+    let rate = messages.rate.as_bits_per_second() as f64;
+    let [(_, alone, is_bound), (_, beside, is_too)] =
+        [&alone, &beside].map(|delivery| percentile(messages, delivery, 990, Metric::Delivery));
+    found.extend([
+        (Metric::StreamRatio, beside / alone, is_bound || is_too),
+        (Metric::DownloadAlone, download_alone / cell.total_rate(), false),
+        (Metric::DownloadBeside, download_beside / cell.total_rate(), false),
+    ]);
+    // Ratios to a download that got nothing are undefined.
+    if download_alone > rate {
+        found.extend([
+            (Metric::DownloadRatio, download_beside / download_alone, false),
+            (Metric::DownloadOfRest, download_beside / (download_alone - rate), false),
+        ]);
+    }
+    Ok(found)
+}
+
+/// Messages as datagrams. Packets of acknowledgements that the server sends count too.
+fn datagrams(
+    network: &Network,
+    peer: &dyn Peer,
+    cell: &Cell,
+    quick: bool,
+) -> Result<Vec<Found>, TestbedError> {
+    let messages = cell.messages(Duration::from_secs(stream_seconds(cell.test, quick)));
+    let target = DatagramTarget::bind(network)?;
+    network.note(peer)?;
+    let mut carrier = peer.start_datagrams(network, target.address())?;
+    let mut before = 0;
+    let delivery =
+        messages.run_datagrams(network, target, carrier.entry, || before = network.packets_sent()[0])?;
+    let sent = network.packets_sent()[0] - before;
+    carrier.check()?;
+    let mut found = vec![
+        (Metric::Late, delivery.late(DEADLINE), false),
+        (Metric::PacketsPerMessage, sent as f64 / delivery.due as f64, false),
+    ];
+    found.extend([500, 990].map(|share| percentile(messages, &delivery, share, Metric::Delivery)));
     Ok(found)
 }

@@ -1,5 +1,7 @@
 //! The measured quantities, and which direction is better.
 
+use crate::probe::DEADLINE;
+
 /// A quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
@@ -17,6 +19,24 @@ pub enum Metric {
     Delivery(u16),
     /// The share of messages that were not delivered.
     Undelivered,
+    /// The share of messages that were not delivered within [`DEADLINE`](crate::probe::DEADLINE).
+    Late,
+    /// IP packets in the direction of the data per message.
+    PacketsPerMessage,
+    /// As [`Delivery`](Self::Delivery), without other traffic.
+    StreamAlone(u16),
+    /// The same alongside a download.
+    StreamBeside(u16),
+    /// The second 99th percentile over the first.
+    StreamRatio,
+    /// The goodput of a download without other traffic, as a share of the link's rate.
+    DownloadAlone,
+    /// The same alongside the stream.
+    DownloadBeside,
+    /// The second over the first.
+    DownloadRatio,
+    /// The second over what remains of the first without the bytes of the stream's application.
+    DownloadOfRest,
 }
 
 /// How the values of repetitions are combined.
@@ -39,10 +59,19 @@ impl Metric {
             Self::Cpu => "CPU per GB".to_owned(),
             Self::Request(bytes) if bytes >= 1_000_000 => format!("request of {} MB", bytes / 1_000_000),
             Self::Request(bytes) => format!("request of {} KB", bytes / 1_000),
-            Self::Delivery(500) => "delivery, p50".to_owned(),
-            Self::Delivery(990) => "delivery, p99".to_owned(),
             Self::Delivery(thousandths) => format!("delivery, p{}", f64::from(thousandths) / 10.0),
             Self::Undelivered => "messages not delivered".to_owned(),
+            Self::Late => format!("messages lost or later than {} ms", DEADLINE.as_millis()),
+            Self::PacketsPerMessage => "packets per message".to_owned(),
+            Self::StreamAlone(thousandths) => format!("stream alone, p{}", f64::from(thousandths) / 10.0),
+            Self::StreamBeside(thousandths) => {
+                format!("stream beside a download, p{}", f64::from(thousandths) / 10.0)
+            }
+            Self::StreamRatio => "the stream's p99: beside / alone".to_owned(),
+            Self::DownloadAlone => "download alone".to_owned(),
+            Self::DownloadBeside => "download beside the stream".to_owned(),
+            Self::DownloadRatio => "the download: beside / alone".to_owned(),
+            Self::DownloadOfRest => "the download: beside / (alone - stream)".to_owned(),
         }
     }
 
@@ -50,19 +79,31 @@ impl Metric {
     #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Goodput | Self::CubicBeside => "share of the link",
+            Self::Goodput | Self::CubicBeside | Self::DownloadAlone | Self::DownloadBeside => {
+                "share of the link"
+            }
             Self::SentPerByte => "bytes/byte",
             Self::Cpu => "s/GB",
             Self::Request(_) => "s",
-            Self::Delivery(_) => "ms",
-            Self::Undelivered => "share",
+            Self::Delivery(_) | Self::StreamAlone(_) | Self::StreamBeside(_) => "ms",
+            Self::Undelivered | Self::Late => "share",
+            Self::PacketsPerMessage => "packets/message",
+            Self::StreamRatio | Self::DownloadRatio | Self::DownloadOfRest => "ratio",
         }
     }
 
     /// Returns true if a larger value is better.
     #[must_use]
     pub fn is_more_better(self) -> bool {
-        matches!(self, Self::Goodput | Self::CubicBeside)
+        matches!(
+            self,
+            Self::Goodput
+                | Self::CubicBeside
+                | Self::DownloadAlone
+                | Self::DownloadBeside
+                | Self::DownloadRatio
+                | Self::DownloadOfRest
+        )
     }
 
     pub(crate) fn summing(self) -> Summing {

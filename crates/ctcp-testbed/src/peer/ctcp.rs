@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+use super::program::start;
 use super::{Carrier, Description, Peer, READY_WITHIN};
 use crate::error::TestbedError;
 use crate::network::Network;
@@ -16,6 +17,7 @@ pub struct Ctcp {
     name: &'static str,
     profile: &'static str,
     has_metrics: bool,
+    has_low_latency_forward: bool,
 }
 
 impl Ctcp {
@@ -27,10 +29,14 @@ impl Ctcp {
     /// The profile for interactive traffic.
     pub const LOW_LATENCY: Self = Self::profile("profile low-latency", "low-latency");
 
+    /// Our best profile, with connections that need low latency through a forward that says so.
+    pub const LOW_LATENCY_FORWARD: Self =
+        Self { has_low_latency_forward: true, ..Self::profile("--forward low-latency:", "default") };
+
     /// Any other profile, under a name for the figures.
     #[must_use]
     pub const fn profile(name: &'static str, profile: &'static str) -> Self {
-        Self { name, profile, has_metrics: false }
+        Self { name, profile, has_metrics: false, has_low_latency_forward: false }
     }
 
     /// The same, with a client that serves its metrics.
@@ -47,67 +53,114 @@ impl Peer for Ctcp {
 
     fn description(&self, network: &Network) -> Result<Description, TestbedError> {
         let profile = self.profile;
+        let kind = if self.has_low_latency_forward { " low-latency: for streams of messages" } else { "" };
         Ok(Description {
             version: output(&network.executable, &["--version"])?,
             settings: format!(
-                "ctcp server --profile {profile}, ctcp client --profile {profile} --forward; \
+                "ctcp server --profile {profile}, ctcp client --profile {profile} --forward{kind}; \
                  each download a stream of one connection that is up"
             ),
         })
     }
 
     fn start(&self, network: &Network, target: SocketAddr) -> Result<Carrier, TestbedError> {
-        let keys = TempDir::with_prefix("ctcp-testbed-")
-            .map_err(TestbedError::of("cannot make a folder for keys"))?;
-        let key = |name: &str| keys.path().join(name).display().to_string();
-        let server_key = output(&network.executable, &["peer", "keygen", "--out", &key("server.key")])?;
-        let client_key = output(&network.executable, &["peer", "keygen", "--out", &key("client.key")])?;
-        let [listen, entry, socks] = [
-            SocketAddrV4::new(network.server_address(), network.new_port()),
-            SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port()),
-            SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port()),
-        ];
-        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
+        self.launch(network, target, false)
+    }
+
+    fn start_datagrams(&self, network: &Network, target: SocketAddr) -> Result<Carrier, TestbedError> {
+        self.launch(network, target, true)
+    }
+}
+
+impl Ctcp {
+    /// Starts both programs, with a forward of TCP to the target and with one of UDP from the same port if requested.
+    fn launch(&self, network: &Network, target: SocketAddr, has_udp: bool) -> Result<Carrier, TestbedError> {
+        let keys = Keys::new(network)?;
+        let new_address = || SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port());
+        let listen = SocketAddrV4::new(network.server_address(), network.new_port());
+        let [entry, socks] = [new_address(), new_address()];
         // The testbed's addresses are private, which a server connects to only with an explicit rule.
         let server_line = format!(
-            "peer server -q --config /dev/null --listen {listen} --key {} --client {client_key} --allow-target {}/32 --profile {}",
-            key("server.key"),
+            "peer server -q --config /dev/null --listen {listen} --key {} --client {} --allow-target {}/32 --profile {}",
+            keys.file("server"),
+            keys.client,
             network.server_address(),
             self.profile
         );
-        let metrics = self.has_metrics.then(|| SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port()));
         let mut client_line = format!(
-            "peer client -q --config /dev/null --server {listen} --server-key {server_key} --key {} --forward {entry}={target} \
+            "peer client -q --config /dev/null --server {listen} --server-key {} --key {} --forward {entry}={target} \
              --socks {socks} --profile {}",
-            key("client.key"),
+            keys.server,
+            keys.file("client"),
             self.profile
         );
+        let metrics = self.has_metrics.then(new_address);
         if let Some(metrics) = metrics {
             client_line += &format!(" --metrics {metrics}");
         }
-        let mut server = network.server.start(&network.executable, &words(&server_line))?;
+        let interactive = self.has_low_latency_forward.then(new_address);
+        if let Some(interactive) = interactive {
+            client_line += &format!(" --forward low-latency:{interactive}={target}");
+        }
+        if has_udp {
+            client_line += &format!(" --forward udp:{entry}={target}");
+        }
+        let mut server = start(&network.server, &network.executable, &server_line)?;
         network.wait_until("ctcp server", READY_WITHIN, || {
             server.check()?;
             network.server.is_listening_udp(listen.port())
         })?;
-        let before = network.client.udp_sockets()?;
-        let mut client = network.client.start(&network.executable, &words(&client_line))?;
+        let before = network.client.udp_sockets()? + usize::from(has_udp);
+        let last = interactive.unwrap_or(entry);
+        let mut client = start(&network.client, &network.executable, &client_line)?;
         network.wait_until("ctcp client", READY_WITHIN, || {
             client.check()?;
             // Its last listener is bound, and it has read its key, because it does so before it opens its UDP socket.
-            Ok(network.client.is_listening_tcp(entry.port())? && network.client.udp_sockets()? > before)
+            Ok(network.client.is_listening_tcp(last.port())? && network.client.udp_sockets()? > before)
         })?;
         let mut carrier = Carrier::tunnel(SocketAddr::V4(entry), vec![server, client]);
         carrier.socks = Some(SocketAddr::V4(socks));
         carrier.metrics = metrics.map(SocketAddr::V4);
-        // Both have read their keys. If this fails, the folder is left behind, as after a kill.
-        let _ = keys.close();
+        carrier.interactive = interactive.map(SocketAddr::V4);
+        keys.remove();
         Ok(carrier)
     }
 }
 
+/// The keys of a server and its client: public ones as text, private ones in files.
+pub(super) struct Keys {
+    folder: TempDir,
+    pub(super) server: String,
+    pub(super) client: String,
+}
+
+impl Keys {
+    pub(super) fn new(network: &Network) -> Result<Self, TestbedError> {
+        let folder = TempDir::with_prefix("ctcp-testbed-")
+            .map_err(TestbedError::of("cannot make a folder for keys"))?;
+        let generate =
+            |name| output(&network.executable, &["peer", "keygen", "--out", &key_file(&folder, name)]);
+        let (server, client) = (generate("server")?, generate("client")?);
+        Ok(Self { folder, server, client })
+    }
+
+    /// The file with the private key of `server` or `client`.
+    pub(super) fn file(&self, name: &str) -> String {
+        key_file(&self.folder, name)
+    }
+
+    /// Removes the files, once both programs have read them. If this fails, the folder is left behind, as after a kill.
+    pub(super) fn remove(self) {
+        let _ = self.folder.close();
+    }
+}
+
+fn key_file(folder: &TempDir, name: &str) -> String {
+    folder.path().join(name).with_extension("key").display().to_string()
+}
+
 /// The standard output of a program, without the trailing newline.
-fn output(program: &Path, words: &[&str]) -> Result<String, TestbedError> {
+pub(super) fn output(program: &Path, words: &[&str]) -> Result<String, TestbedError> {
     let output = Command::new(program).args(words).stdin(Stdio::null()).output();
     let output = output.map_err(TestbedError::of(format_args!("cannot run {}", program.display())))?;
     if !output.status.success() {

@@ -1,5 +1,5 @@
 //! QUIC by the quinn crate, as the tunnel in `benchmarks/quinn-peer`: one persistent connection with a stream for each
-//! TCP connection.
+//! TCP connection, or a datagram for each datagram of UDP.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::{Path, PathBuf};
@@ -39,20 +39,32 @@ impl Peer for Quinn {
             version: version(&program(&network.executable), &["--version"], INSTALL)?,
             settings: format!(
                 "benchmarks/quinn-peer, congestion {}, windows of flow control 8 MiB, otherwise its defaults; \
-                 each download a stream of one connection that is up",
+                 each download a stream of one connection that is up, each datagram of UDP a datagram of QUIC",
                 self.congestion
             ),
         })
     }
 
     fn start(&self, network: &Network, target: SocketAddr) -> Result<Carrier, TestbedError> {
+        self.launch(network, target, false)
+    }
+
+    fn start_datagrams(&self, network: &Network, target: SocketAddr) -> Result<Carrier, TestbedError> {
+        self.launch(network, target, true)
+    }
+}
+
+impl Quinn {
+    fn launch(&self, network: &Network, target: SocketAddr, is_udp: bool) -> Result<Carrier, TestbedError> {
         let program = program(&network.executable);
         let folder = TempDir::with_prefix("ctcp-testbed-")
             .map_err(TestbedError::of("cannot make a folder for a certificate"))?;
         let certificate = folder.path().join("certificate.der");
         let listen = SocketAddrV4::new(network.server_address(), network.new_port());
         let entry = SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port());
-        let common = format!("--congestion {} --certificate {}", self.congestion, certificate.display());
+        let kind = if is_udp { " --udp" } else { "" };
+        let common =
+            format!("--congestion {} --certificate {}{kind}", self.congestion, certificate.display());
         let line = format!("server --listen {listen} --target {target} {common}");
         let mut server = start(&network.server, &program, &line)?;
         network.wait_until("quinn-peer server", READY_WITHIN, || {
@@ -64,6 +76,9 @@ impl Peer for Quinn {
         let mut client = start(&network.client, &program, &line)?;
         network.wait_until("quinn-peer client", READY_WITHIN, || {
             client.check()?;
+            if is_udp {
+                return network.client.is_listening_udp(entry.port());
+            }
             network.client.is_listening_tcp(entry.port())
         })?;
         // Both have read it. If this fails, the folder is left behind, as after a kill.

@@ -8,11 +8,14 @@
 //!
 //! The latency of a message counts from its due time, so that waiting for the transport to accept it counts too. A
 //! transport that carries datagrams gets one message per datagram.
+//!
+//! An interval of `u64::MAX` asks for an endless download from the same server instead, which is then sent alongside.
 
 mod datagrams;
 mod stream;
 
 use core::time::Duration;
+use std::net::SocketAddr;
 
 use ctcp_base::{Instant, Rate};
 
@@ -20,7 +23,11 @@ use crate::error::TestbedError;
 use crate::network::Network;
 use crate::peer::{Carrier, Peer};
 
+pub use datagrams::DatagramTarget;
 pub use stream::MessageServer;
+
+/// A message of an interactive program that arrives later than this is of no use to it.
+pub const DEADLINE: Duration = Duration::from_millis(100);
 
 /// How long messages may still arrive after the last one was due.
 pub(crate) const AFTERWARDS: Duration = Duration::from_secs(2);
@@ -56,6 +63,13 @@ impl Delivery {
     #[must_use]
     pub fn missing(&self) -> f64 {
         1.0 - self.latencies.len() as f64 / self.due.max(1) as f64
+    }
+
+    /// The share that was not delivered within `deadline`.
+    #[must_use]
+    pub fn late(&self, deadline: Duration) -> f64 {
+        let in_time = self.latencies.iter().filter(|latency| **latency <= deadline).count();
+        1.0 - in_time as f64 / self.due.max(1) as f64
     }
 
     /// The latency that this share of all messages did not exceed; `None` if fewer were delivered.
@@ -97,6 +111,20 @@ impl Messages {
             None => stream::run(self, network, peer, carrier, on_warm),
         }
     }
+
+    /// Sends them as datagrams, in any order, through a peer that carries UDP from `entry` to `target`.
+    ///
+    /// # Errors
+    /// Returns an error if nothing is delivered, or the measurement was interrupted.
+    pub fn run_datagrams(
+        self,
+        network: &Network,
+        target: DatagramTarget,
+        entry: SocketAddr,
+        on_warm: impl FnOnce(),
+    ) -> Result<Delivery, TestbedError> {
+        datagrams::answer(self, network, target, entry, on_warm)
+    }
 }
 
 /// Writes a message into `buffer`; the padding is kept.
@@ -126,6 +154,7 @@ mod tests {
         assert_eq!(delivery.percentile(0.99), Some(Duration::from_millis(99)));
         assert_eq!(delivery.percentile(0.999), None);
         assert!((delivery.missing() - 0.01).abs() < 1e-12);
+        assert!((delivery.late(Duration::from_millis(90)) - 0.1).abs() < 1e-12);
         assert_eq!(Delivery::default().percentile(0.5), None);
     }
 

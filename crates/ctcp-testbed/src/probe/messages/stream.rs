@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::Socket;
 
 use super::{AFTERWARDS, Delivery, HEADER, Messages, WARM_UP, read_message, word, write_message};
-use crate::bulk::{SocketPlan, is_timeout};
+use crate::bulk::{ENDLESS, SocketPlan, is_timeout, send_pattern};
 use crate::clock::Clock;
 use crate::error::TestbedError;
 use crate::network::Network;
@@ -82,13 +82,17 @@ fn accept(listener: &Socket, ending: &Arc<AtomicBool>, clock: Clock, bytes: usiz
 }
 
 fn serve(mut connection: Socket, ending: &AtomicBool, clock: Clock, bytes: usize) -> io::Result<()> {
-    ask_for_real_time();
     connection.set_tcp_nodelay(true)?;
     connection.set_write_timeout(Some(LOOK_EVERY))?;
     connection.set_read_timeout(Some(WARM_UP))?;
-    let mut request = [0; 16];
-    connection.read_exact(&mut request)?;
-    let (interval, count) = (Duration::from_nanos(word(&request[..8])), word(&request[8..]));
+    let (mut interval, mut count) = ([0; 8], [0; 8]);
+    connection.read_exact(&mut interval)?;
+    if word(&interval) == ENDLESS {
+        return send_pattern(&mut connection, ENDLESS, ending);
+    }
+    ask_for_real_time();
+    connection.read_exact(&mut count)?;
+    let (interval, count) = (Duration::from_nanos(word(&interval)), word(&count));
     let (mut message, mut due) = (padding(bytes), clock.now());
     for number in 0..count {
         thread::sleep(due.saturating_since(clock.now()));
@@ -123,7 +127,7 @@ pub(super) fn run(
     let request = |messages: Messages, count, patience| {
         let reception =
             Reception { messages, count, patience, clock: network.clock, stop: network.stop.clone() };
-        let (entry, socket) = (carrier.entry, peer.socket());
+        let (entry, socket) = (carrier.interactive.unwrap_or(carrier.entry), peer.socket());
         let thread = network.client.spawn("messages", move || reception.run(entry, socket));
         thread.join().expect("a reception does not panic")
     };
