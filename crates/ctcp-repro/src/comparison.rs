@@ -98,7 +98,9 @@ impl RecordedComparison {
     /// # Errors
     /// Returns an error that says what is missing or invalid.
     pub fn parse(json: &str) -> Result<Self, String> {
-        serde_json::from_str(json).map_err(|error| error.to_string())
+        let mut comparison: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        comparison.summary.iter_mut().for_each(Row::show_percent);
+        Ok(comparison)
     }
 
     /// Plots goodput against loss, with a line for each transport.
@@ -233,6 +235,18 @@ impl RecordedComparison {
 }
 
 impl Row {
+    /// Shows a share of messages in per cent, because few are lost after repair.
+    fn show_percent(&mut self) {
+        if self.unit == "share" {
+            self.unit = "%".to_owned();
+            for value in self.values.iter_mut().flatten() {
+                [&mut value.value, &mut value.least, &mut value.most]
+                    .into_iter()
+                    .for_each(|one| *one *= 100.0);
+            }
+        }
+    }
+
     /// Returns whether both rows belong to the same table.
     fn is_beside(&self, other: &Self) -> bool {
         (&self.scenario, self.rate_bps, self.rtt_ms) == (&other.scenario, other.rate_bps, other.rtt_ms)
@@ -306,5 +320,17 @@ mod tests {
         let value = Value { value: 8_000.0, repetitions: 1, is_cut_off: true, ..value() };
         assert_eq!(shown(Some(&value), false, 1), "> 8000");
         assert_eq!(shown(None, false, 1), "-");
+    }
+
+    #[test]
+    fn a_share_of_messages_is_shown_in_per_cent() {
+        let text = r#"{"scenario": "lost", "statistic": "median", "unit": "share", "loss": 0.1, "rate_bps": 1, "rtt_ms": 1, "best": [],
+            "values": [null, {"value": 0.0005, "least": 0, "most": 0.003, "repetitions": 2, "is_cut_off": false}]}"#;
+        let mut row: Row = serde_json::from_str(text).expect("a row");
+        row.show_percent();
+        assert_eq!(
+            (row.unit.as_str(), shown(row.values[1].as_ref(), false, 2).as_str()),
+            ("%", "0.050 (0.000 to 0.300)")
+        );
     }
 }

@@ -36,11 +36,11 @@ fn unknown_peers_and_tests_are_refused_with_the_known_ones() {
     };
     refused(
         &["testbed", "compare", "--peers", "bbr,nobody"],
-        "there are default, low-latency, ctcp, reno, cubic, bbr",
+        "there are default, low-latency-forward, low-latency, messages, ctcp, reno, cubic, bbr",
     );
     refused(
         &["testbed", "compare", "--tests", "speed"],
-        "there are goodput, long, beside, requests, stream, latency, paths",
+        "there are goodput, long, beside, requests, stream, latency, mixed, datagrams, paths",
     );
     refused(&["testbed", "compare", "--losses", "5"], "shares from 0 to below 1");
     refused(&["testbed", "compare", "ctcp-fig3a"], "it stands alone");
