@@ -81,8 +81,8 @@ pub(crate) struct SendHalf {
     buffer: SendBuffer,
     credit: SendCredit,
     state: SendState,
-    /// Bytes that left as early data. The peer may have them, packed or not.
-    early: u64,
+    /// Bytes that left as early data, which are few. The peer may have them, packed or not.
+    early: u16,
 }
 
 impl SendHalf {
@@ -142,12 +142,12 @@ impl SendHalf {
 
     /// The first `bytes` left as early data. They are packed all the same, but the final size is no longer below them.
     pub(crate) fn on_early(&mut self, bytes: u64) {
-        self.early = self.early.max(bytes);
+        self.early = self.early.max(u16::try_from(bytes).unwrap_or(u16::MAX));
     }
 
     /// Bytes of early data that were not packed and never will be once the half is reset.
     pub(crate) fn early_beyond_packed(&self) -> u64 {
-        self.early.saturating_sub(self.credit.used())
+        u64::from(self.early).saturating_sub(self.credit.used())
     }
 
     /// Resets the half. Returns the number of bytes that were queued, or `None` if there was nothing left to reset.
@@ -191,7 +191,11 @@ impl SendHalf {
     #[must_use]
     pub(crate) fn reset_frame(&self, id: StreamId) -> Option<Control> {
         let SendState::ResetSent(cause) = self.state else { return None };
-        Some(Control::ResetStream { id, code: cause.code(), final_size: self.credit.used().max(self.early) })
+        Some(Control::ResetStream {
+            id,
+            code: cause.code(),
+            final_size: self.credit.used().max(self.early.into()),
+        })
     }
 
     /// Bytes written so far.
