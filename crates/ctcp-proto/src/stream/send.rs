@@ -81,8 +81,6 @@ pub(crate) struct SendHalf {
     buffer: SendBuffer,
     credit: SendCredit,
     state: SendState,
-    /// Bytes that left as early data, which are few. The peer may have them, packed or not.
-    early: u16,
 }
 
 impl SendHalf {
@@ -93,12 +91,7 @@ impl SendHalf {
     /// A half to which the peer grants `credit` bytes.
     #[must_use]
     pub(crate) fn new(credit: u64) -> Self {
-        Self {
-            buffer: SendBuffer::default(),
-            credit: SendCredit::new(credit),
-            state: SendState::Send,
-            early: 0,
-        }
+        Self { buffer: SendBuffer::default(), credit: SendCredit::new(credit), state: SendState::Send }
     }
 
     /// The current state.
@@ -140,14 +133,11 @@ impl SendHalf {
         }
     }
 
-    /// The first `bytes` left as early data. They are packed all the same, but the final size is no longer below them.
-    pub(crate) fn on_early(&mut self, bytes: u64) {
-        self.early = self.early.max(u16::try_from(bytes).unwrap_or(u16::MAX));
-    }
-
-    /// Bytes of early data that were not packed and never will be once the half is reset.
-    pub(crate) fn early_beyond_packed(&self) -> u64 {
-        u64::from(self.early).saturating_sub(self.credit.used())
+    /// Counts bytes as sent that left as early data and will not be packed, so that the final size includes them. Returns their number.
+    pub(crate) fn count_early(&mut self, early: u64) -> u64 {
+        let missing = early.saturating_sub(self.credit.used());
+        self.credit.force(missing);
+        missing
     }
 
     /// Resets the half. Returns the number of bytes that were queued, or `None` if there was nothing left to reset.
@@ -191,11 +181,7 @@ impl SendHalf {
     #[must_use]
     pub(crate) fn reset_frame(&self, id: StreamId) -> Option<Control> {
         let SendState::ResetSent(cause) = self.state else { return None };
-        Some(Control::ResetStream {
-            id,
-            code: cause.code(),
-            final_size: self.credit.used().max(self.early.into()),
-        })
+        Some(Control::ResetStream { id, code: cause.code(), final_size: self.credit.used() })
     }
 
     /// Bytes written so far.

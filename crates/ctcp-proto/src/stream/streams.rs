@@ -168,6 +168,8 @@ pub struct Streams {
     events: Flagged,
     control: Flagged,
     ignored_bytes: u64,
+    /// How many bytes of each stream left as early data. Few streams have some.
+    early: Vec<(StreamId, u64)>,
     /// Memory that may still be promised or used.
     room: u64,
 }
@@ -201,6 +203,7 @@ impl Streams {
             events: Flagged::default(),
             control: Flagged::default(),
             ignored_bytes: 0,
+            early: Vec::new(),
             room: u64::MAX,
         }
     }
@@ -282,9 +285,8 @@ impl Streams {
 
     /// The first `bytes` of a stream have left as early data.
     pub(crate) fn on_early(&mut self, id: StreamId, bytes: u64) {
-        if let Some(stream) = self.streams.get_mut(&id) {
-            stream.send.on_early(bytes);
-        }
+        self.early.retain(|(other, _)| *other != id);
+        self.early.push((id, bytes));
     }
 
     /// Streams that this side has opened.
@@ -353,12 +355,13 @@ impl Streams {
     /// Resets the sending half. Returns whether that changed anything.
     fn give_up(&mut self, id: StreamId, cause: ResetCause) -> bool {
         let Some(stream) = self.streams.get_mut(&id) else { return false };
-        let (before, early) = (stream.send.state(), stream.send.early_beyond_packed());
+        let before = stream.send.state();
         let Some(dropped) = stream.send.reset(&mut self.pool, cause) else { return false };
         if before == SendState::DataSent {
             self.flight.remove(id);
         }
-        self.send_credit.force(early);
+        let early = self.early.iter().find(|(other, _)| *other == id).map_or(0, |(_, bytes)| *bytes);
+        self.send_credit.force(stream.send.count_early(early));
         self.queued -= dropped;
         self.scheduler.remove(id, &mut stream.share);
         self.control.set(id, &mut stream.control, control_flag::RESET);
