@@ -299,7 +299,7 @@ async fn an_idle_association_ends_and_its_messages_are_dropped() {
     tokio::task::yield_now().await;
     // It could be one that overtook the request of a new association, so it waits for a moment.
     bare.send(1, "127.0.0.1:9", b"late");
-    tokio::time::sleep(super::DEADLINE).await;
+    tokio::time::sleep(DEADLINE).await;
     bare.send(1, "127.0.0.1:9", b"later");
     bare.until_dropped(DropReason::Unknown, 1).await;
     assert_eq!(bare.server.counters().udp.associations.value(), 0);
