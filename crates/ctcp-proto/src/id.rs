@@ -62,7 +62,7 @@ impl fmt::Display for PathId {
     }
 }
 
-/// A context of a connection: an independent sequence of symbols with its own scheme and window (PROTOCOL.md section 4.4).
+/// A context of a connection: an independent sequence of symbols with its own scheme and window (PROTOCOL.md section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ContextId {
     /// Streams, coded as the profile says.

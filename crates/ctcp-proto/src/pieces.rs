@@ -14,6 +14,11 @@ impl Pieces {
         Self { bytes: vec![0; total], has_arrived: vec![false; total], missing: total }
     }
 
+    /// Bytes of memory for a whole of `total` bytes.
+    pub(crate) const fn memory_of(total: usize) -> usize {
+        2 * total
+    }
+
     /// The length of the whole.
     pub(crate) fn total(&self) -> usize {
         self.bytes.len()

@@ -99,7 +99,7 @@ impl CodedReceiver {
 
     /// Bytes of memory used by symbols and equations.
     pub(crate) fn memory(&self) -> u64 {
-        self.decoder.memory() as u64
+        (self.decoder.memory() + self.incomplete.memory()) as u64
     }
 
     pub(crate) fn counts(&self) -> ReceiverCounts {

@@ -162,6 +162,11 @@ impl Incomplete {
         Ok(self.combinations.remove(position).map(|partial| partial.pieces.into_bytes()))
     }
 
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        self.combinations.iter().map(|partial| Pieces::memory_of(partial.pieces.total())).sum()
+    }
+
     /// Removes combinations that contain only symbols below `index`, which are decoded.
     pub(super) fn release_before(&mut self, index: SymbolIndex) {
         self.combinations.retain(|partial| partial.identity.end() > index);

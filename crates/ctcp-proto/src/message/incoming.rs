@@ -31,7 +31,7 @@ pub(crate) struct IncomingCounts {
 pub(crate) struct Incoming {
     /// Messages of which parts are missing, by number.
     partial: BTreeMap<u64, Partial>,
-    /// Bytes of partial messages, with [`MESSAGE_COST`] for each.
+    /// Bytes of memory for partial messages.
     held: usize,
     /// Whole messages that were not read yet.
     ready: VecDeque<Vec<u8>>,
@@ -93,7 +93,7 @@ impl Incoming {
         while let Some(oldest) = self.partial.first_entry()
             && oldest.get().symbol + 1 < floor
         {
-            self.held -= oldest.remove().pieces.total() + MESSAGE_COST;
+            self.held -= cost_of(oldest.remove().pieces.total());
         }
     }
 
@@ -105,8 +105,8 @@ impl Incoming {
             return Ok(());
         }
         if !self.partial.contains_key(&message) {
-            self.make_room(total + MESSAGE_COST);
-            self.held += total + MESSAGE_COST;
+            self.make_room(cost_of(total));
+            self.held += cost_of(total);
         }
         let partial = self.partial.entry(message).or_insert_with(|| Partial {
             pieces: Pieces::new(total),
@@ -125,7 +125,7 @@ impl Incoming {
         if partial.pieces.is_complete()
             && let Some(whole) = self.partial.remove(&message)
         {
-            self.held -= total + MESSAGE_COST;
+            self.held -= cost_of(total);
             self.on_message(whole.pieces.into_bytes(), whole.is_repaired);
         }
         Ok(())
@@ -136,7 +136,7 @@ impl Incoming {
         while self.held + cost > QUEUE_MAX
             && let Some((_, oldest)) = self.partial.pop_first()
         {
-            self.held -= oldest.pieces.total() + MESSAGE_COST;
+            self.held -= cost_of(oldest.pieces.total());
         }
     }
 
@@ -154,6 +154,11 @@ impl Incoming {
         }
         self.is_news |= core::mem::take(&mut self.reader_waits);
     }
+}
+
+/// Bytes of memory for a partial message of `total` bytes.
+const fn cost_of(total: usize) -> usize {
+    Pieces::memory_of(total) + MESSAGE_COST
 }
 
 impl SymbolSink for Incoming {

@@ -9,6 +9,9 @@ use crate::code::SymbolSource;
 use crate::id::SymbolIndex;
 use crate::wire::{Fragment, FragmentBuilder, MESSAGE_SIZE_MAX};
 
+/// Bytes of a symbol beside a part of a message, at most: the content's length, the fragment's first byte and four varints.
+const PART_OVERHEAD: usize = 2 + 1 + 8 + 3 * 4;
+
 /// Statistics of sent messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OutgoingCounts {
@@ -115,9 +118,13 @@ impl SymbolSource for Outgoing {
         while let Some(waiting) = self.queue.front_mut() {
             let (total, offset) = (waiting.data.len(), waiting.sent);
             let number = waiting.number.unwrap_or(self.counts.sent);
-            // A short message is not cut to fill the rest of a symbol: it would be lost if either symbol were.
             let room = symbol.room_for(number, total, offset);
-            let is_worth_it = |count: usize| count == total - offset || count > 0 && symbol.is_empty();
+            // A message is lost with any of its symbols, so it is cut only if it does not touch more of them for that.
+            let symbols_of = |bytes: usize| bytes.div_ceil(capacity.saturating_sub(PART_OVERHEAD).max(1));
+            let is_worth_it = |count: usize| {
+                let rest = total - offset;
+                count == rest || count > 0 && (symbol.is_empty() || symbols_of(rest - count) < symbols_of(rest))
+            };
             let Some(count) = room.filter(|&count| is_worth_it(count)) else { break };
             let data = &waiting.data[offset..offset + count];
             symbol.push(Fragment { message: number, total, offset, data });

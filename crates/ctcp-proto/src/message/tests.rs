@@ -55,6 +55,31 @@ fn messages_of_all_sizes_arrive_whole_in_any_order_of_symbols() {
 }
 
 #[test]
+fn a_message_is_cut_to_fill_a_symbol_only_if_it_does_not_touch_more_symbols() {
+    let parts_of = |size: usize| {
+        let mut outgoing = Outgoing::default();
+        for _ in 0..100 {
+            outgoing.push(NOW, &message(size), NOW + DEADLINE).expect("there is room");
+        }
+        let symbols = all_symbols(&mut outgoing);
+        let mut parts = [0; 100];
+        for symbol in &symbols {
+            for fragment in crate::wire::fragments_in_symbol(symbol).expect("well-formed") {
+                parts[fragment.expect("well-formed").message as usize] += 1;
+            }
+        }
+        (symbols.len(), parts.into_iter().max())
+    };
+    assert_eq!(parts_of(300), (34, Some(1)));
+    assert_eq!(parts_of(600), (100, Some(1)));
+    assert_eq!(parts_of(960), (100, Some(1)));
+    // The end of one and the begin of the next share a symbol.
+    assert_eq!(parts_of(1_300), (134, Some(2)));
+    assert_eq!(parts_of(1_900), (200, Some(2)));
+    assert_eq!(parts_of(5_500), (600, Some(6)));
+}
+
+#[test]
 fn a_message_longer_than_allowed_and_one_too_many_are_refused() {
     let mut outgoing = Outgoing::default();
     let refused = outgoing.push(NOW, &message(crate::wire::MESSAGE_SIZE_MAX + 1), NOW + DEADLINE);

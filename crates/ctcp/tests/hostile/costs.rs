@@ -134,16 +134,42 @@ fn pieces(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     )]);
 }
 
+/// The longest chain that the code of a sliding window links, whatever the profile.
+const LINKED: u64 = 768;
+
+fn row(context: ContextId, first: u64, key: u64, floor: u64, payload: &[u8]) -> Frame<'_> {
+    let key = key as u16;
+    Frame::Combination(
+        context,
+        Combination::Coded { first, length: 256, density: 15, key, floor, payload },
+    )
+}
+
+/// Many rows in the context of small writes, followed by combinations that must be reduced by all of them.
+fn small_eliminations(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
+    let first = if number < LINKED { number } else { number * 7 % LINKED };
+    send(&[row(ContextId::Interactive, first, number, 0, &[])]);
+}
+
+/// Many rows in the context of messages, of which each further one gives up the first symbol.
+fn expiries(number: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
+    let payload: &[u8] = if number == 0 { &[0; 1_100] } else { &[] };
+    let floor = (number + 1).saturating_sub(LINKED);
+    send(&[row(ContextId::Messages, number, number, floor, payload)]);
+}
+
 fn pings(_: u64, send: &mut dyn FnMut(&[Frame<'_>])) {
     send(&vec![Frame::Ping; 1_100]);
 }
 
 #[test]
 fn no_packet_costs_more_than_its_bound() {
-    let attacks: [(&str, Attack, u64); 8] = [
+    let attacks: [(&str, Attack, u64); 10] = [
         ("reports", attacker::reports, 4_000),
         ("eliminations", attacker::eliminations, 4_000),
         ("tails", attacker::tails, 2_000),
+        ("small eliminations", small_eliminations, 1_800),
+        ("expiries", expiries, 1_000),
         ("solutions", attacker::solutions, 256 * 16),
         ("credits", credits, 2_000),
         ("crumbs", crumbs, 500),
