@@ -72,6 +72,8 @@ pub struct Situation {
     pub now: Instant,
     /// The loss average `p` of the path.
     pub loss: f64,
+    /// The share of packets in flight that will arrive, but later than a packet sent now, because a slower path carries them.
+    pub late: f64,
     /// The variance of the number of losses relative to independent losses, for which it is 1.
     pub dispersion: f64,
     /// The context has data that may be sent.
@@ -84,6 +86,8 @@ pub struct Situation {
     pub rtt: Duration,
     /// Repairs that may be sent in a second even if there are few symbols, for which a ratio means nothing.
     pub thin_repairs: f64,
+    /// A better path sends repairs, so this one should send new symbols while there are any.
+    pub prefers_new: bool,
 }
 
 impl Situation {
@@ -92,12 +96,14 @@ impl Situation {
     pub const BULK: Self = Self {
         now: Instant::ZERO,
         loss: 0.0,
+        late: 0.0,
         dispersion: 1.0,
         has_data: true,
         has_room: true,
         window: 32.0,
         rtt: Duration::from_millis(50),
         thin_repairs: 10.0,
+        prefers_new: false,
     };
 }
 

@@ -63,6 +63,8 @@ pub struct TransportConfig {
     pub datagram_size_max: u16,
     /// AEAD suites, best first.
     pub suites: Vec<Suite>,
+    /// How many paths a server lets a client have open at a time, 1..=8.
+    pub paths: u8,
     /// Whether a client asks for tickets, with which a later connection may send data in its first flight.
     pub tickets: bool,
     /// Whether ML-KEM-768 is combined with X25519 if the peer does so, too. It protects what is recorded today from a quantum computer of
@@ -97,6 +99,7 @@ impl Default for TransportConfig {
             datagram_size_max: 1472,
             suites: vec![Suite::Aes256Gcm, Suite::ChaCha20Poly1305],
             tickets: false,
+            paths: 4,
             hybrid: true,
         }
     }
@@ -123,6 +126,7 @@ impl TransportConfig {
     pub fn check(&self) -> Result<(), &'static str> {
         let checks = [
             ((256..=16_384).contains(&self.symbol_size_max), "symbol_size_max is 256 to 16384 bytes"),
+            ((1..=8).contains(&self.paths), "paths is 1 to 8"),
             ((16..=65_536).contains(&self.symbol_window), "symbol_window is 16 to 65536 symbols"),
             (
                 (16..=16_384).contains(&self.coding_window) || self.coding.is_some(),

@@ -35,6 +35,7 @@ mod lease;
 mod messages;
 mod migration;
 mod negotiation;
+mod paths;
 mod receive;
 mod repeats;
 mod resets;
@@ -57,7 +58,7 @@ use crate::error::{CloseReason, ConnectionError, TransportError};
 use crate::event::{EndpointEvent, Event};
 use crate::id::{ConnectionId, ContextId, Role};
 use crate::network::{Ecn, NetworkPath, Transmit};
-use crate::path::Path;
+use crate::path::{Path, Paths};
 use crate::profile::Profile;
 use crate::recovery::rtt::INITIAL_RTT;
 use crate::stream::{Interactive, StreamEvent, Streams};
@@ -74,13 +75,15 @@ use grease::Grease;
 pub(crate) use handshaking::{ClientHandshake, KemOffer};
 use keys::Keys;
 use messages::Messages;
-use migration::Migration;
 pub(crate) use negotiation::{
     Negotiated, VERSIONS, client_parameters, is_downgraded, negotiate, server_parameters, streams,
 };
 use receive::Received;
 use resets::Resets;
 use stats::Counts;
+pub(crate) use paths::PathChanges;
+use paths::PathEvent;
+pub use paths::{PathError, PathStats};
 pub use stats::{ConnectionStats, MessageStats, RttStats};
 pub use timers::TimerKind;
 use timers::Timers;
@@ -129,8 +132,8 @@ pub(crate) struct Established {
     negotiated: Negotiated,
     protection: PacketProtection,
     keys: Keys,
-    path: Path,
-    migration: Migration,
+    paths: Paths,
+    path_changes: PathChanges,
     resets: Resets,
     early: Early,
     /// The peer's static public key.
@@ -248,8 +251,8 @@ impl Established {
             remote_id: peer.connection_id,
             protection,
             keys: Keys::new(now),
-            path,
-            migration: Migration::default(),
+            paths: Paths::new(path),
+            path_changes: PathChanges::default(),
             resets: Resets::new(setup.reset_key),
             early: Early::new(setup.early_key, setup.tickets),
             peer_key: setup.peer_key,
@@ -277,7 +280,7 @@ impl Established {
     fn on_handshake_round_trip(&mut self, now: Instant, first_sent: Option<Instant>) {
         // A sample longer than the initial estimate may be due to a lost message rather than a long path. Wait for the first ACK instead.
         if let Some(rtt) = first_sent.map(|sent| now - sent).filter(|&rtt| rtt < INITIAL_RTT) {
-            self.path.on_rtt_sample(now, rtt, Duration::ZERO);
+            self.paths.main_mut().on_rtt_sample(now, rtt, Duration::ZERO);
         }
     }
 }
@@ -484,7 +487,7 @@ impl Connection {
     pub fn remote(&self) -> Option<SocketAddr> {
         match &self.state {
             State::Handshaking(handshake) => Some(handshake.remote()),
-            State::Established(established) => Some(established.path.network.remote),
+            State::Established(established) => Some(established.paths.main().network.remote),
             State::Ending(ending) => Some(ending.remote()),
             State::Over => None,
         }
@@ -537,8 +540,9 @@ impl Connection {
     #[cfg(test)]
     pub(crate) fn shrink_datagrams(&mut self) {
         if let State::Established(established) = &mut self.state {
-            let size = established.path.owed.mtu.current();
-            established.path.owed.mtu.on_too_big(self.now, size);
+            let path = established.paths.main_mut();
+            let size = path.owed.mtu.current();
+            path.owed.mtu.on_too_big(self.now, size);
         }
     }
 
@@ -563,11 +567,17 @@ impl Connection {
             self.events.push_back(Event::TicketReceived);
         }
         if let Some(token) = established.resets.poll_new_token() {
-            let remote = established.path.network.remote;
+            let remote = established.paths.main().network.remote;
             self.endpoint_events.push_back(EndpointEvent::ResetToken { remote, token });
         }
         if established.messages.incoming.poll_news() {
             self.events.push_back(Event::MessageReceived);
+        }
+        while let Some(event) = established.path_changes.poll_event() {
+            self.events.push_back(match event {
+                PathEvent::Opened(id) => Event::PathOpened(id),
+                PathEvent::Closed(id) => Event::PathClosed(id),
+            });
         }
         while let Some(event) = established.streams.poll_event() {
             self.events.push_back(match event {

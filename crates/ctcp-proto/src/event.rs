@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 
 use crate::crypto::ResetToken;
 use crate::error::ConnectionError;
-use crate::id::StreamId;
+use crate::id::{PathId, StreamId};
 
 /// An event for the application. Events are coalesced: one says that there is something to do, not how much.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,10 @@ pub enum Event {
         /// The peer's error code.
         code: u64,
     },
+    /// A further path is usable.
+    PathOpened(PathId),
+    /// A path was closed, by either side or because nothing answers.
+    PathClosed(PathId),
     /// The connection has closed. Always the last event.
     Closed(ConnectionError),
 }

@@ -3,9 +3,13 @@
 mod admission;
 pub(crate) mod ecn;
 mod measured;
+pub(crate) mod migration;
 pub(crate) mod mtu;
 mod owed;
+pub(crate) mod scheduler;
+mod set;
 mod state;
 pub(crate) mod validation;
 
+pub(crate) use set::{PathUse, Paths};
 pub(crate) use state::Path;

@@ -144,6 +144,7 @@ fn parameters_are_as_on_the_page() {
         versions: vec![VERSION],
         context_window: 1024,
         tickets: false,
+        paths: 1,
     };
     let mut out = Vec::new();
     parameters.write(&mut out);

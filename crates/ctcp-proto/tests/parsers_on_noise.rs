@@ -413,6 +413,7 @@ fn sample_parameters(samples: &mut Vec<Vec<u8>>) {
         versions: vec![VERSION],
         context_window: 1024,
         tickets: false,
+        paths: 1,
     };
     let wants_tickets = Parameters { tickets: true, ..client.clone() };
     let server = Parameters {

@@ -54,6 +54,9 @@ impl BlockCode {
 impl Scheme for BlockCode {
     fn choose(&mut self, situation: &Situation) -> Option<Choice> {
         let can_add = situation.has_data && situation.has_room && self.blocks.can_take_symbol();
+        if can_add && situation.prefers_new {
+            return Some(Choice::NewSymbol);
+        }
         let short = self.blocks.iter().find(|block| self.is_short(block, can_add, situation));
         match short {
             Some(block) => Some(self.repair(block)),
@@ -87,7 +90,7 @@ impl Scheme for BlockCode {
     }
 
     fn on_acked(&mut self, sent: &Sent) {
-        self.blocks.on_resolved(sent);
+        self.blocks.on_acked(sent);
     }
 
     fn on_lost(&mut self, sent: &Sent, was_expired: bool) {
@@ -124,7 +127,7 @@ impl BlockCode {
         (self.redundancy.rule().is_short)(&Need {
             in_flight: block.in_flight,
             missing: block.missing,
-            loss: situation.loss,
+            loss: if can_add { situation.loss } else { situation.loss + situation.late },
             dispersion: situation.dispersion,
             ratio: self.redundancy.ratio(),
             is_tail: !can_add,

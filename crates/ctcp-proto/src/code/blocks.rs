@@ -30,6 +30,8 @@ pub struct Block<R> {
     pub in_flight: u32,
     /// Degrees of freedom that the receiver lacks, not counting packets in flight (`blksize - currdof`).
     pub missing: u32,
+    /// Whether the last report had room for all of it.
+    is_reported: bool,
     /// State of the code for its repairs.
     pub repairs: R,
 }
@@ -61,6 +63,7 @@ impl<R> Blocks<R> {
                 capacity,
                 in_flight: 0,
                 missing: 0,
+                is_reported: false,
                 repairs,
             });
         }
@@ -77,7 +80,16 @@ impl<R> Blocks<R> {
         }
     }
 
-    /// A packet was acknowledged, lost or expired. Its effect at the receiver is part of the acknowledgement's feedback.
+    /// A packet was acknowledged. Its effect at the receiver is part of the acknowledgement's feedback, unless that had no room for the
+    /// block: then each packet counts as one degree of freedom.
+    pub fn on_acked(&mut self, sent: &Sent) {
+        if let Some(block) = self.block_of(sent.first).filter(|block| !block.is_reported) {
+            block.missing = block.missing.saturating_sub(1);
+        }
+        self.on_resolved(sent);
+    }
+
+    /// A packet was lost or expired.
     pub fn on_resolved(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
             block.in_flight = block.in_flight.saturating_sub(1);
@@ -93,9 +105,10 @@ impl<R> Blocks<R> {
             self.blocks.pop_front();
         }
         for block in &mut self.blocks {
-            if block.end() <= feedback.reported_end || feedback.reported_end >= feedback.known_end {
-                block.missing = block.missing_by(feedback);
-            }
+            let reported = block.missing_by(feedback);
+            block.is_reported =
+                block.end() <= feedback.reported_end || feedback.reported_end >= feedback.known_end;
+            block.missing = if block.is_reported { reported } else { block.missing.max(reported) };
         }
     }
 
@@ -128,6 +141,7 @@ impl<R> Block<R> {
 
     /// The degrees of freedom that the receiver lacked when it sent `feedback`.
     fn missing_by(&self, feedback: &Feedback<'_>) -> u32 {
+        // What no packet has mentioned. Below it, what the report left out is unknown.
         let unheard = self.end().saturating_sub(feedback.known_end.max(self.first));
         let reported = feedback.intervals.iter().map(|interval| {
             let overlap = interval.end.min(self.end()).saturating_sub(interval.first.max(self.first));

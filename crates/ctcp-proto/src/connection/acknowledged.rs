@@ -8,37 +8,45 @@ use ctcp_base::Instant;
 
 use super::{Contents, Established, TransportError};
 use crate::error::TransportErrorCode;
-use crate::id::{ContextId, PacketNumber};
+use crate::id::{ContextId, PacketNumber, PathId};
+use crate::path::PathUse;
 use crate::recovery::sent::{AckedPacket, LostPacket};
 use crate::stream::Lane;
 use crate::wire::{DecoderReport, PathAck};
 
 impl Established {
     pub(super) fn handle_ack(&mut self, now: Instant, ack: &PathAck) -> Result<(), TransportError> {
-        if ack.path != self.path.id {
-            return Err(TransportError::new(
-                TransportErrorCode::ProtocolViolation,
-                "ACK of a path that was never opened",
-            ));
+        let id = ack.path;
+        match self.paths.state_of(id) {
+            PathUse::Open => {}
+            // Sent before the peer knew that the path is closed.
+            PathUse::Closed => return Ok(()),
+            PathUse::Never => {
+                return Err(TransportError::new(
+                    TransportErrorCode::ProtocolViolation,
+                    "ACK of a path that was never opened",
+                ));
+            }
         }
-        let mut acked = core::mem::take(&mut self.path.acked_scratch);
-        let largest_before = self.path.sent.largest_acked();
-        let summary = self.path.sent.on_ack(now, ack.ranges.iter(), &mut acked).map_err(|_| {
+        let path = &mut self.paths[id];
+        let mut acked = core::mem::take(&mut path.acked_scratch);
+        let largest_before = path.sent.largest_acked();
+        let summary = path.sent.on_ack(now, ack.ranges.iter(), &mut acked).map_err(|_| {
             TransportError::new(TransportErrorCode::ProtocolViolation, "ACK of packets that were never sent")
         })?;
         if let Some(sent) = summary.rtt_sample_from {
-            self.path.on_rtt_sample(now, now - sent, ack.delay.min(self.negotiated.peer_max_ack_delay));
+            path.on_rtt_sample(now, now - sent, ack.delay.min(self.negotiated.peer_max_ack_delay));
         }
         if summary.has_ack_eliciting {
-            self.path.on_progress(now);
+            path.on_progress(now);
         }
-        self.path.on_ecn_counts(self.path.sent.largest_acked() > largest_before, &acked, ack.ecn);
+        path.on_ecn_counts(path.sent.largest_acked() > largest_before, &acked, ack.ecn);
         for packet in acked.drain(..) {
-            self.on_packet_acked(now, packet);
+            self.on_packet_acked(now, id, packet);
         }
-        self.path.acked_scratch = acked;
-        self.detect_losses(now);
-        self.path.finish_ack(now);
+        self.paths[id].acked_scratch = acked;
+        self.detect_losses(now, id);
+        self.paths[id].finish_ack(now);
         Ok(())
     }
 
@@ -65,11 +73,11 @@ impl Established {
         Ok(())
     }
 
-    fn on_packet_acked(&mut self, now: Instant, acked: AckedPacket<Contents>) {
+    fn on_packet_acked(&mut self, now: Instant, id: PathId, acked: AckedPacket<Contents>) {
         let contents = &acked.packet.contents;
-        self.protection.on_acked(self.path.id, acked.packet.number);
+        self.protection.on_acked(id, acked.packet.number);
         if let Some(largest) = contents.largest_acked {
-            self.path.acks.on_ack_of_ack(largest);
+            self.paths[id].acks.on_ack_of_ack(largest);
         }
         for (context, number) in ContextId::ALL.into_iter().zip(contents.reports) {
             if number > 0
@@ -82,7 +90,7 @@ impl Established {
             self.streams.on_control_acked(control);
         }
         if let Some(size) = contents.mtu_probe {
-            self.path.on_mtu_probe_acked(now, acked.packet.number, size);
+            self.paths[id].on_mtu_probe_acked(now, acked.packet.number, size);
         }
         match (acked.was_lost, contents.combination) {
             (Some(spurious), carried) => {
@@ -90,34 +98,36 @@ impl Established {
                 if let Some(carried) = carried {
                     self.contexts.open(carried.context).sender.on_spurious_loss(carried);
                 }
-                self.path.on_spurious_loss(now, acked.packet.number, spurious);
+                self.paths[id].on_spurious_loss(now, acked.packet.number, spurious);
             }
             (None, Some(carried)) if !acked.was_expired => {
                 self.contexts.open(carried.context).sender.on_acked(carried);
             }
             (None, _) => {}
         }
-        self.path.on_acked(now, &acked);
+        self.paths[id].on_acked(now, &acked);
     }
 
     /// Declares packets lost and notifies the components concerned. Coded data is not retransmitted; only the number of degrees of freedom
     /// in flight changes.
-    pub(super) fn detect_losses(&mut self, now: Instant) {
-        let mut lost = core::mem::take(&mut self.path.lost_scratch);
-        let thresholds = self.path.measured.losses.thresholds(now, &self.path.measured.rtt);
-        self.path.owed.loss_deadline = self.path.sent.detect_losses(now, thresholds, &mut lost);
+    pub(super) fn detect_losses(&mut self, now: Instant, id: PathId) {
+        let path = &mut self.paths[id];
+        let mut lost = core::mem::take(&mut path.lost_scratch);
+        let thresholds = path.measured.losses.thresholds(now, &path.measured.rtt);
+        path.owed.loss_deadline = path.sent.detect_losses(now, thresholds, &mut lost);
         for packet in lost.drain(..) {
-            self.on_packet_lost(now, packet);
+            self.on_packet_lost(now, id, packet);
         }
-        self.path.lost_scratch = lost;
-        self.path.owed.retransmission.on_lost(self.path.sent.has_ack_eliciting_outstanding());
+        let path = &mut self.paths[id];
+        path.lost_scratch = lost;
+        path.owed.retransmission.on_lost(path.sent.has_ack_eliciting_outstanding());
     }
 
-    fn on_packet_lost(&mut self, now: Instant, lost: LostPacket<Contents>) {
+    fn on_packet_lost(&mut self, now: Instant, id: PathId, lost: LostPacket<Contents>) {
         let contents = &lost.packet.contents;
-        contents.tell_again(&mut self.streams, &mut self.resets, &mut self.keys, &mut self.early);
+        contents.tell_again(&mut self.streams, &mut self.resets, &mut self.keys, &mut self.early, &mut self.path_changes);
         if let Some(size) = contents.mtu_probe {
-            self.path.on_mtu_probe_lost(now, lost.packet.number, size);
+            self.paths[id].on_mtu_probe_lost(now, lost.packet.number, size);
             return;
         }
         if let Some(carried) = contents.combination {
@@ -125,23 +135,24 @@ impl Established {
         }
         if lost.packet.in_flight {
             self.counts.packets_lost += 1;
-            self.path.on_lost(now, &lost.packet);
+            self.paths[id].on_lost(now, &lost.packet);
         }
     }
 
     /// Stops counting packets older than 1.5 RTT as in flight (CTCP section 4.5).
     ///
     /// Requirement: C5
-    pub(super) fn expire_old_packets(&mut self, now: Instant) {
-        let Some(age) = self.path.expiry_age() else { return };
-        let (before, frees) = (now.saturating_back(age), self.path.frees_what_expires());
-        while let Some(packet) = self.path.sent.poll_expired(before) {
+    pub(super) fn expire_old_packets(&mut self, now: Instant, id: PathId) {
+        let path = &mut self.paths[id];
+        let Some(age) = path.expiry_age() else { return };
+        let (before, frees) = (now.saturating_back(age), path.frees_what_expires());
+        while let Some(packet) = path.sent.poll_expired(before) {
             let number = packet.number;
             if let Some(carried) = packet.contents.combination {
                 self.contexts.open(carried.context).sender.on_expired(carried);
             }
             if frees {
-                self.path.sent.give_up_flight(PacketNumber(number.0 + 1));
+                path.sent.give_up_flight(PacketNumber(number.0 + 1));
             }
         }
     }
@@ -149,7 +160,7 @@ impl Established {
     /// Forwards the signals of a scheme whose congestion window counts symbols to the congestion controller.
     pub(super) fn tell_controller(&mut self) {
         while let Some(signal) = self.contexts.streams_mut().sender.scheme_mut().poll_signal() {
-            signal.tell(&mut *self.path.admission.controller);
+            signal.tell(&mut *self.paths.main_mut().admission.controller);
         }
     }
 }

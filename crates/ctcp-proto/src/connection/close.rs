@@ -112,8 +112,8 @@ impl Connection {
 
 impl Established {
     fn ending(&self, now: Instant, datagram: Vec<u8>) -> Ending {
-        let drain: Duration = self.path.probe_interval().saturating_mul(3);
-        let remote = self.path.network.remote;
+        let drain: Duration = self.paths.main().probe_interval().saturating_mul(3);
+        let remote = self.paths.main().network.remote;
         Ending { is_due: !datagram.is_empty(), datagram, remote, deadline: now + drain, arrived: 0 }
     }
 
@@ -122,7 +122,8 @@ impl Established {
         let cut =
             (0..=REASON_MAX.min(close.reason.len())).rev().find(|&end| close.reason.is_char_boundary(end));
         let reason = &close.reason[..cut.unwrap_or(0)];
-        let mut builder = self.open_builder(Vec::new(), crate::wire::DATAGRAM_SIZE_MIN);
+        let id = self.paths.main().id;
+        let mut builder = self.open_builder(id, Vec::new(), crate::wire::DATAGRAM_SIZE_MIN);
         builder.write(&Frame::Close { by_application: close.by_application, code: close.code, reason });
         self.seal(builder).unwrap_or_default()
     }

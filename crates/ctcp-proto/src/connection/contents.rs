@@ -2,9 +2,10 @@
 
 use super::early::Early;
 use super::keys::Keys;
+use super::paths::PathChanges;
 use super::resets::Resets;
 use crate::code::Carried;
-use crate::id::ContextId;
+use crate::id::{ContextId, PathId};
 use crate::stream::{Control, Streams};
 
 /// The contents of a sent packet. Coded data is never retransmitted as such, so a combination is recorded only as a range.
@@ -24,6 +25,8 @@ pub(crate) struct Contents {
     pub(crate) ticket: bool,
     /// It carried a KEY_SHARE.
     pub(crate) key_share: bool,
+    /// It carried a PATH_ABANDON of this path.
+    pub(crate) abandoned: Option<PathId>,
     /// The datagram size that it probed, if it was an MTU probe.
     pub(crate) mtu_probe: Option<u64>,
 }
@@ -36,6 +39,7 @@ impl Contents {
         resets: &mut Resets,
         keys: &mut Keys,
         early: &mut Early,
+        changes: &mut PathChanges,
     ) {
         self.control.iter().for_each(|control| streams.on_control_lost(control));
         if self.reset_token {
@@ -43,6 +47,9 @@ impl Contents {
         }
         if self.ticket {
             early.on_ticket_lost();
+        }
+        if let Some(id) = self.abandoned {
+            changes.tell(id);
         }
         if self.key_share {
             keys.on_share_lost();

@@ -157,7 +157,7 @@ impl Established {
         (index, sealed): (u8, &[u8]),
     ) -> Result<(), TransportError> {
         let is_expected = self.response.is_some()
-            && network_path.remote == self.path.network.remote
+            && network_path.remote == self.paths.main().network.remote
             && header.source == self.remote_id;
         let arrived = self.early.arrived.get_mut(usize::from(index)).filter(|arrived| !**arrived);
         let (true, Some(arrived), Some(key)) = (is_expected, arrived, &self.early.key) else {
@@ -195,7 +195,7 @@ impl Established {
         }
         let (nonce, secret): ([u8; 32], [u8; 32]) = (self.rng.bytes(), self.rng.bytes());
         let nonce = nonce.first_chunk().copied().expect("it is longer");
-        let address = self.path.network.remote.ip();
+        let address = self.paths.main().network.remote.ip();
         let Some(key) = &self.early.tickets else { return };
         let token = key.seal(now, nonce, address, &self.peer_key, &secret);
         let frame =

@@ -3,6 +3,7 @@
 use ctcp_base::Instant;
 
 use super::{Connection, Contents, State};
+use crate::id::PathId;
 use crate::wire::Frame;
 
 impl Connection {
@@ -34,13 +35,13 @@ impl Connection {
     #[doc(hidden)]
     pub fn forge(&mut self, now: Instant, frames: &[Frame<'_>]) -> Vec<u8> {
         let State::Established(established) = &mut self.state else { panic!("not connected") };
-        let mut builder = established.open_builder(Vec::new(), 1_200);
+        let mut builder = established.open_builder(PathId(0), Vec::new(), 1_200);
         for frame in frames {
             builder.write(frame);
         }
         let mut datagram = Vec::new();
         established
-            .send(now, builder, Contents::default(), &mut datagram)
+            .send(now, PathId(0), builder, Contents::default(), &mut datagram)
             .expect("a key that is not used up");
         datagram
     }

@@ -10,6 +10,7 @@ use crate::crypto::{ResetToken, Suite};
 use crate::error::Mismatch;
 use crate::grant::Grant;
 use crate::id::{ConnectionId, Role};
+use crate::path::scheduler::PATHS_MAX;
 use crate::profile::Profile;
 use crate::stream::{Streams, StreamsConfig};
 use crate::wire::{Parameters, VERSION};
@@ -36,6 +37,8 @@ pub(crate) struct Negotiated {
     pub(crate) datagram_size_max: u64,
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) peer_max_ack_delay: Duration,
+    /// How many paths the client may have open at a time.
+    pub(crate) paths: usize,
     /// The token by which this side recognises the server's stateless reset.
     pub(crate) reset_token: Option<ResetToken>,
 }
@@ -71,6 +74,7 @@ fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> P
         blocks: u64::from(config.blocks),
         context_window: if takes_contexts { u64::from(config.coding_window) } else { 0 },
         tickets: config.tickets,
+        paths: 1,
         hybrid: None,
         versions: VERSIONS.to_vec(),
     }
@@ -100,6 +104,7 @@ pub(crate) fn server_parameters(
     Ok(Parameters {
         reset_token: Some(token.0),
         tickets: false,
+        paths: config.paths,
         aead_suites: vec![suite.number()],
         ..parameters(config, profile, id)
     })
@@ -136,6 +141,7 @@ pub(crate) fn negotiate(
             (one, other) => one.or(other),
         },
         peer_max_ack_delay: peer.max_ack_delay,
+        paths: usize::from(answer.paths).min(PATHS_MAX),
         reset_token: peer.reset_token.map(ResetToken),
     })
 }

@@ -8,6 +8,7 @@ use crate::crypto::reset::is_reset;
 use crate::error::{CloseReason, TransportErrorCode};
 use crate::id::{ContextId, PacketNumber, PathId};
 use crate::network::{Ecn, NetworkPath};
+use crate::path::PathUse;
 use crate::wire::{Combination, Frame, LongPacket, frames};
 
 /// The outcome of a received datagram.
@@ -21,6 +22,15 @@ pub(super) enum Received {
     Reset,
 }
 
+/// Where an opened packet came from.
+#[derive(Clone, Copy)]
+struct Packet {
+    path: PathId,
+    number: PacketNumber,
+    network: NetworkPath,
+    ecn: Option<Ecn>,
+}
+
 impl Established {
     pub(super) fn handle_datagram(
         &mut self,
@@ -32,29 +42,30 @@ impl Established {
         if datagram.first().is_some_and(|first| first & 0x80 != 0) {
             return self.handle_long(now, network_path, datagram).map(|()| Received::Handled);
         }
-        let replay = &self.path.replay;
+        let paths = &self.paths;
         let opened = self.protection.open(datagram, self.local_id.as_bytes().len(), |path| {
-            if path == PathId(0) { replay.largest() } else { None }
+            paths.get(path).and_then(|path| path.replay.largest())
         });
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) => return self.handle_unopened(error, datagram),
         };
-        if opened.path != self.path.id {
-            return Err(TransportError::new(
-                TransportErrorCode::ProtocolViolation,
-                "packet of a path that was never opened",
-            ));
+        let id = opened.path;
+        if !self.takes_packets_of(now, id, network_path)? {
+            self.counts.datagrams_dropped += 1;
+            return Ok(Received::Handled);
         }
-        let is_newest = self.path.replay.largest().is_none_or(|largest| opened.packet_number > largest);
-        if !self.path.replay.insert(opened.packet_number) {
+        let path = &mut self.paths[id];
+        let is_newest = path.replay.largest().is_none_or(|largest| opened.packet_number > largest);
+        if !path.replay.insert(opened.packet_number) {
             self.counts.datagrams_dropped += 1;
             return Ok(Received::Handled);
         }
         self.renew_keys(now);
-        self.on_authentic(now, network_path, is_newest, datagram.len());
+        self.on_authentic(now, id, network_path, is_newest, datagram.len());
         let payload = datagram.get(opened.payload).unwrap_or_default();
-        self.handle_frames(now, network_path, opened.packet_number, ecn, payload)
+        let packet = Packet { path: id, number: opened.packet_number, network: network_path, ecn };
+        self.handle_frames(now, packet, payload)
     }
 
     fn handle_long(
@@ -74,7 +85,7 @@ impl Established {
     /// yet, so the answer must not be longer than the datagram that triggered it.
     fn handle_repeated_handshake(&mut self, network_path: NetworkPath, datagram: &[u8]) {
         let Some(response) = &mut self.response else { return };
-        let is_repeated = network_path.remote == self.path.network.remote
+        let is_repeated = network_path.remote == self.paths.main().network.remote
             && matches!(LongPacket::parse(datagram),
                 Ok(LongPacket::Initiate { header, .. } | LongPacket::InitiatePart { header, .. })
                     if header.source == self.remote_id);
@@ -107,7 +118,7 @@ impl Established {
         self.timers.on_received(now);
         self.timers.last_activity = now;
         self.contexts.streams_mut().receiver.handle_news(&mut self.streams)?;
-        self.path.acks.on_news(now);
+        self.paths.main_mut().acks.on_news(now);
         Ok(())
     }
 
@@ -127,7 +138,14 @@ impl Established {
     }
 
     /// Updates counters, timers and the address for a packet that is authentic and new.
-    fn on_authentic(&mut self, now: Instant, network_path: NetworkPath, is_newest: bool, size: usize) {
+    fn on_authentic(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        network_path: NetworkPath,
+        is_newest: bool,
+        size: usize,
+    ) {
         self.counts.datagrams_received += 1;
         self.counts.bytes_received += size as u64;
         self.timers.on_received(now);
@@ -137,17 +155,17 @@ impl Established {
             let first_sent = self.response.take().and_then(|response| response.first_sent);
             self.on_handshake_round_trip(now, first_sent);
         }
-        self.on_network_path(network_path, is_newest, size as u64);
+        self.paths[id].on_received(size as u64);
+        self.on_network_path(id, network_path, is_newest, size as u64);
     }
 
     fn handle_frames(
         &mut self,
         now: Instant,
-        network_path: NetworkPath,
-        number: PacketNumber,
-        ecn: Option<Ecn>,
+        packet: Packet,
         payload: &[u8],
     ) -> Result<Received, TransportError> {
+        let id = packet.path;
         let mut ack_eliciting = false;
         let mut is_news = false;
         for frame in frames(payload) {
@@ -172,8 +190,9 @@ impl Established {
                 Frame::KeyShare(public) => self.on_key_share(public)?,
                 Frame::ResetToken(token) => self.on_reset_token(token)?,
                 Frame::NewTicket(ticket) => self.on_new_ticket(&ticket)?,
-                Frame::PathChallenge(data) => self.on_path_challenge(network_path, data),
-                Frame::PathResponse(data) => self.on_path_response(now, data),
+                Frame::PathChallenge(data) => self.on_path_challenge(id, packet.network, data),
+                Frame::PathResponse(data) => self.on_path_response(now, id, data),
+                Frame::PathAbandon(path) => self.on_path_abandoned(path)?,
                 Frame::Close { by_application, code, reason } => {
                     return Ok(Received::Closed(CloseReason {
                         by_application,
@@ -183,10 +202,15 @@ impl Established {
                 }
             }
         }
-        self.path.acks.on_packet(now, number.0, ack_eliciting, ecn);
+        // A frame of the packet may have closed its path.
+        if self.paths.state_of(id) != PathUse::Open {
+            return Ok(Received::Handled);
+        }
+        let acks = &mut self.paths[id].acks;
+        acks.on_packet(now, packet.number.0, ack_eliciting, packet.ecn);
         if is_news {
             // A repair ended a stall. The ACK is sent at once so that the sender knows that nothing is missing any more.
-            self.path.acks.on_news(now);
+            acks.on_news(now);
         }
         Ok(Received::Handled)
     }

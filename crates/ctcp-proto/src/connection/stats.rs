@@ -112,16 +112,12 @@ impl Connection {
             return self.remains.as_ref().map(|remains| remains.stats.clone()).unwrap_or_default();
         };
         let counts = &established.counts;
-        let path = &established.path;
+        let path = established.paths.main();
         let (sent, received) = established.coding_counts();
         let (messages_sent, messages_received) =
             (established.messages.outgoing.counts(), established.messages.incoming.counts());
         ConnectionStats {
-            rtt: RttStats {
-                latest: path.measured.rtt.latest(),
-                smoothed: path.measured.rtt.smoothed(),
-                minimum: path.measured.rtt.minimum(self.now),
-            },
+            rtt: path.measured.rtt.stats(self.now),
             loss: path.measured.loss_average.value(),
             window: path.admission.controller.window(),
             in_flight: path.sent.packets_in_flight(),

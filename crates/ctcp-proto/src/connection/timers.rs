@@ -7,7 +7,8 @@ use ctcp_base::Instant;
 use super::Established;
 use crate::error::ConnectionError;
 use crate::handshake::HALF_OPEN_LIFETIME;
-use crate::id::Role;
+use crate::id::{PathId, Role};
+use crate::path::Path;
 
 /// How long the peer must be silent during an exchange before a client checks that it is still there. A restarted server answers with a
 /// stateless reset, so an application learns of the restart after this time and a round trip.
@@ -59,8 +60,6 @@ pub(crate) struct Timers {
     pub(crate) last_eliciting: Instant,
     /// When stream data was last received.
     pub(crate) last_activity: Instant,
-    /// Probes to send even if the congestion window is full.
-    pub(crate) probes_owed: u8,
     /// When the pacer allows the next packet, if one is waiting.
     pub(crate) pacing: Option<Instant>,
 }
@@ -71,11 +70,16 @@ pub(super) struct IdleTimedOut;
 
 impl Timers {
     pub(super) fn new(now: Instant) -> Self {
-        Self { last_received: now, last_eliciting: now, last_activity: now, probes_owed: 0, pacing: None }
+        Self { last_received: now, last_eliciting: now, last_activity: now, pacing: None }
     }
 
     pub(super) fn on_received(&mut self, now: Instant) {
         self.last_received = now;
+    }
+
+    /// A packet waits for the pacer of its path until `time`.
+    pub(super) fn wait_for_pacer(&mut self, time: Instant) {
+        self.pacing = Some(self.pacing.map_or(time, |pacing| pacing.min(time)));
     }
 
     pub(super) fn on_sent(&mut self, now: Instant, ack_eliciting: bool) {
@@ -94,63 +98,100 @@ impl Established {
         if self.is_gated() {
             return Ok(());
         }
-        if self.path.owed.loss_deadline.is_some_and(|deadline| deadline <= now) {
-            self.detect_losses(now);
-        }
-        self.expire_old_packets(now);
-        if self.path.retransmission_deadline().is_some_and(|deadline| deadline <= now) {
-            self.path.on_retransmission_timeout(now);
+        let mut position = 0;
+        while let Some(id) = self.paths.id_at(position) {
+            self.on_path_timeout(now, id);
+            position += 1;
         }
         let scheme = self.contexts.streams_mut().sender.scheme_mut();
         if scheme.next_timeout().is_some_and(|deadline| deadline <= now) {
             scheme.handle_timeout(now);
             if !scheme.is_unpaced() {
                 // Packets unanswered for so long, including repairs, count as lost. This frees the window for retransmission.
-                self.path.sent.give_up_flight(self.path.sent.next_number());
+                for path in self.paths.iter_mut() {
+                    path.sent.give_up_flight(path.sent.next_number());
+                }
             }
             self.counts.timeouts += 1;
             self.tell_controller();
         }
-        if self.probe_deadline().is_some_and(|deadline| deadline <= now) {
-            self.path.owed.probe.on_timeout();
-            self.timers.probes_owed = self.path.owed.probe.packets();
-            self.counts.timeouts += 1;
-            self.tell_control_again();
-        }
+        self.on_probe_timeouts(now);
         self.ping |= self.keep_alive_deadline().is_some_and(|deadline| deadline <= now)
             || self.silence_deadline().is_some_and(|deadline| deadline <= now);
-        self.path.owed.mtu.on_timeout(now);
-        self.candidate_timeout(now);
+        self.on_validation_timeouts(now);
         Ok(())
     }
 
+    /// Handles the deadlines of a path's packets.
+    fn on_path_timeout(&mut self, now: Instant, id: PathId) {
+        if self.paths[id].owed.loss_deadline.is_some_and(|deadline| deadline <= now) {
+            self.detect_losses(now, id);
+        }
+        self.expire_old_packets(now, id);
+        let path = &mut self.paths[id];
+        if path.retransmission_deadline().is_some_and(|deadline| deadline <= now) {
+            path.on_retransmission_timeout(now);
+        }
+        path.owed.mtu.on_timeout(now);
+    }
+
+    fn on_probe_timeouts(&mut self, now: Instant) {
+        let mut position = 0;
+        while let Some(id) = self.paths.id_at(position) {
+            position += 1;
+            if self.probe_deadline(&self.paths[id]).is_some_and(|deadline| deadline <= now) {
+                let owed = &mut self.paths[id].owed;
+                owed.probe.on_timeout();
+                owed.probes = owed.probe.packets();
+                self.counts.timeouts += 1;
+                self.tell_control_again(id);
+            }
+        }
+    }
+
+    fn on_validation_timeouts(&mut self, now: Instant) {
+        let mut position = 0;
+        while let Some(id) = self.paths.id_at(position) {
+            if self.on_validation_timeout(now, id) {
+                self.close_path(id);
+            } else {
+                position += 1;
+            }
+        }
+    }
+
     pub(super) fn next_timeout(&self) -> Option<(Instant, TimerKind)> {
-        let path = &self.path;
         let is_gated = self.is_gated();
         let sending = [
-            (path.acks.next_timeout(), TimerKind::Acknowledgement),
-            (path.owed.loss_deadline, TimerKind::Loss),
-            (self.probe_deadline(), TimerKind::Probe),
-            (path.retransmission_deadline(), TimerKind::Retransmission),
             (self.scheme_deadline(), TimerKind::Retransmission),
-            (self.expiry_deadline(), TimerKind::Expiry),
             (self.timers.pacing, TimerKind::Pacing),
             (self.repair_deadline(), TimerKind::Repair),
             (self.keep_alive_deadline(), TimerKind::KeepAlive),
             (self.silence_deadline(), TimerKind::Silence),
-            (self.mtu_deadline(), TimerKind::PathMtu),
-            (self.candidate_deadline(), TimerKind::PathValidation),
         ];
-        let sending = sending.into_iter().filter(|_| !is_gated);
+        let sending = sending.into_iter().chain(self.paths.iter().flat_map(|path| self.path_deadlines(path)));
+        let sending = sending.filter(|_| !is_gated);
         sending
             .chain([(self.idle_deadline(), TimerKind::Idle)])
             .filter_map(|(deadline, kind)| Some((deadline?, kind)))
             .min()
     }
 
+    fn path_deadlines(&self, path: &Path) -> [(Option<Instant>, TimerKind); 7] {
+        [
+            (path.acks.next_timeout().filter(|_| path.is_validated()), TimerKind::Acknowledgement),
+            (path.owed.loss_deadline, TimerKind::Loss),
+            (self.probe_deadline(path), TimerKind::Probe),
+            (path.retransmission_deadline(), TimerKind::Retransmission),
+            (path.expiry_deadline(), TimerKind::Expiry),
+            (path.mtu_deadline(), TimerKind::PathMtu),
+            (path.validation_deadline(), TimerKind::PathValidation),
+        ]
+    }
+
     /// The probe deadline, unless the coding scheme has a timer of its own and probes with it.
-    fn probe_deadline(&self) -> Option<Instant> {
-        self.path.probe_deadline().filter(|_| self.scheme_deadline().is_none())
+    fn probe_deadline(&self, path: &Path) -> Option<Instant> {
+        path.probe_deadline().filter(|_| path.is_validated() && self.scheme_deadline().is_none())
     }
 
     /// The timer of a scheme whose window counts symbols.
@@ -158,11 +199,11 @@ impl Established {
         self.contexts.streams().sender.scheme().next_timeout()
     }
 
-    /// Queues the control frames of all packets in flight again, since those packets may be lost and the peer may be waiting for the
+    /// Queues the control frames of all packets in flight on a path again, since those packets may be lost and the peer may be waiting for the
     /// frames.
-    fn tell_control_again(&mut self) {
-        for packet in self.path.sent.outstanding() {
-            packet.contents.tell_again(&mut self.streams, &mut self.resets, &mut self.keys, &mut self.early);
+    fn tell_control_again(&mut self, id: PathId) {
+        for packet in self.paths[id].sent.outstanding() {
+            packet.contents.tell_again(&mut self.streams, &mut self.resets, &mut self.keys, &mut self.early, &mut self.path_changes);
         }
     }
 
@@ -174,7 +215,7 @@ impl Established {
     /// Whether a client has received nothing under the connection's keys. A server forgets a client of which it received nothing after
     /// [`HALF_OPEN_LIFETIME`], and its resets reach only the address of the handshake.
     fn is_unheard(&self) -> bool {
-        self.role == Role::Client && self.path.replay.largest().is_none()
+        self.role == Role::Client && self.paths.iter().all(|path| path.replay.largest().is_none())
     }
 
     /// Why the connection ends when the peer was silent for too long.
@@ -202,18 +243,11 @@ impl Established {
         Some(self.timers.last_received.max(self.timers.last_eliciting) + interval)
     }
 
-    /// When the coding scheme sends a repair of its own accord. As for [`Self::mtu_deadline`], only when it may be sent.
+    /// When the coding scheme sends a repair of its own accord. As for [`Path::mtu_deadline`], only when it may be sent.
     fn repair_deadline(&self) -> Option<Instant> {
         let due = self.contexts.used().filter_map(|context| context.sender.scheme().next_repair()).min();
-        let due = due.filter(|_| self.path.has_window())?;
-        Some(self.path.next_paced(due).map_or(due, |paced| paced.max(due)))
-    }
-
-    /// The deadline for an MTU probe. A probe also needs room in the window and permission from the pacer; without them the deadline would
-    /// be due without effect.
-    fn mtu_deadline(&self) -> Option<Instant> {
-        let due = self.path.owed.mtu.next_timeout().filter(|_| self.path.has_window())?;
-        Some(self.path.next_paced(due).map_or(due, |paced| paced.max(due)))
+        let due = due?;
+        self.paths.iter().filter(|path| path.is_validated()).filter_map(|path| path.send_time(due)).min()
     }
 
     /// The deadline for checking a silent peer. Only a client checks: a server has no one to reconnect to.
@@ -221,15 +255,9 @@ impl Established {
         if self.role != Role::Client || self.ping || self.streams.open_streams() == 0 {
             return None;
         }
-        let interval = SILENCE.max(2 * self.path.measured.rtt.smoothed());
+        let interval = SILENCE.max(2 * self.paths.main().measured.rtt.smoothed());
         let deadline = self.timers.last_received.max(self.timers.last_eliciting) + interval;
         let is_unanswered = self.timers.last_eliciting > self.timers.last_received;
         (is_unanswered || deadline < self.timers.last_activity + SILENCE_MEMORY).then_some(deadline)
-    }
-
-    fn expiry_deadline(&self) -> Option<Instant> {
-        let age = self.path.expiry_age()?;
-        // One nanosecond later, because a packet expires only when it is older than this age.
-        Some(self.path.sent.next_to_expire()? + age + Duration::from_nanos(1))
     }
 }

@@ -7,12 +7,27 @@ use super::{Established, TransportError};
 use crate::code::{Carried, Choice, Situation, SymbolSource};
 use crate::crypto::SealHeader;
 use crate::error::TransportErrorCode;
-use crate::id::ContextId;
+use crate::id::{ContextId, PathId};
 use crate::memory::SYMBOLS_MIN;
 use crate::network::{Ecn, Transmit};
+use crate::path::scheduler::{self, Ranking};
 use crate::recovery::sent::SentPacket;
 use crate::stream::{Lane, Outlet, Pace};
 use crate::wire::{DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
+
+/// A path that may send now, among all.
+#[derive(Clone, Copy)]
+struct Turn {
+    id: PathId,
+    ranking: Ranking,
+}
+
+impl Turn {
+    /// Whether it is the best path.
+    fn is_first(&self) -> bool {
+        self.ranking.first() == Some(self.id)
+    }
+}
 
 impl Established {
     pub(super) fn poll_transmit(
@@ -28,29 +43,40 @@ impl Established {
         if self.is_gated() {
             return Ok(None);
         }
-        // The congestion window is at most half of this limit, so a peer that lets it fill up acknowledges nothing.
-        if !self.path.sent.has_room() {
-            return Err(TransportError::new(
-                TransportErrorCode::ProtocolViolation,
-                "too many packets without an acknowledgement",
-            ));
+        let mut position = 0;
+        while let Some(id) = self.paths.id_at(position) {
+            // The congestion window is at most half of this limit, so a peer that lets it fill up acknowledges nothing.
+            if !self.paths[id].sent.has_room() {
+                return Err(TransportError::new(
+                    TransportErrorCode::ProtocolViolation,
+                    "too many packets without an acknowledgement",
+                ));
+            }
+            if let Some(transmit) = self.transmit_path_frames(now, id, buffer)? {
+                return Ok(Some(transmit));
+            }
+            position += 1;
         }
-        if let Some(transmit) = self.transmit_path_frames(now, buffer)? {
-            return Ok(Some(transmit));
+        let ranking = Ranking::new(&self.paths);
+        for id in ranking.iter() {
+            if let Some(transmit) = self.transmit_mtu_probe(now, id, buffer)? {
+                return Ok(Some(transmit));
+            }
+            if let Some(transmit) = self.transmit_frames(now, Turn { id, ranking }, buffer)? {
+                return Ok(Some(transmit));
+            }
         }
-        if let Some(transmit) = self.transmit_mtu_probe(now, buffer)? {
-            return Ok(Some(transmit));
-        }
-        self.transmit_frames(now, buffer)
+        Ok(None)
     }
 
     /// Opens a packet of at most `size_max` bytes, tag included.
-    pub(super) fn open_builder(&self, buffer: Vec<u8>, size_max: usize) -> DatagramBuilder {
+    pub(super) fn open_builder(&self, id: PathId, buffer: Vec<u8>, size_max: usize) -> DatagramBuilder {
+        let path = &self.paths[id];
         let packet = NewPacket {
             destination: self.remote_id,
-            path: self.path.id,
-            packet_number: self.path.sent.next_number(),
-            largest_acked: self.path.sent.largest_acked(),
+            path: id,
+            packet_number: path.sent.next_number(),
+            largest_acked: path.sent.largest_acked(),
         };
         DatagramBuilder::short(buffer, size_max, packet)
     }
@@ -79,33 +105,36 @@ impl Established {
     pub(super) fn send(
         &mut self,
         now: Instant,
+        id: PathId,
         builder: DatagramBuilder,
         contents: Contents,
         buffer: &mut Vec<u8>,
     ) -> Result<Transmit, TransportError> {
         let may_mark = builder.is_ack_eliciting() && contents.mtu_probe.is_none();
-        let ecn = if may_mark { self.path.next_codepoint() } else { None };
-        self.send_as(now, builder, contents, buffer, ecn)
+        let ecn = if may_mark { self.paths[id].next_codepoint() } else { None };
+        self.send_as(now, id, builder, contents, buffer, ecn)
     }
 
     /// The same with an explicit ECN codepoint.
     pub(super) fn send_as(
         &mut self,
         now: Instant,
+        id: PathId,
         builder: DatagramBuilder,
         contents: Contents,
         buffer: &mut Vec<u8>,
         ecn: Option<Ecn>,
     ) -> Result<Transmit, TransportError> {
         let ack_eliciting = builder.is_ack_eliciting();
-        let number = self.path.sent.next_number();
+        let number = self.paths[id].sent.next_number();
         self.renew_keys(now);
         *buffer = self.seal(builder)?;
         self.contexts.streams_mut().sender.on_sealed(contents.combination.as_ref(), buffer);
         let size = buffer.len();
         let is_mtu_probe = contents.mtu_probe.is_some();
-        let delivery = self.path.delivery_snapshot(now);
-        self.path.on_sent(
+        let path = &mut self.paths[id];
+        let delivery = path.delivery_snapshot(now);
+        path.on_sent(
             now,
             SentPacket {
                 number,
@@ -119,88 +148,92 @@ impl Established {
                 contents,
             },
         );
-        self.path.skip_number_sometimes(&mut self.rng);
+        path.skip_number_sometimes(&mut self.rng);
         self.counts.datagrams_sent += 1;
         self.counts.bytes_sent += size as u64;
         self.timers.on_sent(now, ack_eliciting);
-        Ok(self.path.transmit(size, ecn))
+        Ok(self.paths[id].transmit(size, ecn))
     }
 
     fn transmit_response(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         buffer.extend_from_slice(self.response.as_mut()?.poll(now)?);
-        Some(self.path.transmit(buffer.len(), None))
+        Some(self.paths.main().transmit(buffer.len(), None))
     }
 
     fn transmit_mtu_probe(
         &mut self,
         now: Instant,
+        id: PathId,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
-        if !self.path.has_window() {
+        let path = &mut self.paths[id];
+        if !path.has_window() {
             return Ok(None);
         }
-        let Some(size) = self.path.owed.mtu.poll_probe(now) else { return Ok(None) };
-        if let Some(time) = self.path.next_paced(now) {
-            self.timers.pacing = Some(time);
+        let Some(size) = path.owed.mtu.poll_probe(now) else { return Ok(None) };
+        if let Some(time) = path.next_paced(now) {
+            self.timers.wait_for_pacer(time);
             return Ok(None);
         }
         let length = usize::try_from(size).unwrap_or(usize::MAX);
-        let mut builder = self.open_builder(core::mem::take(buffer), length);
+        let mut builder = self.open_builder(id, core::mem::take(buffer), length);
         builder.write(&Frame::Ping);
         builder.pad_to(length);
-        self.path.owed.mtu.on_probe_sent(size);
+        self.paths[id].owed.mtu.on_probe_sent(size);
         let contents = Contents { mtu_probe: Some(size), ..Contents::default() };
-        self.send(now, builder, contents, buffer).map(Some)
+        self.send(now, id, builder, contents, buffer).map(Some)
     }
 
     fn transmit_frames(
         &mut self,
         now: Instant,
+        turn: Turn,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
-        let ack_is_due = self.path.acks.is_due(now);
-        // A side that sends only ACKs needs an acknowledgement before its key may be replaced.
-        let must_ping = self.ping
-            || self.resets.is_due()
-            || self.is_key_share_due(now)
-            || self.is_ticket_due(now)
-            || (ack_is_due && self.protection.needs_acknowledgement());
-        self.expire_messages(now);
-        self.streams.set_now(now);
-        let pace = self.pace(now);
-        self.control.fetch(&mut self.streams, pace);
-        let is_owed = ack_is_due || must_ping || self.control.is_waiting();
-        if !is_owed && !self.may_have_symbols() {
+        let id = turn.id;
+        let ack_is_due = self.paths[id].acks.is_due(now);
+        let must_ping = ack_is_due && self.protection.needs_acknowledgement()
+            || turn.is_first() && self.must_ping(now);
+        if turn.is_first() {
+            self.expire_messages(now);
+            self.streams.set_now(now);
+        }
+        let pace = self.pace(now, id);
+        if turn.is_first() {
+            self.control.fetch(&mut self.streams, pace);
+        }
+        let is_owed = ack_is_due || must_ping || turn.is_first() && self.control.is_waiting();
+        if !is_owed && !self.may_have_symbols(id) {
             if !self.is_unpaced() {
-                self.path.set_app_limited(self.path.has_window());
+                let path = &mut self.paths[id];
+                path.set_app_limited(path.has_window());
             }
             return Ok(None);
         }
         let mut contents = Contents::default();
-        let datagram_size = usize::try_from(self.path.datagram_size()).unwrap_or(usize::MAX);
-        let mut builder = self.open_builder(core::mem::take(buffer), datagram_size);
-        let choice = self.choose(now);
-        let must_ping = must_ping || (self.timers.probes_owed > 0 && choice.is_none());
+        let datagram_size = usize::try_from(self.paths[id].datagram_size()).unwrap_or(usize::MAX);
+        let mut builder = self.open_builder(id, core::mem::take(buffer), datagram_size);
+        let choice = self.choose(now, turn);
+        let must_ping = must_ping || (self.paths[id].owed.probes > 0 && choice.is_none());
         if choice.is_none() && !is_owed && !must_ping {
             *buffer = builder.abandon();
             return Ok(None);
         }
-        if ack_is_due || self.path.acks.has_news() {
-            contents.largest_acked = self.path.acks.write(now, self.path.id, &mut builder);
-            for (id, context) in self.contexts.used_mut() {
-                contents.reports[id as usize] = context.receiver.write_report(&mut builder).unwrap_or(0);
-            }
+        self.write_acknowledgement(now, id, ack_is_due, &mut builder, &mut contents);
+        if turn.is_first() {
+            contents.abandoned = self.path_changes.write(&mut builder);
+            self.write_reset_token(&mut builder, &mut contents);
+            self.write_key_share(now, &mut builder, &mut contents);
+            self.write_ticket(now, &mut builder, &mut contents);
+            let loss = self.paths[id].measured.loss_average.value();
+            self.control.write(&mut self.streams, pace, loss, &mut builder, &mut contents.control);
         }
-        self.write_reset_token(&mut builder, &mut contents);
-        self.write_key_share(now, &mut builder, &mut contents);
-        self.write_ticket(now, &mut builder, &mut contents);
-        let loss = self.path.measured.loss_average.value();
-        self.control.write(&mut self.streams, pace, loss, &mut builder, &mut contents.control);
         if let Some((context, choice)) = choice {
-            contents.combination = self.write_combination(now, context, choice, datagram_size, &mut builder);
+            contents.combination =
+                self.write_combination(now, turn, context, choice, datagram_size, &mut builder);
         }
         // A choice may produce no frame. An owed probe is sent all the same, or its timer would fire again at once.
-        let must_ping = must_ping || (self.timers.probes_owed > 0 && builder.is_empty());
+        let must_ping = must_ping || (self.paths[id].owed.probes > 0 && builder.is_empty());
         if must_ping && !builder.is_ack_eliciting() {
             builder.write(&Frame::Ping);
         }
@@ -213,25 +246,50 @@ impl Established {
             self.grease.write(&mut self.rng, &mut builder);
         }
         if builder.is_ack_eliciting() {
-            self.ping = false;
-            self.timers.probes_owed = self.timers.probes_owed.saturating_sub(1);
+            self.ping &= !turn.is_first();
+            let owed = &mut self.paths[id].owed;
+            owed.probes = owed.probes.saturating_sub(1);
         }
         if contents.largest_acked.is_some() {
-            self.path.acks.on_ack_sent(now, builder.is_ack_eliciting());
+            self.paths[id].acks.on_ack_sent(now, builder.is_ack_eliciting());
         }
-        self.send(now, builder, contents, buffer).map(Some)
+        self.send(now, id, builder, contents, buffer).map(Some)
+    }
+
+    /// Whether something needs an ack-eliciting packet on the first path.
+    fn must_ping(&self, now: Instant) -> bool {
+        self.ping || self.path_changes.is_due() || self.resets.is_due() || self.is_key_share_due(now) || self.is_ticket_due(now)
+    }
+
+    /// Writes the acknowledgement of a path and the decoders' reports, if there is anything new.
+    fn write_acknowledgement(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        is_due: bool,
+        builder: &mut DatagramBuilder,
+        contents: &mut Contents,
+    ) {
+        let acks = &self.paths[id].acks;
+        if is_due || acks.has_news() {
+            contents.largest_acked = acks.write(now, id, builder);
+            for (id, context) in self.contexts.used_mut() {
+                contents.reports[id as usize] = context.receiver.write_report(builder).unwrap_or(0);
+            }
+        }
     }
 
     /// Writes a combination of the context `id`.
     fn write_combination(
         &mut self,
         now: Instant,
+        turn: Turn,
         id: ContextId,
         choice: Choice,
         datagram_size: usize,
         builder: &mut DatagramBuilder,
     ) -> Option<Carried> {
-        let situation = self.situation(now, id);
+        let situation = self.situation(now, turn, id);
         let source: &mut dyn SymbolSource = match id {
             ContextId::Messages => &mut self.messages.outgoing,
             _ => &mut Outlet { streams: &mut self.streams, lane: Lane::of(id) },
@@ -253,46 +311,60 @@ impl Established {
         }
     }
 
-    fn situation(&self, now: Instant, id: ContextId) -> Situation {
+    fn situation(&self, now: Instant, turn: Turn, id: ContextId) -> Situation {
         let sender = self.contexts.get(id).map(|context| &context.sender);
         let (has_room, outstanding) =
             sender.map_or((true, 0), |sender| (sender.has_room(), sender.outstanding()));
+        let path = &self.paths[turn.id];
         Situation {
             now,
-            loss: self.path.measured.loss_average.value(),
-            dispersion: self.path.measured.loss_average.dispersion(),
+            loss: scheduler::loss_of_flight(&self.paths, path),
+            late: scheduler::late_share(&self.paths, turn.id),
+            dispersion: path.measured.loss_average.dispersion(),
             has_data: self.has_data(id),
             has_room: has_room && (self.streams.room() > 0 || outstanding < SYMBOLS_MIN),
-            window: self.path.admission.controller.window(),
-            rtt: self.path.measured.rtt.smoothed(),
+            window: self.window(),
+            rtt: path.measured.rtt.smoothed(),
             thin_repairs: sender.map_or(0.0, |sender| sender.repairs_for(self.config.thin_repair_rate)),
+            prefers_new: !turn.is_first(),
         }
     }
 
+    /// The congestion windows of all paths that carry data, in packets.
+    fn window(&self) -> f64 {
+        self.paths.iter().filter(|path| path.is_validated()).map(|path| path.admission.controller.window()).sum()
+    }
+
     /// Chooses the coded data to send now and its context, as far as congestion control and pacing allow.
-    fn choose(&mut self, now: Instant) -> Option<(ContextId, Choice)> {
+    fn choose(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
         if self.is_unpaced() {
-            return self.choose_useful(now);
+            return if turn.is_first() { self.choose_useful(now, turn) } else { None };
         }
-        if self.timers.probes_owed > 0 {
-            let useful = self.choose_useful(now);
-            return useful.or_else(|| self.choose_probe());
-        }
-        if !self.path.has_window() {
-            self.path.set_app_limited(false);
+        let path = &mut self.paths[turn.id];
+        if !turn.is_first() && path.is_avoided() {
+            // Data would be lost if the path is dead. A PING shows whether it is.
             return None;
         }
-        let Some(choice) = self.choose_useful(now) else {
-            self.path.set_app_limited(true);
-            let situation = self.situation(now, ContextId::Streams);
-            if situation.has_data && !situation.has_room {
+        if path.owed.probes > 0 {
+            let useful = self.choose_useful(now, turn);
+            return useful.or_else(|| self.choose_probe());
+        }
+        if !path.has_window() {
+            path.set_app_limited(false);
+            return None;
+        }
+        let Some(choice) = self.choose_useful(now, turn) else {
+            self.paths[turn.id].set_app_limited(true);
+            let situation = self.situation(now, turn, ContextId::Streams);
+            if turn.is_first() && situation.has_data && !situation.has_room {
                 self.counts.window_stalls += 1;
             }
             return None;
         };
-        self.path.set_app_limited(false);
-        if let Some(time) = self.path.next_paced(now) {
-            self.timers.pacing = Some(time);
+        let path = &mut self.paths[turn.id];
+        path.set_app_limited(false);
+        if let Some(time) = path.next_paced(now) {
+            self.timers.wait_for_pacer(time);
             return None;
         }
         Some(choice)
@@ -300,21 +372,26 @@ impl Established {
 
     /// The first context that has something useful to send. Messages and small streams go before bulk data, but those that wait take turns,
     /// so that none can starve another.
-    fn choose_useful(&mut self, now: Instant) -> Option<(ContextId, Choice)> {
+    fn choose_useful(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
         use ContextId::{Interactive, Messages, Streams};
+        if !turn.is_first() {
+            // What must arrive soon takes the fastest path.
+            let is_useful = turn.ranking.is_useful(&self.paths, turn.id, self.streams.queued_bytes());
+            return is_useful.then(|| self.choose_in(now, turn, Streams)).flatten().map(|choice| (Streams, choice));
+        }
         let order = match self.last_context {
             Messages => [Interactive, Streams, Messages],
             Interactive => [Streams, Messages, Interactive],
             Streams => [Messages, Interactive, Streams],
         };
-        order.into_iter().find_map(|id| self.choose_in(now, id).map(|choice| (id, choice)))
+        order.into_iter().find_map(|id| self.choose_in(now, turn, id).map(|choice| (id, choice)))
     }
 
-    fn choose_in(&mut self, now: Instant, id: ContextId) -> Option<Choice> {
+    fn choose_in(&mut self, now: Instant, turn: Turn, id: ContextId) -> Option<Choice> {
         if self.contexts.get(id).is_none() && !self.has_data(id) {
             return None;
         }
-        let situation = self.situation(now, id);
+        let situation = self.situation(now, turn, id);
         self.contexts.open(id).sender.choose(&situation)
     }
 
@@ -324,8 +401,8 @@ impl Established {
     }
 
     /// A cheap test whether there may be something to send.
-    fn may_have_symbols(&self) -> bool {
-        self.timers.probes_owed > 0
+    fn may_have_symbols(&self, id: PathId) -> bool {
+        self.paths[id].owed.probes > 0
             || ContextId::ALL.into_iter().any(|id| self.has_data(id))
             || self.contexts.used().any(|context| context.sender.outstanding() > 0)
     }
@@ -334,7 +411,7 @@ impl Established {
         self.contexts.streams().sender.scheme().is_unpaced()
     }
 
-    fn pace(&self, now: Instant) -> Pace {
-        Pace { now, rtt: self.path.measured.rtt.smoothed() }
+    fn pace(&self, now: Instant, id: PathId) -> Pace {
+        Pace { now, rtt: self.paths[id].measured.rtt.smoothed() }
     }
 }

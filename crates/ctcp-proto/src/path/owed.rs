@@ -30,6 +30,8 @@ const SKIP_RANGE: u64 = 1024;
 /// Timers and probes of one path.
 pub(crate) struct Owed {
     pub(crate) probe: ProbeTimeout,
+    /// Probes to send even if the congestion window is full.
+    pub(crate) probes: u8,
     pub(crate) retransmission: RetransmissionTimeout,
     /// When [`SentPackets::detect_losses`] must be called again.
     pub(crate) loss_deadline: Option<Instant>,
@@ -44,6 +46,7 @@ impl Owed {
     pub(super) fn new(now: Instant, datagram_ceiling: u64) -> Self {
         Self {
             probe: ProbeTimeout::new(),
+            probes: 0,
             retransmission: RetransmissionTimeout::new(GAMMA),
             loss_deadline: None,
             mtu: MtuDiscovery::new(now, datagram_ceiling),

@@ -15,11 +15,13 @@ use ctcp_base::Instant;
 use super::admission::Admission;
 use super::ecn::EcnState;
 use super::measured::Measured;
+use super::migration::Migration;
 use super::mtu::MtuDiscovery;
 use super::owed::Owed;
+use super::validation::PathValidation;
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
 use crate::congestion::{Acked, ControllerFactory, Lost, Sent, TimedOut};
-use crate::connection::Contents;
+use crate::connection::{Contents, PathStats};
 use crate::crypto::ReplayWindow;
 use crate::crypto::random::SecretRng;
 use crate::id::{PacketNumber, PathId};
@@ -28,6 +30,9 @@ use crate::profile::{ExpiryRule, Profile};
 use crate::recovery::delivery_rate::DeliverySnapshot;
 use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets, SpuriousLoss};
 use crate::wire::EcnCounts;
+
+/// Unanswered probe time-outs after which other paths are used instead. A single one may be due to the loss of one acknowledgement.
+const SILENT_PROBES: u32 = 2;
 
 /// One path to the peer. Its addresses may change; its identity and packet numbers stay.
 pub(crate) struct Path {
@@ -40,10 +45,18 @@ pub(crate) struct Path {
     pub(crate) measured: Measured,
     pub(crate) admission: Admission,
     pub(crate) owed: Owed,
+    /// The validation of a path that is not usable yet.
+    pub(crate) opening: Option<PathValidation>,
+    /// The peer has closed it, but no other path works yet.
+    pub(crate) is_leaving: bool,
+    /// The validation of an address that the peer may have moved to.
+    pub(crate) migration: Migration,
     /// The first packet number sent to the current address. Older packets say nothing about it.
     first_number: PacketNumber,
     /// The first packet number on the current network path. Another port of the same host is the same network path.
     first_number_of_way: PacketNumber,
+    bytes_sent: u64,
+    bytes_received: u64,
     /// Scratch buffers, reused for every ACK.
     pub(crate) acked_scratch: Vec<AckedPacket<Contents>>,
     pub(crate) lost_scratch: Vec<LostPacket<Contents>>,
@@ -65,12 +78,52 @@ impl Path {
             measured: Measured::new(now, profile.rules),
             admission: Admission::new(now, profile.congestion, owed.mtu.current()),
             owed,
+            opening: None,
+            is_leaving: false,
+            bytes_sent: 0,
+            bytes_received: 0,
+            migration: Migration::default(),
             first_number: PacketNumber(0),
             first_number_of_way: PacketNumber(0),
             acked_scratch: Vec::new(),
             lost_scratch: Vec::new(),
             profile,
             datagram_ceiling,
+        }
+    }
+
+    /// A further path, which must be validated first.
+    pub(crate) fn opening(self, id: PathId, validation: PathValidation) -> Self {
+        Self { id, opening: Some(validation), ..self }
+    }
+
+    /// Whether data may be sent on it.
+    pub(crate) fn is_validated(&self) -> bool {
+        self.opening.is_none()
+    }
+
+    /// Whether other paths are used instead, if there are any: nothing answered the last probes, or the path is about to be closed.
+    pub(crate) fn is_avoided(&self) -> bool {
+        self.is_leaving || self.owed.probe.count() >= SILENT_PROBES
+    }
+
+    /// An authentic datagram of `bytes` arrived.
+    pub(crate) fn on_received(&mut self, bytes: u64) {
+        self.bytes_received += bytes;
+    }
+
+    pub(crate) fn stats(&self, now: Instant) -> PathStats {
+        PathStats {
+            id: self.id,
+            local: self.network.local,
+            remote: self.network.remote,
+            is_validated: self.is_validated(),
+            is_avoided: self.is_avoided(),
+            rtt: self.measured.rtt.stats(now),
+            loss: self.measured.loss_average.value(),
+            window: self.admission.controller.window(),
+            bytes_sent: self.bytes_sent,
+            bytes_received: self.bytes_received,
         }
     }
 
@@ -147,6 +200,7 @@ impl Path {
     pub(crate) fn on_sent(&mut self, now: Instant, packet: SentPacket<Contents>) {
         let (number, size, in_flight) = (packet.number, packet.size, packet.in_flight);
         let is_mtu_probe = packet.is_mtu_probe;
+        self.bytes_sent += size;
         self.sent.on_sent(packet);
         if self.sent.has_given_up() {
             self.owed.loss_deadline = Some(now);
@@ -372,6 +426,30 @@ impl Path {
     /// then. False after a retransmission timeout, which backs off while nothing is acknowledged.
     pub(crate) fn frees_what_expires(&self) -> bool {
         self.profile.rules.expiry == ExpiryRule::Free && !self.owed.retransmission.has_fired()
+    }
+
+    /// When the oldest packet in flight expires.
+    pub(crate) fn expiry_deadline(&self) -> Option<Instant> {
+        let age = self.expiry_age()?;
+        // One nanosecond later, because a packet expires only when it is older than this age.
+        Some(self.sent.next_to_expire()? + age + Duration::from_nanos(1))
+    }
+
+    /// The deadline for an MTU probe. A probe also needs room in the window and permission from the pacer; without them the deadline would
+    /// be due without effect.
+    pub(crate) fn mtu_deadline(&self) -> Option<Instant> {
+        self.send_time(self.owed.mtu.next_timeout().filter(|_| self.is_validated())?)
+    }
+
+    /// The first time from `due` on at which the pacer allows a packet. `None` while the window is full.
+    pub(crate) fn send_time(&self, due: Instant) -> Option<Instant> {
+        self.has_window().then(|| self.next_paced(due).map_or(due, |paced| paced.max(due)))
+    }
+
+    /// When to send another challenge, or to give up the address.
+    pub(crate) fn validation_deadline(&self) -> Option<Instant> {
+        let candidate = self.migration.candidate.as_ref().map(|candidate| &candidate.validation);
+        self.opening.as_ref().or(candidate)?.next_timeout()
     }
 
     fn largest_sent(&self) -> PacketNumber {

@@ -51,6 +51,11 @@ impl PathValidation {
         Self { state: State::Unvalidated, received: 0, sent: 0 }
     }
 
+    /// An address that this side chose itself, so that nobody can direct traffic elsewhere with it.
+    pub(crate) fn chosen() -> Self {
+        Self { received: u64::MAX / AMPLIFICATION, ..Self::new() }
+    }
+
     /// A datagram of `bytes` was received from the address.
     pub(crate) fn on_received(&mut self, bytes: u64) {
         self.received = self.received.saturating_add(bytes);

@@ -12,6 +12,7 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::sliding::SlidingMinimum;
+use crate::connection::RttStats;
 
 /// The estimate before the first sample (RFC 9002 section 6.2.2).
 pub const INITIAL_RTT: Duration = Duration::from_millis(333);
@@ -104,6 +105,11 @@ impl RttEstimator {
     /// Whether there was a sample.
     pub fn has_sample(&self) -> bool {
         self.samples.is_some()
+    }
+
+    /// The values for statistics.
+    pub(crate) fn stats(&self, now: Instant) -> RttStats {
+        RttStats { latest: self.latest(), smoothed: self.smoothed(), minimum: self.minimum(now) }
     }
 
     /// The latest sample.

@@ -393,6 +393,16 @@ impl<C> SentPackets<C> {
         if is_old { self.outstanding_at(number) } else { None }
     }
 
+    /// Gives up all packets, because the path is closed.
+    pub(crate) fn abandon(&mut self) -> impl Iterator<Item = LostPacket<C>> {
+        let (base, expired_until) = (self.base, self.expired_until);
+        let slots = core::mem::take(&mut self.slots).into_iter().zip(base..);
+        slots.filter_map(move |(slot, number)| match slot {
+            Slot::Outstanding(packet) => Some(LostPacket { packet, was_expired: number < expired_until }),
+            _ => None,
+        })
+    }
+
     /// When the packet was sent that [`Self::poll_expired`] will return next.
     pub(crate) fn next_to_expire(&self) -> Option<Instant> {
         self.outstanding_at(self.next_outstanding(self.expired_until)).map(|packet| packet.time)

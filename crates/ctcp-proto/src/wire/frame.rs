@@ -8,7 +8,7 @@ mod path;
 pub(crate) mod path_ack;
 pub(crate) mod report;
 
-use crate::id::{ContextId, StreamId};
+use crate::id::{ContextId, PathId, StreamId};
 use crate::wire::varint::{Reader, varint_length, write_varint};
 use crate::wire::{DecoderReport, Malformed, PathAck};
 
@@ -44,6 +44,7 @@ pub(crate) mod kind {
     pub(crate) const CLOSE_TRANSPORT: u8 = 0x1c;
     pub(crate) const CLOSE_APPLICATION: u8 = 0x1d;
     pub(crate) const NEW_TICKET: u8 = 0x1e;
+    pub(crate) const PATH_ABANDON: u8 = 0x1f;
 }
 
 /// Frames of this type and above have a length after the type, so that a receiver can skip those it does not know.
@@ -99,6 +100,8 @@ pub enum Frame<'a> {
     PathChallenge([u8; 8]),
     /// The data of a PATH_CHALLENGE.
     PathResponse([u8; 8]),
+    /// The sender uses the path no longer.
+    PathAbandon(PathId),
     /// Closes the connection.
     Close {
         /// True if the application closed the connection, false if the transport did.
@@ -163,6 +166,7 @@ impl<'a> Frame<'a> {
             kind::PATH_RESPONSE => reader.array().map(Self::PathResponse),
             kind @ (kind::CLOSE_TRANSPORT | kind::CLOSE_APPLICATION) => close::parse(kind, reader),
             kind::NEW_TICKET => NewTicket::parse(reader).map(Self::NewTicket),
+            kind::PATH_ABANDON => path::parse_id(reader).map(Self::PathAbandon),
             _ => Err(Malformed::new("frame of unknown type")),
         }
     }
@@ -194,6 +198,10 @@ impl<'a> Frame<'a> {
             Self::NewTicket(ticket) => ticket.write(out),
             Self::PathChallenge(data) => path::write(kind::PATH_CHALLENGE, data, out),
             Self::PathResponse(data) => path::write(kind::PATH_RESPONSE, data, out),
+            Self::PathAbandon(id) => {
+                out.push(kind::PATH_ABANDON);
+                write_varint(out, u64::from(id.0));
+            }
             Self::Close { by_application, code, reason } => close::write(*by_application, *code, reason, out),
             Self::Skippable { kind, contents } => {
                 assert!(*kind >= SKIPPABLE_FRAME_MIN, "frames of type {kind} have no length");
@@ -222,6 +230,7 @@ impl<'a> Frame<'a> {
             Self::KeyShare(public) => 1 + public.len(),
             Self::NewTicket(ticket) => ticket.length(),
             Self::PathChallenge(data) | Self::PathResponse(data) => 1 + data.len(),
+            Self::PathAbandon(id) => 1 + varint_length(u64::from(id.0)),
             Self::Close { code, reason, .. } => close::length(*code, reason),
             Self::Skippable { kind, contents } => {
                 varint_length(*kind) + varint_length(contents.len() as u64) + contents.len()

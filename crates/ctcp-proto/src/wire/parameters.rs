@@ -65,6 +65,7 @@ mod id {
     pub(super) const VERSIONS: u64 = 0x11;
     pub(super) const CONTEXT_WINDOW: u64 = 0x12;
     pub(super) const TICKETS: u64 = 0x13;
+    pub(super) const PATHS: u64 = 0x14;
 }
 
 /// The parameters of one side.
@@ -105,10 +106,15 @@ pub struct Parameters {
     pub versions: Vec<u32>,
     /// From a client: it wants tickets. A server leaves it out.
     pub tickets: bool,
+    /// From a server: how many paths the client may have open at a time, [`PATHS_RANGE`]. 1 if it is not sent.
+    pub paths: u8,
     /// Symbols that this side stores in each context other than that of the streams, within [`SYMBOL_WINDOW_RANGE`]; 0 if it accepts no
     /// other contexts.
     pub context_window: u64,
 }
+
+/// How many paths a server may allow.
+const PATHS_RANGE: RangeInclusive<u8> = 1..=255;
 
 /// Whether an id is reserved for parameters that mean nothing. Senders add one now and then, so that peers keep ignoring unknown ids.
 #[must_use]
@@ -222,6 +228,7 @@ impl Parameters {
             versions: fields.versions()?,
             context_window: fields.context_window()?,
             tickets: fields.tickets(sender)?,
+            paths: fields.paths(sender)?,
         })
     }
 
@@ -250,6 +257,9 @@ impl Parameters {
         }
         if self.tickets {
             write_bytes(out, id::TICKETS, &[]);
+        }
+        if self.paths > 1 {
+            write_number(out, id::PATHS, u64::from(self.paths));
         }
         let versions: Vec<u8> = self.versions.iter().flat_map(|version| version.to_be_bytes()).collect();
         write_bytes(out, id::VERSIONS, &versions);
@@ -368,6 +378,17 @@ impl<'a> Fields<'a> {
             (Some([]), Role::Client) => Ok(true),
             (Some(_), Role::Client) => Err(ParameterError::OutOfRange(id::TICKETS)),
             (Some(_), Role::Server) => Err(ParameterError::Forbidden(id::TICKETS)),
+        }
+    }
+
+    fn paths(&self, sender: Role) -> Result<u8, ParameterError> {
+        match (self.find(id::PATHS), sender) {
+            (None, _) => Ok(1),
+            (Some(_), Role::Server) => {
+                let range = u64::from(*PATHS_RANGE.start())..=u64::from(*PATHS_RANGE.end());
+                Ok(self.number(id::PATHS, range)? as u8)
+            }
+            (Some(_), Role::Client) => Err(ParameterError::Forbidden(id::PATHS)),
         }
     }
 

@@ -1,5 +1,7 @@
-//! PADDING, RESET_TOKEN, KEY_SHARE, PATH_CHALLENGE and PATH_RESPONSE.
+//! PADDING, RESET_TOKEN, KEY_SHARE, PATH_CHALLENGE, PATH_RESPONSE and PATH_ABANDON.
 
+use crate::id::PathId;
+use crate::wire::Malformed;
 use crate::wire::frame::kind;
 use crate::wire::varint::Reader;
 
@@ -7,6 +9,10 @@ use crate::wire::varint::Reader;
 pub(super) fn parse_padding(reader: &mut Reader<'_>) -> usize {
     let more = reader.peek().iter().take_while(|&&byte| byte == kind::PADDING).count();
     reader.bytes(more).map_or(1, |zeros| 1 + zeros.len())
+}
+
+pub(super) fn parse_id(reader: &mut Reader<'_>) -> Result<PathId, Malformed> {
+    u8::try_from(reader.varint()?).map(PathId).map_err(|_| Malformed::new("path id above 255"))
 }
 
 pub(super) fn write(kind: u8, data: &[u8], out: &mut Vec<u8>) {

@@ -148,6 +148,7 @@ fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = 
             Frame::NewTicket(NewTicket { lifetime, streams, secret, token: &[7; TOKEN_MAX] })
         }),
         any::<[u8; 8]>().prop_map(Frame::PathChallenge),
+        any::<u8>().prop_map(|id| Frame::PathAbandon(crate::PathId(id))),
         any::<[u8; 8]>().prop_map(Frame::PathResponse),
         (any::<bool>(), any_varint()).prop_map(move |(by_application, code)| Frame::Close {
             by_application,
@@ -256,6 +257,7 @@ fn padding_acknowledgements_reports_closes_and_unknown_odd_types_are_not_ack_eli
         Frame::ResetToken([0; 16]),
         Frame::KeyShare([0; 32]),
         Frame::PathChallenge([0; 8]),
+        Frame::PathAbandon(crate::PathId(3)),
         Frame::PathResponse([0; 8]),
         Frame::Skippable { kind: 0x40, contents: &[] },
     ];
@@ -264,7 +266,7 @@ fn padding_acknowledgements_reports_closes_and_unknown_odd_types_are_not_ack_eli
 
 #[test]
 fn unknown_types_below_the_skippable_ones_are_errors() {
-    let known = [0..=0x16, 0x18..=0x19, 0x1c..=0x1e];
+    let known = [0..=0x16, 0x18..=0x19, 0x1c..=0x1f];
     for kind in 0..SKIPPABLE_FRAME_MIN as u8 {
         let bytes = [kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let is_unknown = frames(&bytes).next() == Some(Err(Malformed::new("frame of unknown type")));
@@ -302,7 +304,7 @@ fn a_type_longer_than_necessary_is_an_error() {
 
 #[test]
 fn nothing_is_parsed_after_an_error() {
-    let outcome: Vec<_> = frames(&[0x01, 0x1f, 0x01]).collect();
+    let outcome: Vec<_> = frames(&[0x01, 0x20, 0x01]).collect();
     assert_eq!(outcome, [Ok(Frame::Ping), Err(Malformed::new("frame of unknown type"))]);
 }
 

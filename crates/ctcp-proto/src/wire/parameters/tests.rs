@@ -29,6 +29,7 @@ fn example() -> Parameters {
         versions: vec![VERSION],
         context_window: 1024,
         tickets: false,
+        paths: 1,
     }
 }
 
@@ -106,6 +107,7 @@ fn any_parameters(sender: Role) -> impl Strategy<Value = Parameters> {
             versions: fourth.1,
             context_window: fourth.2,
             tickets: fourth.3,
+            paths: 1,
         },
     )
 }

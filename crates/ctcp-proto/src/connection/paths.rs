@@ -1,0 +1,253 @@
+//! Paths that are opened and closed while the connection lasts (PROTOCOL.md section 6).
+//!
+//! ```text
+//!   client                                        server
+//!     add_path: PATH_CHALLENGE on the path  --->    a new path, not validated
+//!     usable                                <---  PATH_RESPONSE, PATH_CHALLENGE
+//!     PATH_RESPONSE                         --->    usable
+//! ```
+
+use core::fmt;
+use core::net::{IpAddr, SocketAddr};
+use std::collections::VecDeque;
+
+use ctcp_base::Instant;
+
+use super::{Connection, Established, RttStats, State, TransportError};
+use crate::error::TransportErrorCode;
+use crate::id::{PathId, Role};
+use crate::network::NetworkPath;
+use crate::path::validation::PathValidation;
+use crate::path::{Path, PathUse};
+use crate::wire::{DatagramBuilder, Frame};
+
+/// Why a path was not opened or closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PathError {
+    /// Only a client opens paths, after the handshake.
+    NotNow,
+    /// The server allows no further path.
+    TooMany,
+    /// The connection has used all path ids.
+    IdsUsedUp,
+    /// There is no such path.
+    Unknown,
+    /// No other path works.
+    OnlyOne,
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::NotNow => "only a client with an established connection opens paths",
+            Self::TooMany => "the server allows no further path",
+            Self::IdsUsedUp => "the connection has used all path ids",
+            Self::Unknown => "no such path",
+            Self::OnlyOne => "no other path works",
+        })
+    }
+}
+
+impl core::error::Error for PathError {}
+
+/// A change of the paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PathEvent {
+    Opened(PathId),
+    Closed(PathId),
+}
+
+/// Changes of the paths that the peer and the application are to be told of.
+#[derive(Debug, Default)]
+pub(crate) struct PathChanges {
+    abandoned: Vec<PathId>,
+    events: VecDeque<PathEvent>,
+}
+
+impl PathChanges {
+    /// The peer must learn that the path is closed.
+    pub(super) fn tell(&mut self, id: PathId) {
+        self.abandoned.push(id);
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        !self.abandoned.is_empty()
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<PathEvent> {
+        self.events.pop_front()
+    }
+
+    /// Writes a PATH_ABANDON and returns its path, if there is one and it fits.
+    pub(super) fn write(&mut self, builder: &mut DatagramBuilder) -> Option<PathId> {
+        let &id = self.abandoned.last()?;
+        let frame = Frame::PathAbandon(id);
+        if frame.encoded_length() > builder.remaining() {
+            return None;
+        }
+        builder.write(&frame);
+        self.abandoned.pop()
+    }
+}
+
+/// Statistics of a path.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PathStats {
+    /// The path.
+    pub id: PathId,
+    /// The local address, if it is known.
+    pub local: Option<IpAddr>,
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// Whether data is sent on it.
+    pub is_validated: bool,
+    /// Whether it is avoided, because nothing answers or one side is about to close it.
+    pub is_avoided: bool,
+    /// Round-trip times.
+    pub rtt: RttStats,
+    /// The loss average.
+    pub loss: f64,
+    /// Congestion window in packets, now.
+    pub window: f64,
+    /// Bytes of UDP payload sent.
+    pub bytes_sent: u64,
+    /// Bytes of UDP payload in datagrams that were authentic and new.
+    pub bytes_received: u64,
+}
+
+impl Connection {
+    /// Opens a further path of a client, with these addresses. [`crate::Event::PathOpened`] says that it is usable, or
+    /// [`crate::Event::PathClosed`] that nothing answers.
+    ///
+    /// # Errors
+    /// See [`PathError`].
+    pub fn add_path(&mut self, now: Instant, network: NetworkPath) -> Result<PathId, PathError> {
+        let now = self.advance(now);
+        let established = match &mut self.state {
+            State::Established(established) if self.role == Role::Client => established,
+            _ => return Err(PathError::NotNow),
+        };
+        if established.paths.len() >= established.negotiated.paths {
+            return Err(PathError::TooMany);
+        }
+        let id = established.paths.unused_id().ok_or(PathError::IdsUsedUp)?;
+        let path = established.new_path(now, network).opening(id, PathValidation::chosen());
+        established.paths.insert(path);
+        Ok(id)
+    }
+
+    /// Closes a path. What is in flight on it is repaired on the others.
+    ///
+    /// # Errors
+    /// See [`PathError`].
+    pub fn abandon_path(&mut self, id: PathId) -> Result<(), PathError> {
+        let State::Established(established) = &mut self.state else { return Err(PathError::NotNow) };
+        if established.paths.state_of(id) != PathUse::Open {
+            return Err(PathError::Unknown);
+        }
+        if !established.has_other_path(id) {
+            return Err(PathError::OnlyOne);
+        }
+        established.path_changes.tell(id);
+        established.close_path(id);
+        self.drain_established();
+        Ok(())
+    }
+
+    /// Statistics of all open paths.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathStats> {
+        let State::Established(established) = &self.state else { return Vec::new() };
+        established.paths.iter().map(|path| path.stats(self.now)).collect()
+    }
+}
+
+impl Established {
+    /// A path with the negotiated profile.
+    pub(super) fn new_path(&self, now: Instant, network: NetworkPath) -> Path {
+        Path::new(now, network, self.negotiated.profile, self.negotiated.datagram_size_max)
+            .with_window_max(self.config.congestion_window_max)
+            .with_unpaced(self.contexts.streams().sender.scheme().is_unpaced())
+            .with_controller(self.config.controller.clone())
+    }
+
+    /// Whether a packet of the path `id` is to be processed. A packet with an unused id opens a path of a server.
+    pub(super) fn takes_packets_of(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        network: NetworkPath,
+    ) -> Result<bool, TransportError> {
+        match self.paths.state_of(id) {
+            PathUse::Open => Ok(true),
+            PathUse::Closed => Ok(false),
+            PathUse::Never if self.role == Role::Client || self.negotiated.paths <= 1 => {
+                Err(violation("packet of a path that was never opened"))
+            }
+            PathUse::Never => {
+                let has_room = self.is_confirmed && self.paths.len() < self.negotiated.paths;
+                if has_room {
+                    let path = self.new_path(now, network).opening(id, PathValidation::new());
+                    self.paths.insert(path);
+                }
+                Ok(has_room)
+            }
+        }
+    }
+
+    /// The path has been validated.
+    pub(super) fn on_path_opened(&mut self, id: PathId) {
+        self.path_changes.events.push_back(PathEvent::Opened(id));
+        // A PING tells the peer, too, that the path works, and measures it.
+        self.paths[id].owed.probes = 1;
+        let mut position = 0;
+        while let Some(id) = self.paths.id_at(position) {
+            if self.paths[id].is_leaving && self.has_other_path(id) {
+                self.close_path(id);
+            } else {
+                position += 1;
+            }
+        }
+    }
+
+    /// The peer has closed a path.
+    pub(super) fn on_path_abandoned(&mut self, id: PathId) -> Result<(), TransportError> {
+        match self.paths.state_of(id) {
+            PathUse::Closed => {}
+            PathUse::Never => return Err(violation("PATH_ABANDON of a path that was never opened")),
+            PathUse::Open if self.has_other_path(id) => self.close_path(id),
+            // The one that replaces it is being validated.
+            PathUse::Open => self.paths[id].is_leaving = true,
+        }
+        Ok(())
+    }
+
+    /// Closes a path: what is in flight on it counts as lost, and what it should have told is told on another.
+    pub(super) fn close_path(&mut self, id: PathId) {
+        let Some(mut path) = self.paths.remove(id) else { return };
+        for lost in path.sent.abandon() {
+            let contents = &lost.packet.contents;
+            contents.tell_again(
+                &mut self.streams,
+                &mut self.resets,
+                &mut self.keys,
+                &mut self.early,
+                &mut self.path_changes,
+            );
+            if let Some(carried) = contents.combination {
+                self.contexts.open(carried.context).sender.on_lost(carried, lost.was_expired);
+            }
+        }
+        self.path_changes.events.push_back(PathEvent::Closed(id));
+    }
+
+    fn has_other_path(&self, id: PathId) -> bool {
+        self.paths.iter().any(|path| path.id != id && path.is_validated())
+    }
+}
+
+fn violation(reason: &'static str) -> TransportError {
+    TransportError::new(TransportErrorCode::ProtocolViolation, reason)
+}

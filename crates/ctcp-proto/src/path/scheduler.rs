@@ -1,0 +1,99 @@
+//! Which path sends what: each symbol goes where it is useful when it arrives.
+//!
+//! ```text
+//!   validated paths, ranked by round trip; those to avoid last
+//!
+//!   first   everything: control, messages, small writes, repairs, new symbols
+//!   others  new symbols, as long as the better paths could not deliver all that waits before one would arrive here (as in ECF, Lim et al.
+//!           2017); repairs when no new symbol can be sent
+//!   to avoid  PINGs only
+//! ```
+//!
+//! A block lacks degrees of freedom, whatever path they come from, so nothing is ever moved from one path to another.
+
+use core::time::Duration;
+
+use super::{Path, Paths};
+use crate::id::PathId;
+
+/// The most paths of a connection at a time.
+pub(crate) const PATHS_MAX: usize = 8;
+
+/// As many queued bytes as this count as a transfer without end: the application has filled half of its buffer and will go on.
+const ENDLESS: usize = crate::stream::SEND_BUFFER_MAX / 2;
+
+/// The validated paths, best first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ranking {
+    ids: [PathId; PATHS_MAX],
+    length: usize,
+}
+
+impl Ranking {
+    pub(crate) fn new(paths: &Paths) -> Self {
+        let mut ranking = Self { ids: [PathId(0); PATHS_MAX], length: 0 };
+        for path in paths.iter().filter(|path| path.is_validated()).take(PATHS_MAX) {
+            ranking.ids[ranking.length] = path.id;
+            ranking.length += 1;
+        }
+        ranking.ids[..ranking.length].sort_by_key(|&id| rank(&paths[id]));
+        ranking
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = PathId> {
+        let Self { ids, length } = *self;
+        ids.into_iter().take(length)
+    }
+
+    pub(crate) fn first(&self) -> Option<PathId> {
+        self.iter().next()
+    }
+
+    /// Whether new data is useful on the path `id` when `queued` bytes wait.
+    pub(crate) fn is_useful(&self, paths: &Paths, id: PathId, queued: usize) -> bool {
+        if self.first() == Some(id) || queued >= ENDLESS {
+            return true;
+        }
+        let better = || self.iter().take_while(|&other| other != id).map(|other| &paths[other]);
+        let Some(first) = better().next() else { return true };
+        let later = one_way(&paths[id]).saturating_sub(one_way(first));
+        let rate: f64 = better().map(rate).sum();
+        queued as f64 > rate * later.as_secs_f64()
+    }
+}
+
+/// The share of packets in flight that will arrive, but later than a packet sent now on the path `id`.
+pub(crate) fn late_share(paths: &Paths, id: PathId) -> f64 {
+    let arrival = one_way(&paths[id]);
+    // Packets in flight have half of their way behind them on average.
+    let is_late = |path: &Path| path.is_avoided() || one_way(path) / 2 > arrival;
+    let share = |path: &Path| if is_late(path) { 1.0 - path.measured.loss_average.value() } else { 0.0 };
+    if paths.len() == 1 { 0.0 } else { mean(paths, share).unwrap_or(0.0) }
+}
+
+/// The loss average of the packets in flight on all paths; that of `path` if there are none.
+pub(crate) fn loss_of_flight(paths: &Paths, path: &Path) -> f64 {
+    let loss = |path: &Path| path.measured.loss_average.value();
+    if paths.len() == 1 { loss(path) } else { mean(paths, loss).unwrap_or_else(|| loss(path)) }
+}
+
+/// The mean of `value` over the packets in flight.
+fn mean(paths: &Paths, value: impl Fn(&Path) -> f64) -> Option<f64> {
+    let in_flight = |path: &Path| path.sent.packets_in_flight() as f64;
+    let total: f64 = paths.iter().map(in_flight).sum();
+    (total > 0.0).then(|| paths.iter().map(|path| in_flight(path) * value(path)).sum::<f64>() / total)
+}
+
+fn rank(path: &Path) -> (bool, Duration) {
+    (path.is_avoided(), path.measured.rtt.smoothed())
+}
+
+fn one_way(path: &Path) -> Duration {
+    path.measured.rtt.smoothed() / 2
+}
+
+/// What congestion control allows, in bytes per second.
+fn rate(path: &Path) -> f64 {
+    let window = path.admission.controller.window() * path.owed.mtu.current() as f64;
+    window / path.measured.rtt.smoothed().as_secs_f64().max(1e-6)
+}

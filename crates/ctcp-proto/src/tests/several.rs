@@ -1,0 +1,300 @@
+//! A client and a server joined by several paths, in virtual time. The client has an address on each path.
+
+use core::net::{IpAddr, SocketAddr};
+use core::time::Duration;
+
+use ctcp_base::{Instant, Prng, Probability, Rate};
+use ctcp_netem::{Link, LinkConfig, LossModel, Packet, QueueLimit};
+
+use crate::{
+    ClientPolicy, Connection, DatagramOutcome, Endpoint, EndpointConfig, Event, NetworkPath, PathId,
+    ReadOutcome, SecretKey, StreamId, TransportConfig, WriteError,
+};
+
+/// Both directions of a path.
+pub(super) struct Line {
+    pub(super) client: SocketAddr,
+    up: Link<Datagram>,
+    down: Link<Datagram>,
+    /// Nothing arrives.
+    pub(super) is_cut: bool,
+}
+
+#[derive(Clone)]
+struct Datagram(Vec<u8>);
+
+impl AsRef<[u8]> for Datagram {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl AsMut<[u8]> for Datagram {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+}
+
+impl Packet for Datagram {}
+
+/// The conditions of a line, the same in both directions.
+#[derive(Clone, Copy)]
+pub(super) struct Conditions {
+    pub(super) megabits: f64,
+    pub(super) rtt_ms: u64,
+    pub(super) loss: f64,
+}
+
+impl Conditions {
+    fn link(self) -> LinkConfig {
+        let delay = Duration::from_millis(self.rtt_ms) / 2;
+        let packets = self.megabits * 1e6 * self.rtt_ms as f64 / 1e3 / (8.0 * 1_500.0);
+        LinkConfig {
+            rate: Rate::from_bits_per_second((self.megabits * 1e6) as u64),
+            delay,
+            loss: LossModel::Bernoulli(Probability::new(self.loss).expect("a probability")),
+            queue: QueueLimit::Packets((packets as u64).max(20)),
+            overhead: 28,
+            ..LinkConfig::default()
+        }
+    }
+}
+
+pub(super) struct Several {
+    pub(super) now: Instant,
+    pub(super) client: Connection,
+    pub(super) server: Option<Connection>,
+    pub(super) lines: Vec<Line>,
+    pub(super) client_events: Vec<Event>,
+    ends: (Endpoint, Endpoint),
+    server_address: SocketAddr,
+    transfer: Transfer,
+}
+
+/// A download.
+#[derive(Default)]
+struct Transfer {
+    stream: Option<StreamId>,
+    serving: Option<StreamId>,
+    size: u64,
+    written: u64,
+    read: u64,
+    is_whole: bool,
+}
+
+fn pattern(index: u64) -> u8 {
+    (index * 31 ^ index >> 8 ^ index >> 16) as u8
+}
+
+impl Several {
+    /// Connects over the first line.
+    pub(super) fn new(conditions: &[Conditions], seed: u64) -> Self {
+        let (client_key, server_key) = (SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32]));
+        let public = server_key.public_key();
+        let server = EndpointConfig::server(server_key, ClientPolicy::Any);
+        let mut ends =
+            (Endpoint::new(EndpointConfig::client(client_key), [3; 32]), Endpoint::new(server, [4; 32]));
+        let prng = Prng::new(seed);
+        let line = |(index, conditions): (usize, &Conditions)| Line {
+            client: SocketAddr::from(([10, 0, index as u8, 1], 1000)),
+            up: Link::new(conditions.link(), prng.fork(&format!("up {index}"))),
+            down: Link::new(conditions.link(), prng.fork(&format!("down {index}"))),
+            is_cut: false,
+        };
+        let server_address = SocketAddr::from(([192, 0, 2, 2], 2000));
+        let now = Instant::from_secs(1);
+        let (_, client) = ends
+            .0
+            .connect(now, server_address, public, TransportConfig::default())
+            .expect("a valid configuration");
+        let lines = conditions.iter().enumerate().map(line).collect();
+        Self {
+            now,
+            client,
+            server: None,
+            lines,
+            client_events: Vec::new(),
+            ends,
+            server_address,
+            transfer: Transfer::default(),
+        }
+    }
+
+    /// Connects and opens a path over each line.
+    pub(super) fn with_all_paths(conditions: &[Conditions], seed: u64) -> Self {
+        let mut several = Self::new(conditions, seed);
+        assert!(several.run(Duration::from_secs(30), |several| several.client.is_connected()));
+        for index in 1..conditions.len() {
+            several.add_path(index).expect("room for a path");
+        }
+        several
+    }
+
+    pub(super) fn add_path(&mut self, index: usize) -> Result<PathId, crate::PathError> {
+        let local = Some(self.lines[index].client.ip());
+        self.client.add_path(self.now, NetworkPath { local, remote: self.server_address })
+    }
+
+    /// Asks for so many bytes.
+    pub(super) fn request(&mut self, bytes: u64) {
+        let stream = self.client.open().expect("a stream");
+        self.client.write(stream, b"GET").expect("room");
+        self.client.finish(stream).expect("open");
+        self.transfer = Transfer { stream: Some(stream), size: bytes, ..Transfer::default() };
+    }
+
+    /// Bytes that the client has read.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.transfer.read
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.transfer.is_whole
+    }
+
+    /// How long the download of `bytes` takes.
+    pub(super) fn download(&mut self, bytes: u64) -> Duration {
+        let begun = self.now;
+        self.request(bytes);
+        assert!(self.run(Duration::from_secs(600), |several| several.is_done()), "the download ends");
+        self.now - begun
+    }
+
+    /// Runs until `done` returns true or `limit` has passed. Returns whether it is done.
+    pub(super) fn run(&mut self, limit: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let end = self.now + limit;
+        let mut stuck = 0;
+        loop {
+            self.serve();
+            self.flush();
+            if done(self) {
+                return true;
+            }
+            self.flush();
+            let sides = [Some(&self.client), self.server.as_ref()].into_iter().flatten();
+            let timers = sides.filter_map(|side| side.poll_timeout()).map(|(time, _)| time);
+            let lines = self.lines.iter();
+            let links = lines.flat_map(|line| [line.up.poll_timeout(), line.down.poll_timeout()]);
+            let Some(next) = timers.chain(links.flatten()).min() else { return false };
+            stuck = if next <= self.now { stuck + 1 } else { 0 };
+            let kinds = [self.client.poll_timeout(), self.server.as_ref().and_then(Connection::poll_timeout)];
+            assert!(stuck < 10_000, "time does not advance at {}: {kinds:?}", self.now);
+            if next > end {
+                self.now = end;
+                return false;
+            }
+            self.now = self.now.max(next);
+            for index in 0..self.lines.len() {
+                while let Some(datagram) = self.lines[index].up.poll_delivery(self.now) {
+                    if !self.lines[index].is_cut {
+                        self.receive_at_server(index, datagram.0);
+                    }
+                }
+                while let Some(datagram) = self.lines[index].down.poll_delivery(self.now) {
+                    if !self.lines[index].is_cut {
+                        self.receive_at_client(index, datagram.0);
+                    }
+                }
+            }
+            let now = self.now;
+            for side in [Some(&mut self.client), self.server.as_mut()].into_iter().flatten() {
+                if side.poll_timeout().is_some_and(|(deadline, _)| deadline <= now) {
+                    side.handle_timeout(now);
+                }
+            }
+        }
+    }
+
+    fn receive_at_server(&mut self, index: usize, mut datagram: Vec<u8>) {
+        let network = NetworkPath { local: None, remote: self.lines[index].client };
+        match self.ends.1.handle_datagram(self.now, network, None, &datagram) {
+            DatagramOutcome::Connection(_) => {
+                if let Some(server) = &mut self.server {
+                    server.handle_datagram(self.now, network, None, &mut datagram);
+                }
+            }
+            DatagramOutcome::Incoming(incoming) => {
+                self.server = self.ends.1.accept(self.now, *incoming).map(|(_, server)| server);
+            }
+            DatagramOutcome::Answer(answer) => {
+                self.lines[index].down.handle_packet(self.now, Datagram(answer));
+            }
+            DatagramOutcome::Dropped(_) => {}
+        }
+    }
+
+    fn receive_at_client(&mut self, index: usize, mut datagram: Vec<u8>) {
+        let local = Some(self.lines[index].client.ip());
+        let network = NetworkPath { local, remote: self.server_address };
+        if let DatagramOutcome::Connection(_) =
+            self.ends.0.handle_datagram(self.now, network, None, &datagram)
+        {
+            self.client.handle_datagram(self.now, network, None, &mut datagram);
+        }
+    }
+
+    fn flush(&mut self) {
+        let mut buffer = Vec::new();
+        while let Some(transmit) = self.client.poll_transmit(self.now, &mut buffer) {
+            let index = self.line_of(transmit.source.unwrap_or(self.lines[0].client.ip()));
+            self.lines[index].up.handle_packet(self.now, Datagram(buffer.clone()));
+        }
+        while let Some(event) = self.client.poll_event() {
+            self.client_events.push(event);
+        }
+        while self.client.poll_endpoint_event().is_some() {}
+        while let Some(server) = &mut self.server
+            && let Some(transmit) = server.poll_transmit(self.now, &mut buffer)
+        {
+            let index = self.line_of(transmit.destination.ip());
+            self.lines[index].down.handle_packet(self.now, Datagram(buffer.clone()));
+        }
+        if let Some(server) = &mut self.server {
+            while let Some(event) = server.poll_event() {
+                assert!(!matches!(event, Event::Closed(_)), "{event:?}");
+            }
+            while server.poll_endpoint_event().is_some() {}
+        }
+    }
+
+    fn line_of(&self, client: IpAddr) -> usize {
+        self.lines.iter().position(|line| line.client.ip() == client).expect("an address of the client")
+    }
+
+    fn serve(&mut self) {
+        let transfer = &mut self.transfer;
+        let mut scratch = vec![0; 65_536];
+        if let Some(server) = &mut self.server {
+            if let Some(id) = server.accept() {
+                transfer.serving = Some(id);
+            }
+            while let Some(id) = transfer.serving.filter(|_| transfer.written < transfer.size) {
+                let end = (transfer.written + 65_536).min(transfer.size);
+                let chunk: Vec<u8> = (transfer.written..end).map(pattern).collect();
+                match server.write(id, &chunk) {
+                    Ok(taken) => transfer.written += taken as u64,
+                    Err(WriteError::Blocked) => break,
+                    Err(error) => panic!("{error}"),
+                }
+                if transfer.written == transfer.size {
+                    server.finish(id).expect("open");
+                }
+            }
+        }
+        while let Some(id) = transfer.stream {
+            match self.client.read(id, &mut scratch) {
+                Ok(ReadOutcome::Data(count)) => {
+                    let expected = (transfer.read..).map(pattern);
+                    assert!(scratch[..count].iter().copied().eq(expected.take(count)), "bytes as sent");
+                    transfer.read += count as u64;
+                }
+                Ok(ReadOutcome::Finished) => {
+                    assert_eq!(transfer.read, transfer.size);
+                    transfer.is_whole = true;
+                    break;
+                }
+                _ => break,
+            }
+        }
+    }
+}
