@@ -108,7 +108,7 @@ impl Endpoint {
             secrets = secrets.with_kem(&shared);
         }
 
-        let visit = incoming.visit.filter(|(visit, _)| self.spent_tickets.spend(visit));
+        let visit = incoming.visit.filter(|(visit, _)| self.spent_tickets.spend(visit, incoming.ephemeral));
         // The time that it waited for its part counts.
         let deadline = self.half_open.deadline(&handle)?;
         self.half_open_keys.insert(handle, incoming.client_key);
@@ -177,9 +177,9 @@ impl Endpoint {
         (proven, visit): (Option<IpAddr>, Option<Visit>),
         message: &[u8],
     ) -> DatagramOutcome {
-        // A replay of a message whose handshake is half-open.
+        // A replay of a message whose handshake is half-open, or has spent a ticket.
         let ephemeral = ephemeral_key(message);
-        if self.half_open_messages.count(ephemeral) > 0 {
+        if self.half_open_messages.count(ephemeral) > 0 || self.spent_tickets.was_spent_by(&ephemeral) {
             return DatagramOutcome::Dropped(DropReason::Limited);
         }
         let Ok((responder, client_key, bytes)) =

@@ -7,6 +7,7 @@ use ctcp_netem::{LinkConfig, LossModel};
 
 use super::pair::Pair;
 use crate::crypto::Ticket;
+use crate::handshake::HALF_OPEN_LIFETIME;
 use crate::wire::LongPacket;
 use crate::{
     ConnectionHandle, DatagramOutcome, Endpoint, EndpointConfig, Event, NetworkPath, ReadOutcome, SecretKey,
@@ -304,6 +305,22 @@ fn a_client_that_sends_early_data_and_never_returns_is_forgotten() {
     pair.run_until(Duration::from_secs(120), |_| false);
     assert!(pair.server_connection().expect("a connection").is_closed());
     assert_eq!(pair.server.endpoint.connections(), 0);
+}
+
+#[test]
+fn a_handshake_whose_early_data_had_its_effect_is_not_begun_again() {
+    let (mut pair, ticket) = visited(0.0, 1);
+    return_with(&mut pair, &ticket, REQUEST);
+    // Every answer is lost until the server has forgotten the handshake, but the client still tries.
+    pair.drops = Some((false, |_| true));
+    let mut received = Vec::new();
+    pair.run_until(HALF_OPEN_LIFETIME + 2 * ROUND_TRIP, |pair| read_at_server(pair, &mut received));
+    assert_eq!(received, REQUEST);
+    pair.server.connections.clear();
+    pair.server.events.clear();
+    pair.drops = None;
+    pair.run_until(Duration::from_secs(20), |pair| read_at_server(pair, &mut received));
+    assert_eq!(received, REQUEST, "it would send everything again");
 }
 
 #[test]
