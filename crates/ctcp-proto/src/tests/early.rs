@@ -7,6 +7,7 @@ use ctcp_netem::{LinkConfig, LossModel};
 
 use super::pair::Pair;
 use crate::crypto::Ticket;
+use crate::error::ConnectionError;
 use crate::handshake::HALF_OPEN_LIFETIME;
 use crate::wire::LongPacket;
 use crate::{
@@ -321,6 +322,18 @@ fn a_handshake_whose_early_data_had_its_effect_is_not_begun_again() {
     pair.drops = None;
     pair.run_until(Duration::from_secs(20), |pair| read_at_server(pair, &mut received));
     assert_eq!(received, REQUEST, "it would send everything again");
+}
+
+#[test]
+fn a_server_can_close_a_connection_of_which_it_has_only_early_data() {
+    let (mut pair, ticket) = visited(0.0, 1);
+    return_with(&mut pair, &ticket, REQUEST);
+    assert!(pair.run_until(ROUND_TRIP, |pair| !pair.server.events.is_empty()));
+    let now = pair.now;
+    pair.server_connection().expect("a connection").close(now, 7, "no");
+    pair.run_until(ROUND_TRIP, |_| false);
+    let is_told = |event: &Event| matches!(event, Event::Closed(ConnectionError::ClosedByPeer(close)) if close.code == 7);
+    assert!(pair.client.events.iter().any(|(_, event)| is_told(event)), "{:?}", pair.client.events);
 }
 
 #[test]
