@@ -337,6 +337,31 @@ fn a_server_can_close_a_connection_of_which_it_has_only_early_data() {
 }
 
 #[test]
+fn a_ticket_promises_no_more_than_the_server_allows() {
+    let visit = |server: TransportConfig| {
+        let mut pair = Pair::new(LinkConfig::default(), server, 1);
+        let handle = pair.connect(transport());
+        pair.run_until(Duration::from_secs(2), |_| false);
+        let ticket = pair.client_connection().take_ticket();
+        end_visit(&mut pair, handle);
+        (pair, ticket)
+    };
+    let (mut pair, ticket) = visit(TransportConfig { streams: 2, ..TransportConfig::default() });
+    let (handle, _) = return_with(&mut pair, &ticket.expect("a ticket"), REQUEST);
+    let connection = pair.client.connections.get_mut(&handle).expect("the connection");
+    assert!(connection.open().is_ok() && connection.open().is_err());
+    pair.run_until(Duration::from_secs(2), |_| false);
+    assert!(pair.client_connection().is_connected(), "{:?}", pair.client.events);
+    for server in [
+        TransportConfig { streams: 0, ..TransportConfig::default() },
+        TransportConfig { stream_credit: 1_000, ..TransportConfig::default() },
+        TransportConfig { connection_credit: 1_000, ..TransportConfig::default() },
+    ] {
+        assert_eq!(visit(server).1, None);
+    }
+}
+
+#[test]
 fn a_stream_reset_during_the_handshake_has_the_same_final_size_on_both_sides() {
     for wait in [Duration::ZERO, ROUND_TRIP / 4, ROUND_TRIP.mul_f64(0.9)] {
         let (mut pair, ticket) = visited(0.0, 1);
