@@ -37,8 +37,8 @@ const _: () = assert!(TICKET_LENGTH <= TOKEN_MAX, "a ticket is a token");
 
 /// Permission to send data in the first flight of one later connection to the same server.
 ///
-/// Keep it secret: whoever has it, and this client's private key, can read that data. A server takes it once, for the client and the
-/// address that it was given to.
+/// Keep it secret: whoever has it can read that data. A server takes it once, for the client and the address that it was given to, so
+/// only this client's private key makes use of it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Ticket {
     token: Vec<u8>,
@@ -53,7 +53,8 @@ const FIXED_LENGTH: usize = 4 + 8 + 32;
 impl Ticket {
     /// The ticket of a NEW_TICKET.
     pub(crate) fn new(frame: &NewTicket<'_>) -> Self {
-        let lifetime = Duration::from_secs(frame.lifetime);
+        // A century is enough. More could not be added to a calendar's time.
+        let lifetime = Duration::from_secs(frame.lifetime.min(u32::MAX.into()));
         Self { token: frame.token.to_vec(), secret: frame.secret, lifetime, streams: frame.streams }
     }
 
@@ -430,6 +431,8 @@ mod tests {
         let ticket = Ticket::new(&frame);
         let bytes = ticket.to_bytes();
         assert_eq!(Ticket::from_bytes(&bytes), Some(ticket));
+        let eternal = Ticket::new(&NewTicket { lifetime: crate::wire::VARINT_MAX, ..frame });
+        assert_eq!(Ticket::from_bytes(&eternal.to_bytes()), Some(eternal));
         assert_eq!(Ticket::from_bytes(&bytes[..FIXED_LENGTH]), None);
         assert_eq!(Ticket::from_bytes(&[]), None);
         assert_eq!(Ticket::from_bytes(&[0; FIXED_LENGTH + TOKEN_MAX + 1]), None);
