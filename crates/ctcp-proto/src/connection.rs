@@ -70,7 +70,7 @@ pub(crate) use contents::Contents;
 use contexts::Contexts;
 use control::ControlFrames;
 use early::Early;
-pub(crate) use early::EarlyFlight;
+pub(crate) use early::{EarlyFlight, has_room_for_early_data};
 use grease::Grease;
 pub(crate) use handshaking::{ClientHandshake, KemOffer};
 use keys::Keys;

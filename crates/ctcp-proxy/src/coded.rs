@@ -34,6 +34,12 @@ pub trait CodedConnection: Clone + Send + Sync + 'static {
     /// Accepts the next stream that the peer opened.
     fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
+    /// Waits until messages can be sent. Streams can be used before, if the connection was made with a ticket. Waits forever if the
+    /// handshake fails.
+    fn established(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+
     /// Queues a message that is worthless after `deadline` from now. It may be lost.
     ///
     /// # Errors
@@ -142,6 +148,12 @@ impl CodedConnection for ctcp::Connection {
 
     async fn accept(&self) -> io::Result<ctcp::Stream> {
         Self::accept(self).await.map_err(lost)
+    }
+
+    async fn established(&self) {
+        if self.connected().await.is_err() {
+            core::future::pending().await
+        }
     }
 
     fn send_message(&self, data: &[u8], deadline: Duration) -> Result<(), ctcp::MessageError> {

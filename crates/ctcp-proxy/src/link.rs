@@ -340,7 +340,7 @@ impl<K: Connector> ServerLink<K> {
         self.request_and(request, |_| {}).await
     }
 
-    /// The same; `on_asked` learns the connection as soon as the request is on its way, each time it is sent.
+    /// The same; `on_asked` learns the connection as soon as the request is on its way and messages can follow it, each time it is sent.
     ///
     /// # Errors
     /// As for [`Self::request`].
@@ -377,7 +377,11 @@ impl<K: Connector> ServerLink<K> {
         loop {
             let (connection, number, mut stream) = self.open(end).await?;
             let heard = connection.health().received;
-            match self.ask(&mut stream, request, early, || on_asked(&connection)).await {
+            let told = async {
+                connection.established().await;
+                on_asked(&connection);
+            };
+            match self.ask(&mut stream, request, early, told).await {
                 Ok(reply) if reply.is_success() => return Ok(Opened { stream, connection, reply }),
                 Ok(reply) => return Err(LinkError::Refused(reply)),
                 Err(LinkError::Lost(error)) => {
@@ -433,14 +437,19 @@ impl<K: Connector> ServerLink<K> {
         stream: &mut StreamOf<K>,
         request: &Request,
         early: &mut Early<'_, R>,
-        on_asked: impl FnOnce(),
+        told: impl Future<Output = ()>,
     ) -> Result<Reply, LinkError> {
         let exchange = async {
             stream.set_low_latency(request.wants_low_latency());
             request.write(stream).await.map_err(LinkError::Lost)?;
-            on_asked();
             let (mut reader, mut writer) = tokio::io::split(&mut *stream);
+            let told = async {
+                told.await;
+                pending::<Infallible>().await
+            };
             let reply = tokio::select! {
+                biased;
+                never = told => match never {},
                 reply = Reply::read(&mut reader) => reply,
                 error = early.pass_on(&mut writer) => return Err(LinkError::Left(error)),
             };

@@ -202,6 +202,7 @@ struct Common {
     pipes: Mutex<Vec<Shared>>,
     lost: watch::Sender<bool>,
     held: watch::Sender<bool>,
+    handshaking: watch::Sender<bool>,
     /// Streams accepted so far. The other end learns of each, as if by an acknowledgement.
     accepted: AtomicU64,
 }
@@ -230,6 +231,7 @@ pub(crate) fn connection_pair_of(client: &str) -> (Connection, Connection) {
         pipes: Mutex::default(),
         lost: watch::channel(false).0,
         held: watch::channel(false).0,
+        handshaking: watch::channel(false).0,
         accepted: AtomicU64::new(0),
     });
     let (to_server, from_client) = mpsc::unbounded_channel();
@@ -266,6 +268,11 @@ impl Connection {
         self
     }
 
+    /// Simulates a connection by a ticket, whose handshake is incomplete for a while.
+    pub(crate) fn set_handshaking(&self, is_handshaking: bool) {
+        self.common.handshaking.send_replace(is_handshaking);
+    }
+
     fn is_lost(&self) -> bool {
         *self.common.lost.borrow()
     }
@@ -298,6 +305,10 @@ impl CodedConnection for Connection {
             _ = gone.wait_for(|is_lost| *is_lost) => Err(lost()),
             stream = next => stream,
         }
+    }
+
+    async fn established(&self) {
+        let _ = self.common.handshaking.subscribe().wait_for(|is_handshaking| !*is_handshaking).await;
     }
 
     fn send_message(&self, data: &[u8], _deadline: core::time::Duration) -> Result<(), ctcp::MessageError> {

@@ -68,7 +68,7 @@ impl Connection {
     /// Sends a CLOSE and waits for late packets.
     pub(super) fn begin_ending(&mut self, now: Instant, close: &CloseReason, error: ConnectionError) {
         if let State::Established(established) = &mut self.state {
-            let datagram = if established.is_confirmed { established.seal_close(close) } else { Vec::new() };
+            let datagram = if established.is_gated() { Vec::new() } else { established.seal_close(close) };
             let ending = established.ending(now, datagram);
             self.leave(State::Ending(ending));
             self.events.push_back(Event::Closed(error));

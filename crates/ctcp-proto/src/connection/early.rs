@@ -12,6 +12,7 @@
 //! coded like everything else. So a server may ignore early data at any time. It costs a few packets per visit.
 
 use super::{Connection, Established, State, TransportError};
+use crate::config::TransportConfig;
 use crate::crypto::{EarlyKey, TICKET_LIFETIME, Ticket, TicketKey};
 use crate::error::TransportErrorCode;
 use crate::id::{ConnectionId, Role, StreamId};
@@ -29,7 +30,8 @@ use super::contents::Contents;
 /// Maximum number of datagrams with early data. With those of the INITIATE they are within the initial window of a connection.
 pub(super) const DATAGRAMS_MAX: usize = 4;
 
-/// How many streams a server lets a client open before the handshake is complete. It is the least that any connection may open.
+/// How many streams a server lets a client open before the handshake is complete, if its settings allow them. Lack of memory never makes a
+/// connection's first limit smaller ([`TransportConfig::within`]).
 const STREAMS: u64 = 4;
 
 /// How long a ticket is shown before it is replaced. Half its lifetime, so that a client that leaves has hours to come back.
@@ -38,6 +40,12 @@ const RENEWAL: core::time::Duration = TICKET_LIFETIME.checked_div(2).expect("two
 /// The largest symbol that fits into a datagram of the smallest size.
 const SYMBOL_MAX: usize =
     DATAGRAM_SIZE_MIN - (1 + 4 + 2 * (1 + ConnectionId::MAX) + 1 + TAG_LENGTH + FIRST_PACKET_TAG_LENGTH);
+
+/// Whether the first limits of connections with this configuration have room for early data, so that tickets are of use.
+pub(crate) fn has_room_for_early_data(config: &TransportConfig) -> bool {
+    let credit = config.connection_credit.min(config.stream_credit);
+    config.streams > 0 && credit >= (DATAGRAMS_MAX * SYMBOL_MAX) as u64
+}
 
 /// The streams of a client with a ticket during the handshake, and the copies of what it wrote to them.
 pub(crate) struct EarlyFlight {
@@ -198,8 +206,8 @@ impl Established {
         let address = self.paths.main().network.remote.ip();
         let Some(key) = &self.early.tickets else { return };
         let token = key.seal(now, nonce, address, &self.peer_key, &secret);
-        let frame =
-            NewTicket { lifetime: TICKET_LIFETIME.as_secs(), streams: STREAMS, secret, token: &token };
+        let streams = STREAMS.min(self.config.streams);
+        let frame = NewTicket { lifetime: TICKET_LIFETIME.as_secs(), streams, secret, token: &token };
         let frame = Frame::NewTicket(frame);
         if builder.remaining() >= frame.encoded_length() {
             builder.write(&frame);

@@ -25,7 +25,7 @@ use crate::wire::{NewTicket, TAG_LENGTH, TOKEN_MAX};
 /// How long a key for tickets is used. The one before stays valid, so a ticket is valid for this time at least and twice as long at most.
 pub const TICKET_LIFETIME: Duration = Duration::from_secs(6 * 3600);
 
-/// Maximum number of tickets spent under one key, 1.5 MB. Beyond it, early data waits for the next key.
+/// Maximum number of tickets spent under one key, 5 MB. Beyond it, early data waits for the next key.
 const SPENT_MAX: usize = 65_536;
 
 const NONCE_LENGTH: usize = 12;
@@ -37,8 +37,8 @@ const _: () = assert!(TICKET_LENGTH <= TOKEN_MAX, "a ticket is a token");
 
 /// Permission to send data in the first flight of one later connection to the same server.
 ///
-/// Keep it secret: whoever has it, and this client's private key, can read that data. A server takes it once, for the client and the
-/// address that it was given to.
+/// Keep it secret: whoever has it can read that data. A server takes it once, for the client and the address that it was given to, so
+/// only this client's private key makes use of it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Ticket {
     token: Vec<u8>,
@@ -53,7 +53,8 @@ const FIXED_LENGTH: usize = 4 + 8 + 32;
 impl Ticket {
     /// The ticket of a NEW_TICKET.
     pub(crate) fn new(frame: &NewTicket<'_>) -> Self {
-        let lifetime = Duration::from_secs(frame.lifetime);
+        // A century is enough. More could not be added to a calendar's time.
+        let lifetime = Duration::from_secs(frame.lifetime.min(u32::MAX.into()));
         Self { token: frame.token.to_vec(), secret: frame.secret, lifetime, streams: frame.streams }
     }
 
@@ -209,35 +210,56 @@ impl fmt::Debug for TicketKey {
 #[derive(Debug, Default)]
 pub(crate) struct SpentTickets {
     epoch: u64,
-    current: BTreeSet<[u8; NONCE_LENGTH]>,
-    previous: BTreeSet<[u8; NONCE_LENGTH]>,
+    current: Spent,
+    previous: Spent,
+}
+
+/// The tickets that were spent under one key.
+#[derive(Debug, Default)]
+struct Spent {
+    nonces: BTreeSet<[u8; NONCE_LENGTH]>,
+    /// The ephemeral keys of the handshakes that spent them.
+    handshakes: BTreeSet<[u8; 32]>,
+}
+
+impl Spent {
+    fn has_room_for(&self, visit: &Visit) -> bool {
+        self.nonces.len() < SPENT_MAX && !self.nonces.contains(&visit.nonce)
+    }
 }
 
 impl SpentTickets {
     /// Whether the ticket can still be spent.
     pub(crate) fn is_fresh(&self, visit: &Visit) -> bool {
         match self.epoch.checked_sub(visit.epoch) {
-            Some(0) => self.current.len() < SPENT_MAX && !self.current.contains(&visit.nonce),
-            Some(1) => self.previous.len() < SPENT_MAX && !self.previous.contains(&visit.nonce),
+            Some(0) => self.current.has_room_for(visit),
+            Some(1) => self.previous.has_room_for(visit),
             Some(_) => false,
             // The first of a new key.
             None => true,
         }
     }
 
-    /// Spends the ticket. Returns false if it was spent before.
-    pub(crate) fn spend(&mut self, visit: &Visit) -> bool {
+    /// Whether the handshake with this ephemeral key has spent a ticket. Its early data may have had its effect, and its client would send
+    /// the same again. So if the connection is gone, it must not get another one.
+    pub(crate) fn was_spent_by(&self, ephemeral: &[u8; 32]) -> bool {
+        self.current.handshakes.contains(ephemeral) || self.previous.handshakes.contains(ephemeral)
+    }
+
+    /// Spends the ticket, in the handshake with this ephemeral key. Returns false if it was spent before.
+    pub(crate) fn spend(&mut self, visit: &Visit, ephemeral: [u8; 32]) -> bool {
         if visit.epoch > self.epoch {
             let is_next = visit.epoch == self.epoch + 1;
             let old = core::mem::take(&mut self.current);
-            self.previous = if is_next { old } else { BTreeSet::new() };
+            self.previous = if is_next { old } else { Spent::default() };
             self.epoch = visit.epoch;
         }
         if !self.is_fresh(visit) {
             return false;
         }
         let spent = if visit.epoch == self.epoch { &mut self.current } else { &mut self.previous };
-        spent.insert(visit.nonce)
+        spent.handshakes.insert(ephemeral);
+        spent.nonces.insert(visit.nonce)
     }
 }
 
@@ -348,16 +370,17 @@ mod tests {
         let key = TicketKey::new([1; 32]);
         let mut spent = SpentTickets::default();
         let open = |now, token: &[u8]| key.open(now, token).expect("it is valid");
+        let mut spend = |visit: &Visit| spent.spend(visit, [visit.nonce[0]; 32]);
         let (first, second) = (ticket(&key, NOW, 1), ticket(&key, NOW, 2));
-        assert!(spent.spend(&open(NOW, &first)) && !spent.spend(&open(NOW, &first)));
+        assert!(spend(&open(NOW, &first)) && !spend(&open(NOW, &first)));
         // The next key does not forget it.
         let later = NOW + TICKET_LIFETIME;
-        assert!(spent.spend(&open(later, &ticket(&key, later, 1))));
-        assert!(!spent.spend(&open(later, &first)) && spent.spend(&open(later, &second)));
-        assert!(!spent.spend(&open(later, &second)));
+        assert!(spend(&open(later, &ticket(&key, later, 1))));
+        assert!(!spend(&open(later, &first)) && spend(&open(later, &second)));
+        assert!(!spend(&open(later, &second)));
         let visit = open(later, &first);
         let much_later = later + 5 * TICKET_LIFETIME;
-        assert!(spent.spend(&open(much_later, &ticket(&key, much_later, 3))) && !spent.spend(&visit));
+        assert!(spend(&open(much_later, &ticket(&key, much_later, 3))) && !spend(&visit));
     }
 
     #[test]
@@ -370,8 +393,9 @@ mod tests {
             client: CLIENT,
             secret: Zeroizing::new([0; 32]),
         };
-        assert!((0..SPENT_MAX as u32).all(|number| spent.spend(&visit(number))));
-        assert!(!spent.spend(&visit(SPENT_MAX as u32)) && !spent.is_fresh(&visit(0)));
+        assert!((0..SPENT_MAX as u32).all(|number| spent.spend(&visit(number), [1; 32])));
+        assert!(!spent.spend(&visit(SPENT_MAX as u32), [2; 32]) && !spent.is_fresh(&visit(0)));
+        assert!(spent.was_spent_by(&[1; 32]) && !spent.was_spent_by(&[2; 32]));
     }
 
     #[test]
@@ -407,6 +431,8 @@ mod tests {
         let ticket = Ticket::new(&frame);
         let bytes = ticket.to_bytes();
         assert_eq!(Ticket::from_bytes(&bytes), Some(ticket));
+        let eternal = Ticket::new(&NewTicket { lifetime: crate::wire::VARINT_MAX, ..frame });
+        assert_eq!(Ticket::from_bytes(&eternal.to_bytes()), Some(eternal));
         assert_eq!(Ticket::from_bytes(&bytes[..FIXED_LENGTH]), None);
         assert_eq!(Ticket::from_bytes(&[]), None);
         assert_eq!(Ticket::from_bytes(&[0; FIXED_LENGTH + TOKEN_MAX + 1]), None);

@@ -8,7 +8,8 @@ use super::clients::TOO_MANY_OF_CLIENT;
 use super::waiting::Place;
 use super::{ConnectionHandle, DatagramOutcome, DropReason, Endpoint, RefusedClient};
 use crate::connection::{
-    Connection, PendingResponse, Setup, VERSIONS, is_downgraded, negotiate, server_parameters,
+    Connection, PendingResponse, Setup, VERSIONS, has_room_for_early_data, is_downgraded, negotiate,
+    server_parameters,
 };
 use crate::crypto::kem::{KEM_KEY_LENGTH, encapsulate};
 use crate::crypto::{EarlyKey, PacketProtection, PublicKey, Visit};
@@ -99,7 +100,7 @@ impl Endpoint {
             negotiate(&self.config.transport.catalogue, &own, &incoming.parameters, &own).ok()?;
         let mut bytes = Vec::new();
         own.write(&mut bytes);
-        let wants_tickets = incoming.parameters.tickets;
+        let gets_tickets = incoming.parameters.tickets && has_room_for_early_data(&config);
         let (message, mut secrets) = incoming.responder.answer(&bytes).ok()?;
         let header = LongHeader { destination: incoming.header.source, source: local };
         let mut response = vec![written(&LongPacket::Response { header, message: &message })];
@@ -108,7 +109,7 @@ impl Endpoint {
             secrets = secrets.with_kem(&shared);
         }
 
-        let visit = incoming.visit.filter(|(visit, _)| self.spent_tickets.spend(visit));
+        let visit = incoming.visit.filter(|(visit, _)| self.spent_tickets.spend(visit, incoming.ephemeral));
         // The time that it waited for its part counts.
         let deadline = self.half_open.deadline(&handle)?;
         self.half_open_keys.insert(handle, incoming.client_key);
@@ -123,7 +124,7 @@ impl Endpoint {
             peer_key: incoming.client_key,
             reset_key: Some(self.reset_key.clone()),
             early_key: visit.map(|(_, key)| key),
-            tickets: wants_tickets.then(|| self.tickets.clone()),
+            tickets: gets_tickets.then(|| self.tickets.clone()),
             streams: None,
             rng: self.rng.fork(),
         };
@@ -177,9 +178,9 @@ impl Endpoint {
         (proven, visit): (Option<IpAddr>, Option<Visit>),
         message: &[u8],
     ) -> DatagramOutcome {
-        // A replay of a message whose handshake is half-open.
+        // A replay of a message whose handshake is half-open, or has spent a ticket.
         let ephemeral = ephemeral_key(message);
-        if self.half_open_messages.count(ephemeral) > 0 {
+        if self.half_open_messages.count(ephemeral) > 0 || self.spent_tickets.was_spent_by(&ephemeral) {
             return DatagramOutcome::Dropped(DropReason::Limited);
         }
         let Ok((responder, client_key, bytes)) =

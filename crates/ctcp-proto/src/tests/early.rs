@@ -7,6 +7,8 @@ use ctcp_netem::{LinkConfig, LossModel};
 
 use super::pair::Pair;
 use crate::crypto::Ticket;
+use crate::error::ConnectionError;
+use crate::handshake::HALF_OPEN_LIFETIME;
 use crate::wire::LongPacket;
 use crate::{
     ConnectionHandle, DatagramOutcome, Endpoint, EndpointConfig, Event, NetworkPath, ReadOutcome, SecretKey,
@@ -304,6 +306,59 @@ fn a_client_that_sends_early_data_and_never_returns_is_forgotten() {
     pair.run_until(Duration::from_secs(120), |_| false);
     assert!(pair.server_connection().expect("a connection").is_closed());
     assert_eq!(pair.server.endpoint.connections(), 0);
+}
+
+#[test]
+fn a_handshake_whose_early_data_had_its_effect_is_not_begun_again() {
+    let (mut pair, ticket) = visited(0.0, 1);
+    return_with(&mut pair, &ticket, REQUEST);
+    // Every answer is lost until the server has forgotten the handshake, but the client still tries.
+    pair.drops = Some((false, |_| true));
+    let mut received = Vec::new();
+    pair.run_until(HALF_OPEN_LIFETIME + 2 * ROUND_TRIP, |pair| read_at_server(pair, &mut received));
+    assert_eq!(received, REQUEST);
+    pair.server.connections.clear();
+    pair.server.events.clear();
+    pair.drops = None;
+    pair.run_until(Duration::from_secs(20), |pair| read_at_server(pair, &mut received));
+    assert_eq!(received, REQUEST, "it would send everything again");
+}
+
+#[test]
+fn a_server_can_close_a_connection_of_which_it_has_only_early_data() {
+    let (mut pair, ticket) = visited(0.0, 1);
+    return_with(&mut pair, &ticket, REQUEST);
+    assert!(pair.run_until(ROUND_TRIP, |pair| !pair.server.events.is_empty()));
+    let now = pair.now;
+    pair.server_connection().expect("a connection").close(now, 7, "no");
+    pair.run_until(ROUND_TRIP, |_| false);
+    let is_told = |event: &Event| matches!(event, Event::Closed(ConnectionError::ClosedByPeer(close)) if close.code == 7);
+    assert!(pair.client.events.iter().any(|(_, event)| is_told(event)), "{:?}", pair.client.events);
+}
+
+#[test]
+fn a_ticket_promises_no_more_than_the_server_allows() {
+    let visit = |server: TransportConfig| {
+        let mut pair = Pair::new(LinkConfig::default(), server, 1);
+        let handle = pair.connect(transport());
+        pair.run_until(Duration::from_secs(2), |_| false);
+        let ticket = pair.client_connection().take_ticket();
+        end_visit(&mut pair, handle);
+        (pair, ticket)
+    };
+    let (mut pair, ticket) = visit(TransportConfig { streams: 2, ..TransportConfig::default() });
+    let (handle, _) = return_with(&mut pair, &ticket.expect("a ticket"), REQUEST);
+    let connection = pair.client.connections.get_mut(&handle).expect("the connection");
+    assert!(connection.open().is_ok() && connection.open().is_err());
+    pair.run_until(Duration::from_secs(2), |_| false);
+    assert!(pair.client_connection().is_connected(), "{:?}", pair.client.events);
+    for server in [
+        TransportConfig { streams: 0, ..TransportConfig::default() },
+        TransportConfig { stream_credit: 1_000, ..TransportConfig::default() },
+        TransportConfig { connection_credit: 1_000, ..TransportConfig::default() },
+    ] {
+        assert_eq!(visit(server).1, None);
+    }
 }
 
 #[test]

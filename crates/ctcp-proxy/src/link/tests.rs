@@ -278,3 +278,23 @@ async fn a_request_with_early_data_is_repeated_if_nothing_came_from_the_server()
     assert_eq!(opened.unwrap().reply, yes());
     assert_eq!(counters.upstream.value(), 3);
 }
+
+#[tokio::test(start_paused = true)]
+async fn messages_wait_for_the_handshake_while_the_request_does_not() {
+    let (near, far) = connection_pair();
+    near.set_handshaking(true);
+    let link = link(&Script::new([Ok(near.clone())]));
+    let (request, asked) = (connect(), Mutex::new(0));
+    let exchange = link.request_and(&request, |_| *asked.lock().unwrap() += 1);
+    let server = async {
+        let mut stream = far.accept().await.unwrap();
+        assert_eq!(Request::read(&mut stream).await.unwrap(), request);
+        sleep(Duration::from_millis(100)).await;
+        assert_eq!(*asked.lock().unwrap(), 0);
+        near.set_handshaking(false);
+        yes().write(&mut stream).await.unwrap();
+        stream
+    };
+    let (opened, _stream) = tokio::join!(exchange, server);
+    assert!(opened.is_ok() && *asked.lock().unwrap() == 1);
+}

@@ -4,10 +4,12 @@
 //!  ctcp-ticket 1 SERVER_KEY ADDRESS EXPIRES TICKET          one line; seconds since 1970; hexadecimal
 //! ```
 //!
-//! The file is as secret as a private key. It is removed when the ticket is taken: a server takes each ticket once.
+//! The file is as secret as a private key. It is removed when the ticket is taken: a server takes each ticket once. A file that others can
+//! read or write is not used, because who knows the ticket can read the early data. Only a ticket is ever removed or replaced, so a name
+//! given by mistake, such as that of a key, loses nothing.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -18,6 +20,9 @@ use tracing::{debug, warn};
 
 /// The first words of the file.
 const HEAD: &str = "ctcp-ticket 1";
+
+/// The first word of the file, of any version.
+const NAME: &str = "ctcp-ticket ";
 
 /// A file has one line of a few hundred bytes.
 const FILE_SIZE_MAX: u64 = 4096;
@@ -48,7 +53,9 @@ impl Tickets {
     pub fn take(&self, server: &PublicKey) -> Option<(SocketAddr, Ticket)> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let held = held.take().or_else(|| self.read());
-        if let Some(file) = &self.file {
+        if let Some(file) = &self.file
+            && is_replaceable(file)
+        {
             let _ = fs::remove_file(file);
         }
         let held = held.filter(|held| held.server == *server && now() < held.expires)?;
@@ -71,7 +78,8 @@ impl Tickets {
     fn read(&self) -> Option<Held> {
         let file = self.file.as_ref()?;
         let metadata = fs::metadata(file).ok()?;
-        let line = (metadata.len() <= FILE_SIZE_MAX).then(|| fs::read_to_string(file).ok()).flatten();
+        let is_usable = metadata.is_file() && metadata.len() <= FILE_SIZE_MAX && is_private(&metadata);
+        let line = is_usable.then(|| fs::read_to_string(file).ok()).flatten();
         let held = line.as_deref().and_then(Held::parse);
         if held.is_none() {
             debug!("{} has no ticket", file.display());
@@ -104,13 +112,44 @@ fn now() -> SystemTime {
     SystemTime::now()
 }
 
+/// Whether only the owner of the file can read and write it.
+#[cfg(unix)]
+fn is_private(metadata: &Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::mode(metadata) & 0o077 == 0
+}
+
+/// This system has no file modes.
+#[cfg(not(unix))]
+fn is_private(_: &Metadata) -> bool {
+    true
+}
+
+/// Whether there is no file of this name, or one of [`Tickets`]. A crash may have left it empty.
+fn is_replaceable(file: &Path) -> bool {
+    match fs::metadata(file) {
+        Ok(metadata) => metadata.is_file() && (metadata.len() == 0 || is_named(file).unwrap_or(false)),
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    }
+}
+
+fn is_named(file: &Path) -> io::Result<bool> {
+    let mut name = [0; NAME.len()];
+    File::open(file)?.read_exact(&mut name)?;
+    Ok(name == NAME.as_bytes())
+}
+
 /// Writes a file that only its owner can read. A reader sees the old or the new contents.
 fn write(file: &Path, contents: &str) -> io::Result<()> {
+    if !is_replaceable(file) {
+        return Err(io::Error::new(ErrorKind::AlreadyExists, "the file is no ticket"));
+    }
     let mut name = file.as_os_str().to_owned();
     name.push(format!(".{}", std::process::id()));
     let new = PathBuf::from(name);
+    // What is there may be a link, or readable by others.
+    let _ = fs::remove_file(&new);
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = options.open(&new).and_then(|mut handle| handle.write_all(contents.as_bytes()));
@@ -167,5 +206,43 @@ mod tests {
         let missing = Tickets::in_file(directory.path().join("missing").join("ticket"));
         missing.put(&server, address, &ticket(1));
         assert!(missing.take(&server).is_some(), "memory has it");
+    }
+
+    #[test]
+    fn a_file_that_is_no_ticket_is_neither_removed_nor_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("client.key");
+        let (server, address) = (PublicKey([1; 32]), "192.0.2.1:4433".parse().unwrap());
+        fs::write(&file, "a private key\n").unwrap();
+        let tickets = Tickets::in_file(file.clone());
+        assert_eq!(tickets.take(&server), None);
+        tickets.put(&server, address, &ticket(1));
+        assert_eq!(tickets.take(&server), Some((address, ticket(1))), "memory has it");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "a private key\n");
+        fs::write(&file, "").unwrap();
+        tickets.put(&server, address, &ticket(2));
+        assert_eq!(Tickets::in_file(file).take(&server), Some((address, ticket(2))), "after a crash");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_others_can_read_or_write_is_not_used() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("ticket");
+        let (server, address) = (PublicKey([1; 32]), "192.0.2.1:4433".parse().unwrap());
+        for (mode, is_used) in [(0o600, true), (0o400, true), (0o644, false), (0o620, false), (0o666, false)]
+        {
+            Tickets::in_file(file.clone()).put(&server, address, &ticket(1));
+            fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+            assert_eq!(Tickets::in_file(file.clone()).take(&server).is_some(), is_used, "{mode:o}");
+        }
+        // Somebody guesses the name under which the file is written first.
+        let (other, link) = (directory.path().join("other"), format!("ticket.{}", std::process::id()));
+        fs::write(&other, "precious").unwrap();
+        symlink(&other, directory.path().join(link)).unwrap();
+        Tickets::in_file(file.clone()).put(&server, address, &ticket(1));
+        assert_eq!(fs::read_to_string(&other).unwrap(), "precious");
+        assert_eq!(Tickets::in_file(file).take(&server), Some((address, ticket(1))));
     }
 }
