@@ -321,6 +321,11 @@ pub trait Scheme: fmt::Debug + Send {
     /// The scheme's timer expired.
     fn handle_timeout(&mut self, _now: Instant) {}
 
+    /// Packets known to be needed beside new symbols and what is in flight. Another path sends them if the best one cannot.
+    fn deficit(&self) -> u64 {
+        0
+    }
+
     /// When [`Self::choose`] will return a repair although nothing has happened; `None` if never. It is called then, unless the window or
     /// the pacer forbids a packet.
     fn next_repair(&self) -> Option<Instant> {

@@ -78,12 +78,12 @@ use messages::Messages;
 pub(crate) use negotiation::{
     Negotiated, VERSIONS, client_parameters, is_downgraded, negotiate, server_parameters, streams,
 };
-use receive::Received;
-use resets::Resets;
-use stats::Counts;
 pub(crate) use paths::PathChanges;
 use paths::PathEvent;
 pub use paths::{PathError, PathStats};
+use receive::Received;
+use resets::Resets;
+use stats::Counts;
 pub use stats::{ConnectionStats, MessageStats, RttStats};
 pub use timers::TimerKind;
 use timers::Timers;

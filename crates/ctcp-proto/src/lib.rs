@@ -35,9 +35,7 @@ pub use catalogue::Catalogue;
 pub use code::Code;
 pub use code::redundancy::{Ratio, Redundancy, RepairRule};
 pub use config::{ClientPolicy, EndpointConfig, TransportConfig};
-pub use connection::{
-    Connection, ConnectionStats, MessageStats, PathError, PathStats, RttStats, TimerKind,
-};
+pub use connection::{Connection, ConnectionStats, MessageStats, PathError, PathStats, RttStats, TimerKind};
 pub use crypto::{KeyError, PublicKey, SecretKey, Suite, Ticket};
 pub use endpoint::{
     ConnectError, ConnectionHandle, DatagramOutcome, DropReason, Endpoint, EndpointStats, Incoming,

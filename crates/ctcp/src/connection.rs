@@ -4,11 +4,12 @@ use core::fmt;
 use core::pin::pin;
 use core::task::Waker;
 use core::time::Duration;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use ctcp_proto::{
-    ConnectionError, ConnectionStats, MessageError, OpenError, Profile, PublicKey, StreamId, Ticket,
+    ConnectionError, ConnectionStats, MessageError, NetworkPath, OpenError, PathError, PathId, PathStats,
+    Profile, PublicKey, StreamId, Ticket,
 };
 use tokio::sync::Notify;
 
@@ -246,6 +247,37 @@ impl Connection {
     #[must_use]
     pub fn is_hybrid(&self) -> bool {
         self.0.look(|slot| slot.connection.is_hybrid())
+    }
+
+    /// Opens a further path to the server, from the address of a socket of [`crate::Endpoint::add_socket`]. It is used as soon as both sides
+    /// have validated it, which [`Self::paths`] shows. If nothing answers for a while, it is closed.
+    ///
+    /// # Errors
+    /// Returns an error if this side is no client, or if the server allows no further path.
+    pub fn add_path(&self, local: IpAddr) -> Result<PathId, PathError> {
+        let now = self.0.shared.clock.now();
+        self.0.act(|slot| {
+            let remote = slot.remote();
+            let result = slot.connection.add_path(now, NetworkPath { local: Some(local), remote });
+            (result, result.is_ok())
+        })
+    }
+
+    /// Closes a path. What is in flight on it is repaired on the others.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such path, or no other one that works.
+    pub fn abandon_path(&self, id: PathId) -> Result<(), PathError> {
+        self.0.act(|slot| {
+            let result = slot.connection.abandon_path(id);
+            (result, result.is_ok())
+        })
+    }
+
+    /// The open paths with their measurements; empty once the connection is closed.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathStats> {
+        self.0.look(|slot| slot.connection.paths())
     }
 
     /// The public key by which the peer authenticated itself.

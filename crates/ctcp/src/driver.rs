@@ -26,10 +26,11 @@ use ctcp_base::Instant;
 
 use crate::clock::Clock;
 use crate::entropy;
-use crate::outbox::Outbox;
+use crate::ports::Ports;
 use crate::refusals::Refusals;
 use crate::slot::Owner;
 use crate::socket::{ReceiveBatch, Received, Socket, Train};
+use crate::state::SocketChange;
 use crate::state::{Fault, Key, Shared, State};
 use crate::timer::{Deadline, Timer};
 use crate::turns::{PeerId, TURN, Waiting};
@@ -63,12 +64,8 @@ const RECEIVE_REST: Duration = Duration::from_millis(100);
 /// Runs an endpoint until its last handle and connection are gone.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
-    socket: Socket,
-    /// Send from the address that the peer wrote to. A client lets the system choose instead, so that it recovers from a change of the
-    /// machine's address.
-    keeps_source: bool,
+    ports: Ports,
     batch: ReceiveBatch,
-    outbox: Outbox,
     /// The datagram being built.
     datagram: Vec<u8>,
     wakers: Vec<Waker>,
@@ -85,10 +82,8 @@ impl Driver {
     pub(crate) fn new(shared: Arc<Shared>, socket: Socket, keeps_source: bool) -> Self {
         Self {
             shared,
-            socket,
-            keeps_source,
+            ports: Ports::new(socket, keeps_source),
             batch: ReceiveBatch::new(),
-            outbox: Outbox::default(),
             datagram: Vec::new(),
             wakers: Vec::new(),
             receive_errors: 0,
@@ -124,7 +119,7 @@ impl Driver {
             if self.shared.is_broken() {
                 return Err(Fault::Panic("a call on one of its handles panicked".to_owned()));
             }
-            self.move_to_new_socket();
+            self.change_sockets();
             let mut has_more = self.receive();
             has_more |= self.transmit();
             let (deadline, is_finished) = self.look(has_more);
@@ -139,12 +134,22 @@ impl Driver {
         }
     }
 
-    /// Switches to the socket that [`crate::Endpoint::rebind`] prepared. Datagrams still in the old socket count as lost.
-    fn move_to_new_socket(&mut self) {
-        let Some(socket) = self.shared.lock().new_socket.take() else { return };
-        match Socket::new(socket, Arc::clone(&self.shared.counters)) {
-            Ok(socket) => self.socket = socket,
-            Err(error) => tracing::warn!(%error, "new socket is unusable, the old one stays"),
+    /// Adds, replaces and closes sockets as the endpoint's handles asked for. Datagrams still in a socket that goes count as lost.
+    fn change_sockets(&mut self) {
+        let changes = core::mem::take(&mut self.shared.lock().socket_changes);
+        for change in changes {
+            let open = |socket| Socket::new(socket, Arc::clone(&self.shared.counters));
+            let result = match change {
+                SocketChange::Main(socket) => open(socket).map(|socket| self.ports.replace(socket)),
+                SocketChange::Add(local, socket) => open(socket).map(|socket| self.ports.add(local, socket)),
+                SocketChange::Remove(local) => {
+                    self.ports.remove(local);
+                    Ok(())
+                }
+            };
+            if let Err(error) = result {
+                tracing::warn!(%error, "new socket is unusable");
+            }
         }
     }
 
@@ -155,7 +160,7 @@ impl Driver {
                 return false;
             }
             self.rest_until = None;
-            match self.socket.try_receive(&mut self.batch) {
+            match self.ports.try_receive(&mut self.batch) {
                 Ok(true) => {
                     self.receive_errors = 0;
                     self.handle_batch();
@@ -209,11 +214,11 @@ impl Driver {
                         }
                     }
                     DatagramOutcome::Incoming(incoming) => state.endpoint.refuse(*incoming),
-                    DatagramOutcome::Answer(answer) if self.outbox.len() < ANSWERS_SIZE_MAX => {
-                        let source = network_path.local.filter(|_| self.keeps_source);
+                    DatagramOutcome::Answer(answer) if self.ports.waiting() < ANSWERS_SIZE_MAX => {
+                        let source = network_path.local;
                         let destination = network_path.remote;
                         let head = Train { destination, source, ecn: None, segment_size: answer.len() };
-                        self.outbox.push(head, &answer, 1);
+                        self.ports.push(head, &answer);
                     }
                     DatagramOutcome::Answer(_) => {}
                     DatagramOutcome::Dropped(reason) => tracing::trace!(?reason, "dropped"),
@@ -228,7 +233,7 @@ impl Driver {
         let shared = Arc::clone(&self.shared);
         shared.lock().handle_timeouts(shared.clock.now(), &mut self.wakers);
         self.wake();
-        if !self.outbox.flush(&mut self.socket) {
+        if !self.ports.flush() {
             return self.only_receive(&shared);
         }
         let mut last = None;
@@ -238,7 +243,7 @@ impl Driver {
                 return false;
             }
             // Flushes and wakes without the mutex: these are system calls, and woken tasks need the mutex at once.
-            let is_flushed = self.outbox.flush(&mut self.socket);
+            let is_flushed = self.ports.flush();
             self.wake();
             if !is_flushed {
                 return self.only_receive(&shared);
@@ -299,7 +304,6 @@ impl Driver {
     /// Returns true if the connection has nothing more to send.
     fn collect_datagrams(&mut self, state: &mut State, now: Instant, key: Key) -> bool {
         let Some(slot) = state.slot(key) else { return true };
-        let train_length_max = self.socket.train_length_max();
         for _ in 0..DATAGRAMS_PER_TURN {
             if slot.connection.wants_entropy(now) {
                 entropy::mix(|fresh| slot.connection.mix_entropy(fresh));
@@ -309,11 +313,11 @@ impl Driver {
             tracing::trace!(remote = %transmit.destination, size = transmit.size, "sent");
             let head = Train {
                 destination: transmit.destination,
-                source: transmit.source.filter(|_| self.keeps_source),
+                source: transmit.source,
                 ecn: transmit.ecn,
                 segment_size: transmit.size,
             };
-            self.outbox.push(head, datagram, train_length_max);
+            self.ports.push(head, datagram);
         }
         false
     }
@@ -321,7 +325,7 @@ impl Driver {
     /// Returns when to wake up, and whether the endpoint is finished.
     fn look(&mut self, has_more: bool) -> (Option<Deadline>, bool) {
         let state = &mut *self.shared.lock();
-        if !has_more && !state.turns.has_work() && self.outbox.is_empty() {
+        if !has_more && !state.turns.has_work() && self.ports.is_empty() {
             state.is_sending = false;
             self.shared.idle.notify_waiters();
         }
@@ -329,16 +333,16 @@ impl Driver {
             (Some(deadline), Some(rest)) => Some(deadline.min(rest)),
             (one, other) => one.or(other),
         };
-        (deadline, state.is_finished() && self.outbox.is_empty())
+        (deadline, state.is_finished() && self.ports.is_empty())
     }
 
     async fn wait(&mut self, deadline: Option<Deadline>) {
         self.timer.set(&self.shared.clock, deadline);
-        let is_blocked = !self.outbox.is_empty();
+        let is_blocked = !self.ports.is_empty();
         let is_resting = self.rest_until.is_some();
         tokio::select! {
-            () = self.socket.readable(), if !is_resting => {}
-            () = self.socket.writable(), if is_blocked => {}
+            () = self.ports.readable(), if !is_resting => {}
+            () = self.ports.writable(), if is_blocked => {}
             () = self.timer.passed() => {}
             () = self.shared.work.notified() => {}
         }

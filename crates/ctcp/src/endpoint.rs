@@ -4,7 +4,7 @@ use core::fmt;
 use core::pin::pin;
 use core::time::Duration;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use crate::clock::Clock;
@@ -12,7 +12,7 @@ use crate::connection::ConnectionRef;
 use crate::driver::Driver;
 use crate::slot::Owner;
 use crate::socket::{self, Counters, Socket, SocketStats};
-use crate::state::{Shared, State};
+use crate::state::{Shared, SocketChange, State};
 use crate::{ClientConfig, ConnectError, Connection, EndpointLost, ServerConfig, TransportConfig, entropy};
 use ctcp_proto::{ClientPolicy, ConnectionError, EndpointConfig, EndpointStats, PublicKey, Ticket};
 use tokio::time::timeout;
@@ -293,10 +293,36 @@ impl Endpoint {
             let mut state = shared.lock();
             tracing::info!(old = %state.local_address, new = %local_address, "new local socket");
             state.local_address = local_address;
-            state.new_socket = Some(socket);
+            state.socket_changes.push(SocketChange::Main(socket));
         }
         shared.work.notify_one();
         Ok(())
+    }
+
+    /// Adds a socket for paths that begin at its address, which it returns ([`Connection::add_path`]). It replaces an earlier socket of the
+    /// same address. [`crate::LocalPath::bind`] makes such sockets.
+    ///
+    /// # Errors
+    /// Returns an error if the socket is not bound to an address.
+    pub fn add_socket(&self, socket: UdpSocket) -> io::Result<IpAddr> {
+        socket.set_nonblocking(true)?;
+        let local = socket.local_addr()?.ip().to_canonical();
+        if local.is_unspecified() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the socket of a path needs an address"));
+        }
+        self.change_sockets(SocketChange::Add(local, socket));
+        Ok(local)
+    }
+
+    /// Closes the socket of [`Self::add_socket`] with this address. Paths that begin there go silent.
+    pub fn remove_socket(&self, local: IpAddr) {
+        self.change_sockets(SocketChange::Remove(local));
+    }
+
+    fn change_sockets(&self, change: SocketChange) {
+        let shared = &self.0.shared;
+        shared.lock().socket_changes.push(change);
+        shared.work.notify_one();
     }
 
     /// Counters of the protocol: handshakes, refusals, drops.

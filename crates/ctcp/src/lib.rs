@@ -48,7 +48,9 @@ mod driver;
 mod endpoint;
 mod entropy;
 mod error;
+mod local_path;
 mod outbox;
+mod ports;
 mod recv_stream;
 mod refusals;
 mod send_stream;
@@ -63,13 +65,14 @@ pub use config::{ClientConfig, ServerConfig, TransportConfig};
 pub use connection::Connection;
 pub use ctcp_proto::{
     Catalogue, ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, Grant,
-    KeyError, MessageError, MessageStats, Misfit, Profile, ProfileName, PublicKey, Ratio, Redundancy, Role,
-    RttStats, SecretKey, StreamId, Ticket, TransportError, TransportErrorCode, UnknownName,
-    congestion::Algorithm,
+    KeyError, MessageError, MessageStats, Misfit, PathError, PathId, PathStats, Profile, ProfileName,
+    PublicKey, Ratio, Redundancy, Role, RttStats, SecretKey, StreamId, Ticket, TransportError,
+    TransportErrorCode, UnknownName, congestion::Algorithm,
 };
 pub use endpoint::Endpoint;
 pub use entropy::generate_key;
 pub use error::{ConnectError, EndpointLost, StreamError, StreamReset, StreamStopped};
+pub use local_path::LocalPath;
 pub use recv_stream::RecvStream;
 pub use send_stream::SendStream;
 pub use socket::SocketStats;

@@ -132,7 +132,9 @@ impl Slot {
             Event::StreamOpened => self.signals.stream_opened.notify_waiters(),
             Event::StreamsAvailable => self.signals.streams_available.notify_waiters(),
             Event::MessageReceived => self.signals.message_received.notify_waiters(),
-            Event::TicketReceived => self.signals.changed.notify_waiters(),
+            Event::PathOpened(_) | Event::PathClosed(_) | Event::TicketReceived => {
+                self.signals.changed.notify_waiters();
+            }
             Event::Readable(id) => {
                 wakers.extend(self.streams.get_mut(&id).and_then(|stream| stream.reader.take()));
             }

@@ -7,6 +7,7 @@
 //! address; the mapped form (`::ffff:a.b.c.d`) exists in this file only.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use core::task::{Context, Poll};
 use std::io;
 #[cfg(not(target_os = "linux"))]
 use std::io::IoSliceMut;
@@ -158,19 +159,15 @@ impl Socket {
         })
     }
 
-    /// Waits until the socket is probably readable.
-    pub(crate) async fn readable(&self) {
+    /// Whether the socket is probably readable. The task is woken when it becomes so.
+    pub(crate) fn poll_readable(&self, context: &mut Context<'_>) -> Poll<()> {
         // An error means that the runtime is shutting down, and this task with it.
-        if self.io.readable().await.is_err() {
-            core::future::pending::<()>().await;
-        }
+        self.io.poll_recv_ready(context).map(drop)
     }
 
-    /// Waits until the socket is probably writable.
-    pub(crate) async fn writable(&self) {
-        if self.io.writable().await.is_err() {
-            core::future::pending::<()>().await;
-        }
+    /// Whether the socket is probably writable. The task is woken when it becomes so.
+    pub(crate) fn poll_writable(&self, context: &mut Context<'_>) -> Poll<()> {
+        self.io.poll_send_ready(context).map(drop)
     }
 
     /// Receives the datagrams that wait. Returns false if there are none.
@@ -210,7 +207,7 @@ impl Socket {
         if self.has_offload { self.state.max_gso_segments().max(1) } else { 1 }
     }
 
-    /// Sends a train. Returns false if the socket is full: try again when it is [`Self::writable`]. Other failures are
+    /// Sends a train. Returns false if the socket is full: try again when it is writable. Other failures are
     /// counted and treated as loss: the protocol repairs it, or times out if it cannot.
     pub(crate) fn try_send(&mut self, train: &Train, bytes: &[u8]) -> bool {
         match self.send_segments(train, train.source, bytes) {

@@ -74,14 +74,24 @@ impl Shared {
     }
 }
 
+/// A change of the endpoint's sockets, which the driver makes.
+pub(crate) enum SocketChange {
+    /// The socket of all connections is replaced.
+    Main(std::net::UdpSocket),
+    /// A socket for paths that begin at this address.
+    Add(std::net::IpAddr, std::net::UdpSocket),
+    /// The socket of this address is closed.
+    Remove(std::net::IpAddr),
+}
+
 /// The state of an endpoint; see the module's documentation.
 pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
     /// The limits of outgoing connections.
     pub(crate) transport: TransportConfig,
     pub(crate) local_address: SocketAddr,
-    /// The socket that the driver shall switch to.
-    pub(crate) new_socket: Option<std::net::UdpSocket>,
+    /// What the driver shall do to its sockets.
+    pub(crate) socket_changes: Vec<SocketChange>,
     slots: BTreeMap<Key, Slot>,
     /// The protocol's handles of connections that are not retired.
     keys: BTreeMap<ConnectionHandle, Key>,
@@ -113,7 +123,7 @@ impl State {
             endpoint,
             transport,
             local_address,
-            new_socket: None,
+            socket_changes: Vec::new(),
             slots: BTreeMap::new(),
             keys: BTreeMap::new(),
             next_key: 0,

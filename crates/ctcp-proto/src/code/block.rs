@@ -103,6 +103,10 @@ impl Scheme for BlockCode {
         self.blocks.on_resolved(sent);
     }
 
+    fn deficit(&self) -> u64 {
+        self.blocks.iter().map(|block| u64::from(block.missing.saturating_sub(block.in_flight))).sum()
+    }
+
     fn on_feedback(&mut self, _now: Instant, feedback: &Feedback<'_>) {
         self.blocks.on_feedback(feedback);
     }

@@ -125,7 +125,13 @@ impl Established {
 
     fn on_packet_lost(&mut self, now: Instant, id: PathId, lost: LostPacket<Contents>) {
         let contents = &lost.packet.contents;
-        contents.tell_again(&mut self.streams, &mut self.resets, &mut self.keys, &mut self.early, &mut self.path_changes);
+        contents.tell_again(
+            &mut self.streams,
+            &mut self.resets,
+            &mut self.keys,
+            &mut self.early,
+            &mut self.path_changes,
+        );
         if let Some(size) = contents.mtu_probe {
             self.paths[id].on_mtu_probe_lost(now, lost.packet.number, size);
             return;

@@ -3,8 +3,12 @@
 use ctcp_base::Instant;
 
 use super::{Connection, Contents, State};
+#[cfg(test)]
+use crate::id::PacketNumber;
 use crate::id::PathId;
 use crate::wire::Frame;
+#[cfg(test)]
+use crate::wire::{DatagramBuilder, NewPacket};
 
 impl Connection {
     /// The phases of the keys for sending and receiving.
@@ -26,6 +30,23 @@ impl Connection {
     pub(crate) fn has_answered_key_share(&self) -> bool {
         let State::Established(established) = &self.state else { panic!("not connected") };
         established.keys.has_answered()
+    }
+
+    /// Seals the first packet of a path that this side does not have.
+    #[cfg(test)]
+    pub(crate) fn forge_on(&mut self, path: PathId, frames: &[Frame<'_>]) -> Vec<u8> {
+        let State::Established(established) = &mut self.state else { panic!("not connected") };
+        let packet = NewPacket {
+            destination: established.remote_id,
+            path,
+            packet_number: PacketNumber(0),
+            largest_acked: None,
+        };
+        let mut builder = DatagramBuilder::short(Vec::new(), 1_200, packet);
+        for frame in frames {
+            builder.write(frame);
+        }
+        established.seal(builder).expect("a key that is not used up")
     }
 
     /// Seals a packet with these frames under the next packet number. Only with the feature `forge`, which is for tests.

@@ -2,6 +2,7 @@
 
 use ctcp_base::Instant;
 
+use super::transmit::Way;
 use super::{Established, TransportError};
 use crate::id::{PathId, Role};
 use crate::network::{NetworkPath, Transmit};
@@ -25,13 +26,7 @@ impl super::Connection {
 
 impl Established {
     /// Handles the addresses of a new authentic packet of a path. `is_newest` if no packet with a higher number has arrived before.
-    pub(super) fn on_network_path(
-        &mut self,
-        id: PathId,
-        network: NetworkPath,
-        is_newest: bool,
-        size: u64,
-    ) {
+    pub(super) fn on_network_path(&mut self, id: PathId, network: NetworkPath, is_newest: bool, size: u64) {
         let path = &mut self.paths[id];
         if network.remote == path.network.remote {
             if let Some(validation) = &mut path.opening {
@@ -114,7 +109,7 @@ impl Established {
             return Ok(None);
         }
         let challenge = self.rng.next_u64();
-        let interval = path.probe_interval();
+        let interval = self.paths.main().probe_interval();
         let frame = Frame::PathChallenge(challenge.to_be_bytes());
         let transmit = self.send_to(now, id, network, &frame, buffer)?;
         let path = &mut self.paths[id];
@@ -147,7 +142,8 @@ impl Established {
         let mut builder = self.open_builder(id, core::mem::take(buffer), DATAGRAM_SIZE_MIN);
         builder.write(frame);
         // Not ECN-capable: whether the new path supports ECN is unknown.
-        let transmit = self.send_as(now, id, builder, super::Contents::default(), buffer, None)?;
+        let transmit =
+            self.send_as(now, Way { id, ecn: None }, builder, super::Contents::default(), buffer)?;
         Ok(Transmit { destination: network.remote, source: network.local, ..transmit })
     }
 }

@@ -187,7 +187,7 @@ impl Established {
                 Err(violation("packet of a path that was never opened"))
             }
             PathUse::Never => {
-                let has_room = self.is_confirmed && self.paths.len() < self.negotiated.paths;
+                let has_room = self.paths.len() < self.negotiated.paths;
                 if has_room {
                     let path = self.new_path(now, network).opening(id, PathValidation::new());
                     self.paths.insert(path);

@@ -203,7 +203,13 @@ impl Established {
     /// frames.
     fn tell_control_again(&mut self, id: PathId) {
         for packet in self.paths[id].sent.outstanding() {
-            packet.contents.tell_again(&mut self.streams, &mut self.resets, &mut self.keys, &mut self.early, &mut self.path_changes);
+            packet.contents.tell_again(
+                &mut self.streams,
+                &mut self.resets,
+                &mut self.keys,
+                &mut self.early,
+                &mut self.path_changes,
+            );
         }
     }
 

@@ -11,6 +11,7 @@ use crate::id::{ContextId, PathId};
 use crate::memory::SYMBOLS_MIN;
 use crate::network::{Ecn, Transmit};
 use crate::path::scheduler::{self, Ranking};
+use crate::recovery::rtt::INITIAL_RTT;
 use crate::recovery::sent::SentPacket;
 use crate::stream::{Lane, Outlet, Pace};
 use crate::wire::{DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
@@ -20,6 +21,13 @@ use crate::wire::{DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
 struct Turn {
     id: PathId,
     ranking: Ranking,
+}
+
+/// How a packet leaves: its path and its ECN codepoint.
+#[derive(Clone, Copy)]
+pub(super) struct Way {
+    pub(super) id: PathId,
+    pub(super) ecn: Option<Ecn>,
 }
 
 impl Turn {
@@ -112,19 +120,19 @@ impl Established {
     ) -> Result<Transmit, TransportError> {
         let may_mark = builder.is_ack_eliciting() && contents.mtu_probe.is_none();
         let ecn = if may_mark { self.paths[id].next_codepoint() } else { None };
-        self.send_as(now, id, builder, contents, buffer, ecn)
+        self.send_as(now, Way { id, ecn }, builder, contents, buffer)
     }
 
     /// The same with an explicit ECN codepoint.
     pub(super) fn send_as(
         &mut self,
         now: Instant,
-        id: PathId,
+        way: Way,
         builder: DatagramBuilder,
         contents: Contents,
         buffer: &mut Vec<u8>,
-        ecn: Option<Ecn>,
     ) -> Result<Transmit, TransportError> {
+        let Way { id, ecn } = way;
         let ack_eliciting = builder.is_ack_eliciting();
         let number = self.paths[id].sent.next_number();
         self.renew_keys(now);
@@ -192,13 +200,13 @@ impl Established {
     ) -> Result<Option<Transmit>, TransportError> {
         let id = turn.id;
         let ack_is_due = self.paths[id].acks.is_due(now);
-        let must_ping = ack_is_due && self.protection.needs_acknowledgement()
-            || turn.is_first() && self.must_ping(now);
+        let must_ping =
+            ack_is_due && self.protection.needs_acknowledgement() || turn.is_first() && self.must_ping(now);
         if turn.is_first() {
             self.expire_messages(now);
             self.streams.set_now(now);
         }
-        let pace = self.pace(now, id);
+        let pace = self.pace(now);
         if turn.is_first() {
             self.control.fetch(&mut self.streams, pace);
         }
@@ -228,9 +236,8 @@ impl Established {
             let loss = self.paths[id].measured.loss_average.value();
             self.control.write(&mut self.streams, pace, loss, &mut builder, &mut contents.control);
         }
-        if let Some((context, choice)) = choice {
-            contents.combination =
-                self.write_combination(now, turn, context, choice, datagram_size, &mut builder);
+        if let Some(choice) = choice {
+            contents.combination = self.write_combination(now, turn, choice, datagram_size, &mut builder);
         }
         // A choice may produce no frame. An owed probe is sent all the same, or its timer would fire again at once.
         let must_ping = must_ping || (self.paths[id].owed.probes > 0 && builder.is_empty());
@@ -258,7 +265,11 @@ impl Established {
 
     /// Whether something needs an ack-eliciting packet on the first path.
     fn must_ping(&self, now: Instant) -> bool {
-        self.ping || self.path_changes.is_due() || self.resets.is_due() || self.is_key_share_due(now) || self.is_ticket_due(now)
+        self.ping
+            || self.path_changes.is_due()
+            || self.resets.is_due()
+            || self.is_key_share_due(now)
+            || self.is_ticket_due(now)
     }
 
     /// Writes the acknowledgement of a path and the decoders' reports, if there is anything new.
@@ -279,13 +290,12 @@ impl Established {
         }
     }
 
-    /// Writes a combination of the context `id`.
+    /// Writes the combination that was chosen.
     fn write_combination(
         &mut self,
         now: Instant,
         turn: Turn,
-        id: ContextId,
-        choice: Choice,
+        (id, choice): (ContextId, Choice),
         datagram_size: usize,
         builder: &mut DatagramBuilder,
     ) -> Option<Carried> {
@@ -318,21 +328,21 @@ impl Established {
         let path = &self.paths[turn.id];
         Situation {
             now,
-            loss: scheduler::loss_of_flight(&self.paths, path),
+            loss: scheduler::loss(&self.paths, path),
             late: scheduler::late_share(&self.paths, turn.id),
             dispersion: path.measured.loss_average.dispersion(),
             has_data: self.has_data(id),
             has_room: has_room && (self.streams.room() > 0 || outstanding < SYMBOLS_MIN),
-            window: self.window(),
+            window: scheduler::window(&self.paths),
             rtt: path.measured.rtt.smoothed(),
             thin_repairs: sender.map_or(0.0, |sender| sender.repairs_for(self.config.thin_repair_rate)),
-            prefers_new: !turn.is_first(),
+            prefers_new: !turn.is_first()
+                && turn.ranking.can_repair(
+                    &self.paths,
+                    turn.id,
+                    sender.map_or(0, |it| it.scheme().deficit()),
+                ),
         }
-    }
-
-    /// The congestion windows of all paths that carry data, in packets.
-    fn window(&self) -> f64 {
-        self.paths.iter().filter(|path| path.is_validated()).map(|path| path.admission.controller.window()).sum()
     }
 
     /// Chooses the coded data to send now and its context, as far as congestion control and pacing allow.
@@ -377,7 +387,10 @@ impl Established {
         if !turn.is_first() {
             // What must arrive soon takes the fastest path.
             let is_useful = turn.ranking.is_useful(&self.paths, turn.id, self.streams.queued_bytes());
-            return is_useful.then(|| self.choose_in(now, turn, Streams)).flatten().map(|choice| (Streams, choice));
+            return is_useful
+                .then(|| self.choose_in(now, turn, Streams))
+                .flatten()
+                .map(|choice| (Streams, choice));
         }
         let order = match self.last_context {
             Messages => [Interactive, Streams, Messages],
@@ -411,7 +424,10 @@ impl Established {
         self.contexts.streams().sender.scheme().is_unpaced()
     }
 
-    fn pace(&self, now: Instant, id: PathId) -> Pace {
-        Pace { now, rtt: self.paths[id].measured.rtt.smoothed() }
+    /// The pace of flow control: data waits for the slowest path.
+    fn pace(&self, now: Instant) -> Pace {
+        let validated = self.paths.iter().filter(|path| path.is_validated());
+        let rtt = validated.map(|path| path.measured.rtt.smoothed()).max();
+        Pace { now, rtt: rtt.unwrap_or(INITIAL_RTT) }
     }
 }

@@ -123,7 +123,8 @@ impl SymbolSource for Outgoing {
             let symbols_of = |bytes: usize| bytes.div_ceil(capacity.saturating_sub(PART_OVERHEAD).max(1));
             let is_worth_it = |count: usize| {
                 let rest = total - offset;
-                count == rest || count > 0 && (symbol.is_empty() || symbols_of(rest - count) < symbols_of(rest))
+                count == rest
+                    || count > 0 && (symbol.is_empty() || symbols_of(rest - count) < symbols_of(rest))
             };
             let Some(count) = room.filter(|&count| is_worth_it(count)) else { break };
             let data = &waiting.data[offset..offset + count];

@@ -51,15 +51,35 @@ impl Ranking {
 
     /// Whether new data is useful on the path `id` when `queued` bytes wait.
     pub(crate) fn is_useful(&self, paths: &Paths, id: PathId, queued: usize) -> bool {
-        if self.first() == Some(id) || queued >= ENDLESS {
-            return true;
-        }
-        let better = || self.iter().take_while(|&other| other != id).map(|other| &paths[other]);
-        let Some(first) = better().next() else { return true };
-        let later = one_way(&paths[id]).saturating_sub(one_way(first));
-        let rate: f64 = better().map(rate).sum();
-        queued as f64 > rate * later.as_secs_f64()
+        queued >= ENDLESS || queued as f64 > self.sent_meanwhile(paths, id)
     }
+
+    /// Whether better paths can send `packets` repairs before one would arrive on the path `id`.
+    pub(crate) fn can_repair(&self, paths: &Paths, id: PathId, packets: u64) -> bool {
+        let bytes = packets as f64 * paths[id].owed.mtu.current() as f64;
+        bytes <= self.sent_meanwhile(paths, id)
+    }
+
+    /// Bytes that the better paths can send and that still arrive before a packet sent now on the path `id`.
+    fn sent_meanwhile(&self, paths: &Paths, id: PathId) -> f64 {
+        let better = || self.iter().take_while(|&other| other != id).map(|other| &paths[other]);
+        let Some(first) = better().next() else { return -1.0 };
+        let later = one_way(&paths[id]).saturating_sub(one_way(first));
+        better().map(rate).sum::<f64>() * later.as_secs_f64()
+    }
+}
+
+/// What all paths carry in a round trip of the slowest one, in packets: a block of so many symbols is complete about when they are
+/// acknowledged.
+pub(crate) fn window(paths: &Paths) -> f64 {
+    let rtt = |path: &Path| path.measured.rtt.smoothed().as_secs_f64().max(1e-6);
+    let used = || paths.iter().filter(|path| path.is_validated() && !path.is_avoided());
+    let slowest = used().map(rtt).fold(0.0, f64::max);
+    let window = |path: &Path| path.admission.controller.window();
+    if paths.len() == 1 {
+        return window(paths.main());
+    }
+    used().map(|path| window(path) * slowest / rtt(path)).sum::<f64>().max(window(paths.main()))
 }
 
 /// The share of packets in flight that will arrive, but later than a packet sent now on the path `id`.
@@ -71,10 +91,20 @@ pub(crate) fn late_share(paths: &Paths, id: PathId) -> f64 {
     if paths.len() == 1 { 0.0 } else { mean(paths, share).unwrap_or(0.0) }
 }
 
-/// The loss average of the packets in flight on all paths; that of `path` if there are none.
-pub(crate) fn loss_of_flight(paths: &Paths, path: &Path) -> f64 {
-    let loss = |path: &Path| path.measured.loss_average.value();
-    if paths.len() == 1 { loss(path) } else { mean(paths, loss).unwrap_or_else(|| loss(path)) }
+/// The loss average of what is being sent: of all paths, each by its rate. It is right for new blocks, and older ones get fewer repairs ahead
+/// of feedback than they may need. That of `path` if nothing else is known.
+pub(crate) fn loss(paths: &Paths, path: &Path) -> f64 {
+    let average = |path: &Path| path.measured.loss_average.value();
+    if paths.len() == 1 {
+        return average(path);
+    }
+    let used = || paths.iter().filter(|path| path.is_validated() && !path.is_avoided());
+    let total: f64 = used().map(rate).sum();
+    if total > 0.0 {
+        used().map(|path| rate(path) * average(path)).sum::<f64>() / total
+    } else {
+        average(path)
+    }
 }
 
 /// The mean of `value` over the packets in flight.

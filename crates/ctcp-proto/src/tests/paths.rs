@@ -3,55 +3,126 @@
 use core::time::Duration;
 
 use super::several::{Conditions, Several};
+use crate::wire::Frame;
+use crate::{Event, PathError, PathId};
 
 const fn path(megabits: f64, rtt_ms: u64, loss: f64) -> Conditions {
     Conditions { megabits, rtt_ms, loss }
 }
 
-/// The rate of a download over these paths in Mbit/s, in the last of `seconds`.
-fn rate(conditions: &[Conditions], seconds: u64, seed: u64) -> f64 {
+/// The rate of a download over these paths in Mbit/s, after the first second.
+fn rate(conditions: &[Conditions], seed: u64) -> f64 {
     let mut several = Several::with_all_paths(conditions, seed);
     several.request(u64::MAX);
-    several.run(Duration::from_secs(seconds / 3), |_| false);
+    several.run(Duration::from_secs(3), |_| false);
     let before = several.bytes_read();
-    several.run(Duration::from_secs(seconds - seconds / 3), |_| false);
-    if std::env::var_os("SHOW").is_some() {
-        for path in several.server.as_ref().unwrap().paths() {
-            eprintln!("{path:?}");
-        }
-        eprintln!("{:?}", several.server.as_ref().unwrap().stats());
-        eprintln!("{:?}", several.client.stats());
-    }
-    (several.bytes_read() - before) as f64 * 8e-6 / (seconds - seconds / 3) as f64
-}
-
-#[test]
-fn one_case() {
-    let case = [path(30.0, 30, 0.0), path(10.0, 200, 0.1)];
-    eprintln!("{}", rate(&case, 30, 1));
+    several.run(Duration::from_secs(10), |_| false);
+    (several.bytes_read() - before) as f64 * 8e-6 / 10.0
 }
 
 #[test]
 fn unequal_paths_add_up() {
-    let cases = [
-        [path(10.0, 20, 0.0), path(10.0, 20, 0.0)],
-        [path(20.0, 20, 0.0), path(5.0, 120, 0.0)],
-        [path(30.0, 30, 0.0), path(10.0, 200, 0.1)],
-        [path(2.0, 10, 0.0), path(50.0, 80, 0.0)],
-    ];
-    for added in [0.0, 0.05, 0.15, 0.2] {
-        for case in cases {
-            let case = case.map(|path| Conditions { loss: 1.0 - (1.0 - path.loss) * (1.0 - added), ..path });
-            let alone = case.map(|path| rate(&[path], 30, 1));
-            let both = rate(&case, 30, 1);
-            eprintln!(
-                "{added} {} + {}: {:.2} + {:.2} alone, {both:.2} together: {:.3}",
-                case[0].megabits,
-                case[1].megabits,
-                alone[0],
-                alone[1],
-                both / (alone[0] + alone[1])
-            );
-        }
+    for case in [
+        [path(5.0, 20, 0.0), path(5.0, 20, 0.0)],
+        [path(10.0, 20, 0.05), path(2.5, 120, 0.05)],
+        [path(15.0, 30, 0.0), path(5.0, 200, 0.1)],
+        [path(2.0, 10, 0.2), path(15.0, 80, 0.2)],
+    ] {
+        let alone = case.map(|path| rate(&[path], 1));
+        let both = rate(&case, 1);
+        let share = both / (alone[0] + alone[1]);
+        assert!(share > 0.93, "{alone:?} alone, {both} together: {share}");
     }
+}
+
+#[test]
+fn a_path_that_hardly_carries_anything_does_no_harm() {
+    let good = [path(10.0, 20, 0.0), path(5.0, 40, 0.0)];
+    let with_a_bad_one = [good[0], good[1], path(0.3, 800, 0.3)];
+    let (two, three) = (rate(&good, 1), rate(&with_a_bad_one, 1));
+    assert!(three > 0.98 * two, "{two} Mbit/s without it, {three} with it");
+}
+
+#[test]
+fn requests_over_two_paths_take_no_longer_than_over_the_better_one() {
+    let conditions = [path(10.0, 20, 0.01), path(5.0, 150, 0.02)];
+    let times = |conditions: &[Conditions]| {
+        let mut several = Several::with_all_paths(conditions, 3);
+        several.run(Duration::from_secs(1), |_| false);
+        // A warm connection.
+        several.download(500_000);
+        let mut times: Vec<Duration> = (0..20).map(|_| several.download(100_000)).collect();
+        times.sort_unstable();
+        (times[10], times[18])
+    };
+    let (alone, both) = (times(&conditions[..1]), times(&conditions));
+    let is_close = |both: Duration, alone: Duration| both < alone.mul_f64(1.05) + Duration::from_millis(1);
+    assert!(is_close(both.0, alone.0) && is_close(both.1, alone.1), "{alone:?} alone, {both:?} with both");
+}
+
+#[test]
+fn a_path_that_dies_stalls_the_transfer_only_briefly_and_is_used_again_when_it_returns() {
+    for dead in [0, 1] {
+        let mut several = Several::with_all_paths(&[path(10.0, 20, 0.0), path(10.0, 60, 0.0)], 4);
+        several.request(u64::MAX);
+        several.run(Duration::from_secs(3), |_| false);
+        several.lines[dead].is_cut = true;
+        let (mut last, mut stall) = ((several.now, several.bytes_read()), Duration::ZERO);
+        several.run(Duration::from_secs(10), |several| {
+            if several.bytes_read() > last.1 {
+                stall = stall.max(several.now - last.0);
+                last = (several.now, several.bytes_read());
+            }
+            false
+        });
+        assert!(stall < Duration::from_millis(320), "path {dead}: {stall:?}");
+        several.lines[dead].is_cut = false;
+        several.run(Duration::from_secs(3), |_| false);
+        let before = several.bytes_read();
+        several.run(Duration::from_secs(2), |_| false);
+        let rate = (several.bytes_read() - before) as f64 * 8e-6 / 2.0;
+        assert!(rate > 15.0, "path {dead} came back, but the rate is {rate} Mbit/s");
+    }
+}
+
+#[test]
+fn a_path_is_announced_when_it_works_and_when_it_is_closed() {
+    let mut several = Several::new(&[path(10.0, 20, 0.0), path(10.0, 20, 0.0), path(10.0, 20, 0.0)], 5);
+    assert_eq!(several.add_path(1), Err(PathError::NotNow));
+    assert!(several.run(Duration::from_secs(5), |several| several.client.is_connected()));
+    assert_eq!(several.client.abandon_path(PathId(0)), Err(PathError::OnlyOne));
+    assert_eq!(several.client.abandon_path(PathId(7)), Err(PathError::Unknown));
+    let added = several.add_path(1).expect("room");
+    let is_open = |several: &mut Several| several.client_events.contains(&Event::PathOpened(added));
+    assert!(several.run(Duration::from_secs(1), is_open));
+    // The path over which the connection began is not special.
+    assert_eq!(several.client.abandon_path(PathId(0)), Ok(()));
+    several.lines[0].is_cut = true;
+    several.download(1_000_000);
+    assert!(several.client_events.contains(&Event::PathClosed(PathId(0))));
+    let of_server = several.server.as_ref().map(|server| server.paths().len());
+    assert_eq!((several.client.paths().len(), of_server), (1, Some(1)));
+    // One on which nothing answers is given up.
+    several.lines[2].is_cut = true;
+    let dead = several.add_path(2).expect("room");
+    let is_closed = |several: &mut Several| several.client_events.contains(&Event::PathClosed(dead));
+    assert!(several.run(Duration::from_secs(60), is_closed));
+}
+
+#[test]
+fn a_server_keeps_no_more_paths_than_it_allows_and_needs_no_client_to_keep_to_it() {
+    let mut several = Several::new(&[path(10.0, 20, 0.0)], 6);
+    assert!(several.run(Duration::from_secs(5), |several| several.server.is_some()));
+    several.run(Duration::from_secs(1), |_| false);
+    let allowed = (0..10).take_while(|_| several.add_path(0).is_ok()).count();
+    assert_eq!((allowed, several.add_path(0)), (3, Err(PathError::TooMany)));
+    several.run(Duration::from_secs(1), |_| false);
+    // A client that opens paths regardless.
+    for id in 10..200 {
+        let datagram = several.client.forge_on(PathId(id), &[Frame::Ping]);
+        several.receive_at_server(0, datagram);
+    }
+    several.run(Duration::from_secs(1), |_| false);
+    assert_eq!(several.server.as_ref().map(|server| server.paths().len()), Some(4));
+    several.download(100_000);
 }

@@ -83,7 +83,7 @@ struct Transfer {
 }
 
 fn pattern(index: u64) -> u8 {
-    (index * 31 ^ index >> 8 ^ index >> 16) as u8
+    ((index * 31) ^ (index >> 8) ^ (index >> 16)) as u8
 }
 
 impl Several {
@@ -205,7 +205,8 @@ impl Several {
         }
     }
 
-    fn receive_at_server(&mut self, index: usize, mut datagram: Vec<u8>) {
+    /// A datagram arrives at the server, over a line.
+    pub(super) fn receive_at_server(&mut self, index: usize, mut datagram: Vec<u8>) {
         let network = NetworkPath { local: None, remote: self.lines[index].client };
         match self.ends.1.handle_datagram(self.now, network, None, &datagram) {
             DatagramOutcome::Connection(_) => {

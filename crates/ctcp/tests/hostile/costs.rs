@@ -139,10 +139,7 @@ const LINKED: u64 = 768;
 
 fn row(context: ContextId, first: u64, key: u64, floor: u64, payload: &[u8]) -> Frame<'_> {
     let key = key as u16;
-    Frame::Combination(
-        context,
-        Combination::Coded { first, length: 256, density: 15, key, floor, payload },
-    )
+    Frame::Combination(context, Combination::Coded { first, length: 256, density: 15, key, floor, payload })
 }
 
 /// Many rows in the context of small writes, followed by combinations that must be reduced by all of them.
