@@ -397,7 +397,7 @@ def flooder(address, port):
             other.sendto(small, source)
             sent += 3
         time.sleep(0.0005)  # lets the server empty its socket
-    print(f"{sent / 4:.0f} answers a second, {sent / 3 / 4 * 60000 / 1e6:.0f} MB", flush=True)
+    print(f"{sent / 4:.0f} answers a second, {sent / 3 / 4 * 60000 / 1e6:.0f} MB a second", flush=True)
 
 
 # ---- packets of the protocol
@@ -405,7 +405,7 @@ def flooder(address, port):
 
 def middle(listen, server, capture):
     """What the client sends arrives from one address. After SIGUSR1 each packet is followed by a copy, by an older one and by garbage from
-    the same address, in both directions; and one of five is overtaken by its copy from an address of a stranger."""
+    the same address, in both directions; and those of the client are overtaken by a copy from the address of a stranger."""
     inside, outside, stranger = datagram_socket(*place(listen)), datagram_socket(), datagram_socket()
     outside.connect(place(server))
     stranger.connect(place(server))
@@ -431,7 +431,7 @@ def middle(listen, server, capture):
                 is_up = ready is inside
                 client = source if is_up else client
                 send = outside.send if is_up else lambda packet: inside.sendto(packet, client)
-                if is_up and is_attacking and carried % 5 == 0:
+                if is_up and is_attacking:
                     traffic[0] += stranger.send(packet)
                 send(packet)
                 if is_attacking:
