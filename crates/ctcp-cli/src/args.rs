@@ -9,7 +9,7 @@ use ctcp::{Catalogue, Grant, Profile, PublicKey, Redundancy, UnknownName};
 use ctcp_base::{Probability, Rate, parse_bytes, parse_duration};
 use ctcp_proxy::address::TargetAddress;
 use ctcp_proxy::forward::Forward;
-use ctcp_proxy::link::ServerAddress;
+use ctcp_proxy::link::{PathChoice, ServerAddress};
 use ctcp_proxy::target_policy::Rule;
 
 use crate::error::CliError;
@@ -173,9 +173,16 @@ pub(crate) struct RemoteArgs {
     /// Private key file, as created by `ctcp keygen`
     #[arg(long, value_name = "FILE", env = "CTCP_KEY", hide_env_values = true)]
     pub(crate) key: PathBuf,
-    /// Send from this local IP address (default: chosen by the system)
-    #[arg(long, value_name = "LOCAL_ADDR", env = "CTCP_PATH", hide_env_values = true)]
-    pub(crate) path: Option<std::net::IpAddr>,
+    /// Send from this network interface or local address (default: chosen by the system). May be repeated: each is a path,
+    /// and the connection uses all of them at once. `auto` uses every interface that has a route to the server
+    #[arg(
+        long,
+        value_name = "IFACE_OR_ADDR",
+        env = "CTCP_PATH",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
+    pub(crate) path: Vec<PathChoice>,
     /// Keep a ticket of the server in this file. With it, the next run sends its first requests with its first packets, a
     /// round trip earlier
     #[arg(long, value_name = "FILE", env = "CTCP_TICKET_FILE", hide_env_values = true)]

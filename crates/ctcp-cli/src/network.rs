@@ -41,19 +41,14 @@ pub(crate) fn link(
 ) -> Result<(Endpoint, ServerLink<CtcpConnector>), CliError> {
     let secret_key = key_file::read_of_client(&remote.key)?;
     let own_key = secret_key.public_key();
-    let bind = remote.path.map(|address| SocketAddr::new(address, 0));
     let mut config = ClientConfig::new(secret_key);
     let mut transport = transport(profile, catalogue);
     config.transport(transport.tickets(remote.ticket_file.is_some()).clone());
-    if let Some(address) = bind {
-        config.bind(address);
-    }
-    let endpoint = Endpoint::client(config).map_err(|error| match remote.path {
-        Some(address) => CliError::failure(format!("cannot send from {address}: {error}")),
-        None => CliError::failure(format!("cannot open a UDP socket: {error}")),
-    })?;
-    let mut connector =
-        CtcpConnector::new(endpoint.clone(), remote.server.clone(), remote.server_key).with_own_key(own_key);
+    let endpoint = Endpoint::client(config)
+        .map_err(|error| CliError::failure(format!("cannot open a UDP socket: {error}")))?;
+    let mut connector = CtcpConnector::new(endpoint.clone(), remote.server.clone(), remote.server_key)
+        .with_own_key(own_key)
+        .with_paths(remote.path.clone());
     if let Some(file) = &remote.ticket_file {
         connector = connector.with_tickets(Tickets::in_file(file.clone()));
     }

@@ -152,7 +152,7 @@ impl CodedConnection for ctcp::Connection {
 
     async fn established(&self) {
         if self.connected().await.is_err() {
-            core::future::pending().await
+            core::future::pending::<()>().await;
         }
     }
 

@@ -15,6 +15,7 @@
 //! arrived, and then fail.
 
 mod connector;
+mod paths;
 mod tickets;
 
 use core::convert::Infallible;
@@ -37,6 +38,7 @@ use crate::traffic::Traffic;
 use crate::unanswered::Unanswered;
 
 pub use connector::{CtcpConnector, SERVER_ADDRESSES_MAX, ServerAddress};
+pub use paths::PathChoice;
 pub use tickets::Tickets;
 
 /// The time-outs and pauses of the link.

@@ -286,7 +286,15 @@ impl Endpoint {
     /// # Errors
     /// Returns an error if the socket cannot be bound; the old one stays in use.
     pub fn rebind(&self, address: SocketAddr) -> io::Result<()> {
-        let socket = socket::bind(Some(address))?;
+        self.rebind_to(socket::bind(Some(address))?)
+    }
+
+    /// Like [`Self::rebind`], to a socket that the caller has created and bound.
+    ///
+    /// # Errors
+    /// Returns an error if the socket cannot be used; the old one stays in use.
+    pub fn rebind_to(&self, socket: UdpSocket) -> io::Result<()> {
+        socket.set_nonblocking(true)?;
         let local_address = socket.local_addr()?;
         let shared = &self.0.shared;
         {

@@ -48,23 +48,29 @@ impl fmt::Display for LocalPath {
 }
 
 impl LocalPath {
-    /// Binds a socket for packets to `remote` that leave this way.
+    /// The address with which packets to `remote` leave this way now.
     ///
     /// # Errors
     /// Returns an error if there is no such address or interface, or if no route leads from it to `remote`.
+    pub fn address(&self, remote: SocketAddr) -> io::Result<IpAddr> {
+        let socket = match self {
+            Self::Address(_) => self.bind(remote)?.into(),
+            // A connected socket tells the address that the system would use.
+            Self::Interface(_) => self.open(remote)?,
+        };
+        socket.connect(&remote.into())?;
+        let local = socket.local_addr()?.as_socket();
+        local.map(|address| address.ip().to_canonical()).ok_or_else(|| io::ErrorKind::Unsupported.into())
+    }
+
+    /// Binds a socket for packets to `remote` that leave this way.
+    ///
+    /// # Errors
+    /// As [`Self::address`].
     pub fn bind(&self, remote: SocketAddr) -> io::Result<UdpSocket> {
         let address = match self {
             Self::Address(address) => *address,
-            // A connected socket tells the address that the system would use.
-            Self::Interface(_) => {
-                let probe = self.open(remote)?;
-                probe.connect(&remote.into())?;
-                probe
-                    .local_addr()?
-                    .as_socket()
-                    .map(|address| address.ip())
-                    .ok_or(io::ErrorKind::Unsupported)?
-            }
+            Self::Interface(_) => self.address(remote)?,
         };
         if address.is_ipv4() != remote.is_ipv4() {
             let message = format!("{self} has no address of the family of {remote}");

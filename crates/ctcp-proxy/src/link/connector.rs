@@ -6,10 +6,11 @@ use core::str::FromStr;
 use core::time::Duration;
 use std::io;
 
-use ctcp::{ConnectError, ConnectionError};
+use ctcp::{ConnectError, ConnectionError, LocalPath};
 use tokio::time::timeout;
 use tracing::debug;
 
+use super::paths::{self, PathChoice, PathKeeper};
 use super::{ConnectFailure, Connector, FailureKind, Tickets};
 use crate::address::{AddressError, Host, TargetAddress};
 
@@ -62,6 +63,8 @@ pub struct CtcpConnector {
     pub server_key: ctcp::PublicKey,
     /// Our own public key, shown in the error if the server does not know it.
     pub own_key: Option<ctcp::PublicKey>,
+    /// Where the connection's paths begin; the system chooses if this is empty.
+    pub paths: Vec<PathChoice>,
     /// Tickets of the server; `None` to ask for none.
     pub tickets: Option<Tickets>,
     /// How long an attempt at one address may take. This also bounds how late a change of the server's name is noticed.
@@ -72,13 +75,21 @@ impl CtcpConnector {
     /// Creates a connector with the default time for an attempt.
     #[must_use]
     pub fn new(endpoint: ctcp::Endpoint, server: ServerAddress, server_key: ctcp::PublicKey) -> Self {
-        Self { endpoint, server, server_key, own_key: None, tickets: None, attempt: Duration::from_secs(5) }
+        let attempt = Duration::from_secs(5);
+        Self { endpoint, server, server_key, own_key: None, paths: Vec::new(), tickets: None, attempt }
     }
 
     /// Sets the own public key, which is shown if a server does not know it.
     #[must_use]
     pub fn with_own_key(mut self, own_key: ctcp::PublicKey) -> Self {
         self.own_key = Some(own_key);
+        self
+    }
+
+    /// Opens a path from each of these places. The first one that leads to a server carries the handshake.
+    #[must_use]
+    pub fn with_paths(mut self, paths: Vec<PathChoice>) -> Self {
+        self.paths = paths;
         self
     }
 
@@ -97,7 +108,35 @@ impl CtcpConnector {
             debug!(%address, "the server moved: its ticket is of no use");
             return None;
         }
+        for place in self.places().into_iter().flatten().take(1) {
+            let bound = place.bind(address).and_then(|socket| self.endpoint.rebind_to(socket));
+            bound.inspect_err(|error| debug!(%place, %error, "cannot send from there")).ok()?;
+        }
         self.endpoint.connect_early(address, self.server_key, &ticket).ok()
+    }
+
+    /// Where to connect from, one after the other; `None` lets the system choose.
+    fn places(&self) -> Vec<Option<LocalPath>> {
+        let places = paths::places(&self.paths);
+        if places.is_empty() { vec![None] } else { places.into_iter().map(Some).collect() }
+    }
+
+    async fn connect_from(
+        &self,
+        place: Option<LocalPath>,
+        address: SocketAddr,
+    ) -> Result<ctcp::Connection, ConnectFailure> {
+        if let Some(place) = place {
+            place
+                .bind(address)
+                .and_then(|socket| self.endpoint.rebind_to(socket))
+                .map_err(|error| format!("{address}: cannot send from {place}: {error}"))?;
+        }
+        match timeout(self.attempt, self.endpoint.connect(address, self.server_key)).await {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(error)) => Err(self.failure(address, &error)),
+            Err(_) => Err(silence(address)),
+        }
     }
 
     fn failure(&self, address: SocketAddr, error: &ConnectError) -> ConnectFailure {
@@ -150,14 +189,15 @@ impl Connector for CtcpConnector {
         }
         let mut last = ConnectFailure::from(format!("{} has no address", self.server));
         for address in addresses {
-            let failure = match timeout(self.attempt, self.endpoint.connect(address, self.server_key)).await {
-                Ok(Ok(connection)) => return Ok(connection),
-                Ok(Err(error)) => self.failure(address, &error),
-                Err(_) => silence(address),
-            };
-            // A refusal is more informative than an address that does not answer.
-            if failure.kind >= last.kind {
-                last = failure;
+            for place in self.places() {
+                let failure = match self.connect_from(place, address).await {
+                    Ok(connection) => return Ok(connection),
+                    Err(failure) => failure,
+                };
+                // A refusal is more informative than an address that does not answer.
+                if failure.kind >= last.kind {
+                    last = failure;
+                }
             }
         }
         Err(last)
@@ -176,9 +216,18 @@ impl Connector for CtcpConnector {
     }
 
     async fn attend(&self, connection: &ctcp::Connection) {
-        let Some(tickets) = &self.tickets else { return };
-        while let Ok(ticket) = connection.ticket().await {
-            tickets.put(&self.server_key, connection.remote_address(), &ticket);
-        }
+        let paths = PathKeeper::new(&self.paths, &self.endpoint, connection);
+        let keep_paths = async {
+            if !self.paths.is_empty() {
+                paths.keep().await;
+            }
+        };
+        let keep_tickets = async {
+            let Some(tickets) = &self.tickets else { return };
+            while let Ok(ticket) = connection.ticket().await {
+                tickets.put(&self.server_key, connection.remote_address(), &ticket);
+            }
+        };
+        tokio::join!(keep_paths, keep_tickets);
     }
 }

@@ -8,7 +8,7 @@ async fn open(address: SocketAddr) -> (Socket, SocketAddr) {
     let socket = bind(Some(address)).unwrap();
     let local = socket.local_addr().unwrap();
     let socket = Socket::new(socket, Arc::default()).unwrap();
-    socket.writable().await;
+    core::future::poll_fn(|context| socket.poll_writable(context)).await;
     (socket, local)
 }
 
@@ -21,7 +21,7 @@ async fn receive(socket: &Socket, number: usize) -> Vec<(SocketAddr, Option<IpAd
     let mut batch = ReceiveBatch::new();
     let mut found = Vec::new();
     while found.len() < number {
-        socket.readable().await;
+        core::future::poll_fn(|context| socket.poll_readable(context)).await;
         if socket.try_receive(&mut batch).unwrap() {
             for received in batch.iter_mut() {
                 let Received { remote, local, ecn, .. } = received;
@@ -86,7 +86,7 @@ async fn the_mark_of_a_train_arrives_with_address_and_timestamp() {
         assert_eq!(receive(&receiver, 1).await[0].2, None);
         let mut batch = ReceiveBatch::new();
         assert!(sender.try_send(&train(to, 5), b"stamp"));
-        receiver.readable().await;
+        core::future::poll_fn(|context| receiver.poll_readable(context)).await;
         assert!(receiver.try_receive(&mut batch).unwrap());
         assert!(batch.iter_mut().all(|received| received.stamp.is_some()));
     }

@@ -1,0 +1,186 @@
+//! The paths of a client's connection: one for each local address or interface, opened and closed as they come and go.
+
+use core::fmt;
+use core::net::{IpAddr, SocketAddr};
+use core::str::FromStr;
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use ctcp::{LocalPath, PathError, PathStats};
+use tokio::time::{Instant, sleep};
+use tracing::{debug, info, warn};
+
+/// How often the system's addresses are read.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The first and the longest pause before a path on which nothing answered is tried again. Each try uses one of 255 ids.
+const RETRY_MIN: Duration = Duration::from_secs(5);
+const RETRY_MAX: Duration = Duration::from_secs(300);
+
+/// Where the paths of a client begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathChoice {
+    /// At this address or interface.
+    One(LocalPath),
+    /// At every interface that has a route to the server.
+    Auto,
+}
+
+impl FromStr for PathChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text != "auto" {
+            return text.parse().map(Self::One);
+        }
+        if cfg!(target_os = "linux") {
+            Ok(Self::Auto)
+        } else {
+            Err("`auto` needs Linux: name the addresses of your interfaces".to_owned())
+        }
+    }
+}
+
+impl fmt::Display for PathChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One(path) => path.fmt(formatter),
+            Self::Auto => formatter.write_str("auto"),
+        }
+    }
+}
+
+/// Opens and closes the paths of one connection.
+#[derive(Debug)]
+pub(super) struct PathKeeper<'a> {
+    choices: &'a [PathChoice],
+    endpoint: &'a ctcp::Endpoint,
+    connection: &'a ctcp::Connection,
+    tries: BTreeMap<IpAddr, Try>,
+    ids_are_used_up: bool,
+}
+
+/// A path that does not work yet.
+#[derive(Clone, Copy, Debug)]
+struct Try {
+    next: Instant,
+    pause: Duration,
+}
+
+/// The places where paths to a server can begin now, in the order of the choices.
+pub(super) fn places(choices: &[PathChoice]) -> Vec<LocalPath> {
+    let mut places = Vec::new();
+    for choice in choices {
+        match choice {
+            PathChoice::One(path) => places.push(path.clone()),
+            PathChoice::Auto => places.extend(interfaces().into_iter().map(LocalPath::Interface)),
+        }
+    }
+    places
+}
+
+/// The names of the network interfaces.
+fn interfaces() -> Vec<String> {
+    let folder = std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+    let mut names: Vec<String> = folder.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+impl<'a> PathKeeper<'a> {
+    pub(super) fn new(
+        choices: &'a [PathChoice],
+        endpoint: &'a ctcp::Endpoint,
+        connection: &'a ctcp::Connection,
+    ) -> Self {
+        Self { choices, endpoint, connection, tries: BTreeMap::new(), ids_are_used_up: false }
+    }
+
+    /// Keeps the paths as they should be until the connection is closed.
+    pub(super) async fn keep(mut self) {
+        if self.connection.connected().await.is_err() {
+            return;
+        }
+        while !self.connection.is_closed() {
+            self.adjust();
+            tokio::select! {
+                () = sleep(LOOK) => {}
+                _ = self.connection.closed() => return,
+            }
+        }
+    }
+
+    fn adjust(&mut self) {
+        let remote = self.connection.remote_address();
+        let open = self.connection.paths();
+        let mut present = Vec::new();
+        for place in places(self.choices) {
+            let local = match place.address(remote) {
+                Ok(local) if !present.contains(&local) => local,
+                Ok(_) => continue,
+                Err(error) => {
+                    debug!(%place, %error, "no path begins there now");
+                    continue;
+                }
+            };
+            present.push(local);
+            match open.iter().find(|path| path.local == Some(local)) {
+                Some(path) if path.is_validated => drop(self.tries.remove(&local)),
+                Some(_) => {}
+                None => self.open(&place, local, remote),
+            }
+        }
+        for path in &open {
+            self.close_if_gone(path, &present);
+        }
+    }
+
+    fn open(&mut self, place: &LocalPath, local: IpAddr, remote: SocketAddr) {
+        let now = Instant::now();
+        if self.tries.get(&local).is_some_and(|earlier| now < earlier.next) {
+            return;
+        }
+        let pause = self.tries.get(&local).map_or(RETRY_MIN, |earlier| (2 * earlier.pause).min(RETRY_MAX));
+        self.tries.insert(local, Try { next: now + pause, pause });
+        let socket = place.bind(remote).and_then(|socket| self.endpoint.add_socket(socket));
+        if let Err(error) = socket {
+            debug!(%place, %error, "no socket for a path");
+            return;
+        }
+        match self.connection.add_path(local) {
+            Ok(id) => info!(%place, %local, path = id.0, "new path"),
+            Err(error @ PathError::IdsUsedUp) if !core::mem::replace(&mut self.ids_are_used_up, true) => {
+                warn!(%place, %error, "no new path until the client connects again");
+            }
+            Err(error) => debug!(%place, %error, "no new path"),
+        }
+    }
+
+    /// Closes a path whose address the machine no longer has, if another one works.
+    fn close_if_gone(&mut self, path: &PathStats, present: &[IpAddr]) {
+        let Some(local) = path.local.filter(|local| !present.contains(local)) else { return };
+        if !present.is_empty() && self.connection.abandon_path(path.id).is_ok() {
+            self.endpoint.remove_socket(local);
+            info!(%local, path = path.id.0, "path closed: its address is gone");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_an_address_an_interface_or_all() {
+        if cfg!(target_os = "linux") {
+            assert_eq!("auto".parse(), Ok(PathChoice::Auto));
+            assert!(interfaces().contains(&"lo".to_owned()));
+        }
+        for text in ["192.0.2.1", "wlan0"] {
+            assert_eq!(text.parse::<PathChoice>().unwrap().to_string(), text);
+        }
+        assert!("no good".parse::<PathChoice>().is_err());
+        let choices = ["wlan0", "192.0.2.1"].map(|text| text.parse().unwrap());
+        assert_eq!(places(&choices).len(), 2);
+    }
+}
