@@ -186,6 +186,8 @@ pub fn named(name: &str) -> Option<Box<dyn Peer>> {
         "default" => Some(Box::new(Ctcp::DEFAULT)),
         "low-latency" => Some(Box::new(Ctcp::LOW_LATENCY)),
         "low-latency-forward" => Some(Box::new(Ctcp::LOW_LATENCY_FORWARD)),
+        "path-1" => Some(Box::new(Ctcp::FIRST_PATH)),
+        "path-2" => Some(Box::new(Ctcp::SECOND_PATH)),
         "messages" => Some(Box::new(CtcpMessages)),
         "udp" => Some(Box::new(Udp)),
         "fec-10-3" => Some(Box::new(Fec::USUAL)),

@@ -13,7 +13,7 @@
 //!
 //! Block transition: the current block gets as many packets of the window as the receiver lacks degrees of freedom, and
 //! x % more "to account for the coding loss rate". The rest of the window goes to the next block. So x is this
-//! profile's redundancy, R = 1.1, in whole packets as in decision 0005. A third block waits until the first one is
+//! profile's redundancy, R = 1.1, in whole packets as in decision 0020. A third block waits until the first one is
 //! decoded.
 //!
 //! Where the thesis is silent:

@@ -17,7 +17,7 @@ const LOSSES_FEW: [f64; 2] = [0.05, 0.2];
 const LOSSES_LONG: [f64; 4] = [0.0, 0.01, 0.05, 0.2];
 const LOSSES_LATENCY: [f64; 4] = [0.0, 0.01, 0.05, 0.1];
 const LOSSES_MESSAGES: [f64; 2] = [0.05, 0.1];
-const LOSSES_PATHS: [f64; 3] = [0.0, 0.05, 0.2];
+const LOSSES_PATHS: [f64; 4] = [0.0, 0.05, 0.15, 0.2];
 
 /// A kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,10 @@ pub enum Condition {
     EqualPaths,
     /// A path of 20 Mbit/s, 20 ms and one of 5 Mbit/s, 120 ms.
     UnequalPaths,
+    /// A path of 30 Mbit/s, 30 ms and one of 10 Mbit/s, 200 ms that loses another 10 %.
+    LossyPath,
+    /// A path of 2 Mbit/s, 10 ms and one of 50 Mbit/s, 80 ms.
+    FarPath,
 }
 
 /// A test on a network.
@@ -136,6 +140,8 @@ impl Condition {
             Self::Jitter => "jitter",
             Self::EqualPaths => "10 + 10 Mbit/s, 20 + 20 ms",
             Self::UnequalPaths => "20 + 5 Mbit/s, 20 + 120 ms",
+            Self::LossyPath => "30 + 10 Mbit/s, 30 + 200 ms, the second loses another 10 %",
+            Self::FarPath => "2 + 50 Mbit/s, 10 + 80 ms",
         }
     }
 }
@@ -171,32 +177,46 @@ impl Cell {
         });
         let path = |(rate, rtt)| PathConfig::new(rate, rtt, model.clone()).with_lossless_return();
         let first = path((self.rate(), self.rtt()));
-        let paths = match self.condition {
-            Condition::Jitter => vec![first.with_jitter(JITTER)],
-            Condition::EqualPaths => vec![first.clone(), first],
-            Condition::UnequalPaths => vec![first, path(SLOW_PATH)],
-            _ => vec![first],
-        };
+        let mut paths = vec![match self.condition {
+            Condition::Jitter => first.with_jitter(JITTER),
+            _ => first,
+        }];
+        if let Some((rate, rtt, further)) = self.second_path() {
+            let total = Probability::new(1.0 - (1.0 - self.loss) * (1.0 - further)).expect("a probability");
+            let model = if further > 0.0 { LossModel::Bernoulli(total) } else { model };
+            paths.push(PathConfig::new(rate, rtt, model).with_lossless_return());
+        }
         NetworkPlan::new(seed, paths.into_iter().map(PathPlan::new))
     }
 
     /// The rate of the first path.
     pub(super) fn rate(&self) -> Rate {
-        match self.condition {
-            Condition::EqualPaths => Rate::from_megabits_per_second(10),
-            Condition::Fast => Rate::from_megabits_per_second(100),
-            _ => self.test.path().0,
-        }
+        let megabits = match self.condition {
+            Condition::EqualPaths => 10,
+            Condition::Fast => 100,
+            Condition::LossyPath => 30,
+            Condition::FarPath => 2,
+            _ => return self.test.path().0,
+        };
+        Rate::from_megabits_per_second(megabits)
+    }
+
+    /// Rate, round-trip time and further loss of the second path, if there is one.
+    fn second_path(&self) -> Option<(Rate, Duration, f64)> {
+        let (megabits, millis, further) = match self.condition {
+            Condition::EqualPaths => (10, 20, 0.0),
+            Condition::UnequalPaths => (5, 120, 0.0),
+            Condition::LossyPath => (10, 200, 0.1),
+            Condition::FarPath => (50, 80, 0.0),
+            _ => return None,
+        };
+        Some((Rate::from_megabits_per_second(megabits), Duration::from_millis(millis), further))
     }
 
     /// The rate of all paths together, to which shares refer.
     pub(super) fn total_rate(&self) -> f64 {
-        let first = self.rate().as_bits_per_second() as f64;
-        match self.condition {
-            Condition::EqualPaths => 2.0 * first,
-            Condition::UnequalPaths => first + SLOW_PATH.0.as_bits_per_second() as f64,
-            _ => first,
-        }
+        let second = self.second_path().map_or(0, |(rate, ..)| rate.as_bits_per_second());
+        (self.rate().as_bits_per_second() + second) as f64
     }
 
     /// The messages to send for this time.
@@ -211,7 +231,11 @@ impl Cell {
 
     /// The round-trip time of the first path.
     pub(super) fn rtt(&self) -> Duration {
-        self.test.path().1
+        match self.condition {
+            Condition::LossyPath => Duration::from_millis(30),
+            Condition::FarPath => Duration::from_millis(10),
+            _ => self.test.path().1,
+        }
     }
 
     /// The label for progress and messages.
@@ -230,8 +254,6 @@ impl Cell {
     }
 }
 
-const SLOW_PATH: (Rate, Duration) = (Rate::from_megabits_per_second(5), Duration::from_millis(120));
-
 /// Converts a share to per cent.
 pub(super) fn percent(share: f64) -> f64 {
     (share * 1e4).round() / 1e2
@@ -239,8 +261,8 @@ pub(super) fn percent(share: f64) -> f64 {
 
 fn rows(test: Test, quick: bool) -> Vec<(Condition, &'static [f64])> {
     use Condition::{
-        Bursts, EqualPaths, Fast, Frequent, Independent, Jitter, LongBursts, ShortBursts, Sparse,
-        UnequalPaths, Video,
+        Bursts, EqualPaths, FarPath, Fast, Frequent, Independent, Jitter, LongBursts, LossyPath, ShortBursts,
+        Sparse, UnequalPaths, Video,
     };
     match (test, quick) {
         (Test::Goodput, true) => {
@@ -264,7 +286,9 @@ fn rows(test: Test, quick: bool) -> Vec<(Condition, &'static [f64])> {
             [Sparse, Frequent, Video].map(|condition| (condition, &LOSSES_MESSAGES[..])).to_vec()
         }
         (Test::Paths, true) => vec![(UnequalPaths, &[0.05])],
-        (Test::Paths, false) => vec![(EqualPaths, &LOSSES_PATHS), (UnequalPaths, &LOSSES_PATHS)],
+        (Test::Paths, false) => {
+            [EqualPaths, UnequalPaths, LossyPath, FarPath].map(|paths| (paths, &LOSSES_PATHS[..])).to_vec()
+        }
     }
 }
 

@@ -15,8 +15,10 @@ use crate::plan::{NetworkPlan, PathPlan};
 use crate::testbed::{Testbed, start_warm};
 
 /// All peers by their names on the command line, ours first.
-pub const PEER_NAMES: [&str; 18] = [
+pub const PEER_NAMES: [&str; 20] = [
     "default",
+    "path-1",
+    "path-2",
     "low-latency-forward",
     "low-latency",
     "messages",
@@ -64,7 +66,7 @@ impl Contestant {
                 matches!(test, Test::Requests | Test::Stream | Test::Latency | Test::Mixed | Test::Datagrams)
             }
             "low-latency-forward" => matches!(test, Test::Latency | Test::Mixed),
-            "mptcp-cubic" | "mptcp-bbr" => test == Test::Paths,
+            "path-1" | "path-2" | "mptcp-cubic" | "mptcp-bbr" => test == Test::Paths,
             "default" => true,
             "bbr" => test != Test::Datagrams,
             "quinn-bbr" => test != Test::Paths,

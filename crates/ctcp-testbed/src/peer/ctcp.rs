@@ -18,6 +18,8 @@ pub struct Ctcp {
     profile: &'static str,
     has_metrics: bool,
     has_low_latency_forward: bool,
+    /// The only path that it uses, from 1; otherwise all.
+    path: Option<usize>,
 }
 
 impl Ctcp {
@@ -29,6 +31,13 @@ impl Ctcp {
     /// The profile for interactive traffic.
     pub const LOW_LATENCY: Self = Self::profile("profile low-latency", "low-latency");
 
+    /// Our best profile, on the first of several paths or on the second.
+    pub const FIRST_PATH: Self =
+        Self { path: Some(1), ..Self::profile("profile default, first path", "default") };
+    /// The same on the second path.
+    pub const SECOND_PATH: Self =
+        Self { path: Some(2), ..Self::profile("profile default, second path", "default") };
+
     /// Our best profile, with connections that need low latency through a forward that says so.
     pub const LOW_LATENCY_FORWARD: Self =
         Self { has_low_latency_forward: true, ..Self::profile("--forward low-latency:", "default") };
@@ -36,7 +45,7 @@ impl Ctcp {
     /// Any other profile, under a name for the figures.
     #[must_use]
     pub const fn profile(name: &'static str, profile: &'static str) -> Self {
-        Self { name, profile, has_metrics: false, has_low_latency_forward: false }
+        Self { name, profile, has_metrics: false, has_low_latency_forward: false, path: None }
     }
 
     /// The same, with a client that serves its metrics.
@@ -73,6 +82,22 @@ impl Peer for Ctcp {
 }
 
 impl Ctcp {
+    /// Leads all paths to the server's first address. Returns the client's options for its paths.
+    fn use_paths(&self, network: &Network) -> Result<String, TestbedError> {
+        let count = network.paths().count();
+        if count == 1 {
+            return Ok(String::new());
+        }
+        let server = network.server_address();
+        for index in 2..=count {
+            network
+                .client
+                .configure(&format!("route replace {server}/32 dev path{index} metric {index}\n"))?;
+        }
+        let used = (1..=count).filter(|index| self.path.is_none_or(|path| path == *index));
+        Ok(used.map(|index| format!(" --path path{index}")).collect())
+    }
+
     /// Starts both programs, with a forward of TCP to the target and with one of UDP from the same port if requested.
     fn launch(&self, network: &Network, target: SocketAddr, has_udp: bool) -> Result<Carrier, TestbedError> {
         let keys = Keys::new(network)?;
@@ -99,6 +124,7 @@ impl Ctcp {
             client_line += &format!(" --metrics {metrics}");
         }
         let interactive = self.has_low_latency_forward.then(new_address);
+        client_line += &self.use_paths(network)?;
         if let Some(interactive) = interactive {
             client_line += &format!(" --forward low-latency:{interactive}={target}");
         }

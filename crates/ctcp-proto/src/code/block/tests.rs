@@ -160,24 +160,34 @@ fn a_probe_repairs_the_oldest_block_even_if_enough_is_in_flight() {
 }
 
 #[test]
-fn a_truncated_report_leaves_unreported_blocks_unchanged() {
+fn in_blocks_beyond_a_truncated_report_each_acknowledged_packet_counts() {
     let mut code = code_of(Redundancy::FEEDBACK);
     let mut next = 0;
     let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
-    sent.iter().for_each(|packet| code.on_acked(packet));
-    let intervals = [MissingInterval { first: 3, end: 4, missing: 1 }];
-    code.on_feedback(
-        Instant::ZERO,
-        &Feedback {
+    let report = |code: &mut BlockCode, reported_end, second| {
+        let intervals = [
+            MissingInterval { first: 3, end: 4, missing: 1 },
+            MissingInterval { first: 40, end: 50, missing: second },
+        ];
+        let feedback = Feedback {
             oldest_undecoded: 3,
             oldest_unseen: 3,
             intervals: &intervals,
             known_end: 64,
-            reported_end: 32,
-        },
-    );
-    let missing: Vec<u32> = code.blocks.iter().map(|block| block.missing).collect();
-    assert_eq!(missing, [1, 32]);
+            reported_end,
+        };
+        code.on_feedback(Instant::ZERO, &feedback);
+        code.blocks.iter().map(|block| block.missing).collect::<Vec<_>>()
+    };
+    sent[..50].iter().for_each(|packet| code.on_acked(packet));
+    assert_eq!(report(&mut code, 32, 0), [1, 14]);
+    // What the report says of a part of a block is a lower bound.
+    sent[50..60].iter().for_each(|packet| code.on_acked(packet));
+    assert_eq!(report(&mut code, 50, 7), [1, 7]);
+    // A complete one is all that counts.
+    assert_eq!(report(&mut code, 64, 2), [1, 2]);
+    sent[60..].iter().for_each(|packet| code.on_acked(packet));
+    assert_eq!(report(&mut code, 64, 2), [1, 2]);
 }
 
 #[test]
