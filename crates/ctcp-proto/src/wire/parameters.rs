@@ -106,7 +106,7 @@ pub struct Parameters {
     pub versions: Vec<u32>,
     /// From a client: it wants tickets. A server leaves it out.
     pub tickets: bool,
-    /// From a server: how many paths the client may have open at a time, [`PATHS_RANGE`]. 1 if it is not sent.
+    /// From a server: how many paths the client may have open at a time, 1 to 255. 1 if it is not sent.
     pub paths: u8,
     /// Symbols that this side stores in each context other than that of the streams, within [`SYMBOL_WINDOW_RANGE`]; 0 if it accepts no
     /// other contexts.
