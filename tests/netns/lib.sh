@@ -54,9 +54,9 @@ clean_up() {
 on_server() { ip netns exec "$server_ns" "$@"; }
 on_client() { ip netns exec "$client_ns" "$@"; }
 
-# Creates the two namespaces and the bad link between them.
+# Creates the two namespaces and the bad link between them; $PATHS of them if the script sets it. The second is 10.71.2.1 and 10.71.2.2.
 network() {
-    local answer
+    local answer path
     [ "$(id -u)" -eq 0 ] || skip 'network namespaces need root'
     [ -c /dev/net/tun ] || skip 'the link needs /dev/net/tun'
     need ip
@@ -69,13 +69,15 @@ network() {
     ip netns add "$server_ns" 2>/dev/null && ip netns add "$client_ns" || skip 'this kernel or container does not allow network namespaces'
     ip -n "$server_ns" link set lo up
     ip -n "$client_ns" link set lo up
-    coproc LINK { exec "$lab" testbed link "$server_ns" "$client_ns" 2>&1; }
+    coproc LINK { exec "$lab" testbed link "$server_ns" "$client_ns" "${PATHS:-1}" 2>&1; }
     background_pids+=("$LINK_PID")
-    read -r -t 10 -u "${LINK[0]}" answer && [[ $answer = *"$SERVER_ADDRESS"* ]] || skip "there is no link: $answer"
+    for ((path = 1; path <= ${PATHS:-1}; path++)); do
+        read -r -t 10 -u "${LINK[0]}" answer && [[ $answer = *"10.71.$path.1"* ]] || skip "there is no link: $answer"
+    done
     link "rate $RATE queue $QUEUE loss $LOSS"
 }
 
-# link CHANGES: changes the link, both ways, such as `link 'rate 100mbit queue 1mb delay 10ms'`
+# link CHANGES: changes the link, both ways, such as `link 'rate 100mbit queue 1mb delay 10ms'`; `link '2 down'` is for the second
 link() {
     local answer=
     echo "$1" >&"${LINK[1]}"

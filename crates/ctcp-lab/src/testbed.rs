@@ -27,7 +27,7 @@ use ctcp_cli::error::CliError;
 pub(crate) struct TestbedArgs {
     /// Figures by name; `list` names them; `agree SIMULATED MEASURED` compares the results of `ctcp-lab repro` and `ctcp-lab testbed`;
     /// `compare` measures all peers on the same networks; `report FOLDER...` makes one page of results for a browser;
-    /// `link SERVER CLIENT` joins two network namespaces by a path whose conditions it reads from standard input
+    /// `link SERVER CLIENT` joins two network namespaces by a path (or as many as a third argument says) whose conditions it reads from standard input
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
     /// A smoke run: fewer points, shorter

@@ -29,6 +29,15 @@ pub use lateness::{LATENESS_LIMIT, Lateness};
 pub(crate) use ports::Port;
 use ports::Ports;
 
+/// A change of the links of one path, or of all.
+#[derive(Debug)]
+struct Order {
+    path: Option<usize>,
+    change: Change,
+    /// Told after the change.
+    done: mpsc::Sender<()>,
+}
+
 /// The longest wait between two checks of the stop flag.
 const NAP: Duration = Duration::from_millis(20);
 
@@ -60,7 +69,7 @@ pub struct Emulator {
     stop: Arc<AtomicBool>,
     shared: Arc<Mutex<Shared>>,
     is_real_time: bool,
-    changes: mpsc::Sender<(Change, mpsc::Sender<()>)>,
+    changes: mpsc::Sender<Order>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -70,15 +79,15 @@ impl Emulator {
         let (stop, shared) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Shared::default())));
         let (ready, is_real_time) = mpsc::channel();
         let (stopping, sharing) = (Arc::clone(&stop), Arc::clone(&shared));
-        let (changes, inbox) = mpsc::channel::<(Change, mpsc::Sender<()>)>();
+        let (changes, inbox) = mpsc::channel::<Order>();
         let work = move || {
             // The receiver is gone only if `start` has failed.
             let _ = ready.send(ask_for_real_time());
             let mut ports = Ports::new(ports, clock);
             while !stopping.load(Ordering::Relaxed) {
                 ports.wait(NAP);
-                for (change, done) in inbox.try_iter() {
-                    ports.apply(&change);
+                for Order { path, change, done } in inbox.try_iter() {
+                    ports.apply(path, &change);
                     // The caller may have stopped waiting.
                     let _ = done.send(());
                 }
@@ -97,13 +106,13 @@ impl Emulator {
         Ok(Self { stop, shared, is_real_time, changes, thread: Some(thread) })
     }
 
-    /// Changes every link and returns after the change.
+    /// Changes the links of one path, by its index, or of all, and returns after the change.
     ///
     /// # Errors
     /// Returns an error if the thread has ended.
-    pub fn apply(&self, change: Change) -> Result<(), TestbedError> {
+    pub fn apply(&self, path: Option<usize>, change: Change) -> Result<(), TestbedError> {
         let (done, is_done) = mpsc::channel();
-        self.changes.send((change, done)).map_err(TestbedError::of("the emulator"))?;
+        self.changes.send(Order { path, change, done }).map_err(TestbedError::of("the emulator"))?;
         is_done.recv().map_err(TestbedError::of("the emulator"))
     }
 

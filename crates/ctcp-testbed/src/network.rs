@@ -126,12 +126,12 @@ impl Network {
         Ok(Self { emulator, server, client, plan: plan.clone(), clock, stop, executable, next_port, peers })
     }
 
-    /// Changes every link of every path in both directions, in addition to the plan.
+    /// Changes the links of one path, by its index, or of all, in both directions, in addition to the plan.
     ///
     /// # Errors
     /// Returns an error if the emulator has ended.
-    pub fn apply(&self, change: Change) -> Result<(), TestbedError> {
-        self.emulator.apply(change)
+    pub fn apply(&self, path: Option<usize>, change: Change) -> Result<(), TestbedError> {
+        self.emulator.apply(path, change)
     }
 
     /// The addresses of each path, in the order of the plan.

@@ -116,7 +116,7 @@ impl Established {
     pub(super) fn handle_decoder_news(&mut self, now: Instant) -> Result<(), TransportError> {
         self.counts.datagrams_received += 1;
         self.timers.on_received(now);
-        self.timers.last_activity = now;
+        self.timers.on_activity(now);
         self.contexts.streams_mut().receiver.handle_news(&mut self.streams)?;
         self.paths.main_mut().acks.on_news(now);
         Ok(())
@@ -176,7 +176,7 @@ impl Established {
                 Frame::PathAck(ack) => self.handle_ack(now, &ack)?,
                 Frame::DecoderReport(context, report) => self.handle_report(now, context, &report)?,
                 Frame::Combination(context, combination) => {
-                    self.timers.last_activity = now;
+                    self.timers.on_activity(now);
                     let is_repair = !matches!(combination, Combination::Source { .. });
                     is_news |= self.handle_combination(context, &combination)? && is_repair;
                 }

@@ -17,6 +17,16 @@ const SILENCE: Duration = Duration::from_millis(500);
 /// How long after it last received stream data the client keeps checking.
 const SILENCE_MEMORY: Duration = Duration::from_secs(5);
 
+/// Coded packets that follow each other within this time are a flow.
+const FLOW_GAP: Duration = Duration::from_millis(25);
+
+/// How long a flow must stop before a client checks the path. Its address may have changed while it only received, and the peer learns the
+/// new one from the check.
+const FLOW_SILENCE: Duration = Duration::from_millis(40);
+
+/// The checks of a flow that stopped; then [`SILENCE`] applies.
+const FLOW_CHECKS: u32 = 4;
+
 /// Why a connection needs to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -58,8 +68,12 @@ pub(crate) struct Timers {
     pub(crate) last_received: Instant,
     /// When the last ack-eliciting packet was sent.
     pub(crate) last_eliciting: Instant,
-    /// When stream data was last received.
+    /// When coded data was last received.
     pub(crate) last_activity: Instant,
+    /// Whether the last coded packet followed another within [`FLOW_GAP`].
+    is_flow: bool,
+    /// The checks since coded data was last received.
+    checks: u32,
     /// When the pacer allows the next packet, if one is waiting.
     pub(crate) pacing: Option<Instant>,
 }
@@ -70,11 +84,25 @@ pub(super) struct IdleTimedOut;
 
 impl Timers {
     pub(super) fn new(now: Instant) -> Self {
-        Self { last_received: now, last_eliciting: now, last_activity: now, pacing: None }
+        Self {
+            last_received: now,
+            last_eliciting: now,
+            last_activity: now,
+            is_flow: false,
+            checks: 0,
+            pacing: None,
+        }
     }
 
     pub(super) fn on_received(&mut self, now: Instant) {
         self.last_received = now;
+    }
+
+    /// Coded data was received.
+    pub(super) fn on_activity(&mut self, now: Instant) {
+        self.is_flow = now.saturating_since(self.last_activity) < FLOW_GAP;
+        self.last_activity = now;
+        self.checks = 0;
     }
 
     /// A packet waits for the pacer of its path until `time`.
@@ -116,8 +144,11 @@ impl Established {
             self.tell_controller();
         }
         self.on_probe_timeouts(now);
-        self.ping |= self.keep_alive_deadline().is_some_and(|deadline| deadline <= now)
-            || self.silence_deadline().is_some_and(|deadline| deadline <= now);
+        if self.silence_deadline().is_some_and(|deadline| deadline <= now) {
+            self.timers.checks = self.timers.checks.saturating_add(1);
+            self.ping = true;
+        }
+        self.ping |= self.keep_alive_deadline().is_some_and(|deadline| deadline <= now);
         self.on_validation_timeouts(now);
         Ok(())
     }
@@ -261,7 +292,12 @@ impl Established {
         if self.role != Role::Client || self.ping || self.streams.open_streams() == 0 {
             return None;
         }
-        let interval = SILENCE.max(2 * self.paths.main().measured.rtt.smoothed());
+        let rtt = self.paths.main().measured.rtt.smoothed();
+        let mut interval = SILENCE.max(2 * rtt);
+        if self.timers.is_flow && self.timers.checks < FLOW_CHECKS {
+            let answer = if self.timers.checks == 0 { Duration::ZERO } else { rtt };
+            interval = interval.min((FLOW_SILENCE + answer) * (1 << self.timers.checks));
+        }
         let deadline = self.timers.last_received.max(self.timers.last_eliciting) + interval;
         let is_unanswered = self.timers.last_eliciting > self.timers.last_received;
         (is_unanswered || deadline < self.timers.last_activity + SILENCE_MEMORY).then_some(deadline)

@@ -148,6 +148,8 @@ impl Path {
     /// nothing is known yet.
     pub(crate) fn migrate(&mut self, now: Instant, network: NetworkPath) {
         self.first_number = self.sent.next_number();
+        // They went to the old address.
+        self.sent.give_up_flight(self.first_number);
         if network.remote.ip() != self.network.remote.ip() {
             self.first_number_of_way = self.first_number;
             self.owed.mtu = MtuDiscovery::new(now, self.datagram_ceiling);

@@ -120,7 +120,7 @@ fn a_server_keeps_no_more_paths_than_it_allows_and_needs_no_client_to_keep_to_it
     // A client that opens paths regardless.
     for id in 10..200 {
         let datagram = several.client.forge_on(PathId(id), &[Frame::Ping]);
-        several.receive_at_server(0, datagram);
+        several.receive_at_server(0, several.lines[0].client, datagram);
     }
     several.run(Duration::from_secs(1), |_| false);
     assert_eq!(several.server.as_ref().map(|server| server.paths().len()), Some(4));

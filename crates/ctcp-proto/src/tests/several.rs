@@ -1,6 +1,6 @@
 //! A client and a server joined by several paths, in virtual time. The client has an address on each path.
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 use core::time::Duration;
 
 use ctcp_base::{Instant, Prng, Probability, Rate};
@@ -21,17 +21,21 @@ pub(super) struct Line {
 }
 
 #[derive(Clone)]
-struct Datagram(Vec<u8>);
+struct Datagram {
+    bytes: Vec<u8>,
+    /// The client's address: where it was sent from, or where it is sent to.
+    client: SocketAddr,
+}
 
 impl AsRef<[u8]> for Datagram {
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 }
 
 impl AsMut<[u8]> for Datagram {
     fn as_mut(&mut self) -> &mut [u8] {
-        &mut self.0
+        &mut self.bytes
     }
 }
 
@@ -187,12 +191,13 @@ impl Several {
             for index in 0..self.lines.len() {
                 while let Some(datagram) = self.lines[index].up.poll_delivery(self.now) {
                     if !self.lines[index].is_cut {
-                        self.receive_at_server(index, datagram.0);
+                        self.receive_at_server(index, datagram.client, datagram.bytes);
                     }
                 }
                 while let Some(datagram) = self.lines[index].down.poll_delivery(self.now) {
-                    if !self.lines[index].is_cut {
-                        self.receive_at_client(index, datagram.0);
+                    // Nobody is at an address that the client has left.
+                    if !self.lines[index].is_cut && datagram.client == self.lines[index].client {
+                        self.receive_at_client(index, datagram.bytes);
                     }
                 }
             }
@@ -206,8 +211,8 @@ impl Several {
     }
 
     /// A datagram arrives at the server, over a line.
-    pub(super) fn receive_at_server(&mut self, index: usize, mut datagram: Vec<u8>) {
-        let network = NetworkPath { local: None, remote: self.lines[index].client };
+    pub(super) fn receive_at_server(&mut self, index: usize, client: SocketAddr, mut datagram: Vec<u8>) {
+        let network = NetworkPath { local: None, remote: client };
         match self.ends.1.handle_datagram(self.now, network, None, &datagram) {
             DatagramOutcome::Connection(_) => {
                 if let Some(server) = &mut self.server {
@@ -218,7 +223,8 @@ impl Several {
                 self.server = self.ends.1.accept(self.now, *incoming).map(|(_, server)| server);
             }
             DatagramOutcome::Answer(answer) => {
-                self.lines[index].down.handle_packet(self.now, Datagram(answer));
+                let datagram = Datagram { bytes: answer, client };
+                self.lines[index].down.handle_packet(self.now, datagram);
             }
             DatagramOutcome::Dropped(_) => {}
         }
@@ -237,8 +243,11 @@ impl Several {
     fn flush(&mut self) {
         let mut buffer = Vec::new();
         while let Some(transmit) = self.client.poll_transmit(self.now, &mut buffer) {
-            let index = self.line_of(transmit.source.unwrap_or(self.lines[0].client.ip()));
-            self.lines[index].up.handle_packet(self.now, Datagram(buffer.clone()));
+            // A system without this address sends from the one it has.
+            let is_source = |line: &Line| transmit.source == Some(line.client.ip());
+            let index = self.lines.iter().position(is_source).unwrap_or(0);
+            let line = &mut self.lines[index];
+            line.up.handle_packet(self.now, Datagram { bytes: buffer.clone(), client: line.client });
         }
         while let Some(event) = self.client.poll_event() {
             self.client_events.push(event);
@@ -247,8 +256,10 @@ impl Several {
         while let Some(server) = &mut self.server
             && let Some(transmit) = server.poll_transmit(self.now, &mut buffer)
         {
-            let index = self.line_of(transmit.destination.ip());
-            self.lines[index].down.handle_packet(self.now, Datagram(buffer.clone()));
+            let datagram = Datagram { bytes: buffer.clone(), client: transmit.destination };
+            if let Some(line) = self.lines.iter_mut().find(|line| line.client == transmit.destination) {
+                line.down.handle_packet(self.now, datagram);
+            }
         }
         if let Some(server) = &mut self.server {
             while let Some(event) = server.poll_event() {
@@ -256,10 +267,6 @@ impl Several {
             }
             while server.poll_endpoint_event().is_some() {}
         }
-    }
-
-    fn line_of(&self, client: IpAddr) -> usize {
-        self.lines.iter().position(|line| line.client.ip() == client).expect("an address of the client")
     }
 
     fn serve(&mut self) {

@@ -4,7 +4,7 @@ use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 use core::str::FromStr;
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ctcp::{LocalPath, PathError, PathStats};
 use tokio::time::{Instant, sleep};
@@ -57,6 +57,8 @@ pub(super) struct PathKeeper<'a> {
     endpoint: &'a ctcp::Endpoint,
     connection: &'a ctcp::Connection,
     tries: BTreeMap<IpAddr, Try>,
+    /// The choices without an address, about which the user was warned.
+    missing: BTreeSet<String>,
     ids_are_used_up: bool,
 }
 
@@ -93,7 +95,14 @@ impl<'a> PathKeeper<'a> {
         endpoint: &'a ctcp::Endpoint,
         connection: &'a ctcp::Connection,
     ) -> Self {
-        Self { choices, endpoint, connection, tries: BTreeMap::new(), ids_are_used_up: false }
+        Self {
+            choices,
+            endpoint,
+            connection,
+            tries: BTreeMap::new(),
+            missing: BTreeSet::new(),
+            ids_are_used_up: false,
+        }
     }
 
     /// Keeps the paths as they should be until the connection is closed.
@@ -119,11 +128,12 @@ impl<'a> PathKeeper<'a> {
                 Ok(local) if !present.contains(&local) => local,
                 Ok(_) => continue,
                 Err(error) => {
-                    debug!(%place, %error, "no path begins there now");
+                    self.note_missing(&place, &error);
                     continue;
                 }
             };
             present.push(local);
+            self.missing.remove(&place.to_string());
             match open.iter().find(|path| path.local == Some(local)) {
                 Some(path) if path.is_validated => drop(self.tries.remove(&local)),
                 Some(_) => {}
@@ -132,6 +142,16 @@ impl<'a> PathKeeper<'a> {
         }
         for path in &open {
             self.close_if_gone(path, &present);
+        }
+    }
+
+    /// Warns once if the user named a place that has no address. The other paths go on.
+    fn note_missing(&mut self, place: &LocalPath, error: &std::io::Error) {
+        let is_named = self.choices.contains(&PathChoice::One(place.clone()));
+        if is_named && self.missing.insert(place.to_string()) {
+            warn!(%place, %error, "no path begins there now");
+        } else {
+            debug!(%place, %error, "no path begins there now");
         }
     }
 

@@ -70,10 +70,14 @@ impl Ports {
         refused
     }
 
-    /// Changes every link.
-    pub(super) fn apply(&mut self, change: &Change) {
+    /// Changes the links of one path, or of all.
+    pub(super) fn apply(&mut self, path: Option<usize>, change: &Change) {
         let now = self.clock.now();
-        for port in &mut self.ports {
+        let ports = match path {
+            Some(path) => &mut self.ports[2 * path..2 * path + 2],
+            None => &mut self.ports,
+        };
+        for port in ports {
             port.way.apply(now, change);
         }
     }

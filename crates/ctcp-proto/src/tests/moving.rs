@@ -1,0 +1,78 @@
+//! A client whose only address changes during a transfer.
+
+use core::time::Duration;
+
+use super::several::{Conditions, Several};
+use crate::{ReadOutcome, StreamId};
+
+const RTT_MS: u64 = 20;
+const CONDITIONS: [Conditions; 1] = [Conditions { megabits: 20.0, rtt_ms: RTT_MS, loss: 0.0 }];
+
+/// Changes of the address in a transfer.
+const MOVES: u8 = 50;
+
+/// How long nothing passes while the address changes. The last acknowledgement from the old address is lost too, so that the server hears
+/// of the new one only when the client speaks again.
+const OUTAGE: Duration = Duration::from_millis(30);
+
+/// A round trip and 100 ms without data from the first moment at which packets pass again.
+const STALL_MAX: Duration = Duration::from_millis(RTT_MS + 100);
+
+/// Changes the address again and again: twice the port only, as a NAT does, then the host. Returns the longest time without new bytes after
+/// a change.
+fn longest_stall(several: &mut Several, mut bytes: impl FnMut(&mut Several) -> u64) -> Duration {
+    let mut longest = Duration::ZERO;
+    for change in 0..MOVES {
+        let client = &mut several.lines[0].client;
+        client.set_port(client.port() + 1);
+        if change % 3 == 2 {
+            client.set_ip([10, 0, 1, change].into());
+        }
+        several.lines[0].is_cut = true;
+        several.run(OUTAGE, |_| false);
+        several.lines[0].is_cut = false;
+        let (before, begun, mut resumed) = (bytes(several), several.now, None);
+        several.run(Duration::from_millis(500), |several| {
+            if bytes(several) > before && resumed.is_none() {
+                resumed = Some(several.now);
+            }
+            false
+        });
+        longest = longest.max(resumed.expect("the transfer goes on") - begun);
+    }
+    longest
+}
+
+#[test]
+fn a_download_goes_on_when_the_address_changes() {
+    let mut several = Several::with_all_paths(&CONDITIONS, 1);
+    several.request(u64::MAX);
+    several.run(Duration::from_secs(2), |_| false);
+    let longest = longest_stall(&mut several, |several| several.bytes_read());
+    assert!(longest <= STALL_MAX, "{longest:?}");
+}
+
+#[test]
+fn an_upload_goes_on_when_the_address_changes() {
+    let mut several = Several::with_all_paths(&CONDITIONS, 1);
+    let stream = several.client.open().expect("a stream");
+    let mut received = 0;
+    let mut bytes = |several: &mut Several| {
+        received += exchange(several, stream);
+        received
+    };
+    several.run(Duration::from_secs(2), |several| bytes(several) == u64::MAX);
+    let longest = longest_stall(&mut several, bytes);
+    assert!(longest <= STALL_MAX, "{longest:?}");
+}
+
+/// Writes what there is room for and returns how many bytes the server has read.
+fn exchange(several: &mut Several, stream: StreamId) -> u64 {
+    while several.client.write(stream, &[7; 65_536]).is_ok() {}
+    let (mut read, mut scratch) = (0, vec![0; 65_536]);
+    let Some(server) = &mut several.server else { return 0 };
+    while let Ok(ReadOutcome::Data(count)) = server.read(stream, &mut scratch) {
+        read += count as u64;
+    }
+    read
+}

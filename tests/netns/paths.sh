@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# Several paths at once: both carry the transfer, each may fail and return, and a client with one path changes its address.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+readonly PATHS=2
+need curl python3
+network
+link '1 rate 20mbit queue 100kb loss 0 delay 10ms'
+link '2 rate 10mbit queue 100kb loss 0 delay 30ms'
+program_and_keys
+random_file "$scratch/www/twenty" 20000000
+start_web
+start_server --allow-target "$SERVER_ADDRESS"
+readonly WEB=http://$SERVER_ADDRESS:8000
+# The aim is two round trips and 200 ms. A busy machine adds to it.
+readonly STALL_MILLISECONDS=1500
+# Changes of the client's address during a transfer, and the seconds between two.
+readonly MOVES=20 MOVE_SECONDS=0.3
+
+# The second path leads to the same address of the server.
+route() { ip -n "$client_ns" route replace "$SERVER_ADDRESS" dev path2 src 10.71.2.2 metric 1000; }
+route
+
+received() { on_client cat "/sys/class/net/$1/statistics/rx_bytes"; }
+
+restart_client() {
+    [ -z "${client_pid:-}" ] || stop "$client_pid"
+    start_client "$@"
+}
+
+# Prints the longest time without a byte on standard input, in milliseconds, after the first.
+stalls() {
+    python3 -c '
+import os, sys, time
+longest, last = 0, None
+while data := os.read(0, 65536):
+    now = time.monotonic()
+    longest, last = max(longest, now - (last or now)), now
+    sys.stdout.buffer.write(data)
+print(int(longest * 1000), file=sys.stderr)'
+}
+
+# Starts a download in the background: $download_pid
+begin_download() {
+    rm -f "$scratch/got"
+    (fetch "$WEB/twenty" - 2>"$scratch/curl" | stalls >"$scratch/got" 2>"$scratch/stall") &
+    download_pid=$!
+    background_pids+=("$download_pid")
+    wait_until 20 test -s "$scratch/got"
+}
+
+end_download() {
+    wait "$download_pid" || true
+    cat "$scratch/curl"
+    cmp "$scratch/www/twenty" "$scratch/got" || return 1
+    echo "longest stall: $(cat "$scratch/stall") ms"
+    [ "$(cat "$scratch/stall")" -le "$STALL_MILLISECONDS" ]
+}
+
+# Each path carries at least this many percent of a download.
+both_carry() {
+    local first second
+    first=$(received path1) second=$(received path2)
+    begin_download && end_download || return 1
+    first=$(($(received path1) - first)) second=$(($(received path2) - second))
+    echo "first path: $first bytes, second: $second"
+    [ "$first" -ge $((20000000 * $1 / 100)) ] && [ "$second" -ge $((20000000 * $1 / 100)) ]
+}
+
+each_path_fails() {
+    local before
+    begin_download || return 1
+    sleep 0.5
+    link '1 down'
+    sleep 1.5
+    link '1 up'
+    sleep 1
+    link '2 down'
+    before=$(received path1)
+    sleep 1
+    [ $(($(received path1) - before)) -ge 1000000 ] || { echo 'the first path carries nothing after its return'; return 1; }
+    link '2 up'
+    end_download
+}
+
+# An interface loses its address, as when it leaves its network, and has one again.
+interface_leaves_and_returns() {
+    local before
+    begin_download || return 1
+    sleep 0.5
+    ip -n "$client_ns" address flush dev path1
+    sleep 1.5
+    ip -n "$client_ns" address add "$CLIENT_ADDRESS/24" dev path1
+    ip -n "$client_ns" route replace "$SERVER_ADDRESS" dev path1 src "$CLIENT_ADDRESS"
+    end_download || return 1
+    before=$(received path1)
+    begin_download && end_download || return 1
+    [ $(($(received path1) - before)) -ge 4000000 ] || { echo 'the interface is not used again'; return 1; }
+}
+
+# A bad path that is added takes nothing away, a clear margin for a busy machine aside.
+third_is_harmless() {
+    local before with
+    link '2 rate 300kbit queue 20kb loss 30% delay 400ms'
+    restart_client
+    before=$(milliseconds) && begin_download && end_download || return 1
+    before=$(($(milliseconds) - before))
+    restart_client --path path1 --path path2
+    with=$(milliseconds) && begin_download && end_download || return 1
+    with=$(($(milliseconds) - with))
+    echo "without: $before ms, with: $with ms"
+    [ $((with * 100)) -le $((before * 115)) ]
+}
+
+# Changes the address of the first path again and again until the process ends.
+keep_moving() {
+    local move
+    for ((move = 0; move < MOVES; move++)); do
+        sleep "$MOVE_SECONDS"
+        kill -0 "$1" 2>/dev/null || break
+        ip -n "$client_ns" address add "10.71.1.$((move % 2 + 3))/24" dev path1
+        ip -n "$client_ns" address del "10.71.1.$(((move + 1) % 2 + 3))/24" dev path1 2>/dev/null || ip -n "$client_ns" address del "$CLIENT_ADDRESS/24" dev path1 2>/dev/null
+        ip -n "$client_ns" route replace "$SERVER_ADDRESS" dev path1
+    done
+    echo "$move changes of address"
+    [ "$move" -ge 10 ] || { echo 'the transfer was too short'; return 1; }
+}
+
+moving_download() {
+    begin_download || return 1
+    keep_moving "$download_pid" && end_download
+}
+
+both=(--path path1 --path path2)
+restart_client "${both[@]}"
+check 'two paths: both carry the download' shown both_carry 25
+check 'each path fails and returns in a download' shown each_path_fails
+check 'an interface loses its address and has one again' shown interface_leaves_and_returns
+restart_client --path auto
+check 'with auto both carry the download' shown both_carry 25
+restart_client "--path=$CLIENT_ADDRESS" --path=nosuch0
+check 'an interface that does not exist: the other carries the download' begin_download
+check 'and it is complete' shown end_download
+check 'the log names the interface' grep -q nosuch0 "$scratch/client.log"
+check 'a wrong name is a wrong option' ends_with 2 'neither an address nor the name of an interface' \
+    "$ctcp" client "${remote[@]}" --socks "$SOCKS" --path 'wlan 0'
+check 'a bad second path is harmless' shown third_is_harmless
+restart_client
+check 'the address of a client changes during a download' shown moving_download
+check 'the server was never restarted' is_alive "$server_pid"
+finish
