@@ -10,6 +10,7 @@ use crate::congestion::ControllerFactory;
 use crate::crypto::{PublicKey, SecretKey, Suite};
 use crate::grant::Grant;
 use crate::memory::STREAM_COST;
+use crate::path::PathMode;
 use crate::profile::Profile;
 
 /// Limits and timeouts of a connection. Each side has its own; shared values are negotiated.
@@ -65,6 +66,10 @@ pub struct TransportConfig {
     pub suites: Vec<Suite>,
     /// How many paths a server lets a client have open at a time, 1..=8.
     pub paths: u8,
+    /// How a client uses several paths. A server does as its client asks.
+    pub path_mode: PathMode,
+    /// Bits per second that copies of what must arrive soon may take on further paths, in [`PathMode::Redundant`].
+    pub copy_rate: u32,
     /// Whether a client asks for tickets, with which a later connection may send data in its first flight.
     pub tickets: bool,
     /// Whether ML-KEM-768 is combined with X25519 if the peer does so, too. It protects what is recorded today from a quantum computer of
@@ -100,6 +105,8 @@ impl Default for TransportConfig {
             suites: vec![Suite::Aes256Gcm, Suite::ChaCha20Poly1305],
             tickets: false,
             paths: 4,
+            path_mode: PathMode::Aggregate,
+            copy_rate: 8_000_000,
             hybrid: true,
         }
     }

@@ -154,6 +154,15 @@ pub trait Controller: Debug + Send {
     /// The current phase.
     fn phase(&self) -> Phase;
 
+    /// Whether it sees a queue that others cause, so that it competes for a share of a bottleneck.
+    fn is_competing(&self) -> bool {
+        false
+    }
+
+    /// How large its share is to be while it competes, relative to that of one connection: less than 1 if further paths of its connection
+    /// may share the bottleneck.
+    fn set_share(&mut self, _share: f64) {}
+
     /// The name for logs and metrics.
     fn name(&self) -> &'static str;
 }

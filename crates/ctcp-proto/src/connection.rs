@@ -25,6 +25,7 @@ mod close;
 mod contents;
 mod contexts;
 mod control;
+mod copies;
 mod early;
 #[cfg(any(test, feature = "forge"))]
 mod forge;
@@ -58,7 +59,7 @@ use crate::error::{CloseReason, ConnectionError, TransportError};
 use crate::event::{EndpointEvent, Event};
 use crate::id::{ConnectionId, ContextId, Role};
 use crate::network::{Ecn, NetworkPath, Transmit};
-use crate::path::{Path, Paths};
+use crate::path::{CopyBudget, Path, Paths};
 use crate::profile::Profile;
 use crate::recovery::rtt::INITIAL_RTT;
 use crate::stream::{Interactive, StreamEvent, Streams};
@@ -134,6 +135,7 @@ pub(crate) struct Established {
     keys: Keys,
     paths: Paths,
     path_changes: PathChanges,
+    copy_budget: CopyBudget,
     resets: Resets,
     early: Early,
     /// The peer's static public key.
@@ -251,8 +253,9 @@ impl Established {
             remote_id: peer.connection_id,
             protection,
             keys: Keys::new(now),
-            paths: Paths::new(path),
+            paths: Paths::new(path, negotiated.path_mode),
             path_changes: PathChanges::default(),
+            copy_budget: CopyBudget::default(),
             resets: Resets::new(setup.reset_key),
             early: Early::new(setup.early_key, setup.tickets),
             peer_key: setup.peer_key,

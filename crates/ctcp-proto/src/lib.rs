@@ -47,6 +47,7 @@ pub use grant::Grant;
 pub use id::{ConnectionId, ContextId, Direction, PacketNumber, PathId, Role, StreamId, SymbolIndex};
 pub use message::MessageError;
 pub use network::{Ecn, NetworkPath, Transmit};
+pub use path::{PREFERENCE_OF_FIRST, PathMode};
 pub use profile::{AckRule, ExpiryRule, LossRule, Misfit, Profile, ProfileName, Rules};
 pub use stream::{OpenError, ReadError, ReadOutcome, UnknownStream, WriteError};
 

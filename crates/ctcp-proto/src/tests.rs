@@ -11,6 +11,7 @@ mod keys;
 mod marks;
 mod memory;
 mod messages;
+mod modes;
 mod moving;
 mod pair;
 mod parts;

@@ -145,6 +145,7 @@ fn parameters_are_as_on_the_page() {
         context_window: 1024,
         tickets: false,
         paths: 1,
+        path_mode: 0,
     };
     let mut out = Vec::new();
     parameters.write(&mut out);

@@ -414,6 +414,7 @@ fn sample_parameters(samples: &mut Vec<Vec<u8>>) {
         context_window: 1024,
         tickets: false,
         paths: 1,
+        path_mode: 0,
     };
     let wants_tickets = Parameters { tickets: true, ..client.clone() };
     let server = Parameters {

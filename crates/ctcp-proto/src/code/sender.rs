@@ -110,9 +110,19 @@ impl CodedSender {
         self.encoder.next_index() - self.peer_undecoded
     }
 
+    /// Whether the receiver may still lack a symbol.
+    pub(crate) fn is_outstanding(&self, index: SymbolIndex) -> bool {
+        (self.peer_undecoded..self.encoder.next_index()).contains(&index)
+    }
+
+    /// The average size of a packet with a symbol, in bytes.
+    pub(crate) fn packet_size(&self) -> f64 {
+        self.symbol_size + PACKET_OVERHEAD
+    }
+
     /// Repairs that `bits_per_second` pay for, in a second.
     pub(crate) fn repairs_for(&self, bits_per_second: u32) -> f64 {
-        f64::from(bits_per_second) / (8.0 * (self.symbol_size + PACKET_OVERHEAD))
+        f64::from(bits_per_second) / (8.0 * self.packet_size())
     }
 
     /// The coding scheme.

@@ -175,6 +175,8 @@ pub(super) struct Steady {
     compete_for: Duration,
     /// Growth in packets per round trip while competing.
     compete_growth: f64,
+    /// The part of it that leads to the share that the flow is to have. Rates grow with the root of growth.
+    part: f64,
     rtt: Option<RttView>,
     rate: Option<f64>,
     breaker: Breaker,
@@ -215,6 +217,7 @@ impl Steady {
             empty_at: None,
             compete_for: COMPETE_MIN,
             compete_growth: growth_of_reno(BACK_OFF_OVERFLOW),
+            part: 1.0,
             rtt: None,
             rate: None,
             breaker: Breaker::default(),
@@ -543,7 +546,8 @@ impl Controller for Steady {
                 _ if self.is_yielding() || self.push.is_running() => {}
                 Mode::Hold(hold) => self.on_hold_ack(acked, hold),
                 Mode::Compete { .. } => {
-                    self.tokens = (self.tokens + self.compete_growth / self.tokens.max(1.0)).min(WINDOW_MAX);
+                    let growth = self.compete_growth * self.part;
+                    self.tokens = (self.tokens + growth / self.tokens.max(1.0)).min(WINDOW_MAX);
                 }
             }
         }
@@ -576,6 +580,14 @@ impl Controller for Steady {
             _ if self.is_recovering => Phase::Recovery,
             Mode::Hold(_) | Mode::Compete { .. } => Phase::Avoidance,
         }
+    }
+
+    fn is_competing(&self) -> bool {
+        matches!(self.mode, Mode::Compete { .. })
+    }
+
+    fn set_share(&mut self, share: f64) {
+        self.part = share * share;
     }
 
     fn name(&self) -> &'static str {

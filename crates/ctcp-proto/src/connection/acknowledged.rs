@@ -9,7 +9,7 @@ use ctcp_base::Instant;
 use super::{Contents, Established, TransportError};
 use crate::error::TransportErrorCode;
 use crate::id::{ContextId, PacketNumber, PathId};
-use crate::path::PathUse;
+use crate::path::{PathUse, scheduler};
 use crate::recovery::sent::{AckedPacket, LostPacket};
 use crate::stream::Lane;
 use crate::wire::{DecoderReport, PathAck};
@@ -47,6 +47,7 @@ impl Established {
         self.paths[id].acked_scratch = acked;
         self.detect_losses(now, id);
         self.paths[id].finish_ack(now);
+        scheduler::share_bottlenecks(&mut self.paths);
         Ok(())
     }
 

@@ -91,7 +91,7 @@ impl Established {
         if path.opening.as_ref().is_none_or(|validation| validation.can_send(CHALLENGE_SIZE))
             && let Some((network, data)) = path.migration.poll_response()
         {
-            let transmit = self.send_to(now, id, network, &Frame::PathResponse(data), buffer)?;
+            let transmit = self.send_to(now, id, network, &[Frame::PathResponse(data)], buffer)?;
             if let Some(validation) = &mut self.paths[id].opening {
                 validation.on_sent(transmit.size as u64);
             }
@@ -110,8 +110,10 @@ impl Established {
         }
         let challenge = self.rng.next_u64();
         let interval = self.paths.main().probe_interval();
-        let frame = Frame::PathChallenge(challenge.to_be_bytes());
-        let transmit = self.send_to(now, id, network, &frame, buffer)?;
+        let frames =
+            [Frame::PathChallenge(challenge.to_be_bytes()), Frame::PathPreference(self.paths[id].preference)];
+        let opens = self.role == Role::Client && !self.paths[id].is_validated();
+        let transmit = self.send_to(now, id, network, &frames[..1 + usize::from(opens)], buffer)?;
         let path = &mut self.paths[id];
         let candidate = path.migration.candidate.as_mut().map(|candidate| &mut candidate.validation);
         if let Some(validation) = path.opening.as_mut().or(candidate) {
@@ -136,11 +138,13 @@ impl Established {
         now: Instant,
         id: PathId,
         network: NetworkPath,
-        frame: &Frame<'_>,
+        frames: &[Frame<'_>],
         buffer: &mut Vec<u8>,
     ) -> Result<Transmit, TransportError> {
         let mut builder = self.open_builder(id, core::mem::take(buffer), DATAGRAM_SIZE_MIN);
-        builder.write(frame);
+        for frame in frames {
+            builder.write(frame);
+        }
         // Not ECN-capable: whether the new path supports ECN is unknown.
         let transmit =
             self.send_as(now, Way { id, ecn: None }, builder, super::Contents::default(), buffer)?;

@@ -6,10 +6,12 @@ use crate::ack::receiver::MAX_ACK_DELAY;
 use crate::catalogue::{Catalogue, to_parameter};
 use crate::code::CodeLimits;
 use crate::config::TransportConfig;
+use crate::congestion::WindowOf;
 use crate::crypto::{ResetToken, Suite};
 use crate::error::Mismatch;
 use crate::grant::Grant;
 use crate::id::{ConnectionId, Role};
+use crate::path::PathMode;
 use crate::path::scheduler::PATHS_MAX;
 use crate::profile::Profile;
 use crate::stream::{Streams, StreamsConfig};
@@ -39,6 +41,8 @@ pub(crate) struct Negotiated {
     pub(crate) peer_max_ack_delay: Duration,
     /// How many paths the client may have open at a time.
     pub(crate) paths: usize,
+    /// How both sides use them.
+    pub(crate) path_mode: PathMode,
     /// The token by which this side recognises the server's stateless reset.
     pub(crate) reset_token: Option<ResetToken>,
 }
@@ -75,6 +79,7 @@ fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> P
         context_window: if takes_contexts { u64::from(config.coding_window) } else { 0 },
         tickets: config.tickets,
         paths: 1,
+        path_mode: config.path_mode.number(),
         hybrid: None,
         versions: VERSIONS.to_vec(),
     }
@@ -104,7 +109,9 @@ pub(crate) fn server_parameters(
     Ok(Parameters {
         reset_token: Some(token.0),
         tickets: false,
-        paths: config.paths,
+        // A scheme whose window counts symbols knows one path.
+        paths: if profile.code.window() == WindowOf::Symbols { 1 } else { config.paths },
+        path_mode: 0,
         aead_suites: vec![suite.number()],
         ..parameters(config, profile, id)
     })
@@ -142,6 +149,8 @@ pub(crate) fn negotiate(
         },
         peer_max_ack_delay: peer.max_ack_delay,
         paths: usize::from(answer.paths).min(PATHS_MAX),
+        // Only the client sends it.
+        path_mode: PathMode::from_number(own.path_mode.max(peer.path_mode)),
         reset_token: peer.reset_token.map(ResetToken),
     })
 }

@@ -68,7 +68,10 @@ pub(crate) struct PathChanges {
 impl PathChanges {
     /// The peer must learn that the path is closed.
     pub(super) fn tell(&mut self, id: PathId) {
-        self.abandoned.push(id);
+        // Every packet in flight that says so may ask for it again.
+        if !self.abandoned.contains(&id) {
+            self.abandoned.push(id);
+        }
     }
 
     pub(super) fn is_due(&self) -> bool {
@@ -115,15 +118,27 @@ pub struct PathStats {
     pub bytes_sent: u64,
     /// Bytes of UDP payload in datagrams that were authentic and new.
     pub bytes_received: u64,
+    /// Symbols and combinations of symbols that arrived.
+    pub combinations_received: u64,
+    /// Those of them that carried no new information, because of what had arrived before.
+    pub redundant_received: u64,
 }
 
 impl Connection {
     /// Opens a further path of a client, with these addresses. [`crate::Event::PathOpened`] says that it is usable, or
     /// [`crate::Event::PathClosed`] that nothing answers.
     ///
+    /// In [`PathMode::Backup`] the path with the lowest `preference` is used, where the first path has [`PREFERENCE_OF_FIRST`]. Otherwise
+    /// the preference means nothing.
+    ///
     /// # Errors
     /// See [`PathError`].
-    pub fn add_path(&mut self, now: Instant, network: NetworkPath) -> Result<PathId, PathError> {
+    pub fn add_path(
+        &mut self,
+        now: Instant,
+        network: NetworkPath,
+        preference: u8,
+    ) -> Result<PathId, PathError> {
         let now = self.advance(now);
         let established = match &mut self.state {
             State::Established(established) if self.role == Role::Client => established,
@@ -133,7 +148,10 @@ impl Connection {
             return Err(PathError::TooMany);
         }
         let id = established.paths.unused_id().ok_or(PathError::IdsUsedUp)?;
-        let path = established.new_path(now, network).opening(id, PathValidation::chosen());
+        let path = established
+            .new_path(now, network)
+            .opening(id, PathValidation::chosen())
+            .with_preference(preference);
         established.paths.insert(path);
         Ok(id)
     }
@@ -212,10 +230,21 @@ impl Established {
         }
     }
 
+    /// The client tells how much it prefers a path.
+    pub(super) fn on_path_preference(&mut self, id: PathId, preference: u8) -> Result<(), TransportError> {
+        if self.role == Role::Client {
+            return Err(violation("PATH_PREFERENCE by a server"));
+        }
+        self.paths[id].preference = preference;
+        Ok(())
+    }
+
     /// The peer has closed a path.
     pub(super) fn on_path_abandoned(&mut self, id: PathId) -> Result<(), TransportError> {
         match self.paths.state_of(id) {
             PathUse::Closed => {}
+            // The client gave it up before any of its packets arrived here.
+            PathUse::Never if self.role == Role::Server => self.paths.refuse(id),
             PathUse::Never => return Err(violation("PATH_ABANDON of a path that was never opened")),
             PathUse::Open if self.has_other_path(id) => self.close_path(id),
             // The one that replaces it is being validated.
@@ -226,7 +255,12 @@ impl Established {
 
     /// Closes a path: what is in flight on it counts as lost, and what it should have told is told on another.
     pub(super) fn close_path(&mut self, id: PathId) {
+        let main = self.paths.main().id;
         let Some(mut path) = self.paths.remove(id) else { return };
+        if id == main {
+            // The client knows the reset token of the address that is no longer used.
+            self.resets.tell();
+        }
         for lost in path.sent.abandon() {
             let contents = &lost.packet.contents;
             contents.tell_again(
@@ -241,6 +275,21 @@ impl Established {
             }
         }
         self.path_changes.events.push_back(PathEvent::Closed(id));
+    }
+
+    /// The coded data in flight on a path that has failed counts as lost, so that the others repair it. Nothing sent there may be
+    /// acknowledged for a long time.
+    pub(super) fn on_path_failed(&mut self, id: PathId) {
+        if !self.has_other_path(id) {
+            return;
+        }
+        let sent = &mut self.paths[id].sent;
+        for (was_expired, packet) in sent.outstanding_mut() {
+            if let Some(carried) = packet.contents.combination.take() {
+                self.contexts.open(carried.context).sender.on_lost(carried, was_expired);
+            }
+        }
+        sent.give_up_flight(sent.next_number());
     }
 
     fn has_other_path(&self, id: PathId) -> bool {

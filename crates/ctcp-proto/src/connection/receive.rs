@@ -116,24 +116,31 @@ impl Established {
     pub(super) fn handle_decoder_news(&mut self, now: Instant) -> Result<(), TransportError> {
         self.counts.datagrams_received += 1;
         self.timers.on_received(now);
-        self.timers.on_activity(now);
+        self.timers.last_activity = now;
         self.contexts.streams_mut().receiver.handle_news(&mut self.streams)?;
         self.paths.main_mut().acks.on_news(now);
         Ok(())
     }
 
-    /// Passes a combination to the decoder of its context. Returns whether it became known through it.
+    /// Passes a combination to the decoder of its context. Returns whether a symbol became known through it.
     fn handle_combination(
         &mut self,
+        path: PathId,
         id: ContextId,
         combination: &Combination<'_>,
     ) -> Result<bool, TransportError> {
         let receiver = &mut self.contexts.open_for_peer(id)?.receiver;
-        if id != ContextId::Messages {
-            return receiver.handle(combination, &mut self.streams);
-        }
-        let is_news = receiver.handle(combination, &mut self.messages.incoming)?;
-        self.messages.incoming.settle_before(combination.floor());
+        let redundant = receiver.counts().redundant;
+        let is_news = if id == ContextId::Messages {
+            let is_news = receiver.handle(combination, &mut self.messages.incoming)?;
+            self.messages.incoming.settle_before(combination.floor());
+            is_news
+        } else {
+            receiver.handle(combination, &mut self.streams)?
+        };
+        let received = &mut self.paths[path].received;
+        received.combinations += 1;
+        received.redundant += receiver.counts().redundant - redundant;
         Ok(is_news)
     }
 
@@ -155,7 +162,7 @@ impl Established {
             let first_sent = self.response.take().and_then(|response| response.first_sent);
             self.on_handshake_round_trip(now, first_sent);
         }
-        self.paths[id].on_received(size as u64);
+        self.paths[id].on_received(now, size as u64);
         self.on_network_path(id, network_path, is_newest, size as u64);
     }
 
@@ -176,9 +183,10 @@ impl Established {
                 Frame::PathAck(ack) => self.handle_ack(now, &ack)?,
                 Frame::DecoderReport(context, report) => self.handle_report(now, context, &report)?,
                 Frame::Combination(context, combination) => {
-                    self.timers.on_activity(now);
+                    self.timers.last_activity = now;
+                    self.paths[id].silence.on_coded(now);
                     let is_repair = !matches!(combination, Combination::Source { .. });
-                    is_news |= self.handle_combination(context, &combination)? && is_repair;
+                    is_news |= self.handle_combination(id, context, &combination)? && is_repair;
                 }
                 Frame::MaxData(credit) => self.streams.on_max_data(credit)?,
                 Frame::MaxStreamData { id, credit } => self.streams.on_max_stream_data(id, credit)?,
@@ -192,6 +200,7 @@ impl Established {
                 Frame::NewTicket(ticket) => self.on_new_ticket(&ticket)?,
                 Frame::PathChallenge(data) => self.on_path_challenge(id, packet.network, data),
                 Frame::PathResponse(data) => self.on_path_response(now, id, data),
+                Frame::PathPreference(preference) => self.on_path_preference(id, preference)?,
                 Frame::PathAbandon(path) => self.on_path_abandoned(path)?,
                 Frame::Close { by_application, code, reason } => {
                     return Ok(Received::Closed(CloseReason {

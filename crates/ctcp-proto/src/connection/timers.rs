@@ -9,6 +9,7 @@ use crate::error::ConnectionError;
 use crate::handshake::HALF_OPEN_LIFETIME;
 use crate::id::{PathId, Role};
 use crate::path::Path;
+use crate::path::scheduler::Ranking;
 
 /// How long the peer must be silent during an exchange before a client checks that it is still there. A restarted server answers with a
 /// stateless reset, so an application learns of the restart after this time and a round trip.
@@ -16,16 +17,6 @@ const SILENCE: Duration = Duration::from_millis(500);
 
 /// How long after it last received stream data the client keeps checking.
 const SILENCE_MEMORY: Duration = Duration::from_secs(5);
-
-/// Coded packets that follow each other within this time are a flow.
-const FLOW_GAP: Duration = Duration::from_millis(25);
-
-/// How long a flow must stop before a client checks the path. Its address may have changed while it only received, and the peer learns the
-/// new one from the check.
-const FLOW_SILENCE: Duration = Duration::from_millis(40);
-
-/// The checks of a flow that stopped; then [`SILENCE`] applies.
-const FLOW_CHECKS: u32 = 4;
 
 /// Why a connection needs to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,10 +61,6 @@ pub(crate) struct Timers {
     pub(crate) last_eliciting: Instant,
     /// When coded data was last received.
     pub(crate) last_activity: Instant,
-    /// Whether the last coded packet followed another within [`FLOW_GAP`].
-    is_flow: bool,
-    /// The checks since coded data was last received.
-    checks: u32,
     /// When the pacer allows the next packet, if one is waiting.
     pub(crate) pacing: Option<Instant>,
 }
@@ -84,25 +71,11 @@ pub(super) struct IdleTimedOut;
 
 impl Timers {
     pub(super) fn new(now: Instant) -> Self {
-        Self {
-            last_received: now,
-            last_eliciting: now,
-            last_activity: now,
-            is_flow: false,
-            checks: 0,
-            pacing: None,
-        }
+        Self { last_received: now, last_eliciting: now, last_activity: now, pacing: None }
     }
 
     pub(super) fn on_received(&mut self, now: Instant) {
         self.last_received = now;
-    }
-
-    /// Coded data was received.
-    pub(super) fn on_activity(&mut self, now: Instant) {
-        self.is_flow = now.saturating_since(self.last_activity) < FLOW_GAP;
-        self.last_activity = now;
-        self.checks = 0;
     }
 
     /// A packet waits for the pacer of its path until `time`.
@@ -144,11 +117,8 @@ impl Established {
             self.tell_controller();
         }
         self.on_probe_timeouts(now);
-        if self.silence_deadline().is_some_and(|deadline| deadline <= now) {
-            self.timers.checks = self.timers.checks.saturating_add(1);
-            self.ping = true;
-        }
-        self.ping |= self.keep_alive_deadline().is_some_and(|deadline| deadline <= now);
+        self.ping |= self.keep_alive_deadline().is_some_and(|deadline| deadline <= now)
+            || self.silence_deadline().is_some_and(|deadline| deadline <= now);
         self.on_validation_timeouts(now);
         Ok(())
     }
@@ -164,6 +134,11 @@ impl Established {
             path.on_retransmission_timeout(now);
         }
         path.owed.mtu.on_timeout(now);
+        if self.check_deadline(&self.paths[id]).is_some_and(|deadline| deadline <= now) {
+            let path = &mut self.paths[id];
+            path.silence.on_check();
+            path.owed.probes = path.owed.probes.max(1);
+        }
     }
 
     fn on_probe_timeouts(&mut self, now: Instant) {
@@ -176,6 +151,9 @@ impl Established {
                 owed.probes = owed.probe.packets();
                 self.counts.timeouts += 1;
                 self.tell_control_again(id);
+                if self.paths[id].has_just_failed() {
+                    self.on_path_failed(id);
+                }
             }
         }
     }
@@ -208,7 +186,7 @@ impl Established {
             .min()
     }
 
-    fn path_deadlines(&self, path: &Path) -> [(Option<Instant>, TimerKind); 7] {
+    fn path_deadlines(&self, path: &Path) -> [(Option<Instant>, TimerKind); 8] {
         [
             (path.acks.next_timeout().filter(|_| path.is_validated()), TimerKind::Acknowledgement),
             (path.owed.loss_deadline, TimerKind::Loss),
@@ -217,12 +195,26 @@ impl Established {
             (path.expiry_deadline(), TimerKind::Expiry),
             (path.mtu_deadline(), TimerKind::PathMtu),
             (path.validation_deadline(), TimerKind::PathValidation),
+            (self.check_deadline(path), TimerKind::Silence),
         ]
     }
 
     /// The probe deadline, unless the coding scheme has a timer of its own and probes with it.
     fn probe_deadline(&self, path: &Path) -> Option<Instant> {
         path.probe_deadline().filter(|_| path.is_validated() && self.scheme_deadline().is_none())
+    }
+
+    /// When a client checks a path on which a flow has stopped, and one of several paths on which nothing happens, so that NATs keep it.
+    fn check_deadline(&self, path: &Path) -> Option<Instant> {
+        if self.role != Role::Client || !path.is_validated() || path.owed.probes > 0 {
+            return None;
+        }
+        let check = path.silence.check_deadline(path.measured.rtt.smoothed());
+        let check = check.filter(|_| self.streams.open_streams() > 0);
+        let is_further = self.paths.len() > 1;
+        let idle = self.config.keep_alive.filter(|_| is_further);
+        let idle = idle.map(|interval| path.silence.last_packet() + interval);
+        check.into_iter().chain(idle).min()
     }
 
     /// The timer of a scheme whose window counts symbols.
@@ -283,8 +275,8 @@ impl Established {
     /// When the coding scheme sends a repair of its own accord. As for [`Path::mtu_deadline`], only when it may be sent.
     fn repair_deadline(&self) -> Option<Instant> {
         let due = self.contexts.used().filter_map(|context| context.sender.scheme().next_repair()).min();
-        let due = due?;
-        self.paths.iter().filter(|path| path.is_validated()).filter_map(|path| path.send_time(due)).min()
+        // Other paths than the best one may not be allowed to send it, and would be woken for nothing.
+        self.paths[Ranking::new(&self.paths).first()?].send_time(due?)
     }
 
     /// The deadline for checking a silent peer. Only a client checks: a server has no one to reconnect to.
@@ -293,11 +285,7 @@ impl Established {
             return None;
         }
         let rtt = self.paths.main().measured.rtt.smoothed();
-        let mut interval = SILENCE.max(2 * rtt);
-        if self.timers.is_flow && self.timers.checks < FLOW_CHECKS {
-            let answer = if self.timers.checks == 0 { Duration::ZERO } else { rtt };
-            interval = interval.min((FLOW_SILENCE + answer) * (1 << self.timers.checks));
-        }
+        let interval = SILENCE.max(2 * rtt);
         let deadline = self.timers.last_received.max(self.timers.last_eliciting) + interval;
         let is_unanswered = self.timers.last_eliciting > self.timers.last_received;
         (is_unanswered || deadline < self.timers.last_activity + SILENCE_MEMORY).then_some(deadline)

@@ -10,6 +10,7 @@ use crate::error::TransportErrorCode;
 use crate::id::{ContextId, PathId};
 use crate::memory::SYMBOLS_MIN;
 use crate::network::{Ecn, Transmit};
+use crate::path::PathMode;
 use crate::path::scheduler::{self, Ranking};
 use crate::recovery::rtt::INITIAL_RTT;
 use crate::recovery::sent::SentPacket;
@@ -308,6 +309,7 @@ impl Established {
         let size = symbol_size_for_datagram(datagram_size, &self.remote_id, sender.overhead());
         let size = size.min(self.negotiated.symbol_size_max);
         let carried = sender.write(choice, size, source, builder, &situation);
+        self.on_written(now, turn.id, id, choice, carried.as_ref());
         self.last_context = id;
         self.tell_controller();
         carried
@@ -350,8 +352,9 @@ impl Established {
         if self.is_unpaced() {
             return if turn.is_first() { self.choose_useful(now, turn) } else { None };
         }
+        let is_backup = self.paths.mode() == PathMode::Backup;
         let path = &mut self.paths[turn.id];
-        if !turn.is_first() && path.is_avoided() {
+        if !turn.is_first() && (path.is_avoided() || is_backup) {
             // Data would be lost if the path is dead. A PING shows whether it is.
             return None;
         }
@@ -385,6 +388,9 @@ impl Established {
     fn choose_useful(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
         use ContextId::{Interactive, Messages, Streams};
         if !turn.is_first() {
+            if let Some((id, index)) = self.next_copy(turn.id) {
+                return Some((id, Choice::Again(index)));
+            }
             // What must arrive soon takes the fastest path.
             let is_useful = turn.ranking.is_useful(&self.paths, turn.id, self.streams.queued_bytes());
             return is_useful

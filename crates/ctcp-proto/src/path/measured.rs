@@ -18,15 +18,24 @@ pub(crate) struct Measured {
 
 impl Measured {
     pub(super) fn new(now: Instant, rules: Rules) -> Self {
-        let average = LossAverage::new(INITIAL_LOSS, MU);
         Self {
             rtt: RttEstimator::new(INITIAL_RTT),
             losses: LossDetector::new(),
-            loss_average: match rules.loss {
-                LossRule::Printed => average,
-                LossRule::Steadied => average.steadied(),
-            },
+            loss_average: loss_average(rules),
             delivery: DeliveryRate::new(now),
         }
+    }
+
+    /// Starts the loss average anew.
+    pub(super) fn forget_loss(&mut self, rules: Rules) {
+        self.loss_average = loss_average(rules);
+    }
+}
+
+fn loss_average(rules: Rules) -> LossAverage {
+    let average = LossAverage::new(INITIAL_LOSS, MU);
+    match rules.loss {
+        LossRule::Printed => average,
+        LossRule::Steadied => average.steadied(),
     }
 }

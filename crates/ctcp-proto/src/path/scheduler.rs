@@ -9,11 +9,14 @@
 //!   to avoid  PINGs only
 //! ```
 //!
+//! In [`PathMode::Backup`] the preference goes before the round trip, and all others are avoided. In [`PathMode::Redundant`] the others
+//! send copies of what must arrive soon before anything else.
+//!
 //! A block lacks degrees of freedom, whatever path they come from, so nothing is ever moved from one path to another.
 
 use core::time::Duration;
 
-use super::{Path, Paths};
+use super::{Path, PathMode, Paths};
 use crate::id::PathId;
 
 /// The most paths of a connection at a time.
@@ -36,7 +39,7 @@ impl Ranking {
             ranking.ids[ranking.length] = path.id;
             ranking.length += 1;
         }
-        ranking.ids[..ranking.length].sort_by_key(|&id| rank(&paths[id]));
+        ranking.ids[..ranking.length].sort_by_key(|&id| rank(paths.mode(), &paths[id]));
         ranking
     }
 
@@ -73,7 +76,7 @@ impl Ranking {
 /// acknowledged.
 pub(crate) fn window(paths: &Paths) -> f64 {
     let rtt = |path: &Path| path.measured.rtt.smoothed().as_secs_f64().max(1e-6);
-    let used = || paths.iter().filter(|path| path.is_validated() && !path.is_avoided());
+    let used = || used(paths);
     let slowest = used().map(rtt).fold(0.0, f64::max);
     let window = |path: &Path| path.admission.controller.window();
     if paths.len() == 1 {
@@ -98,7 +101,7 @@ pub(crate) fn loss(paths: &Paths, path: &Path) -> f64 {
     if paths.len() == 1 {
         return average(path);
     }
-    let used = || paths.iter().filter(|path| path.is_validated() && !path.is_avoided());
+    let used = || used(paths);
     let total: f64 = used().map(rate).sum();
     if total > 0.0 {
         used().map(|path| rate(path) * average(path)).sum::<f64>() / total
@@ -114,8 +117,33 @@ fn mean(paths: &Paths, value: impl Fn(&Path) -> f64) -> Option<f64> {
     (total > 0.0).then(|| paths.iter().map(|path| in_flight(path) * value(path)).sum::<f64>() / total)
 }
 
-fn rank(path: &Path) -> (bool, Duration) {
-    (path.is_avoided(), path.measured.rtt.smoothed())
+fn rank(mode: PathMode, path: &Path) -> (bool, u8, Duration) {
+    let preference = if mode == PathMode::Backup { path.preference } else { 0 };
+    (path.is_avoided(), preference, path.measured.rtt.smoothed())
+}
+
+/// The paths that carry data.
+fn used(paths: &Paths) -> impl Iterator<Item = &Path> {
+    let best = (paths.mode() == PathMode::Backup).then(|| Ranking::new(paths).first()).flatten();
+    let usable = paths.iter().filter(|path| path.is_validated() && !path.is_avoided());
+    usable.filter(move |path| best.is_none_or(|best| path.id == best))
+}
+
+/// Tells the controllers of paths that may share a bottleneck to take one share of it together, in proportion to their rates.
+///
+/// A queue that is not theirs means that others compete with them. Paths that see one at the same time may share its bottleneck. A path
+/// whose queue is empty meanwhile does not, so that its share does not count. This needs no test of correlation (RFC 8382), which takes
+/// seconds to be certain, and errs only on the side of others.
+pub(crate) fn share_bottlenecks(paths: &mut Paths) {
+    if paths.len() == 1 || paths.mode() == PathMode::Independent {
+        return;
+    }
+    let competes = |path: &Path| path.is_validated() && path.admission.controller.is_competing();
+    let total: f64 = paths.iter().filter(|path| competes(path)).map(rate).sum();
+    for path in paths.iter_mut() {
+        let share = if competes(path) && total > 0.0 { rate(path) / total } else { 1.0 };
+        path.admission.controller.set_share(share);
+    }
 }
 
 fn one_way(path: &Path) -> Duration {

@@ -2,7 +2,7 @@
 
 use core::ops::{Index, IndexMut};
 
-use super::Path;
+use super::{Path, PathMode};
 use crate::id::PathId;
 
 /// The open paths, in the order in which they were opened. There is always at least one.
@@ -10,6 +10,7 @@ pub(crate) struct Paths {
     open: Vec<Path>,
     /// A bit for each id that was ever used. A packet number never repeats under a key, so an id is used once.
     used: [u64; 4],
+    mode: PathMode,
 }
 
 /// How a packet's path id relates to the open paths.
@@ -24,10 +25,15 @@ pub(crate) enum PathUse {
 }
 
 impl Paths {
-    pub(crate) fn new(first: Path) -> Self {
-        let mut paths = Self { open: Vec::with_capacity(1), used: [0; 4] };
+    pub(crate) fn new(first: Path, mode: PathMode) -> Self {
+        let mut paths = Self { open: Vec::with_capacity(1), used: [0; 4], mode };
         paths.insert(first);
         paths
+    }
+
+    /// How the paths are used.
+    pub(crate) fn mode(&self) -> PathMode {
+        self.mode
     }
 
     /// Adds a path whose id was never used.
@@ -47,6 +53,12 @@ impl Paths {
     /// The smallest id that was never used.
     pub(crate) fn unused_id(&self) -> Option<PathId> {
         (0..=u8::MAX).map(PathId).find(|&id| self.state_of(id) == PathUse::Never)
+    }
+
+    /// The path will never be opened.
+    pub(crate) fn refuse(&mut self, id: PathId) {
+        let (word, bit) = place(id);
+        self.used[word] |= bit;
     }
 
     pub(crate) fn state_of(&self, id: PathId) -> PathUse {

@@ -13,11 +13,14 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::admission::Admission;
+use super::copies::Copies;
 use super::ecn::EcnState;
 use super::measured::Measured;
 use super::migration::Migration;
+use super::mode::PREFERENCE_OF_FIRST;
 use super::mtu::MtuDiscovery;
 use super::owed::Owed;
+use super::silence::Silence;
 use super::validation::PathValidation;
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
 use crate::congestion::{Acked, ControllerFactory, Lost, Sent, TimedOut};
@@ -34,6 +37,19 @@ use crate::wire::EcnCounts;
 /// Unanswered probe time-outs after which other paths are used instead. A single one may be due to the loss of one acknowledgement.
 const SILENT_PROBES: u32 = 2;
 
+/// Unanswered probe time-outs that make an outage: about a second on most paths. So many in a row are hardly due to loss alone.
+const DEAD_PROBES: u32 = 5;
+
+/// What arrived on a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PathReceived {
+    bytes: u64,
+    /// Symbols and combinations.
+    pub(crate) combinations: u64,
+    /// Those of them that carried no new information.
+    pub(crate) redundant: u64,
+}
+
 /// One path to the peer. Its addresses may change; its identity and packet numbers stay.
 pub(crate) struct Path {
     pub(crate) id: PathId,
@@ -49,6 +65,12 @@ pub(crate) struct Path {
     pub(crate) opening: Option<PathValidation>,
     /// The peer has closed it, but no other path works yet.
     pub(crate) is_leaving: bool,
+    /// The client prefers paths with lower numbers.
+    pub(crate) preference: u8,
+    /// Symbols of which a copy goes on this path, oldest first.
+    pub(crate) copies: Copies,
+    pub(crate) received: PathReceived,
+    pub(crate) silence: Silence,
     /// The validation of an address that the peer may have moved to.
     pub(crate) migration: Migration,
     /// The first packet number sent to the current address. Older packets say nothing about it.
@@ -56,7 +78,6 @@ pub(crate) struct Path {
     /// The first packet number on the current network path. Another port of the same host is the same network path.
     first_number_of_way: PacketNumber,
     bytes_sent: u64,
-    bytes_received: u64,
     /// Scratch buffers, reused for every ACK.
     pub(crate) acked_scratch: Vec<AckedPacket<Contents>>,
     pub(crate) lost_scratch: Vec<LostPacket<Contents>>,
@@ -80,8 +101,11 @@ impl Path {
             owed,
             opening: None,
             is_leaving: false,
+            preference: PREFERENCE_OF_FIRST,
+            copies: Copies::default(),
+            received: PathReceived::default(),
+            silence: Silence::new(now),
             bytes_sent: 0,
-            bytes_received: 0,
             migration: Migration::default(),
             first_number: PacketNumber(0),
             first_number_of_way: PacketNumber(0),
@@ -97,6 +121,11 @@ impl Path {
         Self { id, opening: Some(validation), ..self }
     }
 
+    /// Sets how much the client prefers it.
+    pub(crate) fn with_preference(self, preference: u8) -> Self {
+        Self { preference, ..self }
+    }
+
     /// Whether data may be sent on it.
     pub(crate) fn is_validated(&self) -> bool {
         self.opening.is_none()
@@ -107,9 +136,15 @@ impl Path {
         self.is_leaving || self.owed.probe.count() >= SILENT_PROBES
     }
 
+    /// Whether the last probe time-out was the one from which on other paths are used.
+    pub(crate) fn has_just_failed(&self) -> bool {
+        self.owed.probe.count() == SILENT_PROBES
+    }
+
     /// An authentic datagram of `bytes` arrived.
-    pub(crate) fn on_received(&mut self, bytes: u64) {
-        self.bytes_received += bytes;
+    pub(crate) fn on_received(&mut self, now: Instant, bytes: u64) {
+        self.silence.on_received(now);
+        self.received.bytes += bytes;
     }
 
     pub(crate) fn stats(&self, now: Instant) -> PathStats {
@@ -123,7 +158,9 @@ impl Path {
             loss: self.measured.loss_average.value(),
             window: self.admission.controller.window(),
             bytes_sent: self.bytes_sent,
-            bytes_received: self.bytes_received,
+            bytes_received: self.received.bytes,
+            combinations_received: self.received.combinations,
+            redundant_received: self.received.redundant,
         }
     }
 
@@ -210,6 +247,7 @@ impl Path {
         if !in_flight {
             return;
         }
+        self.silence.on_eliciting(now);
         self.admission.on_sent(now, size);
         self.owed.retransmission.on_sent(now);
         if !is_mtu_probe && !self.profile.counts_symbols() {
@@ -347,8 +385,20 @@ impl Path {
 
     /// An ACK newly acknowledged an ack-eliciting packet.
     pub(crate) fn on_progress(&mut self, now: Instant) {
+        if self.owed.probe.count() >= DEAD_PROBES {
+            self.revive(now);
+        }
         self.owed.probe.on_ack();
         self.owed.retransmission.on_ack(now, self.sent.has_ack_eliciting_outstanding());
+    }
+
+    /// The path answers again after an outage. What was lost meanwhile says nothing about it, and its capacity may differ, so congestion
+    /// control begins anew (RFC 9002 section 7.6).
+    fn revive(&mut self, now: Instant) {
+        self.first_number = self.sent.next_number();
+        self.sent.give_up_flight(self.first_number);
+        self.measured.forget_loss(self.profile.rules);
+        self.admission.on_new_way(now, self.owed.mtu.current());
     }
 
     /// Ends the processing of an ACK: updates the delivery rate and the pacing rate.

@@ -384,6 +384,16 @@ impl<C> SentPackets<C> {
         })
     }
 
+    /// The same, to be changed, and whether [`Self::poll_expired`] has returned them.
+    pub(crate) fn outstanding_mut(&mut self) -> impl Iterator<Item = (bool, &mut SentPacket<C>)> {
+        let expired_until = self.expired_until;
+        let known = self.first_outstanding.saturating_sub(self.base) as usize;
+        self.slots.iter_mut().skip(known).filter_map(move |slot| match slot {
+            Slot::Outstanding(packet) => Some((packet.number.0 < expired_until, packet)),
+            _ => None,
+        })
+    }
+
     /// Returns the next packet that has been outstanding since before `before` and was not returned yet. It no longer counts as on its way
     /// to the receiver, though it is not lost yet (CTCP section 4.5). Call until `None`.
     pub(crate) fn poll_expired(&mut self, before: Instant) -> Option<&SentPacket<C>> {

@@ -7,7 +7,7 @@ use crate::wire::Frame;
 use crate::{Event, PathError, PathId};
 
 const fn path(megabits: f64, rtt_ms: u64, loss: f64) -> Conditions {
-    Conditions { megabits, rtt_ms, loss }
+    Conditions::new(megabits, rtt_ms, loss)
 }
 
 /// The rate of a download over these paths in Mbit/s, after the first second.

@@ -7,8 +7,8 @@ use ctcp_base::{Instant, Prng, Probability, Rate};
 use ctcp_netem::{Link, LinkConfig, LossModel, Packet, QueueLimit};
 
 use crate::{
-    ClientPolicy, Connection, DatagramOutcome, Endpoint, EndpointConfig, Event, NetworkPath, PathId,
-    ReadOutcome, SecretKey, StreamId, TransportConfig, WriteError,
+    ClientPolicy, Connection, DatagramOutcome, Endpoint, EndpointConfig, Event, NetworkPath,
+    PREFERENCE_OF_FIRST, PathId, ReadOutcome, SecretKey, StreamId, TransportConfig, WriteError,
 };
 
 /// Both directions of a path.
@@ -47,6 +47,8 @@ pub(super) struct Conditions {
     pub(super) megabits: f64,
     pub(super) rtt_ms: u64,
     pub(super) loss: f64,
+    /// The mean length of a burst of losses; 1 if they are independent.
+    pub(super) burst: f64,
 }
 
 impl Conditions {
@@ -56,10 +58,25 @@ impl Conditions {
         LinkConfig {
             rate: Rate::from_bits_per_second((self.megabits * 1e6) as u64),
             delay,
-            loss: LossModel::Bernoulli(Probability::new(self.loss).expect("a probability")),
+            loss: self.losses(),
             queue: QueueLimit::Packets((packets as u64).max(20)),
             overhead: 28,
             ..LinkConfig::default()
+        }
+    }
+}
+
+impl Conditions {
+    pub(super) const fn new(megabits: f64, rtt_ms: u64, loss: f64) -> Self {
+        Self { megabits, rtt_ms, loss, burst: 1.0 }
+    }
+
+    fn losses(self) -> LossModel {
+        let loss = Probability::new(self.loss).expect("a probability");
+        if self.burst > 1.0 {
+            LossModel::bursts(loss, self.burst).expect("a possible loss")
+        } else {
+            LossModel::Bernoulli(loss)
         }
     }
 }
@@ -93,6 +110,11 @@ fn pattern(index: u64) -> u8 {
 impl Several {
     /// Connects over the first line.
     pub(super) fn new(conditions: &[Conditions], seed: u64) -> Self {
+        Self::with_config(conditions, seed, TransportConfig::default())
+    }
+
+    /// The same with a configuration of the client.
+    pub(super) fn with_config(conditions: &[Conditions], seed: u64, config: TransportConfig) -> Self {
         let (client_key, server_key) = (SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32]));
         let public = server_key.public_key();
         let server = EndpointConfig::server(server_key, ClientPolicy::Any);
@@ -107,10 +129,7 @@ impl Several {
         };
         let server_address = SocketAddr::from(([192, 0, 2, 2], 2000));
         let now = Instant::from_secs(1);
-        let (_, client) = ends
-            .0
-            .connect(now, server_address, public, TransportConfig::default())
-            .expect("a valid configuration");
+        let (_, client) = ends.0.connect(now, server_address, public, config).expect("a valid configuration");
         let lines = conditions.iter().enumerate().map(line).collect();
         Self {
             now,
@@ -126,7 +145,12 @@ impl Several {
 
     /// Connects and opens a path over each line.
     pub(super) fn with_all_paths(conditions: &[Conditions], seed: u64) -> Self {
-        let mut several = Self::new(conditions, seed);
+        Self::with_all_paths_of(conditions, seed, TransportConfig::default())
+    }
+
+    /// The same with a configuration of the client.
+    pub(super) fn with_all_paths_of(conditions: &[Conditions], seed: u64, config: TransportConfig) -> Self {
+        let mut several = Self::with_config(conditions, seed, config);
         assert!(several.run(Duration::from_secs(30), |several| several.client.is_connected()));
         for index in 1..conditions.len() {
             several.add_path(index).expect("room for a path");
@@ -136,7 +160,11 @@ impl Several {
 
     pub(super) fn add_path(&mut self, index: usize) -> Result<PathId, crate::PathError> {
         let local = Some(self.lines[index].client.ip());
-        self.client.add_path(self.now, NetworkPath { local, remote: self.server_address })
+        self.client.add_path(
+            self.now,
+            NetworkPath { local, remote: self.server_address },
+            PREFERENCE_OF_FIRST + index as u8,
+        )
     }
 
     /// Asks for so many bytes.
@@ -150,6 +178,11 @@ impl Several {
     /// Bytes that the client has read.
     pub(super) fn bytes_read(&self) -> u64 {
         self.transfer.read
+    }
+
+    /// Whether the server has accepted a stream of the client.
+    pub(super) fn has_accepted(&self, stream: StreamId) -> bool {
+        self.transfer.serving == Some(stream)
     }
 
     pub(super) fn is_done(&self) -> bool {

@@ -45,6 +45,7 @@ pub(crate) mod kind {
     pub(crate) const CLOSE_APPLICATION: u8 = 0x1d;
     pub(crate) const NEW_TICKET: u8 = 0x1e;
     pub(crate) const PATH_ABANDON: u8 = 0x1f;
+    pub(crate) const PATH_PREFERENCE: u8 = 0x20;
 }
 
 /// Frames of this type and above have a length after the type, so that a receiver can skip those it does not know.
@@ -102,6 +103,8 @@ pub enum Frame<'a> {
     PathResponse([u8; 8]),
     /// The sender uses the path no longer.
     PathAbandon(PathId),
+    /// How much the client prefers the path of this packet; lower numbers are preferred.
+    PathPreference(u8),
     /// Closes the connection.
     Close {
         /// True if the application closed the connection, false if the transport did.
@@ -167,6 +170,7 @@ impl<'a> Frame<'a> {
             kind @ (kind::CLOSE_TRANSPORT | kind::CLOSE_APPLICATION) => close::parse(kind, reader),
             kind::NEW_TICKET => NewTicket::parse(reader).map(Self::NewTicket),
             kind::PATH_ABANDON => path::parse_id(reader).map(Self::PathAbandon),
+            kind::PATH_PREFERENCE => reader.array().map(|[preference]| Self::PathPreference(preference)),
             _ => Err(Malformed::new("frame of unknown type")),
         }
     }
@@ -202,6 +206,7 @@ impl<'a> Frame<'a> {
                 out.push(kind::PATH_ABANDON);
                 write_varint(out, u64::from(id.0));
             }
+            Self::PathPreference(preference) => path::write(kind::PATH_PREFERENCE, &[*preference], out),
             Self::Close { by_application, code, reason } => close::write(*by_application, *code, reason, out),
             Self::Skippable { kind, contents } => {
                 assert!(*kind >= SKIPPABLE_FRAME_MIN, "frames of type {kind} have no length");
@@ -231,6 +236,7 @@ impl<'a> Frame<'a> {
             Self::NewTicket(ticket) => ticket.length(),
             Self::PathChallenge(data) | Self::PathResponse(data) => 1 + data.len(),
             Self::PathAbandon(id) => 1 + varint_length(u64::from(id.0)),
+            Self::PathPreference(_) => 2,
             Self::Close { code, reason, .. } => close::length(*code, reason),
             Self::Skippable { kind, contents } => {
                 varint_length(*kind) + varint_length(contents.len() as u64) + contents.len()

@@ -15,7 +15,7 @@ use core::time::Duration;
 use crate::error::{TransportError, TransportErrorCode};
 use crate::id::{ConnectionId, Role};
 use crate::wire::varint::{Reader, reserved_number, varint_length, write_varint};
-use crate::wire::{Malformed, VERSION};
+use crate::wire::{Malformed, VARINT_MAX, VERSION};
 
 pub use hybrid::HybridParameter;
 
@@ -43,7 +43,7 @@ pub const PARAMETERS_MAX: usize = crate::wire::NOISE_MESSAGE_MAX;
 /// Maximum number of versions listed.
 pub const VERSIONS_MAX: usize = 16;
 
-const DATAGRAM_SIZES: RangeInclusive<u64> = crate::wire::DATAGRAM_SIZE_MIN as u64..=crate::wire::VARINT_MAX;
+const DATAGRAM_SIZES: RangeInclusive<u64> = crate::wire::DATAGRAM_SIZE_MIN as u64..=VARINT_MAX;
 
 mod id {
     pub(super) const CONNECTION_ID: u64 = 0x01;
@@ -66,6 +66,7 @@ mod id {
     pub(super) const CONTEXT_WINDOW: u64 = 0x12;
     pub(super) const TICKETS: u64 = 0x13;
     pub(super) const PATHS: u64 = 0x14;
+    pub(super) const PATH_MODE: u64 = 0x15;
 }
 
 /// The parameters of one side.
@@ -108,6 +109,8 @@ pub struct Parameters {
     pub tickets: bool,
     /// From a server: how many paths the client may have open at a time, 1 to 255. 1 if it is not sent.
     pub paths: u8,
+    /// From a client: the number of the way in which both sides use several paths. 0 if it is not sent.
+    pub path_mode: u64,
     /// Symbols that this side stores in each context other than that of the streams, within [`SYMBOL_WINDOW_RANGE`]; 0 if it accepts no
     /// other contexts.
     pub context_window: u64,
@@ -203,7 +206,7 @@ impl Parameters {
     fn from_fields(fields: &Fields<'_>, sender: Role) -> Result<Self, ParameterError> {
         let ack_delays = 0..=MAX_ACK_DELAY_MAX.as_micros() as u64;
         let symbol_sizes = *SYMBOL_SIZE_RANGE.start() as u64..=*SYMBOL_SIZE_RANGE.end() as u64;
-        let any = 0..=crate::wire::VARINT_MAX;
+        let any = 0..=VARINT_MAX;
         let idle_millis = fields.number(id::IDLE_TIMEOUT, any.clone())?;
         let datagram_size = fields.number(id::DATAGRAM_SIZE_MAX, DATAGRAM_SIZES)?;
         Ok(Self {
@@ -229,6 +232,7 @@ impl Parameters {
             context_window: fields.context_window()?,
             tickets: fields.tickets(sender)?,
             paths: fields.paths(sender)?,
+            path_mode: fields.path_mode(sender)?,
         })
     }
 
@@ -260,6 +264,9 @@ impl Parameters {
         }
         if self.paths > 1 {
             write_number(out, id::PATHS, u64::from(self.paths));
+        }
+        if self.path_mode > 0 {
+            write_number(out, id::PATH_MODE, self.path_mode);
         }
         let versions: Vec<u8> = self.versions.iter().flat_map(|version| version.to_be_bytes()).collect();
         write_bytes(out, id::VERSIONS, &versions);
@@ -392,6 +399,14 @@ impl<'a> Fields<'a> {
         }
     }
 
+    fn path_mode(&self, sender: Role) -> Result<u64, ParameterError> {
+        match (self.find(id::PATH_MODE), sender) {
+            (None, _) => Ok(0),
+            (Some(_), Role::Client) => self.number(id::PATH_MODE, 0..=VARINT_MAX),
+            (Some(_), Role::Server) => Err(ParameterError::Forbidden(id::PATH_MODE)),
+        }
+    }
+
     fn versions(&self) -> Result<Vec<u32>, ParameterError> {
         let value = self.required(id::VERSIONS)?;
         if value.is_empty() || value.len() % 4 != 0 || value.len() > 4 * VERSIONS_MAX {
@@ -428,7 +443,7 @@ fn write_number(out: &mut Vec<u8>, id: u64, value: u64) {
 
 /// A duration as a whole number of units.
 fn whole(units: u128) -> u64 {
-    u64::try_from(units).map_or(crate::wire::VARINT_MAX, |units| units.min(crate::wire::VARINT_MAX))
+    u64::try_from(units).map_or(VARINT_MAX, |units| units.min(VARINT_MAX))
 }
 
 impl From<Malformed> for ParameterError {

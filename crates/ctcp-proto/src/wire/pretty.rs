@@ -30,6 +30,7 @@ impl fmt::Display for Frame<'_> {
             // The token is a secret.
             Self::ResetToken(_) => formatter.write_str("RESET_TOKEN"),
             Self::NewTicket(ticket) => write!(formatter, "NEW_TICKET for {} s", ticket.lifetime),
+            Self::PathPreference(preference) => write!(formatter, "PATH_PREFERENCE {preference}"),
             Self::PathAbandon(id) => write!(formatter, "PATH_ABANDON {}", id.0),
             Self::PathChallenge(data) => {
                 write!(formatter, "PATH_CHALLENGE {:016x}", u64::from_be_bytes(*data))

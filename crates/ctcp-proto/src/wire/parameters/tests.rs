@@ -30,6 +30,7 @@ fn example() -> Parameters {
         context_window: 1024,
         tickets: false,
         paths: 1,
+        path_mode: 0,
     }
 }
 
@@ -108,6 +109,7 @@ fn any_parameters(sender: Role) -> impl Strategy<Value = Parameters> {
             context_window: fourth.2,
             tickets: fourth.3,
             paths: 1,
+            path_mode: 0,
         },
     )
 }
