@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ctcp::{Catalogue, Grant, Profile, PublicKey, Redundancy, UnknownName};
+use ctcp::{Catalogue, Grant, PathMode, Profile, PublicKey, Redundancy, UnknownName};
 use ctcp_base::{Probability, Rate, parse_bytes, parse_duration};
 use ctcp_proxy::address::TargetAddress;
 use ctcp_proxy::forward::Forward;
@@ -183,6 +183,11 @@ pub(crate) struct RemoteArgs {
         value_delimiter = ','
     )]
     pub(crate) path: Vec<PathChoice>,
+    /// How to use several paths. `aggregate`: all at once. `backup`: the first, and the next ones while it does not answer.
+    /// `redundant`: as aggregate, but what must arrive soon (small writes, UDP, profile low-latency) goes over each.
+    /// `independent`: as aggregate, but each competes with other traffic as a connection of its own
+    #[arg(long, value_name = "USE", env = "CTCP_PATHS", hide_env_values = true, default_value_t)]
+    pub(crate) paths: PathMode,
     /// Keep a ticket of the server in this file. With it, the next run sends its first requests with its first packets, a
     /// round trip earlier
     #[arg(long, value_name = "FILE", env = "CTCP_TICKET_FILE", hide_env_values = true)]

@@ -154,8 +154,8 @@ pub trait Controller: Debug + Send {
     /// The current phase.
     fn phase(&self) -> Phase;
 
-    /// Whether it sees a queue that others cause, so that it competes for a share of a bottleneck.
-    fn is_competing(&self) -> bool {
+    /// Whether it has lately seen a queue that others cause, so that it competes for a share of a bottleneck.
+    fn is_competing(&self, _now: Instant) -> bool {
         false
     }
 

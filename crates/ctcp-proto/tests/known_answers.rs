@@ -285,6 +285,8 @@ fn control_frames_are_as_on_the_page() {
         ),
         ("STOP_SENDING stream 5, code 0", "14 05 00", Frame::StopSending { id: StreamId(5), code: 0 }),
         ("PATH_CHALLENGE", "18 0102030405060708", Frame::PathChallenge(data)),
+        ("PATH_ABANDON path 3", "1f 03", Frame::PathAbandon(PathId(3))),
+        ("PATH_PREFERENCE 64", "20 40", Frame::PathPreference(64)),
         (
             "RESET_TOKEN",
             "15 000102030405060708090a0b0c0d0e0f",

@@ -14,6 +14,7 @@
 //! continue, since the refusal may be lifted. When a connection is lost, requests being served get the data that had
 //! arrived, and then fail.
 
+mod address_changes;
 mod connector;
 mod paths;
 mod tickets;

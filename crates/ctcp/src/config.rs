@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ctcp_proto::{Catalogue, ClientPolicy, EndpointConfig, Grant, Profile, SecretKey};
+use ctcp_proto::{Catalogue, ClientPolicy, EndpointConfig, Grant, PathMode, Profile, SecretKey};
 
 /// Limits and time-outs of connections. Each side has its own; values that both sides must share are negotiated in the handshake.
 ///
@@ -96,6 +96,13 @@ impl TransportConfig {
     /// [`crate::Connection::ticket`] and [`crate::Endpoint::connect_early`]. Default: false.
     pub fn tickets(&mut self, are_wanted: bool) -> &mut Self {
         self.0.tickets = are_wanted;
+        self
+    }
+
+    /// How a client uses several paths, see [`crate::Connection::add_path`]. A server does as its client asks. Default:
+    /// [`PathMode::Aggregate`].
+    pub fn path_mode(&mut self, mode: PathMode) -> &mut Self {
+        self.0.path_mode = mode;
         self
     }
 

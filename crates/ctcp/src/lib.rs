@@ -65,9 +65,9 @@ pub use config::{ClientConfig, ServerConfig, TransportConfig};
 pub use connection::Connection;
 pub use ctcp_proto::{
     Catalogue, ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, Grant,
-    KeyError, MessageError, MessageStats, Misfit, PathError, PathId, PathStats, Profile, ProfileName,
-    PublicKey, Ratio, Redundancy, Role, RttStats, SecretKey, StreamId, Ticket, TransportError,
-    TransportErrorCode, UnknownName, congestion::Algorithm,
+    KeyError, MessageError, MessageStats, Misfit, PREFERENCE_OF_FIRST, PathError, PathId, PathMode,
+    PathStats, Profile, ProfileName, PublicKey, Ratio, Redundancy, Role, RttStats, SecretKey, StreamId,
+    Ticket, TransportError, TransportErrorCode, UnknownName, congestion::Algorithm,
 };
 pub use endpoint::Endpoint;
 pub use entropy::generate_key;

@@ -42,6 +42,9 @@ pub(crate) enum Part {
     Piece,
     /// The last segment.
     LastPiece,
+    /// A copy of a symbol that was sent on another path. The scheme does not count it, since both copies may be lost together with what
+    /// follows them.
+    Copy,
 }
 
 /// The combination that is being sent in segments.

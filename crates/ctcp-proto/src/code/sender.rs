@@ -191,26 +191,46 @@ impl CodedSender {
         Some(self.carried(sent, Part::Whole))
     }
 
+    /// Writes a copy of a symbol that was sent on another path, if the receiver may lack it and there is room.
+    pub(crate) fn write_copy(
+        &mut self,
+        index: SymbolIndex,
+        builder: &mut DatagramBuilder,
+    ) -> Option<Carried> {
+        let floor = self.encoder.first();
+        let symbol = self.encoder.symbol(index)?;
+        let combination = Combination::Source { index, floor, symbol };
+        let fit = write_if_it_fits(&Frame::Combination(self.context, combination), builder);
+        self.counts.repairs += u64::from(matches!(fit, Fit::Now));
+        matches!(fit, Fit::Now).then(|| self.carried(Sent { first: index, length: 1 }, Part::Copy))
+    }
+
     pub(crate) fn on_acked(&mut self, carried: Carried) {
         match carried.part {
             Part::Whole => self.scheme.on_acked(&carried.sent),
-            Part::Piece => {}
+            Part::Piece | Part::Copy => {}
             // The packet has left the network. Whether the whole combination arrived follows from the receiver's report.
             Part::LastPiece => self.scheme.on_expired(&carried.sent),
         }
     }
 
     pub(crate) fn on_lost(&mut self, carried: Carried, was_expired: bool) {
+        if carried.part == Part::Copy {
+            return;
+        }
         // Only the last segment counts as in flight, but losing any of them leaves the combination incomplete.
         self.scheme.on_lost(&carried.sent, was_expired || carried.part == Part::Piece);
     }
 
     pub(crate) fn on_spurious_loss(&mut self, carried: Carried) {
+        if carried.part == Part::Copy {
+            return;
+        }
         self.scheme.on_spurious_loss(&carried.sent);
     }
 
     pub(crate) fn on_expired(&mut self, carried: Carried) {
-        if carried.part != Part::Piece {
+        if !matches!(carried.part, Part::Piece | Part::Copy) {
             self.scheme.on_expired(&carried.sent);
         }
     }

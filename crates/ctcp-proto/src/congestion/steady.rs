@@ -128,6 +128,9 @@ const YIELD_INTERVAL: Duration = Duration::from_secs(5);
 const COMPETE_MIN: Duration = Duration::from_secs(1);
 const COMPETE_MAX: Duration = Duration::from_secs(8);
 
+/// How long a flow counts as competing after it last did: it tries in between whether the others have gone.
+const COMPETED: Duration = Duration::from_secs(16);
+
 /// The mode of the controller.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
@@ -173,6 +176,8 @@ pub(super) struct Steady {
     /// When a round trip last saw the queue nearly empty.
     empty_at: Option<Instant>,
     compete_for: Duration,
+    /// When the flow last competed.
+    competed_at: Option<Instant>,
     /// Growth in packets per round trip while competing.
     compete_growth: f64,
     /// The part of it that leads to the share that the flow is to have. Rates grow with the root of growth.
@@ -216,6 +221,7 @@ impl Steady {
             yielding: None,
             empty_at: None,
             compete_for: COMPETE_MIN,
+            competed_at: None,
             compete_growth: growth_of_reno(BACK_OFF_OVERFLOW),
             part: 1.0,
             rtt: None,
@@ -546,6 +552,7 @@ impl Controller for Steady {
                 _ if self.is_yielding() || self.push.is_running() => {}
                 Mode::Hold(hold) => self.on_hold_ack(acked, hold),
                 Mode::Compete { .. } => {
+                    self.competed_at = Some(acked.now);
                     let growth = self.compete_growth * self.part;
                     self.tokens = (self.tokens + growth / self.tokens.max(1.0)).min(WINDOW_MAX);
                 }
@@ -582,8 +589,8 @@ impl Controller for Steady {
         }
     }
 
-    fn is_competing(&self) -> bool {
-        matches!(self.mode, Mode::Compete { .. })
+    fn is_competing(&self, now: Instant) -> bool {
+        self.competed_at.is_some_and(|at| now.saturating_since(at) < COMPETED)
     }
 
     fn set_share(&mut self, share: f64) {

@@ -47,7 +47,7 @@ impl Established {
         self.paths[id].acked_scratch = acked;
         self.detect_losses(now, id);
         self.paths[id].finish_ack(now);
-        scheduler::share_bottlenecks(&mut self.paths);
+        scheduler::share_bottlenecks(now, &mut self.paths);
         Ok(())
     }
 

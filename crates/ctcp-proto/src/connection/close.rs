@@ -8,7 +8,8 @@ use ctcp_base::Instant;
 use super::{Connection, ConnectionStats, Established, State};
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::{EndpointEvent, Event};
-use crate::network::Transmit;
+use crate::id::PathId;
+use crate::network::{NetworkPath, Transmit};
 use crate::stream::Streams;
 use crate::wire::Frame;
 
@@ -18,14 +19,23 @@ const REASON_MAX: usize = 256;
 /// A connection that is closed for the application but still answers, or ignores, late packets.
 #[derive(Debug)]
 pub(crate) struct Ending {
-    /// The sealed CLOSE. Empty if the peer closed, after which nothing may be sent.
-    datagram: Vec<u8>,
+    /// The sealed CLOSE for each path, since the peer may be reachable on one only. Empty if the peer closed, after which nothing may be
+    /// sent.
+    closes: Vec<PathClose>,
     remote: SocketAddr,
-    is_due: bool,
+    /// How many of them are to be sent now.
+    due: usize,
     deadline: Instant,
     /// Packets received since. The CLOSE is repeated when this is a power of two, so that two closing sides do not answer each other for
     /// ever.
     arrived: u32,
+}
+
+/// A CLOSE for a path.
+#[derive(Debug)]
+struct PathClose {
+    datagram: Vec<u8>,
+    network: NetworkPath,
 }
 
 /// State kept after an established connection has closed. The application can still read data that arrived before the peer closed.
@@ -40,15 +50,17 @@ impl Ending {
     /// Counts a datagram for this connection, authentic or not, and answers fewer and fewer of them (RFC 9000 section 10.2.1).
     pub(super) fn handle_datagram(&mut self) {
         self.arrived = self.arrived.saturating_add(1);
-        self.is_due |= self.arrived.is_power_of_two();
+        if self.arrived.is_power_of_two() {
+            self.due = self.closes.len();
+        }
     }
 
     pub(super) fn poll_transmit(&mut self, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        if self.datagram.is_empty() || !core::mem::take(&mut self.is_due) {
-            return None;
-        }
-        buffer.extend_from_slice(&self.datagram);
-        Some(Transmit { destination: self.remote, source: None, ecn: None, size: buffer.len() })
+        self.due = self.due.checked_sub(1)?;
+        let PathClose { datagram, network } = &self.closes[self.due];
+        buffer.extend_from_slice(datagram);
+        let NetworkPath { local, remote } = *network;
+        Some(Transmit { destination: remote, source: local, ecn: None, size: buffer.len() })
     }
 
     pub(super) fn is_over(&self, now: Instant) -> bool {
@@ -68,8 +80,8 @@ impl Connection {
     /// Sends a CLOSE and waits for late packets.
     pub(super) fn begin_ending(&mut self, now: Instant, close: &CloseReason, error: ConnectionError) {
         if let State::Established(established) = &mut self.state {
-            let datagram = if established.is_gated() { Vec::new() } else { established.seal_close(close) };
-            let ending = established.ending(now, datagram);
+            let closes = if established.is_gated() { Vec::new() } else { established.seal_closes(close) };
+            let ending = established.ending(now, closes);
             self.leave(State::Ending(ending));
             self.events.push_back(Event::Closed(error));
         }
@@ -111,20 +123,31 @@ impl Connection {
 }
 
 impl Established {
-    fn ending(&self, now: Instant, datagram: Vec<u8>) -> Ending {
+    fn ending(&self, now: Instant, closes: Vec<PathClose>) -> Ending {
         let drain: Duration = self.paths.main().probe_interval().saturating_mul(3);
         let remote = self.paths.main().network.remote;
-        Ending { is_due: !datagram.is_empty(), datagram, remote, deadline: now + drain, arrived: 0 }
+        Ending { due: closes.len(), closes, remote, deadline: now + drain, arrived: 0 }
     }
 
-    /// Seals a CLOSE. Returns an empty datagram if it cannot be sealed.
-    fn seal_close(&mut self, close: &CloseReason) -> Vec<u8> {
+    /// Seals a CLOSE for each path, that of the main one last. It is left out where it cannot be sealed.
+    fn seal_closes(&mut self, close: &CloseReason) -> Vec<PathClose> {
         let cut =
             (0..=REASON_MAX.min(close.reason.len())).rev().find(|&end| close.reason.is_char_boundary(end));
         let reason = &close.reason[..cut.unwrap_or(0)];
-        let id = self.paths.main().id;
-        let mut builder = self.open_builder(id, Vec::new(), crate::wire::DATAGRAM_SIZE_MIN);
-        builder.write(&Frame::Close { by_application: close.by_application, code: close.code, reason });
-        self.seal(builder).unwrap_or_default()
+        let main = self.paths.main().id;
+        let others = self.paths.iter().filter(|path| path.is_validated() && path.id != main);
+        let ids: Vec<PathId> = others.map(|path| path.id).chain([main]).collect();
+        let is_alone = ids.len() == 1;
+        let mut closes = Vec::with_capacity(ids.len());
+        for id in ids {
+            let mut builder = self.open_builder(id, Vec::new(), crate::wire::DATAGRAM_SIZE_MIN);
+            builder.write(&Frame::Close { by_application: close.by_application, code: close.code, reason });
+            let Ok(datagram) = self.seal(builder) else { continue };
+            let network = self.paths[id].network;
+            // With one path the system chooses the address.
+            let local = network.local.filter(|_| !is_alone);
+            closes.push(PathClose { datagram, network: NetworkPath { local, ..network } });
+        }
+        closes
     }
 }

@@ -300,6 +300,13 @@ impl Established {
         datagram_size: usize,
         builder: &mut DatagramBuilder,
     ) -> Option<Carried> {
+        if let Choice::Again(index) = choice
+            && self.paths[turn.id].copies.is_next(id, index)
+        {
+            let carried = self.contexts.open(id).sender.write_copy(index, builder)?;
+            self.paths[turn.id].copies.on_sent();
+            return Some(carried);
+        }
         let situation = self.situation(now, turn, id);
         let source: &mut dyn SymbolSource = match id {
             ContextId::Messages => &mut self.messages.outgoing,
@@ -309,7 +316,9 @@ impl Established {
         let size = symbol_size_for_datagram(datagram_size, &self.remote_id, sender.overhead());
         let size = size.min(self.negotiated.symbol_size_max);
         let carried = sender.write(choice, size, source, builder, &situation);
-        self.on_written(now, turn.id, id, choice, carried.as_ref());
+        if let (Choice::NewSymbol, Some(carried)) = (choice, &carried) {
+            self.owe_copies(now, turn.id, id, carried.sent.first);
+        }
         self.last_context = id;
         self.tell_controller();
         carried
@@ -352,11 +361,12 @@ impl Established {
         if self.is_unpaced() {
             return if turn.is_first() { self.choose_useful(now, turn) } else { None };
         }
-        let is_backup = self.paths.mode() == PathMode::Backup;
+        let mode = self.paths.mode();
         let path = &mut self.paths[turn.id];
-        if !turn.is_first() && (path.is_avoided() || is_backup) {
-            // Data would be lost if the path is dead. A PING shows whether it is.
-            return None;
+        if !turn.is_first() && (path.is_avoided() || mode == PathMode::Backup) {
+            // Data would be lost if the path is dead. A PING shows whether it is. A copy may be lost.
+            let may_copy = mode == PathMode::Redundant && path.has_window() && path.next_paced(now).is_none();
+            return if may_copy { self.choose_copy(turn.id) } else { None };
         }
         if path.owed.probes > 0 {
             let useful = self.choose_useful(now, turn);
@@ -388,8 +398,8 @@ impl Established {
     fn choose_useful(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
         use ContextId::{Interactive, Messages, Streams};
         if !turn.is_first() {
-            if let Some((id, index)) = self.next_copy(turn.id) {
-                return Some((id, Choice::Again(index)));
+            if let Some(copy) = self.choose_copy(turn.id) {
+                return Some(copy);
             }
             // What must arrive soon takes the fastest path.
             let is_useful = turn.ranking.is_useful(&self.paths, turn.id, self.streams.queued_bytes());

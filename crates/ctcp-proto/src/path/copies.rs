@@ -41,11 +41,14 @@ impl Copies {
         None
     }
 
-    /// The copy was sent.
-    pub(crate) fn on_sent(&mut self, context: ContextId, index: SymbolIndex) {
-        if self.waiting.front() == Some(&(context, index)) {
-            self.waiting.pop_front();
-        }
+    /// Whether [`Self::next`] has just returned this symbol.
+    pub(crate) fn is_next(&self, context: ContextId, index: SymbolIndex) -> bool {
+        self.waiting.front() == Some(&(context, index))
+    }
+
+    /// The copy that [`Self::next`] returned was sent.
+    pub(crate) fn on_sent(&mut self) {
+        self.waiting.pop_front();
     }
 }
 
@@ -94,7 +97,8 @@ mod tests {
         (0..100).for_each(|index| copies.push(ContextId::Messages, index));
         assert_eq!(copies.next(|_, _| true), Some((ContextId::Messages, 36)));
         assert_eq!(copies.next(|_, index| index >= 50), Some((ContextId::Messages, 50)));
-        copies.on_sent(ContextId::Messages, 50);
+        assert!(copies.is_next(ContextId::Messages, 50));
+        copies.on_sent();
         assert_eq!(copies.next(|_, _| true), Some((ContextId::Messages, 51)));
     }
 }

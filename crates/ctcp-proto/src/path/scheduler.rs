@@ -16,7 +16,10 @@
 
 use core::time::Duration;
 
+use ctcp_base::Instant;
+
 use super::{Path, PathMode, Paths};
+use crate::congestion::Phase;
 use crate::id::PathId;
 
 /// The most paths of a connection at a time.
@@ -24,6 +27,10 @@ pub(crate) const PATHS_MAX: usize = 8;
 
 /// As many queued bytes as this count as a transfer without end: the application has filled half of its buffer and will go on.
 const ENDLESS: usize = crate::stream::SEND_BUFFER_MAX / 2;
+
+/// A path is left out if it adds less than this share of all, and takes so many times as long as the best one.
+const LITTLE: f64 = 0.025;
+const SLOW: u32 = 2;
 
 /// The validated paths, best first.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +61,18 @@ impl Ranking {
 
     /// Whether new data is useful on the path `id` when `queued` bytes wait.
     pub(crate) fn is_useful(&self, paths: &Paths, id: PathId, queued: usize) -> bool {
-        queued >= ENDLESS || queued as f64 > self.sent_meanwhile(paths, id)
+        (queued >= ENDLESS || queued as f64 > self.sent_meanwhile(paths, id)) && !self.only_costs(paths, id)
+    }
+
+    /// Whether a path adds so little that the time for which others wait for its symbols is worth more. In slow start it is not known what
+    /// it adds.
+    fn only_costs(&self, paths: &Paths, id: PathId) -> bool {
+        let path = &paths[id];
+        let Some(first) = self.first().filter(|&first| first != id) else { return false };
+        let is_slow = one_way(path) > SLOW * one_way(&paths[first]);
+        let is_known = path.admission.controller.phase() != Phase::SlowStart;
+        let arrives = |path: &Path| rate(path) * (1.0 - path.measured.loss_average.value());
+        is_slow && is_known && arrives(path) < LITTLE * used(paths).map(arrives).sum::<f64>()
     }
 
     /// Whether better paths can send `packets` repairs before one would arrive on the path `id`.
@@ -134,11 +152,11 @@ fn used(paths: &Paths) -> impl Iterator<Item = &Path> {
 /// A queue that is not theirs means that others compete with them. Paths that see one at the same time may share its bottleneck. A path
 /// whose queue is empty meanwhile does not, so that its share does not count. This needs no test of correlation (RFC 8382), which takes
 /// seconds to be certain, and errs only on the side of others.
-pub(crate) fn share_bottlenecks(paths: &mut Paths) {
+pub(crate) fn share_bottlenecks(now: Instant, paths: &mut Paths) {
     if paths.len() == 1 || paths.mode() == PathMode::Independent {
         return;
     }
-    let competes = |path: &Path| path.is_validated() && path.admission.controller.is_competing();
+    let competes = |path: &Path| path.is_validated() && path.admission.controller.is_competing(now);
     let total: f64 = paths.iter().filter(|path| competes(path)).map(rate).sum();
     for path in paths.iter_mut() {
         let share = if competes(path) && total > 0.0 { rate(path) / total } else { 1.0 };

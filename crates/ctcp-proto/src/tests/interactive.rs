@@ -107,7 +107,7 @@ const QUIET: Load = Load {
     time: Duration::from_secs(20),
 };
 
-/// Issue 18, must show 2.
+/// The p99 of the stream grows by at most 30 %, and the bulk data loses no more than the stream takes.
 #[test]
 fn a_stream_of_low_latency_and_bulk_data_hardly_disturb_each_other() {
     let alone = run(QUIET, 1);

@@ -89,7 +89,7 @@ fn messages_on_a_clean_path_arrive_after_one_path_delay_without_repairs() {
     assert!(flow.packets() < 1.02, "{} packets per message", flow.packets());
 }
 
-/// Issue 18, must show 3, with a margin for a run of one minute.
+/// At most 0.3 % lost or late within the budget of packets, with a margin for a run of one minute.
 #[test]
 fn few_messages_miss_their_deadline_at_five_and_ten_per_cent_loss() {
     let cases = [(20, 200, 2.0), (2, 200, 1.5), (3, 1_100, 1.5)];

@@ -6,12 +6,17 @@ use core::str::FromStr;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use ctcp::{LocalPath, PathError, PathStats};
+use ctcp::{LocalPath, PREFERENCE_OF_FIRST, PathError, PathStats};
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
-/// How often the system's addresses are read.
+use super::address_changes::AddressChanges;
+
+/// How often the system's addresses are read, even if no change of them is noticed.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// Changes follow each other: an address, then its routes.
+const SETTLED: Duration = Duration::from_millis(20);
 
 /// The first and the longest pause before a path on which nothing answered is tried again. Each try uses one of 255 ids.
 const RETRY_MIN: Duration = Duration::from_secs(5);
@@ -60,6 +65,8 @@ pub(super) struct PathKeeper<'a> {
     /// The choices without an address, about which the user was warned.
     missing: BTreeSet<String>,
     ids_are_used_up: bool,
+    /// The position among the choices of the place where the connection began.
+    first: Option<usize>,
 }
 
 /// A path that does not work yet.
@@ -102,6 +109,7 @@ impl<'a> PathKeeper<'a> {
             tries: BTreeMap::new(),
             missing: BTreeSet::new(),
             ids_are_used_up: false,
+            first: None,
         }
     }
 
@@ -110,10 +118,12 @@ impl<'a> PathKeeper<'a> {
         if self.connection.connected().await.is_err() {
             return;
         }
+        let changes = AddressChanges::new();
         while !self.connection.is_closed() {
             self.adjust();
             tokio::select! {
                 () = sleep(LOOK) => {}
+                () = changes.changed() => sleep(SETTLED).await,
                 _ = self.connection.closed() => return,
             }
         }
@@ -123,7 +133,7 @@ impl<'a> PathKeeper<'a> {
         let remote = self.connection.remote_address();
         let open = self.connection.paths();
         let mut present = Vec::new();
-        for place in places(self.choices) {
+        for (position, place) in places(self.choices).into_iter().enumerate() {
             let local = match place.address(remote) {
                 Ok(local) if !present.contains(&local) => local,
                 Ok(_) => continue,
@@ -135,9 +145,12 @@ impl<'a> PathKeeper<'a> {
             present.push(local);
             self.missing.remove(&place.to_string());
             match open.iter().find(|path| path.local == Some(local)) {
-                Some(path) if path.is_validated => drop(self.tries.remove(&local)),
+                Some(path) if path.is_validated => {
+                    self.tries.remove(&local);
+                    self.first = self.first.or(Some(position));
+                }
                 Some(_) => {}
-                None => self.open(&place, local, remote),
+                None => self.open(&place, local, remote, position),
             }
         }
         for path in &open {
@@ -155,7 +168,7 @@ impl<'a> PathKeeper<'a> {
         }
     }
 
-    fn open(&mut self, place: &LocalPath, local: IpAddr, remote: SocketAddr) {
+    fn open(&mut self, place: &LocalPath, local: IpAddr, remote: SocketAddr, position: usize) {
         let now = Instant::now();
         if self.tries.get(&local).is_some_and(|earlier| now < earlier.next) {
             return;
@@ -167,7 +180,7 @@ impl<'a> PathKeeper<'a> {
             debug!(%place, %error, "no socket for a path");
             return;
         }
-        match self.connection.add_path(local) {
+        match self.connection.add_path(local, preference(position, self.first.unwrap_or(0))) {
             Ok(id) => info!(%place, %local, path = id.0, "new path"),
             Err(error @ PathError::IdsUsedUp) if !core::mem::replace(&mut self.ids_are_used_up, true) => {
                 warn!(%place, %error, "no new path until the client connects again");
@@ -186,9 +199,22 @@ impl<'a> PathKeeper<'a> {
     }
 }
 
+/// The preference of the path at a position among the choices, if the connection began at the position `first`.
+fn preference(position: usize, first: usize) -> u8 {
+    let preference = usize::from(PREFERENCE_OF_FIRST) + position;
+    u8::try_from(preference.saturating_sub(first)).unwrap_or(u8::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn earlier_choices_are_preferred_wherever_the_connection_began() {
+        assert_eq!(preference(0, 0), PREFERENCE_OF_FIRST);
+        assert!(preference(0, 1) < PREFERENCE_OF_FIRST && preference(2, 1) > PREFERENCE_OF_FIRST);
+        assert_eq!((preference(0, 1_000), preference(1_000, 0)), (0, u8::MAX));
+    }
 
     #[test]
     fn a_choice_is_an_address_an_interface_or_all() {
