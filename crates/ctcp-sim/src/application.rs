@@ -47,6 +47,8 @@ pub struct Application {
     /// Bytes read from all streams.
     read: u64,
     chatter: Chatter,
+    /// Number of paths opened and closed.
+    path_events: u64,
 }
 
 /// The environment of a call of an application.
@@ -86,6 +88,7 @@ impl Application {
             idle_since: None,
             read: 0,
             chatter: Chatter::default(),
+            path_events: 0,
         }
     }
 
@@ -162,6 +165,12 @@ impl Application {
         self.read
     }
 
+    /// Returns the number of times that a further path became usable or a path was closed.
+    #[must_use]
+    pub fn path_events(&self) -> u64 {
+        self.path_events
+    }
+
     /// Describes the streams that are not done, for messages.
     #[must_use]
     pub fn unfinished(&self) -> String {
@@ -204,6 +213,7 @@ impl Application {
             Event::Writable(id) => self.wake(id, |task| task.on_writable()),
             Event::Finished(id) => self.wake(id, |task| task.on_arrival_heard(ledger)),
             Event::Stopped { id, code } => self.wake(id, |task| task.on_stop_heard(code, ledger)),
+            Event::PathOpened(_) | Event::PathClosed(_) => self.path_events += 1,
             Event::Closed(error) => self.closed = Some(error),
             other => ledger.complain(format!("{:?}: an unknown event {other:?}", self.role)),
         }

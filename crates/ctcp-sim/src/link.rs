@@ -74,6 +74,11 @@ impl DuplexLink {
         self.receiver(direction.reverse())
     }
 
+    /// Returns the direction in which `node` sends.
+    pub(crate) fn direction_from(&self, node: NodeId) -> Direction {
+        if self.ends[0] == node { Direction::Forward } else { Direction::Backward }
+    }
+
     /// Returns one direction of the link.
     #[must_use]
     pub fn way(&self, direction: Direction) -> &Way {

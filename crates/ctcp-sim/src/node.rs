@@ -5,6 +5,7 @@
 
 pub mod host;
 pub mod router;
+mod uplinks;
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -13,6 +14,7 @@ use ctcp_proto::Ecn;
 
 pub use host::Host;
 pub use router::Router;
+pub(crate) use uplinks::Uplinks;
 
 use crate::link::{Direction, LinkId};
 

@@ -20,7 +20,7 @@ use crate::application::script::Script;
 use crate::checker::Checker;
 use crate::ledger::{ConnectionName, Ledger};
 use crate::link::{Direction, DuplexLink, LinkId};
-use crate::node::{Datagram, Host, Node, NodeId, Port, Router};
+use crate::node::{Datagram, Host, Node, NodeId, Router, Uplinks};
 use crate::recorder::Recorder;
 use crate::series::Series;
 use crate::topology::Plan;
@@ -74,8 +74,8 @@ pub struct Simulation {
     events: u64,
     nodes: Vec<Node>,
     links: Vec<DuplexLink>,
-    /// The port by which each node sends its own datagrams.
-    uplinks: Vec<Option<Port>>,
+    /// The ports by which each node sends its own datagrams.
+    uplinks: Vec<Uplinks>,
     /// Datagrams that arrived by wire, waiting until the host that is active has finished.
     arrivals: VecDeque<(NodeId, Datagram)>,
     outbox: Vec<Datagram>,

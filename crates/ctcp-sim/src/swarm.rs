@@ -13,7 +13,7 @@ use core::fmt;
 use ctcp_base::Instant;
 use ctcp_proto::Profile;
 
-pub use plan::{Happening, NetworkPlan, Plan};
+pub use plan::{Happening, NetworkPlan, PathHappening, Plan};
 
 use drive::Driver;
 
@@ -34,6 +34,14 @@ pub struct Report {
     pub delivered: u64,
     /// The hash of the trace.
     pub hash: u64,
+    /// Whether the client has several paths.
+    pub has_paths: bool,
+    /// Packets with coded data that brought something new to the sides of the last connection.
+    pub useful: u64,
+    /// Packets with coded data that arrived for nothing.
+    pub redundant: u64,
+    /// How often one of several paths of the client was opened or closed.
+    pub path_events: u64,
     /// Number of connections begun: more than one if the network was too bad for the first.
     pub attempts: u32,
     /// The time from the healing of the network to the end of the script, in nanoseconds.
@@ -54,7 +62,7 @@ impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "seed {}: {:.1} s ({:.1} s healed), {} events, {} datagrams, {} bytes, {} attempts, hash {:016x}",
+            "seed {}: {:.1} s ({:.1} s healed), {} events, {} datagrams, {} bytes, {} attempts, {} of {} for nothing, hash {:016x}",
             self.seed,
             self.virtual_nanos as f64 / 1e9,
             self.healing_nanos as f64 / 1e9,
@@ -62,8 +70,13 @@ impl fmt::Display for Report {
             self.datagrams,
             self.delivered,
             self.attempts,
+            self.redundant,
+            self.useful + self.redundant,
             self.hash
         )?;
+        if self.path_events > 0 {
+            write!(formatter, ", {} path events", self.path_events)?;
+        }
         match &self.failure {
             Some(failure) => write!(formatter, "\n  {}\n  FAILED: {failure}", self.plan),
             None => Ok(()),
@@ -76,6 +89,12 @@ impl fmt::Display for Report {
 #[must_use]
 pub fn run(seed: u64) -> Report {
     run_twice(seed, &Plan::draw(seed))
+}
+
+/// Runs the network of a seed with further paths that come and go ([`Plan::draw_paths`]), as [`run`] does.
+#[must_use]
+pub fn run_paths(seed: u64) -> Report {
+    run_twice(seed, &Plan::draw_paths(seed))
 }
 
 /// Runs the network of a seed with another profile.
@@ -131,6 +150,10 @@ fn report(seed: u64, plan: &Plan, driver: &Driver<'_>, failure: Option<String>) 
         datagrams: simulation.recorder().datagrams(),
         delivered: simulation.ledger().total_read(),
         hash: simulation.recorder().hash(),
+        has_paths: !plan.further.is_empty(),
+        useful: driver.coded.useful,
+        redundant: driver.coded.redundant,
+        path_events: driver.path_events(),
         attempts: driver.attempts,
         healing_nanos: u64::try_from(driver.took.as_nanos()).unwrap_or(u64::MAX),
         failure: failure.map(|what| format!("at {}: {what}", since(driver.start, simulation.now()))),

@@ -15,7 +15,7 @@ use ctcp_proto::TransportConfig;
 use crate::Simulation;
 use crate::link::{Direction, DuplexLink, LinkId};
 use crate::node::host::HostConfig;
-use crate::node::{Host, Node, NodeId, Port, Router};
+use crate::node::{Host, Node, NodeId, Port, Router, Uplinks};
 use crate::routes::{self, Neighbours};
 
 pub use chain::Chain;
@@ -24,8 +24,8 @@ pub use parallel::Parallel;
 
 /// A network under construction: nodes connected by links.
 ///
-/// A router may have any number of links. A host has one and sends everything over it. A host with several links would
-/// have to choose a port by the address that a connection uses (`Peer::local`).
+/// A router may have any number of links. A host has one and sends everything over it, unless it gets an address of its
+/// own on each further link ([`Topology::interface`]).
 #[derive(Debug)]
 pub struct Topology {
     seed: u64,
@@ -35,6 +35,8 @@ pub struct Topology {
     wires: Vec<(NodeId, NodeId)>,
     /// Fixed routes: at this router, datagrams for this host leave over this link.
     routed: Vec<(NodeId, NodeId, LinkId)>,
+    /// The further addresses of hosts, each with its link.
+    interfaces: Vec<(NodeId, IpAddr, LinkId)>,
 }
 
 /// A finished network, from which a simulation is created.
@@ -42,7 +44,7 @@ pub struct Topology {
 pub(crate) struct Plan {
     pub(crate) nodes: Vec<Node>,
     pub(crate) links: Vec<DuplexLink>,
-    pub(crate) uplinks: Vec<Option<Port>>,
+    pub(crate) uplinks: Vec<Uplinks>,
 }
 
 impl Topology {
@@ -56,6 +58,7 @@ impl Topology {
             links: Vec::new(),
             wires: Vec::new(),
             routed: Vec::new(),
+            interfaces: Vec::new(),
         }
     }
 
@@ -101,6 +104,20 @@ impl Topology {
         LinkId(self.links.len() - 1)
     }
 
+    /// Gives a host a further address, which it uses on `link` alone: datagrams from and to that address take this link,
+    /// all others the host's first one. A client opens a path from each of its addresses. The other end of the link must
+    /// be a router. Interfaces are numbered from 1 in the order of these calls.
+    ///
+    /// # Panics
+    /// Panics if the node is a router.
+    pub fn interface(&mut self, host: NodeId, link: LinkId, address: SocketAddr) {
+        match &mut self.nodes[host.0] {
+            Node::Host(host) => host.add_interface(address),
+            Node::Router(router) => panic!("{} is not a host", router.name()),
+        }
+        self.interfaces.push((host, address.ip(), link));
+    }
+
     /// Builds the network. `transport` has the limits against which its connections are checked.
     #[must_use]
     pub fn build(self, transport: &TransportConfig) -> Simulation {
@@ -111,14 +128,14 @@ impl Topology {
     /// Computes the routes.
     fn plan(mut self) -> Plan {
         let neighbours = Neighbours::new(self.nodes.len(), &self.links, &self.wires);
-        let mut uplinks = vec![None; self.nodes.len()];
+        let mut uplinks = vec![Uplinks::default(); self.nodes.len()];
         for (index, link) in self.links.iter().enumerate() {
             for direction in [Direction::Forward, Direction::Backward] {
-                uplinks[link.sender(direction).0].get_or_insert(Port::Link(LinkId(index), direction));
+                uplinks[link.sender(direction).0].set_first(Port::Link(LinkId(index), direction));
             }
         }
         for &(host, router) in &self.wires {
-            uplinks[host.0].get_or_insert(Port::Wire(router));
+            uplinks[host.0].set_first(Port::Wire(router));
         }
         let is_router: Vec<bool> = self.nodes.iter().map(|node| matches!(node, Node::Router(_))).collect();
         let hosts: Vec<(NodeId, IpAddr)> = self.nodes.iter().enumerate().filter_map(address).collect();
@@ -131,11 +148,22 @@ impl Topology {
             }
         }
         for &(router, host, link) in &self.routed {
-            let is_forward = self.links[link.0].sender(Direction::Forward) == router;
-            let direction = if is_forward { Direction::Forward } else { Direction::Backward };
+            let direction = self.links[link.0].direction_from(router);
             let address = address((host.0, &self.nodes[host.0]));
             if let (Node::Router(router), Some((_, address))) = (&mut self.nodes[router.0], address) {
                 router.set_route(address, Port::Link(link, direction));
+            }
+        }
+        for &(host, address, link) in &self.interfaces {
+            let direction = self.links[link.0].direction_from(host);
+            uplinks[host.0].add(address, Port::Link(link, direction));
+            let end = self.links[link.0].receiver(direction);
+            let mut ports = routes::towards(end, &neighbours, |node| is_router[node.0]);
+            ports[end.0] = Some(Port::Link(link, direction.reverse()));
+            for (node, port) in self.nodes.iter_mut().zip(ports) {
+                if let (Node::Router(router), Some(port)) = (node, port) {
+                    router.set_route(address, port);
+                }
             }
         }
         Plan { nodes: self.nodes, links: self.links, uplinks }

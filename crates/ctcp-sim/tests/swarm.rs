@@ -13,20 +13,31 @@ fn run_all(seeds: impl IntoIterator<Item = u64>) {
 fn expect_success(reports: impl Iterator<Item = Report>) {
     let failures: Vec<String> = reports
         .filter(|report| !report.is_success())
-        .map(|report| format!("{report}\n  replay: cargo xtask swarm --first {} --seeds 1", report.seed))
+        .map(|report| {
+            let paths = if report.has_paths { " --paths" } else { "" };
+            format!("{report}\n  replay: cargo xtask swarm{paths} --first {} --seeds 1", report.seed)
+        })
         .collect();
     assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Returns the seeds that failed once, with true for those that still fail.
-fn failed_seeds() -> Vec<(u64, bool)> {
-    let lines = include_str!("failed_seeds.txt").lines();
+/// Returns the seeds of a list of those that failed once, with true for those that still fail.
+fn failed(list: &str) -> Vec<(u64, bool)> {
+    let lines = list.lines();
     let lines = lines.filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     let seeds = lines.map(|line| {
         let (number, what) = line.split_once(' ').unwrap_or((line, ""));
         (number.parse().unwrap_or_else(|_| panic!("not a seed: {line}")), what.starts_with("open"))
     });
     seeds.collect()
+}
+
+fn failed_seeds() -> Vec<(u64, bool)> {
+    failed(include_str!("failed_seeds.txt"))
+}
+
+fn failed_path_seeds() -> Vec<(u64, bool)> {
+    failed(include_str!("failed_path_seeds.txt"))
 }
 
 #[test]
@@ -43,6 +54,20 @@ fn random_networks_are_safe_and_live_with_low_latency() {
 #[test]
 fn seeds_that_failed_before_pass() {
     run_all(failed_seeds().into_iter().filter(|(_, is_open)| !is_open).map(|(seed, _)| seed));
+}
+
+// Requirement: U7, U8, C13
+#[test]
+fn random_networks_with_paths_that_come_and_go_are_safe_and_live() {
+    let failed = failed_path_seeds();
+    let seeds = (1..=SEEDS).filter(|seed| !failed.contains(&(*seed, true)));
+    expect_success(seeds.map(swarm::run_paths));
+}
+
+#[test]
+fn seeds_with_several_paths_that_failed_before_pass() {
+    let fixed = failed_path_seeds().into_iter().filter(|(_, is_open)| !is_open);
+    expect_success(fixed.map(|(seed, _)| swarm::run_paths(seed)));
 }
 
 #[test]

@@ -87,7 +87,6 @@ fn invalid_arguments_are_refused_in_one_line_before_anything_is_computed() {
     fs::write(at.join("file"), "x").expect("a file");
     for (rest, code, wanted) in [
         (&["repro", "ctcp-fig99"][..], 2, "`ctcp-fig99` is no figure"),
-        (&["repro", ID, "thesis-multi"], 2, "`thesis-multi` waits for multipath: "),
         (&["repro", ID, "list"], 2, "`list` is a command"),
         (&["repro", ID, "--shard", "5/4"], 2, "shard 5/4: the first number must be from 1 to 4"),
         (&["repro", ID, "--shard", "0/4"], 2, "shard 0/4: the first number must be from 1 to 4"),

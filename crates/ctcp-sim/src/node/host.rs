@@ -1,6 +1,8 @@
 //! A host: one endpoint with its connections, and an application on each connection. Like the runtime, it drives the
 //! public interface: input, drain, poll the deadline.
 
+mod interfaces;
+mod keeper;
 mod peers;
 
 use core::net::SocketAddr;
@@ -15,6 +17,7 @@ use ctcp_proto::{
     EndpointEvent, NetworkPath, PublicKey, Role, TimerKind, TransportConfig,
 };
 
+use interfaces::Interfaces;
 pub use peers::Peer;
 use peers::Peers;
 
@@ -53,6 +56,8 @@ pub struct HostCounts {
     pub received: u64,
     /// Datagrams received for an address that the host no longer has.
     pub misaddressed: u64,
+    /// Datagrams that were not sent, because the host no longer has the address of their path.
+    pub unsent: u64,
 }
 
 /// A host in a simulation.
@@ -62,6 +67,7 @@ pub struct Host {
     address: SocketAddr,
     /// Addresses other than `address` that connections still use.
     others: Vec<SocketAddr>,
+    interfaces: Interfaces,
     key: PublicKey,
     endpoint: Endpoint,
     script: Arc<Script>,
@@ -136,6 +142,7 @@ impl Host {
             name: config.name,
             address: config.address,
             others: Vec::new(),
+            interfaces: Interfaces::default(),
             script: config.script,
             symbolic: config.symbolic,
             peers: Peers::default(),
@@ -242,6 +249,30 @@ impl Host {
         self.address = address;
     }
 
+    /// Gives the host a further interface with this address.
+    pub(crate) fn add_interface(&mut self, address: SocketAddr) {
+        self.interfaces.add(address);
+    }
+
+    /// Returns the address of an interface; 0 is the host's first address.
+    ///
+    /// # Panics
+    /// Panics if there is no such interface.
+    #[must_use]
+    pub fn interface(&self, number: usize) -> SocketAddr {
+        number.checked_sub(1).map_or(self.address, |index| self.interfaces.further()[index])
+    }
+
+    /// Changes the address of a further interface, counted from 1. Returns the one before.
+    pub(crate) fn set_interface(&mut self, number: usize, address: SocketAddr) -> Option<SocketAddr> {
+        self.interfaces.set_address(number, address)
+    }
+
+    /// Sets whether the host has the address of an interface.
+    pub(crate) fn set_present(&mut self, number: usize, is_present: bool) {
+        self.interfaces.set_present(number, is_present);
+    }
+
     /// Drops every connection and restarts with the same key, like a restarted process.
     pub(crate) fn restart(&mut self, config: EndpointConfig, seed: [u8; 32]) {
         self.endpoint = Endpoint::new(for_laboratories(config), seed);
@@ -260,6 +291,9 @@ impl Host {
         let transport = with_baselines(transport);
         let (handle, connection) = self.endpoint.connect(world.now, remote, key, transport)?;
         let name = world.ledger.on_attempt(self.key, self.address);
+        for &further in self.interfaces.further() {
+            world.ledger.on_address(self.key, further);
+        }
         if let Some(script) = &script {
             world.ledger.on_script(name, script.clone());
         }
@@ -280,7 +314,7 @@ impl Host {
     }
 
     pub(crate) fn handle_datagram(&mut self, mut datagram: Datagram, world: &mut World<'_>) {
-        if datagram.destination != self.address && !self.others.contains(&datagram.destination) {
+        if !self.has_address(datagram.destination) {
             self.counts.misaddressed += 1;
             return;
         }
@@ -288,7 +322,8 @@ impl Host {
         let size = datagram.bytes.len() as u64;
         world.checker.on_received(&self.name, datagram.source, datagram.bytes.len());
         let (now, remote, local) = (world.now, datagram.source, datagram.destination);
-        let network_path = NetworkPath { local: None, remote };
+        let of_path = self.interfaces.are_several().then_some(local.ip());
+        let network_path = NetworkPath { local: of_path, remote };
         match self.endpoint.handle_datagram(now, network_path, datagram.ecn, &datagram.bytes) {
             DatagramOutcome::Connection(handle) => {
                 match self.peers.get_mut(handle) {
@@ -339,7 +374,7 @@ impl Host {
         for &handle in &handles {
             let Some(peer) = self.peers.get_mut(handle) else { continue };
             let due = peer.connection.poll_timeout().filter(|(deadline, _)| *deadline <= now);
-            let application_is_due = peer.application.next_timeout().is_some_and(|time| time <= now);
+            let application_is_due = peer.next_act().is_some_and(|time| time <= now);
             if let Some((_, kind)) = due {
                 kinds.push(kind);
                 peer.connection.handle_timeout(now);
@@ -367,6 +402,11 @@ impl Host {
         let peers = self.agenda.first().map(|(time, _)| time);
         let noise = self.noise.as_ref().filter(|_| !self.peers.is_empty()).map(|noise| noise.next);
         [peers, self.endpoint.poll_timeout(), noise].into_iter().flatten().min()
+    }
+
+    /// Returns whether datagrams for this address are for the host.
+    fn has_address(&self, address: SocketAddr) -> bool {
+        self.others.contains(&address) || self.interfaces.present(self.address).any(|here| here == address)
     }
 
     fn handles(&self) -> Vec<ConnectionHandle> {
@@ -427,6 +467,7 @@ impl Host {
                 break;
             }
             is_first_round = false;
+            self.keep_paths(handle, world.now);
             self.transmit(handle, world);
             while let Some(event) =
                 self.peers.get_mut(handle).and_then(|peer| peer.connection.poll_endpoint_event())
@@ -456,11 +497,40 @@ impl Host {
             let Some(transmit) = peer.connection.poll_transmit(world.now, &mut buffer) else { break };
             peer.sent += buffer.len() as u64;
             world.checker.on_transmit(&self.name, peer, &transmit, &buffer);
-            let local = peer.local;
-            self.send((local, transmit.destination), transmit.ecn, buffer, world);
+            let Some(source) = self.interfaces.source(transmit.source, peer.local) else {
+                self.counts.unsent += 1;
+                continue;
+            };
+            self.send((source, transmit.destination), transmit.ecn, buffer, world);
             buffer = world.spare.pop().unwrap_or_default();
         }
         world.spare.push(buffer);
+    }
+
+    /// Closes the path of the newest connection that begins at this interface.
+    pub(crate) fn abandon_path(&mut self, number: usize, world: &mut World<'_>) {
+        let local = self.interface(number).ip();
+        let newest = |handle: &ConnectionHandle| {
+            self.peers.get(*handle).and_then(|peer| peer.application.name()).map(|name| name.number)
+        };
+        let Some(handle) = self.handles().into_iter().max_by_key(newest) else { return };
+        if let Some(peer) = self.peers.get_mut(handle) {
+            let path = peer.connection.paths().into_iter().find(|path| path.local == Some(local));
+            if let Some(path) = path {
+                // Refused if it is the only one that works.
+                let _ = peer.connection.abandon_path(path.id);
+            }
+        }
+        self.drain(handle, world);
+    }
+
+    /// Opens and closes the paths of a client with several interfaces.
+    fn keep_paths(&mut self, handle: ConnectionHandle, now: Instant) {
+        let Some(peer) = self.peers.get_mut(handle).filter(|_| self.interfaces.are_several()) else { return };
+        if peer.connection.role() == Role::Client {
+            let present: Vec<SocketAddr> = self.interfaces.present(peer.local).collect();
+            peer.keeper.keep(now, &mut peer.connection, peer.application.path_events(), &present);
+        }
     }
 
     /// Makes random calls that must not change anything.

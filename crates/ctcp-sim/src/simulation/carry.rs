@@ -51,7 +51,7 @@ impl Simulation {
         let result = act(host, &mut world);
         let mut outbox = core::mem::take(&mut self.outbox);
         for datagram in outbox.drain(..) {
-            if let Some(port) = self.uplinks[id.0] {
+            if let Some(port) = self.uplinks[id.0].port(datagram.source.ip()) {
                 self.send(port, datagram);
             }
         }

@@ -39,6 +39,35 @@ impl Simulation {
         self.route_as(before, address);
     }
 
+    /// Changes the address of one of the host's interfaces, as [`Self::set_address`] does with interface 0. With another
+    /// port, this corresponds to a NAT that forgot its binding; with another host, to another network.
+    pub fn set_interface(&mut self, host: NodeId, number: usize, address: SocketAddr) {
+        if number == 0 {
+            self.set_address(host, address);
+            return;
+        }
+        self.recorder.note(self.now, || format!("interface {number} {address}"));
+        let host_now = self.host_mut(host);
+        let Some(before) = host_now.set_interface(number, address) else { return };
+        let key = host_now.key();
+        self.ledger.on_address(key, address);
+        self.uplinks[host.0].set_address(number, address.ip());
+        self.route_as(before, address);
+    }
+
+    /// Sets whether the host has the address of one of its interfaces: as if a cable were pulled, or a network left.
+    pub fn set_present(&mut self, host: NodeId, number: usize, is_present: bool) {
+        self.recorder.note(self.now, || format!("interface {number} present: {is_present}"));
+        self.host_mut(host).set_present(number, is_present);
+    }
+
+    /// Closes the path of a host's newest connection that begins at this interface. The application opens another one
+    /// later. Nothing happens if there is no such path, or no other one.
+    pub fn abandon_path(&mut self, host: NodeId, number: usize) {
+        self.recorder.note(self.now, || format!("abandon the path of interface {number}"));
+        self.with_host(host, |host, world| host.abandon_path(number, world));
+    }
+
     /// Makes the host drop all connections and restart, like a restarted process.
     pub fn restart(&mut self, host: NodeId, config: EndpointConfig) {
         self.recorder.note(self.now, || "restart".to_owned());

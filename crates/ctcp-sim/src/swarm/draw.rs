@@ -7,7 +7,7 @@ use ctcp_baselines::{SPARSE_PROFILE, TCP_NC, TCP_NC_EOT, TCP_NC_PB};
 use ctcp_netem::{LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit};
 use ctcp_proto::{Profile, Role, Suite, TransportConfig};
 
-use super::plan::{Happening, NetworkPlan, Plan, bytes_a_round_trip};
+use super::plan::{Happening, NetworkPlan, PathHappening, Plan, bytes_a_round_trip};
 use crate::application::script::{End, FlowPlan, MessagePlan, Pace, Script, StreamPlan};
 
 /// The maximum content of a run in bytes, to keep the swarm fast.
@@ -47,6 +47,7 @@ impl Plan {
         script.messages = Draw(prng.fork("messages")).messages(slowest);
         Self {
             network,
+            further: Vec::new(),
             happenings: Draw(prng.fork("happenings")).happenings(heals_after),
             script,
             client,
@@ -55,6 +56,35 @@ impl Plan {
             is_noisy: draw.one_in(4),
             closer: if draw.one_in(4) { Role::Server } else { Role::Client },
         }
+    }
+}
+
+impl Plan {
+    /// Returns the plan of `seed` with one to three further paths that come and go. What [`Self::draw`] draws stays, except
+    /// for the profiles of TCP/NC, which has no paths: its source counts symbols, not packets.
+    #[must_use]
+    pub fn draw_paths(seed: u64) -> Self {
+        let mut plan = Self::draw(seed);
+        if [TCP_NC, TCP_NC_EOT, TCP_NC_PB].contains(&plan.client.profile) {
+            plan.client.profile = Profile::DEFAULT;
+        }
+        let prng = Prng::new(seed).fork("paths");
+        let mut draw = Draw(prng.fork("paths"));
+        let count = 1 + draw.below(3) as usize;
+        for number in 1..=count {
+            let mut network = Draw(prng.fork(&format!("network {number}"))).network(plan.heals_after);
+            Draw(prng.fork(&format!("places {number}"))).places(&mut network);
+            plan.further.push(network);
+        }
+        if draw.one_in(4) {
+            plan.server.paths = 1 + draw.below(4) as u8;
+        }
+        for path in 0..=count {
+            let mut draw = Draw(prng.fork(&format!("happenings {path}")));
+            plan.happenings.extend(draw.path_happenings(path, plan.heals_after));
+        }
+        plan.happenings.sort_by_key(|(at, _)| *at);
+        plan
     }
 }
 
@@ -123,6 +153,29 @@ impl Draw {
             (draw.millis(whole), Happening::Close(closer))
         }));
         all.sort_by_key(|(at, _)| *at);
+        all
+    }
+
+    /// Draws what happens to a path. It leaves for at most as long as a blackout lasts. Path 0 changes its port and its
+    /// address by [`Happening::Move`].
+    fn path_happenings(&mut self, path: usize, heals_after: Duration) -> Vec<(Duration, Happening)> {
+        let whole = u64::try_from(heals_after.as_millis()).unwrap_or(u64::MAX);
+        let mut all = Vec::new();
+        let mut add = |at: Duration, what| all.push((at.min(heals_after), Happening::Path(path, what)));
+        for (at, length) in self.some(2, |draw| (draw.millis(whole), draw.spread(10, BLACKOUT_MAX_MILLIS))) {
+            let is_elsewhere = path > 0 && self.one_in(3);
+            let back = if is_elsewhere { PathHappening::ReturnElsewhere } else { PathHappening::Return };
+            add(at, PathHappening::Leave);
+            add(at + Duration::from_millis(length), back);
+        }
+        for at in self.some(4, |draw| draw.millis(whole)) {
+            add(at, PathHappening::Abandon);
+        }
+        for at in self.some(3, |draw| draw.millis(whole)) {
+            if path > 0 {
+                add(at, PathHappening::Rebind);
+            }
+        }
         all
     }
 

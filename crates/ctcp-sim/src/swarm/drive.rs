@@ -1,17 +1,17 @@
 //! Executes a plan.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
 use ctcp_base::Instant;
 use ctcp_baselines::{TCP_NC, TCP_NC_EOT, TCP_NC_PB};
-use ctcp_netem::{Change, FULL_PACKET_BYTES, QueueLimit, Schedule};
+use ctcp_netem::{Change, FULL_PACKET_BYTES, LinkConfig, PathConfig, QueueLimit, Schedule};
 use ctcp_proto::{ConnectionError, Role};
 
-use super::plan::{Happening, Plan};
+use super::plan::{Happening, NetworkPlan, PathHappening, Plan};
 use crate::Stop;
 use crate::application::Application;
-use crate::link::Direction;
+use crate::link::{Direction, Way};
 use crate::node::Host;
 use crate::topology::Pair;
 
@@ -34,6 +34,23 @@ const IDLE_WAKES_A_DATAGRAM: u64 = 1;
 /// Idle wake-ups allowed per second of silence, for time-outs that back off.
 const IDLE_WAKES_A_SECOND: u64 = 5;
 
+/// Packets with coded data that may arrive for nothing over several paths, for each useful one and in all: a path that
+/// returns may deliver what was repaired meanwhile. This is twice the worst of 2,000 seeds.
+const REDUNDANT_MAX: (u64, u64) = (5, 500);
+
+/// Datagrams that both hosts may send over several paths for each packet with coded data that arrives, and for each
+/// second.
+const DATAGRAMS_MAX: (u64, u64) = (10, 200);
+
+/// Packets with coded data that arrived on the newest connection, at both sides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Coded {
+    /// New degrees of freedom.
+    pub(super) useful: u64,
+    /// Those that were known already.
+    pub(super) redundant: u64,
+}
+
 /// A plan being executed.
 pub(super) struct Driver<'a> {
     pub(super) pair: Pair,
@@ -41,6 +58,8 @@ pub(super) struct Driver<'a> {
     pub(super) attempts: u32,
     plan: &'a Plan,
     moves: u16,
+    /// How often one of several paths changed.
+    path_changes: u16,
     /// The server has dropped a connection that the client may still consider open.
     may_be_reset: bool,
     /// An application closed the present connection.
@@ -48,21 +67,23 @@ pub(super) struct Driver<'a> {
     healed_at: Option<Instant>,
     /// The time from the healing to the end of the script.
     pub(super) took: Duration,
+    /// The packets with coded data that arrived by then, and those of them that arrived for nothing.
+    pub(super) coded: Coded,
 }
 
 impl<'a> Driver<'a> {
     pub(super) fn new(seed: u64, plan: &'a Plan) -> Self {
-        let (path, limits) = (&plan.network.path, [&plan.client, &plan.server]);
-        let make = if plan.network.is_routed { Pair::routed } else { Pair::unequal };
-        let mut pair = make(seed, path, limits, &plan.script);
+        let mut pair = pair(seed, plan);
         let simulation = &mut pair.simulation;
         let start = simulation.now();
-        for direction in [Direction::Forward, Direction::Backward] {
-            simulation.set_schedule(pair.link, direction, schedule(plan, start, direction));
-        }
-        simulation.set_mtu(pair.link, plan.network.mtu);
-        if let Some(rate) = plan.network.mischief {
-            simulation.add_mischief(pair.link, rate);
+        for (&link, network) in pair.links.iter().zip(plan.networks()) {
+            for direction in [Direction::Forward, Direction::Backward] {
+                simulation.set_schedule(link, direction, schedule(network, start, direction));
+            }
+            simulation.set_mtu(link, network.mtu);
+            if let Some(rate) = network.mischief {
+                simulation.add_mischief(link, rate);
+            }
         }
         if plan.is_noisy {
             simulation.add_noise(pair.client);
@@ -74,8 +95,10 @@ impl<'a> Driver<'a> {
             attempts: 0,
             plan,
             moves: 0,
+            path_changes: 0,
             healed_at: None,
             took: Duration::ZERO,
+            coded: Coded::default(),
             may_be_reset: false,
             was_closed: false,
         }
@@ -92,7 +115,7 @@ impl<'a> Driver<'a> {
         }
         self.run_to(self.start + self.plan.heals_after)?;
         self.healed_at = Some(self.pair.simulation.now());
-        self.pair.simulation.heal(self.pair.link);
+        self.heal();
         let limit = self.liveness_limit();
         self.run_to(self.pair.simulation.now() + limit)?;
         self.took = self.pair.simulation.now() - self.healed_at.unwrap_or(self.start);
@@ -102,8 +125,42 @@ impl<'a> Driver<'a> {
                 self.state()
             ));
         }
+        self.coded = self.coded_packets();
+        self.check_waste()?;
         self.close()?;
         self.check_wakes()
+    }
+
+    /// Checks that little is sent for nothing over several paths. The counts of coded packets are those of the last
+    /// connection, so that the bytes of earlier ones must be counted, too.
+    fn check_waste(&self) -> Result<(), String> {
+        let Coded { useful, redundant } = self.coded;
+        if self.plan.further.is_empty() {
+            return Ok(());
+        }
+        let (each, all) = REDUNDANT_MAX;
+        if redundant > each * useful + all {
+            return Err(format!(
+                "{redundant} packets with coded data arrived for nothing, and {useful} that did not"
+            ));
+        }
+        let hosts = [self.pair.client, self.pair.server].map(|id| self.pair.simulation.host(id).counts());
+        let sent: u64 = hosts.iter().map(|counts| counts.sent).sum();
+        let seconds = (self.pair.simulation.now() - self.start).as_secs() + 5;
+        let content = self.pair.simulation.ledger().total_read() / 100;
+        let (each, in_a_second) = DATAGRAMS_MAX;
+        if sent > each * (useful + redundant) + content + in_a_second * seconds {
+            return Err(format!("{sent} datagrams for {useful} useful packets in {seconds} s: {hosts:?}"));
+        }
+        Ok(())
+    }
+
+    fn coded_packets(&self) -> Coded {
+        let hosts = [self.pair.client, self.pair.server].map(|id| self.pair.simulation.host(id).stats());
+        Coded {
+            useful: hosts.iter().map(|stats| stats.symbols_decoded).sum(),
+            redundant: hosts.iter().map(|stats| stats.redundant_received).sum(),
+        }
     }
 
     /// Checks the number of idle wake-ups, which would cost energy on a real machine.
@@ -127,6 +184,39 @@ impl<'a> Driver<'a> {
             return Err(format!("{ATTEMPTS_MAX} attempts to connect: {}", self.state()));
         }
         self.pair.connect().map_err(|error| format!("cannot connect: {error}"))
+    }
+
+    fn heal(&mut self) {
+        let links = self.pair.links.clone();
+        for &link in &links {
+            self.pair.simulation.heal(link);
+        }
+        if !self.plan.further.is_empty() {
+            for number in 0..links.len() {
+                self.pair.simulation.set_present(self.pair.client, number, true);
+            }
+        }
+    }
+
+    fn let_happen_to_path(&mut self, number: usize, happening: PathHappening) {
+        let (simulation, client) = (&mut self.pair.simulation, self.pair.client);
+        self.path_changes += 1;
+        let mut address = simulation.host(client).interface(number);
+        match happening {
+            PathHappening::Rebind => {
+                address.set_port(30_000 + self.path_changes);
+                simulation.set_interface(client, number, address);
+            }
+            PathHappening::Leave => simulation.set_present(client, number, false),
+            PathHappening::Return => simulation.set_present(client, number, true),
+            PathHappening::ReturnElsewhere => {
+                let [high, low] = self.path_changes.to_be_bytes();
+                address = SocketAddr::from(([10, 100, high, low], address.port()));
+                simulation.set_interface(client, number, address);
+                simulation.set_present(client, number, true);
+            }
+            PathHappening::Abandon => simulation.abandon_path(client, number),
+        }
     }
 
     fn let_happen(&mut self, happening: Happening) {
@@ -156,6 +246,7 @@ impl<'a> Driver<'a> {
                 let closer = if role == Role::Client { self.pair.client } else { self.pair.server };
                 simulation.close(closer, MIDDLE_CODE, "enough");
             }
+            Happening::Path(number, happening) => self.let_happen_to_path(number, happening),
         }
     }
 
@@ -201,9 +292,9 @@ impl<'a> Driver<'a> {
     }
 
     /// A reset token is valid for one address of the client. If the client moves while the server has no state for it,
-    /// it gets no reset.
+    /// or only another path is left, it gets no reset.
     fn may_miss_a_reset(&self) -> bool {
-        self.moves > 0 && self.may_be_reset
+        (self.moves > 0 || !self.plan.further.is_empty()) && self.may_be_reset
     }
 
     /// Returns whether the network had faults within the last handshake time-out.
@@ -223,7 +314,7 @@ impl<'a> Driver<'a> {
         } else {
             (self.pair.client, self.pair.server)
         };
-        if self.moves > 0 && server_closes {
+        if (self.moves > 0 || self.path_changes > 0) && server_closes {
             // A server learns an idle client's new address from its next keep-alive.
             let wait = self.pair.transport.keep_alive.unwrap_or_default() + Duration::from_secs(2);
             if self.pair.simulation.run_for(wait, |_| false) == Stop::Violation {
@@ -262,29 +353,25 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// Returns the longest round trip of all paths.
     fn round_trip(&self) -> Duration {
-        [Direction::Forward, Direction::Backward]
-            .map(|direction| {
-                let config = self.pair.simulation.link(self.pair.link).way(direction).config();
-                config.delay + config.jitter
-            })
-            .iter()
-            .sum()
+        self.longest(|config| config.delay + config.jitter)
     }
 
-    /// Returns how long a packet waits at most in the full queues of both directions.
+    /// Returns how long a packet waits at most in the full queues of both directions of a path.
     fn queueing_time(&self) -> Duration {
-        [Direction::Forward, Direction::Backward]
-            .map(|direction| {
-                let config = self.pair.simulation.link(self.pair.link).way(direction).config();
-                match config.queue {
-                    QueueLimit::Packets(packets) => config.rate.time_to_send(packets * FULL_PACKET_BYTES),
-                    QueueLimit::Bytes(bytes) => config.rate.time_to_send(bytes),
-                    QueueLimit::Unlimited => Duration::ZERO,
-                }
-            })
-            .iter()
-            .sum()
+        self.longest(|config| match config.queue {
+            QueueLimit::Packets(packets) => config.rate.time_to_send(packets * FULL_PACKET_BYTES),
+            QueueLimit::Bytes(bytes) => config.rate.time_to_send(bytes),
+            QueueLimit::Unlimited => Duration::ZERO,
+        })
+    }
+
+    /// Returns the largest sum of `time` over both directions of a link.
+    fn longest(&self, time: impl Fn(&LinkConfig) -> Duration) -> Duration {
+        let links = self.pair.links.iter().map(|&link| self.pair.simulation.link(link));
+        let both = [Direction::Forward, Direction::Backward];
+        links.map(|link| both.iter().map(|&way| time(link.way(way).config())).sum()).max().unwrap_or_default()
     }
 
     /// Returns how long a healed network may take. This is the sum of:
@@ -294,16 +381,15 @@ impl<'a> Driver<'a> {
     /// - the remainder of time-outs that have grown in a blackout.
     fn liveness_limit(&self) -> Duration {
         let script = &self.plan.script;
-        let rate = [Direction::Forward, Direction::Backward]
-            .map(|direction| self.pair.simulation.link(self.pair.link).way(direction).config().rate)
-            .into_iter()
-            .min()
-            .unwrap_or_default();
+        let links = self.pair.links.iter().map(|&link| self.pair.simulation.link(link));
+        let ways = links.flat_map(|link| [Direction::Forward, Direction::Backward].map(|way| link.way(way)));
+        let rate = ways.map(|way: &Way| way.config().rate).min().unwrap_or_default();
         let packets =
             u32::try_from(script.size() / 1_000 + script.streams().count() as u64).unwrap_or(u32::MAX);
         let transfer = 10 * rate.time_to_send(script.size());
         let is_vegas = [TCP_NC, TCP_NC_EOT, TCP_NC_PB].contains(&self.plan.client.profile);
-        let in_a_round = if is_vegas && !self.plan.network.delays.is_empty() { 1 } else { 10 };
+        let is_longer = self.plan.networks().any(|network| !network.delays.is_empty());
+        let in_a_round = if is_vegas && is_longer { 1 } else { 10 };
         let windows = self.round_trip() * packets / in_a_round;
         // With small limits: one window per round trip, and streams one after the other.
         let rounds =
@@ -333,6 +419,13 @@ impl<'a> Driver<'a> {
         self.pair.simulation.violations().next().cloned().unwrap_or_default()
     }
 
+    /// Returns how often a path of the client was opened or closed.
+    pub(super) fn path_events(&self) -> u64 {
+        let host = self.pair.simulation.host(self.pair.client);
+        let all = host.retired().iter().chain(host.peers().map(|peer| &peer.application));
+        all.map(Application::path_events).sum()
+    }
+
     /// Describes the state of both hosts for messages.
     fn state(&self) -> String {
         let mut text = String::new();
@@ -346,13 +439,25 @@ impl<'a> Driver<'a> {
                 host.name(),
                 host.stats()
             ));
+            for path in host.newest().map(|peer| peer.connection.paths()).unwrap_or_default() {
+                text.push_str(&format!("\n    {path:?}"));
+            }
         }
         text
     }
 }
 
-fn schedule(plan: &Plan, start: Instant, direction: Direction) -> Schedule {
-    let network = &plan.network;
+fn pair(seed: u64, plan: &Plan) -> Pair {
+    let (path, limits) = (&plan.network.path, [&plan.client, &plan.server]);
+    if !plan.further.is_empty() {
+        let paths: Vec<PathConfig> = plan.networks().map(|network| network.path.clone()).collect();
+        return Pair::several(seed, &paths, limits, &plan.script);
+    }
+    let make = if plan.network.is_routed { Pair::routed } else { Pair::unequal };
+    make(seed, path, limits, &plan.script)
+}
+
+fn schedule(network: &NetworkPlan, start: Instant, direction: Direction) -> Schedule {
     let mut schedule = Schedule::default();
     for (from, length, ways) in &network.blackouts {
         if ways[direction as usize] {

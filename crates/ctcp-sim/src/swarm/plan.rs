@@ -14,6 +14,8 @@ use crate::application::script::Script;
 pub struct Plan {
     /// The network.
     pub network: NetworkPlan,
+    /// Further links of the client, each with an address of its own. With them, the server is at a router.
+    pub further: Vec<NetworkPlan>,
     /// What happens to the hosts, sorted by time.
     pub happenings: Vec<(Duration, Happening)>,
     /// The applications.
@@ -61,9 +63,31 @@ pub enum Happening {
     Restart,
     /// An application closes the connection in the middle.
     Close(Role),
+    /// What happens to one of the client's paths, counted from 0.
+    Path(usize, PathHappening),
+}
+
+/// An event that concerns one of several paths of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathHappening {
+    /// Its address gets another port.
+    Rebind,
+    /// The client loses its address.
+    Leave,
+    /// The client has its address again.
+    Return,
+    /// The client has an address on it again, another one.
+    ReturnElsewhere,
+    /// The client's application closes it.
+    Abandon,
 }
 
 impl Plan {
+    /// Returns all links of the client.
+    pub fn networks(&self) -> impl Iterator<Item = &NetworkPlan> {
+        core::iter::once(&self.network).chain(&self.further)
+    }
+
     /// Returns how many of the plan's happenings satisfy `what`.
     #[must_use]
     pub fn count(&self, what: impl Fn(&Happening) -> bool) -> usize {
@@ -91,25 +115,12 @@ impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { network, script, .. } = self;
         write!(formatter, "{}{}, ", self.client.profile.name, if self.is_noisy { ", noisy" } else { "" })?;
-        write_way(formatter, "up", &network.path.forward)?;
-        write_way(formatter, "down", &network.path.backward)?;
-        if network.is_routed {
-            write!(formatter, "routed, ")?;
+        write!(formatter, "{network}")?;
+        for (number, further) in self.further.iter().enumerate() {
+            write!(formatter, "path {}: {further}", number + 1)?;
         }
-        if let Some(rate) = network.mischief {
-            write!(formatter, "mischief {rate}, ")?;
-        }
-        if let Some(mtu) = network.mtu {
-            write!(formatter, "mtu {mtu}, ")?;
-        }
-        for (from, length, ways) in &network.blackouts {
-            write!(formatter, "down{ways:?} at {from:.1?} for {length:.1?}, ")?;
-        }
-        for (at, rate) in &network.rates {
-            write!(formatter, "{rate} at {at:.1?}, ")?;
-        }
-        for (at, delay) in &network.delays {
-            write!(formatter, "delay {delay:?} at {at:.1?}, ")?;
+        if !self.further.is_empty() {
+            write!(formatter, "at most {} paths, ", self.server.paths)?;
         }
         for (at, happening) in &self.happenings {
             write!(formatter, "{happening:?} at {at:.1?}, ")?;
@@ -120,6 +131,32 @@ impl fmt::Display for Plan {
         let (client, server) = (script.client.len(), script.server.len());
         let size = script.size();
         write!(formatter, "{client}+{server} streams of {size} bytes, heals at {:.1?}", self.heals_after)
+    }
+}
+
+impl fmt::Display for NetworkPlan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_way(formatter, "up", &self.path.forward)?;
+        write_way(formatter, "down", &self.path.backward)?;
+        if self.is_routed {
+            write!(formatter, "routed, ")?;
+        }
+        if let Some(rate) = self.mischief {
+            write!(formatter, "mischief {rate}, ")?;
+        }
+        if let Some(mtu) = self.mtu {
+            write!(formatter, "mtu {mtu}, ")?;
+        }
+        for (from, length, ways) in &self.blackouts {
+            write!(formatter, "down{ways:?} at {from:.1?} for {length:.1?}, ")?;
+        }
+        for (at, rate) in &self.rates {
+            write!(formatter, "{rate} at {at:.1?}, ")?;
+        }
+        for (at, delay) in &self.delays {
+            write!(formatter, "delay {delay:?} at {at:.1?}, ")?;
+        }
+        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Two hosts and a link.
+//! Two hosts and a link, or several.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -14,7 +14,14 @@ use crate::node::NodeId;
 use crate::node::host::HostConfig;
 use crate::{Simulation, Stop};
 
-/// A client and a server connected by one link, which most scenarios need. The client knows the server's key.
+/// A client and a server connected by one link, which most scenarios need, or by several. The client knows the server's
+/// key.
+///
+/// ```text
+///   client == link 0 ==[ router ]-- server       with several links, the client has an address on each
+///          == link 1 ==
+///          == .. ==
+/// ```
 #[derive(Debug)]
 pub struct Pair {
     /// The network.
@@ -23,8 +30,10 @@ pub struct Pair {
     pub client: NodeId,
     /// The host at the second end.
     pub server: NodeId,
-    /// The link. Forward leads to the server.
+    /// The link, the first of several. Forward leads to the server.
     pub link: LinkId,
+    /// All links, in the order of the client's interfaces.
+    pub links: Vec<LinkId>,
     /// The client's transport configuration.
     pub transport: TransportConfig,
     /// Number of connections begun.
@@ -47,18 +56,32 @@ impl Pair {
     /// Creates two hosts that will play `script`, with separate limits for client and server.
     #[must_use]
     pub fn unequal(seed: u64, path: &PathConfig, transports: [&TransportConfig; 2], script: &Script) -> Self {
-        Self::build(seed, path, transports, script, false)
+        Self::build(seed, core::slice::from_ref(path), transports, script, false)
     }
 
     /// As [`Self::unequal`], with the server at a router at the second end of the link.
     #[must_use]
     pub fn routed(seed: u64, path: &PathConfig, transports: [&TransportConfig; 2], script: &Script) -> Self {
-        Self::build(seed, path, transports, script, true)
+        Self::build(seed, core::slice::from_ref(path), transports, script, true)
+    }
+
+    /// As [`Self::routed`], with a client that has an address on each of several links.
+    ///
+    /// # Panics
+    /// Panics if there is no path.
+    #[must_use]
+    pub fn several(
+        seed: u64,
+        paths: &[PathConfig],
+        transports: [&TransportConfig; 2],
+        script: &Script,
+    ) -> Self {
+        Self::build(seed, paths, transports, script, true)
     }
 
     fn build(
         seed: u64,
-        path: &PathConfig,
+        paths: &[PathConfig],
         [client_transport, server_transport]: [&TransportConfig; 2],
         script: &Script,
         is_routed: bool,
@@ -78,9 +101,21 @@ impl Pair {
         if is_routed {
             topology.wire(server, far_end);
         }
-        let link = topology.link("path", client, far_end, path);
+        let link = topology.link("path", client, far_end, &paths[0]);
+        let mut links = vec![link];
+        for (number, path) in paths.iter().enumerate().skip(1) {
+            let link = topology.link(&format!("path{number}"), client, far_end, path);
+            topology.interface(client, link, Self::interface_address(number));
+            links.push(link);
+        }
         let simulation = topology.build(&loosest(client_transport, server_transport));
-        Self { simulation, client, server, link, transport: client_transport.clone(), attempts: 0 }
+        Self { simulation, client, server, link, links, transport: client_transport.clone(), attempts: 0 }
+    }
+
+    /// Returns the initial address of the client's interface `number`.
+    #[must_use]
+    pub fn interface_address(number: usize) -> SocketAddr {
+        SocketAddr::from(([10, u8::try_from(number).unwrap_or(u8::MAX), 0, 2], Self::CLIENT.1))
     }
 
     fn client_config() -> EndpointConfig {

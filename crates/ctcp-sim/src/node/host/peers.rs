@@ -6,6 +6,7 @@ use core::net::SocketAddr;
 use ctcp_base::Instant;
 use ctcp_proto::{Connection, ConnectionHandle};
 
+use super::keeper::PathKeeper;
 use crate::application::Application;
 
 /// A connection and its application.
@@ -21,17 +22,25 @@ pub struct Peer {
     pub received: u64,
     /// Bytes sent by the connection.
     pub sent: u64,
+    /// Keeps the paths of a client with several interfaces.
+    pub(super) keeper: PathKeeper,
 }
 
 impl Peer {
     pub(super) fn new(connection: Connection, application: Application, local: SocketAddr) -> Self {
-        Self { connection, application, local, received: 0, sent: 0 }
+        let keeper = PathKeeper::default();
+        Self { connection, application, local, received: 0, sent: 0, keeper }
     }
 
-    /// Returns the next deadline of the connection or its application.
+    /// Returns the next deadline of the connection, its application or its paths.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let connection = self.connection.poll_timeout().map(|(time, _)| time);
-        connection.into_iter().chain(self.application.next_timeout()).min()
+        connection.into_iter().chain(self.next_act()).min()
+    }
+
+    /// Returns when the application or the keeper of its paths must act.
+    pub(super) fn next_act(&self) -> Option<Instant> {
+        self.application.next_timeout().into_iter().chain(self.keeper.next_timeout()).min()
     }
 }
 

@@ -1,0 +1,169 @@
+//! A client with several links: paths that are used together, and that come and go.
+
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use ctcp_base::{Probability, Rate};
+use ctcp_netem::{LossModel, PathConfig, Schedule};
+use ctcp_proto::{ConnectionError, TransportConfig};
+use ctcp_sim::application::script::{Script, StreamPlan};
+use ctcp_sim::link::Direction;
+use ctcp_sim::topology::Pair;
+use ctcp_sim::{Simulation, Stop};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn path(megabits: u64, rtt_millis: u64, loss: f64) -> PathConfig {
+    let loss = LossModel::Bernoulli(Probability::new(loss).expect("a probability"));
+    PathConfig::new(Rate::from_megabits_per_second(megabits), Duration::from_millis(rtt_millis), loss)
+}
+
+/// A client that downloads `size` bytes, and has just begun to connect.
+fn download(seed: u64, paths: &[PathConfig], size: u64) -> Pair {
+    let transport = TransportConfig::default();
+    let script = Script::of_client(vec![StreamPlan::download(Duration::ZERO, size)]);
+    let mut pair = Pair::several(seed, paths, [&transport, &transport], &script);
+    pair.connect().expect("a first connection");
+    pair
+}
+
+/// Runs to the end of the script. Returns the seconds since the start of the simulation.
+fn finish(pair: &mut Pair) -> f64 {
+    let stop = pair.run_to_completion(100 * SECOND);
+    assert_eq!(stop, Stop::Done, "{:?}", pair.simulation.violations().collect::<Vec<_>>());
+    (pair.simulation.now() - Simulation::START).as_secs_f64()
+}
+
+/// The open paths of the newest connection: their local addresses, and whether they are validated.
+fn paths_of(pair: &Pair) -> Vec<(SocketAddr, bool)> {
+    let host = pair.simulation.host(pair.client);
+    let peer = host.newest().expect("a connection");
+    let address = |local| (0..pair.links.len()).map(|n| host.interface(n)).find(|at| Some(at.ip()) == local);
+    let paths = peer.connection.paths();
+    paths.iter().filter_map(|path| Some((address(path.local)?, path.is_validated))).collect()
+}
+
+/// Datagrams delivered to the client over a link.
+fn delivered(pair: &Pair, number: usize) -> u64 {
+    pair.simulation.link(pair.links[number]).way(Direction::Backward).stats().delivered
+}
+
+#[test]
+fn a_client_with_several_links_uses_them_together() {
+    let alone = finish(&mut download(1, &[path(10, 20, 0.0)], 10_000_000));
+    let mut pair = download(1, &[path(10, 20, 0.0), path(10, 30, 0.0), path(10, 40, 0.0)], 10_000_000);
+    let together = finish(&mut pair);
+    assert!(together < 0.45 * alone, "{alone} s over one link, {together} s over three");
+    assert_eq!(paths_of(&pair).len(), 3);
+    assert!((0..3).all(|number| delivered(&pair, number) > 1_500));
+}
+
+#[test]
+fn two_runs_with_paths_that_come_and_go_are_equal() {
+    let run = |seed| {
+        let mut pair = download(seed, &[path(5, 20, 0.05), path(5, 60, 0.1)], 3_000_000);
+        pair.simulation.run_for(SECOND, |_| false);
+        pair.simulation.set_present(pair.client, 1, false);
+        pair.simulation.run_for(SECOND, |_| false);
+        pair.simulation.set_present(pair.client, 1, true);
+        finish(&mut pair);
+        pair.simulation.recorder().hash()
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn a_path_whose_address_is_gone_is_closed_and_opened_again_when_it_returns() {
+    for (number, is_new) in [(0, false), (1, false), (1, true)] {
+        let mut pair = download(3, &[path(10, 20, 0.02), path(10, 40, 0.02)], 30_000_000);
+        pair.simulation.run_for(2 * SECOND, |_| false);
+        assert_eq!(paths_of(&pair).len(), 2);
+        pair.simulation.set_present(pair.client, number, false);
+        pair.simulation.run_for(2 * SECOND, |_| false);
+        let left = Pair::interface_address(1);
+        assert_eq!(paths_of(&pair).iter().filter(|(at, _)| (*at == left) == (number == 0)).count(), 1);
+        let before = delivered(&pair, number);
+        if is_new {
+            let elsewhere = SocketAddr::from(([10, 77, 0, 2], 7_000));
+            pair.simulation.set_interface(pair.client, number, elsewhere);
+        }
+        pair.simulation.set_present(pair.client, number, true);
+        pair.simulation.run_for(3 * SECOND, |_| false);
+        assert!(delivered(&pair, number) > before + 1_000, "interface {number} is used again");
+        finish(&mut pair);
+    }
+}
+
+#[test]
+fn a_path_whose_port_changes_while_the_client_only_receives_is_used_again_within_a_second() {
+    let mut pair = download(4, &[path(10, 20, 0.01), path(10, 40, 0.01)], 90_000_000);
+    pair.simulation.run_for(2 * SECOND, |_| false);
+    for port in 5_000..5_010 {
+        rebind(&mut pair, port);
+        let before = delivered(&pair, 1);
+        pair.simulation.run_for(SECOND, |_| false);
+        assert!(delivered(&pair, 1) > before + 300, "port {port}");
+    }
+}
+
+#[test]
+fn an_upload_goes_on_over_all_paths_when_the_port_of_one_changes() {
+    let script = Script::bulk(20_000_000);
+    let transport = TransportConfig::default();
+    let paths = [path(10, 20, 0.01), path(10, 40, 0.01)];
+    let mut pair = Pair::several(4, &paths, [&transport, &transport], &script);
+    pair.connect().expect("a first connection");
+    pair.simulation.run_for(2 * SECOND, |_| false);
+    for port in 5_000..5_010 {
+        rebind(&mut pair, port);
+        let before = [0, 1].map(|number| delivered(&pair, number));
+        pair.simulation.run_for(SECOND / 2, |_| false);
+        assert!([0, 1].iter().all(|&number| delivered(&pair, number) > before[number] + 100), "port {port}");
+    }
+    finish(&mut pair);
+    assert_eq!(pair.simulation.host(pair.server).stats().migrations, 10);
+}
+
+/// Gives path 1 another port, as a NAT that forgot its binding.
+fn rebind(pair: &mut Pair, port: u16) {
+    let mut address = Pair::interface_address(1);
+    address.set_port(port);
+    pair.simulation.set_interface(pair.client, 1, address);
+}
+
+#[test]
+fn a_path_that_is_cut_is_used_again_when_it_works() {
+    let mut pair = download(5, &[path(10, 20, 0.0), path(10, 40, 0.0)], 30_000_000);
+    let down = Simulation::START + 2 * SECOND;
+    for direction in [Direction::Forward, Direction::Backward] {
+        let schedule = Schedule::default().with_blackout(down, 6 * SECOND);
+        pair.simulation.set_schedule(pair.links[0], direction, schedule);
+    }
+    pair.simulation.run_for(9 * SECOND, |_| false);
+    let before = delivered(&pair, 0);
+    let seconds = finish(&mut pair);
+    assert!(delivered(&pair, 0) > before + 1_000);
+    // 30 MB in 2 s over both, 6 s over one, and the rest over both.
+    assert!(seconds < 18.0, "{seconds} s");
+    assert_eq!(pair.simulation.violations().count(), 0);
+}
+
+#[test]
+fn an_application_may_close_a_path_while_data_flows() {
+    let mut pair = download(6, &[path(10, 20, 0.05), path(10, 40, 0.05)], 10_000_000);
+    pair.simulation.run_for(SECOND, |_| false);
+    for number in [0, 1, 0, 1] {
+        pair.simulation.abandon_path(pair.client, number);
+        pair.simulation.run_for(SECOND, |_| false);
+    }
+    finish(&mut pair);
+    pair.simulation.close(pair.client, 7, "done");
+    let server = pair.server;
+    let stop = pair
+        .simulation
+        .run_for(10 * SECOND, |simulation| simulation.host(server).endpoint().connections() == 0);
+    assert_eq!(stop, Stop::Done);
+    let closed = pair.simulation.host(server).retired().last().and_then(|application| application.closed());
+    assert!(matches!(closed, Some(ConnectionError::ClosedByPeer(close)) if close.code == 7), "{closed:?}");
+}
