@@ -188,6 +188,7 @@ pub fn named(name: &str) -> Option<Box<dyn Peer>> {
         "low-latency-forward" => Some(Box::new(Ctcp::LOW_LATENCY_FORWARD)),
         "path-1" => Some(Box::new(Ctcp::FIRST_PATH)),
         "path-2" => Some(Box::new(Ctcp::SECOND_PATH)),
+        "path-1-2" => Some(Box::new(Ctcp::FIRST_TWO_PATHS)),
         "messages" => Some(Box::new(CtcpMessages)),
         "udp" => Some(Box::new(Udp)),
         "fec-10-3" => Some(Box::new(Fec::USUAL)),

@@ -18,8 +18,8 @@ pub struct Ctcp {
     profile: &'static str,
     has_metrics: bool,
     has_low_latency_forward: bool,
-    /// The only path that it uses, from 1; otherwise all.
-    path: Option<usize>,
+    /// The only paths that it uses, from 1; otherwise all.
+    paths: &'static [usize],
 }
 
 impl Ctcp {
@@ -33,10 +33,14 @@ impl Ctcp {
 
     /// Our best profile, on the first of several paths or on the second.
     pub const FIRST_PATH: Self =
-        Self { path: Some(1), ..Self::profile("profile default, first path", "default") };
+        Self { paths: &[1], ..Self::profile("profile default, first path", "default") };
     /// The same on the second path.
     pub const SECOND_PATH: Self =
-        Self { path: Some(2), ..Self::profile("profile default, second path", "default") };
+        Self { paths: &[2], ..Self::profile("profile default, second path", "default") };
+
+    /// The same on the first two of three paths.
+    pub const FIRST_TWO_PATHS: Self =
+        Self { paths: &[1, 2], ..Self::profile("profile default, first two paths", "default") };
 
     /// Our best profile, with connections that need low latency through a forward that says so.
     pub const LOW_LATENCY_FORWARD: Self =
@@ -45,7 +49,7 @@ impl Ctcp {
     /// Any other profile, under a name for the figures.
     #[must_use]
     pub const fn profile(name: &'static str, profile: &'static str) -> Self {
-        Self { name, profile, has_metrics: false, has_low_latency_forward: false, path: None }
+        Self { name, profile, has_metrics: false, has_low_latency_forward: false, paths: &[] }
     }
 
     /// The same, with a client that serves its metrics.
@@ -94,7 +98,7 @@ impl Ctcp {
                 .client
                 .configure(&format!("route replace {server}/32 dev path{index} metric {index}\n"))?;
         }
-        let used = (1..=count).filter(|index| self.path.is_none_or(|path| path == *index));
+        let used = (1..=count).filter(|index| self.paths.is_empty() || self.paths.contains(index));
         Ok(used.map(|index| format!(" --path path{index}")).collect())
     }
 
