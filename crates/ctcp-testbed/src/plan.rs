@@ -265,6 +265,14 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_describes_the_links_that_its_paths_share() {
+        let own = || PathPlan::new(PathConfig::symmetric(LinkConfig::default()));
+        let plan = NetworkPlan::new(3, [own()]).through(PathPlan::new(PathConfig::symmetric(link(8))));
+        let shared = "; all paths through: forward 8 Mbit/s, 7.5 ms; backward 8 Mbit/s, 7.5 ms";
+        assert!(plan.to_string().ends_with(shared), "{plan}");
+    }
+
+    #[test]
     #[should_panic(expected = "1 to 4 paths")]
     fn a_network_without_paths_is_refused() {
         let _ = NetworkPlan::new(1, []);

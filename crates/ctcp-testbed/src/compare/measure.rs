@@ -30,7 +30,7 @@ const REQUESTS: [Requests; 4] = [
 const PATH_REQUESTS: [Requests; 3] = [
     (10_000, [60, 5], Duration::from_secs(5)),
     (100_000, [60, 5], Duration::from_secs(5)),
-    (1_000_000, [40, 2], Duration::from_secs(20)),
+    (1_000_000, [20, 2], Duration::from_secs(20)),
 ];
 
 /// The time limit of a transfer on a published profile.
