@@ -152,16 +152,16 @@ fn comparisons(results: &Path) -> Result<Vec<Page>, CliError> {
             file.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.strip_prefix("compare-"));
         let Some(name) = name else { continue };
         let json = read(&file)?;
-        let summary = || Summary::parse(&json).map_err(|error| wrong(&file, &error));
+        let summary = Summary::parse(&json).map_err(|error| wrong(&file, &error))?;
         let text = match name {
             // Sixteen profiles with a table for each quantity would be hard to read.
-            "profiles" => profiles::page(&summary()?),
+            "profiles" => profiles::page(&summary),
             _ => RecordedComparison::parse(&json).map_err(|error| wrong(&file, &error))?.markdown(),
         };
         let mut page = format!("# Alongside other transports: {name}\n\n{BANNER}{text}");
+        page += &paths::promises_section(&summary).filter(|_| name != "profiles").unwrap_or_default();
         if name == PATHS {
-            page += &paths::promises_section(&summary()?);
-            pages.push((results.join("paths.svg"), paths::svg(&summary()?)));
+            pages.push((results.join("paths.svg"), paths::svg(&summary)));
         }
         pages.push((results.join(format!("compare-{name}.md")), page));
     }

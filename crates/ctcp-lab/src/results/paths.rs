@@ -59,13 +59,15 @@ fn promises(summary: &Summary, row: &Row) -> Vec<Promise> {
     }
 }
 
-/// The section that says which promises hold.
-pub(super) fn promises_section(summary: &Summary) -> String {
-    let mut text = format!(
-        "\n## What is promised, and what holds\n\nDownloads of {} s. `path-1` and `path-2` are ctcp on one of the paths only.\n\n\
-         | quantity | network | loss | peer | wanted | measured | holds |\n|---|---|---|---|---|---|---|\n",
-        summary.seconds()
-    );
+/// The section that says which promises hold; `None` if there are none on this page.
+pub(super) fn promises_section(summary: &Summary) -> Option<String> {
+    let mut text = "\n## What is promised, and what holds\n\n".to_owned();
+    if summary.rows.iter().any(|row| row.split().0 == "goodput") {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "Downloads of {} s. ", summary.seconds());
+    }
+    text += "`path-1` and `path-2` are ctcp on one of the paths only.\n\n\
+             | quantity | network | loss | peer | wanted | measured | holds |\n|---|---|---|---|---|---|---|\n";
     let (mut kept, mut of) = (0, 0);
     for row in &summary.rows {
         for Promise { peer, is_at_least, bound } in promises(summary, row) {
@@ -73,7 +75,6 @@ pub(super) fn promises_section(summary: &Summary) -> String {
             let holds = if is_at_least { value >= bound } else { value <= bound };
             (kept, of) = (kept + usize::from(holds), of + 1);
             let (quantity, network) = row.split();
-            // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
                 "| {quantity}, {} | {network} | {} % | {peer} | {} {bound:.3} | {value:.3} | {} |",
@@ -85,7 +86,7 @@ pub(super) fn promises_section(summary: &Summary) -> String {
         }
     }
     let _ = writeln!(text, "\n{kept} of {of} hold.");
-    text
+    (of > 0).then_some(text)
 }
 
 /// Width and height of the picture, and where its bars stand.
@@ -203,8 +204,9 @@ mod tests {
 
     #[test]
     fn a_promise_holds_from_its_bound_on() {
-        assert!(promises_section(&summary(0.93)).contains("at least 0.930 | 0.930 | yes"));
-        assert!(promises_section(&summary(0.92)).contains("| 0.920 | **no** |\n\n0 of 1 hold."));
+        let section = |sum| promises_section(&summary(sum)).expect("a promise");
+        assert!(section(0.93).contains("at least 0.930 | 0.930 | yes"));
+        assert!(section(0.92).contains("| 0.920 | **no** |\n\n0 of 1 hold."));
     }
 
     #[test]
