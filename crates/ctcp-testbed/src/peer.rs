@@ -11,6 +11,7 @@ mod fec;
 mod kcptun;
 mod kernel_tcp;
 mod messages;
+pub(crate) mod metrics;
 mod mptcp;
 mod program;
 mod quinn;
@@ -157,6 +158,20 @@ impl Carrier {
     #[must_use]
     pub fn waited_seconds(&self) -> f64 {
         self.processes.iter().map(Process::waited_seconds).sum()
+    }
+
+    /// The source symbols that its client has decoded so far, and what it received in vain; `None` if it serves no
+    /// metrics.
+    ///
+    /// # Errors
+    /// Returns an error if the metrics cannot be read.
+    pub fn symbols(&self, network: &Network) -> Result<Option<[u64; 2]>, TestbedError> {
+        let Some(address) = self.metrics else { return Ok(None) };
+        let text = network.client.run(move || metrics::read_metrics(address));
+        let text = text.map_err(TestbedError::of("the metrics of ctcp client"))?;
+        Ok(Some(
+            ["ctcp_symbols_decoded", "ctcp_redundant_received"].map(|name| metrics::counter(&text, name)),
+        ))
     }
 
     /// Checks that all its programs still run.

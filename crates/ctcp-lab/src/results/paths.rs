@@ -38,6 +38,12 @@ fn promises(summary: &Summary, row: &Row) -> Vec<Promise> {
         ("goodput over the sum of ctcp on each path alone", "median") => {
             vec![at_least("default", if FAR_APART.contains(&network) { 0.9 } else { 0.93 })]
         }
+        ("symbols received in vain", "median") => {
+            vec![at_most(
+                "default",
+                if row.loss == 0.0 && !network.contains("another") { 0.03 } else { 0.05 },
+            )]
+        }
         ("goodput over ctcp on the first two paths", "median") => vec![at_least("default", 0.98)],
         ("the Cubic flow's goodput over that beside another Cubic", "median") => {
             vec![at_least("default", 0.85), at_least("path-1", 0.85)]

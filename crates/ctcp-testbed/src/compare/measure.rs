@@ -90,6 +90,7 @@ fn bulk(network: &Network, peer: &dyn Peer, cell: &Cell, spent: Spent) -> Result
     let measured = download(network, peer, Request { bytes: None, time: spent.download(cell) })?;
     let bytes = measured.transfer.bytes as f64;
     let mut found = vec![(Metric::Goodput, measured.transfer.goodput() / cell.total_rate(), false)];
+    found.extend(measured.wasted().map(|wasted| (Metric::Wasted, wasted, false)));
     // A ratio to zero bytes is undefined.
     if bytes > 0.0 {
         let cpu_s = measured.peer_cpu_s + measured.ends_cpu_s;

@@ -23,6 +23,8 @@ pub enum Metric {
     CubicBeside,
     /// The same over what it has beside another Cubic flow.
     CubicOfCubic,
+    /// The share of received symbols that told the client nothing new.
+    Wasted,
     /// Bytes of IP packets in the direction of the data per byte of the application.
     SentPerByte,
     /// CPU time of both ends' programs per 10^9 bytes of the application.
@@ -76,6 +78,7 @@ impl Metric {
             Self::TransferOfBetter => "transfer of 5 MiB: over ctcp on the better path alone".to_owned(),
             Self::CubicBeside => "the Cubic flow's goodput".to_owned(),
             Self::CubicOfCubic => "the Cubic flow's goodput over that beside another Cubic".to_owned(),
+            Self::Wasted => "symbols received in vain".to_owned(),
             Self::SentPerByte => "bytes sent per byte".to_owned(),
             Self::Cpu => "CPU per GB".to_owned(),
             Self::Request(bytes) if bytes >= 1_000_000 => format!("request of {} MB", bytes / 1_000_000),
@@ -109,7 +112,7 @@ impl Metric {
             Self::Cpu => "s/GB",
             Self::Request(_) => "s",
             Self::Delivery(_) | Self::StreamAlone(_) | Self::StreamBeside(_) => "ms",
-            Self::Undelivered | Self::Late => "share",
+            Self::Wasted | Self::Undelivered | Self::Late => "share",
             Self::PacketsPerMessage => "packets/message",
             Self::OfSum
             | Self::OfBetter
@@ -128,7 +131,8 @@ impl Metric {
     pub fn is_more_better(self) -> bool {
         !matches!(
             self,
-            Self::SentPerByte
+            Self::Wasted
+                | Self::SentPerByte
                 | Self::Cpu
                 | Self::Request(_)
                 | Self::Delivery(_)

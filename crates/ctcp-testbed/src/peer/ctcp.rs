@@ -123,7 +123,8 @@ impl Ctcp {
             keys.file("client"),
             self.profile
         );
-        let metrics = self.has_metrics.then(new_address);
+        // They tell what several paths wasted.
+        let metrics = (self.has_metrics || network.paths().count() > 1).then(new_address);
         if let Some(metrics) = metrics {
             client_line += &format!(" --metrics {metrics}");
         }
