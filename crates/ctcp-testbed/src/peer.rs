@@ -204,6 +204,8 @@ pub fn named(name: &str) -> Option<Box<dyn Peer>> {
         "path-1" => Some(Box::new(Ctcp::FIRST_PATH)),
         "path-2" => Some(Box::new(Ctcp::SECOND_PATH)),
         "path-1-2" => Some(Box::new(Ctcp::FIRST_TWO_PATHS)),
+        "independent" => Some(Box::new(Ctcp::INDEPENDENT)),
+        "redundant" => Some(Box::new(Ctcp::REDUNDANT)),
         "messages" => Some(Box::new(CtcpMessages)),
         "udp" => Some(Box::new(Udp)),
         "fec-10-3" => Some(Box::new(Fec::USUAL)),

@@ -372,6 +372,16 @@ mod tests {
     }
 
     #[test]
+    fn a_run_without_a_selection_has_every_test() {
+        for quick in [false, true] {
+            let cells = Cell::all(quick, &EVERYTHING);
+            for test in Test::ALL {
+                assert!(cells.iter().any(|cell| cell.test == test), "{}, quick: {quick}", test.name());
+            }
+        }
+    }
+
+    #[test]
     fn a_selection_leaves_only_the_requested_cells() {
         let selection = Selection { tests: vec![Test::Stream], losses: vec![0.05], ..EVERYTHING };
         let cells = Cell::all(false, &selection);

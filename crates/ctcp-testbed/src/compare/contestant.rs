@@ -15,11 +15,13 @@ use crate::plan::{NetworkPlan, PathPlan};
 use crate::testbed::{Testbed, start_warm};
 
 /// All peers by their names on the command line, ours first.
-pub const PEER_NAMES: [&str; 21] = [
+pub const PEER_NAMES: [&str; 23] = [
     "default",
     "path-1",
     "path-2",
     "path-1-2",
+    "independent",
+    "redundant",
     "low-latency-forward",
     "low-latency",
     "messages",
@@ -72,7 +74,9 @@ impl Contestant {
                 matches!(test, Test::Requests | Test::Stream | Test::Latency | Test::Mixed | Test::Datagrams)
             }
             "low-latency-forward" => matches!(test, Test::Latency | Test::Mixed),
-            "path-1" | "path-2" | "path-1-2" | "mptcp-cubic" | "mptcp-bbr" => false,
+            "path-1" | "path-2" | "path-1-2" | "independent" | "redundant" | "mptcp-cubic" | "mptcp-bbr" => {
+                false
+            }
             "default" | "quinn-bbr" => true,
             "bbr" => test != Test::Datagrams,
             "kcptun" => test != Test::Datagrams,
@@ -87,9 +91,12 @@ impl Contestant {
                 matches!(self.name, "default" | "path-1" | "path-2" | "bbr" | "mptcp-cubic" | "mptcp-bbr")
             }
             (Test::PathStream, _) => {
-                matches!(self.name, "default" | "low-latency" | "low-latency-forward" | "mptcp-bbr")
+                matches!(
+                    self.name,
+                    "default" | "redundant" | "low-latency" | "low-latency-forward" | "mptcp-bbr"
+                )
             }
-            (Test::Shared, _) => matches!(self.name, "default" | "path-1" | "cubic"),
+            (Test::Shared, _) => matches!(self.name, "default" | "independent" | "path-1" | "cubic"),
             _ => matches!(self.name, "default" | "path-1" | "path-2" | "mptcp-bbr"),
         }
     }

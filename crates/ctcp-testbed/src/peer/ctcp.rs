@@ -20,6 +20,8 @@ pub struct Ctcp {
     has_low_latency_forward: bool,
     /// The only paths that it uses, from 1; otherwise all.
     paths: &'static [usize],
+    /// How it uses several paths, if not in the usual way.
+    mode: Option<&'static str>,
 }
 
 impl Ctcp {
@@ -42,6 +44,17 @@ impl Ctcp {
     pub const FIRST_TWO_PATHS: Self =
         Self { paths: &[1, 2], ..Self::profile("profile default, first two paths", "default") };
 
+    /// Our best profile, each path of which competes as a connection of its own.
+    pub const INDEPENDENT: Self = Self {
+        mode: Some("independent"),
+        ..Self::profile("profile default, --paths independent", "default")
+    };
+    /// The profile for interactive traffic, which sends everything on each path.
+    pub const REDUNDANT: Self = Self {
+        mode: Some("redundant"),
+        ..Self::profile("profile low-latency, --paths redundant", "low-latency")
+    };
+
     /// Our best profile, with connections that need low latency through a forward that says so.
     pub const LOW_LATENCY_FORWARD: Self =
         Self { has_low_latency_forward: true, ..Self::profile("--forward low-latency:", "default") };
@@ -49,7 +62,7 @@ impl Ctcp {
     /// Any other profile, under a name for the figures.
     #[must_use]
     pub const fn profile(name: &'static str, profile: &'static str) -> Self {
-        Self { name, profile, has_metrics: false, has_low_latency_forward: false, paths: &[] }
+        Self { name, profile, has_metrics: false, has_low_latency_forward: false, paths: &[], mode: None }
     }
 
     /// The same, with a client that serves its metrics.
@@ -67,10 +80,11 @@ impl Peer for Ctcp {
     fn description(&self, network: &Network) -> Result<Description, TestbedError> {
         let profile = self.profile;
         let kind = if self.has_low_latency_forward { " low-latency: for streams of messages" } else { "" };
+        let mode = self.mode.map(|mode| format!(" --paths {mode}")).unwrap_or_default();
         Ok(Description {
             version: output(&network.executable, &["--version"])?,
             settings: format!(
-                "ctcp server --profile {profile}, ctcp client --profile {profile} --forward{kind}; \
+                "ctcp server --profile {profile}, ctcp client --profile {profile} --forward{kind}{mode}; \
                  each download a stream of one connection that is up"
             ),
         })
@@ -130,6 +144,9 @@ impl Ctcp {
         }
         let interactive = self.has_low_latency_forward.then(new_address);
         client_line += &self.use_paths(network)?;
+        if let Some(mode) = self.mode {
+            client_line += &format!(" --paths {mode}");
+        }
         if let Some(interactive) = interactive {
             client_line += &format!(" --forward low-latency:{interactive}={target}");
         }
