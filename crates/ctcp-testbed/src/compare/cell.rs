@@ -246,10 +246,10 @@ impl Cell {
         self.links().iter().map(|link| link.rate.as_bits_per_second() as f64).sum()
     }
 
-    /// The round-trip time of the first path, on average and without queues.
+    /// The round-trip time of the first path without queues: the average on a profile, else without jitter.
     pub(super) fn rtt(&self) -> Duration {
         let first = &self.links()[0];
-        2 * first.delay + first.jitter
+        2 * first.delay + if self.test == Test::Profiles { first.jitter } else { Duration::ZERO }
     }
 
     /// The messages to send for this time.
