@@ -45,7 +45,7 @@ fn promises(summary: &Summary, row: &Row) -> Vec<Promise> {
             )]
         }
         ("goodput over ctcp on the first two paths", "median") => vec![at_least("default", 0.98)],
-        ("the Cubic flow's goodput over that beside another Cubic", "median") => {
+        ("the Cubic flow's goodput over the mean of two Cubic flows", "median") => {
             vec![at_least("default", 0.85), at_least("path-1", 0.85)]
         }
         (request, "p95") if request.starts_with("request of") => {

@@ -26,8 +26,10 @@ pub(super) fn ratios(
         }
     };
     if cell.test == Test::Shared && peer != CUBIC {
-        let beside = Metric::CubicBeside;
-        add(Metric::CubicOfCubic, measured(peer, beside), measured(CUBIC, beside));
+        // Which of two Cubic flows has more is chance; their mean is not.
+        let of_two = measured(CUBIC, Metric::CubicBeside).zip(measured(CUBIC, Metric::Goodput));
+        let mean = of_two.map(|(one, other)| f64::midpoint(one, other));
+        add(Metric::CubicOfCubic, measured(peer, Metric::CubicBeside), mean);
     } else if cell.has_several_paths() && !SINGLE.contains(&peer) {
         for (metric, of_sum, of_better) in [
             (Metric::Goodput, Metric::OfSum, Metric::OfBetter),
@@ -79,7 +81,11 @@ mod tests {
         let third = cell(Test::Paths, Condition::ThirdPath);
         assert_eq!(ratios(&third, "default", table(&values)), [(Metric::OfFirstTwo, 0.98)]);
         assert!(ratios(&third, "path-1-2", table(&values)).is_empty());
-        let values = [("default", Metric::CubicBeside, 0.4), ("cubic", Metric::CubicBeside, 0.5)];
+        let values = [
+            ("default", Metric::CubicBeside, 0.4),
+            ("cubic", Metric::CubicBeside, 0.6),
+            ("cubic", Metric::Goodput, 0.4),
+        ];
         let shared = cell(Test::Shared, Condition::SharedLink);
         assert_eq!(ratios(&shared, "default", table(&values)), [(Metric::CubicOfCubic, 0.8)]);
         assert!(ratios(&shared, "cubic", table(&values)).is_empty());

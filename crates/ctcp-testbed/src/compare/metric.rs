@@ -21,7 +21,7 @@ pub enum Metric {
     TransferOfBetter,
     /// The goodput of a Cubic flow that shares the link, as a share of the link's rate.
     CubicBeside,
-    /// The same over what it has beside another Cubic flow.
+    /// The same over the mean of two Cubic flows that share the link.
     CubicOfCubic,
     /// The share of received symbols that told the client nothing new.
     Wasted,
@@ -77,7 +77,7 @@ impl Metric {
             Self::TransferOfSum => "transfer of 5 MiB: over the sum of ctcp on each path alone".to_owned(),
             Self::TransferOfBetter => "transfer of 5 MiB: over ctcp on the better path alone".to_owned(),
             Self::CubicBeside => "the Cubic flow's goodput".to_owned(),
-            Self::CubicOfCubic => "the Cubic flow's goodput over that beside another Cubic".to_owned(),
+            Self::CubicOfCubic => "the Cubic flow's goodput over the mean of two Cubic flows".to_owned(),
             Self::Wasted => "symbols received in vain".to_owned(),
             Self::SentPerByte => "bytes sent per byte".to_owned(),
             Self::Cpu => "CPU per GB".to_owned(),
