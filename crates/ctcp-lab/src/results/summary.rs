@@ -65,8 +65,30 @@ impl Row {
         self.split() == (quantity, network)
     }
 
-    /// The quantity and the network.
+    /// The quantity and the network. A percentile belongs to the quantity: `delivery, p99`.
     pub(super) fn split(&self) -> (&str, &str) {
-        self.scenario.split_once(", ").unwrap_or((&self.scenario, ""))
+        let mut commas = self.scenario.match_indices(", ").map(|(place, _)| place);
+        match commas.find(|place| !self.scenario[place + 2..].starts_with('p')) {
+            Some(place) => (&self.scenario[..place], &self.scenario[place + 2..]),
+            None => (&self.scenario, ""),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_belongs_to_the_quantity() {
+        let of = |scenario: &str| Row {
+            scenario: scenario.to_owned(),
+            statistic: "median".to_owned(),
+            loss: 0.0,
+            values: Vec::new(),
+        };
+        assert_eq!(of("delivery, p99, 1 + 2 Mbit/s, 3 ms").split(), ("delivery, p99", "1 + 2 Mbit/s, 3 ms"));
+        assert_eq!(of("goodput, far").split(), ("goodput", "far"));
+        assert_eq!(of("goodput").split(), ("goodput", ""));
     }
 }
