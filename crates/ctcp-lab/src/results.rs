@@ -4,10 +4,14 @@
 //!   data/simulated/ID.json   ctcp-lab repro     ->  simulated.md, simulated/ID.svg
 //!   data/measured/ID.json    ctcp-lab testbed   ->  measured.md, measured/ID.svg
 //!   data/compare.json        ctcp-lab testbed compare -> compare.md, goodput.svg
-//!   data/compare-NAME.json   the same of some tests   -> compare-NAME.md
+//!   data/compare-NAME.json   the same of some tests   -> compare-NAME.md; paths.svg from `paths`
 //!   data/codec.json          ctcp-lab bench codec --json -> codec.md
 //!   data/demo-*.json         ctcp demo --json   ->  the block in README.md
 //! ```
+
+mod paths;
+mod profiles;
+mod summary;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,11 +22,16 @@ use ctcp_repro::comparison::RecordedComparison;
 use ctcp_repro::recorded::Recorded;
 use serde::Deserialize;
 
+use summary::Summary;
+
 /// The marks around the block in README.md.
 const BLOCK: [&str; 2] = ["<!-- figures: demo -->\n", "<!-- end of figures -->"];
 
 /// The note that a page is generated.
 const BANNER: &str = "<!-- Drawn by `ctcp-lab results` from docs/results/data. Do not edit. -->\n\n";
+
+/// The comparison on several paths.
+const PATHS: &str = "paths";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctcp-lab results\n  ctcp-lab results --check")]
@@ -142,8 +151,18 @@ fn comparisons(results: &Path) -> Result<Vec<Page>, CliError> {
         let name =
             file.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.strip_prefix("compare-"));
         let Some(name) = name else { continue };
-        let comparison = RecordedComparison::parse(&read(&file)?).map_err(|error| wrong(&file, &error))?;
-        let page = format!("# Alongside other transports: {name}\n\n{BANNER}{}", comparison.markdown());
+        let json = read(&file)?;
+        let summary = Summary::parse(&json).map_err(|error| wrong(&file, &error))?;
+        let text = match name {
+            // Sixteen profiles with a table for each quantity would be hard to read.
+            "profiles" => profiles::page(&summary),
+            _ => RecordedComparison::parse(&json).map_err(|error| wrong(&file, &error))?.markdown(),
+        };
+        let mut page = format!("# Alongside other transports: {name}\n\n{BANNER}{text}");
+        page += &paths::promises_section(&summary).filter(|_| name != "profiles").unwrap_or_default();
+        if name == PATHS {
+            pages.push((results.join("paths.svg"), paths::svg(&summary)));
+        }
         pages.push((results.join(format!("compare-{name}.md")), page));
     }
     Ok(pages)

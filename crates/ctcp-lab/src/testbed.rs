@@ -39,12 +39,15 @@ pub(crate) struct TestbedArgs {
     /// With `compare`: peers by name, divided by commas (default: all that are installed)
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     peers: Vec<String>,
-    /// With `compare`: some of goodput, long, beside, requests, stream, latency, mixed, datagrams and paths, divided by commas (default: all)
+    /// With `compare`: some of goodput, long, beside, requests, stream, latency, mixed, datagrams, paths, path-requests, path-stream, shared and profiles, divided by commas (default: all)
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     tests: Vec<String>,
     /// With `compare`: some of each test's losses, such as 0.01,0.2 (default: all)
     #[arg(long, value_name = "P,Q", value_delimiter = ',')]
     losses: Vec<String>,
+    /// With `compare`: seconds of each download in the tests paths, shared and profiles (default: 30, with --quick 2)
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    seconds: Option<String>,
     /// Folder for ID.json, ID.csv and ID.svg (of `compare`: .md instead); made if it does not exist
     #[arg(long, value_name = "DIR", default_value = "results/testbed")]
     out: PathBuf,
@@ -71,8 +74,10 @@ fn run_here(args: &TestbedArgs) -> Result<(), CliError> {
     {
         return link::run(namespaces);
     }
-    if !(args.peers.is_empty() && args.tests.is_empty() && args.losses.is_empty()) {
-        return Err(CliError::usage("--peers, --tests and --losses belong to `ctcp-lab testbed compare`"));
+    if !(args.peers.is_empty() && args.tests.is_empty() && args.losses.is_empty() && args.seconds.is_none()) {
+        return Err(CliError::usage(
+            "--peers, --tests, --losses and --seconds belong to `ctcp-lab testbed compare`",
+        ));
     }
     measure::run(args)
 }

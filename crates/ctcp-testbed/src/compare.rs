@@ -9,8 +9,11 @@
 
 mod cell;
 mod contestant;
+mod derived;
 mod measure;
 mod metric;
+mod paths;
+mod profiles;
 mod report;
 mod statistics;
 
@@ -27,7 +30,9 @@ pub use contestant::{Contestant, PEER_NAMES};
 pub use metric::Metric;
 
 use contestant::present;
-use measure::measure;
+use derived::ratios;
+use measure::{Spent, measure};
+use profiles::{Facts, PROFILES};
 
 /// Repetitions of a full run and of a quick one.
 const REPETITIONS: (u32, u32) = (5, 1);
@@ -41,6 +46,8 @@ pub struct Selection {
     pub tests: Vec<Test>,
     /// Loss rates; empty means all of each test.
     pub losses: Vec<f64>,
+    /// Seconds of each download over several paths; otherwise the tests' own.
+    pub seconds: Option<u64>,
 }
 
 /// A measured value.
@@ -75,6 +82,7 @@ pub struct Sample {
 pub struct Comparison {
     cells: Vec<Cell>,
     peers: Vec<&'static str>,
+    seconds: Option<u64>,
     samples: Vec<Sample>,
     /// Peers that are missing, and why.
     pub missing: BTreeMap<&'static str, String>,
@@ -97,25 +105,24 @@ impl Comparison {
     ) -> Result<Self, TestbedError> {
         let quick = testbed.settings.quick;
         let repetitions = testbed.settings.seeds_or(REPETITIONS.0, REPETITIONS.1);
-        let mut comparison = Self { cells: Cell::all(quick, selection), ..Self::default() };
+        let cells = Cell::all(quick, selection);
+        let mut comparison = Self { cells, seconds: selection.seconds, ..Self::default() };
         let contestants = present(testbed, selection, &mut comparison.missing)?;
         if contestants.is_empty() {
             return Err(TestbedError::Missing("none of these peers is installed here".to_owned()));
         }
         comparison.peers = contestants.iter().map(|contestant| contestant.name).collect();
         let pairs = |contestants: &[Contestant], cells: &[Cell]| -> usize {
-            cells
-                .iter()
-                .map(|cell| contestants.iter().filter(|peer| peer.takes_part(cell.test)).count())
-                .sum()
+            cells.iter().map(|cell| contestants.iter().filter(|peer| peer.takes_part(cell)).count()).sum()
         };
         testbed.expect_runs(pairs(&contestants, &comparison.cells) * repetitions as usize);
         for seed in 0..u64::from(repetitions) {
             for index in 0..comparison.cells.len() {
                 let cell = comparison.cells[index].clone();
-                for contestant in contestants.iter().filter(|peer| peer.takes_part(cell.test)) {
+                for contestant in contestants.iter().filter(|peer| peer.takes_part(&cell)) {
                     comparison.add(testbed, contestant, &cell, (index, seed))?;
                 }
+                comparison.relate(&cell, (index, seed));
             }
             comparison.repetitions += 1;
             on_repetition(&comparison, testbed)?;
@@ -132,9 +139,9 @@ impl Comparison {
     ) -> Result<(), TestbedError> {
         let plan = cell.plan(seed);
         let label = format!("{}, {}", contestant.name, cell.label());
-        let quick = testbed.settings.quick;
+        let spent = Spent { quick: testbed.settings.quick, seconds: self.seconds };
         let measured =
-            testbed.measure(&label, &plan, |network| measure(network, contestant.peer(), cell, quick));
+            testbed.measure(&label, &plan, |network| measure(network, contestant.peer(), cell, spent));
         let found = match measured {
             Ok(Some(found)) => found,
             Ok(None) => {
@@ -147,20 +154,26 @@ impl Comparison {
                 return Ok(());
             }
         };
-        self.samples.extend(found.into_iter().map(|(metric, value, is_cut_off)| Sample {
-            peer: contestant.name,
-            rate_bps: cell.rate().as_bits_per_second(),
-            rtt_ms: cell.rtt().as_secs_f64() * 1e3,
-            loss: cell.loss,
-            scenario: cell.scenario(metric),
-            value,
-            unit: metric.unit(),
-            is_cut_off,
-            seed,
-            cell: index,
-            metric,
-        }));
+        self.samples
+            .extend(found.into_iter().map(|found| sample(contestant.name, cell, (index, seed), found)));
         Ok(())
+    }
+
+    /// Adds the values that relate the peers of a cell and repetition to each other.
+    fn relate(&mut self, cell: &Cell, (index, seed): (usize, u64)) {
+        let measured = |peer: &str, metric: Metric| {
+            let mut samples = self.samples.iter().filter(|one| one.cell == index && one.seed == seed);
+            samples.find(|one| one.peer == peer && one.metric == metric).map(|one| one.value)
+        };
+        let related: Vec<Sample> = self
+            .peers
+            .iter()
+            .flat_map(|&peer| {
+                let ratios = ratios(cell, peer, measured).into_iter();
+                ratios.map(move |(metric, value)| sample(peer, cell, (index, seed), (metric, value, false)))
+            })
+            .collect();
+        self.samples.extend(related);
     }
 
     /// The contents of `compare.json`.
@@ -168,7 +181,37 @@ impl Comparison {
     pub fn json(&self, record: &Record, version: &str, quick: bool, wall_s: f64) -> Value {
         json!({
             "version": version, "peers": self.peers, "runs": self.samples, "summary": self.summary(), "missing": self.missing, "failures": self.failures,
-            "repetitions": self.repetitions, "quick": quick, "wall_s": wall_s, "testbed": record,
+            "profiles": self.profiles(), "repetitions": self.repetitions, "quick": quick, "seconds": self.seconds, "wall_s": wall_s, "testbed": record,
         })
+    }
+
+    /// The published profiles that were measured.
+    fn profiles(&self) -> Vec<Facts> {
+        let measured = self.cells.iter().filter_map(|cell| match cell.condition {
+            Condition::Profile(index) => Some(PROFILES[index].facts()),
+            _ => None,
+        });
+        measured.collect()
+    }
+}
+
+fn sample(
+    peer: &'static str,
+    cell: &Cell,
+    (index, seed): (usize, u64),
+    (metric, value, is_cut_off): (Metric, f64, bool),
+) -> Sample {
+    Sample {
+        peer,
+        rate_bps: cell.rate().as_bits_per_second(),
+        rtt_ms: cell.rtt().as_secs_f64() * 1e3,
+        loss: cell.loss,
+        scenario: cell.scenario(metric),
+        value,
+        unit: metric.unit(),
+        is_cut_off,
+        seed,
+        cell: index,
+        metric,
     }
 }

@@ -26,8 +26,8 @@ use crate::priority::ask_for_real_time;
 
 use lateness::Histogram;
 pub use lateness::{LATENESS_LIMIT, Lateness};
-pub(crate) use ports::Port;
 use ports::Ports;
+pub(crate) use ports::{Port, Shared};
 
 /// A change of the links of one path, or of all.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub struct Report {
 
 /// The state shared with the thread.
 #[derive(Debug, Default)]
-struct Shared {
+struct Counters {
     lateness: Histogram,
     refused: u64,
     ways: Vec<Vec<LinkStats>>,
@@ -67,23 +67,28 @@ struct Shared {
 #[derive(Debug)]
 pub struct Emulator {
     stop: Arc<AtomicBool>,
-    shared: Arc<Mutex<Shared>>,
+    counters: Arc<Mutex<Counters>>,
     is_real_time: bool,
     changes: mpsc::Sender<Order>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Emulator {
-    /// Starts the thread. Ports come in pairs, the two ends of a path.
-    pub(crate) fn start(ports: Vec<Port>, clock: Clock) -> Result<Self, TestbedError> {
-        let (stop, shared) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Shared::default())));
+    /// Starts the thread. Ports come in pairs, the two ends of a path; `shared` are links that all paths share behind
+    /// their own.
+    pub(crate) fn start(
+        ports: Vec<Port>,
+        shared: Option<Shared>,
+        clock: Clock,
+    ) -> Result<Self, TestbedError> {
+        let (stop, counters) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Counters::default())));
         let (ready, is_real_time) = mpsc::channel();
-        let (stopping, sharing) = (Arc::clone(&stop), Arc::clone(&shared));
+        let (stopping, counting) = (Arc::clone(&stop), Arc::clone(&counters));
         let (changes, inbox) = mpsc::channel::<Order>();
         let work = move || {
             // The receiver is gone only if `start` has failed.
             let _ = ready.send(ask_for_real_time());
-            let mut ports = Ports::new(ports, clock);
+            let mut ports = Ports::new(ports, shared, clock);
             while !stopping.load(Ordering::Relaxed) {
                 ports.wait(NAP);
                 for Order { path, change, done } in inbox.try_iter() {
@@ -92,8 +97,8 @@ impl Emulator {
                     let _ = done.send(());
                 }
                 ports.read();
-                let mut shared = sharing.lock().unwrap_or_else(PoisonError::into_inner);
-                let Shared { lateness, refused, ways } = &mut *shared;
+                let mut counters = counting.lock().unwrap_or_else(PoisonError::into_inner);
+                let Counters { lateness, refused, ways } = &mut *counters;
                 *refused += ports.deliver(|late| lateness.add(late));
                 ports.write_stats(ways);
             }
@@ -103,7 +108,7 @@ impl Emulator {
             .spawn(work)
             .map_err(TestbedError::of("cannot start a thread"))?;
         let is_real_time = is_real_time.recv().map_err(TestbedError::of("the emulator"))?;
-        Ok(Self { stop, shared, is_real_time, changes, thread: Some(thread) })
+        Ok(Self { stop, counters, is_real_time, changes, thread: Some(thread) })
     }
 
     /// Changes the links of one path, by its index, or of all, and returns after the change.
@@ -119,9 +124,9 @@ impl Emulator {
     /// The counters so far, at most 20 ms old.
     #[must_use]
     pub fn report(&self) -> Report {
-        let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let ways = shared.ways.chunks_exact(2).map(|pair| [pair[0].clone(), pair[1].clone()]).collect();
-        let (lateness, refused) = (shared.lateness.summary(), shared.refused);
+        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let ways = counters.ways.chunks_exact(2).map(|pair| [pair[0].clone(), pair[1].clone()]).collect();
+        let (lateness, refused) = (counters.lateness.summary(), counters.refused);
         Report { lateness, is_real_time: self.is_real_time, refused, ways }
     }
 }

@@ -121,7 +121,11 @@ impl Network {
                 });
             }
         }
-        let emulator = Emulator::start(ports, clock)?;
+        let shared = plan.shared.as_ref().map(|path| {
+            [(&path.forward, "forward"), (&path.backward, "backward")]
+                .map(|(way, name)| Hops::new(way.build(), &prng.fork(&format!("shared {name}"))))
+        });
+        let emulator = Emulator::start(ports, shared, clock)?;
         let (next_port, peers) = (AtomicU16::new(FIRST_PORT), Mutex::default());
         Ok(Self { emulator, server, client, plan: plan.clone(), clock, stop, executable, next_port, peers })
     }

@@ -11,6 +11,7 @@ mod fec;
 mod kcptun;
 mod kernel_tcp;
 mod messages;
+pub(crate) mod metrics;
 mod mptcp;
 mod program;
 mod quinn;
@@ -159,6 +160,20 @@ impl Carrier {
         self.processes.iter().map(Process::waited_seconds).sum()
     }
 
+    /// The source symbols that its client has decoded so far, and what it received in vain; `None` if it serves no
+    /// metrics.
+    ///
+    /// # Errors
+    /// Returns an error if the metrics cannot be read.
+    pub fn symbols(&self, network: &Network) -> Result<Option<[u64; 2]>, TestbedError> {
+        let Some(address) = self.metrics else { return Ok(None) };
+        let text = network.client.run(move || metrics::read_metrics(address));
+        let text = text.map_err(TestbedError::of("the metrics of ctcp client"))?;
+        Ok(Some(
+            ["ctcp_symbols_decoded", "ctcp_redundant_received"].map(|name| metrics::counter(&text, name)),
+        ))
+    }
+
     /// Checks that all its programs still run.
     ///
     /// # Errors
@@ -188,6 +203,9 @@ pub fn named(name: &str) -> Option<Box<dyn Peer>> {
         "low-latency-forward" => Some(Box::new(Ctcp::LOW_LATENCY_FORWARD)),
         "path-1" => Some(Box::new(Ctcp::FIRST_PATH)),
         "path-2" => Some(Box::new(Ctcp::SECOND_PATH)),
+        "path-1-2" => Some(Box::new(Ctcp::FIRST_TWO_PATHS)),
+        "independent" => Some(Box::new(Ctcp::INDEPENDENT)),
+        "redundant" => Some(Box::new(Ctcp::REDUNDANT)),
         "messages" => Some(Box::new(CtcpMessages)),
         "udp" => Some(Box::new(Udp)),
         "fec-10-3" => Some(Box::new(Fec::USUAL)),

@@ -45,6 +45,8 @@ pub struct PathPlan {
 pub struct NetworkPlan {
     /// The paths, from one to [`PATHS_MAX`].
     pub paths: Vec<PathPlan>,
+    /// Links that the packets of all paths go through after their own, such as a common bottleneck.
+    pub shared: Option<PathPlan>,
     /// The seed of all randomness. The outcome also depends on what is sent when.
     pub seed: u64,
 }
@@ -106,7 +108,13 @@ impl NetworkPlan {
     pub fn new(seed: u64, paths: impl IntoIterator<Item = PathPlan>) -> Self {
         let paths: Vec<PathPlan> = paths.into_iter().collect();
         assert!((1..=PATHS_MAX).contains(&paths.len()), "a network has 1 to {PATHS_MAX} paths");
-        Self { paths, seed }
+        Self { paths, shared: None, seed }
+    }
+
+    /// Leads the packets of all paths through common links, after their own.
+    #[must_use]
+    pub fn through(self, shared: PathPlan) -> Self {
+        Self { shared: Some(shared), ..self }
     }
 }
 
@@ -115,6 +123,13 @@ impl fmt::Display for NetworkPlan {
         write!(formatter, "seed {}", self.seed)?;
         for path in &self.paths {
             write!(formatter, "; forward {}; backward {}", path.forward, path.backward)?;
+        }
+        if let Some(shared) = &self.shared {
+            write!(
+                formatter,
+                "; all paths through: forward {}; backward {}",
+                shared.forward, shared.backward
+            )?;
         }
         Ok(())
     }
@@ -247,6 +262,14 @@ mod tests {
         };
         assert_eq!((rates(&plan.forward), rates(&plan.backward)), (vec![1, 2], vec![2, 1]));
         assert!(plan.forward.hops.iter().all(|(link, _)| link.overhead == 0));
+    }
+
+    #[test]
+    fn a_plan_describes_the_links_that_its_paths_share() {
+        let own = || PathPlan::new(PathConfig::symmetric(LinkConfig::default()));
+        let plan = NetworkPlan::new(3, [own()]).through(PathPlan::new(PathConfig::symmetric(link(8))));
+        let shared = "; all paths through: forward 8 Mbit/s, 7.5 ms; backward 8 Mbit/s, 7.5 ms";
+        assert!(plan.to_string().ends_with(shared), "{plan}");
     }
 
     #[test]

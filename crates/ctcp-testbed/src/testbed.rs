@@ -57,6 +57,9 @@ pub struct Measured {
     pub peer_waited_s: f64,
     /// CPU time of the bulk server and the download, in seconds.
     pub ends_cpu_s: f64,
+    /// Symbols that the peer's client decoded and what it received in vain, if it says so.
+    #[serde(default)]
+    pub symbols: Option<[u64; 2]>,
 }
 
 impl Measured {
@@ -64,6 +67,13 @@ impl Measured {
     #[must_use]
     pub fn sent_per_byte(&self) -> f64 {
         self.sent[0] as f64 / self.transfer.bytes as f64
+    }
+
+    /// The share of what the peer's client received that told it nothing new, if it says so.
+    #[must_use]
+    pub fn wasted(&self) -> Option<f64> {
+        let [decoded, redundant] = self.symbols?;
+        Some(redundant as f64 / (decoded + redundant).max(1) as f64)
     }
 }
 
@@ -236,11 +246,15 @@ pub fn download(network: &Network, peer: &dyn Peer, request: Request) -> Result<
     let mut carrier = start_warm(network, peer, &server)?;
     let (sent, server_cpu) = (network.bytes_sent(), server.cpu_seconds());
     let (peer_cpu, peer_waited) = (carrier.cpu_seconds(), carrier.waited_seconds());
+    let symbols = carrier.symbols(network)?;
     let transfer = Download::start(network, carrier.entry, peer.socket(), request).join()?;
     carrier.check()?;
     let sent_after = network.bytes_sent();
     let (peer_cpu_s, peer_waited_s) =
         (carrier.cpu_seconds() - peer_cpu, carrier.waited_seconds() - peer_waited);
+    let symbols_after = carrier.symbols(network)?;
+    let symbols =
+        symbols.zip(symbols_after).map(|(before, after)| [0, 1].map(|kind| after[kind] - before[kind]));
     drop(carrier);
     // Waits until its connections have ended and reported their CPU time.
     network.stop.sleep(Duration::from_millis(20))?;
@@ -251,6 +265,7 @@ pub fn download(network: &Network, peer: &dyn Peer, request: Request) -> Result<
         peer_cpu_s,
         peer_waited_s,
         ends_cpu_s,
+        symbols,
     })
 }
 

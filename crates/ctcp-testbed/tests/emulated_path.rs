@@ -87,6 +87,28 @@ fn a_trace_interrupts_the_path() {
 }
 
 #[test]
+fn paths_through_the_same_link_share_its_rate_and_reach_their_own_addresses() {
+    let own = || PathPlan::new(PathConfig::symmetric(LinkConfig::default()));
+    let rate = Rate::from_megabits_per_second(4);
+    let common = PathConfig::symmetric(LinkConfig::default().with_rate(rate));
+    let plan = NetworkPlan::new(1, [own(), own()]).through(PathPlan::new(common));
+    let Some(network) = start(&plan, &Stop::default()) else { return };
+    // Together 1.3 times the link's rate.
+    let each = Rate::from_bits_per_second(2_600_000);
+    let flow = |path| Datagrams { path, packet_bytes: 1_000, rate: each, time: Duration::from_secs(1) };
+    let (first, second) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| flow(1).run(&network).expect("datagrams"));
+        (flow(0).run(&network).expect("datagrams"), other.join().expect("no panic"))
+    });
+    assert_eq!((first.loss(), second.loss()), (0.0, 0.0));
+    let all = || first.times.iter().chain(&second.times);
+    let began = all().map(|(sent, _)| *sent).min().expect("some");
+    let ended = all().map(|(_, received)| *received).max().expect("some");
+    let least = rate.time_to_send(1_000 * all().count() as u64);
+    assert!(ended.saturating_since(began) >= least.mul_f64(0.95), "faster than the link: {least:?}");
+}
+
+#[test]
 fn waiting_code_stops_when_the_flag_is_set() {
     let stop = Stop::default();
     let Some(network) = start(&NetworkPlan::new(1, [PathPlan::new(path(4, 0.0))]), &stop) else { return };

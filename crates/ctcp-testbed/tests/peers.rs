@@ -105,8 +105,12 @@ fn multipath_tcp_sends_on_both_paths() {
 fn a_comparison_has_a_value_of_every_peer_and_names_the_best() {
     let settings = Settings { quick: true, seeds: Some(2), ..Settings::default() };
     let mut testbed = Testbed::new(settings, "ctcp".into(), Stop::default(), |_| {});
-    let selection =
-        Selection { peers: vec!["cubic", "bbr"], tests: vec![Test::Requests], losses: vec![0.05] };
+    let selection = Selection {
+        peers: vec!["cubic", "bbr"],
+        tests: vec![Test::Requests],
+        losses: vec![0.05],
+        seconds: None,
+    };
     let mut repetitions = 0;
     let found = Comparison::run(&mut testbed, &selection, |_, _| {
         repetitions += 1;

@@ -18,6 +18,9 @@ use ctcp_cli::error::CliError;
 
 const ID: &str = "compare";
 
+/// The most seconds of a download: longer ones only tell the same.
+const SECONDS_MAX: u32 = 3_600;
+
 /// The request, checked before anything is measured.
 struct Request {
     selection: Selection,
@@ -37,9 +40,12 @@ impl Request {
         let peers = args.peers.iter().map(|name| peer(name)).collect::<Result<_, _>>()?;
         let tests = args.tests.iter().map(|name| test(name)).collect::<Result<_, _>>()?;
         let losses = args.losses.iter().map(|text| loss(text)).collect::<Result<_, _>>()?;
+        let seconds =
+            args.seconds.as_deref().map(|text| count("--seconds", text, SECONDS_MAX)).transpose()?;
+        let seconds = seconds.map(u64::from);
         let seeds = args.seeds.as_deref().map(|text| count("--seeds", text, u32::MAX)).transpose()?;
         Ok(Self {
-            selection: Selection { peers, tests, losses },
+            selection: Selection { peers, tests, losses, seconds },
             settings: Settings { quick: args.quick, seeds, ..Settings::default() },
             executable: executable()?,
             out: args.out.clone(),

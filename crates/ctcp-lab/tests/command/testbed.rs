@@ -36,13 +36,14 @@ fn unknown_peers_and_tests_are_refused_with_the_known_ones() {
     };
     refused(
         &["testbed", "compare", "--peers", "bbr,nobody"],
-        "there are default, path-1, path-2, low-latency-forward, low-latency, messages, ctcp, reno, cubic, bbr",
+        "there are default, path-1, path-2, path-1-2, independent, redundant, low-latency-forward, low-latency, messages, ctcp, reno, cubic, bbr",
     );
     refused(
         &["testbed", "compare", "--tests", "speed"],
-        "there are goodput, long, beside, requests, stream, latency, mixed, datagrams, paths",
+        "there are goodput, long, beside, requests, stream, latency, mixed, datagrams, paths, path-requests",
     );
     refused(&["testbed", "compare", "--losses", "5"], "shares from 0 to below 1");
+    refused(&["testbed", "compare", "--seconds", "0"], "--seconds 0: expected a whole number from 1 to 3600");
     refused(&["testbed", "compare", "ctcp-fig3a"], "it stands alone");
     refused(&["testbed", "ctcp-fig3a", "--peers", "bbr"], "belong to `ctcp-lab testbed compare`");
 }

@@ -3,9 +3,11 @@
 use core::time::Duration;
 
 use ctcp_base::{Probability, Rate};
-use ctcp_netem::{LossModel, PathConfig};
+use ctcp_netem::{LinkConfig, LossModel, PathConfig};
 use ctcp_repro::comparison::{BURST, JITTER};
 
+use super::paths::{paths, shared};
+use super::profiles::PROFILES;
 use super::{Metric, Selection};
 use crate::plan::{NetworkPlan, PathPlan};
 use crate::probe::Messages;
@@ -40,6 +42,14 @@ pub enum Test {
     Datagrams,
     /// One download over two paths, equal or different ones.
     Paths,
+    /// Consecutive requests over two different paths.
+    PathRequests,
+    /// A low-latency stream of messages over two lossy paths.
+    PathStream,
+    /// One download over two paths through the same bottleneck, alongside one of kernel Cubic.
+    Shared,
+    /// A transfer and a download on published profiles of two paths.
+    Profiles,
 }
 
 /// What distinguishes the cells of a test besides the loss rate.
@@ -71,6 +81,14 @@ pub enum Condition {
     LossyPath,
     /// A path of 2 Mbit/s, 10 ms and one of 50 Mbit/s, 80 ms.
     FarPath,
+    /// The unequal paths, and one of 0.3 Mbit/s, 800 ms that loses another 30 %.
+    ThirdPath,
+    /// Two paths of 25 Mbit/s: 50 ms with losses in bursts of 12, 80 ms with a fifth of the loss, independent.
+    BurstyPaths,
+    /// Two paths through one link.
+    SharedLink,
+    /// A published profile, by its index.
+    Profile(usize),
 }
 
 /// A test on a network.
@@ -86,7 +104,7 @@ pub struct Cell {
 
 impl Test {
     /// All tests, in the order of the report.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::Goodput,
         Self::Long,
         Self::Beside,
@@ -96,6 +114,10 @@ impl Test {
         Self::Mixed,
         Self::Datagrams,
         Self::Paths,
+        Self::PathRequests,
+        Self::PathStream,
+        Self::Shared,
+        Self::Profiles,
     ];
 
     /// The name on the command line.
@@ -111,16 +133,19 @@ impl Test {
             Self::Mixed => "mixed",
             Self::Datagrams => "datagrams",
             Self::Paths => "paths",
+            Self::PathRequests => "path-requests",
+            Self::PathStream => "path-stream",
+            Self::Shared => "shared",
+            Self::Profiles => "profiles",
         }
     }
 
-    /// Rate and round-trip time of the first path, unless the condition sets them.
+    /// Rate and round-trip time of the path, unless the condition sets them.
     fn path(self) -> (Rate, Duration) {
         let (megabits, millis) = match self {
-            Self::Goodput | Self::Beside | Self::Requests => (25, 20),
             Self::Long => (100, 100),
             Self::Stream | Self::Latency | Self::Mixed | Self::Datagrams => (25, 50),
-            Self::Paths => (20, 20),
+            _ => (25, 20),
         };
         (Rate::from_megabits_per_second(megabits), Duration::from_millis(millis))
     }
@@ -142,6 +167,10 @@ impl Condition {
             Self::UnequalPaths => "20 + 5 Mbit/s, 20 + 120 ms",
             Self::LossyPath => "30 + 10 Mbit/s, 30 + 200 ms, the second loses another 10 %",
             Self::FarPath => "2 + 50 Mbit/s, 10 + 80 ms",
+            Self::ThirdPath => "20 + 5 + 0.3 Mbit/s, 20 + 120 + 800 ms, the third loses another 30 %",
+            Self::BurstyPaths => "25 + 25 Mbit/s, 50 + 80 ms, lost: 10 % in bursts of 12 + 2 %",
+            Self::SharedLink => "two paths through one link",
+            Self::Profile(index) => PROFILES[index].name,
         }
     }
 }
@@ -175,48 +204,52 @@ impl Cell {
         let model = burst.map_or(LossModel::Bernoulli(loss), |burst| {
             LossModel::bursts(loss, burst).expect("possible for all losses here")
         });
-        let path = |(rate, rtt)| PathConfig::new(rate, rtt, model.clone()).with_lossless_return();
-        let first = path((self.rate(), self.rtt()));
-        let mut paths = vec![match self.condition {
-            Condition::Jitter => first.with_jitter(JITTER),
-            _ => first,
-        }];
-        if let Some((rate, rtt, further)) = self.second_path() {
-            let total = Probability::new(1.0 - (1.0 - self.loss) * (1.0 - further)).expect("a probability");
-            let model = if further > 0.0 { LossModel::Bernoulli(total) } else { model };
-            paths.push(PathConfig::new(rate, rtt, model).with_lossless_return());
+        let several = paths(self.condition, self.loss);
+        let paths = if several.is_empty() { vec![self.path(model)] } else { several };
+        let plan = NetworkPlan::new(seed, paths.into_iter().map(PathPlan::new));
+        match shared(self.condition, self.loss) {
+            Some(link) => plan.through(PathPlan::new(link)),
+            None => plan,
         }
-        NetworkPlan::new(seed, paths.into_iter().map(PathPlan::new))
+    }
+
+    /// The path, if there is one only.
+    fn path(&self, loss: LossModel) -> PathConfig {
+        let (rate, rtt) = self.test.path();
+        let rate = if self.condition == Condition::Fast { Rate::from_megabits_per_second(100) } else { rate };
+        let path = PathConfig::new(rate, rtt, loss).with_lossless_return();
+        if self.condition == Condition::Jitter { path.with_jitter(JITTER) } else { path }
+    }
+
+    /// Returns true if there is more than one path.
+    pub(super) fn has_several_paths(&self) -> bool {
+        !paths(self.condition, self.loss).is_empty()
+    }
+
+    /// The links that data can take, one for each path that has its own.
+    fn links(&self) -> Vec<LinkConfig> {
+        let paths = match shared(self.condition, self.loss) {
+            Some(link) => vec![link],
+            None => paths(self.condition, self.loss),
+        };
+        let paths = if paths.is_empty() { vec![self.path(LossModel::None)] } else { paths };
+        paths.into_iter().map(|path| path.forward).collect()
     }
 
     /// The rate of the first path.
     pub(super) fn rate(&self) -> Rate {
-        let megabits = match self.condition {
-            Condition::EqualPaths => 10,
-            Condition::Fast => 100,
-            Condition::LossyPath => 30,
-            Condition::FarPath => 2,
-            _ => return self.test.path().0,
-        };
-        Rate::from_megabits_per_second(megabits)
-    }
-
-    /// Rate, round-trip time and further loss of the second path, if there is one.
-    fn second_path(&self) -> Option<(Rate, Duration, f64)> {
-        let (megabits, millis, further) = match self.condition {
-            Condition::EqualPaths => (10, 20, 0.0),
-            Condition::UnequalPaths => (5, 120, 0.0),
-            Condition::LossyPath => (10, 200, 0.1),
-            Condition::FarPath => (50, 80, 0.0),
-            _ => return None,
-        };
-        Some((Rate::from_megabits_per_second(megabits), Duration::from_millis(millis), further))
+        self.links()[0].rate
     }
 
     /// The rate of all paths together, to which shares refer.
     pub(super) fn total_rate(&self) -> f64 {
-        let second = self.second_path().map_or(0, |(rate, ..)| rate.as_bits_per_second());
-        (self.rate().as_bits_per_second() + second) as f64
+        self.links().iter().map(|link| link.rate.as_bits_per_second() as f64).sum()
+    }
+
+    /// The round-trip time of the first path without queues: the average on a profile, else without jitter.
+    pub(super) fn rtt(&self) -> Duration {
+        let first = &self.links()[0];
+        2 * first.delay + if self.test == Test::Profiles { first.jitter } else { Duration::ZERO }
     }
 
     /// The messages to send for this time.
@@ -227,15 +260,6 @@ impl Cell {
             _ => (1_200, 3_000),
         };
         Messages { bytes, rate: Rate::from_bits_per_second(kilobits * 1_000), time }
-    }
-
-    /// The round-trip time of the first path.
-    pub(super) fn rtt(&self) -> Duration {
-        match self.condition {
-            Condition::LossyPath => Duration::from_millis(30),
-            Condition::FarPath => Duration::from_millis(10),
-            _ => self.test.path().1,
-        }
     }
 
     /// The label for progress and messages.
@@ -259,35 +283,47 @@ pub(super) fn percent(share: f64) -> f64 {
     (share * 1e4).round() / 1e2
 }
 
-fn rows(test: Test, quick: bool) -> Vec<(Condition, &'static [f64])> {
+/// The conditions of a test, with the losses of each.
+fn rows(test: Test, quick: bool) -> Vec<(Condition, Vec<f64>)> {
     use Condition::{
-        Bursts, EqualPaths, FarPath, Fast, Frequent, Independent, Jitter, LongBursts, LossyPath, ShortBursts,
-        Sparse, UnequalPaths, Video,
+        Bursts, BurstyPaths, EqualPaths, FarPath, Fast, Frequent, Independent, Jitter, LongBursts, LossyPath,
+        Profile, SharedLink, ShortBursts, Sparse, ThirdPath, UnequalPaths, Video,
+    };
+    let each = |conditions: &[Condition], losses: &[f64]| -> Vec<(Condition, Vec<f64>)> {
+        conditions.iter().map(|condition| (*condition, losses.to_vec())).collect()
     };
     match (test, quick) {
         (Test::Goodput, true) => {
-            vec![(Independent, &[0.0, 0.05, 0.2]), (Bursts, &[0.05]), (Jitter, &[0.05])]
+            [each(&[Independent], &[0.0, 0.05, 0.2]), each(&[Bursts, Jitter], &[0.05])].concat()
         }
-        (Test::Goodput, false) => vec![(Independent, &LOSSES), (Bursts, &LOSSES[1..]), (Jitter, &LOSSES)],
+        (Test::Goodput, false) => {
+            [each(&[Independent], &LOSSES), each(&[Bursts], &LOSSES[1..]), each(&[Jitter], &LOSSES)].concat()
+        }
         (Test::Long | Test::Beside | Test::Requests | Test::Stream | Test::Latency, true) => {
-            vec![(Independent, &[0.05])]
+            each(&[Independent], &[0.05])
         }
-        (Test::Long, false) => vec![(Independent, &LOSSES_LONG)],
+        (Test::Long, false) => each(&[Independent], &LOSSES_LONG),
         (Test::Beside | Test::Requests | Test::Stream, false) => {
-            vec![(Independent, &LOSSES), (Bursts, &LOSSES_FEW), (Jitter, &LOSSES_FEW)]
+            [each(&[Independent], &LOSSES), each(&[Bursts, Jitter], &LOSSES_FEW)].concat()
         }
         (Test::Latency, false) => {
-            vec![(Independent, &LOSSES_LATENCY), (ShortBursts, &[0.05]), (LongBursts, &[0.05])]
+            [each(&[Independent], &LOSSES_LATENCY), each(&[ShortBursts, LongBursts], &[0.05])].concat()
         }
-        (Test::Mixed, true) => vec![(Fast, &[0.05])],
-        (Test::Mixed, false) => vec![(Fast, &[0.05]), (Independent, &[0.05])],
-        (Test::Datagrams, true) => vec![(Frequent, &[0.05])],
-        (Test::Datagrams, false) => {
-            [Sparse, Frequent, Video].map(|condition| (condition, &LOSSES_MESSAGES[..])).to_vec()
-        }
-        (Test::Paths, true) => vec![(UnequalPaths, &[0.05])],
+        (Test::Mixed, true) => each(&[Fast], &[0.05]),
+        (Test::Mixed, false) => each(&[Fast, Independent], &[0.05]),
+        (Test::Datagrams, true) => each(&[Frequent], &[0.05]),
+        (Test::Datagrams, false) => each(&[Sparse, Frequent, Video], &LOSSES_MESSAGES),
+        (Test::Paths, true) => each(&[UnequalPaths], &[0.05]),
         (Test::Paths, false) => {
-            [EqualPaths, UnequalPaths, LossyPath, FarPath].map(|paths| (paths, &LOSSES_PATHS[..])).to_vec()
+            each(&[EqualPaths, UnequalPaths, LossyPath, FarPath, ThirdPath], &LOSSES_PATHS)
+        }
+        (Test::PathRequests, true) => each(&[UnequalPaths], &[0.05]),
+        (Test::PathRequests, false) => each(&[UnequalPaths, LossyPath, FarPath], &[0.0, 0.05]),
+        (Test::PathStream, _) => each(&[BurstyPaths], &[0.1]),
+        (Test::Shared, _) => each(&[SharedLink], &[0.0]),
+        (Test::Profiles, _) => {
+            let count = if quick { 1 } else { PROFILES.len() };
+            (0..count).map(|index| (Profile(index), vec![PROFILES[index].loss()])).collect()
         }
     }
 }
@@ -297,7 +333,8 @@ mod tests {
     use super::*;
     use crate::plan::PATHS_MAX;
 
-    const EVERYTHING: Selection = Selection { peers: Vec::new(), tests: Vec::new(), losses: Vec::new() };
+    const EVERYTHING: Selection =
+        Selection { peers: Vec::new(), tests: Vec::new(), losses: Vec::new(), seconds: None };
 
     #[test]
     fn all_losses_are_tried_with_each_condition() {
@@ -319,8 +356,8 @@ mod tests {
                 .map(|cell| {
                     assert!(cell.plan(1).paths.len() <= PATHS_MAX);
                     let metric = match cell.test {
-                        Test::Requests => Metric::Request(10_000),
-                        Test::Stream | Test::Latency => Metric::Undelivered,
+                        Test::Requests | Test::PathRequests => Metric::Request(10_000),
+                        Test::Stream | Test::Latency | Test::PathStream => Metric::Undelivered,
                         Test::Mixed => Metric::StreamAlone(990),
                         Test::Datagrams => Metric::Late,
                         _ => Metric::Goodput,
@@ -331,6 +368,16 @@ mod tests {
             names.sort();
             names.dedup();
             assert_eq!(names.len(), cells.len());
+        }
+    }
+
+    #[test]
+    fn a_run_without_a_selection_has_every_test() {
+        for quick in [false, true] {
+            let cells = Cell::all(quick, &EVERYTHING);
+            for test in Test::ALL {
+                assert!(cells.iter().any(|cell| cell.test == test), "{}, quick: {quick}", test.name());
+            }
         }
     }
 

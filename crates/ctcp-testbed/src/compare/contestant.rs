@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ctcp_base::Rate;
 use ctcp_netem::{LossModel, PathConfig};
 
-use super::{Selection, Test};
+use super::{Cell, Condition, Selection, Test};
 use crate::bulk::BulkServer;
 use crate::error::TestbedError;
 use crate::network::Network;
@@ -15,10 +15,13 @@ use crate::plan::{NetworkPlan, PathPlan};
 use crate::testbed::{Testbed, start_warm};
 
 /// All peers by their names on the command line, ours first.
-pub const PEER_NAMES: [&str; 20] = [
+pub const PEER_NAMES: [&str; 23] = [
     "default",
     "path-1",
     "path-2",
+    "path-1-2",
+    "independent",
+    "redundant",
     "low-latency-forward",
     "low-latency",
     "messages",
@@ -55,10 +58,15 @@ impl Contestant {
         &*self.peer
     }
 
-    /// Returns true if the peer takes part in a test. SRT carries no connections, and delivers later than the deadline
-    /// of datagrams; Multipath TCP is for several paths. On several paths, single-path peers show by comparison what a second path gains.
+    /// Returns true if the peer takes part in a cell. SRT carries no connections, and delivers later than the deadline
+    /// of datagrams; Multipath TCP is for several paths. On several paths, single-path peers show by comparison what a
+    /// second path gains.
     #[must_use]
-    pub fn takes_part(&self, test: Test) -> bool {
+    pub fn takes_part(&self, cell: &Cell) -> bool {
+        if cell.has_several_paths() {
+            return self.takes_part_on_paths(cell);
+        }
+        let test = cell.test;
         match self.name {
             "srt" | "kcptun-10-10" => matches!(test, Test::Stream | Test::Latency),
             "messages" | "udp" | "fec-10-3" | "fec-10-10" => test == Test::Datagrams,
@@ -66,12 +74,30 @@ impl Contestant {
                 matches!(test, Test::Requests | Test::Stream | Test::Latency | Test::Mixed | Test::Datagrams)
             }
             "low-latency-forward" => matches!(test, Test::Latency | Test::Mixed),
-            "path-1" | "path-2" | "mptcp-cubic" | "mptcp-bbr" => test == Test::Paths,
-            "default" => true,
+            "path-1" | "path-2" | "path-1-2" | "independent" | "redundant" | "mptcp-cubic" | "mptcp-bbr" => {
+                false
+            }
+            "default" | "quinn-bbr" => true,
             "bbr" => test != Test::Datagrams,
-            "quinn-bbr" => test != Test::Paths,
-            "kcptun" => !matches!(test, Test::Paths | Test::Datagrams),
-            _ => !matches!(test, Test::Paths | Test::Latency | Test::Mixed | Test::Datagrams),
+            "kcptun" => test != Test::Datagrams,
+            _ => !matches!(test, Test::Latency | Test::Mixed | Test::Datagrams),
+        }
+    }
+
+    fn takes_part_on_paths(&self, cell: &Cell) -> bool {
+        match (cell.test, cell.condition) {
+            (Test::Paths, Condition::ThirdPath) => matches!(self.name, "default" | "path-1-2"),
+            (Test::Paths, _) => {
+                matches!(self.name, "default" | "path-1" | "path-2" | "bbr" | "mptcp-cubic" | "mptcp-bbr")
+            }
+            (Test::PathStream, _) => {
+                matches!(
+                    self.name,
+                    "default" | "redundant" | "low-latency" | "low-latency-forward" | "mptcp-bbr"
+                )
+            }
+            (Test::Shared, _) => matches!(self.name, "default" | "independent" | "path-1" | "cubic"),
+            _ => matches!(self.name, "default" | "path-1" | "path-2" | "mptcp-bbr"),
         }
     }
 }
@@ -113,7 +139,8 @@ fn is_present(contestant: &Contestant, network: &Network) -> Result<Description,
     let peer = contestant.peer();
     let description = peer.description(network)?;
     let server = BulkServer::start(network, peer.socket())?;
-    if contestant.takes_part(Test::Goodput) {
+    let usual = Cell { test: Test::Goodput, condition: Condition::Independent, loss: 0.0 };
+    if contestant.takes_part(&usual) {
         start_warm(network, peer, &server)?;
     } else {
         peer.start(network, server.address())?.check()?;
@@ -126,14 +153,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_that_of_a_peer_and_every_test_has_several() {
+    fn every_name_is_that_of_a_peer_and_every_cell_has_several() {
         let contestants: Vec<Contestant> = PEER_NAMES
             .iter()
             .map(|name| Contestant { name, peer: named(name).expect("a peer of that name") })
             .collect();
-        for test in Test::ALL {
-            let count = contestants.iter().filter(|contestant| contestant.takes_part(test)).count();
-            assert!(count >= 4, "{}: {count}", test.name());
+        let everything =
+            Selection { peers: Vec::new(), tests: Vec::new(), losses: Vec::new(), seconds: None };
+        for cell in Cell::all(false, &everything) {
+            let count = contestants.iter().filter(|contestant| contestant.takes_part(&cell)).count();
+            assert!(count >= 2, "{}: {count}", cell.label());
+        }
+        for contestant in &contestants {
+            let cells = Cell::all(false, &everything);
+            assert!(
+                cells.iter().any(|cell| contestant.takes_part(cell)),
+                "{} is never asked",
+                contestant.name
+            );
         }
     }
 }

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::cell::{Cell, Test};
 use super::metric::Metric;
+use super::profiles::TRANSFER;
 use crate::bulk::{BulkServer, Download, Request};
 use crate::error::TestbedError;
 use crate::network::Network;
@@ -15,12 +16,25 @@ use crate::testbed::{download, start_warm};
 pub(super) type Found = (Metric, f64, bool);
 
 /// Sizes of requests, their number in a full and in a quick run, and the time limit of one.
-const REQUESTS: [(u64, [u32; 2], Duration); 4] = [
+type Requests = (u64, [u32; 2], Duration);
+
+/// The requests of one path.
+const REQUESTS: [Requests; 4] = [
     (10_000, [10, 5], Duration::from_secs(5)),
     (100_000, [10, 5], Duration::from_secs(5)),
     (1_000_000, [3, 1], Duration::from_secs(10)),
     (10_000_000, [1, 0], Duration::from_secs(20)),
 ];
+
+/// The requests of several paths: enough of each for a 95th percentile.
+const PATH_REQUESTS: [Requests; 3] = [
+    (10_000, [60, 5], Duration::from_secs(5)),
+    (100_000, [60, 5], Duration::from_secs(5)),
+    (1_000_000, [20, 2], Duration::from_secs(20)),
+];
+
+/// The time limit of a transfer on a published profile.
+const TRANSFER_WITHIN: Duration = Duration::from_secs(60);
 
 /// How long a download runs before a stream starts beside it, so that it fills the connection.
 const FILLED_AFTER: Duration = Duration::from_secs(5);
@@ -28,37 +42,55 @@ const FILLED_AFTER: Duration = Duration::from_secs(5);
 /// How long the Cubic flow runs alone before another one starts.
 const HEAD_START: Duration = Duration::from_secs(1);
 
+/// How much time a measurement takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spent {
+    /// Whether it is a quick run.
+    pub(super) quick: bool,
+    /// Seconds of a download over several paths, if set.
+    pub(super) seconds: Option<u64>,
+}
+
+impl Spent {
+    /// The duration of a download.
+    fn download(self, cell: &Cell) -> Duration {
+        let seconds = match (cell.test, self.quick) {
+            (Test::Paths | Test::Shared | Test::Profiles, quick) => {
+                self.seconds.unwrap_or(if quick { 2 } else { 30 })
+            }
+            (Test::Long, false) => 10,
+            (Test::Long, true) => 3,
+            (_, false) => 5,
+            (_, true) => 2,
+        };
+        Duration::from_secs(seconds)
+    }
+}
+
 pub(super) fn measure(
     network: &Network,
     peer: &dyn Peer,
     cell: &Cell,
-    quick: bool,
+    spent: Spent,
 ) -> Result<Vec<Found>, TestbedError> {
+    let quick = spent.quick;
     match cell.test {
-        Test::Goodput | Test::Long | Test::Paths => bulk(network, peer, cell, quick),
-        Test::Beside => beside(network, peer, cell, quick),
-        Test::Requests => requests(network, peer, quick),
-        Test::Stream | Test::Latency => stream(network, peer, cell, quick),
+        Test::Goodput | Test::Long | Test::Paths => bulk(network, peer, cell, spent),
+        Test::Beside | Test::Shared => beside(network, peer, cell, spent),
+        Test::Requests => requests(network, peer, quick, &REQUESTS),
+        Test::PathRequests => requests(network, peer, quick, &PATH_REQUESTS),
+        Test::Stream | Test::Latency | Test::PathStream => stream(network, peer, cell, quick),
+        Test::Profiles => transfer(network, peer, cell, spent),
         Test::Mixed => mixed(network, peer, cell, quick),
         Test::Datagrams => datagrams(network, peer, cell, quick),
     }
 }
 
-/// The duration of a download.
-fn seconds(test: Test, quick: bool) -> u64 {
-    match (test, quick) {
-        (Test::Long, false) => 10,
-        (Test::Long, true) => 3,
-        (_, false) => 5,
-        (_, true) => 2,
-    }
-}
-
-fn bulk(network: &Network, peer: &dyn Peer, cell: &Cell, quick: bool) -> Result<Vec<Found>, TestbedError> {
-    let time = Duration::from_secs(seconds(cell.test, quick));
-    let measured = download(network, peer, Request { bytes: None, time })?;
+fn bulk(network: &Network, peer: &dyn Peer, cell: &Cell, spent: Spent) -> Result<Vec<Found>, TestbedError> {
+    let measured = download(network, peer, Request { bytes: None, time: spent.download(cell) })?;
     let bytes = measured.transfer.bytes as f64;
     let mut found = vec![(Metric::Goodput, measured.transfer.goodput() / cell.total_rate(), false)];
+    found.extend(measured.wasted().map(|wasted| (Metric::Wasted, wasted, false)));
     // A ratio to zero bytes is undefined.
     if bytes > 0.0 {
         let cpu_s = measured.peer_cpu_s + measured.ends_cpu_s;
@@ -70,8 +102,28 @@ fn bulk(network: &Network, peer: &dyn Peer, cell: &Cell, quick: bool) -> Result<
     Ok(found)
 }
 
-fn beside(network: &Network, peer: &dyn Peer, cell: &Cell, quick: bool) -> Result<Vec<Found>, TestbedError> {
-    let time = Duration::from_secs(seconds(cell.test, quick));
+/// A transfer of some bytes, and after it a download.
+fn transfer(
+    network: &Network,
+    peer: &dyn Peer,
+    cell: &Cell,
+    spent: Spent,
+) -> Result<Vec<Found>, TestbedError> {
+    let server = BulkServer::start(network, peer.socket())?;
+    let mut carrier = start_warm(network, peer, &server)?;
+    let part = Request { bytes: Some(TRANSFER), time: TRANSFER_WITHIN };
+    let endless = Request { bytes: None, time: spent.download(cell) };
+    let mut found = Vec::new();
+    for (metric, request) in [(Metric::Transfer, part), (Metric::Goodput, endless)] {
+        let transfer = Download::start(network, carrier.entry, peer.socket(), request).join()?;
+        found.push((metric, transfer.goodput() / cell.total_rate(), !transfer.is_complete));
+    }
+    carrier.check()?;
+    Ok(found)
+}
+
+fn beside(network: &Network, peer: &dyn Peer, cell: &Cell, spent: Spent) -> Result<Vec<Found>, TestbedError> {
+    let time = spent.download(cell);
     let cubic = KernelTcp::CUBIC.socket();
     let (cubic_server, server) =
         (BulkServer::start(network, cubic)?, BulkServer::start(network, peer.socket())?);
@@ -91,11 +143,16 @@ fn beside(network: &Network, peer: &dyn Peer, cell: &Cell, quick: bool) -> Resul
     ])
 }
 
-fn requests(network: &Network, peer: &dyn Peer, quick: bool) -> Result<Vec<Found>, TestbedError> {
+fn requests(
+    network: &Network,
+    peer: &dyn Peer,
+    quick: bool,
+    sizes: &[Requests],
+) -> Result<Vec<Found>, TestbedError> {
     let server = BulkServer::start(network, peer.socket())?;
     let mut carrier = start_warm(network, peer, &server)?;
     let mut found = Vec::new();
-    'sizes: for (bytes, counts, time) in REQUESTS {
+    'sizes: for &(bytes, counts, time) in sizes {
         for _ in 0..counts[usize::from(quick)] {
             let request = Request { bytes: Some(bytes), time };
             let transfer = Download::start(network, carrier.entry, peer.socket(), request).join()?;
@@ -116,7 +173,7 @@ fn stream_seconds(test: Test, quick: bool) -> u64 {
     match (test, quick) {
         (Test::Mixed | Test::Datagrams, true) => 5,
         (_, true) => 2,
-        (Test::Latency | Test::Datagrams, false) => 60,
+        (Test::Latency | Test::Datagrams | Test::PathStream, false) => 60,
         (Test::Mixed, false) => 30,
         (_, false) => 6,
     }

@@ -7,8 +7,24 @@ use crate::probe::DEADLINE;
 pub enum Metric {
     /// The application's bits per second, as a share of the link's rate (of all links' if there are several).
     Goodput,
-    /// The same for a Cubic flow that shares the link.
+    /// The goodput over the sum of those that our profile `default` has on each path alone.
+    OfSum,
+    /// The same over the greater one of them.
+    OfBetter,
+    /// The goodput over that of our profile `default` on the first two paths only.
+    OfFirstTwo,
+    /// The goodput of a transfer of 5 MiB, from the request to the last byte, as a share of all links' rate.
+    Transfer,
+    /// As [`OfSum`](Self::OfSum), of such a transfer.
+    TransferOfSum,
+    /// As [`OfBetter`](Self::OfBetter), of such a transfer.
+    TransferOfBetter,
+    /// The goodput of a Cubic flow that shares the link, as a share of the link's rate.
     CubicBeside,
+    /// The same over the mean of two Cubic flows that share the link.
+    CubicOfCubic,
+    /// The share of received symbols that told the client nothing new.
+    Wasted,
     /// Bytes of IP packets in the direction of the data per byte of the application.
     SentPerByte,
     /// CPU time of both ends' programs per 10^9 bytes of the application.
@@ -54,7 +70,15 @@ impl Metric {
     pub fn name(self) -> String {
         match self {
             Self::Goodput => "goodput".to_owned(),
+            Self::OfSum => "goodput over the sum of ctcp on each path alone".to_owned(),
+            Self::OfBetter => "goodput over ctcp on the better path alone".to_owned(),
+            Self::OfFirstTwo => "goodput over ctcp on the first two paths".to_owned(),
+            Self::Transfer => "goodput of a transfer of 5 MiB".to_owned(),
+            Self::TransferOfSum => "transfer of 5 MiB: over the sum of ctcp on each path alone".to_owned(),
+            Self::TransferOfBetter => "transfer of 5 MiB: over ctcp on the better path alone".to_owned(),
             Self::CubicBeside => "the Cubic flow's goodput".to_owned(),
+            Self::CubicOfCubic => "the Cubic flow's goodput over the mean of two Cubic flows".to_owned(),
+            Self::Wasted => "symbols received in vain".to_owned(),
             Self::SentPerByte => "bytes sent per byte".to_owned(),
             Self::Cpu => "CPU per GB".to_owned(),
             Self::Request(bytes) if bytes >= 1_000_000 => format!("request of {} MB", bytes / 1_000_000),
@@ -79,30 +103,45 @@ impl Metric {
     #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Goodput | Self::CubicBeside | Self::DownloadAlone | Self::DownloadBeside => {
-                "share of the link"
-            }
+            Self::Goodput
+            | Self::Transfer
+            | Self::CubicBeside
+            | Self::DownloadAlone
+            | Self::DownloadBeside => "share of the link",
             Self::SentPerByte => "bytes/byte",
             Self::Cpu => "s/GB",
             Self::Request(_) => "s",
             Self::Delivery(_) | Self::StreamAlone(_) | Self::StreamBeside(_) => "ms",
-            Self::Undelivered | Self::Late => "share",
+            Self::Wasted | Self::Undelivered | Self::Late => "share",
             Self::PacketsPerMessage => "packets/message",
-            Self::StreamRatio | Self::DownloadRatio | Self::DownloadOfRest => "ratio",
+            Self::OfSum
+            | Self::OfBetter
+            | Self::OfFirstTwo
+            | Self::TransferOfSum
+            | Self::TransferOfBetter
+            | Self::CubicOfCubic
+            | Self::StreamRatio
+            | Self::DownloadRatio
+            | Self::DownloadOfRest => "ratio",
         }
     }
 
     /// Returns true if a larger value is better.
     #[must_use]
     pub fn is_more_better(self) -> bool {
-        matches!(
+        !matches!(
             self,
-            Self::Goodput
-                | Self::CubicBeside
-                | Self::DownloadAlone
-                | Self::DownloadBeside
-                | Self::DownloadRatio
-                | Self::DownloadOfRest
+            Self::Wasted
+                | Self::SentPerByte
+                | Self::Cpu
+                | Self::Request(_)
+                | Self::Delivery(_)
+                | Self::Undelivered
+                | Self::Late
+                | Self::PacketsPerMessage
+                | Self::StreamAlone(_)
+                | Self::StreamBeside(_)
+                | Self::StreamRatio
         )
     }
 

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use ctcp_base::Instant;
-use ctcp_netem::{Change, Hops, LinkStats};
+use ctcp_netem::{Change, Hops, LinkStats, Packet};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tun_rs::SyncDevice;
 
@@ -21,22 +21,55 @@ pub(crate) struct Port {
     pub(crate) way: Hops<Vec<u8>>,
 }
 
+/// A packet on links that all paths share, which remembers where it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Passenger {
+    port: usize,
+    bytes: Vec<u8>,
+}
+
+impl AsRef<[u8]> for Passenger {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl AsMut<[u8]> for Passenger {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+impl Packet for Passenger {}
+
+/// The links that all paths share behind their own: forward and backward.
+pub(crate) type Shared = [Hops<Passenger>; 2];
+
 /// Ports in pairs: what is read from one of a pair is written to the other.
+///
+/// ```text
+///   port 0 -> its way -+                    +-> port 1
+///                      +-> [ shared way ] --+              (each way's packets go to their ports at once without one)
+///   port 2 -> its way -+                    +-> port 3
+/// ```
 pub(super) struct Ports {
     ports: Vec<Port>,
+    shared: Option<Shared>,
     clock: Clock,
     buffer: Vec<u8>,
 }
 
 impl Ports {
-    pub(super) fn new(ports: Vec<Port>, clock: Clock) -> Self {
+    pub(super) fn new(ports: Vec<Port>, shared: Option<Shared>, clock: Clock) -> Self {
         assert!(ports.len().is_multiple_of(2), "every way has two ends");
-        Self { ports, clock, buffer: vec![0; PACKET_MAX] }
+        Self { ports, shared, clock, buffer: vec![0; PACKET_MAX] }
     }
 
     /// Until a device has a packet or one is due, or for `most`.
     pub(super) fn wait(&self, most: Duration) {
-        let next = self.ports.iter().filter_map(|port| port.way.poll_timeout()).min();
+        let own = self.ports.iter().filter_map(|port| port.way.poll_timeout());
+        let shared = self.shared.iter().flatten().filter_map(Hops::poll_timeout);
+        let next = own.chain(shared).min();
         let rest = next.map_or(most, |next| next.saturating_since(self.clock.now()).min(most));
         let timeout = Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: i64::from(rest.subsec_nanos()) };
         let mut fds: Vec<PollFd<'_>> =
@@ -59,10 +92,22 @@ impl Ports {
     /// Writes what is due and says of each how late it is; returns how many a device did not take.
     pub(super) fn deliver(&mut self, mut on_delivery: impl FnMut(Duration)) -> u64 {
         let mut refused = 0;
+        if let Some(shared) = &mut self.shared {
+            for (way, link) in shared.iter_mut().enumerate() {
+                // The same instant for both, so that no packet boards earlier than one that has left.
+                let now = self.clock.now();
+                board(&mut self.ports, way, link, now);
+                while let Some((due, Passenger { port, bytes })) = link.poll_delivery(now) {
+                    on_delivery(self.clock.now().saturating_since(due));
+                    refused += u64::from(self.ports[port ^ 1].device.send(&bytes).is_err());
+                }
+            }
+            return refused;
+        }
         for index in 0..self.ports.len() {
             let now = self.clock.now();
             while let Some((due, packet)) = self.ports[index].way.poll_delivery(now) {
-                on_delivery(self.late(due));
+                on_delivery(self.clock.now().saturating_since(due));
                 // The two of a pair differ in their last bit.
                 refused += u64::from(self.ports[index ^ 1].device.send(&packet).is_err());
             }
@@ -75,7 +120,10 @@ impl Ports {
         let now = self.clock.now();
         let ports = match path {
             Some(path) => &mut self.ports[2 * path..2 * path + 2],
-            None => &mut self.ports,
+            None => {
+                self.shared.iter_mut().flatten().for_each(|link| link.apply(now, change));
+                &mut self.ports
+            }
         };
         for port in ports {
             port.way.apply(now, change);
@@ -89,8 +137,18 @@ impl Ports {
             stats.extend(port.way.stats());
         }
     }
+}
 
-    fn late(&self, due: Instant) -> Duration {
-        self.clock.now().saturating_since(due)
+/// Moves the packets that have left their own ways by `now` to the link that these share, in the order in which they left.
+fn board(ports: &mut [Port], way: usize, link: &mut Hops<Passenger>, now: Instant) {
+    let mut boarding = Vec::new();
+    for (port, from) in ports.iter_mut().enumerate().skip(way).step_by(2) {
+        while let Some((due, bytes)) = from.way.poll_delivery(now) {
+            boarding.push((due, Passenger { port, bytes }));
+        }
+    }
+    boarding.sort_by_key(|(due, _)| *due);
+    for (due, passenger) in boarding {
+        link.handle_packet(due, passenger);
     }
 }

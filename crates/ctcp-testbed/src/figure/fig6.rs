@@ -6,8 +6,7 @@
 //! Requirement: C9
 
 use core::time::Duration;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
 use ctcp_base::Instant;
@@ -20,6 +19,7 @@ use super::contenders::{measure_all, one_path};
 use crate::bulk::{Sink, SocketPlan, Transfer, upload};
 use crate::error::TestbedError;
 use crate::network::Network;
+use crate::peer::metrics::read_metrics;
 use crate::peer::{Ctcp, Peer};
 use crate::plan::{NetworkPlan, PathPlan};
 use crate::testbed::Testbed;
@@ -124,13 +124,4 @@ fn watch(
         }
         Ok(windows)
     })
-}
-
-fn read_metrics(address: SocketAddr) -> std::io::Result<String> {
-    let mut connection = TcpStream::connect(address)?;
-    connection.set_read_timeout(Some(LOOK_AT_METRICS_EVERY))?;
-    connection.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-    let mut text = String::new();
-    connection.read_to_string(&mut text)?;
-    Ok(text)
 }

@@ -18,8 +18,10 @@ pub struct Ctcp {
     profile: &'static str,
     has_metrics: bool,
     has_low_latency_forward: bool,
-    /// The only path that it uses, from 1; otherwise all.
-    path: Option<usize>,
+    /// The only paths that it uses, from 1; otherwise all.
+    paths: &'static [usize],
+    /// How it uses several paths, if not in the usual way.
+    mode: Option<&'static str>,
 }
 
 impl Ctcp {
@@ -33,10 +35,25 @@ impl Ctcp {
 
     /// Our best profile, on the first of several paths or on the second.
     pub const FIRST_PATH: Self =
-        Self { path: Some(1), ..Self::profile("profile default, first path", "default") };
+        Self { paths: &[1], ..Self::profile("profile default, first path", "default") };
     /// The same on the second path.
     pub const SECOND_PATH: Self =
-        Self { path: Some(2), ..Self::profile("profile default, second path", "default") };
+        Self { paths: &[2], ..Self::profile("profile default, second path", "default") };
+
+    /// The same on the first two of three paths.
+    pub const FIRST_TWO_PATHS: Self =
+        Self { paths: &[1, 2], ..Self::profile("profile default, first two paths", "default") };
+
+    /// Our best profile, each path of which competes as a connection of its own.
+    pub const INDEPENDENT: Self = Self {
+        mode: Some("independent"),
+        ..Self::profile("profile default, --paths independent", "default")
+    };
+    /// The profile for interactive traffic, which sends everything on each path.
+    pub const REDUNDANT: Self = Self {
+        mode: Some("redundant"),
+        ..Self::profile("profile low-latency, --paths redundant", "low-latency")
+    };
 
     /// Our best profile, with connections that need low latency through a forward that says so.
     pub const LOW_LATENCY_FORWARD: Self =
@@ -45,7 +62,7 @@ impl Ctcp {
     /// Any other profile, under a name for the figures.
     #[must_use]
     pub const fn profile(name: &'static str, profile: &'static str) -> Self {
-        Self { name, profile, has_metrics: false, has_low_latency_forward: false, path: None }
+        Self { name, profile, has_metrics: false, has_low_latency_forward: false, paths: &[], mode: None }
     }
 
     /// The same, with a client that serves its metrics.
@@ -63,10 +80,11 @@ impl Peer for Ctcp {
     fn description(&self, network: &Network) -> Result<Description, TestbedError> {
         let profile = self.profile;
         let kind = if self.has_low_latency_forward { " low-latency: for streams of messages" } else { "" };
+        let mode = self.mode.map(|mode| format!(" --paths {mode}")).unwrap_or_default();
         Ok(Description {
             version: output(&network.executable, &["--version"])?,
             settings: format!(
-                "ctcp server --profile {profile}, ctcp client --profile {profile} --forward{kind}; \
+                "ctcp server --profile {profile}, ctcp client --profile {profile} --forward{kind}{mode}; \
                  each download a stream of one connection that is up"
             ),
         })
@@ -94,7 +112,7 @@ impl Ctcp {
                 .client
                 .configure(&format!("route replace {server}/32 dev path{index} metric {index}\n"))?;
         }
-        let used = (1..=count).filter(|index| self.path.is_none_or(|path| path == *index));
+        let used = (1..=count).filter(|index| self.paths.is_empty() || self.paths.contains(index));
         Ok(used.map(|index| format!(" --path path{index}")).collect())
     }
 
@@ -119,12 +137,16 @@ impl Ctcp {
             keys.file("client"),
             self.profile
         );
-        let metrics = self.has_metrics.then(new_address);
+        // They tell what several paths wasted.
+        let metrics = (self.has_metrics || network.paths().count() > 1).then(new_address);
         if let Some(metrics) = metrics {
             client_line += &format!(" --metrics {metrics}");
         }
         let interactive = self.has_low_latency_forward.then(new_address);
         client_line += &self.use_paths(network)?;
+        if let Some(mode) = self.mode {
+            client_line += &format!(" --paths {mode}");
+        }
         if let Some(interactive) = interactive {
             client_line += &format!(" --forward low-latency:{interactive}={target}");
         }
