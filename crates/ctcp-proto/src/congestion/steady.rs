@@ -51,6 +51,7 @@ mod neighbours;
 mod noise;
 mod push;
 mod samples;
+mod share;
 mod slow_start;
 mod tally;
 
@@ -61,8 +62,9 @@ use loss::{BACK_OFF_OVERFLOW, growth_of_reno};
 use loss_origin::{Fate, LossOrigin};
 use neighbours::Neighbours;
 use push::{Found, MORE, Push};
+use share::Share;
 use slow_start::SlowStart;
-use tally::Tally;
+use tally::{Tally, seconds_ratio};
 
 /// Packets in the initial window, which are paced. 46 KB: most short responses fit into one round trip.
 const INITIAL_WINDOW: f64 = 32.0;
@@ -128,9 +130,6 @@ const YIELD_INTERVAL: Duration = Duration::from_secs(5);
 const COMPETE_MIN: Duration = Duration::from_secs(1);
 const COMPETE_MAX: Duration = Duration::from_secs(8);
 
-/// How long a flow counts as competing after it last did: it tries in between whether the others have gone.
-const COMPETED: Duration = Duration::from_secs(16);
-
 /// The mode of the controller.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
@@ -176,12 +175,9 @@ pub(super) struct Steady {
     /// When a round trip last saw the queue nearly empty.
     empty_at: Option<Instant>,
     compete_for: Duration,
-    /// When the flow last competed.
-    competed_at: Option<Instant>,
     /// Growth in packets per round trip while competing.
     compete_growth: f64,
-    /// The part of it that leads to the share that the flow is to have. Rates grow with the root of growth.
-    part: f64,
+    share: Share,
     rtt: Option<RttView>,
     rate: Option<f64>,
     breaker: Breaker,
@@ -221,9 +217,8 @@ impl Steady {
             yielding: None,
             empty_at: None,
             compete_for: COMPETE_MIN,
-            competed_at: None,
             compete_growth: growth_of_reno(BACK_OFF_OVERFLOW),
-            part: 1.0,
+            share: Share::default(),
             rtt: None,
             rate: None,
             breaker: Breaker::default(),
@@ -552,8 +547,7 @@ impl Controller for Steady {
                 _ if self.is_yielding() || self.push.is_running() => {}
                 Mode::Hold(hold) => self.on_hold_ack(acked, hold),
                 Mode::Compete { .. } => {
-                    self.competed_at = Some(acked.now);
-                    let growth = self.compete_growth * self.part;
+                    let growth = self.compete_growth * self.share.part(acked.now);
                     self.tokens = (self.tokens + growth / self.tokens.max(1.0)).min(WINDOW_MAX);
                 }
             }
@@ -590,19 +584,14 @@ impl Controller for Steady {
     }
 
     fn is_competing(&self, now: Instant) -> bool {
-        self.competed_at.is_some_and(|at| now.saturating_since(at) < COMPETED)
+        self.share.is_competing(now)
     }
 
     fn set_share(&mut self, share: f64) {
-        self.part = share * share;
+        self.share.set(share);
     }
 
     fn name(&self) -> &'static str {
         "steady"
     }
-}
-
-/// `part / whole`, finite.
-fn seconds_ratio(part: Duration, whole: Duration) -> f64 {
-    part.as_secs_f64() / whole.as_secs_f64().max(1e-9)
 }

@@ -63,19 +63,22 @@ impl Established {
     pub(super) fn on_path_response(&mut self, now: Instant, id: PathId, data: [u8; 8]) {
         let path = &mut self.paths[id];
         let data = u64::from_be_bytes(data);
-        if path.opening.as_mut().is_some_and(|validation| validation.on_response(data)) {
+        if let Some(sent) = path.opening.as_mut().and_then(|validation| validation.on_response(data)) {
             path.opening = None;
+            path.on_first_rtt_sample(now, now - sent);
             self.on_path_opened(id);
             return;
         }
         let Some(candidate) = &mut path.migration.candidate else { return };
-        if candidate.validation.on_response(data) {
+        if let Some(sent) = candidate.validation.on_response(data) {
             let network = candidate.network;
             path.migration.candidate = None;
             self.counts.migrations += 1;
             path.migrate(now, network);
+            path.on_first_rtt_sample(now, now - sent);
             self.resets.tell();
-            // Packets in flight to the old address are lost. Send something at once.
+            // Packets in flight went to the old address. Send something at once.
+            self.give_up_flight(id);
             self.ping = true;
         }
     }

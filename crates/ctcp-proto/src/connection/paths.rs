@@ -277,12 +277,15 @@ impl Established {
         self.path_changes.events.push_back(PathEvent::Closed(id));
     }
 
-    /// The coded data in flight on a path that has failed counts as lost, so that the others repair it. Nothing sent there may be
-    /// acknowledged for a long time.
+    /// A path has failed: the others repair what is in flight on it.
     pub(super) fn on_path_failed(&mut self, id: PathId) {
-        if !self.has_other_path(id) {
-            return;
+        if self.has_other_path(id) {
+            self.give_up_flight(id);
         }
+    }
+
+    /// Counts the coded data in flight on a path as lost, so that it is repaired at once. Nothing may be acknowledged for a long time.
+    pub(super) fn give_up_flight(&mut self, id: PathId) {
         let sent = &mut self.paths[id].sent;
         for (was_expired, packet) in sent.outstanding_mut() {
             if let Some(carried) = packet.contents.combination.take() {

@@ -185,8 +185,6 @@ impl Path {
     /// nothing is known yet.
     pub(crate) fn migrate(&mut self, now: Instant, network: NetworkPath) {
         self.first_number = self.sent.next_number();
-        // They went to the old address.
-        self.sent.give_up_flight(self.first_number);
         if network.remote.ip() != self.network.remote.ip() {
             self.first_number_of_way = self.first_number;
             self.owed.mtu = MtuDiscovery::new(now, self.datagram_ceiling);
@@ -381,6 +379,14 @@ impl Path {
         }
         self.measured.rtt.on_sample(now, rtt, ack_delay);
         self.acks.set_round_trip(self.measured.rtt.smoothed());
+    }
+
+    /// The round trip of a validation, so that the first window on a new network path is paced.
+    pub(crate) fn on_first_rtt_sample(&mut self, now: Instant, rtt: Duration) {
+        if !self.measured.rtt.has_sample() {
+            self.measured.rtt.on_sample(now, rtt, Duration::ZERO);
+            self.acks.set_round_trip(self.measured.rtt.smoothed());
+        }
     }
 
     /// An ACK newly acknowledged an ack-eliciting packet.

@@ -30,7 +30,8 @@ enum State {
     Unvalidated,
     /// `deadline` is `None` once it has passed: the next challenge waits for permission by the amplification limit.
     Challenged {
-        data: Vec<u64>,
+        /// The challenges and when they were sent.
+        data: Vec<(u64, Instant)>,
         deadline: Option<Instant>,
     },
     Validated,
@@ -86,7 +87,11 @@ impl PathValidation {
     /// The latest challenge.
     #[cfg(test)]
     pub(crate) fn last_challenge(&self) -> Option<u64> {
-        if let State::Challenged { data, .. } = &self.state { data.last().copied() } else { None }
+        if let State::Challenged { data, .. } = &self.state {
+            data.last().map(|(data, _)| *data)
+        } else {
+            None
+        }
     }
 
     /// Whether a PATH_CHALLENGE should be sent as soon as [`Self::can_send`] allows.
@@ -106,18 +111,17 @@ impl PathValidation {
         };
         let doubled = interval.saturating_mul(1 << data.len().min(16));
         let deadline = now + doubled.min(INTERVAL_MAX.max(interval));
-        data.push(challenge);
+        data.push((challenge, now));
         self.state = State::Challenged { data, deadline: Some(deadline) };
     }
 
-    /// A PATH_RESPONSE arrived. Returns whether it validates the address. It may answer any challenge sent so far, because the answer to
-    /// the first one may arrive after the second was sent.
-    pub(crate) fn on_response(&mut self, response: u64) -> bool {
-        let is_answer = matches!(&self.state, State::Challenged { data, .. } if data.contains(&response));
-        if is_answer {
-            self.state = State::Validated;
-        }
-        is_answer
+    /// A PATH_RESPONSE arrived. Returns when its challenge was sent if it validates the address. It may answer any challenge sent so far,
+    /// because the answer to the first one may arrive after the second was sent.
+    pub(crate) fn on_response(&mut self, response: u64) -> Option<Instant> {
+        let State::Challenged { data, .. } = &self.state else { return None };
+        let &(_, sent) = data.iter().find(|(challenge, _)| *challenge == response)?;
+        self.state = State::Validated;
+        Some(sent)
     }
 
     /// When to call [`Self::on_timeout`].

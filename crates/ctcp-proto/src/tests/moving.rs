@@ -6,7 +6,7 @@ use super::several::{Conditions, Several};
 use crate::{ReadOutcome, StreamId};
 
 const RTT_MS: u64 = 20;
-const CONDITIONS: [Conditions; 1] = [Conditions::new(8.0, RTT_MS, 0.0)];
+const CONDITIONS: [Conditions; 1] = [Conditions::new(20.0, RTT_MS, 0.0)];
 
 /// Changes of the address in a transfer.
 const MOVES: u8 = 50;

@@ -63,6 +63,11 @@ impl Tally {
     }
 }
 
+/// `part / whole`, finite.
+pub(super) fn seconds_ratio(part: Duration, whole: Duration) -> f64 {
+    part.as_secs_f64() / whole.as_secs_f64().max(1e-9)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use ctcp_base::Instant;
-use ctcp_proto::{Connection, NetworkPath};
+use ctcp_proto::{Connection, NetworkPath, PREFERENCE_OF_FIRST};
 
 /// How often the addresses are compared with the paths.
 const LOOK: Duration = Duration::from_secs(1);

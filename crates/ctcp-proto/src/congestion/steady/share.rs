@@ -1,0 +1,38 @@
+//! The share that a flow takes while it competes, if further paths of its connection may take the rest.
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+/// How long a flow counts as competing after it last did: it tries in between whether the others have gone.
+const COMPETED: Duration = Duration::from_secs(16);
+
+/// The share of one flow.
+#[derive(Debug)]
+pub(super) struct Share {
+    /// The part of a flow's growth that leads to the share. Rates grow with the root of growth.
+    part: f64,
+    competed_at: Option<Instant>,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { part: 1.0, competed_at: None }
+    }
+}
+
+impl Share {
+    pub(super) fn set(&mut self, share: f64) {
+        self.part = share * share;
+    }
+
+    /// The flow competes: the part of its growth that it may use.
+    pub(super) fn part(&mut self, now: Instant) -> f64 {
+        self.competed_at = Some(now);
+        self.part
+    }
+
+    pub(super) fn is_competing(&self, now: Instant) -> bool {
+        self.competed_at.is_some_and(|at| now.saturating_since(at) < COMPETED)
+    }
+}
