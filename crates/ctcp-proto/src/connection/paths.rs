@@ -128,7 +128,7 @@ impl Connection {
     /// Opens a further path of a client, with these addresses. [`crate::Event::PathOpened`] says that it is usable, or
     /// [`crate::Event::PathClosed`] that nothing answers.
     ///
-    /// In [`PathMode::Backup`] the path with the lowest `preference` is used, where the first path has [`PREFERENCE_OF_FIRST`]. Otherwise
+    /// In [`crate::PathMode::Backup`] the path with the lowest `preference` is used, where the first path has [`crate::PREFERENCE_OF_FIRST`]. Otherwise
     /// the preference means nothing.
     ///
     /// # Errors
