@@ -1,4 +1,4 @@
-//! How a connection uses several paths. The client chooses; both directions follow (PROTOCOL.md section 6.2).
+//! How a connection uses several paths. The client chooses; both directions follow (PROTOCOL.md section 6).
 
 use core::fmt;
 use core::str::FromStr;

@@ -27,14 +27,7 @@ fn a_backup_carries_nothing_until_the_first_path_fails_and_nothing_after_its_ret
     assert!(before[1] < 20_000, "the backup carries only what keeps it open: {before:?}");
 
     several.lines[0].is_cut = true;
-    let (mut last, mut stall) = ((several.now, several.bytes_read()), Duration::ZERO);
-    several.run(Duration::from_secs(10), |several| {
-        if several.bytes_read() > last.1 {
-            stall = stall.max(several.now - last.0);
-            last = (several.now, several.bytes_read());
-        }
-        false
-    });
+    let stall = several.longest_stall(Duration::from_secs(10));
     assert!(stall < Duration::from_millis(2 * 60 + 200), "{stall:?}");
     assert!(received(&several)[1] > 10_000_000, "{:?}", received(&several));
 

@@ -67,14 +67,7 @@ fn a_path_that_dies_stalls_the_transfer_only_briefly_and_is_used_again_when_it_r
         several.request(u64::MAX);
         several.run(Duration::from_secs(3), |_| false);
         several.lines[dead].is_cut = true;
-        let (mut last, mut stall) = ((several.now, several.bytes_read()), Duration::ZERO);
-        several.run(Duration::from_secs(10), |several| {
-            if several.bytes_read() > last.1 {
-                stall = stall.max(several.now - last.0);
-                last = (several.now, several.bytes_read());
-            }
-            false
-        });
+        let stall = several.longest_stall(Duration::from_secs(10));
         assert!(stall < Duration::from_millis(320), "path {dead}: {stall:?}");
         several.lines[dead].is_cut = false;
         several.run(Duration::from_secs(3), |_| false);

@@ -197,6 +197,19 @@ impl Several {
         self.now - begun
     }
 
+    /// Runs for a time and returns the longest part of it that a new byte ended.
+    pub(super) fn longest_stall(&mut self, time: Duration) -> Duration {
+        let (mut last, mut stall) = ((self.now, self.bytes_read()), Duration::ZERO);
+        self.run(time, |several| {
+            if several.bytes_read() > last.1 {
+                stall = stall.max(several.now - last.0);
+                last = (several.now, several.bytes_read());
+            }
+            false
+        });
+        stall
+    }
+
     /// Runs until `done` returns true or `limit` has passed. Returns whether it is done.
     pub(super) fn run(&mut self, limit: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now + limit;
