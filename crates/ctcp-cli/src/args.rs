@@ -117,6 +117,10 @@ pub(crate) struct ServerArgs {
     /// Address and UDP port to listen on
     #[arg(long, value_name = "ADDR:PORT", value_parser = server_address, env = "CTCP_LISTEN", hide_env_values = true)]
     pub(crate) listen: SocketAddr,
+    /// Another address at which clients reach this server, such as of another family or network; may be repeated. Clients
+    /// with several paths use them, too. `--listen` must cover it
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) further_address: Vec<SocketAddr>,
     /// Private key file; created if it does not exist
     #[arg(long, value_name = "FILE", env = "CTCP_KEY", hide_env_values = true)]
     pub(crate) key: PathBuf,

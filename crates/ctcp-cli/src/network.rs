@@ -43,7 +43,9 @@ pub(crate) fn link(
     let own_key = secret_key.public_key();
     let mut config = ClientConfig::new(secret_key);
     let mut transport = transport(profile, catalogue);
-    config.transport(transport.tickets(remote.ticket_file.is_some()).path_mode(remote.paths).clone());
+    transport.tickets(remote.ticket_file.is_some());
+    transport.path_mode(remote.paths).further_paths(!remote.path.is_empty());
+    config.transport(transport);
     let endpoint = Endpoint::client(config)
         .map_err(|error| CliError::failure(format!("cannot open a UDP socket: {error}")))?;
     let mut connector = CtcpConnector::new(endpoint.clone(), remote.server.clone(), remote.server_key)

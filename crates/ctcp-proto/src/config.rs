@@ -1,5 +1,6 @@
 //! Settings of the application, including the limits on what a peer can make this side hold.
 
+use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::grant::Grant;
 use crate::memory::STREAM_COST;
 use crate::path::PathMode;
 use crate::profile::Profile;
+use crate::wire::{ADDRESSES_MAX, is_reachable};
 
 /// Limits and timeouts of a connection. Each side has its own; shared values are negotiated.
 #[derive(Clone, Debug)]
@@ -66,6 +68,11 @@ pub struct TransportConfig {
     pub suites: Vec<Suite>,
     /// How many paths a server lets a client have open at a time, 1..=8.
     pub paths: u8,
+    /// Whether a client exchanges connection ids of further paths in the handshake, so that an observer cannot link its paths by them.
+    /// Otherwise all paths have the id of the first.
+    pub path_ids: bool,
+    /// Further addresses at which a server receives, for the paths of its clients; at most 8.
+    pub addresses: Vec<SocketAddr>,
     /// How a client uses several paths. A server does as its client asks.
     pub path_mode: PathMode,
     /// Bits per second that copies of what must arrive soon may take on further paths, in [`PathMode::Redundant`].
@@ -105,6 +112,8 @@ impl Default for TransportConfig {
             suites: vec![Suite::Aes256Gcm, Suite::ChaCha20Poly1305],
             tickets: false,
             paths: 4,
+            path_ids: false,
+            addresses: Vec::new(),
             path_mode: PathMode::Aggregate,
             copy_rate: 8_000_000,
             hybrid: true,
@@ -134,6 +143,8 @@ impl TransportConfig {
         let checks = [
             ((256..=16_384).contains(&self.symbol_size_max), "symbol_size_max is 256 to 16384 bytes"),
             ((1..=8).contains(&self.paths), "paths is 1 to 8"),
+            (self.addresses.len() <= ADDRESSES_MAX, "addresses is at most 8"),
+            (self.addresses.iter().all(is_reachable), "addresses are no wildcards, and have a port"),
             ((16..=65_536).contains(&self.symbol_window), "symbol_window is 16 to 65536 symbols"),
             (
                 (16..=16_384).contains(&self.coding_window) || self.coding.is_some(),

@@ -27,6 +27,7 @@ mod contexts;
 mod control;
 mod copies;
 mod early;
+mod facts;
 #[cfg(any(test, feature = "forge"))]
 mod forge;
 mod grease;
@@ -36,6 +37,7 @@ mod lease;
 mod messages;
 mod migration;
 mod negotiation;
+mod path_ids;
 mod paths;
 mod receive;
 mod repeats;
@@ -46,7 +48,6 @@ mod timers;
 mod transmit;
 
 use core::fmt;
-use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -60,7 +61,6 @@ use crate::event::{EndpointEvent, Event};
 use crate::id::{ConnectionId, ContextId, Role};
 use crate::network::{Ecn, NetworkPath, Transmit};
 use crate::path::{CopyBudget, Path, Paths};
-use crate::profile::Profile;
 use crate::recovery::rtt::INITIAL_RTT;
 use crate::stream::{Interactive, StreamEvent, Streams};
 use crate::wire::{Parameters, VARINT_MAX};
@@ -79,6 +79,8 @@ use messages::Messages;
 pub(crate) use negotiation::{
     Negotiated, VERSIONS, client_parameters, is_downgraded, negotiate, server_parameters, streams,
 };
+use path_ids::PathIds;
+pub(crate) use path_ids::SPARE as PATH_IDS_SPARE;
 pub(crate) use paths::PathChanges;
 use paths::PathEvent;
 pub use paths::{PathError, PathStats};
@@ -135,6 +137,7 @@ pub(crate) struct Established {
     keys: Keys,
     paths: Paths,
     path_changes: PathChanges,
+    path_ids: PathIds,
     copy_budget: CopyBudget,
     resets: Resets,
     early: Early,
@@ -246,7 +249,8 @@ impl Established {
         let path = Path::new(now, network, negotiated.profile, negotiated.datagram_size_max)
             .with_window_max(config.congestion_window_max)
             .with_unpaced(contexts.streams().sender.scheme().is_unpaced())
-            .with_controller(config.controller.clone());
+            .with_controller(config.controller.clone())
+            .with_destination(peer.connection_id);
         Self {
             role,
             local_id: own.connection_id,
@@ -255,6 +259,7 @@ impl Established {
             keys: Keys::new(now),
             paths: Paths::new(path, negotiated.path_mode),
             path_changes: PathChanges::default(),
+            path_ids: PathIds::new((own.connection_id, &own.path_ids), (peer.connection_id, &peer.path_ids)),
             copy_budget: CopyBudget::default(),
             resets: Resets::new(setup.reset_key),
             early: Early::new(setup.early_key, setup.tickets),
@@ -467,78 +472,6 @@ impl Connection {
         }
     }
 
-    /// Whether packets are waiting for the pacer.
-    #[must_use]
-    pub fn is_paced(&self) -> bool {
-        matches!(&self.state, State::Established(established) if established.timers.pacing.is_some())
-    }
-
-    /// Whether this is the client or the server side.
-    #[must_use]
-    pub fn role(&self) -> Role {
-        self.role
-    }
-
-    /// The peer's static public key. A client knows it from the start, a server since the handshake.
-    #[must_use]
-    pub fn peer_key(&self) -> PublicKey {
-        self.peer_key
-    }
-
-    /// The peer's current address.
-    #[must_use]
-    pub fn remote(&self) -> Option<SocketAddr> {
-        match &self.state {
-            State::Handshaking(handshake) => Some(handshake.remote()),
-            State::Established(established) => Some(established.paths.main().network.remote),
-            State::Ending(ending) => Some(ending.remote()),
-            State::Over => None,
-        }
-    }
-
-    /// True from the end of the handshake until the connection closes. A server's connection is in this state before [`Event::Connected`],
-    /// too.
-    #[must_use]
-    pub fn is_connected(&self) -> bool {
-        matches!(self.state, State::Established(_))
-    }
-
-    /// True while the handshake waits although a REJECT said that the server could not open the INITIATE. Most likely the server has
-    /// another key. A REJECT is not authenticated, so a valid RESPONSE may still arrive.
-    #[must_use]
-    pub fn is_rejected(&self) -> bool {
-        matches!(&self.state, State::Handshaking(handshake) if handshake.is_rejected())
-    }
-
-    /// True once no more data can be sent or received.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        matches!(self.state, State::Ending(_) | State::Over)
-    }
-
-    /// Whether the keys are also derived from a secret of ML-KEM, so that a quantum computer cannot decrypt recorded packets. False before
-    /// the end of the handshake.
-    #[must_use]
-    pub fn is_hybrid(&self) -> bool {
-        matches!(&self.state, State::Established(established) if established.negotiated.is_hybrid)
-    }
-
-    /// The profile granted in the handshake.
-    #[must_use]
-    pub fn profile(&self) -> Option<Profile> {
-        match &self.state {
-            State::Established(established) => Some(established.negotiated.profile),
-            _ => None,
-        }
-    }
-
-    /// The profile this client asked for, if the server granted another one.
-    #[must_use]
-    pub fn declined_profile(&self) -> Option<Profile> {
-        let granted = self.profile().filter(|_| self.role == Role::Client)?;
-        Some(self.config.profile).filter(|&asked| asked != granted)
-    }
-
     /// Simulates a path that no longer carries datagrams of the current size.
     #[cfg(test)]
     pub(crate) fn shrink_datagrams(&mut self) {
@@ -550,7 +483,13 @@ impl Connection {
     }
 
     fn advance(&mut self, now: Instant) -> Instant {
-        self.now = self.now.max(now);
+        let before = self.now;
+        self.now = before.max(now);
+        if self.now - before > timers::SUSPENDED
+            && let State::Established(established) = &mut self.state
+        {
+            established.on_pause(self.now);
+        }
         self.now
     }
 
@@ -575,6 +514,9 @@ impl Connection {
         }
         if established.messages.incoming.poll_news() {
             self.events.push_back(Event::MessageReceived);
+        }
+        while let Some(event) = established.path_ids.poll_event() {
+            self.endpoint_events.push_back(event);
         }
         while let Some(event) = established.path_changes.poll_event() {
             self.events.push_back(match event {

@@ -34,7 +34,9 @@ use std::collections::{BTreeMap, VecDeque};
 use ctcp_base::Instant;
 
 use crate::config::{EndpointConfig, TransportConfig};
-use crate::connection::{ClientHandshake, Connection, EarlyFlight, KemOffer, client_parameters, streams};
+use crate::connection::{
+    ClientHandshake, Connection, EarlyFlight, KemOffer, PATH_IDS_SPARE, client_parameters, streams,
+};
 use crate::crypto::derive::expand;
 use crate::crypto::kem::KemSecret;
 use crate::crypto::random::SecretRng;
@@ -262,6 +264,9 @@ impl Endpoint {
         let transport = transport.within(account.first_promise());
         let (local, destination) = (self.new_id(), self.new_id());
         let mut parameters = client_parameters(&transport, local);
+        if transport.path_ids {
+            parameters.path_ids = self.new_path_ids();
+        }
         let kem = transport.hybrid.then(|| KemSecret::new([self.rng.bytes(), self.rng.bytes()]));
         let kem = kem.map(|secret| {
             let (parameter, part) = HybridParameter::of_key(&secret.public());
@@ -276,6 +281,7 @@ impl Endpoint {
         let initiated = Initiator::start(self.rng.bytes(), &self.config.secret_key, &server_key, &bytes)
             .map_err(|_| ConnectError::InvalidConfig("the parameters do not fit into a first packet"))?;
         let timeout = transport.handshake_timeout;
+        let path_ids = parameters.path_ids.clone();
         let early = ticket.map(|ticket| {
             let streams = streams(Role::Client, &transport, &parameters);
             (ticket.token(), EarlyFlight::new(ticket, &initiated.1, streams))
@@ -292,6 +298,7 @@ impl Endpoint {
             handshake = handshake.with_early(token, early);
         }
         let handle = self.routes.insert(local);
+        path_ids.into_iter().for_each(|id| self.routes.add(handle, id));
         let connection = Connection::client(now, transport, handshake);
         Ok((handle, connection.with_lease(account.lease(CONNECTION_COST))))
     }
@@ -340,6 +347,8 @@ impl Endpoint {
                 self.no_longer_half_open(handle);
                 self.routes.forget_initial(handle);
             }
+            EndpointEvent::NewConnectionId(id) => self.routes.add(handle, id),
+            EndpointEvent::RetiredConnectionId(id) => self.routes.retire(handle, &id),
             EndpointEvent::ResetToken { remote, token } => self.routes.set_reset_token(handle, remote, token),
             EndpointEvent::Retired => {
                 self.no_longer_half_open(handle);
@@ -474,13 +483,15 @@ impl Endpoint {
     }
 
     /// An unpredictable id. Its first byte says, as in QUIC-LB, that it contains no server id, so balancers fall back to addresses.
+    /// Connection ids for further paths.
+    fn new_path_ids(&mut self) -> Vec<ConnectionId> {
+        (0..PATH_IDS_SPARE).map(|_| self.new_id()).collect()
+    }
+
     fn new_id(&mut self) -> ConnectionId {
         loop {
-            let mut bytes: [u8; 32] = self.rng.bytes();
-            bytes[0] |= 0xe0;
-            if let Some(id) = ConnectionId::new(&bytes[..ConnectionId::LOCAL])
-                && !self.routes.contains(&id)
-            {
+            let id = ConnectionId::random(&mut self.rng);
+            if !self.routes.contains(&id) {
                 return id;
             }
         }

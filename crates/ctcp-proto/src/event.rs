@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 
 use crate::crypto::ResetToken;
 use crate::error::ConnectionError;
-use crate::id::{PathId, StreamId};
+use crate::id::{ConnectionId, PathId, StreamId};
 
 /// An event for the application. Events are coalesced: one says that there is something to do, not how much.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,10 @@ pub enum Event {
 pub enum EndpointEvent {
     /// The client proved possession of its key: the connection is no longer half open.
     Confirmed,
+    /// Datagrams with this destination id are for this connection, too.
+    NewConnectionId(ConnectionId),
+    /// Datagrams with this destination id of a further path are no longer for this connection.
+    RetiredConnectionId(ConnectionId),
     /// A datagram from `remote` that ends with `token` is a stateless reset of this connection.
     ResetToken {
         /// The peer's address.

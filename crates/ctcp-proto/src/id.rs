@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::crypto::random::SecretRng;
+
 /// The index of a source symbol in the connection's symbol space, from 0.
 pub type SymbolIndex = u64;
 
@@ -154,6 +156,14 @@ impl ConnectionId {
         let mut id = Self { length: u8::try_from(bytes.len()).ok()?, bytes: [0; Self::MAX] };
         id.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(id)
+    }
+
+    /// An unpredictable id of [`Self::LOCAL`] bytes. Its first three bits tell load balancers that it names no server (QUIC-LB).
+    pub(crate) fn random(rng: &mut SecretRng) -> Self {
+        let mut id = Self { length: Self::LOCAL as u8, bytes: [0; Self::MAX] };
+        id.bytes[..Self::LOCAL].copy_from_slice(&rng.bytes()[..Self::LOCAL]);
+        id.bytes[0] |= 0xe0;
+        id
     }
 
     /// The bytes of the id.

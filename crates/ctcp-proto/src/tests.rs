@@ -15,6 +15,7 @@ mod modes;
 mod moving;
 mod pair;
 mod parts;
+mod path_attacks;
 mod paths;
 mod profiles;
 mod randomness;

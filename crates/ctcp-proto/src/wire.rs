@@ -38,10 +38,12 @@ pub use header::{
     RejectReason, ShortHeader, TAG_LENGTH, TOKEN_MAX, VERSION, VersionNegotiation, is_long_header, peek,
 };
 pub use packet_number::TruncatedNumber;
+pub(crate) use parameters::is_reachable;
 pub use parameters::{
-    AEAD_SUITES_MAX, BLOCK_SIZE_MAX, BLOCKS_MAX, DATAGRAM_SIZE_MAX, HybridParameter, MAX_ACK_DELAY_MAX,
-    PARAMETERS_MAX, ParameterError, Parameters, ProfileParameter, REFUSAL_REASON_MAX, Refusal, STREAMS_MAX,
-    SYMBOL_SIZE_RANGE, SYMBOL_WINDOW_RANGE, ServerAnswer, VERSIONS_MAX, is_reserved,
+    ADDRESSES_MAX, AEAD_SUITES_MAX, BLOCK_SIZE_MAX, BLOCKS_MAX, DATAGRAM_SIZE_MAX, HybridParameter,
+    MAX_ACK_DELAY_MAX, PARAMETERS_MAX, PATH_IDS_MAX, ParameterError, Parameters, ProfileParameter,
+    REFUSAL_REASON_MAX, Refusal, STREAMS_MAX, SYMBOL_SIZE_RANGE, SYMBOL_WINDOW_RANGE, ServerAnswer,
+    VERSIONS_MAX, is_reserved,
 };
 pub use symbol::{StreamFrame, StreamFrames, SymbolBuilder, frames_in_symbol};
 pub use varint::{

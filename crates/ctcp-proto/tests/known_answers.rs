@@ -146,6 +146,8 @@ fn parameters_are_as_on_the_page() {
         tickets: false,
         paths: 1,
         path_mode: 0,
+        path_ids: Vec::new(),
+        addresses: Vec::new(),
     };
     let mut out = Vec::new();
     parameters.write(&mut out);
@@ -286,6 +288,14 @@ fn control_frames_are_as_on_the_page() {
         ("STOP_SENDING stream 5, code 0", "14 05 00", Frame::StopSending { id: StreamId(5), code: 0 }),
         ("PATH_CHALLENGE", "18 0102030405060708", Frame::PathChallenge(data)),
         ("PATH_ABANDON path 3", "1f 03", Frame::PathAbandon(PathId(3))),
+        (
+            "NEW_CONNECTION_ID path 2",
+            "1a 02 08 e1e2e3e4e5e6e7e8",
+            Frame::NewConnectionId {
+                path: PathId(2),
+                id: ConnectionId::new(&[0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8]).expect("8 bytes"),
+            },
+        ),
         ("PATH_PREFERENCE 64", "20 40", Frame::PathPreference(64)),
         (
             "RESET_TOKEN",

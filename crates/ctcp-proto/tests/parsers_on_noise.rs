@@ -415,6 +415,8 @@ fn sample_parameters(samples: &mut Vec<Vec<u8>>) {
         tickets: false,
         paths: 1,
         path_mode: 0,
+        path_ids: Vec::new(),
+        addresses: Vec::new(),
     };
     let wants_tickets = Parameters { tickets: true, ..client.clone() };
     let server = Parameters {

@@ -14,8 +14,14 @@ use ctcp_proto::{Catalogue, ClientPolicy, EndpointConfig, Grant, PathMode, Profi
 /// let mut transport = ctcp::TransportConfig::default();
 /// transport.idle_timeout(Duration::from_secs(60)).streams(100);
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TransportConfig(pub(crate) ctcp_proto::TransportConfig);
+
+impl Default for TransportConfig {
+    fn default() -> Self {
+        Self(ctcp_proto::TransportConfig { path_ids: true, ..ctcp_proto::TransportConfig::default() })
+    }
+}
 
 impl TransportConfig {
     /// Adds profiles and parts of profiles beyond those for general use. Meant for laboratories.
@@ -30,7 +36,8 @@ impl TransportConfig {
         self
     }
 
-    /// How long a connection may receive no packet before it times out. The smaller value of the two sides applies. Default: 30 s.
+    /// How long a connection may receive no packet before it times out. Each side has its own value: a server that keeps
+    /// connections longer lets a client resume that was suspended. Default: 30 s.
     pub fn idle_timeout(&mut self, timeout: Duration) -> &mut Self {
         self.0.idle_timeout = timeout;
         self
@@ -99,6 +106,13 @@ impl TransportConfig {
         self
     }
 
+    /// Whether a client expects to open further paths. Both sides then exchange connection ids for them in the handshake, so that an observer
+    /// of two networks cannot tell that they carry the same connection. Otherwise all paths have the same id. Default: true.
+    pub fn further_paths(&mut self, are_expected: bool) -> &mut Self {
+        self.0.path_ids = are_expected;
+        self
+    }
+
     /// How a client uses several paths, see [`crate::Connection::add_path`]. A server does as its client asks. Default:
     /// [`PathMode::Aggregate`].
     pub fn path_mode(&mut self, mode: PathMode) -> &mut Self {
@@ -151,6 +165,7 @@ pub struct ServerConfig {
     pub(crate) listen: SocketAddr,
     endpoint: EndpointConfig,
     pub(crate) transport: TransportConfig,
+    addresses: Vec<SocketAddr>,
 }
 
 impl ServerConfig {
@@ -159,12 +174,19 @@ impl ServerConfig {
     #[must_use]
     pub fn new(listen: SocketAddr, secret_key: SecretKey, clients: ClientPolicy) -> Self {
         let endpoint = EndpointConfig::server(secret_key, clients);
-        Self { listen, endpoint, transport: TransportConfig::default() }
+        Self { listen, endpoint, transport: TransportConfig::default(), addresses: Vec::new() }
     }
 
     /// Limits and time-outs of accepted connections.
     pub fn transport(&mut self, transport: TransportConfig) -> &mut Self {
         self.transport = transport;
+        self
+    }
+
+    /// Further addresses at which clients reach this server, such as of another family or network. A client with several paths may use
+    /// them. At most 8, and no wildcards. Default: none.
+    pub fn further_addresses(&mut self, addresses: Vec<SocketAddr>) -> &mut Self {
+        self.addresses = addresses;
         self
     }
 
@@ -194,6 +216,8 @@ impl ServerConfig {
     }
 
     pub(crate) fn endpoint(&self) -> EndpointConfig {
-        EndpointConfig { transport: self.transport.0.clone(), ..self.endpoint.clone() }
+        let addresses = self.addresses.clone();
+        let transport = ctcp_proto::TransportConfig { addresses, ..self.transport.0.clone() };
+        EndpointConfig { transport, ..self.endpoint.clone() }
     }
 }

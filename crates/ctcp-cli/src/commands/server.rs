@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ctcp::{Catalogue, ClientPolicy, Endpoint, PublicKey, ServerConfig};
 use ctcp_proxy::dial::Dialer;
@@ -16,6 +17,10 @@ use crate::clients_file::{ClientList, Clients, Hangups};
 use crate::error::CliError;
 use crate::metrics::{self, ServerFigures};
 use crate::{allocator, key_file, network, open_files};
+
+/// How long a client may be silent, for example because its machine sleeps. Its own time-out is shorter: a server that does not answer is
+/// gone.
+const CLIENT_IDLE_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The placeholder for the server's address if it is unknown.
 const PLACEHOLDER: &str = "SERVER_ADDRESS";
@@ -36,7 +41,9 @@ pub(crate) async fn run(args: &ServerArgs, catalogue: &Arc<Catalogue>) -> Result
     let policy = clients.clients().map_or(ClientPolicy::Any, Clients::policy);
     let mut config = ServerConfig::new(args.listen, secret_key, policy);
     let profile = args.common.profile(catalogue)?;
-    config.transport(network::transport(profile, catalogue));
+    let mut transport = network::transport(profile, catalogue);
+    transport.idle_timeout(CLIENT_IDLE_TIMEOUT);
+    config.transport(transport).further_addresses(args.further_address.clone());
     config.grant(args.grant(catalogue)?).memory(args.memory);
     let endpoint = Endpoint::server(config)
         .map_err(|error| CliError::failure(format!("cannot listen on {}: {error}", args.listen)))?;

@@ -2,6 +2,7 @@
 
 use super::early::Early;
 use super::keys::Keys;
+use super::path_ids::PathIds;
 use super::paths::PathChanges;
 use super::resets::Resets;
 use crate::code::Carried;
@@ -27,6 +28,8 @@ pub(crate) struct Contents {
     pub(crate) key_share: bool,
     /// It carried a PATH_ABANDON of this path.
     pub(crate) abandoned: Option<PathId>,
+    /// It carried a NEW_CONNECTION_ID for this path.
+    pub(crate) path_id: Option<PathId>,
     /// The datagram size that it probed, if it was an MTU probe.
     pub(crate) mtu_probe: Option<u64>,
 }
@@ -40,6 +43,7 @@ impl Contents {
         keys: &mut Keys,
         early: &mut Early,
         changes: &mut PathChanges,
+        path_ids: &mut PathIds,
     ) {
         self.control.iter().for_each(|control| streams.on_control_lost(control));
         if self.reset_token {
@@ -50,6 +54,9 @@ impl Contents {
         }
         if let Some(id) = self.abandoned {
             changes.tell(id);
+        }
+        if let Some(path) = self.path_id {
+            path_ids.tell(path);
         }
         if self.key_share {
             keys.on_share_lost();

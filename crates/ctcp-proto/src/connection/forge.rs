@@ -32,12 +32,19 @@ impl Connection {
         established.keys.has_answered()
     }
 
+    /// The largest packet number that arrived on a path.
+    #[cfg(test)]
+    pub(crate) fn largest_received(&self, path: PathId) -> Option<PacketNumber> {
+        let State::Established(established) = &self.state else { return None };
+        established.paths.get(path)?.replay.largest()
+    }
+
     /// Seals the first packet of a path that this side does not have.
     #[cfg(test)]
     pub(crate) fn forge_on(&mut self, path: PathId, frames: &[Frame<'_>]) -> Vec<u8> {
         let State::Established(established) = &mut self.state else { panic!("not connected") };
         let packet = NewPacket {
-            destination: established.remote_id,
+            destination: established.path_ids.of_peer(path),
             path,
             packet_number: PacketNumber(0),
             largest_acked: None,

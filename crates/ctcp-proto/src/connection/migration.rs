@@ -1,5 +1,7 @@
 //! A client whose address changed (PROTOCOL.md section 6). The new address is validated before data is sent to it.
 
+use core::net::SocketAddr;
+
 use ctcp_base::Instant;
 
 use super::transmit::Way;
@@ -60,7 +62,9 @@ impl Established {
         self.paths[id].migration.on_challenge(network, data);
     }
 
-    pub(super) fn on_path_response(&mut self, now: Instant, id: PathId, data: [u8; 8]) {
+    /// Handles a PATH_RESPONSE that came from `remote`. Only an answer from the new address itself validates it: whoever sits there may have
+    /// passed the challenge on to the client.
+    pub(super) fn on_path_response(&mut self, now: Instant, id: PathId, remote: SocketAddr, data: [u8; 8]) {
         let path = &mut self.paths[id];
         let data = u64::from_be_bytes(data);
         if let Some(sent) = path.opening.as_mut().and_then(|validation| validation.on_response(data)) {
@@ -69,7 +73,10 @@ impl Established {
             self.on_path_opened(id);
             return;
         }
-        let Some(candidate) = &mut path.migration.candidate else { return };
+        let candidate = path.migration.candidate.as_mut();
+        let Some(candidate) = candidate.filter(|candidate| candidate.network.remote == remote) else {
+            return;
+        };
         if let Some(sent) = candidate.validation.on_response(data) {
             let network = candidate.network;
             path.migration.candidate = None;

@@ -1,5 +1,6 @@
 //! The negotiation of parameters in the handshake (PROTOCOL.md section 3.1), as pure functions.
 
+use core::net::SocketAddr;
 use core::time::Duration;
 
 use crate::ack::receiver::MAX_ACK_DELAY;
@@ -37,10 +38,15 @@ pub(crate) struct Negotiated {
     pub(crate) code: CodeLimits,
     /// Largest datagram that both sides accept.
     pub(crate) datagram_size_max: u64,
+    /// How long the peer may be silent before this side gives the connection up.
     pub(crate) idle_timeout: Option<Duration>,
+    /// The same for the peer.
+    pub(crate) peer_idle_timeout: Option<Duration>,
     pub(crate) peer_max_ack_delay: Duration,
     /// How many paths the client may have open at a time.
     pub(crate) paths: usize,
+    /// Further addresses of the server.
+    pub(crate) addresses: Vec<SocketAddr>,
     /// How both sides use them.
     pub(crate) path_mode: PathMode,
     /// The token by which this side recognises the server's stateless reset.
@@ -80,6 +86,8 @@ fn parameters(config: &TransportConfig, profile: Profile, id: ConnectionId) -> P
         tickets: config.tickets,
         paths: 1,
         path_mode: config.path_mode.number(),
+        path_ids: Vec::new(),
+        addresses: Vec::new(),
         hybrid: None,
         versions: VERSIONS.to_vec(),
     }
@@ -112,6 +120,7 @@ pub(crate) fn server_parameters(
         // A scheme whose window counts symbols knows one path.
         paths: if profile.code.window() == WindowOf::Symbols { 1 } else { config.paths },
         path_mode: 0,
+        addresses: config.addresses.clone(),
         aead_suites: vec![suite.number()],
         ..parameters(config, profile, id)
     })
@@ -143,12 +152,11 @@ pub(crate) fn negotiate(
             blocks: smaller(own.blocks, peer.blocks),
         },
         datagram_size_max: own.datagram_size_max.min(peer.datagram_size_max) as u64,
-        idle_timeout: match (own.idle_timeout, peer.idle_timeout) {
-            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
-            (one, other) => one.or(other),
-        },
+        idle_timeout: own.idle_timeout,
+        peer_idle_timeout: peer.idle_timeout,
         peer_max_ack_delay: peer.max_ack_delay,
         paths: usize::from(answer.paths).min(PATHS_MAX),
+        addresses: answer.addresses.clone(),
         // Only the client sends it.
         path_mode: PathMode::from_number(own.path_mode.max(peer.path_mode)),
         reset_token: peer.reset_token.map(ResetToken),

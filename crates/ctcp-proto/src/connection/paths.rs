@@ -151,8 +151,9 @@ impl Connection {
         let path = established
             .new_path(now, network)
             .opening(id, PathValidation::chosen())
+            .with_destination(established.path_ids.of_peer(id))
             .with_preference(preference);
-        established.paths.insert(path);
+        established.insert_path(path);
         Ok(id)
     }
 
@@ -191,6 +192,11 @@ impl Established {
             .with_controller(self.config.controller.clone())
     }
 
+    fn insert_path(&mut self, path: Path) {
+        self.path_ids.on_used(path.id, &mut self.rng);
+        self.paths.insert(path);
+    }
+
     /// Whether a packet of the path `id` is to be processed. A packet with an unused id opens a path of a server.
     pub(super) fn takes_packets_of(
         &mut self,
@@ -207,8 +213,11 @@ impl Established {
             PathUse::Never => {
                 let has_room = self.paths.len() < self.negotiated.paths;
                 if has_room {
-                    let path = self.new_path(now, network).opening(id, PathValidation::new());
-                    self.paths.insert(path);
+                    let path = self
+                        .new_path(now, network)
+                        .opening(id, PathValidation::new())
+                        .with_destination(self.path_ids.of_peer(id));
+                    self.insert_path(path);
                 }
                 Ok(has_room)
             }
@@ -230,6 +239,14 @@ impl Established {
         }
     }
 
+    /// Coded data arrived on a path. A server sends it only after the client has answered on this path, so that both directions work, even if
+    /// the answer to the client's own challenge was lost.
+    pub(super) fn on_data_of_server(&mut self, id: PathId) {
+        if self.role == Role::Client && self.paths[id].opening.take().is_some() {
+            self.on_path_opened(id);
+        }
+    }
+
     /// The client tells how much it prefers a path.
     pub(super) fn on_path_preference(&mut self, id: PathId, preference: u8) -> Result<(), TransportError> {
         if self.role == Role::Client {
@@ -244,7 +261,11 @@ impl Established {
         match self.paths.state_of(id) {
             PathUse::Closed => {}
             // The client gave it up before any of its packets arrived here.
-            PathUse::Never if self.role == Role::Server => self.paths.refuse(id),
+            PathUse::Never if self.role == Role::Server => {
+                self.path_ids.on_used(id, &mut self.rng);
+                self.path_ids.on_closed(id);
+                self.paths.refuse(id);
+            }
             PathUse::Never => return Err(violation("PATH_ABANDON of a path that was never opened")),
             PathUse::Open if self.has_other_path(id) => self.close_path(id),
             // The one that replaces it is being validated.
@@ -257,6 +278,7 @@ impl Established {
     pub(super) fn close_path(&mut self, id: PathId) {
         let main = self.paths.main().id;
         let Some(mut path) = self.paths.remove(id) else { return };
+        self.path_ids.on_closed(id);
         if id == main {
             // The client knows the reset token of the address that is no longer used.
             self.resets.tell();
@@ -269,6 +291,7 @@ impl Established {
                 &mut self.keys,
                 &mut self.early,
                 &mut self.path_changes,
+                &mut self.path_ids,
             );
             if let Some(carried) = contents.combination {
                 self.contexts.open(carried.context).sender.on_lost(carried, lost.was_expired);

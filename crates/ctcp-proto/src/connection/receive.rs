@@ -185,6 +185,7 @@ impl Established {
                 Frame::Combination(context, combination) => {
                     self.timers.last_activity = now;
                     self.paths[id].silence.on_coded(now);
+                    self.on_data_of_server(id);
                     let is_repair = !matches!(combination, Combination::Source { .. });
                     is_news |= self.handle_combination(id, context, &combination)? && is_repair;
                 }
@@ -199,8 +200,11 @@ impl Established {
                 Frame::ResetToken(token) => self.on_reset_token(token)?,
                 Frame::NewTicket(ticket) => self.on_new_ticket(&ticket)?,
                 Frame::PathChallenge(data) => self.on_path_challenge(id, packet.network, data),
-                Frame::PathResponse(data) => self.on_path_response(now, id, data),
+                Frame::PathResponse(data) => {
+                    self.on_path_response(now, id, packet.network.remote, data);
+                }
                 Frame::PathPreference(preference) => self.on_path_preference(id, preference)?,
+                Frame::NewConnectionId { path, id } => self.on_new_connection_id(path, id)?,
                 Frame::PathAbandon(path) => self.on_path_abandoned(path)?,
                 Frame::Close { by_application, code, reason } => {
                     return Ok(Received::Closed(CloseReason {

@@ -15,6 +15,9 @@ use crate::path::scheduler::Ranking;
 /// stateless reset, so an application learns of the restart after this time and a round trip.
 const SILENCE: Duration = Duration::from_millis(500);
 
+/// A side whose deadlines are handled this much too late was suspended.
+pub(super) const SUSPENDED: Duration = Duration::from_secs(2);
+
 /// How long after it last received stream data the client keeps checking.
 const SILENCE_MEMORY: Duration = Duration::from_secs(5);
 
@@ -57,6 +60,8 @@ pub enum TimerKind {
 pub(crate) struct Timers {
     /// When the last authentic packet was received.
     pub(crate) last_received: Instant,
+    /// When this side last resumed after it was suspended.
+    last_resumed: Instant,
     /// When the last ack-eliciting packet was sent.
     pub(crate) last_eliciting: Instant,
     /// When coded data was last received.
@@ -71,7 +76,7 @@ pub(super) struct IdleTimedOut;
 
 impl Timers {
     pub(super) fn new(now: Instant) -> Self {
-        Self { last_received: now, last_eliciting: now, last_activity: now, pacing: None }
+        Self { last_received: now, last_resumed: now, last_eliciting: now, last_activity: now, pacing: None }
     }
 
     pub(super) fn on_received(&mut self, now: Instant) {
@@ -232,7 +237,20 @@ impl Established {
                 &mut self.keys,
                 &mut self.early,
                 &mut self.path_changes,
+                &mut self.path_ids,
             );
+        }
+    }
+
+    /// Nothing was handled for longer than [`SUSPENDED`]. If deadlines have passed meanwhile, this side was suspended, and could not hear the
+    /// peer: its silence counts from now, as long as the peer keeps the connection. The peer may have to learn a new address at once.
+    pub(super) fn on_pause(&mut self, now: Instant) {
+        let was_suspended = self.next_timeout().is_some_and(|(deadline, _)| now - deadline > SUSPENDED);
+        let silence = now - self.timers.last_received;
+        let is_kept = self.negotiated.peer_idle_timeout.is_none_or(|timeout| silence < timeout);
+        if was_suspended && is_kept && !self.is_gated() {
+            self.timers.last_resumed = now;
+            self.ping = true;
         }
     }
 
@@ -263,7 +281,10 @@ impl Established {
                 let patience = self.config.handshake_timeout.max(HALF_OPEN_LIFETIME);
                 Some(self.timers.last_received + patience)
             }
-            None => self.negotiated.idle_timeout.map(|timeout| self.timers.last_received + timeout),
+            None => {
+                let since = self.timers.last_received.max(self.timers.last_resumed);
+                self.negotiated.idle_timeout.map(|timeout| since + timeout)
+            }
         }
     }
 

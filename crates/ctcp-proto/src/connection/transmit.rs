@@ -82,7 +82,7 @@ impl Established {
     pub(super) fn open_builder(&self, id: PathId, buffer: Vec<u8>, size_max: usize) -> DatagramBuilder {
         let path = &self.paths[id];
         let packet = NewPacket {
-            destination: self.remote_id,
+            destination: path.destination,
             path: id,
             packet_number: path.sent.next_number(),
             largest_acked: path.sent.largest_acked(),
@@ -231,6 +231,7 @@ impl Established {
         self.write_acknowledgement(now, id, ack_is_due, &mut builder, &mut contents);
         if turn.is_first() {
             contents.abandoned = self.path_changes.write(&mut builder);
+            contents.path_id = self.path_ids.write(&mut builder);
             self.write_reset_token(&mut builder, &mut contents);
             self.write_key_share(now, &mut builder, &mut contents);
             self.write_ticket(now, &mut builder, &mut contents);
@@ -268,6 +269,7 @@ impl Established {
     fn must_ping(&self, now: Instant) -> bool {
         self.ping
             || self.path_changes.is_due()
+            || self.path_ids.is_due()
             || self.resets.is_due()
             || self.is_key_share_due(now)
             || self.is_ticket_due(now)
@@ -312,8 +314,9 @@ impl Established {
             ContextId::Messages => &mut self.messages.outgoing,
             _ => &mut Outlet { streams: &mut self.streams, lane: Lane::of(id) },
         };
+        let destination = self.paths[turn.id].destination;
         let sender = &mut self.contexts.open(id).sender;
-        let size = symbol_size_for_datagram(datagram_size, &self.remote_id, sender.overhead());
+        let size = symbol_size_for_datagram(datagram_size, &destination, sender.overhead());
         let size = size.min(self.negotiated.symbol_size_max);
         let carried = sender.write(choice, size, source, builder, &situation);
         if let (Choice::NewSymbol, Some(carried)) = (choice, &carried) {
@@ -402,7 +405,7 @@ impl Established {
                 return Some(copy);
             }
             // What must arrive soon takes the fastest path.
-            let is_useful = turn.ranking.is_useful(&self.paths, turn.id, self.streams.queued_bytes());
+            let is_useful = turn.ranking.is_useful(now, &self.paths, turn.id, self.streams.queued_bytes());
             return is_useful
                 .then(|| self.choose_in(now, turn, Streams))
                 .flatten()

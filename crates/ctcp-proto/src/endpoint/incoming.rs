@@ -95,6 +95,10 @@ impl Endpoint {
             Some(key) => Some(encapsulate(key, self.rng.bytes())?),
             None => None,
         };
+        if !incoming.parameters.path_ids.is_empty() && own.paths > 1 {
+            own.path_ids = self.new_path_ids();
+            own.path_ids.iter().for_each(|&id| self.routes.add(handle, id));
+        }
         own.hybrid = kem.as_ref().map(|(ciphertext, _)| HybridParameter::of_ciphertext(ciphertext));
         let negotiated =
             negotiate(&self.config.transport.catalogue, &own, &incoming.parameters, &own).ok()?;

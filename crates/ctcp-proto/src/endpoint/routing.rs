@@ -25,6 +25,8 @@ struct Entry {
     local: ConnectionId,
     initial: Option<(ConnectionId, SocketAddr)>,
     reset: Option<SocketAddr>,
+    /// The ids of further paths.
+    further: Vec<ConnectionId>,
 }
 
 impl Routes {
@@ -41,7 +43,7 @@ impl Routes {
     }
 
     pub(super) fn insert(&mut self, local: ConnectionId) -> ConnectionHandle {
-        let entry = Some(Entry { local, initial: None, reset: None });
+        let entry = Some(Entry { local, initial: None, reset: None, further: Vec::new() });
         let handle = match self.free.pop() {
             Some(index) => {
                 self.entries[index] = entry;
@@ -54,6 +56,27 @@ impl Routes {
         };
         self.by_id.insert(local, handle);
         handle
+    }
+
+    /// Adds the id of a further path. An id that is taken is left to its owner, although 61 random bits make that unlikely: the path then
+    /// does not work.
+    pub(super) fn add(&mut self, handle: ConnectionHandle, id: ConnectionId) {
+        if self.by_id.contains_key(&id) {
+            return;
+        }
+        if let Some(entry) = self.entry(handle) {
+            entry.further.push(id);
+            self.by_id.insert(id, handle);
+        }
+    }
+
+    /// Removes the id of a further path.
+    pub(super) fn retire(&mut self, handle: ConnectionHandle, id: &ConnectionId) {
+        let Some(entry) = self.entry(handle) else { return };
+        if let Some(position) = entry.further.iter().position(|further| further == id) {
+            entry.further.swap_remove(position);
+            self.by_id.remove(id);
+        }
     }
 
     pub(super) fn set_initial(&mut self, handle: ConnectionHandle, id: ConnectionId, remote: SocketAddr) {
@@ -90,6 +113,9 @@ impl Routes {
     pub(super) fn remove(&mut self, handle: ConnectionHandle) {
         let Some(entry) = self.entries.get_mut(handle.0).and_then(Option::take) else { return };
         self.by_id.remove(&entry.local);
+        for id in &entry.further {
+            self.by_id.remove(id);
+        }
         if let Some(initial) = entry.initial {
             self.by_initial.remove(&initial);
         }
@@ -159,6 +185,22 @@ mod tests {
         assert_eq!((routes.len(), routes.find(&id(1), remote), routes.find(&id(2), remote)), (0, None, None));
         assert!(routes.reset_tokens(remote).is_empty() && routes.by_initial.is_empty());
         assert_eq!(routes.insert(id(4)), handle);
+    }
+
+    #[test]
+    fn ids_of_further_paths_lead_to_their_connection_until_they_are_retired() {
+        let mut routes = Routes::default();
+        let remote = SocketAddr::from(([192, 0, 2, 1], 4));
+        let (one, other) = (routes.insert(id(1)), routes.insert(id(2)));
+        routes.add(one, id(3));
+        routes.add(one, id(4));
+        routes.add(other, id(3));
+        assert_eq!(routes.find(&id(3), remote), Some(one));
+        routes.retire(other, &id(3));
+        routes.retire(one, &id(4));
+        assert_eq!((routes.find(&id(3), remote), routes.find(&id(4), remote)), (Some(one), None));
+        routes.remove(one);
+        assert_eq!((routes.find(&id(3), remote), routes.by_id.len()), (None, 1));
     }
 
     #[test]

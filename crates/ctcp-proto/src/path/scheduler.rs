@@ -32,6 +32,10 @@ const ENDLESS: usize = crate::stream::SEND_BUFFER_MAX / 2;
 const LITTLE: f64 = 0.025;
 const SLOW: u32 = 2;
 
+/// A path is used without regard to this in the first part of each such time, so that it can show what it has become.
+const TRIAL_EVERY: Duration = Duration::from_secs(60);
+const TRIAL: Duration = Duration::from_secs(4);
+
 /// The validated paths, best first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ranking {
@@ -60,17 +64,19 @@ impl Ranking {
     }
 
     /// Whether new data is useful on the path `id` when `queued` bytes wait.
-    pub(crate) fn is_useful(&self, paths: &Paths, id: PathId, queued: usize) -> bool {
-        (queued >= ENDLESS || queued as f64 > self.sent_meanwhile(paths, id)) && !self.only_costs(paths, id)
+    pub(crate) fn is_useful(&self, now: Instant, paths: &Paths, id: PathId, queued: usize) -> bool {
+        (queued >= ENDLESS || queued as f64 > self.sent_meanwhile(paths, id))
+            && !self.only_costs(now, paths, id)
     }
 
     /// Whether a path adds so little that the time for which others wait for its symbols is worth more. In slow start it is not known what
     /// it adds.
-    fn only_costs(&self, paths: &Paths, id: PathId) -> bool {
+    fn only_costs(&self, now: Instant, paths: &Paths, id: PathId) -> bool {
         let path = &paths[id];
         let Some(first) = self.first().filter(|&first| first != id) else { return false };
         let is_slow = one_way(path) > SLOW * one_way(&paths[first]);
-        let is_known = path.admission.controller.phase() != Phase::SlowStart;
+        let age = (now - path.began).as_nanos() % TRIAL_EVERY.as_nanos();
+        let is_known = age > TRIAL.as_nanos() && path.admission.controller.phase() != Phase::SlowStart;
         let arrives = |path: &Path| rate(path) * (1.0 - path.measured.loss_average.value());
         is_slow && is_known && arrives(path) < LITTLE * used(paths).map(arrives).sum::<f64>()
     }

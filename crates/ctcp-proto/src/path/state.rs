@@ -27,7 +27,7 @@ use crate::congestion::{Acked, ControllerFactory, Lost, Sent, TimedOut};
 use crate::connection::{Contents, PathStats};
 use crate::crypto::ReplayWindow;
 use crate::crypto::random::SecretRng;
-use crate::id::{PacketNumber, PathId};
+use crate::id::{ConnectionId, PacketNumber, PathId};
 use crate::network::{Ecn, NetworkPath, Transmit};
 use crate::profile::{ExpiryRule, Profile};
 use crate::recovery::delivery_rate::DeliverySnapshot;
@@ -53,7 +53,10 @@ pub(crate) struct PathReceived {
 /// One path to the peer. Its addresses may change; its identity and packet numbers stay.
 pub(crate) struct Path {
     pub(crate) id: PathId,
+    pub(crate) began: Instant,
     pub(crate) network: NetworkPath,
+    /// The peer's connection id for packets of this path.
+    pub(crate) destination: ConnectionId,
     pub(crate) sent: SentPackets<Contents>,
     pub(crate) acks: AckScheduler,
     pub(crate) replay: ReplayWindow,
@@ -91,7 +94,9 @@ impl Path {
         let owed = Owed::new(now, datagram_ceiling);
         Self {
             id: PathId(0),
+            began: now,
             network,
+            destination: ConnectionId::default(),
             sent: SentPackets::new(),
             acks: AckScheduler::new(MAX_ACK_DELAY, profile.acknowledges_every_packet()),
             replay: ReplayWindow::new(),
@@ -119,6 +124,11 @@ impl Path {
     /// A further path, which must be validated first.
     pub(crate) fn opening(self, id: PathId, validation: PathValidation) -> Self {
         Self { id, opening: Some(validation), ..self }
+    }
+
+    /// Sets the peer's connection id for packets of this path.
+    pub(crate) fn with_destination(self, destination: ConnectionId) -> Self {
+        Self { destination, ..self }
     }
 
     /// Sets how much the client prefers it.

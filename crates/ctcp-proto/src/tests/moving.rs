@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::several::{Conditions, Several};
-use crate::{ReadOutcome, StreamId};
+use crate::{ReadOutcome, StreamId, TransportConfig};
 
 const RTT_MS: u64 = 20;
 const CONDITIONS: [Conditions; 1] = [Conditions::new(20.0, RTT_MS, 0.0)];
@@ -64,6 +64,33 @@ fn an_upload_goes_on_when_the_address_changes() {
     several.run(Duration::from_secs(2), |several| bytes(several) == u64::MAX);
     let longest = longest_stall(&mut several, bytes);
     assert!(longest <= STALL_MAX, "{longest:?}");
+}
+
+/// A client that sleeps for a minute and wakes with another address, while it downloads, uploads, or does nothing.
+#[test]
+fn a_client_that_sleeps_and_wakes_elsewhere_goes_on() {
+    let of_server = TransportConfig { idle_timeout: Duration::from_secs(180), ..TransportConfig::default() };
+    for bytes in [20_000_000, 0] {
+        let config = TransportConfig::default();
+        let mut several = Several::with_configs(&CONDITIONS, 3, config, of_server.clone());
+        assert!(several.run(Duration::from_secs(5), |several| several.client.is_connected()));
+        if bytes > 0 {
+            several.request(bytes);
+        }
+        several.run(Duration::from_secs(2), |_| false);
+        several.is_suspended = true;
+        several.run(Duration::from_secs(60), |_| false);
+        several.lines[0].client.set_ip([10, 0, 1, 1].into());
+        several.is_suspended = false;
+        let read = several.bytes_read();
+        let begun = several.now;
+        if bytes > 0 {
+            assert!(several.run(Duration::from_secs(5), |several| several.bytes_read() > read));
+            assert!(several.now - begun < Duration::from_millis(200), "{:?}", several.now - begun);
+            assert!(several.run(Duration::from_secs(60), |several| several.is_done()));
+        }
+        several.download(10_000);
+    }
 }
 
 /// Writes what there is room for and returns how many bytes the server has read.

@@ -79,6 +79,28 @@ fn a_path_that_dies_stalls_the_transfer_only_briefly_and_is_used_again_when_it_r
 }
 
 #[test]
+fn a_lossy_path_is_used_as_soon_as_it_works_for_one_side() {
+    // Of two answers to the challenges of a new path, one is often lost.
+    for seed in 1..9 {
+        let mut several = Several::with_all_paths(&[path(30.0, 30, 0.2), path(10.0, 200, 0.28)], seed);
+        several.request(u64::MAX);
+        several.run(Duration::from_secs(4), |_| false);
+        let before = several.client.paths()[1].bytes_received;
+        several.run(Duration::from_secs(4), |_| false);
+        let rate = (several.client.paths()[1].bytes_received - before) as f64 * 8e-6 / 4.0;
+        assert!(rate > 7.0, "seed {seed}: {rate} Mbit/s on the second path");
+    }
+}
+
+#[test]
+fn every_second_packet_may_overtake_many_of_the_other_path() {
+    // The same rate, but one path takes five times as long: half of all packets arrive 40 ms later than those sent at the same time.
+    let alone = rate(&[path(20.0, 20, 0.02)], 9);
+    let both = rate(&[path(20.0, 20, 0.02), path(20.0, 100, 0.02)], 9);
+    assert!(both > 1.8 * alone, "{both} Mbit/s with both, {alone} with one");
+}
+
+#[test]
 fn a_path_is_announced_when_it_works_and_when_it_is_closed() {
     let mut several = Several::new(&[path(10.0, 20, 0.0), path(10.0, 20, 0.0), path(10.0, 20, 0.0)], 5);
     assert_eq!(several.add_path(1), Err(PathError::NotNow));

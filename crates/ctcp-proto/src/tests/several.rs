@@ -2,13 +2,15 @@
 
 use core::net::SocketAddr;
 use core::time::Duration;
+use std::collections::BTreeSet;
 
 use ctcp_base::{Instant, Prng, Probability, Rate};
 use ctcp_netem::{Link, LinkConfig, LossModel, Packet, QueueLimit};
 
 use crate::{
-    ClientPolicy, Connection, DatagramOutcome, Endpoint, EndpointConfig, Event, NetworkPath,
-    PREFERENCE_OF_FIRST, PathId, ReadOutcome, SecretKey, StreamId, TransportConfig, WriteError,
+    ClientPolicy, Connection, ConnectionHandle, ConnectionId, DatagramOutcome, Endpoint, EndpointConfig,
+    Event, NetworkPath, PREFERENCE_OF_FIRST, PathId, ReadOutcome, SecretKey, StreamId, TransportConfig,
+    WriteError,
 };
 
 /// Both directions of a path.
@@ -18,6 +20,8 @@ pub(super) struct Line {
     down: Link<Datagram>,
     /// Nothing arrives.
     pub(super) is_cut: bool,
+    /// The connection ids of the packets sent on it after the handshake.
+    pub(super) ids: BTreeSet<Vec<u8>>,
 }
 
 #[derive(Clone)]
@@ -40,6 +44,13 @@ impl AsMut<[u8]> for Datagram {
 }
 
 impl Packet for Datagram {}
+
+impl Line {
+    fn note_id(&mut self, datagram: &[u8]) {
+        let is_short = datagram.first().is_some_and(|first| first & 0x80 == 0);
+        self.ids.extend(datagram.get(1..=ConnectionId::LOCAL).filter(|_| is_short).map(<[u8]>::to_vec));
+    }
+}
 
 /// The conditions of a line, the same in both directions.
 #[derive(Clone, Copy)]
@@ -87,7 +98,14 @@ pub(super) struct Several {
     pub(super) server: Option<Connection>,
     pub(super) lines: Vec<Line>,
     pub(super) client_events: Vec<Event>,
+    /// The client's process does not run; what arrives is lost.
+    pub(super) is_suspended: bool,
+    /// Where a stranger sits who repeats each packet of the client, faster than the client's own arrives.
+    pub(super) stranger: Option<SocketAddr>,
+    /// Bytes that the stranger has sent to the server and received from it.
+    pub(super) strangers_bytes: (usize, usize),
     ends: (Endpoint, Endpoint),
+    handles: (ConnectionHandle, Option<ConnectionHandle>),
     server_address: SocketAddr,
     transfer: Transfer,
 }
@@ -115,9 +133,20 @@ impl Several {
 
     /// The same with a configuration of the client.
     pub(super) fn with_config(conditions: &[Conditions], seed: u64, config: TransportConfig) -> Self {
+        Self::with_configs(conditions, seed, config, TransportConfig::default())
+    }
+
+    /// The same with configurations of the client and the server.
+    pub(super) fn with_configs(
+        conditions: &[Conditions],
+        seed: u64,
+        config: TransportConfig,
+        of_server: TransportConfig,
+    ) -> Self {
         let (client_key, server_key) = (SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32]));
         let public = server_key.public_key();
         let server = EndpointConfig::server(server_key, ClientPolicy::Any);
+        let server = EndpointConfig { transport: of_server, ..server };
         let mut ends =
             (Endpoint::new(EndpointConfig::client(client_key), [3; 32]), Endpoint::new(server, [4; 32]));
         let prng = Prng::new(seed);
@@ -126,10 +155,12 @@ impl Several {
             up: Link::new(conditions.link(), prng.fork(&format!("up {index}"))),
             down: Link::new(conditions.link(), prng.fork(&format!("down {index}"))),
             is_cut: false,
+            ids: BTreeSet::new(),
         };
         let server_address = SocketAddr::from(([192, 0, 2, 2], 2000));
         let now = Instant::from_secs(1);
-        let (_, client) = ends.0.connect(now, server_address, public, config).expect("a valid configuration");
+        let (handle, client) =
+            ends.0.connect(now, server_address, public, config).expect("a valid configuration");
         let lines = conditions.iter().enumerate().map(line).collect();
         Self {
             now,
@@ -137,7 +168,11 @@ impl Several {
             server: None,
             lines,
             client_events: Vec::new(),
+            is_suspended: false,
+            stranger: None,
+            strangers_bytes: (0, 0),
             ends,
+            handles: (handle, None),
             server_address,
             transfer: Transfer::default(),
         }
@@ -221,7 +256,8 @@ impl Several {
                 return true;
             }
             self.flush();
-            let sides = [Some(&self.client), self.server.as_ref()].into_iter().flatten();
+            let client = Some(&self.client).filter(|_| !self.is_suspended);
+            let sides = [client, self.server.as_ref()].into_iter().flatten();
             let timers = sides.filter_map(|side| side.poll_timeout()).map(|(time, _)| time);
             let lines = self.lines.iter();
             let links = lines.flat_map(|line| [line.up.poll_timeout(), line.down.poll_timeout()]);
@@ -242,13 +278,17 @@ impl Several {
                 }
                 while let Some(datagram) = self.lines[index].down.poll_delivery(self.now) {
                     // Nobody is at an address that the client has left.
-                    if !self.lines[index].is_cut && datagram.client == self.lines[index].client {
+                    if !self.lines[index].is_cut
+                        && !self.is_suspended
+                        && datagram.client == self.lines[index].client
+                    {
                         self.receive_at_client(index, datagram.bytes);
                     }
                 }
             }
             let now = self.now;
-            for side in [Some(&mut self.client), self.server.as_mut()].into_iter().flatten() {
+            let client = Some(&mut self.client).filter(|_| !self.is_suspended);
+            for side in [client, self.server.as_mut()].into_iter().flatten() {
                 if side.poll_timeout().is_some_and(|(deadline, _)| deadline <= now) {
                     side.handle_timeout(now);
                 }
@@ -265,8 +305,13 @@ impl Several {
                     server.handle_datagram(self.now, network, None, &mut datagram);
                 }
             }
+            // A late copy of the INITIATE: nobody will confirm it.
+            DatagramOutcome::Incoming(_) if self.server.is_some() => {}
             DatagramOutcome::Incoming(incoming) => {
-                self.server = self.ends.1.accept(self.now, *incoming).map(|(_, server)| server);
+                if let Some((handle, server)) = self.ends.1.accept(self.now, *incoming) {
+                    self.handles.1 = Some(handle);
+                    self.server = Some(server);
+                }
             }
             DatagramOutcome::Answer(answer) => {
                 let datagram = Datagram { bytes: answer, client };
@@ -288,22 +333,35 @@ impl Several {
 
     fn flush(&mut self) {
         let mut buffer = Vec::new();
-        while let Some(transmit) = self.client.poll_transmit(self.now, &mut buffer) {
+        while !self.is_suspended
+            && let Some(transmit) = self.client.poll_transmit(self.now, &mut buffer)
+        {
             // A system without this address sends from the one it has.
             let is_source = |line: &Line| transmit.source == Some(line.client.ip());
             let index = self.lines.iter().position(is_source).unwrap_or(0);
             let line = &mut self.lines[index];
+            line.note_id(&buffer);
             line.up.handle_packet(self.now, Datagram { bytes: buffer.clone(), client: line.client });
+            if let Some(stranger) = self.stranger {
+                self.strangers_bytes.0 += buffer.len();
+                self.receive_at_server(index, stranger, buffer.clone());
+            }
         }
         while let Some(event) = self.client.poll_event() {
             self.client_events.push(event);
         }
-        while self.client.poll_endpoint_event().is_some() {}
+        while let Some(event) = self.client.poll_endpoint_event() {
+            self.ends.0.handle_event(self.handles.0, event);
+        }
         while let Some(server) = &mut self.server
             && let Some(transmit) = server.poll_transmit(self.now, &mut buffer)
         {
             let datagram = Datagram { bytes: buffer.clone(), client: transmit.destination };
+            if self.stranger == Some(transmit.destination) {
+                self.strangers_bytes.1 += datagram.bytes.len();
+            }
             if let Some(line) = self.lines.iter_mut().find(|line| line.client == transmit.destination) {
+                line.note_id(&datagram.bytes);
                 line.down.handle_packet(self.now, datagram);
             }
         }
@@ -311,7 +369,9 @@ impl Several {
             while let Some(event) = server.poll_event() {
                 assert!(!matches!(event, Event::Closed(_)), "{event:?}");
             }
-            while server.poll_endpoint_event().is_some() {}
+            while let (Some(event), Some(handle)) = (server.poll_endpoint_event(), self.handles.1) {
+                self.ends.1.handle_event(handle, event);
+            }
         }
     }
 

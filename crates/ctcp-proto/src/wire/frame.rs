@@ -8,7 +8,7 @@ mod path;
 pub(crate) mod path_ack;
 pub(crate) mod report;
 
-use crate::id::{ContextId, PathId, StreamId};
+use crate::id::{ConnectionId, ContextId, PathId, StreamId};
 use crate::wire::varint::{Reader, varint_length, write_varint};
 use crate::wire::{DecoderReport, Malformed, PathAck};
 
@@ -41,6 +41,7 @@ pub(crate) mod kind {
     pub(crate) const KEY_SHARE: u8 = 0x16;
     pub(crate) const PATH_CHALLENGE: u8 = 0x18;
     pub(crate) const PATH_RESPONSE: u8 = 0x19;
+    pub(crate) const NEW_CONNECTION_ID: u8 = 0x1a;
     pub(crate) const CLOSE_TRANSPORT: u8 = 0x1c;
     pub(crate) const CLOSE_APPLICATION: u8 = 0x1d;
     pub(crate) const NEW_TICKET: u8 = 0x1e;
@@ -105,6 +106,13 @@ pub enum Frame<'a> {
     PathAbandon(PathId),
     /// How much the client prefers the path of this packet; lower numbers are preferred.
     PathPreference(u8),
+    /// Packets of this path to the sender of the frame have this destination id.
+    NewConnectionId {
+        /// The path, which may be open or not.
+        path: PathId,
+        /// Its id.
+        id: ConnectionId,
+    },
     /// Closes the connection.
     Close {
         /// True if the application closed the connection, false if the transport did.
@@ -167,6 +175,12 @@ impl<'a> Frame<'a> {
             kind::KEY_SHARE => reader.array().map(Self::KeyShare),
             kind::PATH_CHALLENGE => reader.array().map(Self::PathChallenge),
             kind::PATH_RESPONSE => reader.array().map(Self::PathResponse),
+            kind::NEW_CONNECTION_ID => {
+                let path = path::parse_id(reader)?;
+                let id = ConnectionId::new(reader.prefixed()?).filter(|id| !id.as_bytes().is_empty());
+                let id = id.ok_or(Malformed::new("connection id of another length than 1 to 20"))?;
+                Ok(Self::NewConnectionId { path, id })
+            }
             kind @ (kind::CLOSE_TRANSPORT | kind::CLOSE_APPLICATION) => close::parse(kind, reader),
             kind::NEW_TICKET => NewTicket::parse(reader).map(Self::NewTicket),
             kind::PATH_ABANDON => path::parse_id(reader).map(Self::PathAbandon),
@@ -207,6 +221,12 @@ impl<'a> Frame<'a> {
                 write_varint(out, u64::from(id.0));
             }
             Self::PathPreference(preference) => path::write(kind::PATH_PREFERENCE, &[*preference], out),
+            Self::NewConnectionId { path, id } => {
+                out.push(kind::NEW_CONNECTION_ID);
+                write_varint(out, u64::from(path.0));
+                write_varint(out, id.as_bytes().len() as u64);
+                out.extend_from_slice(id.as_bytes());
+            }
             Self::Close { by_application, code, reason } => close::write(*by_application, *code, reason, out),
             Self::Skippable { kind, contents } => {
                 assert!(*kind >= SKIPPABLE_FRAME_MIN, "frames of type {kind} have no length");
@@ -237,6 +257,7 @@ impl<'a> Frame<'a> {
             Self::PathChallenge(data) | Self::PathResponse(data) => 1 + data.len(),
             Self::PathAbandon(id) => 1 + varint_length(u64::from(id.0)),
             Self::PathPreference(_) => 2,
+            Self::NewConnectionId { path, id } => 2 + varint_length(u64::from(path.0)) + id.as_bytes().len(),
             Self::Close { code, reason, .. } => close::length(*code, reason),
             Self::Skippable { kind, contents } => {
                 varint_length(*kind) + varint_length(contents.len() as u64) + contents.len()

@@ -6,9 +6,11 @@
 //!
 //! Invariant of everything parsed: every field is in its documented range.
 
+mod addresses;
 mod hybrid;
 
 use core::fmt;
+use core::net::SocketAddr;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
@@ -17,6 +19,7 @@ use crate::id::{ConnectionId, Role};
 use crate::wire::varint::{Reader, reserved_number, varint_length, write_varint};
 use crate::wire::{Malformed, VARINT_MAX, VERSION};
 
+pub(crate) use addresses::is_reachable;
 pub use hybrid::HybridParameter;
 
 /// Acceptable values of the largest symbol size. Below, headers would dominate; above, the 16-bit content length gets close to its limit.
@@ -67,6 +70,8 @@ mod id {
     pub(super) const TICKETS: u64 = 0x13;
     pub(super) const PATHS: u64 = 0x14;
     pub(super) const PATH_MODE: u64 = 0x15;
+    pub(super) const PATH_IDS: u64 = 0x16;
+    pub(super) const ADDRESSES: u64 = 0x17;
 }
 
 /// The parameters of one side.
@@ -111,10 +116,21 @@ pub struct Parameters {
     pub paths: u8,
     /// From a client: the number of the way in which both sides use several paths. 0 if it is not sent.
     pub path_mode: u64,
+    /// The sender's connection ids for the paths from 1 on, at most [`PATH_IDS_MAX`], each as long as [`Self::connection_id`]. Empty if it is
+    /// not sent.
+    pub path_ids: Vec<ConnectionId>,
+    /// From a server: further addresses at which it receives, at most [`ADDRESSES_MAX`].
+    pub addresses: Vec<SocketAddr>,
     /// Symbols that this side stores in each context other than that of the streams, within [`SYMBOL_WINDOW_RANGE`]; 0 if it accepts no
     /// other contexts.
     pub context_window: u64,
 }
+
+/// For how many paths a side may give connection ids in the handshake.
+pub const PATH_IDS_MAX: usize = 16;
+
+/// How many further addresses a server may tell.
+pub const ADDRESSES_MAX: usize = 8;
 
 /// How many paths a server may allow.
 const PATHS_RANGE: RangeInclusive<u8> = 1..=255;
@@ -233,6 +249,8 @@ impl Parameters {
             tickets: fields.tickets(sender)?,
             paths: fields.paths(sender)?,
             path_mode: fields.path_mode(sender)?,
+            path_ids: fields.path_ids()?,
+            addresses: fields.addresses(sender)?,
         })
     }
 
@@ -267,6 +285,13 @@ impl Parameters {
         }
         if self.path_mode > 0 {
             write_number(out, id::PATH_MODE, self.path_mode);
+        }
+        if !self.path_ids.is_empty() {
+            let ids: Vec<u8> = self.path_ids.iter().flat_map(ConnectionId::as_bytes).copied().collect();
+            write_bytes(out, id::PATH_IDS, &ids);
+        }
+        if !self.addresses.is_empty() {
+            write_bytes(out, id::ADDRESSES, &addresses::written(&self.addresses));
         }
         let versions: Vec<u8> = self.versions.iter().flat_map(|version| version.to_be_bytes()).collect();
         write_bytes(out, id::VERSIONS, &versions);
@@ -404,6 +429,26 @@ impl<'a> Fields<'a> {
             (None, _) => Ok(0),
             (Some(_), Role::Client) => self.number(id::PATH_MODE, 0..=VARINT_MAX),
             (Some(_), Role::Server) => Err(ParameterError::Forbidden(id::PATH_MODE)),
+        }
+    }
+
+    fn path_ids(&self) -> Result<Vec<ConnectionId>, ParameterError> {
+        let Some(value) = self.find(id::PATH_IDS) else { return Ok(Vec::new()) };
+        let length = self.connection_id()?.as_bytes().len();
+        let is_valid = length > 0 && value.len() % length == 0 && value.len() <= PATH_IDS_MAX * length;
+        if !is_valid || value.is_empty() {
+            return Err(ParameterError::OutOfRange(id::PATH_IDS));
+        }
+        Ok(value.chunks_exact(length).filter_map(ConnectionId::new).collect())
+    }
+
+    fn addresses(&self, sender: Role) -> Result<Vec<SocketAddr>, ParameterError> {
+        match (self.find(id::ADDRESSES), sender) {
+            (None, _) => Ok(Vec::new()),
+            (Some(value), Role::Server) => {
+                addresses::parse(value).ok_or(ParameterError::OutOfRange(id::ADDRESSES))
+            }
+            (Some(_), Role::Client) => Err(ParameterError::Forbidden(id::ADDRESSES)),
         }
     }
 

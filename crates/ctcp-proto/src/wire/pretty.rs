@@ -32,6 +32,9 @@ impl fmt::Display for Frame<'_> {
             Self::NewTicket(ticket) => write!(formatter, "NEW_TICKET for {} s", ticket.lifetime),
             Self::PathPreference(preference) => write!(formatter, "PATH_PREFERENCE {preference}"),
             Self::PathAbandon(id) => write!(formatter, "PATH_ABANDON {}", id.0),
+            Self::NewConnectionId { path, id } => {
+                write!(formatter, "NEW_CONNECTION_ID {id:?} for {path}")
+            }
             Self::PathChallenge(data) => {
                 write!(formatter, "PATH_CHALLENGE {:016x}", u64::from_be_bytes(*data))
             }

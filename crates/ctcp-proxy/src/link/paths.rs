@@ -74,7 +74,12 @@ pub(super) struct PathKeeper<'a> {
 struct Try {
     next: Instant,
     pause: Duration,
+    /// How many tries there were.
+    count: usize,
 }
+
+/// The addresses of a place, each with an address of the server to which packets leave from there.
+type Ways = Vec<(IpAddr, SocketAddr)>;
 
 /// The places where paths to a server can begin now, in the order of the choices.
 pub(super) fn places(choices: &[PathChoice]) -> Vec<LocalPath> {
@@ -86,6 +91,21 @@ pub(super) fn places(choices: &[PathChoice]) -> Vec<LocalPath> {
         }
     }
     places
+}
+
+/// The ways from a place to a server with these addresses.
+fn ways(place: &LocalPath, servers: &[SocketAddr]) -> std::io::Result<Ways> {
+    let (mut ways, mut failure) = (Vec::new(), None);
+    for &server in servers {
+        match place.address(server) {
+            Ok(local) => ways.push((local, server)),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    match failure {
+        Some(failure) if ways.is_empty() => Err(failure),
+        _ => Ok(ways),
+    }
 }
 
 /// The names of the network interfaces.
@@ -130,27 +150,30 @@ impl<'a> PathKeeper<'a> {
     }
 
     fn adjust(&mut self) {
-        let remote = self.connection.remote_address();
+        let mut servers = vec![self.connection.remote_address()];
+        let further = self.connection.server_addresses();
+        servers.extend(further.into_iter().filter(|address| *address != servers[0]));
         let open = self.connection.paths();
         let mut present = Vec::new();
         for (position, place) in places(self.choices).into_iter().enumerate() {
-            let local = match place.address(remote) {
-                Ok(local) if !present.contains(&local) => local,
+            let ways = match ways(&place, &servers) {
+                Ok(ways) if !ways.iter().any(|(local, _)| present.contains(local)) => ways,
                 Ok(_) => continue,
                 Err(error) => {
                     self.note_missing(&place, &error);
                     continue;
                 }
             };
-            present.push(local);
+            present.extend(ways.iter().map(|(local, _)| *local));
             self.missing.remove(&place.to_string());
-            match open.iter().find(|path| path.local == Some(local)) {
+            let is_here = |path: &&PathStats| ways.iter().any(|(local, _)| path.local == Some(*local));
+            match open.iter().find(is_here) {
                 Some(path) if path.is_validated => {
-                    self.tries.remove(&local);
+                    self.tries.remove(&ways[0].0);
                     self.first = self.first.or(Some(position));
                 }
                 Some(_) => {}
-                None => self.open(&place, local, remote, position),
+                None => self.open(&place, &ways, position),
             }
         }
         for path in &open {
@@ -168,20 +191,25 @@ impl<'a> PathKeeper<'a> {
         }
     }
 
-    fn open(&mut self, place: &LocalPath, local: IpAddr, remote: SocketAddr, position: usize) {
+    /// Opens a path from a place to one of the server's addresses. Each place begins with another one, so that the paths also differ at the
+    /// server, and each try takes the next.
+    fn open(&mut self, place: &LocalPath, ways: &Ways, position: usize) {
         let now = Instant::now();
-        if self.tries.get(&local).is_some_and(|earlier| now < earlier.next) {
+        let earlier = self.tries.get(&ways[0].0).copied();
+        if earlier.is_some_and(|earlier| now < earlier.next) {
             return;
         }
-        let pause = self.tries.get(&local).map_or(RETRY_MIN, |earlier| (2 * earlier.pause).min(RETRY_MAX));
-        self.tries.insert(local, Try { next: now + pause, pause });
+        let pause = earlier.map_or(RETRY_MIN, |earlier| (2 * earlier.pause).min(RETRY_MAX));
+        let count = earlier.map_or(0, |earlier| earlier.count + 1);
+        self.tries.insert(ways[0].0, Try { next: now + pause, pause, count });
+        let (local, remote) = ways[(position + count) % ways.len()];
         let socket = place.bind(remote).and_then(|socket| self.endpoint.add_socket(socket));
         if let Err(error) = socket {
             debug!(%place, %error, "no socket for a path");
             return;
         }
-        match self.connection.add_path(local, preference(position, self.first.unwrap_or(0))) {
-            Ok(id) => info!(%place, %local, path = id.0, "new path"),
+        match self.connection.add_path(local, remote, preference(position, self.first.unwrap_or(0))) {
+            Ok(id) => info!(%place, %local, %remote, path = id.0, "new path"),
             Err(error @ PathError::IdsUsedUp) if !core::mem::replace(&mut self.ids_are_used_up, true) => {
                 warn!(%place, %error, "no new path until the client connects again");
             }
@@ -214,6 +242,15 @@ mod tests {
         assert_eq!(preference(0, 0), PREFERENCE_OF_FIRST);
         assert!(preference(0, 1) < PREFERENCE_OF_FIRST && preference(2, 1) > PREFERENCE_OF_FIRST);
         assert_eq!((preference(0, 1_000), preference(1_000, 0)), (0, u8::MAX));
+    }
+
+    #[test]
+    fn a_place_leads_to_the_servers_addresses_of_its_family() {
+        let place = LocalPath::Address([127, 0, 0, 1].into());
+        let servers = ["[::1]:5", "127.0.0.1:5", "127.0.0.2:6"].map(|text| text.parse().unwrap());
+        let local = IpAddr::from([127, 0, 0, 1]);
+        assert_eq!(ways(&place, &servers).unwrap(), [(local, servers[1]), (local, servers[2])]);
+        assert!(ways(&place, &servers[..1]).is_err());
     }
 
     #[test]

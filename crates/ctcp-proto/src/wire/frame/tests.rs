@@ -148,8 +148,11 @@ fn any_frame(bytes: &'static [u8], text: &'static str) -> impl Strategy<Value = 
             Frame::NewTicket(NewTicket { lifetime, streams, secret, token: &[7; TOKEN_MAX] })
         }),
         any::<[u8; 8]>().prop_map(Frame::PathChallenge),
-        any::<u8>().prop_map(|id| Frame::PathAbandon(crate::PathId(id))),
+        any::<u8>().prop_map(|id| Frame::PathAbandon(PathId(id))),
         any::<u8>().prop_map(Frame::PathPreference),
+        (any::<u8>(), prop::collection::vec(any::<u8>(), 1..=ConnectionId::MAX)).prop_map(|(path, id)| {
+            Frame::NewConnectionId { path: PathId(path), id: ConnectionId::new(&id).expect("at most 20") }
+        }),
         any::<[u8; 8]>().prop_map(Frame::PathResponse),
         (any::<bool>(), any_varint()).prop_map(move |(by_application, code)| Frame::Close {
             by_application,
@@ -258,8 +261,9 @@ fn padding_acknowledgements_reports_closes_and_unknown_odd_types_are_not_ack_eli
         Frame::ResetToken([0; 16]),
         Frame::KeyShare([0; 32]),
         Frame::PathChallenge([0; 8]),
-        Frame::PathAbandon(crate::PathId(3)),
+        Frame::PathAbandon(PathId(3)),
         Frame::PathPreference(64),
+        Frame::NewConnectionId { path: PathId(1), id: ConnectionId::new(&[1; 8]).expect("8 bytes") },
         Frame::PathResponse([0; 8]),
         Frame::Skippable { kind: 0x40, contents: &[] },
     ];
@@ -268,7 +272,7 @@ fn padding_acknowledgements_reports_closes_and_unknown_odd_types_are_not_ack_eli
 
 #[test]
 fn unknown_types_below_the_skippable_ones_are_errors() {
-    let known = [0..=0x16, 0x18..=0x19, 0x1c..=0x20];
+    let known = [0..=0x16, 0x18..=0x1a, 0x1c..=0x20];
     for kind in 0..SKIPPABLE_FRAME_MIN as u8 {
         let bytes = [kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let is_unknown = frames(&bytes).next() == Some(Err(Malformed::new("frame of unknown type")));

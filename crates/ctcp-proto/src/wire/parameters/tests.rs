@@ -31,6 +31,8 @@ fn example() -> Parameters {
         tickets: false,
         paths: 1,
         path_mode: 0,
+        path_ids: Vec::new(),
+        addresses: Vec::new(),
     }
 }
 
@@ -75,7 +77,7 @@ fn any_parameters(sender: Role) -> impl Strategy<Value = Parameters> {
     let suites = if sender == Role::Server { 1..=1 } else { 1..=AEAD_SUITES_MAX };
     let token =
         if sender == Role::Server { prop::option::of(any::<[u8; 16]>()).boxed() } else { Just(None).boxed() };
-    let ids = prop::collection::vec(any::<u8>(), 0..=ConnectionId::MAX);
+    let ids = prop::collection::vec(any::<u8>(), 1..=ConnectionId::MAX);
     let first = (ids, SYMBOL_SIZE_RANGE, SYMBOL_WINDOW_RANGE, any_varint(), any_varint(), 0..=STREAMS_MAX);
     let second = (any_varint(), 0..=16_384_000u64, 1200..=DATAGRAM_SIZE_MAX, token);
     let third =
@@ -87,9 +89,10 @@ fn any_parameters(sender: Role) -> impl Strategy<Value = Parameters> {
         versions.push(VERSION);
         versions
     });
+    let path_ids = 0..=PATH_IDS_MAX as u8;
     let tickets = any::<bool>().prop_map(move |wanted| wanted && sender == Role::Client);
-    (first, second, third, (hybrid, versions, prop_oneof![Just(0), SYMBOL_WINDOW_RANGE], tickets)).prop_map(
-        |(first, second, third, fourth)| Parameters {
+    (first, second, third, (hybrid, versions, prop_oneof![Just(0), SYMBOL_WINDOW_RANGE], tickets, path_ids))
+        .prop_map(move |(first, second, third, fourth)| Parameters {
             connection_id: ConnectionId::new(&first.0).expect("at most 20 bytes"),
             symbol_size_max: first.1,
             symbol_window: first.2,
@@ -110,8 +113,15 @@ fn any_parameters(sender: Role) -> impl Strategy<Value = Parameters> {
             tickets: fourth.3,
             paths: 1,
             path_mode: 0,
-        },
-    )
+            addresses: if sender == Role::Server {
+                vec![SocketAddr::from(([192, 0, 2, 1], 4433)); usize::from(fourth.4) % ADDRESSES_MAX]
+            } else {
+                Vec::new()
+            },
+            path_ids: (0..fourth.4)
+                .filter_map(|path| ConnectionId::new(&vec![path; first.0.len()]))
+                .collect(),
+        })
 }
 
 proptest! {
