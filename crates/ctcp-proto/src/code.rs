@@ -321,8 +321,8 @@ pub trait Scheme: fmt::Debug + Send {
     /// The scheme's timer expired.
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// Packets known to be needed beside new symbols and what is in flight. Another path sends them if the best one cannot.
-    fn deficit(&self) -> u64 {
+    /// Repairs that [`Self::choose`] would return before anything else. Another path sends them if the best one cannot.
+    fn deficit(&self, _situation: &Situation) -> u64 {
         0
     }
 

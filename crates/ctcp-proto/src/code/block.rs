@@ -22,6 +22,9 @@ use ctcp_base::Instant;
 /// Minimum capacity of a block. In smaller blocks, redundancy in whole packets is too coarse.
 const BLOCK_SIZE_MIN: u16 = 16;
 
+/// Minimum share of packets that is assumed to arrive.
+const ARRIVES_MIN: f64 = 0.1;
+
 pub(super) static SPEC: CodeSpec = CodeSpec {
     number: 0,
     name: "block",
@@ -53,7 +56,7 @@ impl BlockCode {
 
 impl Scheme for BlockCode {
     fn choose(&mut self, situation: &Situation) -> Option<Choice> {
-        let can_add = situation.has_data && situation.has_room && self.blocks.can_take_symbol();
+        let can_add = self.can_add(situation);
         if can_add && situation.prefers_new {
             return Some(Choice::NewSymbol);
         }
@@ -103,8 +106,14 @@ impl Scheme for BlockCode {
         self.blocks.on_resolved(sent);
     }
 
-    fn deficit(&self) -> u64 {
-        self.blocks.iter().map(|block| u64::from(block.missing.saturating_sub(block.in_flight))).sum()
+    fn deficit(&self, situation: &Situation) -> u64 {
+        let can_add = self.can_add(situation);
+        let arrives = (1.0 - situation.loss).max(ARRIVES_MIN);
+        let needed = |block: &Block<NextKey>| {
+            let all = f64::from(block.missing);
+            if block.is_full() || !can_add { (all / arrives).ceil() as u64 } else { all as u64 }
+        };
+        self.blocks.iter().map(|block| needed(block).saturating_sub(u64::from(block.in_flight))).sum()
     }
 
     fn on_feedback(&mut self, _now: Instant, feedback: &Feedback<'_>) {
@@ -121,6 +130,11 @@ impl BlockCode {
         }
     }
 
+    fn can_add(&self, situation: &Situation) -> bool {
+        situation.has_data && situation.has_room && self.blocks.can_take_symbol()
+    }
+
+    /// Whether a block needs a repair when `in_flight` of its packets are in flight.
     fn is_short(&self, block: &Block<NextKey>, can_add: bool, situation: &Situation) -> bool {
         let known = block.in_flight < block.missing;
         if known || block.missing == 0 || (!block.is_full() && can_add) {

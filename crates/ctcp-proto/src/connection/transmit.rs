@@ -340,7 +340,7 @@ impl Established {
         let (has_room, outstanding) =
             sender.map_or((true, 0), |sender| (sender.has_room(), sender.outstanding()));
         let path = &self.paths[turn.id];
-        Situation {
+        let situation = Situation {
             now,
             loss: scheduler::loss(&self.paths, path),
             late: scheduler::late_share(&self.paths, turn.id),
@@ -350,13 +350,13 @@ impl Established {
             window: scheduler::window(&self.paths),
             rtt: path.measured.rtt.smoothed(),
             thin_repairs: sender.map_or(0.0, |sender| sender.repairs_for(self.config.thin_repair_rate)),
-            prefers_new: !turn.is_first()
-                && turn.ranking.can_repair(
-                    &self.paths,
-                    turn.id,
-                    sender.map_or(0, |it| it.scheme().deficit()),
-                ),
+            prefers_new: false,
+        };
+        if turn.is_first() {
+            return situation;
         }
+        let repairs = sender.map_or(0, |sender| sender.scheme().deficit(&situation));
+        Situation { prefers_new: turn.ranking.can_repair(now, &self.paths, turn.id, repairs), ..situation }
     }
 
     /// Chooses the coded data to send now and its context, as far as congestion control and pacing allow.
@@ -405,8 +405,9 @@ impl Established {
                 return Some(copy);
             }
             // What must arrive soon takes the fastest path.
-            let is_useful = turn.ranking.is_useful(now, &self.paths, turn.id, self.streams.queued_bytes());
-            return is_useful
+            return turn
+                .ranking
+                .is_useful(now, &self.paths, turn.id, self.waiting(now, turn))
                 .then(|| self.choose_in(now, turn, Streams))
                 .flatten()
                 .map(|choice| (Streams, choice));
@@ -417,6 +418,13 @@ impl Established {
             Streams => [Messages, Interactive, Streams],
         };
         order.into_iter().find_map(|id| self.choose_in(now, turn, id).map(|choice| (id, choice)))
+    }
+
+    /// Bytes of new data and repairs that wait to be sent.
+    fn waiting(&self, now: Instant, turn: Turn) -> (usize, u64) {
+        let situation = self.situation(now, turn, ContextId::Streams);
+        let repairs = self.contexts.streams().sender.scheme().deficit(&situation);
+        (self.streams.queued_bytes(), repairs)
     }
 
     fn choose_in(&mut self, now: Instant, turn: Turn, id: ContextId) -> Option<Choice> {

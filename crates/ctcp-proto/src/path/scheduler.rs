@@ -28,13 +28,17 @@ pub(crate) const PATHS_MAX: usize = 8;
 /// As many queued bytes as this count as a transfer without end: the application has filled half of its buffer and will go on.
 const ENDLESS: usize = crate::stream::SEND_BUFFER_MAX / 2;
 
+/// The share of repairs that a better path could send in time and that are left to it. A repair that comes late delays a whole block, and
+/// more of them may soon be needed; one too many costs a packet.
+const LEFT_TO_BETTER: f64 = 0.125;
+
 /// A path is left out if it adds less than this share of all, and takes so many times as long as the best one.
 const LITTLE: f64 = 0.025;
 const SLOW: u32 = 2;
 
-/// A path is used without regard to this in the first part of each such time, so that it can show what it has become.
+/// A path is used without regard to this in the last part of each such time, so that it can show what it has become.
 const TRIAL_EVERY: Duration = Duration::from_secs(60);
-const TRIAL: Duration = Duration::from_secs(4);
+const TRIAL: Duration = Duration::from_secs(2);
 
 /// The validated paths, best first.
 #[derive(Clone, Copy, Debug)]
@@ -63,10 +67,16 @@ impl Ranking {
         self.iter().next()
     }
 
-    /// Whether new data is useful on the path `id` when `queued` bytes wait.
-    pub(crate) fn is_useful(&self, now: Instant, paths: &Paths, id: PathId, queued: usize) -> bool {
-        (queued >= ENDLESS || queued as f64 > self.sent_meanwhile(paths, id))
-            && !self.only_costs(now, paths, id)
+    /// Whether data is useful on the path `id` when `queued` bytes of new data wait, and so many repairs.
+    pub(crate) fn is_useful(
+        &self,
+        now: Instant,
+        paths: &Paths,
+        id: PathId,
+        (queued, repairs): (usize, u64),
+    ) -> bool {
+        let is_new_useful = queued >= ENDLESS || queued as f64 > self.sent_meanwhile(now, paths, id);
+        (is_new_useful || !self.can_repair(now, paths, id, repairs)) && !self.only_costs(now, paths, id)
     }
 
     /// Whether a path adds so little that the time for which others wait for its symbols is worth more. In slow start it is not known what
@@ -76,22 +86,23 @@ impl Ranking {
         let Some(first) = self.first().filter(|&first| first != id) else { return false };
         let is_slow = one_way(path) > SLOW * one_way(&paths[first]);
         let age = (now - path.began).as_nanos() % TRIAL_EVERY.as_nanos();
-        let is_known = age > TRIAL.as_nanos() && path.admission.controller.phase() != Phase::SlowStart;
+        let is_known =
+            age < (TRIAL_EVERY - TRIAL).as_nanos() && path.admission.controller.phase() != Phase::SlowStart;
         let arrives = |path: &Path| rate(path) * (1.0 - path.measured.loss_average.value());
         is_slow && is_known && arrives(path) < LITTLE * used(paths).map(arrives).sum::<f64>()
     }
 
-    /// Whether better paths can send `packets` repairs before one would arrive on the path `id`.
-    pub(crate) fn can_repair(&self, paths: &Paths, id: PathId, packets: u64) -> bool {
+    /// Whether better paths can surely send `packets` repairs before one would arrive on the path `id`.
+    pub(crate) fn can_repair(&self, now: Instant, paths: &Paths, id: PathId, packets: u64) -> bool {
         let bytes = packets as f64 * paths[id].owed.mtu.current() as f64;
-        bytes <= self.sent_meanwhile(paths, id)
+        bytes <= LEFT_TO_BETTER * self.sent_meanwhile(now, paths, id)
     }
 
     /// Bytes that the better paths can send and that still arrive before a packet sent now on the path `id`.
-    fn sent_meanwhile(&self, paths: &Paths, id: PathId) -> f64 {
+    fn sent_meanwhile(&self, now: Instant, paths: &Paths, id: PathId) -> f64 {
         let better = || self.iter().take_while(|&other| other != id).map(|other| &paths[other]);
         let Some(first) = better().next() else { return -1.0 };
-        let later = one_way(&paths[id]).saturating_sub(one_way(first));
+        let later = arrival(now, &paths[id]).saturating_sub(arrival(now, first));
         better().map(rate).sum::<f64>() * later.as_secs_f64()
     }
 }
@@ -172,6 +183,13 @@ pub(crate) fn share_bottlenecks(now: Instant, paths: &mut Paths) {
 
 fn one_way(path: &Path) -> Duration {
     path.measured.rtt.smoothed() / 2
+}
+
+/// How long a packet takes that is sent now: half of the empty round trip, and the queue, which is in its direction.
+fn arrival(now: Instant, path: &Path) -> Duration {
+    let rtt = &path.measured.rtt;
+    let empty = rtt.minimum(now).min(rtt.smoothed());
+    rtt.smoothed() - empty / 2
 }
 
 /// What congestion control allows, in bytes per second.

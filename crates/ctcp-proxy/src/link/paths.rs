@@ -150,9 +150,10 @@ impl<'a> PathKeeper<'a> {
     }
 
     fn adjust(&mut self) {
-        let mut servers = vec![self.connection.remote_address()];
+        let remote = self.connection.remote_address();
         let further = self.connection.server_addresses();
-        servers.extend(further.into_iter().filter(|address| *address != servers[0]));
+        let servers: Vec<_> =
+            [remote].into_iter().chain(further.into_iter().filter(|&address| address != remote)).collect();
         let open = self.connection.paths();
         let mut present = Vec::new();
         for (position, place) in places(self.choices).into_iter().enumerate() {
