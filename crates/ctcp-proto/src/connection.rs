@@ -137,7 +137,6 @@ pub(crate) struct Established {
     keys: Keys,
     paths: Paths,
     path_changes: PathChanges,
-    path_ids: PathIds,
     copy_budget: CopyBudget,
     resets: Resets,
     early: Early,
@@ -258,8 +257,10 @@ impl Established {
             protection,
             keys: Keys::new(now),
             paths: Paths::new(path, negotiated.path_mode),
-            path_changes: PathChanges::default(),
-            path_ids: PathIds::new((own.connection_id, &own.path_ids), (peer.connection_id, &peer.path_ids)),
+            path_changes: PathChanges::new(PathIds::new(
+                (own.connection_id, &own.path_ids),
+                (peer.connection_id, &peer.path_ids),
+            )),
             copy_budget: CopyBudget::default(),
             resets: Resets::new(setup.reset_key),
             early: Early::new(setup.early_key, setup.tickets),
@@ -515,7 +516,7 @@ impl Connection {
         if established.messages.incoming.poll_news() {
             self.events.push_back(Event::MessageReceived);
         }
-        while let Some(event) = established.path_ids.poll_event() {
+        while let Some(event) = established.path_changes.ids.poll_event() {
             self.endpoint_events.push_back(event);
         }
         while let Some(event) = established.path_changes.poll_event() {

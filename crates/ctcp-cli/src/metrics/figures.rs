@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use ctcp::{Connection, Endpoint};
+use ctcp::{Connection, Endpoint, PathStats};
 use ctcp_proxy::counters::Counters;
 use ctcp_proxy::link::{CtcpConnector, LinkState, ServerLink};
 use ctcp_proxy::server::ReverseProxy;
@@ -39,11 +39,11 @@ impl fmt::Debug for LinkFigures {
 
 impl Collector for LinkFigures {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let granted = match &*self.state.borrow() {
+        let (granted, paths) = match &*self.state.borrow() {
             LinkState::Connected { connection, .. } => {
-                connection.profile().map(|profile| profile.to_string())
+                (connection.profile().map(|profile| profile.to_string()), connection.paths())
             }
-            LinkState::Connecting { .. } => None,
+            LinkState::Connecting { .. } => (None, Vec::new()),
         };
         let mut page = Page(encoder);
         page.build()?;
@@ -54,6 +54,7 @@ impl Collector for LinkFigures {
             page.gauge("ctcp_profile_info", "The profile that the server granted", [sample])?;
         }
         page.traffic(&[(vec![], self.traffic.stats())])?;
+        page.paths(&paths)?;
         page.proxy(&self.counters)
     }
 }
@@ -182,6 +183,56 @@ impl Page<'_> {
         for (index, total) in TOTALS.iter().enumerate() {
             let samples = peers.iter().map(|(labels, stats)| (labels.clone(), stats.totals[index]));
             self.counter(total.name, total.help, samples)?;
+        }
+        Ok(())
+    }
+
+    /// The open paths of a client's connection.
+    fn paths(&mut self, paths: &[PathStats]) -> fmt::Result {
+        type Level = fn(&PathStats) -> f64;
+        type Total = fn(&PathStats) -> u64;
+        let names: Vec<[String; 3]> = paths
+            .iter()
+            .map(|path| {
+                let local = path.local.map_or_else(String::new, |local| local.to_string());
+                [path.id.0.to_string(), local, path.remote.to_string()]
+            })
+            .collect();
+        let labelled = || {
+            let labels = names.iter().map(|[id, local, remote]| {
+                vec![("path", id.as_str()), ("local", local.as_str()), ("remote", remote.as_str())]
+            });
+            labels.zip(paths)
+        };
+        let levels: [(&str, &str, Level); 4] = [
+            ("ctcp_path_usable", "Whether data is sent on the path", |path| {
+                f64::from(u8::from(path.is_validated && !path.is_avoided))
+            }),
+            ("ctcp_path_rtt_seconds", "Smoothed round-trip time of the path", |path| {
+                path.rtt.smoothed.as_secs_f64()
+            }),
+            ("ctcp_path_loss_ratio", "Average loss of packets sent on the path", |path| path.loss),
+            ("ctcp_path_window_packets", "Congestion window of the path", |path| path.window),
+        ];
+        for (name, help, read) in levels {
+            self.gauge(name, help, labelled().map(|(labels, path)| (labels, read(path))))?;
+        }
+        let totals: [(&str, &str, Total); 4] = [
+            ("ctcp_path_bytes_sent", "Bytes of UDP payload sent on the path", |path| path.bytes_sent),
+            ("ctcp_path_bytes_received", "Bytes of UDP payload received on the path", |path| {
+                path.bytes_received
+            }),
+            ("ctcp_path_combinations_received", "Symbols and combinations received on the path", |path| {
+                path.combinations_received
+            }),
+            (
+                "ctcp_path_redundant_received",
+                "Those of them that carried nothing new: what the path wasted",
+                |path| path.redundant_received,
+            ),
+        ];
+        for (name, help, read) in totals {
+            self.counter(name, help, labelled().map(|(labels, path)| (labels, read(path))))?;
         }
         Ok(())
     }

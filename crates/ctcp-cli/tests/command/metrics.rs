@@ -87,6 +87,31 @@ fn the_counters_of_a_client_continue_over_a_restart_of_the_server() {
 }
 
 #[test]
+fn a_client_shows_each_of_its_paths_and_the_second_leads_to_a_further_address_of_the_server() {
+    let directory = TempDir::new().expect("a directory");
+    let at = directory.path();
+    let port_of_server =
+        UdpSocket::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    let (main, further) = (format!("127.0.0.1:{port_of_server}"), format!("127.0.0.9:{port_of_server}"));
+    let listen = format!("0.0.0.0:{port_of_server}");
+    let server = server(at, &listen, &["--further-address", &further]);
+    let metrics = port();
+    let words = ["client", "--server", &main, "--server-key", &server.remote.key, "--key", KEY];
+    let more =
+        ["--socks", "127.0.0.1:0", "--metrics", &metrics, "--path", "127.0.0.1", "--path", "127.0.0.2"];
+    let (_client, proxy) = socks_client(ctcp(at, &[&words[..], &more].concat()));
+    let first = format!("{{path=\"0\",local=\"127.0.0.1\",remote=\"{main}\"}}");
+    let second = format!("{{path=\"1\",local=\"127.0.0.2\",remote=\"{further}\"}}");
+    wait_until("the second path", || value(&metrics, &format!("ctcp_path_usable{second}")) == Some(1.0));
+    assert_eq!(download(proxy, serve(vec![7; 5_000_000])), 5_000_000);
+    let received = |path| value(&metrics, &format!("ctcp_path_combinations_received_total{path}"));
+    let (one, other) = (received(&first).expect("a sample"), received(&second).expect("a sample"));
+    assert!(one + other > 5_000_000.0 / 1_440.0, "{one} and {other}");
+    let wasted = value(&metrics, &format!("ctcp_path_redundant_received_total{first}"));
+    assert!(wasted.is_some_and(|wasted| wasted <= one), "{wasted:?}");
+}
+
+#[test]
 fn a_server_shows_what_it_sends_to_each_of_three_clients_while_they_download() {
     let directory = TempDir::new().expect("a directory");
     let at = directory.path();

@@ -132,7 +132,6 @@ impl Established {
             &mut self.keys,
             &mut self.early,
             &mut self.path_changes,
-            &mut self.path_ids,
         );
         if let Some(size) = contents.mtu_probe {
             self.paths[id].on_mtu_probe_lost(now, lost.packet.number, size);

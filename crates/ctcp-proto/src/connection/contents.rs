@@ -2,7 +2,6 @@
 
 use super::early::Early;
 use super::keys::Keys;
-use super::path_ids::PathIds;
 use super::paths::PathChanges;
 use super::resets::Resets;
 use crate::code::Carried;
@@ -43,7 +42,6 @@ impl Contents {
         keys: &mut Keys,
         early: &mut Early,
         changes: &mut PathChanges,
-        path_ids: &mut PathIds,
     ) {
         self.control.iter().for_each(|control| streams.on_control_lost(control));
         if self.reset_token {
@@ -56,7 +54,7 @@ impl Contents {
             changes.tell(id);
         }
         if let Some(path) = self.path_id {
-            path_ids.tell(path);
+            changes.ids.tell(path);
         }
         if self.key_share {
             keys.on_share_lost();

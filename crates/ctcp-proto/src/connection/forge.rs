@@ -44,7 +44,7 @@ impl Connection {
     pub(crate) fn forge_on(&mut self, path: PathId, frames: &[Frame<'_>]) -> Vec<u8> {
         let State::Established(established) = &mut self.state else { panic!("not connected") };
         let packet = NewPacket {
-            destination: established.path_ids.of_peer(path),
+            destination: established.path_changes.ids.of_peer(path),
             path,
             packet_number: PacketNumber(0),
             largest_acked: None,

@@ -170,7 +170,8 @@ impl Established {
         if state == PathUse::Closed {
             return Ok(());
         }
-        self.path_ids
+        self.path_changes
+            .ids
             .on_given(path, id)
             .map_err(|reason| TransportError::new(TransportErrorCode::ProtocolViolation, reason))?;
         if state == PathUse::Open {

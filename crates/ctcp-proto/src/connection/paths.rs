@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 
 use ctcp_base::Instant;
 
+use super::path_ids::PathIds;
 use super::{Connection, Established, RttStats, State, TransportError};
 use crate::error::TransportErrorCode;
 use crate::id::{PathId, Role};
@@ -59,13 +60,18 @@ pub(crate) enum PathEvent {
 }
 
 /// Changes of the paths that the peer and the application are to be told of.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PathChanges {
     abandoned: Vec<PathId>,
+    pub(super) ids: PathIds,
     events: VecDeque<PathEvent>,
 }
 
 impl PathChanges {
+    pub(super) fn new(ids: PathIds) -> Self {
+        Self { abandoned: Vec::new(), ids, events: VecDeque::new() }
+    }
+
     /// The peer must learn that the path is closed.
     pub(super) fn tell(&mut self, id: PathId) {
         // Every packet in flight that says so may ask for it again.
@@ -151,7 +157,7 @@ impl Connection {
         let path = established
             .new_path(now, network)
             .opening(id, PathValidation::chosen())
-            .with_destination(established.path_ids.of_peer(id))
+            .with_destination(established.path_changes.ids.of_peer(id))
             .with_preference(preference);
         established.insert_path(path);
         Ok(id)
@@ -193,7 +199,7 @@ impl Established {
     }
 
     fn insert_path(&mut self, path: Path) {
-        self.path_ids.on_used(path.id, &mut self.rng);
+        self.path_changes.ids.on_used(path.id, &mut self.rng);
         self.paths.insert(path);
     }
 
@@ -216,7 +222,7 @@ impl Established {
                     let path = self
                         .new_path(now, network)
                         .opening(id, PathValidation::new())
-                        .with_destination(self.path_ids.of_peer(id));
+                        .with_destination(self.path_changes.ids.of_peer(id));
                     self.insert_path(path);
                 }
                 Ok(has_room)
@@ -262,8 +268,8 @@ impl Established {
             PathUse::Closed => {}
             // The client gave it up before any of its packets arrived here.
             PathUse::Never if self.role == Role::Server => {
-                self.path_ids.on_used(id, &mut self.rng);
-                self.path_ids.on_closed(id);
+                self.path_changes.ids.on_used(id, &mut self.rng);
+                self.path_changes.ids.on_closed(id);
                 self.paths.refuse(id);
             }
             PathUse::Never => return Err(violation("PATH_ABANDON of a path that was never opened")),
@@ -278,7 +284,7 @@ impl Established {
     pub(super) fn close_path(&mut self, id: PathId) {
         let main = self.paths.main().id;
         let Some(mut path) = self.paths.remove(id) else { return };
-        self.path_ids.on_closed(id);
+        self.path_changes.ids.on_closed(id);
         if id == main {
             // The client knows the reset token of the address that is no longer used.
             self.resets.tell();
@@ -291,7 +297,6 @@ impl Established {
                 &mut self.keys,
                 &mut self.early,
                 &mut self.path_changes,
-                &mut self.path_ids,
             );
             if let Some(carried) = contents.combination {
                 self.contexts.open(carried.context).sender.on_lost(carried, lost.was_expired);

@@ -43,7 +43,7 @@ impl Established {
     pub(super) fn write_reset_token(&mut self, builder: &mut DatagramBuilder, contents: &mut Contents) {
         let Some(key) = self.resets.key.as_ref().filter(|_| self.resets.is_due) else { return };
         let main = self.paths.main();
-        let frame = Frame::ResetToken(key.token(main.network.remote, &self.path_ids.own(main.id)).0);
+        let frame = Frame::ResetToken(key.token(main.network.remote, &self.path_changes.ids.own(main.id)).0);
         if builder.remaining() >= frame.encoded_length() {
             builder.write(&frame);
             contents.reset_token = true;

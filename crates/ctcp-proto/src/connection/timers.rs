@@ -237,7 +237,6 @@ impl Established {
                 &mut self.keys,
                 &mut self.early,
                 &mut self.path_changes,
-                &mut self.path_ids,
             );
         }
     }

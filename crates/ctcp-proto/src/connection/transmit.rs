@@ -231,7 +231,7 @@ impl Established {
         self.write_acknowledgement(now, id, ack_is_due, &mut builder, &mut contents);
         if turn.is_first() {
             contents.abandoned = self.path_changes.write(&mut builder);
-            contents.path_id = self.path_ids.write(&mut builder);
+            contents.path_id = self.path_changes.ids.write(&mut builder);
             self.write_reset_token(&mut builder, &mut contents);
             self.write_key_share(now, &mut builder, &mut contents);
             self.write_ticket(now, &mut builder, &mut contents);
@@ -269,7 +269,7 @@ impl Established {
     fn must_ping(&self, now: Instant) -> bool {
         self.ping
             || self.path_changes.is_due()
-            || self.path_ids.is_due()
+            || self.path_changes.ids.is_due()
             || self.resets.is_due()
             || self.is_key_share_due(now)
             || self.is_ticket_due(now)
