@@ -321,7 +321,7 @@ pub trait Scheme: fmt::Debug + Send {
     /// The scheme's timer expired.
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// Repairs that [`Self::choose`] would return before anything else. Another path sends them if the best one cannot.
+    /// About how many repairs [`Self::choose`] would return before anything else. Another path sends them if the best one cannot.
     fn deficit(&self, _situation: &Situation) -> u64 {
         0
     }

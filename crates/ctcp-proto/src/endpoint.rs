@@ -482,12 +482,17 @@ impl Endpoint {
         DatagramOutcome::Answer(answer)
     }
 
-    /// An unpredictable id. Its first byte says, as in QUIC-LB, that it contains no server id, so balancers fall back to addresses.
+    #[cfg(test)]
+    pub(crate) fn routed_ids(&self) -> usize {
+        self.routes.ids()
+    }
+
     /// Connection ids for further paths.
     fn new_path_ids(&mut self) -> Vec<ConnectionId> {
         (0..PATH_IDS_SPARE).map(|_| self.new_id()).collect()
     }
 
+    /// An unpredictable id that is not in use.
     fn new_id(&mut self) -> ConnectionId {
         loop {
             let id = ConnectionId::random(&mut self.rng);

@@ -14,7 +14,7 @@ mod silence;
 mod state;
 pub(crate) mod validation;
 
-pub(crate) use copies::CopyBudget;
+pub(crate) use copies::{Copies, CopyBudget};
 pub use mode::{PREFERENCE_OF_FIRST, PathMode};
 pub(crate) use set::{PathUse, Paths};
 pub(crate) use state::Path;

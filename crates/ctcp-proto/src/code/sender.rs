@@ -191,18 +191,40 @@ impl CodedSender {
         Some(self.carried(sent, Part::Whole))
     }
 
-    /// Writes a copy of a symbol that was sent on another path, if the receiver may lack it and there is room.
-    pub(crate) fn write_copy(
-        &mut self,
-        index: SymbolIndex,
-        builder: &mut DatagramBuilder,
-    ) -> Option<Carried> {
-        let floor = self.encoder.first();
-        let symbol = self.encoder.symbol(index)?;
-        let combination = Combination::Source { index, floor, symbol };
-        let fit = write_if_it_fits(&Frame::Combination(self.context, combination), builder);
+    /// Writes a copy of a symbol that was sent on another path, or a combination of some, if the symbols are there and there is room.
+    pub(crate) fn write_copy(&mut self, choice: Choice, builder: &mut DatagramBuilder) -> Option<Carried> {
+        let Identity { first, length, .. } = identity_of(choice)?;
+        let fit = self.write_repair_now(choice, builder)?;
         self.counts.repairs += u64::from(matches!(fit, Fit::Now));
-        matches!(fit, Fit::Now).then(|| self.carried(Sent { first: index, length: 1 }, Part::Copy))
+        matches!(fit, Fit::Now).then(|| self.carried(Sent { first, length }, Part::Copy))
+    }
+
+    /// Whether the receiver may lack what a copy carries, and this side still has it.
+    pub(crate) fn is_copy_needed(&self, choice: Choice) -> bool {
+        match choice {
+            Choice::NewSymbol => false,
+            Choice::Again(index) => self.is_outstanding(index),
+            Choice::Combination { first, length, .. } => {
+                first >= self.encoder.first() && self.is_outstanding(first + u64::from(length) - 1)
+            }
+        }
+    }
+
+    /// Writes the frame of a repair if it fits.
+    fn write_repair_now(&mut self, choice: Choice, builder: &mut DatagramBuilder) -> Option<Fit> {
+        let identity = identity_of(choice)?;
+        let Identity { first, length, density, key } = identity;
+        let floor = self.encoder.first();
+        Some(if let Choice::Again(index) = choice {
+            let symbol = self.encoder.symbol(index)?;
+            let combination = Combination::Source { index, floor, symbol };
+            write_if_it_fits(&Frame::Combination(self.context, combination), builder)
+        } else {
+            self.combine(identity)?;
+            let payload = &self.scratch;
+            let combination = Combination::Coded { first, length, density, key, floor, payload };
+            write_if_it_fits(&Frame::Combination(self.context, combination), builder)
+        })
     }
 
     pub(crate) fn on_acked(&mut self, carried: Carried) {
@@ -303,19 +325,8 @@ impl CodedSender {
         situation: &Situation,
     ) -> Option<Carried> {
         let identity = identity_of(choice)?;
-        let Identity { first, length, density, key } = identity;
-        let floor = self.encoder.first();
-        let fit = if let Choice::Again(index) = choice {
-            let symbol = self.encoder.symbol(index)?;
-            let combination = Combination::Source { index, floor, symbol };
-            write_if_it_fits(&Frame::Combination(self.context, combination), builder)
-        } else {
-            self.combine(identity)?;
-            let payload = &self.scratch;
-            let combination = Combination::Coded { first, length, density, key, floor, payload };
-            write_if_it_fits(&Frame::Combination(self.context, combination), builder)
-        };
-        match fit {
+        let (first, floor) = (identity.first, self.encoder.first());
+        match self.write_repair_now(choice, builder)? {
             Fit::Now => {
                 self.counts.repairs += 1;
                 let sent = self.scheme.on_sent(choice, first, situation);

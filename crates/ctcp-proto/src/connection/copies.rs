@@ -6,7 +6,7 @@ use super::Established;
 use crate::Code;
 use crate::code::Choice;
 use crate::id::{ContextId, PathId, SymbolIndex};
-use crate::path::PathMode;
+use crate::path::{Copies, PathMode};
 
 impl Established {
     /// A new symbol of the context was sent on a path: the others owe a copy of it, as far as the budget goes.
@@ -15,21 +15,25 @@ impl Established {
             return;
         }
         let bytes = self.contexts.open(context).sender.packet_size();
-        for other in self.paths.iter_mut() {
-            let is_other = other.id != path && other.is_validated();
-            if is_other && self.copy_budget.take(now, self.config.copy_rate, bytes) {
+        let combination = Copies::combination_behind(symbol);
+        for other in self.paths.iter_mut().filter(|other| other.id != path && other.is_validated()) {
+            if self.copy_budget.take(now, self.config.copy_rate, bytes) {
                 other.copies.push(context, symbol);
+            }
+            if let Some(combination) = combination
+                && self.copy_budget.take(now, self.config.copy_rate, bytes)
+            {
+                other.copies.push_packet(context, combination);
             }
         }
     }
 
-    /// The next copy that a path owes, unless the peer has the symbol already.
+    /// The next copy or combination that a path owes, unless the peer has the symbols already.
     pub(super) fn choose_copy(&mut self, path: PathId) -> Option<(ContextId, Choice)> {
         let contexts = &self.contexts;
-        let (context, index) = self.paths[path].copies.next(|context, index| {
-            contexts.get(context).is_some_and(|context| context.sender.is_outstanding(index))
-        })?;
-        Some((context, Choice::Again(index)))
+        self.paths[path].copies.next(|context, packet| {
+            contexts.get(context).is_some_and(|context| context.sender.is_copy_needed(packet))
+        })
     }
 
     /// Whether the symbols of a context go on each path. Those of a block wait for the whole block anyway.

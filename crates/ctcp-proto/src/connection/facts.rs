@@ -46,7 +46,7 @@ impl Connection {
         }
     }
 
-    /// True from the end of the handshake until the connection closes. A server's connection is in this state before [`Event::Connected`],
+    /// True from the end of the handshake until the connection closes. A server's connection is in this state before [`crate::Event::Connected`],
     /// too.
     #[must_use]
     pub fn is_connected(&self) -> bool {

@@ -9,7 +9,7 @@ use super::{Established, TransportError};
 use crate::id::{PathId, Role};
 use crate::network::{NetworkPath, Transmit};
 use crate::path::migration::Candidate;
-use crate::path::validation::PathValidation;
+use crate::path::validation::{OPENING_MAX, PathValidation};
 use crate::wire::{DATAGRAM_SIZE_MIN, Frame};
 
 /// An upper bound of the size of a sealed PATH_CHALLENGE.
@@ -45,6 +45,15 @@ impl Established {
         if self.role != Role::Server {
             return;
         }
+        if let Some(validation) = &mut path.opening {
+            if is_newest {
+                // The first packet may have come from someone who copied it.
+                *validation = PathValidation::new();
+                validation.on_received(size);
+                path.network = network;
+            }
+            return;
+        }
         match &mut path.migration.candidate {
             Some(candidate) if candidate.network.remote == network.remote => {
                 candidate.validation.on_received(size);
@@ -67,7 +76,8 @@ impl Established {
     pub(super) fn on_path_response(&mut self, now: Instant, id: PathId, remote: SocketAddr, data: [u8; 8]) {
         let path = &mut self.paths[id];
         let data = u64::from_be_bytes(data);
-        if let Some(sent) = path.opening.as_mut().and_then(|validation| validation.on_response(data)) {
+        let opening = path.opening.as_mut().filter(|_| path.network.remote == remote);
+        if let Some(sent) = opening.and_then(|validation| validation.on_response(data)) {
             path.opening = None;
             path.on_first_rtt_sample(now, now - sent);
             self.on_path_opened(id);
@@ -97,16 +107,14 @@ impl Established {
         id: PathId,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
-        let path = &mut self.paths[id];
-        if path.opening.as_ref().is_none_or(|validation| validation.can_send(CHALLENGE_SIZE))
-            && let Some((network, data)) = path.migration.poll_response()
-        {
+        if let Some((network, data)) = self.next_path_response(id) {
             let transmit = self.send_to(now, id, network, &[Frame::PathResponse(data)], buffer)?;
-            if let Some(validation) = &mut self.paths[id].opening {
+            if let Some(validation) = self.paths[id].validation_of(network.remote) {
                 validation.on_sent(transmit.size as u64);
             }
             return Ok(Some(transmit));
         }
+        let path = &mut self.paths[id];
         let network = path.network;
         let candidate = path.migration.candidate.as_mut();
         let opening = path.opening.as_mut().map(|validation| (network, validation));
@@ -133,6 +141,21 @@ impl Established {
         Ok(Some(transmit))
     }
 
+    /// The next challenge to answer and where, if the limit for that address allows it. Nothing goes to an address that is neither the path's
+    /// nor validated.
+    fn next_path_response(&mut self, id: PathId) -> Option<(NetworkPath, [u8; 8])> {
+        let path = &mut self.paths[id];
+        while let Some((network, data)) = path.migration.poll_response() {
+            let is_current = network.remote == path.network.remote;
+            match path.validation_of(network.remote) {
+                Some(validation) if !validation.can_send(CHALLENGE_SIZE) => {}
+                None if !is_current => {}
+                _ => return Some((network, data)),
+            }
+        }
+        None
+    }
+
     /// Handles the deadline of a path's validation. Returns whether the path must be closed because nothing answers.
     pub(super) fn on_validation_timeout(&mut self, now: Instant, id: PathId) -> bool {
         let path = &mut self.paths[id];
@@ -140,7 +163,8 @@ impl Established {
         if candidate.as_mut().is_some_and(|candidate| candidate.validation.on_timeout(now)) {
             *candidate = None;
         }
-        path.opening.as_mut().is_some_and(|validation| validation.on_timeout(now))
+        let is_too_old = now >= path.began + OPENING_MAX;
+        path.opening.as_mut().is_some_and(|validation| validation.on_timeout(now) || is_too_old)
     }
 
     fn send_to(

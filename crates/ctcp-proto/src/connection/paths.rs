@@ -160,6 +160,7 @@ impl Connection {
             .with_destination(established.path_changes.ids.of_peer(id))
             .with_preference(preference);
         established.insert_path(path);
+        self.drain_established();
         Ok(id)
     }
 
@@ -245,10 +246,13 @@ impl Established {
         }
     }
 
-    /// Coded data arrived on a path. A server sends it only after the client has answered on this path, so that both directions work, even if
-    /// the answer to the client's own challenge was lost.
-    pub(super) fn on_data_of_server(&mut self, id: PathId) {
-        if self.role == Role::Client && self.paths[id].opening.take().is_some() {
+    /// Coded data arrived on a path, from `remote`. A server sends it only after the client has answered on this path, so that both directions
+    /// work, even if the answer to the client's own challenge was lost. Data from elsewhere says nothing about the address that the client
+    /// sends to.
+    pub(super) fn on_data_of_server(&mut self, id: PathId, remote: SocketAddr) {
+        let path = &mut self.paths[id];
+        let is_from_there = self.role == Role::Client && path.network.remote == remote;
+        if is_from_there && path.opening.take().is_some() {
             self.on_path_opened(id);
         }
     }

@@ -185,7 +185,7 @@ impl Established {
                 Frame::Combination(context, combination) => {
                     self.timers.last_activity = now;
                     self.paths[id].silence.on_coded(now);
-                    self.on_data_of_server(id);
+                    self.on_data_of_server(id, packet.network.remote);
                     let is_repair = !matches!(combination, Combination::Source { .. });
                     is_news |= self.handle_combination(id, context, &combination)? && is_repair;
                 }

@@ -302,10 +302,8 @@ impl Established {
         datagram_size: usize,
         builder: &mut DatagramBuilder,
     ) -> Option<Carried> {
-        if let Choice::Again(index) = choice
-            && self.paths[turn.id].copies.is_next(id, index)
-        {
-            let carried = self.contexts.open(id).sender.write_copy(index, builder)?;
+        if self.paths[turn.id].copies.is_next(id, choice) {
+            let carried = self.contexts.open(id).sender.write_copy(choice, builder)?;
             self.paths[turn.id].copies.on_sent();
             return Some(carried);
         }

@@ -34,6 +34,12 @@ impl Routes {
         self.entries.len() - self.free.len()
     }
 
+    /// How many ids lead to a connection.
+    #[cfg(test)]
+    pub(super) fn ids(&self) -> usize {
+        self.by_id.len()
+    }
+
     pub(super) fn contains(&self, id: &ConnectionId) -> bool {
         self.by_id.contains_key(id)
     }
@@ -99,7 +105,9 @@ impl Routes {
         token: ResetToken,
     ) {
         if let Some(entry) = self.entry(handle) {
-            entry.reset = Some(remote);
+            if let Some(former) = entry.reset.replace(remote) {
+                self.by_reset.remove(&(former, handle));
+            }
             self.by_reset.insert((remote, handle), token);
         }
     }

@@ -1,52 +1,80 @@
 //! Copies of symbols that must arrive soon, for further paths ([`super::PathMode::Redundant`]): the earliest one wins.
+//!
+//! ```text
+//!   first path    7   8   9   10  11  12
+//!   further path  7   8   9   [2..10)  10  11  12  [5..13)       a combination after every third copy
+//! ```
+//!
+//! A burst on one path and a single loss on the other take the same symbol now and then. The next combination then replaces it after a few
+//! milliseconds, where a repair after feedback would take a round trip, for which all later symbols of a stream wait.
 
 use std::collections::VecDeque;
 
 use ctcp_base::Instant;
 
+use crate::code::Choice;
 use crate::id::{ContextId, SymbolIndex};
 
-/// Symbols that may wait for a path. When more wait, the path is too slow to help the oldest ones.
+/// Packets that may wait for a path. When more wait, the path is too slow to help the oldest ones.
 const WAITING_MAX: usize = 64;
 
 /// How long unused budget is kept, in seconds: enough for a burst of messages.
 const SAVED_SECONDS: f64 = 0.25;
 
-/// Symbols of which a copy goes on a path.
+/// A combination follows so many copies, and spans so many symbols.
+const COMBINATION_EVERY: u64 = 3;
+const COMBINATION_SPAN: u64 = 8;
+
+/// Keys of combinations on further paths begin here, so that they differ from those of the scheme, which begin at 0.
+const KEYS: u16 = 0xff00;
+
+/// Packets that a path owes in addition to its share.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    waiting: VecDeque<(ContextId, SymbolIndex)>,
+    waiting: VecDeque<(ContextId, Choice)>,
 }
 
 impl Copies {
     /// A symbol was sent on another path.
     pub(crate) fn push(&mut self, context: ContextId, index: SymbolIndex) {
+        self.push_packet(context, Choice::Again(index));
+    }
+
+    /// The combination that follows the copy of a symbol, if one does.
+    pub(crate) fn combination_behind(index: SymbolIndex) -> Option<Choice> {
+        let end = index + 1;
+        let first = end.checked_sub(COMBINATION_SPAN).filter(|_| end.is_multiple_of(COMBINATION_EVERY))?;
+        let key = KEYS + (end / COMBINATION_EVERY % 0x100) as u16;
+        Some(Choice::Combination { first, length: COMBINATION_SPAN as u16, key })
+    }
+
+    pub(crate) fn push_packet(&mut self, context: ContextId, packet: Choice) {
         if self.waiting.len() >= WAITING_MAX {
             self.waiting.pop_front();
         }
-        self.waiting.push_back((context, index));
+        self.waiting.push_back((context, packet));
     }
 
-    /// The oldest symbol for which a copy is still of use.
+    /// The oldest packet that is still of use.
     pub(crate) fn next(
         &mut self,
-        is_needed: impl Fn(ContextId, SymbolIndex) -> bool,
-    ) -> Option<(ContextId, SymbolIndex)> {
-        while let Some(&(context, index)) = self.waiting.front() {
-            if is_needed(context, index) {
-                return Some((context, index));
+        is_needed: impl Fn(ContextId, Choice) -> bool,
+    ) -> Option<(ContextId, Choice)> {
+        while let Some(&(context, packet)) = self.waiting.front() {
+            if is_needed(context, packet) {
+                return Some((context, packet));
             }
             self.waiting.pop_front();
         }
         None
     }
 
-    /// Whether [`Self::next`] has just returned this symbol.
-    pub(crate) fn is_next(&self, context: ContextId, index: SymbolIndex) -> bool {
-        self.waiting.front() == Some(&(context, index))
+    /// Whether [`Self::next`] has just returned this packet.
+    pub(crate) fn is_next(&self, context: ContextId, packet: Choice) -> bool {
+        self.waiting.front() == Some(&(context, packet))
     }
 
-    /// The copy that [`Self::next`] returned was sent.
+    /// The packet that [`Self::next`] returned was sent.
     pub(crate) fn on_sent(&mut self) {
         self.waiting.pop_front();
     }
@@ -95,10 +123,18 @@ mod tests {
     fn symbols_that_nobody_needs_are_passed_over_and_the_oldest_give_way() {
         let mut copies = Copies::default();
         (0..100).for_each(|index| copies.push(ContextId::Messages, index));
-        assert_eq!(copies.next(|_, _| true), Some((ContextId::Messages, 36)));
-        assert_eq!(copies.next(|_, index| index >= 50), Some((ContextId::Messages, 50)));
-        assert!(copies.is_next(ContextId::Messages, 50));
+        let again = |index| Some((ContextId::Messages, Choice::Again(index)));
+        assert_eq!(copies.next(|_, _| true), again(36));
+        assert_eq!(copies.next(|_, packet| packet == Choice::Again(50)), again(50));
+        assert!(copies.is_next(ContextId::Messages, Choice::Again(50)));
         copies.on_sent();
-        assert_eq!(copies.next(|_, _| true), Some((ContextId::Messages, 51)));
+        assert_eq!(copies.next(|_, _| true), again(51));
+    }
+
+    #[test]
+    fn every_third_copy_is_followed_by_a_combination_of_the_last_symbols() {
+        let combinations: Vec<_> = (0..14).filter_map(Copies::combination_behind).collect();
+        let of = |first, key| Choice::Combination { first, length: 8, key };
+        assert_eq!(combinations, [of(1, KEYS + 3), of(4, KEYS + 4)]);
     }
 }

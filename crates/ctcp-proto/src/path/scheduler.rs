@@ -5,7 +5,7 @@
 //!
 //!   first   everything: control, messages, small writes, repairs, new symbols
 //!   others  new symbols, as long as the better paths could not deliver all that waits before one would arrive here (as in ECF, Lim et al.
-//!           2017); repairs when no new symbol can be sent
+//!           2017); repairs unless the better ones can surely send them in time
 //!   to avoid  PINGs only
 //! ```
 //!

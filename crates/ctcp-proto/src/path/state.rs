@@ -8,6 +8,7 @@
 //!   rtt, loss, rate      window and pacer     probes, datagram size
 //! ```
 
+use core::net::SocketAddr;
 use core::time::Duration;
 
 use ctcp_base::Instant;
@@ -21,7 +22,7 @@ use super::mode::PREFERENCE_OF_FIRST;
 use super::mtu::MtuDiscovery;
 use super::owed::Owed;
 use super::silence::Silence;
-use super::validation::PathValidation;
+use super::validation::{OPENING_MAX, PathValidation};
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
 use crate::congestion::{Acked, ControllerFactory, Lost, Sent, TimedOut};
 use crate::connection::{Contents, PathStats};
@@ -516,8 +517,20 @@ impl Path {
 
     /// When to send another challenge, or to give up the address.
     pub(crate) fn validation_deadline(&self) -> Option<Instant> {
-        let candidate = self.migration.candidate.as_ref().map(|candidate| &candidate.validation);
-        self.opening.as_ref().or(candidate)?.next_timeout()
+        let Some(opening) = &self.opening else {
+            return self.migration.candidate.as_ref()?.validation.next_timeout();
+        };
+        let too_old = self.began + OPENING_MAX;
+        Some(opening.next_timeout().map_or(too_old, |deadline| deadline.min(too_old)))
+    }
+
+    /// The validation of an address of the peer, if it is not finished.
+    pub(crate) fn validation_of(&mut self, remote: SocketAddr) -> Option<&mut PathValidation> {
+        if remote == self.network.remote {
+            return self.opening.as_mut();
+        }
+        let candidate = self.migration.candidate.as_mut()?;
+        (candidate.network.remote == remote).then_some(&mut candidate.validation)
     }
 
     fn largest_sent(&self) -> PacketNumber {

@@ -22,6 +22,9 @@ const AMPLIFICATION: u64 = 3;
 /// validations succeed.
 pub(crate) const CHALLENGES_MAX: u32 = 14;
 
+/// A new path is given up after this time. It may lack the permission to send another challenge.
+pub(crate) const OPENING_MAX: Duration = Duration::from_secs(30);
+
 /// How many challenges follow each other at equal intervals. Later intervals double.
 const CHALLENGES_FAST: usize = 5;
 

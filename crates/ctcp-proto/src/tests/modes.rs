@@ -97,7 +97,7 @@ fn redundant_paths_deliver_sooner_than_those_that_add_up() {
         "p50 and p99: alone {alone:.1?} ms, aggregate {aggregate:.1?}, redundant {redundant:.1?}; {sent:.2} bytes per byte"
     );
     // A symbol that both paths lose waits for a repair, and all after it. The aim is 50 ms.
-    assert!(redundant.1 < 0.7 * aggregate.1, "{redundant:?} ms");
+    assert!(redundant.1 < 0.45 * aggregate.1, "{redundant:?} ms");
     assert!(redundant.0 < 25.0, "the faster path decides when it does not fail: {redundant:?}");
-    assert!(sent < 2.6, "{sent} bytes per byte");
+    assert!(sent < 2.9, "{sent} bytes per byte");
 }

@@ -66,7 +66,30 @@ fn an_upload_goes_on_when_the_address_changes() {
     assert!(longest <= STALL_MAX, "{longest:?}");
 }
 
-/// A client that sleeps for a minute and wakes with another address, while it downloads, uploads, or does nothing.
+#[test]
+fn an_upload_goes_on_after_a_client_slept() {
+    let of_server = TransportConfig { idle_timeout: Duration::from_secs(180), ..TransportConfig::default() };
+    let mut several = Several::with_configs(&CONDITIONS, 4, TransportConfig::default(), of_server);
+    assert!(several.run(Duration::from_secs(5), |several| several.client.is_connected()));
+    let stream = several.client.open().expect("a stream");
+    let mut received = 0;
+    several.run(Duration::from_secs(2), |several| {
+        received += exchange(several, stream);
+        false
+    });
+    several.is_suspended = true;
+    several.run(Duration::from_secs(60), |_| false);
+    several.lines[0].client.set_ip([10, 0, 1, 1].into());
+    several.is_suspended = false;
+    let (begun, before) = (several.now, received);
+    let goes_on = |several: &mut Several| {
+        received += exchange(several, stream);
+        received > before + 1_000_000
+    };
+    assert!(several.run(Duration::from_secs(5), goes_on), "{:?}", several.now - begun);
+}
+
+/// A client that sleeps for a minute and wakes with another address, while it downloads or does nothing.
 #[test]
 fn a_client_that_sleeps_and_wakes_elsewhere_goes_on() {
     let of_server = TransportConfig { idle_timeout: Duration::from_secs(180), ..TransportConfig::default() };

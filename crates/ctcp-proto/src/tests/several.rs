@@ -296,6 +296,11 @@ impl Several {
         }
     }
 
+    /// How many connection ids lead to the client and to the server.
+    pub(super) fn routed_ids(&self) -> (usize, usize) {
+        (self.ends.0.routed_ids(), self.ends.1.routed_ids())
+    }
+
     /// A datagram arrives at the server, over a line.
     pub(super) fn receive_at_server(&mut self, index: usize, client: SocketAddr, mut datagram: Vec<u8>) {
         let network = NetworkPath { local: None, remote: client };

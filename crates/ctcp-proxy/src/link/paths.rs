@@ -67,6 +67,8 @@ pub(super) struct PathKeeper<'a> {
     ids_are_used_up: bool,
     /// The position among the choices of the place where the connection began.
     first: Option<usize>,
+    /// The server's address with which it began. That of the connection is another one once the first path is closed.
+    server: Option<SocketAddr>,
 }
 
 /// A path that does not work yet.
@@ -91,6 +93,39 @@ pub(super) fn places(choices: &[PathChoice]) -> Vec<LocalPath> {
         }
     }
     places
+}
+
+/// The addresses of the server to use: the one that the user named, and those further ones that lie in the same kind of network or on the
+/// internet. A server must not direct its clients to the networks behind them.
+fn servers(server: SocketAddr, further: &[SocketAddr]) -> Vec<SocketAddr> {
+    let scope = scope(server.ip());
+    let may_use = |address: &&SocketAddr| {
+        **address != server && [scope, Some(Scope::Internet)].contains(&self::scope(address.ip()))
+    };
+    [&server].into_iter().chain(further.iter().filter(may_use)).copied().collect()
+}
+
+/// The kind of network in which an address lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    Internet,
+    Private,
+    LinkLocal,
+    Loopback,
+}
+
+/// `None` for an address at which no server can be.
+fn scope(ip: IpAddr) -> Option<Scope> {
+    match ip.to_canonical() {
+        ip if ip.is_loopback() => Some(Scope::Loopback),
+        ip if ip.is_unspecified() || ip.is_multicast() => None,
+        IpAddr::V4(ip) if ip.is_broadcast() => None,
+        IpAddr::V4(ip) if ip.is_link_local() => Some(Scope::LinkLocal),
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => Some(Scope::LinkLocal),
+        IpAddr::V4(ip) if ip.is_private() => Some(Scope::Private),
+        IpAddr::V6(ip) if ip.is_unique_local() => Some(Scope::Private),
+        _ => Some(Scope::Internet),
+    }
 }
 
 /// The ways from a place to a server with these addresses.
@@ -130,6 +165,7 @@ impl<'a> PathKeeper<'a> {
             missing: BTreeSet::new(),
             ids_are_used_up: false,
             first: None,
+            server: None,
         }
     }
 
@@ -150,10 +186,8 @@ impl<'a> PathKeeper<'a> {
     }
 
     fn adjust(&mut self) {
-        let remote = self.connection.remote_address();
-        let further = self.connection.server_addresses();
-        let servers: Vec<_> =
-            [remote].into_iter().chain(further.into_iter().filter(|&address| address != remote)).collect();
+        let server = *self.server.get_or_insert_with(|| self.connection.remote_address());
+        let servers = servers(server, &self.connection.server_addresses());
         let open = self.connection.paths();
         let mut present = Vec::new();
         for (position, place) in places(self.choices).into_iter().enumerate() {
@@ -252,6 +286,25 @@ mod tests {
         let local = IpAddr::from([127, 0, 0, 1]);
         assert_eq!(ways(&place, &servers).unwrap(), [(local, servers[1]), (local, servers[2])]);
         assert!(ways(&place, &servers[..1]).is_err());
+    }
+
+    #[test]
+    fn a_server_directs_no_path_into_a_network_behind_the_client() {
+        let addresses =
+            |texts: &[&str]| -> Vec<SocketAddr> { texts.iter().map(|text| text.parse().unwrap()).collect() };
+        let told = addresses(&[
+            "198.51.100.1:5",
+            "127.0.0.1:5",
+            "10.0.0.1:5",
+            "[fe80::1]:5",
+            "255.255.255.255:5",
+            "[2001:db8::1]:5",
+            "[::ffff:127.0.0.1]:5",
+        ]);
+        let public = servers("192.0.2.1:5".parse().unwrap(), &told);
+        assert_eq!(public, addresses(&["192.0.2.1:5", "198.51.100.1:5", "[2001:db8::1]:5"]));
+        let private = servers("10.1.1.1:5".parse().unwrap(), &told);
+        assert_eq!(private, addresses(&["10.1.1.1:5", "198.51.100.1:5", "10.0.0.1:5", "[2001:db8::1]:5"]));
     }
 
     #[test]
