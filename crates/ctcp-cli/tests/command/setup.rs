@@ -61,6 +61,12 @@ impl Drop for Running {
 }
 
 impl Running {
+    /// Asks the command to end, as Ctrl+C does.
+    pub(crate) fn interrupt(&self) {
+        let status = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        assert!(status.is_ok_and(|status| status.success()), "the command runs");
+    }
+
     pub(crate) fn start(mut command: Command) -> Self {
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
