@@ -27,6 +27,7 @@ mod special;
 pub use own_address::is_own_address;
 pub use rule::{Rule, RuleError};
 pub use special::Special;
+pub(crate) use special::kind;
 
 use special::{canonical, embedded, special};
 

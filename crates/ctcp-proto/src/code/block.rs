@@ -134,7 +134,7 @@ impl BlockCode {
         situation.has_data && situation.has_room && self.blocks.can_take_symbol()
     }
 
-    /// Whether a block needs a repair when `in_flight` of its packets are in flight.
+    /// Whether a block needs a repair.
     fn is_short(&self, block: &Block<NextKey>, can_add: bool, situation: &Situation) -> bool {
         let known = block.in_flight < block.missing;
         if known || block.missing == 0 || (!block.is_full() && can_add) {

@@ -193,10 +193,10 @@ impl CodedSender {
 
     /// Writes a copy of a symbol that was sent on another path, or a combination of some, if the symbols are there and there is room.
     pub(crate) fn write_copy(&mut self, choice: Choice, builder: &mut DatagramBuilder) -> Option<Carried> {
-        let Identity { first, length, .. } = identity_of(choice)?;
-        let fit = self.write_repair_now(choice, builder)?;
-        self.counts.repairs += u64::from(matches!(fit, Fit::Now));
-        matches!(fit, Fit::Now).then(|| self.carried(Sent { first, length }, Part::Copy))
+        let identity = identity_of(choice)?;
+        let Fit::Now = self.write_repair_now(choice, identity, builder)? else { return None };
+        self.counts.repairs += 1;
+        Some(self.carried(Sent { first: identity.first, length: identity.length }, Part::Copy))
     }
 
     /// Whether the receiver may lack what a copy carries, and this side still has it.
@@ -211,8 +211,12 @@ impl CodedSender {
     }
 
     /// Writes the frame of a repair if it fits.
-    fn write_repair_now(&mut self, choice: Choice, builder: &mut DatagramBuilder) -> Option<Fit> {
-        let identity = identity_of(choice)?;
+    fn write_repair_now(
+        &mut self,
+        choice: Choice,
+        identity: Identity,
+        builder: &mut DatagramBuilder,
+    ) -> Option<Fit> {
         let Identity { first, length, density, key } = identity;
         let floor = self.encoder.first();
         Some(if let Choice::Again(index) = choice {
@@ -326,7 +330,7 @@ impl CodedSender {
     ) -> Option<Carried> {
         let identity = identity_of(choice)?;
         let (first, floor) = (identity.first, self.encoder.first());
-        match self.write_repair_now(choice, builder)? {
+        match self.write_repair_now(choice, identity, builder)? {
             Fit::Now => {
                 self.counts.repairs += 1;
                 let sent = self.scheme.on_sent(choice, first, situation);
@@ -391,11 +395,9 @@ enum Fit {
 }
 
 fn write_if_it_fits(frame: &Frame<'_>, builder: &mut DatagramBuilder) -> Fit {
-    let length = frame.encoded_length();
-    if length <= builder.remaining() {
-        builder.write(frame);
+    if builder.write_if_it_fits(frame) {
         Fit::Now
-    } else if length <= builder.capacity() {
+    } else if frame.encoded_length() <= builder.capacity() {
         Fit::Later
     } else {
         Fit::Never

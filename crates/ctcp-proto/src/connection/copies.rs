@@ -15,15 +15,12 @@ impl Established {
             return;
         }
         let bytes = self.contexts.open(context).sender.packet_size();
-        let combination = Copies::combination_behind(symbol);
+        let packets = [Some(Choice::Again(symbol)), Copies::combination_behind(symbol)];
         for other in self.paths.iter_mut().filter(|other| other.id != path && other.is_validated()) {
-            if self.copy_budget.take(now, self.config.copy_rate, bytes) {
-                other.copies.push(context, symbol);
-            }
-            if let Some(combination) = combination
-                && self.copy_budget.take(now, self.config.copy_rate, bytes)
-            {
-                other.copies.push_packet(context, combination);
+            for packet in packets.into_iter().flatten() {
+                if self.copy_budget.take(now, self.config.copy_rate, bytes) {
+                    other.copies.push(context, packet);
+                }
             }
         }
     }

@@ -209,8 +209,7 @@ impl Established {
         let streams = STREAMS.min(self.config.streams);
         let frame = NewTicket { lifetime: TICKET_LIFETIME.as_secs(), streams, secret, token: &token };
         let frame = Frame::NewTicket(frame);
-        if builder.remaining() >= frame.encoded_length() {
-            builder.write(&frame);
+        if builder.write_if_it_fits(&frame) {
             contents.ticket = true;
             self.early.ticket_due = Some(now + RENEWAL);
         }

@@ -34,10 +34,7 @@ impl Grease {
         let kind = reserved_number(2 * rng.below(TYPES) + 1);
         let noise = rng.bytes();
         let length = rng.below(CONTENTS_MAX as u64 + 1) as usize;
-        let frame = Frame::Skippable { kind, contents: &noise[..length] };
-        if frame.encoded_length() <= builder.remaining() {
-            builder.write(&frame);
-        }
+        builder.write_if_it_fits(&Frame::Skippable { kind, contents: &noise[..length] });
     }
 }
 

@@ -71,8 +71,8 @@ impl Established {
         self.paths[id].migration.on_challenge(network, data);
     }
 
-    /// Handles a PATH_RESPONSE that came from `remote`. Only an answer from the new address itself validates it: whoever sits there may have
-    /// passed the challenge on to the client.
+    /// Handles a PATH_RESPONSE that came from `remote`. Only an answer from the new address itself validates it: a host there may have passed
+    /// the challenge on to the client.
     pub(super) fn on_path_response(&mut self, now: Instant, id: PathId, remote: SocketAddr, data: [u8; 8]) {
         let path = &mut self.paths[id];
         let data = u64::from_be_bytes(data);
@@ -142,7 +142,7 @@ impl Established {
     }
 
     /// The next challenge to answer and where, if the limit for that address allows it. Nothing goes to an address that is neither the path's
-    /// nor validated.
+    /// nor the one that the client may have moved to.
     fn next_path_response(&mut self, id: PathId) -> Option<(NetworkPath, [u8; 8])> {
         let path = &mut self.paths[id];
         while let Some((network, data)) = path.migration.poll_response() {

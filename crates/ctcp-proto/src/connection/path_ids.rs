@@ -119,11 +119,7 @@ impl PathIds {
     pub(super) fn write(&mut self, builder: &mut DatagramBuilder) -> Option<PathId> {
         let &path = self.due.first()?;
         let frame = Frame::NewConnectionId { path, id: self.own(path) };
-        if frame.encoded_length() > builder.remaining() {
-            return None;
-        }
-        builder.write(&frame);
-        Some(self.due.remove(0))
+        builder.write_if_it_fits(&frame).then(|| self.due.remove(0))
     }
 
     /// The peer gave the id for a path.

@@ -91,12 +91,7 @@ impl PathChanges {
     /// Writes a PATH_ABANDON and returns its path, if there is one and it fits.
     pub(super) fn write(&mut self, builder: &mut DatagramBuilder) -> Option<PathId> {
         let &id = self.abandoned.last()?;
-        let frame = Frame::PathAbandon(id);
-        if frame.encoded_length() > builder.remaining() {
-            return None;
-        }
-        builder.write(&frame);
-        self.abandoned.pop()
+        builder.write_if_it_fits(&Frame::PathAbandon(id)).then(|| self.abandoned.pop()).flatten()
     }
 }
 
@@ -157,7 +152,6 @@ impl Connection {
         let path = established
             .new_path(now, network)
             .opening(id, PathValidation::chosen())
-            .with_destination(established.path_changes.ids.of_peer(id))
             .with_preference(preference);
         established.insert_path(path);
         self.drain_established();
@@ -200,8 +194,10 @@ impl Established {
     }
 
     fn insert_path(&mut self, path: Path) {
-        self.path_changes.ids.on_used(path.id, &mut self.rng);
-        self.paths.insert(path);
+        let ids = &mut self.path_changes.ids;
+        ids.on_used(path.id, &mut self.rng);
+        let destination = ids.of_peer(path.id);
+        self.paths.insert(path.with_destination(destination));
     }
 
     /// Whether a packet of the path `id` is to be processed. A packet with an unused id opens a path of a server.
@@ -220,10 +216,7 @@ impl Established {
             PathUse::Never => {
                 let has_room = self.paths.len() < self.negotiated.paths;
                 if has_room {
-                    let path = self
-                        .new_path(now, network)
-                        .opening(id, PathValidation::new())
-                        .with_destination(self.path_changes.ids.of_peer(id));
+                    let path = self.new_path(now, network).opening(id, PathValidation::new());
                     self.insert_path(path);
                 }
                 Ok(has_room)

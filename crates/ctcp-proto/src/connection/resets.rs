@@ -44,8 +44,7 @@ impl Established {
         let Some(key) = self.resets.key.as_ref().filter(|_| self.resets.is_due) else { return };
         let main = self.paths.main();
         let frame = Frame::ResetToken(key.token(main.network.remote, &self.path_changes.ids.own(main.id)).0);
-        if builder.remaining() >= frame.encoded_length() {
-            builder.write(&frame);
+        if builder.write_if_it_fits(&frame) {
             contents.reset_token = true;
             self.resets.is_due = false;
         }

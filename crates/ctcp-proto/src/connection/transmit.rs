@@ -403,12 +403,13 @@ impl Established {
                 return Some(copy);
             }
             // What must arrive soon takes the fastest path.
-            return turn
-                .ranking
-                .is_useful(now, &self.paths, turn.id, self.waiting(now, turn))
-                .then(|| self.choose_in(now, turn, Streams))
-                .flatten()
-                .map(|choice| (Streams, choice));
+            let situation = self.situation(now, turn, Streams);
+            let queued = self.streams.queued_bytes();
+            if !turn.ranking.is_useful(&self.paths, turn.id, &situation, queued) {
+                return None;
+            }
+            let choice = self.contexts.streams_mut().sender.choose(&situation);
+            return choice.map(|choice| (Streams, choice));
         }
         let order = match self.last_context {
             Messages => [Interactive, Streams, Messages],
@@ -416,13 +417,6 @@ impl Established {
             Streams => [Messages, Interactive, Streams],
         };
         order.into_iter().find_map(|id| self.choose_in(now, turn, id).map(|choice| (id, choice)))
-    }
-
-    /// Bytes of new data and repairs that wait to be sent.
-    fn waiting(&self, now: Instant, turn: Turn) -> (usize, u64) {
-        let situation = self.situation(now, turn, ContextId::Streams);
-        let repairs = self.contexts.streams().sender.scheme().deficit(&situation);
-        (self.streams.queued_bytes(), repairs)
     }
 
     fn choose_in(&mut self, now: Instant, turn: Turn, id: ContextId) -> Option<Choice> {

@@ -35,11 +35,6 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// A symbol was sent on another path.
-    pub(crate) fn push(&mut self, context: ContextId, index: SymbolIndex) {
-        self.push_packet(context, Choice::Again(index));
-    }
-
     /// The combination that follows the copy of a symbol, if one does.
     pub(crate) fn combination_behind(index: SymbolIndex) -> Option<Choice> {
         let end = index + 1;
@@ -48,7 +43,8 @@ impl Copies {
         Some(Choice::Combination { first, length: COMBINATION_SPAN as u16, key })
     }
 
-    pub(crate) fn push_packet(&mut self, context: ContextId, packet: Choice) {
+    /// A symbol was sent on another path, or a combination of some is due.
+    pub(crate) fn push(&mut self, context: ContextId, packet: Choice) {
         if self.waiting.len() >= WAITING_MAX {
             self.waiting.pop_front();
         }
@@ -122,7 +118,7 @@ mod tests {
     #[test]
     fn symbols_that_nobody_needs_are_passed_over_and_the_oldest_give_way() {
         let mut copies = Copies::default();
-        (0..100).for_each(|index| copies.push(ContextId::Messages, index));
+        (0..100).for_each(|index| copies.push(ContextId::Messages, Choice::Again(index)));
         let again = |index| Some((ContextId::Messages, Choice::Again(index)));
         assert_eq!(copies.next(|_, _| true), again(36));
         assert_eq!(copies.next(|_, packet| packet == Choice::Again(50)), again(50));

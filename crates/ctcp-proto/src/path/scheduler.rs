@@ -19,6 +19,7 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::{Path, PathMode, Paths};
+use crate::code::Situation;
 use crate::congestion::Phase;
 use crate::id::PathId;
 
@@ -67,16 +68,14 @@ impl Ranking {
         self.iter().next()
     }
 
-    /// Whether data is useful on the path `id` when `queued` bytes of new data wait, and so many repairs.
-    pub(crate) fn is_useful(
-        &self,
-        now: Instant,
-        paths: &Paths,
-        id: PathId,
-        (queued, repairs): (usize, u64),
-    ) -> bool {
-        let is_new_useful = queued >= ENDLESS || queued as f64 > self.sent_meanwhile(now, paths, id);
-        (is_new_useful || !self.can_repair(now, paths, id, repairs)) && !self.only_costs(now, paths, id)
+    /// Whether data is useful on the path `id`, which is not the first, when `queued` bytes of new data wait.
+    pub(crate) fn is_useful(&self, paths: &Paths, id: PathId, situation: &Situation, queued: usize) -> bool {
+        let now = situation.now;
+        // Without a need for repairs here, only new data is of use.
+        let is_useful = !situation.prefers_new
+            || queued >= ENDLESS
+            || queued as f64 > self.sent_meanwhile(now, paths, id);
+        is_useful && !self.only_costs(now, paths, id)
     }
 
     /// Whether a path adds so little that the time for which others wait for its symbols is worth more. In slow start it is not known what

@@ -146,6 +146,15 @@ impl DatagramBuilder {
         self.on_written(frame)
     }
 
+    /// Appends a frame if it fits. Returns whether it did.
+    pub fn write_if_it_fits(&mut self, frame: &Frame<'_>) -> bool {
+        let fits = frame.encoded_length() <= self.remaining();
+        if fits {
+            self.write(frame);
+        }
+        fits
+    }
+
     /// Appends as much of an acknowledgement as fits into `max_length` bytes and into the datagram. Returns whether anything was written.
     pub fn write_path_ack(&mut self, ack: &PathAck, max_length: usize) -> bool {
         let space = max_length.min(self.remaining());

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};
 
 use super::address_changes::AddressChanges;
+use crate::target_policy::{Special, kind};
 
 /// How often the system's addresses are read, even if no change of them is noticed.
 const LOOK: Duration = Duration::from_secs(1);
@@ -98,34 +99,11 @@ pub(super) fn places(choices: &[PathChoice]) -> Vec<LocalPath> {
 /// The addresses of the server to use: the one that the user named, and those further ones that lie in the same kind of network or on the
 /// internet. A server must not direct its clients to the networks behind them.
 fn servers(server: SocketAddr, further: &[SocketAddr]) -> Vec<SocketAddr> {
-    let scope = scope(server.ip());
-    let may_use = |address: &&SocketAddr| {
-        **address != server && [scope, Some(Scope::Internet)].contains(&self::scope(address.ip()))
-    };
+    // Examples and tests use addresses for documentation like those of hosts.
+    let kind = |address: &SocketAddr| kind(address.ip()).filter(|&kind| kind != Special::Documentation);
+    let may_use =
+        |address: &&SocketAddr| **address != server && [None, kind(&server)].contains(&kind(address));
     [&server].into_iter().chain(further.iter().filter(may_use)).copied().collect()
-}
-
-/// The kind of network in which an address lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
-    Internet,
-    Private,
-    LinkLocal,
-    Loopback,
-}
-
-/// `None` for an address at which no server can be.
-fn scope(ip: IpAddr) -> Option<Scope> {
-    match ip.to_canonical() {
-        ip if ip.is_loopback() => Some(Scope::Loopback),
-        ip if ip.is_unspecified() || ip.is_multicast() => None,
-        IpAddr::V4(ip) if ip.is_broadcast() => None,
-        IpAddr::V4(ip) if ip.is_link_local() => Some(Scope::LinkLocal),
-        IpAddr::V6(ip) if ip.is_unicast_link_local() => Some(Scope::LinkLocal),
-        IpAddr::V4(ip) if ip.is_private() => Some(Scope::Private),
-        IpAddr::V6(ip) if ip.is_unique_local() => Some(Scope::Private),
-        _ => Some(Scope::Internet),
-    }
 }
 
 /// The ways from a place to a server with these addresses.

@@ -115,6 +115,13 @@ pub(super) fn special(address: IpAddr) -> Option<(IpNet, Special)> {
     special.map(|special| (*range, special))
 }
 
+/// The kind of an address, or else of one through which packets to it are routed. `None` for ordinary hosts of the internet.
+pub(crate) fn kind(address: IpAddr) -> Option<Special> {
+    let host = canonical(address);
+    let ways = core::iter::once(host).chain(embedded(host).into_iter().flatten());
+    ways.filter_map(special).map(|(_, special)| special).next()
+}
+
 /// The plain form of an address of the same host: IPv4-mapped (RFC 4291), IPv4-compatible, and the well-known NAT64
 /// prefix (RFC 6052) become IPv4.
 pub(super) fn canonical(address: IpAddr) -> IpAddr {
