@@ -10,12 +10,15 @@ link '2 rate 10mbit queue 100kb loss 0 delay 30ms'
 program_and_keys
 random_file "$scratch/www/twenty" 20000000
 start_web
-start_server --allow-target "$SERVER_ADDRESS"
+mkdir -p "$scratch/served"
+start_server --allow-target "$SERVER_ADDRESS" --files "$scratch/served" --files-write
 readonly WEB=http://$SERVER_ADDRESS:8000
 # The aim is two round trips and 200 ms. A busy machine adds to it.
 readonly STALL_MILLISECONDS=1500
 # Changes of the client's address during a transfer, and the seconds between two.
 readonly MOVES=20 MOVE_SECONDS=0.3
+# For how long the client's machine sleeps; longer than 30 s exceeds the time after which a silent peer is given up.
+readonly SLEEP_SECONDS=${SLEEP_SECONDS:-5}
 
 # The second path leads to the same address of the server.
 route() { ip -n "$client_ns" route replace "$SERVER_ADDRESS" dev path2 src 10.71.2.2 metric 1000; }
@@ -49,12 +52,13 @@ begin_download() {
     wait_until 20 test -s "$scratch/got"
 }
 
+# end_download [MILLISECONDS]: the download is complete, and never stalled for longer
 end_download() {
     wait "$download_pid" || true
     cat "$scratch/curl"
     cmp "$scratch/www/twenty" "$scratch/got" || return 1
     echo "longest stall: $(cat "$scratch/stall") ms"
-    [ "$(cat "$scratch/stall")" -le "$STALL_MILLISECONDS" ]
+    [ "$(cat "$scratch/stall")" -le "${1:-$STALL_MILLISECONDS}" ]
 }
 
 # Each path carries at least this many percent of a download.
@@ -131,6 +135,29 @@ moving_download() {
     keep_moving "$download_pid" && end_download
 }
 
+moving_upload() {
+    local upload_pid
+    on_client timeout 60 "$ctcp" put -q "${remote[@]}" "$scratch/www/twenty" >"$scratch/put" 2>&1 &
+    upload_pid=$!
+    background_pids+=("$upload_pid")
+    keep_moving "$upload_pid" || return 1
+    wait "$upload_pid" || { cat "$scratch/put"; return 1; }
+    cmp "$scratch/www/twenty" "$scratch/served/twenty"
+}
+
+# The client's machine sleeps during a download and wakes with another address.
+sleeping_download() {
+    begin_download || return 1
+    sleep 1
+    kill -STOP "$client_pid"
+    ip -n "$client_ns" address flush dev path1
+    ip -n "$client_ns" address add 10.71.1.9/24 dev path1
+    ip -n "$client_ns" route replace "$SERVER_ADDRESS" dev path1
+    sleep "$SLEEP_SECONDS"
+    kill -CONT "$client_pid"
+    end_download $((SLEEP_SECONDS * 1000 + STALL_MILLISECONDS))
+}
+
 both=(--path path1 --path path2)
 restart_client "${both[@]}"
 check 'two paths: both carry the download' shown both_carry 25
@@ -147,5 +174,7 @@ check 'a wrong name is a wrong option' ends_with 2 'neither an address nor the n
 check 'a bad second path is harmless' shown third_is_harmless
 restart_client
 check 'the address of a client changes during a download' shown moving_download
+check 'the address of a client changes during an upload' shown moving_upload
+check 'a client sleeps during a download and wakes with another address' shown sleeping_download
 check 'the server was never restarted' is_alive "$server_pid"
 finish

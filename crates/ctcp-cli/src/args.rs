@@ -10,6 +10,7 @@ use ctcp_base::{Probability, Rate, parse_bytes, parse_duration};
 use ctcp_proxy::address::TargetAddress;
 use ctcp_proxy::forward::Forward;
 use ctcp_proxy::link::{PathChoice, ServerAddress};
+use ctcp_proxy::request::Stop;
 use ctcp_proxy::target_policy::Rule;
 
 use crate::error::CliError;
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     Pubkey(PubkeyArgs),
     /// Run the reverse proxy, through which clients reach the network
     Server(ServerArgs),
+    /// Carry the datagrams of clients to servers, and repair losses on the way, without reading them
+    Relay(RelayArgs),
     /// Run the forward proxy: SOCKS5, HTTP and fixed forwards for programs on this machine
     Client(ClientArgs),
     /// Join standard input and output to a target, for ssh's ProxyCommand
@@ -134,6 +137,10 @@ pub(crate) struct ServerArgs {
     /// Accept any client that knows the server's public key
     #[arg(long, conflicts_with_all = ["client", "clients"])]
     pub(crate) any_client: bool,
+    /// Public key of a relay (`ctcp relay`) that may carry datagrams of clients here; may be repeated. The clients themselves must be
+    /// named as always
+    #[arg(long, value_name = "PUBKEY")]
+    pub(crate) relay: Vec<PublicKey>,
     /// Allow these targets: `public` for the internet, CIDR[:PORT], [V6CIDR]:PORT, *.name[:PORT] for all names below a
     /// name, or a host as host.name[:PORT]; may be repeated. If there is any such rule, all other targets are denied.
     /// Loopback, private and other special addresses need a rule for their range or a part of it; the server's own
@@ -165,6 +172,40 @@ pub(crate) struct ServerArgs {
     pub(crate) common: CommonArgs,
 }
 
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ctcp relay --listen 0.0.0.0:4434 --key relay.key --client CLIENTS_PUBLIC_KEY --to server.example:4433=SERVERS_PUBLIC_KEY\n\nThe server names this relay with --relay, and the client with --via."
+)]
+pub(crate) struct RelayArgs {
+    /// Address and UDP port to listen on
+    #[arg(long, value_name = "ADDR:PORT", value_parser = server_address, env = "CTCP_LISTEN", hide_env_values = true)]
+    pub(crate) listen: SocketAddr,
+    /// Private key file; created if it does not exist
+    #[arg(long, value_name = "FILE", env = "CTCP_KEY", hide_env_values = true)]
+    pub(crate) key: PathBuf,
+    /// Public key of a client, or of a relay before this one, that may use this relay; may be repeated
+    #[arg(long, value_name = "PUBKEY", required = true)]
+    pub(crate) client: Vec<PublicKey>,
+    /// A server or a further relay to carry to, as clients name it; may be repeated
+    #[arg(long, value_name = "HOST:PORT=PUBKEY", required = true)]
+    pub(crate) to: Vec<Stop>,
+    /// How to repair losses on the hops of this relay. `recode`: with combinations of what it holds. `repeat`: lost symbols again
+    #[arg(long, value_name = "MODE", value_enum, default_value = "recode")]
+    pub(crate) mode: RelayMode,
+    /// How many symbols to hold in each direction of a connection; 1.4 KB each
+    #[arg(long, value_name = "SYMBOLS", default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..=16_384))]
+    pub(crate) window: u32,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// How a relay repairs losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RelayMode {
+    Recode,
+    Repeat,
+}
+
 /// The server to use and the key to use it with.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RemoteArgs {
@@ -187,6 +228,16 @@ pub(crate) struct RemoteArgs {
         value_delimiter = ','
     )]
     pub(crate) path: Vec<PathChoice>,
+    /// Go through this relay; given several times, through one after the other, the nearest first
+    #[arg(
+        long,
+        value_name = "RELAY:PORT=PUBKEY",
+        env = "CTCP_VIA",
+        hide_env_values = true,
+        value_delimiter = ',',
+        conflicts_with_all = ["path", "ticket_file"]
+    )]
+    pub(crate) via: Vec<Stop>,
     /// How to use several paths. `aggregate`: all at once. `backup`: the first, and the next ones while it does not answer.
     /// `redundant`: as aggregate, but what must arrive soon (small writes, UDP, profile low-latency) goes over each.
     /// `independent`: as aggregate, but each competes with other traffic as a connection of its own

@@ -5,6 +5,7 @@ pub(crate) mod connect;
 pub(crate) mod demo;
 pub(crate) mod files;
 pub(crate) mod keygen;
+pub(crate) mod relay;
 pub(crate) mod server;
 
 use std::time::Duration;

@@ -45,6 +45,9 @@ pub fn run(words: Vec<OsString>, catalogue: &Arc<Catalogue>) -> Result<(), CliEr
         Command::Server(args) => {
             with_common(&args.common, Kind::Service, commands::server::run(&args, catalogue))
         }
+        Command::Relay(args) => {
+            with_common(&args.common, Kind::Service, commands::relay::run(&args, catalogue))
+        }
         Command::Client(args) => {
             with_common(&args.common, Kind::Service, commands::client::run(&args, catalogue))
         }

@@ -50,7 +50,8 @@ pub(crate) fn link(
         .map_err(|error| CliError::failure(format!("cannot open a UDP socket: {error}")))?;
     let mut connector = CtcpConnector::new(endpoint.clone(), remote.server.clone(), remote.server_key)
         .with_own_key(own_key)
-        .with_paths(remote.path.clone());
+        .with_paths(remote.path.clone())
+        .with_via(remote.via.clone());
     if let Some(file) = &remote.ticket_file {
         connector = connector.with_tickets(Tickets::in_file(file.clone()));
     }

@@ -388,6 +388,15 @@ impl Decoder {
     pub fn undecodable_intervals(&self, limit: usize, intervals: &mut Vec<MissingInterval>) -> u64 {
         intervals::collect(&self.window, &self.rows, limit, intervals)
     }
+
+    /// Lists the runs of symbols in `[oldest_undecoded, known_end)` that are not seen, oldest first, with the limit and the result of
+    /// [`Self::undecodable_intervals`].
+    ///
+    /// A random combination that spans such a symbol is innovative, whatever else it spans, with the probability of Lemma 1 of TCP/NC.
+    /// So these runs tell a sender with short combinations where one helps, which the long span of joined equations does not.
+    pub fn unseen_intervals(&self, limit: usize, intervals: &mut Vec<MissingInterval>) -> u64 {
+        intervals::collect_unseen(&self.window, limit, intervals)
+    }
 }
 
 /// Checks the size of a combination, as every receiver must.

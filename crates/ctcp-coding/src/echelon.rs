@@ -20,8 +20,10 @@
 //! Invariant: rows ascend by pivot, and pivots are unique. The first and last coefficients of a row are not zero.
 
 use crate::gf256::{self, element};
+use crate::recoder::RecodeError;
 use crate::slots::{Slot, SlotPool, round_up_to_line, trimmed_length};
 use crate::sweep::sum_into;
+use crate::symbol_range::SymbolRange;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -81,6 +83,19 @@ impl Row {
         &self.coefficients
     }
 
+    /// Returns whether it is a single symbol as it was sent.
+    #[must_use]
+    pub fn is_source(&self) -> bool {
+        self.coefficients == [1]
+    }
+
+    /// Returns the value without trailing zeros.
+    #[must_use]
+    pub fn value(&self) -> &[u8] {
+        let value = &self.payload.padded()[..self.payload.used()];
+        &value[..trimmed_length(value)]
+    }
+
     /// Returns the value, zero padded to `size` bytes, which must not exceed the maximum symbol size.
     #[must_use]
     pub fn contents(&self, size: usize) -> &[u8] {
@@ -128,7 +143,7 @@ impl Echelon {
     /// Returns whether the symbol `index` leads a row.
     #[must_use]
     pub fn has_pivot(&self, index: u64) -> bool {
-        self.rows.get(self.position(index)).is_some_and(|row| row.pivot == index)
+        self.row_of(index).is_some()
     }
 
     /// Returns the position of the first row with a pivot of at least `index`.
@@ -139,12 +154,17 @@ impl Echelon {
     /// Adds the sum of the symbols starting at `first` with these coefficients, unless it depends on the present rows.
     /// Returns whether it was added. The payload must not be longer than a symbol.
     pub fn insert(&mut self, first: u64, coefficients: &[u8], payload: &[u8]) -> bool {
+        self.insert_led(first, coefficients, payload).is_some()
+    }
+
+    /// The same. Returns the pivot of the new row, if there is one.
+    pub fn insert_led(&mut self, first: u64, coefficients: &[u8], payload: &[u8]) -> Option<u64> {
         let mut row = self.spare.pop().unwrap_or_default();
         row.clear();
         row.extend_from_slice(coefficients);
         let Some(lead) = self.eliminate(first, &mut row) else {
             self.spare.push(row);
-            return false;
+            return None;
         };
         row.truncate(trimmed_length(&row));
         row.drain(..lead);
@@ -152,7 +172,29 @@ impl Echelon {
         let pivot = first + lead as u64;
         let position = self.position(pivot);
         self.rows.insert(position, Row { pivot, coefficients: row, payload });
-        true
+        Some(pivot)
+    }
+
+    /// Adds the symbol `index` itself. A sum that it led gets another pivot, so that the symbol stays a row of its own. Returns the pivot
+    /// of the row by which the rank grew, if it did.
+    pub fn insert_source(&mut self, index: u64, contents: &[u8]) -> Option<u64> {
+        let position = self.position(index);
+        let Some(row) = self.rows.get_mut(position).filter(|row| row.pivot == index) else {
+            return self.insert_led(index, &[1], contents);
+        };
+        if row.coefficients.len() == 1 {
+            return None;
+        }
+        let mut coefficients = self.spare.pop().unwrap_or_default();
+        coefficients.clear();
+        coefficients.push(1);
+        let mut payload = self.pool.take();
+        payload.write(contents);
+        let sum = core::mem::replace(row, Row { pivot: index, coefficients, payload });
+        let pivot = self.insert_led(index, &sum.coefficients, &sum.payload.padded()[..sum.payload.used()]);
+        self.spare.push(sum.coefficients);
+        self.pool.give_back(sum.payload);
+        pivot
     }
 
     /// Subtracts rows from `row`, which begins at the symbol `first`, until its lead is the pivot of no other row.
@@ -204,8 +246,47 @@ impl Echelon {
         slot
     }
 
+    /// Returns the rows that involve only symbols of `range`, ascending by pivot.
+    pub fn rows_within(&self, range: SymbolRange) -> impl Iterator<Item = &Row> + Clone {
+        self.rows_in(range.first(), range.end()).filter(move |row| row.end() <= range.end())
+    }
+
+    /// Writes a combination of the rows within `range`: see [`Recoder::combine`](crate::Recoder::combine).
+    ///
+    /// # Errors
+    /// See [`RecodeError`].
+    pub fn combine(
+        &self,
+        range: SymbolRange,
+        weights: &[u8],
+        coefficients: &mut Vec<u8>,
+        payload: &mut Vec<u8>,
+    ) -> Result<SymbolRange, RecodeError> {
+        if self.rows_within(range).count() != weights.len() {
+            return Err(RecodeError::WeightCount);
+        }
+        let terms = self.rows_within(range).zip(weights.iter().copied());
+        let terms = terms.filter(|&(_, weight)| weight != 0);
+        let bounds = terms.clone().fold(None, |bounds, (row, _)| match bounds {
+            None => Some((row.pivot(), row.end())),
+            Some((first, end)) => Some((first, row.end().max(end))),
+        });
+        let (first, end) = bounds.ok_or(RecodeError::Nothing)?;
+        coefficients.clear();
+        coefficients.resize((end - first) as usize, 0);
+        for (row, weight) in terms.clone() {
+            let start = (row.pivot() - first) as usize;
+            let target = &mut coefficients[start..start + row.coefficients().len()];
+            gf256::mul_add(target, weight, row.coefficients());
+        }
+        coefficients.truncate(trimmed_length(coefficients));
+        Self::combine_payloads(terms, payload);
+        // No other row contains the first row's leading symbol, so the combination is not empty.
+        SymbolRange::from_bounds(first, first + coefficients.len() as u64).ok_or(RecodeError::Nothing)
+    }
+
     /// Writes `sum_i factor[i] * payload(row[i])` into `out`, without trailing zeros.
-    pub(crate) fn combine_payloads<'a>(rows: impl Iterator<Item = (&'a Row, u8)> + Clone, out: &mut Vec<u8>) {
+    fn combine_payloads<'a>(rows: impl Iterator<Item = (&'a Row, u8)> + Clone, out: &mut Vec<u8>) {
         let terms = rows.map(|(row, factor)| (&row.payload, factor));
         let length = terms.clone().map(|(term, _)| term.used()).max().unwrap_or(0);
         out.resize(round_up_to_line(length), 0);
@@ -242,6 +323,47 @@ impl Echelon {
         row.coefficients.truncate(1);
         row.coefficients[0] = 1;
         self.pool.give_back(core::mem::replace(&mut row.payload, slot));
+    }
+
+    /// Reduces the row at `position` to its pivot's symbol, if all other symbols that it involves are rows of their own. Returns whether it
+    /// is a single symbol now.
+    pub fn reduce(&mut self, position: usize) -> bool {
+        let Some(row) = self.rows.get(position) else { return false };
+        if row.coefficients == [1] {
+            return true;
+        }
+        let inverse = element::inverse(row.coefficients[0]).expect("a row's lead is not zero");
+        let is_source = |index| self.row_of(index).is_some_and(Row::is_source);
+        let involved =
+            (row.pivot..).zip(&row.coefficients).skip(1).filter(|&(_, &coefficient)| coefficient != 0);
+        if !involved.clone().all(|(index, _)| is_source(index)) {
+            return false;
+        }
+        let mut slot = self.pool.take();
+        let others = involved.filter_map(|(index, &coefficient)| {
+            Some((&self.row_of(index)?.payload, element::mul(coefficient, inverse)))
+        });
+        let terms = others.chain([(&row.payload, inverse)]);
+        let length = terms.clone().map(|(term, _)| term.used()).max().unwrap_or(0);
+        sum_into(slot.buffer(round_up_to_line(length)), terms.clone());
+        self.work.payload_terms += terms.count() as u64;
+        let row = &mut self.rows[position];
+        row.coefficients.truncate(1);
+        row.coefficients[0] = 1;
+        self.pool.give_back(core::mem::replace(&mut row.payload, slot));
+        true
+    }
+
+    /// Returns the row that the symbol `index` leads.
+    #[must_use]
+    pub fn row_of(&self, index: u64) -> Option<&Row> {
+        self.rows.get(self.position(index)).filter(|row| row.pivot == index)
+    }
+
+    /// Returns the bytes of memory for payloads and coefficients, in use or not.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.pool.memory() + self.rows.iter().map(|row| row.coefficients.capacity()).sum::<usize>()
     }
 
     /// Frees memory that is not in use.

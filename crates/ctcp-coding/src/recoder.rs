@@ -35,8 +35,7 @@
 //! Requirement: N5
 
 use crate::decoder::{Arrival, DecodeError, check_combination};
-use crate::echelon::{Echelon, Row, Work};
-use crate::gf256;
+use crate::echelon::{Echelon, Work};
 use crate::slots::trimmed_length;
 use crate::symbol_range::{MAX_SPAN, SymbolRange};
 use alloc::vec::Vec;
@@ -142,37 +141,13 @@ impl Recoder {
         coefficients: &mut Vec<u8>,
         payload: &mut Vec<u8>,
     ) -> Result<SymbolRange, RecodeError> {
-        if self.rows_within(range).count() != weights.len() {
-            return Err(RecodeError::WeightCount);
-        }
-        let terms = self.rows_within(range).zip(weights.iter().copied());
-        let terms = terms.filter(|&(_, weight)| weight != 0);
-        let bounds = terms.clone().fold(None, |bounds, (row, _)| match bounds {
-            None => Some((row.pivot(), row.end())),
-            Some((first, end)) => Some((first, row.end().max(end))),
-        });
-        let (first, end) = bounds.ok_or(RecodeError::Nothing)?;
-        coefficients.clear();
-        coefficients.resize((end - first) as usize, 0);
-        for (row, weight) in terms.clone() {
-            let start = (row.pivot() - first) as usize;
-            let target = &mut coefficients[start..start + row.coefficients().len()];
-            gf256::mul_add(target, weight, row.coefficients());
-        }
-        coefficients.truncate(trimmed_length(coefficients));
-        Echelon::combine_payloads(terms, payload);
-        // No other row contains the first row's leading symbol, so the combination is not empty.
-        SymbolRange::from_bounds(first, first + coefficients.len() as u64).ok_or(RecodeError::Nothing)
-    }
-
-    fn rows_within(&self, range: SymbolRange) -> impl Iterator<Item = &Row> + Clone {
-        self.rows.rows_in(range.first(), range.end()).filter(move |row| row.end() <= range.end())
+        self.rows.combine(range, weights, coefficients, payload)
     }
 
     /// Returns the number of rows that involve only symbols of `range`.
     #[must_use]
     pub fn rank_in(&self, range: SymbolRange) -> usize {
-        self.rows_within(range).count()
+        self.rows.rows_within(range).count()
     }
 
     /// Returns the number of rows, which is the degrees of freedom held.

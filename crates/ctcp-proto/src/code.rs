@@ -3,12 +3,14 @@
 //! A [`Scheme`] needs no counterpart at the receiver, which decodes any mix of ranges and reports degrees of freedom. A scheme is a small
 //! policy: it holds no payload and does no field arithmetic. To add one, define a type for it and a [`Code`] that creates it.
 
+mod basis;
 mod block;
 mod blocks;
 mod ends;
 mod plain;
 mod plug;
 mod receiver;
+mod recoding;
 pub(crate) mod redundancy;
 mod segments;
 mod sender;
@@ -22,6 +24,8 @@ use ctcp_base::Instant;
 use crate::congestion::{Acked, Controller, Lost, Sent as SentSymbol, TimedOut, WindowOf};
 use crate::id::{ContextId, SymbolIndex};
 use crate::wire::MissingInterval;
+pub(crate) use basis::RELAYED_SPAN_MAX;
+pub use basis::RelayBuffer;
 pub use blocks::{Block, Blocks};
 pub(crate) use ends::{Arrived, SymbolSink, SymbolSource};
 pub use plug::{Coding, SymbolDecoder, SymbolEncoder};
@@ -129,6 +133,11 @@ pub struct CodeLimits {
     pub block_size: u16,
     /// `numblks`: maximum number of blocks in flight.
     pub blocks: u16,
+}
+
+/// The sliding window for data of which the rate counts as much as the delay.
+pub(crate) fn thrifty_sliding(setup: &Setup) -> Box<dyn Scheme> {
+    Box::new(sliding::SlidingCode::thrifty(setup))
 }
 
 /// The arguments for creating a scheme.

@@ -19,12 +19,14 @@ use ctcp_base::Instant;
 pub use crate::recovery::rtt::{INITIAL_RTT, RttEstimator, RttView};
 pub use ctcp::Ctcp;
 pub use round::Round;
+pub(crate) use unlimited::Unlimited;
 
 mod ctcp;
 mod cubic;
 mod reno;
 mod round;
 mod steady;
+mod unlimited;
 
 use crate::PacketNumber;
 

@@ -40,6 +40,7 @@ mod negotiation;
 mod path_ids;
 mod paths;
 mod receive;
+mod relayed;
 mod repeats;
 mod resets;
 mod stats;
@@ -85,6 +86,7 @@ pub(crate) use paths::PathChanges;
 use paths::PathEvent;
 pub use paths::{PathError, PathStats};
 use receive::Received;
+pub use relayed::{Carriage, HopRepair};
 use resets::Resets;
 use stats::Counts;
 pub use stats::{ConnectionStats, MessageStats, RttStats};
@@ -145,6 +147,8 @@ pub(crate) struct Established {
     contexts: Contexts,
     streams: Streams,
     messages: Messages,
+    /// Datagrams of other connections.
+    relayed: Messages,
     /// The context of the last combination sent.
     last_context: ContextId,
     /// A server's RESPONSE, kept until the client is confirmed.
@@ -269,6 +273,7 @@ impl Established {
             config,
             streams,
             messages: Messages::default(),
+            relayed: Messages::default(),
             last_context: ContextId::Streams,
             response: None,
             is_confirmed: false,

@@ -74,11 +74,13 @@ pub enum ContextId {
     Messages,
     /// Streams of small writes, coded in a sliding window.
     Interactive,
+    /// Datagrams of other connections, which relays pass on.
+    Relayed,
 }
 
 impl ContextId {
     /// All contexts, in the order of their numbers.
-    pub const ALL: [Self; 3] = [Self::Streams, Self::Messages, Self::Interactive];
+    pub const ALL: [Self; 4] = [Self::Streams, Self::Messages, Self::Interactive, Self::Relayed];
 
     /// The number on the wire.
     #[must_use]
@@ -99,6 +101,7 @@ impl fmt::Display for ContextId {
             Self::Streams => "streams",
             Self::Messages => "messages",
             Self::Interactive => "interactive",
+            Self::Relayed => "relayed",
         })
     }
 }

@@ -32,10 +32,12 @@ mod tests;
 pub mod wire;
 
 pub use catalogue::Catalogue;
-pub use code::Code;
 pub use code::redundancy::{Ratio, Redundancy, RepairRule};
+pub use code::{Code, RelayBuffer};
 pub use config::{ClientPolicy, EndpointConfig, TransportConfig};
-pub use connection::{Connection, ConnectionStats, MessageStats, PathError, PathStats, RttStats, TimerKind};
+pub use connection::{
+    Carriage, Connection, ConnectionStats, HopRepair, MessageStats, PathError, PathStats, RttStats, TimerKind,
+};
 pub use crypto::{KeyError, PublicKey, SecretKey, Suite, Ticket};
 pub use endpoint::{
     ConnectError, ConnectionHandle, DatagramOutcome, DropReason, Endpoint, EndpointStats, Incoming,
@@ -46,7 +48,7 @@ pub use event::{EndpointEvent, Event};
 pub use grant::Grant;
 pub use id::{ConnectionId, ContextId, Direction, PacketNumber, PathId, Role, StreamId, SymbolIndex};
 pub use message::MessageError;
-pub use network::{Ecn, NetworkPath, Transmit};
+pub use network::{Ecn, NetworkPath, Transmit, hop_of, relayed_address};
 pub use path::{PREFERENCE_OF_FIRST, PathMode};
 pub use profile::{AckRule, ExpiryRule, LossRule, Misfit, Profile, ProfileName, Rules};
 pub use stream::{OpenError, ReadError, ReadOutcome, UnknownStream, WriteError};

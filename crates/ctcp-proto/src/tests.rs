@@ -1,6 +1,7 @@
 //! Tests with two endpoints in virtual time.
 
 mod bulk;
+mod chain;
 mod damage;
 mod early;
 mod handshake;
@@ -19,6 +20,7 @@ mod path_attacks;
 mod paths;
 mod profiles;
 mod randomness;
+mod relays;
 mod resets;
 mod several;
 mod smaller_mtu;

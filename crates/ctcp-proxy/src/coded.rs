@@ -52,6 +52,14 @@ pub trait CodedConnection: Clone + Send + Sync + 'static {
     /// The longest message that the peer takes; `None` if it takes none.
     fn message_size_max(&self) -> Option<usize>;
 
+    /// Makes the connection a hop that carries datagrams of other connections.
+    ///
+    /// # Errors
+    /// See [`ctcp::RelayError`].
+    fn carry(&self, _repair: ctcp::HopRepair) -> Result<std::net::SocketAddr, ctcp::RelayError> {
+        Err(ctcp::MessageError::Unsupported.into())
+    }
+
     /// Waits until the connection is closed and returns the reason.
     fn closed(&self) -> impl Future<Output = String> + Send;
 
@@ -166,6 +174,10 @@ impl CodedConnection for ctcp::Connection {
 
     fn message_size_max(&self) -> Option<usize> {
         Self::message_size_max(self)
+    }
+
+    fn carry(&self, repair: ctcp::HopRepair) -> Result<std::net::SocketAddr, ctcp::RelayError> {
+        Self::carry(self, repair)
     }
 
     async fn closed(&self) -> String {

@@ -52,6 +52,7 @@ pub mod forward;
 pub mod http_proxy;
 pub mod link;
 mod pulse;
+pub mod relay;
 pub mod request;
 mod seldom;
 pub mod server;

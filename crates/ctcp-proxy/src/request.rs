@@ -6,7 +6,7 @@
 //!  | version | kind | length (16) | body ...   |  | version | code | length (16) | body ...  |
 //!  +---------+------+-------------+------------+  +---------+------+-------------+-----------+
 //!  kind 1 CONNECT, 2 GET, 3 PUT, 4 ASSOCIATE,     code 0: success; else the body is a text for people
-//!  5 CONNECT with low latency
+//!  5 CONNECT with low latency, 6 CARRY
 //! ```
 //!
 //! The length precedes the body, so that a server can answer "unknown kind" without parsing it. The length is bounded,
@@ -23,12 +23,14 @@ use crate::address::{AddressError, TargetAddress};
 
 mod associate;
 mod body;
+mod carry;
 mod file;
 mod reply;
 
 pub use associate::{Associate, Notice};
 pub(crate) use associate::{put_datagram_head, split_datagram, split_number};
 pub use body::BodyError;
+pub use carry::{Carry, STOPS_MAX, Stop};
 pub use file::{FileIdentity, GetAccepted, GetRequest, PutAccepted, PutRequest};
 pub use reply::{Reply, ReplyCode, TEXT_BYTES_MAX};
 
@@ -71,6 +73,8 @@ pub enum Request {
     Put(PutRequest),
     /// Exchange UDP datagrams in messages of the connection.
     Associate(Associate),
+    /// Carry the datagrams of another connection.
+    Carry(Carry),
 }
 
 /// Why a head could not be read.
@@ -117,6 +121,7 @@ impl fmt::Display for Request {
             Self::Get(_) => formatter.write_str("get"),
             Self::Put(_) => formatter.write_str("put"),
             Self::Associate(_) => formatter.write_str("udp"),
+            Self::Carry(_) => formatter.write_str("carry"),
         }
     }
 }
@@ -127,6 +132,7 @@ impl Request {
     const PUT: u8 = 3;
     const ASSOCIATE: u8 = 4;
     const CONNECT_LOW_LATENCY: u8 = 5;
+    const CARRY: u8 = 6;
 
     /// Whether both sides ask for low latency for the stream.
     #[must_use]
@@ -159,6 +165,10 @@ impl Request {
                 associate.write(&mut body);
                 Self::ASSOCIATE
             }
+            Self::Carry(carry) => {
+                carry.write(&mut body);
+                Self::CARRY
+            }
         };
         frame(kind, &body)
     }
@@ -175,6 +185,7 @@ impl Request {
             Self::GET => Self::Get(GetRequest::parse(&mut body)?),
             Self::PUT => Self::Put(PutRequest::parse(&mut body)?),
             Self::ASSOCIATE => Self::Associate(Associate::parse(&mut body)?),
+            Self::CARRY => Self::Carry(Carry::parse(&mut body)?),
             unknown => return Err(HeadError::Kind(unknown)),
         };
         body.end()?;

@@ -11,7 +11,8 @@
 use core::fmt;
 use core::future::poll_fn;
 use core::time::Duration;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
 
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -26,7 +27,7 @@ use crate::counters::Counters;
 use crate::dial::{DialError, Dialer};
 use crate::failures::Failures;
 use crate::files::FileService;
-use crate::request::{Reply, ReplyCode, Request};
+use crate::request::{Carry, Reply, ReplyCode, Request};
 use crate::seldom::{Seldom, WARNING_PAUSE};
 use crate::shares::{Place, Shares, Taken};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, splice};
@@ -36,6 +37,12 @@ use crate::udp::{Router, UdpLimits};
 
 /// The reply to file requests if no files are served.
 const NO_FILES: &str = "it serves no files (it was started without --files)";
+
+/// The reply to a relay that asks for something else.
+const ONLY_RELAY: &str = "a relay (--relay) may only carry, not ask for anything itself";
+
+/// The reply to a peer that is no relay of this server.
+const NO_RELAY: &str = "this server takes nothing from this relay (its key is not named with --relay)";
 
 /// Simultaneous requests. Each has two kernel buffers besides its descriptor.
 pub const STREAMS_MAX: usize = 65_536;
@@ -101,6 +108,8 @@ pub struct ReverseProxy {
     exhausted: Seldom,
     refused: Arc<Failures>,
     udp: Arc<UdpService>,
+    /// The public keys of the relays that may carry datagrams of clients here.
+    relays: OnceLock<BTreeSet<String>>,
 }
 
 impl fmt::Debug for ReverseProxy {
@@ -125,13 +134,31 @@ impl ReverseProxy {
         let (dialer, refused) = (Arc::new(dialer), Arc::<Failures>::default());
         let udp = UdpService::new(limits.udp, dialer.clone(), counters.clone(), refused.clone());
         let udp = Arc::new(udp);
-        Arc::new(Self { dialer, files, limits, slots, counters, clients, full, exhausted, refused, udp })
+        Arc::new(Self {
+            dialer,
+            files,
+            limits,
+            slots,
+            counters,
+            clients,
+            full,
+            exhausted,
+            refused,
+            udp,
+            relays: OnceLock::new(),
+        })
     }
 
     /// The counters of the proxy.
     #[must_use]
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
+    }
+
+    /// Lets relays with these public keys carry datagrams of clients here. Only the first call has an effect. The endpoint must accept their
+    /// connections, too.
+    pub fn accept_relays(&self, keys: impl IntoIterator<Item = ctcp::PublicKey>) {
+        self.relays.get_or_init(|| keys.into_iter().map(|key| key.to_string()).collect());
     }
 
     /// The names and statistics of its clients.
@@ -250,6 +277,11 @@ impl ReverseProxy {
                 return; // dropping the stream resets it
             }
         };
+        let is_relay = self.relays.get().is_some_and(|relays| relays.contains(&connection.peer()));
+        if is_relay && !matches!(request, Request::Carry(_)) {
+            self.refuse(&mut stream, ReplyCode::NotAllowed, ONLY_RELAY).await;
+            return;
+        }
         stream.set_low_latency(request.wants_low_latency());
         match request {
             Request::Connect(target) | Request::ConnectLowLatency(target) => {
@@ -259,6 +291,8 @@ impl ReverseProxy {
                 Ok(association) => association.serve(stream).await,
                 Err((code, text)) => self.refuse(&mut stream, code, text).await,
             },
+            Request::Carry(carry) if is_relay => self.serve_carry(stream, connection, &carry).await,
+            Request::Carry(_) => self.refuse(&mut stream, ReplyCode::NotAllowed, NO_RELAY).await,
             Request::Get(get) => match &self.files {
                 Some(files) => files.serve_get(&connection.peer(), stream, get, &self.counters).await,
                 None => self.refuse(&mut stream, ReplyCode::FilesOff, NO_FILES).await,
@@ -312,6 +346,23 @@ impl ReverseProxy {
         {
             self.counters.streams_failed.add(1);
             debug!(%target, ?end, %error, "a proxied connection was cut");
+        }
+    }
+
+    /// Ends a way that goes through relays here.
+    async fn serve_carry<C: CodedConnection>(&self, mut stream: C::Stream, connection: &C, carry: &Carry) {
+        if !carry.stops.is_empty() {
+            self.refuse(&mut stream, ReplyCode::CommandNotSupported, "this is a server, not a relay").await;
+            return;
+        }
+        match connection.carry(carry.repair) {
+            Ok(_) => {
+                info!("a relay carries datagrams of clients here");
+                if Carry::reply(carry.repair).write(&mut stream).await.is_ok() {
+                    connection.closed().await;
+                }
+            }
+            Err(error) => self.refuse(&mut stream, ReplyCode::GeneralFailure, &error.to_string()).await,
         }
     }
 

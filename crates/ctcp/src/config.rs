@@ -106,6 +106,13 @@ impl TransportConfig {
         self
     }
 
+    /// How many symbols a relay holds in each direction of a connection, 16 to 16384. It bounds the rate on a long path, and the memory.
+    /// Default: 1024.
+    pub fn relay_window(&mut self, symbols: u32) -> &mut Self {
+        self.0.coding_window = symbols;
+        self
+    }
+
     /// Whether a client expects to open further paths. Both sides then exchange connection ids for them in the handshake, so that an observer
     /// of two networks cannot tell that they carry the same connection. Otherwise all paths have the same id. Default: true.
     pub fn further_paths(&mut self, are_expected: bool) -> &mut Self {

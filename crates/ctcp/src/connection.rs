@@ -8,12 +8,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use ctcp_proto::{
-    ConnectionError, ConnectionStats, MessageError, NetworkPath, OpenError, PathError, PathId, PathStats,
-    Profile, PublicKey, StreamId, Ticket,
+    ConnectionError, ConnectionStats, HopRepair, MessageError, NetworkPath, OpenError, PathError, PathId,
+    PathStats, Profile, PublicKey, StreamId, Ticket, relayed_address,
 };
 use tokio::sync::Notify;
 
 use crate::Stream;
+use crate::relayed::RelayError;
 use crate::slot::{Signals, Slot, StreamSlot};
 use crate::state::{Key, Shared};
 
@@ -158,6 +159,32 @@ impl Connection {
     #[must_use]
     pub fn message_size_max(&self) -> Option<usize> {
         self.0.look(|slot| slot.connection.message_size_max())
+    }
+
+    /// Makes this connection a hop: other connections of the same endpoint go through it to what its peer carries them to. Returns the
+    /// address by which [`crate::Endpoint::connect`] and [`Self::add_path`] name this way. Both sides must do so before anything is
+    /// carried.
+    ///
+    /// # Errors
+    /// Returns an error if the connection is closed or carries something already, or if the peer cannot.
+    pub fn carry(&self, repair: HopRepair) -> Result<SocketAddr, RelayError> {
+        self.0.shared.lock().carry(self.0.key, repair)?;
+        Ok(relayed_address(self.0.key))
+    }
+
+    /// Relays: what either connection receives for others the other one sends on. At most
+    /// [`crate::TransportConfig::relay_window`] symbols are held in each direction.
+    ///
+    /// # Errors
+    /// Returns an error if one of them is closed or carries something already, if its peer cannot, or if they belong to different
+    /// endpoints.
+    pub fn relay_to(&self, next: &Self, repair: HopRepair) -> Result<(), RelayError> {
+        if !Arc::ptr_eq(&self.0.shared, &next.0.shared) {
+            return Err(RelayError::DifferentEndpoints);
+        }
+        let mut state = self.0.shared.lock();
+        let window = u64::from(state.transport.coding_window);
+        state.join(self.0.key, next.0.key, window, repair)
     }
 
     fn stream(&self, id: StreamId) -> Stream {

@@ -35,7 +35,7 @@ use crate::state::{Fault, Key, Shared, State};
 use crate::timer::{Deadline, Timer};
 use crate::turns::{PeerId, TURN, Waiting};
 use ctcp_proto::wire::is_long_header;
-use ctcp_proto::{DatagramOutcome, Ecn, NetworkPath};
+use ctcp_proto::{DatagramOutcome, Ecn, NetworkPath, hop_of};
 
 /// The maximum number of receive calls per round: with full batches 1 ms of work at 1 GB/s of decryption.
 const RECEIVES_PER_ROUND: usize = 2;
@@ -189,6 +189,10 @@ impl Driver {
         for received in self.batch.iter_mut() {
             let at = state.at(reading.received_at(received.stamp));
             let network_path = NetworkPath { local: received.local, remote: received.remote };
+            // No network carries the addresses that stand for hops.
+            if hop_of(network_path.remote).is_some() {
+                continue;
+            }
             let Received { ecn, bytes, segment_size, .. } = received;
             for datagram in bytes.chunks_mut(segment_size) {
                 tracing::trace!(remote = %network_path.remote, size = datagram.len(), "received");
@@ -303,14 +307,24 @@ impl Driver {
 
     /// Returns true if the connection has nothing more to send.
     fn collect_datagrams(&mut self, state: &mut State, now: Instant, key: Key) -> bool {
-        let Some(slot) = state.slot(key) else { return true };
         for _ in 0..DATAGRAMS_PER_TURN {
+            if state.has_hops {
+                state.tell_room(key);
+            }
+            let Some(slot) = state.slot(key) else { return true };
             if slot.connection.wants_entropy(now) {
                 entropy::mix(|fresh| slot.connection.mix_entropy(fresh));
             }
-            let Some(transmit) = slot.connection.poll_transmit(now, &mut self.datagram) else { return true };
+            let Some(transmit) = slot.connection.poll_transmit(now, &mut self.datagram) else {
+                state.on_drained(key);
+                return true;
+            };
             let Some(datagram) = self.datagram.get(..transmit.size) else { continue };
             tracing::trace!(remote = %transmit.destination, size = transmit.size, "sent");
+            if hop_of(transmit.destination).is_some() {
+                state.send_relayed(now, key, transmit, datagram);
+                continue;
+            }
             let head = Train {
                 destination: transmit.destination,
                 source: transmit.source,

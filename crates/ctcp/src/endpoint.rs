@@ -14,7 +14,7 @@ use crate::slot::Owner;
 use crate::socket::{self, Counters, Socket, SocketStats};
 use crate::state::{Shared, SocketChange, State};
 use crate::{ClientConfig, ConnectError, Connection, EndpointLost, ServerConfig, TransportConfig, entropy};
-use ctcp_proto::{ClientPolicy, ConnectionError, EndpointConfig, EndpointStats, PublicKey, Ticket};
+use ctcp_proto::{ClientPolicy, ConnectionError, EndpointConfig, EndpointStats, PublicKey, Ticket, hop_of};
 use tokio::time::timeout;
 
 /// A handshake fails early if it counts as rejected at two checks in a row, this far apart. Rejections are not authenticated: they may be
@@ -180,7 +180,11 @@ impl Endpoint {
         if state.is_closed {
             return Err(ConnectError::EndpointClosed);
         }
-        if !socket::can_reach(state.local_address, remote) {
+        if let Some(hop) = hop_of(remote) {
+            if !state.is_hop(hop) {
+                return Err(ConnectError::NoSuchHop);
+            }
+        } else if !socket::can_reach(state.local_address, remote) {
             return Err(ConnectError::WrongFamily { local: state.local_address, remote });
         }
         let now = state.at(shared.clock.now());
@@ -193,6 +197,9 @@ impl Endpoint {
         };
         let (handle, connection) = begun.map_err(ConnectError::from)?;
         let (key, signals) = state.insert(handle, connection, remote, Owner::Held);
+        if let Some(hop) = hop_of(remote) {
+            state.board(hop, key);
+        }
         drop(state);
         shared.work.notify_one();
         Ok(ConnectionRef::new(Arc::clone(shared), key, signals).into())

@@ -22,6 +22,8 @@ pub enum ConnectError {
         /// The address of the server.
         remote: SocketAddr,
     },
+    /// The address stands for a connection to a relay that does not exist any more.
+    NoSuchHop,
     /// The endpoint is lost, and all its connections have failed.
     EndpointLost(EndpointLost),
     /// A setting is out of range. The text names the setting and its range.
@@ -41,6 +43,7 @@ impl fmt::Display for ConnectError {
             Self::WrongFamily { local, remote } => {
                 write!(formatter, "a socket at {local} cannot send to {remote}")
             }
+            Self::NoSuchHop => formatter.write_str("the connection to the relay does not exist any more"),
             Self::EndpointLost(error) => error.fmt(formatter),
             Self::InvalidConfig(what) => write!(formatter, "invalid setting: {what}"),
             Self::TooManyConnections => {
@@ -103,7 +106,9 @@ impl Error for EndpointLost {}
 impl From<ConnectError> for io::Error {
     fn from(error: ConnectError) -> Self {
         let kind = match &error {
-            ConnectError::EndpointClosed | ConnectError::EndpointLost(_) => io::ErrorKind::NotConnected,
+            ConnectError::EndpointClosed | ConnectError::NoSuchHop | ConnectError::EndpointLost(_) => {
+                io::ErrorKind::NotConnected
+            }
             ConnectError::InvalidConfig(_) | ConnectError::WrongFamily { .. } => io::ErrorKind::InvalidInput,
             ConnectError::TooManyConnections | ConnectError::OutOfMemory => io::ErrorKind::QuotaExceeded,
             ConnectError::Failed(ConnectionError::HandshakeTimedOut { .. } | ConnectionError::TimedOut) => {

@@ -53,6 +53,7 @@ mod outbox;
 mod ports;
 mod recv_stream;
 mod refusals;
+mod relayed;
 mod send_stream;
 mod slot;
 mod socket;
@@ -65,15 +66,16 @@ pub use config::{ClientConfig, ServerConfig, TransportConfig};
 pub use connection::Connection;
 pub use ctcp_proto::{
     Catalogue, ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, Grant,
-    KeyError, MessageError, MessageStats, Misfit, PREFERENCE_OF_FIRST, PathError, PathId, PathMode,
-    PathStats, Profile, ProfileName, PublicKey, Ratio, Redundancy, Role, RttStats, SecretKey, StreamId,
-    Ticket, TransportError, TransportErrorCode, UnknownName, congestion::Algorithm,
+    HopRepair, KeyError, MessageError, MessageStats, Misfit, PREFERENCE_OF_FIRST, PathError, PathId,
+    PathMode, PathStats, Profile, ProfileName, PublicKey, Ratio, Redundancy, Role, RttStats, SecretKey,
+    StreamId, Ticket, TransportError, TransportErrorCode, UnknownName, congestion::Algorithm,
 };
 pub use endpoint::Endpoint;
 pub use entropy::generate_key;
 pub use error::{ConnectError, EndpointLost, StreamError, StreamReset, StreamStopped};
 pub use local_path::LocalPath;
 pub use recv_stream::RecvStream;
+pub use relayed::RelayError;
 pub use send_stream::SendStream;
 pub use socket::SocketStats;
 pub use stream::Stream;

@@ -15,6 +15,7 @@ use ctcp_base::Instant;
 use ctcp_proto::{Connection, ConnectionError, ConnectionHandle, Event, StreamId};
 use tokio::sync::Notify;
 
+use crate::relayed::Load;
 use crate::turns::PeerId;
 
 /// What asynchronous calls on a connection wait for. Each event wakes all waiting tasks, which then check again.
@@ -84,6 +85,8 @@ pub(crate) struct Slot {
     /// The connection is queued for a turn of its peer.
     pub(crate) is_ready: bool,
     pub(crate) deadline: Option<Instant>,
+    /// What it carries for others.
+    pub(crate) load: Option<Load>,
 }
 
 impl Slot {
@@ -107,6 +110,7 @@ impl Slot {
             is_retired: false,
             is_ready: false,
             deadline: None,
+            load: None,
         }
     }
 

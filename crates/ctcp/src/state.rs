@@ -114,6 +114,8 @@ pub(crate) struct State {
     pub(crate) is_sending: bool,
     /// Handles of the endpoint exist.
     pub(crate) is_held: bool,
+    /// Some connection carries others.
+    pub(crate) has_hops: bool,
     latest: Instant,
 }
 
@@ -137,6 +139,7 @@ impl State {
             lost: None,
             is_sending: false,
             is_held: true,
+            has_hops: false,
             latest: Instant::ZERO,
         }
     }
@@ -204,8 +207,10 @@ impl State {
     /// drained at once, so that handles get the reason.
     pub(crate) fn on_input(&mut self, now: Instant, key: Key, wakers: &mut Vec<Waker>) {
         self.mark_ready(key);
+        self.hand_on(now, key, wakers);
         let has_ended = |slot: &Slot| slot.error.is_none() && slot.connection.is_closed();
         if self.slots.get(&key).is_some_and(has_ended) {
+            self.on_load_lost(now, key, wakers);
             self.drain_events(now, key, wakers);
         }
     }

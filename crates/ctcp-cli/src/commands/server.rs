@@ -53,6 +53,7 @@ pub(crate) async fn run(args: &ServerArgs, catalogue: &Arc<Catalogue>) -> Result
     if let Some(clients) = clients.clients() {
         clients.name_in(&endpoint, &proxy);
     }
+    proxy.accept_relays(args.relay.iter().copied());
     let _publisher = metrics::publish(listener, ServerFigures::of(&proxy, &endpoint))?;
     let serve = async {
         tokio::select! {
@@ -134,7 +135,7 @@ async fn clients(args: &ServerArgs) -> Result<ClientList, CliError> {
         warn!("--any-client: anyone who knows this server's public key can connect through it");
         return Ok(ClientList::everybody());
     }
-    let fixed = Clients::unnamed(args.client.iter().copied());
+    let fixed = Clients::unnamed(args.client.iter().chain(&args.relay).copied());
     let list = ClientList::read(fixed, args.clients.clone()).await?;
     if list.clients().is_some_and(Clients::is_empty) {
         return Err(CliError::usage(

@@ -57,6 +57,25 @@ pub(super) fn collect(
     window.end()
 }
 
+/// Collects runs of symbols that are not seen.
+pub(super) fn collect_unseen(window: &Window, limit: usize, intervals: &mut Vec<MissingInterval>) -> u64 {
+    intervals.clear();
+    for (index, state) in window.states(window.oldest_undecoded(), window.end()) {
+        if !matches!(state, State::Unknown) {
+            continue;
+        }
+        if let Some(last) = intervals.last_mut().filter(|last| last.end == index) {
+            last.end += 1;
+            last.missing += 1;
+        } else if intervals.len() >= limit {
+            return index;
+        } else {
+            intervals.push(MissingInterval { first: index, end: index + 1, missing: 1 });
+        }
+    }
+    window.end()
+}
+
 impl Open {
     /// Returns whether the symbol `index` belongs to this interval.
     fn reaches(&self, index: u64, state: &State) -> bool {

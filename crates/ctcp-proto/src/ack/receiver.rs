@@ -31,6 +31,9 @@ const PACKETS_PER_ACK: u32 = 2;
 /// section 13.2.4).
 const RANGES_WORTH_A_PING: usize = 8;
 
+/// How many numbers a path through relays goes back: more than a relay holds of each of several hops.
+const REMEMBERED: u64 = 2048;
+
 /// Decides when to acknowledge the packets of one path.
 #[derive(Clone, Debug)]
 pub(crate) struct AckScheduler {
@@ -49,6 +52,8 @@ pub(crate) struct AckScheduler {
     /// When an ACK was last sent in an ack-eliciting packet.
     last_confirmable: Option<Instant>,
     round_trip: Duration,
+    /// How many numbers below what need not be repeated may still arrive and count.
+    remembered: u64,
 }
 
 impl AckScheduler {
@@ -65,7 +70,13 @@ impl AckScheduler {
             ecn: EcnCounts::default(),
             last_confirmable: None,
             round_trip: crate::recovery::rtt::INITIAL_RTT,
+            remembered: 0,
         }
+    }
+
+    /// For a path on which packets may arrive long after later ones.
+    pub(crate) fn patient(self) -> Self {
+        Self { remembered: REMEMBERED, ..self }
     }
 
     /// Adapts the delay to the round trip: more than a quarter of it could stall the sender.
@@ -152,7 +163,8 @@ impl AckScheduler {
 
     /// The peer acknowledged a packet with an ACK up to `largest`. Numbers at or below it need not be repeated (RFC 9000 section 13.2.4).
     pub(crate) fn on_ack_of_ack(&mut self, largest: u64) {
-        self.received.forget_below(largest.saturating_add(1).min(self.received.largest().unwrap_or(0)));
+        let unneeded = largest.saturating_add(1).saturating_sub(self.remembered);
+        self.received.forget_below(unneeded.min(self.received.largest().unwrap_or(0)));
     }
 
     /// Whether the next ACK should request an acknowledgement (with a PING): it is long, and no acknowledgeable ACK was sent for a round

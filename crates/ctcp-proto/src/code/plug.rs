@@ -21,6 +21,23 @@ pub trait SymbolEncoder: fmt::Debug + Send {
     /// window.
     fn combine(&mut self, range: SymbolRange, density: u8, key: u16, out: &mut Vec<u8>) -> bool;
 
+    /// For a relay: computes a combination of what it holds of `range` into `out`, its coefficients into `coefficients`, with random
+    /// factors from `key`. A `range` of one symbol stands for the sum that this symbol leads. Returns the range of the combination.
+    fn recode(
+        &mut self,
+        _range: SymbolRange,
+        _key: u16,
+        _coefficients: &mut Vec<u8>,
+        _out: &mut Vec<u8>,
+    ) -> Option<SymbolRange> {
+        None
+    }
+
+    /// Whether this is a relay, whose combinations come from [`Self::recode`].
+    fn recodes(&self) -> bool {
+        false
+    }
+
     /// Removes the symbols below `index`.
     fn release_before(&mut self, index: SymbolIndex);
 
@@ -177,11 +194,18 @@ impl SymbolEncoder for RealEncoder {
 pub(super) struct RealDecoder {
     decoder: Decoder,
     coefficients: Vec<u8>,
+    /// Reports list unseen symbols instead of groups that are not decodable.
+    lists_unseen: bool,
 }
 
 impl RealDecoder {
     pub(super) fn new(config: DecoderConfig) -> Self {
-        Self { decoder: Decoder::new(config), coefficients: Vec::new() }
+        Self { decoder: Decoder::new(config), coefficients: Vec::new(), lists_unseen: false }
+    }
+
+    /// For a sender whose combinations span few symbols: reports list the symbols that are not seen.
+    pub(super) fn listing_unseen(self) -> Self {
+        Self { lists_unseen: true, ..self }
     }
 }
 
@@ -236,6 +260,9 @@ impl SymbolDecoder for RealDecoder {
     }
 
     fn undecodable_intervals(&self, limit: usize, intervals: &mut Vec<MissingInterval>) -> SymbolIndex {
+        if self.lists_unseen {
+            return self.decoder.unseen_intervals(limit, intervals);
+        }
         self.decoder.undecodable_intervals(limit, intervals)
     }
 

@@ -5,6 +5,7 @@
 use ctcp_coding::{Arrival, DecodeError, DecoderConfig, SymbolRange};
 
 use super::Code;
+use super::basis::{BasisDecoder, RELAYED_SPAN_MAX, RelayBuffer};
 use super::ends::{Arrived, SymbolSink};
 use super::plug::{RealDecoder, SymbolDecoder};
 use super::segments::{Contradiction, Identity, Incomplete};
@@ -67,7 +68,11 @@ impl CodedReceiver {
             (EQUATIONS_MAX.min(window), usize::from(length_max))
         };
         let config = DecoderConfig { symbol_size_max, window, equations_max, component_max };
-        Self::with_decoder(context, Box::new(RealDecoder::new(config)), symbol_size_max, length_max)
+        let mut decoder = RealDecoder::new(config);
+        if context == ContextId::Relayed {
+            decoder = decoder.listing_unseen();
+        }
+        Self::with_decoder(context, Box::new(decoder), symbol_size_max, length_max)
     }
 
     /// Uses an external decoder.
@@ -88,6 +93,18 @@ impl CodedReceiver {
             arrived: 0,
             acked_report: 0,
         }
+    }
+
+    /// The receiver of a relay, which keeps in `buffer` what the next hop needs.
+    pub(crate) fn of_relay(context: ContextId, buffer: RelayBuffer, symbol_size_max: usize) -> Self {
+        let decoder = Box::new(BasisDecoder::new(buffer));
+        Self::with_decoder(context, decoder, symbol_size_max, RELAYED_SPAN_MAX)
+    }
+
+    /// Something changed that a report tells, though nothing arrived: the next one is new again.
+    pub(crate) fn on_progress(&mut self) {
+        self.report = None;
+        self.arrived += 1;
     }
 
     /// Whether memory is too short (`room` bytes left) to store symbols up to `end`. They are dropped then. The peer learns from the report

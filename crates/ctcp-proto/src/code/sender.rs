@@ -4,8 +4,10 @@
 use ctcp_base::Instant;
 use ctcp_coding::SymbolRange;
 
+use super::basis::{BasisEncoder, RelayBuffer};
 use super::ends::SymbolSource;
 use super::plug::{RealEncoder, SymbolEncoder};
+use super::recoding::RecodingCode;
 use super::segments::{Identity, Outgoing, Part};
 use super::{Carried, Choice, Feedback, Scheme, Sent, Situation};
 use crate::id::{ContextId, SymbolIndex};
@@ -40,9 +42,13 @@ pub(crate) struct CodedSender {
     /// A combination that is too long for one datagram and is being sent in segments. It goes before anything else.
     outgoing: Option<Outgoing>,
     scratch: Vec<u8>,
+    /// Scratch: the coefficients of a relay's combination.
+    coefficients: Vec<u8>,
     /// The average length of recent symbols in bytes.
     symbol_size: f64,
     counts: SenderCounts,
+    /// Old packets count as in flight until they are acknowledged or lost.
+    is_patient: bool,
 }
 
 /// Statistics of what was sent.
@@ -82,9 +88,23 @@ impl CodedSender {
             newest_report: 0,
             outgoing: None,
             scratch: Vec::new(),
+            coefficients: Vec::new(),
             symbol_size: SYMBOL_SIZE_FIRST,
             counts: SenderCounts::default(),
+            is_patient: false,
         }
+    }
+
+    /// The sender of a relay, which passes on what arrives in `buffer`. `peer_window` is that of the next hop.
+    pub(crate) fn of_relay(
+        context: ContextId,
+        buffer: RelayBuffer,
+        peer_window: u64,
+        combines: bool,
+    ) -> Self {
+        let scheme = RecodingCode::new(buffer.clone(), peer_window, combines);
+        Self::with_encoder(context, Box::new(scheme), Box::new(BasisEncoder::new(buffer)), peer_window)
+            .patient()
     }
 
     /// A datagram was sealed.
@@ -219,6 +239,9 @@ impl CodedSender {
     ) -> Option<Fit> {
         let Identity { first, length, density, key } = identity;
         let floor = self.encoder.first();
+        if self.encoder.recodes() {
+            return self.write_recoded(identity, builder);
+        }
         Some(if let Choice::Again(index) = choice {
             let symbol = self.encoder.symbol(index)?;
             let combination = Combination::Source { index, floor, symbol };
@@ -231,7 +254,34 @@ impl CodedSender {
         })
     }
 
-    pub(crate) fn on_acked(&mut self, carried: Carried) {
+    /// Writes what a relay makes of its rows: a symbol as it arrived, or a combination with its coefficients.
+    fn write_recoded(&mut self, identity: Identity, builder: &mut DatagramBuilder) -> Option<Fit> {
+        let range = SymbolRange::new(identity.first, identity.length)?;
+        let mut coefficients = core::mem::take(&mut self.coefficients);
+        let span = self.encoder.recode(range, identity.key, &mut coefficients, &mut self.scratch);
+        let floor = self.encoder.first();
+        let fit = span.map(|span| {
+            let combination = if coefficients == [1] {
+                Combination::Source { index: span.first(), floor, symbol: &self.scratch }
+            } else {
+                let (first, payload) = (span.first(), &self.scratch);
+                Combination::Recoded { first, coefficients: &coefficients, floor, payload }
+            };
+            write_if_it_fits(&Frame::Combination(self.context, combination), builder)
+        });
+        self.coefficients = coefficients;
+        fit
+    }
+
+    /// Waits for the acknowledgement or loss of packets, however old they are.
+    pub(crate) fn patient(self) -> Self {
+        Self { is_patient: true, ..self }
+    }
+
+    pub(crate) fn on_acked(&mut self, carried: Carried, was_expired: bool) {
+        if was_expired && !self.is_patient {
+            return;
+        }
         match carried.part {
             Part::Whole => self.scheme.on_acked(&carried.sent),
             Part::Piece | Part::Copy => {}
@@ -245,7 +295,8 @@ impl CodedSender {
             return;
         }
         // Only the last segment counts as in flight, but losing any of them leaves the combination incomplete.
-        self.scheme.on_lost(&carried.sent, was_expired || carried.part == Part::Piece);
+        let was_expired = was_expired && !self.is_patient || carried.part == Part::Piece;
+        self.scheme.on_lost(&carried.sent, was_expired);
     }
 
     pub(crate) fn on_spurious_loss(&mut self, carried: Carried) {
@@ -256,7 +307,7 @@ impl CodedSender {
     }
 
     pub(crate) fn on_expired(&mut self, carried: Carried) {
-        if !matches!(carried.part, Part::Piece | Part::Copy) {
+        if !self.is_patient && !matches!(carried.part, Part::Piece | Part::Copy) {
             self.scheme.on_expired(&carried.sent);
         }
     }

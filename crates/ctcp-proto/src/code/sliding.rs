@@ -18,18 +18,19 @@
 //! A block code delays each repair to the end of its block. Here a repair helps as soon as it arrives, and one that was not needed by the
 //! oldest gap helps the next one. Decision 0040 compares them.
 
-mod coverage;
-mod protection;
+pub(super) mod coverage;
+pub(super) mod protection;
 
 use super::{Choice, CodeSpec, Feedback, Scheme, Sent, Setup, Situation, WindowOf};
 use crate::id::SymbolIndex;
+use crate::wire::MissingInterval;
 use coverage::Coverage;
 use ctcp_base::Instant;
 use protection::Protection;
 
 /// The part of a round trip without a new symbol after which the last symbols get their repair. It is longer than the pauses of a steady
 /// stream that has many symbols in a round trip, and short compared with the round trip that a lost last symbol would otherwise wait.
-const TAIL_PART: u32 = 8;
+pub(super) const TAIL_PART: u32 = 8;
 
 pub(super) static SPEC: CodeSpec = CodeSpec {
     number: 7,
@@ -46,6 +47,8 @@ pub(super) static SPEC: CodeSpec = CodeSpec {
 pub(crate) struct SlidingCode {
     coverage: Coverage,
     protection: Protection,
+    /// Combinations span little, and rate counts as much as delay.
+    is_thrifty: bool,
     /// Maximum number of symbols in a combination.
     length_max: u64,
     /// Key of the next combination.
@@ -56,12 +59,50 @@ pub(crate) struct SlidingCode {
 
 impl SlidingCode {
     pub(super) fn new(setup: &Setup) -> Self {
+        Self::with_protection(setup, Protection::new(setup.redundancy))
+    }
+
+    /// For data of which the rate counts as much as the delay.
+    pub(super) fn thrifty(setup: &Setup) -> Self {
+        Self { is_thrifty: true, ..Self::with_protection(setup, Protection::new(setup.redundancy).thrifty()) }
+    }
+
+    fn with_protection(setup: &Setup, protection: Protection) -> Self {
         Self {
             coverage: Coverage::default(),
-            protection: Protection::new(setup.redundancy),
+            protection,
+            is_thrifty: false,
             length_max: u64::from(setup.limits.block_size.max(1)),
             key: 0,
             tail: None,
+        }
+    }
+
+    /// Gaps for which too few repairs are in flight.
+    fn short(&self, situation: &Situation) -> Option<MissingInterval> {
+        let margin = self.protection.margin(situation.dispersion);
+        if self.is_thrifty {
+            self.coverage.short_run(margin, self.length_max)
+        } else {
+            self.coverage.short(margin)
+        }
+    }
+
+    fn repair_of(&self, gap: MissingInterval) -> Choice {
+        if self.is_thrifty { self.combination(gap.first, gap.end) } else { self.repair_up_to(gap.end) }
+    }
+
+    /// A combination of the group that is due for one ahead of feedback.
+    fn repair_of_group(&self, is_tail: bool) -> Choice {
+        let (first, end) = self.coverage.exposed(self.length_max, is_tail);
+        self.combination(first, end)
+    }
+
+    /// A combination of these symbols, or the only one of them.
+    fn combination(&self, first: SymbolIndex, end: SymbolIndex) -> Choice {
+        match u16::try_from(end.saturating_sub(first)) {
+            Ok(length) if length > 1 => Choice::Combination { first, length, key: self.key },
+            _ => Choice::Again(first),
         }
     }
 
@@ -69,28 +110,34 @@ impl SlidingCode {
     /// enough, since this one holds up everything after it.
     fn repair_up_to(&self, end: SymbolIndex) -> Choice {
         let first = self.coverage.oldest().max(end.saturating_sub(self.length_max));
-        let end = self.coverage.next().min(first + self.length_max);
-        match u16::try_from(end - first) {
-            Ok(length) if length > 1 => Choice::Combination { first, length, key: self.key },
-            _ => Choice::Again(first),
-        }
+        self.combination(first, self.coverage.next().min(first + self.length_max))
     }
+}
 
-    /// Whether the newest symbols should get a repair now.
-    fn is_owed(&self, now: Instant) -> bool {
-        let is_tail = self.tail.is_some_and(|tail| tail <= now);
-        self.coverage.is_newest_uncertain() && self.protection.is_owed(is_tail)
-    }
+/// Whether the newest symbols should get a repair now.
+pub(super) fn is_owed(
+    coverage: &Coverage,
+    protection: &Protection,
+    tail: Option<Instant>,
+    now: Instant,
+) -> bool {
+    let is_tail = tail.is_some_and(|tail| tail <= now);
+    coverage.is_newest_uncertain() && protection.is_owed(is_tail)
 }
 
 impl Scheme for SlidingCode {
     fn choose(&mut self, situation: &Situation) -> Option<Choice> {
-        let margin = self.protection.margin(situation.dispersion);
-        if let Some(gap) = self.coverage.short(margin) {
-            return Some(self.repair_up_to(gap.end));
+        if let Some(gap) = self.short(situation) {
+            return Some(self.repair_of(gap));
         }
-        if self.is_owed(situation.now) {
-            return Some(self.repair_up_to(self.coverage.next()));
+        if is_owed(&self.coverage, &self.protection, self.tail, situation.now) {
+            let is_tail = self.tail.is_some_and(|tail| tail <= situation.now);
+            let next = self.coverage.next();
+            return Some(if self.is_thrifty {
+                self.repair_of_group(is_tail)
+            } else {
+                self.repair_up_to(next)
+            });
         }
         (situation.has_data && situation.has_room).then_some(Choice::NewSymbol)
     }
@@ -112,8 +159,7 @@ impl Scheme for SlidingCode {
             Choice::Again(_) => 1,
             Choice::Combination { length, .. } => length,
         };
-        let margin = self.protection.margin(situation.dispersion);
-        let is_for_deficit = self.coverage.short(margin).is_some();
+        let is_for_deficit = self.short(situation).is_some();
         self.key = self.key.wrapping_add(1);
         let sent = Sent { first: index, length };
         self.coverage.on_repair(&sent);

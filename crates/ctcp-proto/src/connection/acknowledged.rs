@@ -68,6 +68,7 @@ impl Established {
             self.tell_controller();
             match id {
                 ContextId::Messages => self.messages.outgoing.on_peer_decoded_below(report.oldest_undecoded),
+                ContextId::Relayed => self.relayed.outgoing.on_peer_decoded_below(report.oldest_undecoded),
                 _ => self.streams.on_peer_decoded_below(Lane::of(id), report.oldest_undecoded),
             }
         }
@@ -101,10 +102,10 @@ impl Established {
                 }
                 self.paths[id].on_spurious_loss(now, acked.packet.number, spurious);
             }
-            (None, Some(carried)) if !acked.was_expired => {
-                self.contexts.open(carried.context).sender.on_acked(carried);
+            (None, Some(carried)) => {
+                self.contexts.open(carried.context).sender.on_acked(carried, acked.was_expired);
             }
-            (None, _) => {}
+            (None, None) => {}
         }
         self.paths[id].on_acked(now, &acked);
     }

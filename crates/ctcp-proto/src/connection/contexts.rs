@@ -1,7 +1,8 @@
 //! The contexts of a connection: that of the streams, and the others once they are used.
 
 use super::negotiation::Negotiated;
-use crate::code::{Code, CodedReceiver, CodedSender};
+use super::relayed::{Carriage, HopRepair};
+use crate::code::{Code, CodedReceiver, CodedSender, RELAYED_SPAN_MAX, RelayBuffer, thrifty_sliding};
 use crate::config::TransportConfig;
 use crate::error::{TransportError, TransportErrorCode};
 use crate::id::{ContextId, Role};
@@ -32,6 +33,8 @@ pub(crate) struct Contexts {
     /// The others, in the order of their numbers.
     others: [Option<Box<Context>>; ContextId::ALL.len() - 1],
     plan: Plan,
+    /// How relayed datagrams are handled, once that is known.
+    carriage: Option<Carriage>,
 }
 
 impl Contexts {
@@ -76,12 +79,13 @@ impl Contexts {
             kept_max: u64::from(config.coding_window),
             setup: scheme::Setup { redundancy, ..setup },
         };
-        Self { streams: Context { sender, receiver }, others: [None, None], plan }
+        Self { streams: Context { sender, receiver }, others: [None, None, None], plan, carriage: None }
     }
 
     /// Whether this side may send in the context `id`.
     pub(crate) fn takes(&self, id: ContextId) -> bool {
-        id == ContextId::Streams || self.plan.peer_window > 0
+        let is_asked = id != ContextId::Relayed || self.carriage.is_some();
+        id == ContextId::Streams || is_asked && self.plan.peer_window > 0
     }
 
     /// A context that has been used. That of the streams always has.
@@ -104,19 +108,35 @@ impl Contexts {
     pub(crate) fn open(&mut self, id: ContextId) -> &mut Context {
         match id {
             ContextId::Streams => &mut self.streams,
-            _ => self.others[place(id)].get_or_insert_with(|| Box::new(self.plan.context(id))),
+            _ => self.others[place(id)]
+                .get_or_insert_with(|| Box::new(self.plan.context(id, self.carriage.as_ref()))),
         }
     }
 
     /// The context of a combination that the peer sent.
     pub(crate) fn open_for_peer(&mut self, id: ContextId) -> Result<&mut Context, TransportError> {
-        if id != ContextId::Streams && self.plan.window == 0 {
+        let is_asked = id != ContextId::Relayed || self.carriage.is_some();
+        if id != ContextId::Streams && (self.plan.window == 0 || !is_asked) {
             return Err(TransportError::new(
                 TransportErrorCode::ProtocolViolation,
                 "combination in a context that was not granted",
             ));
         }
         Ok(self.open(id))
+    }
+
+    /// Begins to handle relayed datagrams.
+    pub(crate) fn carry(&mut self, carriage: Carriage) {
+        self.carriage.get_or_insert(carriage);
+        self.open(ContextId::Relayed);
+    }
+
+    /// The buffer for what arrives, if this side relays it.
+    pub(crate) fn relay_buffer(&self) -> Option<&RelayBuffer> {
+        match &self.carriage {
+            Some(Carriage::Relay { incoming, .. }) => Some(incoming),
+            _ => None,
+        }
     }
 
     /// The context of the streams.
@@ -148,12 +168,35 @@ impl Contexts {
 }
 
 impl Plan {
-    fn context(&self, id: ContextId) -> Context {
+    fn context(&self, id: ContextId, carriage: Option<&Carriage>) -> Context {
+        let carriage = carriage.filter(|_| id == ContextId::Relayed);
+        if let Some(Carriage::Relay { incoming, outgoing, repair }) = carriage {
+            let combines = *repair == HopRepair::Combinations;
+            return Context {
+                sender: CodedSender::of_relay(id, outgoing.clone(), self.peer_window, combines),
+                receiver: CodedReceiver::of_relay(id, incoming.clone(), self.symbol_size),
+            };
+        }
         let window = usize::try_from(self.window).unwrap_or(usize::MAX);
         let kept = usize::try_from(self.peer_window.min(self.kept_max)).unwrap_or(usize::MAX);
-        let (code, length_max) = (Code::SLIDING, self.setup.limits.block_size);
+        let (code, mut setup) = (Code::SLIDING, self.setup);
+        let mut scheme = None;
+        if let Some(Carriage::End { repair }) = carriage {
+            setup.limits.block_size = setup.limits.block_size.min(RELAYED_SPAN_MAX);
+            if *repair == HopRepair::Repetitions {
+                setup.redundancy = crate::Redundancy::FEEDBACK;
+                scheme = Some(Code::PLAIN.make(&setup));
+            } else {
+                setup.redundancy = crate::Redundancy::FROM_LOSS;
+                scheme = Some(thrifty_sliding(&setup));
+            }
+        }
+        let length_max = setup.limits.block_size;
+        let is_relayed = scheme.is_some();
+        let scheme = scheme.unwrap_or_else(|| code.make(&setup));
+        let sender = CodedSender::new(id, scheme, self.symbol_size, kept, self.peer_window);
         Context {
-            sender: CodedSender::new(id, code.make(&self.setup), self.symbol_size, kept, self.peer_window),
+            sender: if is_relayed { sender.patient() } else { sender },
             receiver: CodedReceiver::new(id, code, self.symbol_size, window, length_max, window),
         }
     }

@@ -23,6 +23,7 @@ impl Connection {
         if let State::Established(established) = &mut self.state {
             established.streams.set_room(lease.room());
             established.messages.incoming.set_room(lease.room());
+            established.relayed.incoming.set_room(lease.room());
         }
     }
 
@@ -39,6 +40,6 @@ impl Connection {
 impl Established {
     /// Memory in use or promised to the peer, in bytes.
     fn memory(&self) -> u64 {
-        self.streams.memory() + self.contexts.memory() + self.messages.memory()
+        self.streams.memory() + self.contexts.memory() + self.messages.memory() + self.relayed.memory()
     }
 }

@@ -135,6 +135,8 @@ impl Established {
             let is_news = receiver.handle(combination, &mut self.messages.incoming)?;
             self.messages.incoming.settle_before(combination.floor());
             is_news
+        } else if id == ContextId::Relayed {
+            receiver.handle(combination, &mut self.relayed.incoming)?
         } else {
             receiver.handle(combination, &mut self.streams)?
         };

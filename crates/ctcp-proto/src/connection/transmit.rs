@@ -4,7 +4,7 @@ use ctcp_base::Instant;
 
 use super::contents::Contents;
 use super::{Established, TransportError};
-use crate::code::{Carried, Choice, Situation, SymbolSource};
+use crate::code::{Carried, Choice, RELAYED_SPAN_MAX, Situation, SymbolSource};
 use crate::crypto::SealHeader;
 use crate::error::TransportErrorCode;
 use crate::id::{ContextId, PathId};
@@ -16,6 +16,9 @@ use crate::recovery::rtt::INITIAL_RTT;
 use crate::recovery::sent::SentPacket;
 use crate::stream::{Lane, Outlet, Pace};
 use crate::wire::{DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
+
+/// The bytes by which the header of a relay's combination is longer than that of a source's: coefficients instead of a key.
+const RELAYED_HEADROOM: usize = RELAYED_SPAN_MAX as usize;
 
 /// A path that may send now, among all.
 #[derive(Clone, Copy)]
@@ -87,7 +90,11 @@ impl Established {
             packet_number: path.sent.next_number(),
             largest_acked: path.sent.largest_acked(),
         };
-        DatagramBuilder::short(buffer, size_max, packet)
+        if path.is_relayed() {
+            DatagramBuilder::for_reordering(buffer, size_max, packet)
+        } else {
+            DatagramBuilder::short(buffer, size_max, packet)
+        }
     }
 
     /// Seals a packet without recording it.
@@ -310,12 +317,15 @@ impl Established {
         let situation = self.situation(now, turn, id);
         let source: &mut dyn SymbolSource = match id {
             ContextId::Messages => &mut self.messages.outgoing,
+            ContextId::Relayed => &mut self.relayed.outgoing,
             _ => &mut Outlet { streams: &mut self.streams, lane: Lane::of(id) },
         };
         let destination = self.paths[turn.id].destination;
         let sender = &mut self.contexts.open(id).sender;
         let size = symbol_size_for_datagram(datagram_size, &destination, sender.overhead());
         let size = size.min(self.negotiated.symbol_size_max);
+        // Relays write the coefficients of their combinations.
+        let size = if id == ContextId::Relayed { size.saturating_sub(RELAYED_HEADROOM) } else { size };
         let carried = sender.write(choice, size, source, builder, &situation);
         if let (Choice::NewSymbol, Some(carried)) = (choice, &carried) {
             self.owe_copies(now, turn.id, id, carried.sent.first);
@@ -329,6 +339,7 @@ impl Established {
     fn has_data(&self, id: ContextId) -> bool {
         match id {
             ContextId::Messages => self.messages.outgoing.has_data(),
+            ContextId::Relayed => self.relayed.outgoing.has_data(),
             _ => self.streams.has_data_in(Lane::of(id)),
         }
     }
@@ -397,7 +408,7 @@ impl Established {
     /// The first context that has something useful to send. Messages and small streams go before bulk data, but those that wait take turns,
     /// so that none can starve another.
     fn choose_useful(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
-        use ContextId::{Interactive, Messages, Streams};
+        use ContextId::{Interactive, Messages, Relayed, Streams};
         if !turn.is_first() {
             if let Some(copy) = self.choose_copy(turn.id) {
                 return Some(copy);
@@ -412,9 +423,10 @@ impl Established {
             return choice.map(|choice| (Streams, choice));
         }
         let order = match self.last_context {
-            Messages => [Interactive, Streams, Messages],
-            Interactive => [Streams, Messages, Interactive],
-            Streams => [Messages, Interactive, Streams],
+            Messages => [Interactive, Streams, Relayed, Messages],
+            Interactive => [Streams, Relayed, Messages, Interactive],
+            Streams => [Relayed, Messages, Interactive, Streams],
+            Relayed => [Messages, Interactive, Streams, Relayed],
         };
         order.into_iter().find_map(|id| self.choose_in(now, turn, id).map(|choice| (id, choice)))
     }

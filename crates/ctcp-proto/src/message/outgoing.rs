@@ -48,6 +48,11 @@ impl Outgoing {
         self.counts
     }
 
+    /// Messages of which not all has been sent.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Bytes of memory for waiting messages.
     pub(crate) fn memory(&self) -> u64 {
         self.queued as u64

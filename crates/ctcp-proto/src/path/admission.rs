@@ -2,7 +2,7 @@
 
 use ctcp_base::Instant;
 
-use crate::congestion::{self, Algorithm, Controller, ControllerFactory};
+use crate::congestion::{self, Algorithm, Controller, ControllerFactory, Unlimited};
 use crate::recovery::pacer::Pacer;
 use crate::recovery::rtt::RttEstimator;
 
@@ -46,6 +46,11 @@ impl Admission {
 
     pub(super) fn with_controller(self, factory: ControllerFactory, datagram_size: u64) -> Self {
         Self { controller: factory.controller(datagram_size), factory: Some(factory), ..self }
+    }
+
+    /// Whether something else controls congestion.
+    pub(super) fn is_unlimited(&self) -> bool {
+        self.controller.name() == Unlimited::NAME
     }
 
     /// The packets take a new network path, of which nothing is known.

@@ -24,14 +24,15 @@ use super::owed::Owed;
 use super::silence::Silence;
 use super::validation::{OPENING_MAX, PathValidation};
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
-use crate::congestion::{Acked, ControllerFactory, Lost, Sent, TimedOut};
+use crate::congestion::{Acked, ControllerFactory, Lost, Sent, TimedOut, Unlimited};
 use crate::connection::{Contents, PathStats};
 use crate::crypto::ReplayWindow;
 use crate::crypto::random::SecretRng;
 use crate::id::{ConnectionId, PacketNumber, PathId};
-use crate::network::{Ecn, NetworkPath, Transmit};
+use crate::network::{Ecn, NetworkPath, Transmit, is_relayed};
 use crate::profile::{ExpiryRule, Profile};
 use crate::recovery::delivery_rate::DeliverySnapshot;
+use crate::recovery::loss::LossDetector;
 use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets, SpuriousLoss};
 use crate::wire::EcnCounts;
 
@@ -40,6 +41,10 @@ const SILENT_PROBES: u32 = 2;
 
 /// Unanswered probe time-outs that make an outage: about a second on most paths. So many in a row are hardly due to loss alone.
 const DEAD_PROBES: u32 = 5;
+
+/// The largest datagram that fits into one symbol of a hop of 1472 bytes: its headers take 40 bytes and one for the context, the
+/// coefficients of a relay 32, and the header of the datagram in the symbol at most 23.
+const RELAYED_DATAGRAM_MAX: u64 = 1472 - 40 - 1 - 32 - 23;
 
 /// What arrived on a path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,11 +92,15 @@ pub(crate) struct Path {
     pub(crate) lost_scratch: Vec<LostPacket<Contents>>,
     profile: Profile,
     datagram_ceiling: u64,
+    /// How many datagrams the hop takes that carries this path, if it is one through a relay.
+    room: Option<u64>,
 }
 
 impl Path {
     /// A path whose addresses were validated by the handshake. `datagram_ceiling` is the largest datagram that both sides allow.
     pub(crate) fn new(now: Instant, network: NetworkPath, profile: Profile, datagram_ceiling: u64) -> Self {
+        let fitting = if is_relayed(network.remote) { RELAYED_DATAGRAM_MAX } else { u64::MAX };
+        let datagram_ceiling = datagram_ceiling.min(fitting);
         let owed = Owed::new(now, datagram_ceiling);
         Self {
             id: PathId(0),
@@ -119,6 +128,31 @@ impl Path {
             lost_scratch: Vec::new(),
             profile,
             datagram_ceiling,
+            room: None,
+        }
+        .through_relay_if_it_is()
+    }
+
+    /// What carries a path through a relay controls congestion, and repairs what is lost.
+    fn through_relay_if_it_is(self) -> Self {
+        if !is_relayed(self.network.remote) {
+            return self;
+        }
+        let mut path = Self { room: Some(0), ..self };
+        path.measured.losses = LossDetector::patient();
+        path.acks = AckScheduler::new(MAX_ACK_DELAY, path.profile.acknowledges_every_packet()).patient();
+        path.with_controller(Some(ControllerFactory::new(|_| Box::new(Unlimited))))
+    }
+
+    /// Whether hops through relays carry it. They repair losses, so that packets may arrive long after later ones.
+    pub(crate) fn is_relayed(&self) -> bool {
+        self.room.is_some()
+    }
+
+    /// Sets how many datagrams the hop takes that carries this path.
+    pub(crate) fn set_room(&mut self, datagrams: u64) {
+        if let Some(room) = &mut self.room {
+            *room = datagrams;
         }
     }
 
@@ -187,7 +221,7 @@ impl Path {
 
     /// Uses an external controller, if there is one.
     pub(crate) fn with_controller(self, factory: Option<ControllerFactory>) -> Self {
-        let Some(factory) = factory else { return self };
+        let Some(factory) = factory.filter(|_| !self.admission.is_unlimited()) else { return self };
         let datagram_size = self.owed.mtu.current();
         Self { admission: self.admission.with_controller(factory, datagram_size), ..self }
     }
@@ -257,6 +291,7 @@ impl Path {
             return;
         }
         self.silence.on_eliciting(now);
+        self.room = self.room.map(|room| room.saturating_sub(1));
         self.admission.on_sent(now, size);
         self.owed.retransmission.on_sent(now);
         if !is_mtu_probe && !self.profile.counts_symbols() {
@@ -444,7 +479,7 @@ impl Path {
 
     /// True if the congestion window has room for another packet.
     pub(crate) fn has_window(&self) -> bool {
-        self.admission.has_window(self.sent.packets_in_flight())
+        self.room != Some(0) && self.admission.has_window(self.sent.packets_in_flight())
     }
 
     /// When the pacer allows the next full datagram. `None` means now.
@@ -480,6 +515,10 @@ impl Path {
     ///
     /// Requirement: C5
     pub(crate) fn expiry_age(&self) -> Option<Duration> {
+        // Hops repair: what is old is still on its way.
+        if self.is_relayed() {
+            return None;
+        }
         if !self.profile.code.expires() || !self.measured.rtt.has_sample() {
             return None;
         }

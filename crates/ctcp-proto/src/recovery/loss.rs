@@ -27,6 +27,9 @@ const TIME_EIGHTHS: u32 = 9;
 /// Maximum of the time threshold: twice the round trip. Waiting for a packet later than that is not worthwhile.
 const TIME_EIGHTHS_MAX: u32 = 16;
 
+/// The time threshold where hops repair what is lost: three round trips, in which they have tried again and again.
+const TIME_EIGHTHS_PATIENT: u32 = 24;
+
 /// Number of round trips without a spurious loss after which the thresholds return half of the way.
 const QUIET_ROUNDS: u32 = 16;
 
@@ -44,6 +47,8 @@ pub(crate) struct LossThresholds {
 pub(crate) struct LossDetector {
     packets: u64,
     eighths: u32,
+    /// To which the thresholds return.
+    least: (u64, u32),
     /// When the thresholds were last changed.
     changed: Instant,
 }
@@ -51,14 +56,24 @@ pub(crate) struct LossDetector {
 impl LossDetector {
     /// The thresholds of RFC 9002.
     pub(crate) fn new() -> Self {
-        Self { packets: PACKET_THRESHOLD, eighths: TIME_EIGHTHS, changed: Instant::ZERO }
+        Self::returning_to(PACKET_THRESHOLD, TIME_EIGHTHS)
+    }
+
+    /// For a path on which packets are repaired and come late rather than not at all.
+    pub(crate) fn patient() -> Self {
+        Self::returning_to(u64::MAX, TIME_EIGHTHS_PATIENT)
+    }
+
+    fn returning_to(packets: u64, eighths: u32) -> Self {
+        Self { packets, eighths, least: (packets, eighths), changed: Instant::ZERO }
     }
 
     /// The thresholds for detecting losses now.
     pub(crate) fn thresholds(&mut self, now: Instant, rtt: &RttEstimator) -> LossThresholds {
         if now - self.changed > rtt.smoothed() * QUIET_ROUNDS {
-            self.packets = PACKET_THRESHOLD + (self.packets - PACKET_THRESHOLD) / 2;
-            self.eighths = TIME_EIGHTHS + (self.eighths - TIME_EIGHTHS) / 2;
+            let (packets, eighths) = self.least;
+            self.packets = packets + (self.packets - packets) / 2;
+            self.eighths = eighths + (self.eighths - eighths) / 2;
             self.changed = now;
         }
         let round = rtt.smoothed().max(rtt.latest());

@@ -15,7 +15,12 @@ fn with_ids() -> TransportConfig {
 
 /// An acknowledgement of one packet of the second path.
 fn acknowledgement(number: u64, delay: Duration) -> Frame<'static> {
-    let ranges = AckRanges::from_descending([(number, number)]).expect("a packet number");
+    acknowledgement_of((number, number), delay)
+}
+
+/// An acknowledgement of all packets of the second path from the first of these numbers to the last.
+fn acknowledgement_of(range: (u64, u64), delay: Duration) -> Frame<'static> {
+    let ranges = AckRanges::from_descending([range]).expect("packet numbers");
     Frame::PathAck(PathAck { path: PathId(1), ranges, delay, ecn: None })
 }
 
@@ -137,6 +142,29 @@ fn a_client_that_acknowledges_on_a_path_what_was_never_sent_there_is_closed() {
     let is_closed = core::iter::from_fn(|| server.poll_event())
         .any(|event| matches!(event, Event::Closed(ConnectionError::PeerFault(_))));
     assert!(is_closed);
+}
+
+#[test]
+fn a_client_that_acknowledges_what_it_never_got_on_a_path_is_closed() {
+    let lossy = [Conditions::new(10.0, 20, 0.01), Conditions::new(10.0, 40, 0.2)];
+    for seed in 13..17 {
+        let mut several = Several::with_all_paths_of(&lossy, seed, with_ids());
+        several.run(Duration::from_millis(500), |_| false);
+        several.request(20_000_000);
+        let mut next = several.now;
+        // Numbers that the server skipped show that the client cannot have seen all that it acknowledges.
+        let is_closed = several.run(Duration::from_secs(10), |several| {
+            let largest = several.client.largest_received(PathId(1));
+            if let Some(largest) = largest.filter(|_| several.now >= next) {
+                next = several.now + Duration::from_millis(5);
+                let all = acknowledgement_of((0, largest.0), Duration::ZERO);
+                let datagram = several.client.forge(several.now, &[all]);
+                several.receive_at_server(0, several.lines[0].client, datagram);
+            }
+            several.server.as_ref().is_some_and(|server| !server.is_connected())
+        });
+        assert!(is_closed, "seed {seed}");
+    }
 }
 
 #[test]

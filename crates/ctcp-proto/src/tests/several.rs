@@ -63,7 +63,7 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    fn link(self) -> LinkConfig {
+    pub(super) fn link(self) -> LinkConfig {
         let delay = Duration::from_millis(self.rtt_ms) / 2;
         let packets = self.megabits * 1e6 * self.rtt_ms as f64 / 1e3 / (8.0 * 1_500.0);
         LinkConfig {

@@ -91,9 +91,28 @@ impl DatagramBuilder {
     /// # Panics
     /// Panics if `size_max` leaves no room for a frame of 3 bytes.
     #[must_use]
-    pub fn short(mut buffer: Vec<u8>, size_max: usize, packet: NewPacket) -> Self {
-        let NewPacket { destination, path, packet_number, largest_acked } = packet;
-        let packet_number = TruncatedNumber::new(packet_number, largest_acked);
+    pub fn short(buffer: Vec<u8>, size_max: usize, packet: NewPacket) -> Self {
+        let number = TruncatedNumber::new(packet.packet_number, packet.largest_acked);
+        Self::with_number(buffer, size_max, packet, number)
+    }
+
+    /// The same for a path on which packets may arrive long after later ones.
+    ///
+    /// # Panics
+    /// Panics if `size_max` leaves no room for a frame of 3 bytes.
+    #[must_use]
+    pub fn for_reordering(buffer: Vec<u8>, size_max: usize, packet: NewPacket) -> Self {
+        let number = TruncatedNumber::for_reordering(packet.packet_number, packet.largest_acked);
+        Self::with_number(buffer, size_max, packet, number)
+    }
+
+    fn with_number(
+        mut buffer: Vec<u8>,
+        size_max: usize,
+        packet: NewPacket,
+        packet_number: TruncatedNumber,
+    ) -> Self {
+        let NewPacket { destination, path, .. } = packet;
         let header = ShortHeader { key_phase: false, destination, path, packet_number };
         let least = header.length() + PAYLOAD_MIN + TAG_LENGTH;
         assert!(size_max >= least, "no room for a packet in {size_max} bytes");

@@ -34,6 +34,13 @@ impl TruncatedNumber {
         Self { value: (number.0 & mask(length)) as u32, length }
     }
 
+    /// The same for a path on which packets may arrive after thousands of later ones: at least 2 bytes.
+    #[must_use]
+    pub fn for_reordering(number: PacketNumber, largest_acked: Option<PacketNumber>) -> Self {
+        let length = Self::new(number, largest_acked).length.max(2);
+        Self { value: (number.0 & mask(length)) as u32, length }
+    }
+
     /// Reads a number of 1 to 3 bytes.
     ///
     /// # Errors

@@ -26,6 +26,9 @@ pub enum BodyError {
     /// A text that is not UTF-8.
     #[error("a text is not UTF-8")]
     Text,
+    /// A way of too many stops.
+    #[error("a way of {0} stops, at most {max}", max = super::carry::STOPS_MAX)]
+    Stops(usize),
 }
 
 /// Parses fields from the front of a body.

@@ -84,6 +84,9 @@ impl Plan {
             plan.happenings.extend(draw.path_happenings(path, plan.heals_after));
         }
         plan.happenings.sort_by_key(|(at, _)| *at);
+        // Either side may be one that knows no connection ids for paths.
+        plan.client.path_ids = seed % 4 != 0;
+        plan.server.path_ids = seed % 8 < 6;
         plan
     }
 }

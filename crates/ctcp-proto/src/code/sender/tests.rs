@@ -207,7 +207,7 @@ fn a_symbol_is_repeated_whichever_of_its_segments_is_lost() {
         let arrived = &pieces[1 - lost_piece];
         line.receive(&arrived.1);
         line.sender.on_lost(pieces[lost_piece].0, false);
-        line.sender.on_acked(arrived.0);
+        line.sender.on_acked(arrived.0, false);
         assert_eq!(line.sender.choose(&IDLE), Some(Choice::Again(0)));
         // It is the same combination again, so only the lost segment was missing.
         let again = [0, 1].map(|_| line.chosen(&IDLE, SMALL).expect("a piece"));

@@ -24,14 +24,18 @@ const PATIENCE_SYMBOLS: u32 = 1024;
 /// The fate of the packet with a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
+    /// A relay does not have it yet, so that it has not been sent.
+    Absent,
     InFlight,
+    /// In flight, and sent after newer ones, so that its being missing says nothing.
+    Late,
     Arrived,
     Lost,
 }
 
 /// Symbols that the receiver may lack, and the repairs in flight.
 #[derive(Debug, Default)]
-pub(super) struct Coverage {
+pub(in crate::code) struct Coverage {
     /// The receiver has decoded all symbols below this one.
     oldest: SymbolIndex,
     /// The fates of the symbols from `oldest` on.
@@ -44,38 +48,83 @@ pub(super) struct Coverage {
     known_end: SymbolIndex,
     /// Symbols to go until gaps count at once again.
     patience: u32,
+    /// This side is a relay, which may lack symbols itself.
+    has_absent: bool,
+    /// The newest symbol that a relay has sent.
+    newest: SymbolIndex,
 }
 
 impl Coverage {
     /// The oldest symbol that the receiver may lack.
-    pub(super) fn oldest(&self) -> SymbolIndex {
+    pub(in crate::code) fn oldest(&self) -> SymbolIndex {
         self.oldest
     }
 
     /// One past the newest symbol.
-    pub(super) fn next(&self) -> SymbolIndex {
+    pub(in crate::code) fn next(&self) -> SymbolIndex {
         self.oldest + self.fates.len() as u64
     }
 
     /// Whether the newest symbol may still be missing at the receiver.
-    pub(super) fn is_newest_uncertain(&self) -> bool {
-        self.fates.back().is_some_and(|&fate| fate != Fate::Arrived)
+    pub(in crate::code) fn is_newest_uncertain(&self) -> bool {
+        self.fates.back().is_some_and(|&fate| !matches!(fate, Fate::Arrived | Fate::Absent))
+    }
+
+    /// Counts symbols before `end` that a relay does not have yet.
+    pub(in crate::code) fn extend_to(&mut self, end: SymbolIndex) {
+        let length = end.saturating_sub(self.oldest) as usize;
+        if length > self.fates.len() {
+            self.fates.resize(length, Fate::Absent);
+            self.has_absent = true;
+        }
+    }
+
+    /// Whether the receiver may need the symbol, and it was never sent.
+    pub(in crate::code) fn is_absent(&self, index: SymbolIndex) -> bool {
+        self.fate(index) == Some(Fate::Absent)
+    }
+
+    /// A symbol was sent that was absent.
+    pub(in crate::code) fn on_present(&mut self, index: SymbolIndex) {
+        let place = index.checked_sub(self.oldest).and_then(|place| usize::try_from(place).ok());
+        let is_newest = index >= self.newest;
+        if let Some(fate) = place.and_then(|place| self.fates.get_mut(place)) {
+            *fate = if is_newest { Fate::InFlight } else { Fate::Late };
+            self.newest = self.newest.max(index);
+            self.patience = self.patience.saturating_sub(1);
+        }
+    }
+
+    /// The oldest symbol that was sent and may be missing.
+    pub(in crate::code) fn oldest_sent(&self) -> Option<SymbolIndex> {
+        let place = self.fates.iter().position(|fate| !matches!(fate, Fate::Absent | Fate::Arrived))?;
+        Some(self.oldest + place as u64)
+    }
+
+    /// A symbol of a gap of which no repetition is in flight, or any that was lost.
+    pub(in crate::code) fn missing_in(&self, gap: MissingInterval) -> Option<SymbolIndex> {
+        let is_repeated = |index| self.repairs.iter().any(|repair| repair.first == index);
+        let sent = || {
+            (gap.first..gap.end)
+                .filter(|&index| matches!(self.fate(index), Some(fate) if fate != Fate::Absent))
+        };
+        sent().find(|&index| !is_repeated(index)).or_else(|| sent().next())
     }
 
     /// A new symbol was sent.
-    pub(super) fn on_symbol(&mut self, index: SymbolIndex) {
+    pub(in crate::code) fn on_symbol(&mut self, index: SymbolIndex) {
         debug_assert_eq!(index, self.next(), "symbols are numbered consecutively");
         self.fates.push_back(Fate::InFlight);
         self.patience = self.patience.saturating_sub(1);
     }
 
     /// A repair was sent.
-    pub(super) fn on_repair(&mut self, sent: &Sent) {
+    pub(in crate::code) fn on_repair(&mut self, sent: &Sent) {
         self.repairs.push_back(*sent);
     }
 
     /// A packet arrived.
-    pub(super) fn on_acked(&mut self, sent: &Sent) {
+    pub(in crate::code) fn on_acked(&mut self, sent: &Sent) {
         if self.on_symbol_gone(sent, Fate::Arrived) {
             // This is the symbol itself, later than its successors, or a repair of it alone, which its acknowledgement cannot be told from.
             let was_reported = self.gaps.iter().any(|gap| gap.first <= sent.first && sent.first < gap.end);
@@ -88,14 +137,14 @@ impl Coverage {
     }
 
     /// A packet was lost, or is so old that it does not count as in flight.
-    pub(super) fn on_gone(&mut self, sent: &Sent) {
+    pub(in crate::code) fn on_gone(&mut self, sent: &Sent) {
         if !self.on_symbol_gone(sent, Fate::Lost) {
             self.remove_repair(sent);
         }
     }
 
     /// The receiver reported what it lacks.
-    pub(super) fn on_feedback(&mut self, feedback: &Feedback<'_>) {
+    pub(in crate::code) fn on_feedback(&mut self, feedback: &Feedback<'_>) {
         self.give_up_before(feedback.oldest_undecoded);
         let oldest = self.oldest;
         self.known_end = feedback.known_end.min(feedback.reported_end).max(oldest);
@@ -110,7 +159,7 @@ impl Coverage {
     }
 
     /// The receiver does not need the symbols below `index` any more.
-    pub(super) fn give_up_before(&mut self, index: SymbolIndex) {
+    pub(in crate::code) fn give_up_before(&mut self, index: SymbolIndex) {
         let oldest = index.clamp(self.oldest, self.next());
         self.fates.drain(..(oldest - self.oldest) as usize);
         self.oldest = oldest;
@@ -122,7 +171,7 @@ impl Coverage {
     }
 
     /// A gap for which the repairs in flight that span it and all newer ones are too few.
-    pub(super) fn short(&self, margin: Margin) -> Option<MissingInterval> {
+    pub(in crate::code) fn short(&self, margin: Margin) -> Option<MissingInterval> {
         let unreported = self.lost_after_report();
         if self.gaps.is_empty() && unreported.is_none() {
             return None;
@@ -145,13 +194,64 @@ impl Coverage {
         })
     }
 
-    /// Degrees of freedom that a reported gap lacks. On a path that reorders, symbols that may only be late do not count.
+    /// The oldest run of gaps for which the repairs in flight are too few. Symbols are combined in groups of `span`, so that what a group
+    /// lacks can be told and repaired whatever its successors lack. Each repair counts for one run only.
+    pub(in crate::code) fn short_run(&self, margin: Margin, span: u64) -> Option<MissingInterval> {
+        let lost = self.lost_after_report();
+        let gaps = self.gaps.iter().copied().chain(lost.into_iter().flat_map(|lost| self.lost_in(lost)));
+        let pieces = gaps.flat_map(|gap| pieces(gap, span));
+        let mut gaps = pieces
+            .map(|gap| MissingInterval { missing: self.missing_of(&gap), ..gap })
+            .filter(|gap| gap.missing > 0)
+            .peekable();
+        let mut is_taken = vec![false; if gaps.peek().is_some() { self.repairs.len() } else { 0 }];
+        while let Some(mut run) = gaps.next() {
+            while let Some(gap) = gaps.next_if(|gap| gap.first / span == run.first / span) {
+                run = MissingInterval { end: gap.end, missing: run.missing + gap.missing, ..run };
+            }
+            let mut in_flight = 0;
+            for (repair, is_taken) in self.repairs.iter().zip(&mut is_taken) {
+                let helps = !*is_taken && repair.first < run.end && end_of(repair) > run.first;
+                if helps && margin.is_short(in_flight, run.missing) {
+                    *is_taken = true;
+                    in_flight += 1;
+                }
+            }
+            if margin.is_short(in_flight, run.missing) {
+                return Some(run);
+            }
+        }
+        None
+    }
+
+    /// The symbols, of one group of `span`, that a repair ahead of feedback spans: the newest ones if no other follows soon. Otherwise each
+    /// group gets its repairs until the next one is half sent, so that its last symbols have some, too.
+    pub(in crate::code) fn exposed(&self, span: u64, is_tail: bool) -> (SymbolIndex, SymbolIndex) {
+        let back = if is_tail { 1 } else { 1 + span / 2 };
+        let start = self.next().saturating_sub(back).max(self.oldest) / span * span;
+        (start.max(self.oldest), self.next().min(start + span))
+    }
+
+    /// The lost symbols of an interval, one by one.
+    fn lost_in(&self, interval: MissingInterval) -> impl Iterator<Item = MissingInterval> {
+        let is_lost = |&index: &SymbolIndex| self.fate(index) == Some(Fate::Lost);
+        let one = |index| MissingInterval { first: index, end: index + 1, missing: 1 };
+        (interval.first..interval.end).filter(is_lost).map(one)
+    }
+
+    /// Degrees of freedom that a reported gap lacks and that this side has. On a path that reorders, symbols that may only be late do not
+    /// count.
     fn missing_of(&self, gap: &MissingInterval) -> u64 {
-        if self.patience == 0 {
+        let does_not_count = |&index: &SymbolIndex| match self.fate(index) {
+            Some(Fate::Absent | Fate::Late) => true,
+            Some(Fate::InFlight) => self.patience > 0,
+            _ => false,
+        };
+        if self.patience == 0 && !self.has_absent {
             return gap.missing;
         }
-        let late = (gap.first..gap.end).filter(|&index| self.fate(index) == Some(Fate::InFlight)).count();
-        gap.missing.saturating_sub(late as u64)
+        let others = (gap.first..gap.end).filter(does_not_count).count();
+        gap.missing.saturating_sub(others as u64)
     }
 
     /// The symbols declared lost of which the receiver has reported nothing.
@@ -177,7 +277,7 @@ impl Coverage {
         }
         let place = sent.first.checked_sub(self.oldest).and_then(|place| usize::try_from(place).ok());
         let Some(known) = place.and_then(|place| self.fates.get_mut(place)) else { return false };
-        let is_first = *known == Fate::InFlight;
+        let is_first = matches!(*known, Fate::InFlight | Fate::Late);
         if is_first || fate == Fate::Arrived {
             *known = fate;
         }
@@ -190,6 +290,16 @@ impl Coverage {
             self.repairs.remove(place);
         }
     }
+}
+
+/// Divides a gap where a group of `span` symbols ends.
+fn pieces(gap: MissingInterval, span: u64) -> impl Iterator<Item = MissingInterval> {
+    let mut next = gap.first;
+    core::iter::from_fn(move || {
+        let first = Some(next).filter(|&next| next < gap.end)?;
+        next = gap.end.min((first / span + 1) * span);
+        Some(MissingInterval { first, end: next, missing: gap.missing.min(next - first) })
+    })
 }
 
 fn end_of(repair: &Sent) -> SymbolIndex {

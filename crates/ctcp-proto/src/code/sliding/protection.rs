@@ -28,6 +28,10 @@ const OVERDRAFT_MAX: f64 = 40.0;
 /// 3 packets (decision 0040).
 const DEVIATIONS: f64 = 3.0;
 
+/// The part of the expected losses that is repaired ahead of feedback where rate counts. The rest follows feedback, so that nearly every
+/// repair is useful.
+const THRIFTY_PART: f64 = 0.75;
+
 /// The loss that is assumed at first, and the number of packets that this assumption is worth.
 const LOSS_FIRST: f64 = 0.01;
 const PACKETS_FIRST: f64 = 16.0;
@@ -44,19 +48,23 @@ const LOSS_MAX: f64 = 0.5;
 
 /// How many repairs in flight a deficit needs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Margin {
+pub(in crate::code) struct Margin {
     /// The share of packets that are lost.
     loss: f64,
     /// The variance of the losses of many packets relative to independent losses.
     dispersion: f64,
+    /// Half a repair may be missing on average.
+    is_thrifty: bool,
     /// The budget has room for more than the deficit itself.
     has_budget: bool,
 }
 
 /// The repair rule of the sliding-window code.
 #[derive(Debug)]
-pub(super) struct Protection {
+pub(in crate::code) struct Protection {
     redundancy: Redundancy,
+    /// Repairs are counted for what loss takes on average, and not for every single symbol to be in time.
+    is_thrifty: bool,
     /// The average of the losses.
     loss: f64,
     /// Packets of which the fate is known.
@@ -70,24 +78,30 @@ pub(super) struct Protection {
 }
 
 impl Protection {
-    pub(super) fn new(redundancy: Redundancy) -> Self {
+    pub(in crate::code) fn new(redundancy: Redundancy) -> Self {
         let (loss, known) = (LOSS_FIRST, PACKETS_FIRST);
-        Self { redundancy, loss, known, debt: 0.0, budget: SAVINGS_MAX, last_symbol: None }
+        let budget = SAVINGS_MAX;
+        Self { redundancy, is_thrifty: false, loss, known, debt: 0.0, budget, last_symbol: None }
+    }
+
+    /// For data of which the rate counts as much as the delay.
+    pub(in crate::code) fn thrifty(self) -> Self {
+        Self { is_thrifty: true, ..self }
     }
 
     /// A packet was acknowledged or lost.
-    pub(super) fn on_fate(&mut self, is_lost: bool) {
+    pub(in crate::code) fn on_fate(&mut self, is_lost: bool) {
         self.known = (self.known + 1.0).min(PACKETS_AVERAGED);
         self.loss += (f64::from(u8::from(is_lost)) - self.loss) / self.known;
     }
 
     /// A packet that counts as lost was only late.
-    pub(super) fn on_spurious_loss(&mut self) {
+    pub(in crate::code) fn on_spurious_loss(&mut self) {
         self.loss = (self.loss - 1.0 / self.known).max(0.0);
     }
 
     /// A new symbol was sent.
-    pub(super) fn on_symbol(&mut self, situation: &Situation) {
+    pub(in crate::code) fn on_symbol(&mut self, situation: &Situation) {
         let pause = self.last_symbol.map_or(situation.rtt, |last| situation.now - last);
         self.last_symbol = Some(situation.now);
         self.debt += self.share();
@@ -97,7 +111,7 @@ impl Protection {
     }
 
     /// A repair was sent. One for a known deficit protects nothing else.
-    pub(super) fn on_repair(&mut self, is_for_deficit: bool) {
+    pub(in crate::code) fn on_repair(&mut self, is_for_deficit: bool) {
         self.budget = (self.budget - 1.0).max(-OVERDRAFT_MAX);
         if !is_for_deficit {
             self.debt = (self.debt - 1.0).max(0.0);
@@ -105,22 +119,23 @@ impl Protection {
     }
 
     /// Whether a repair of the newest symbols should be sent. At the tail any debt is enough.
-    pub(super) fn is_owed(&self, is_tail: bool) -> bool {
+    pub(in crate::code) fn is_owed(&self, is_tail: bool) -> bool {
         let has_debt = if is_tail { self.is_exposed() } else { self.debt >= 1.0 };
         has_debt && self.budget >= 1.0
     }
 
     /// Whether some symbols have less than what they are owed.
-    pub(super) fn is_exposed(&self) -> bool {
+    pub(in crate::code) fn is_exposed(&self) -> bool {
         self.debt > 1e-6
     }
 
     /// The margin of deficits.
-    pub(super) fn margin(&self, dispersion: f64) -> Margin {
+    pub(in crate::code) fn margin(&self, dispersion: f64) -> Margin {
         let loss = self.loss.min(LOSS_MAX);
         Margin {
             loss,
             dispersion,
+            is_thrifty: self.is_thrifty,
             has_budget: self.redundancy != Redundancy::FEEDBACK && self.budget > -OVERDRAFT_MAX,
         }
     }
@@ -134,6 +149,9 @@ impl Protection {
         if loss < LOSS_CLEAN {
             return 0.0;
         }
+        if self.is_thrifty {
+            return THRIFTY_PART * loss;
+        }
         (loss / (1.0 - loss) + 1.0 / (2.0 + SHARE_WAITING / loss)).min(self.earned())
     }
 
@@ -146,12 +164,13 @@ impl Protection {
 
 impl Margin {
     /// Whether `in_flight` repairs are too few for a deficit of `missing`.
-    pub(super) fn is_short(&self, in_flight: u64, missing: u64) -> bool {
+    pub(in crate::code) fn is_short(&self, in_flight: u64, missing: u64) -> bool {
         let (sent, missing) = (in_flight as f64, missing as f64);
         // All packets have one fate at most, so their dispersion is at most their number.
         let variance = self.dispersion.min(sent) * sent * self.loss * (1.0 - self.loss);
         let surplus = (1.0 - self.loss) * sent - missing;
-        sent < missing || self.has_budget && surplus < DEVIATIONS * variance.sqrt()
+        let wanted = if self.is_thrifty { -0.5 } else { DEVIATIONS * variance.sqrt() };
+        sent < missing || self.has_budget && surplus < wanted
     }
 }
 

@@ -1,0 +1,51 @@
+//! `ctcp relay`: carries datagrams between clients and servers.
+
+use std::sync::Arc;
+
+use ctcp::{Catalogue, ClientPolicy, Endpoint, HopRepair, PublicKey, ServerConfig};
+use ctcp_proxy::relay::{Destinations, Relay, RelayLimits};
+use tracing::info;
+
+use crate::args::{RelayArgs, RelayMode};
+use crate::error::CliError;
+use crate::{key_file, network};
+
+/// Carries until it is interrupted.
+pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
+    if args.common.metrics.is_some() {
+        return Err(CliError::usage("--metrics: a relay has no metrics yet"));
+    }
+    let secret_key = key_file::read_or_make(&args.key)?;
+    let public_key = secret_key.public_key();
+    let policy = ClientPolicy::Listed(args.client.iter().copied().collect());
+    let mut config = ServerConfig::new(args.listen, secret_key, policy);
+    let mut transport = network::transport(args.common.profile(catalogue)?, catalogue);
+    transport.relay_window(args.window);
+    config.transport(transport);
+    let endpoint = Endpoint::server(config)
+        .map_err(|error| CliError::failure(format!("cannot listen on {}: {error}", args.listen)))?;
+    announce(&endpoint, args, &public_key);
+    let repair = match args.mode {
+        RelayMode::Recode => HopRepair::Combinations,
+        RelayMode::Repeat => HopRepair::Repetitions,
+    };
+    let relay = Relay::new(Destinations::Listed(args.to.clone()), repair, RelayLimits::default());
+    let serve = async {
+        tokio::select! {
+            () = relay.serve(&endpoint) => {}
+            _ = super::interrupted() => info!("interrupted: closing connections"),
+        }
+    };
+    super::unless_lost(&endpoint, serve).await?;
+    super::close(&endpoint, "the relay was stopped").await;
+    Ok(())
+}
+
+/// Prints what servers and clients need to know.
+#[expect(clippy::print_stdout, reason = "the lines to paste are the result")]
+fn announce(endpoint: &Endpoint, args: &RelayArgs, public_key: &PublicKey) {
+    let listening = endpoint.local_addr().unwrap_or(args.listen);
+    info!(%listening, "listening");
+    println!("servers take datagrams from this relay with: --relay {public_key}");
+    println!("clients use it with: --via {}={public_key}", network::reachable(listening));
+}

@@ -1,0 +1,147 @@
+//! Datagrams of other connections, which this one carries over one hop.
+//!
+//! ```text
+//!   client                 relay                    server
+//!   connection  - - - - - - - - - - - - - - - - - - connection     sealed end to end
+//!       |                                               |
+//!     hop =========== hop | buffers | hop =========== hop          a connection each: keys, congestion control, repair
+//! ```
+//!
+//! The context of relayed datagrams has one symbol space in each direction, from end to end. A symbol holds whole sealed datagrams, or parts of
+//! one, as for messages without a deadline. So a relay combines sealed symbols: it needs no key for that, and an end finds every forgery
+//! when it opens a datagram.
+
+use core::time::Duration;
+
+use ctcp_base::Instant;
+
+use super::{Connection, Established, State};
+use crate::code::RelayBuffer;
+use crate::id::ContextId;
+use crate::message::MessageError;
+use crate::network::hop_of;
+
+/// Relayed datagrams do not expire.
+const NEVER: Duration = Duration::from_secs(1 << 40);
+
+/// How many datagrams wait for the congestion control of a hop. More would only add delay.
+const WAITING_MAX: u64 = 16;
+
+/// Beyond this many nothing is queued, whatever was sent before the limit above was known.
+const WAITING_LIMIT: usize = 256;
+
+/// How a hop repairs its losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HopRepair {
+    /// Combinations, some of them ahead of feedback.
+    #[default]
+    Combinations,
+    /// Symbols are repeated when they are reported missing.
+    Repetitions,
+}
+
+/// What a connection does with relayed datagrams.
+#[derive(Clone, Debug)]
+pub enum Carriage {
+    /// It is the first or the last hop: [`Connection::send_relayed`] and [`Connection::receive_relayed`] are used here.
+    End {
+        /// How this side repairs losses.
+        repair: HopRepair,
+    },
+    /// Another connection of this relay carries on what arrives.
+    Relay {
+        /// For what arrives here.
+        incoming: RelayBuffer,
+        /// What is sent here.
+        outgoing: RelayBuffer,
+        /// How this side repairs losses.
+        repair: HopRepair,
+    },
+}
+
+impl Connection {
+    /// Begins to carry datagrams of other connections. Both sides must do so before the first one arrives. Only the first call has an
+    /// effect.
+    ///
+    /// # Errors
+    /// Returns an error if the connection is not established or the peer takes none.
+    pub fn carry(&mut self, carriage: Carriage) -> Result<(), MessageError> {
+        let State::Established(established) = &mut self.state else { return Err(MessageError::Closed) };
+        if !established.contexts.takes(ContextId::Messages) {
+            return Err(MessageError::Unsupported);
+        }
+        established.contexts.carry(carriage);
+        Ok(())
+    }
+
+    /// Queues a datagram of another connection.
+    ///
+    /// # Errors
+    /// Returns an error if it was not queued, which counts as lost.
+    pub fn send_relayed(&mut self, now: Instant, datagram: &[u8]) -> Result<(), MessageError> {
+        let now = self.advance(now);
+        let State::Established(established) = &mut self.state else { return Err(MessageError::Closed) };
+        if !established.contexts.takes(ContextId::Relayed) {
+            return Err(MessageError::Unsupported);
+        }
+        if established.relayed.outgoing.waiting() >= WAITING_LIMIT {
+            return Err(MessageError::QueueFull);
+        }
+        established.relayed.outgoing.push(now, datagram, now + NEVER)
+    }
+
+    /// The next datagram of another connection that has arrived, in any order.
+    pub fn receive_relayed(&mut self) -> Option<Vec<u8>> {
+        let State::Established(established) = &mut self.state else { return None };
+        established.relayed.incoming.pop()
+    }
+
+    /// How many datagrams [`Self::send_relayed`] takes now before more would only wait.
+    #[must_use]
+    pub fn relayed_room(&self) -> u64 {
+        let State::Established(established) = &self.state else { return 0 };
+        if !established.contexts.takes(ContextId::Relayed) {
+            return 0;
+        }
+        WAITING_MAX.saturating_sub(established.relayed.outgoing.waiting() as u64)
+    }
+
+    /// The next hop of a relay has received more: the peer may be told so.
+    pub fn on_relay_progress(&mut self, now: Instant) {
+        let now = self.advance(now);
+        if let State::Established(established) = &mut self.state {
+            established.on_relay_progress(now);
+        }
+    }
+
+    /// The hops that carry paths of this connection.
+    #[must_use]
+    pub fn hops(&self) -> Vec<u64> {
+        let State::Established(established) = &self.state else { return Vec::new() };
+        established.paths.iter().filter_map(|path| hop_of(path.network.remote)).collect()
+    }
+
+    /// Sets how many datagrams a hop takes now.
+    pub fn set_hop_room(&mut self, hop: u64, datagrams: u64) {
+        let State::Established(established) = &mut self.state else { return };
+        for path in established.paths.iter_mut() {
+            if hop_of(path.network.remote) == Some(hop) {
+                path.set_room(datagrams);
+            }
+        }
+    }
+}
+
+impl Established {
+    fn on_relay_progress(&mut self, now: Instant) {
+        if self.contexts.relay_buffer().is_none_or(|buffer| !buffer.take_progress()) {
+            return;
+        }
+        if let Some(context) = self.contexts.get_mut(ContextId::Relayed) {
+            context.receiver.on_progress();
+            self.paths.main_mut().acks.on_news(now);
+            // The peer may wait for just this, with nothing in flight: it must arrive.
+            self.ping = true;
+        }
+    }
+}

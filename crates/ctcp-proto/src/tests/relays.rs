@@ -1,0 +1,63 @@
+//! Downloads through relays: how much of the narrowest hop they use, and what they send for it.
+
+use core::time::Duration;
+
+use super::chain::Chain;
+use super::several::Conditions;
+use crate::{HopRepair, RelayBuffer};
+
+/// Bytes of a download in a packet of 1500 bytes on a hop: without 28 of IP and UDP, 40 of the hop's packet and its frame, one of the
+/// context, 32 of coefficients in the longest combination, 23 of the message in its symbol, 28 of the datagram in it and about 9 of the
+/// frames in that.
+const PAYLOAD: f64 = (1500 - 28 - 40 - 1 - 32 - 23 - 28 - 9) as f64 / 1500.0;
+
+/// Megabits per second and milliseconds of each hop.
+fn hops(losses: &[f64]) -> Vec<Conditions> {
+    losses.iter().map(|&loss| Conditions::new(25.0, 20, loss)).collect()
+}
+
+/// The share of the narrowest hop's payload that a download gets, and bytes sent on the last hop for each useful byte that arrives.
+fn measure(losses: &[f64], repair: HopRepair) -> (f64, f64) {
+    const BYTES: u64 = 20_000_000;
+    let mut chain = Chain::new(&hops(losses), repair, 1);
+    let before = chain.sent_down(0);
+    let time = chain.download(BYTES);
+    let share = BYTES as f64 * 8e-6 / time.as_secs_f64() / 25.0 / PAYLOAD;
+    let sent = (chain.sent_down(0) - before) as f64 / BYTES as f64 * (1.0 - losses[0]);
+    println!(
+        "{repair:?}, losses {losses:?}: {share:.3} of the payload's share, {sent:.3} bytes per byte times 1-p"
+    );
+    (share, sent)
+}
+
+// Requirement: N5
+#[test]
+fn relays_that_recode_use_nearly_all_of_the_narrowest_hop() {
+    for losses in [&[0.0, 0.0][..], &[0.1, 0.1], &[0.2, 0.2], &[0.05, 0.1, 0.2]] {
+        let (share, sent) = measure(losses, HopRepair::Combinations);
+        assert!(share > 0.94 && sent < 1.12, "{share} {sent}");
+    }
+}
+
+#[test]
+fn relays_that_repeat_lost_symbols_work_as_well() {
+    for losses in [&[0.1, 0.1][..], &[0.05, 0.1, 0.2]] {
+        let (share, sent) = measure(losses, HopRepair::Repetitions);
+        assert!(share > 0.85 && sent < 1.15, "{share} {sent}");
+    }
+}
+
+#[test]
+fn a_relay_holds_a_bounded_number_of_symbols_however_slow_the_next_hop_is() {
+    let hops = [Conditions::new(1.0, 20, 0.1), Conditions::new(100.0, 20, 0.1)];
+    let mut chain = Chain::new(&hops, HopRepair::Combinations, 2);
+    chain.request(1_000_000);
+    let mut most = 0;
+    chain.run(Duration::from_secs(8), |chain| {
+        most = most.max(chain.buffers[0].iter().map(RelayBuffer::memory).sum());
+        false
+    });
+    assert!(chain.bytes_read() > 500_000, "{}", chain.bytes_read());
+    // 512 symbols and a group of kept ones, of 1,536 bytes each, in one direction, and a few in the other.
+    assert!((100_000..1_100_000).contains(&most), "{most} bytes");
+}

@@ -1,0 +1,107 @@
+//! Requests to relays: carry the datagrams of another connection further (PROTOCOL.md section 9).
+//!
+//! ```text
+//!  CARRY   repair (8), count (8), stops ...    stop: key (32 bytes), address     none: here is the end of the way
+//!          reply: repair (8)                   how the other side repairs this hop: 1 combinations, 2 repetitions
+//! ```
+
+use ctcp::{HopRepair, PublicKey};
+
+use super::body::{Body, BodyError, put_target};
+use super::{HeadError, Reply, ReplyCode};
+use crate::address::TargetAddress;
+
+/// The most relays after one another. Each sees the rest of the way.
+pub const STOPS_MAX: usize = 8;
+
+/// A relay or a server on the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Where it is.
+    pub address: TargetAddress,
+    /// Its public key.
+    pub key: PublicKey,
+}
+
+/// The rest of a way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Carry {
+    /// How the sender of the request repairs the hop on which it is sent.
+    pub repair: HopRepair,
+    /// The stops after the receiver of the request; the last one is the server. None if the receiver is the server.
+    pub stops: Vec<Stop>,
+}
+
+impl core::fmt::Display for Stop {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(formatter, "{}={}", self.address, self.key)
+    }
+}
+
+impl core::str::FromStr for Stop {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (address, key) = text.split_once('=').ok_or("expected HOST:PORT=PUBKEY")?;
+        let address = address.parse().map_err(|error| format!("{address}: {error}"))?;
+        // The key itself may end with `=`.
+        let key = key.parse().map_err(|error| format!("the public key of {address}: {error}"))?;
+        Ok(Self { address, key })
+    }
+}
+
+impl Carry {
+    pub(super) fn write(&self, body: &mut Vec<u8>) {
+        let count =
+            u8::try_from(self.stops.len()).expect("the number of stops is checked when a way is made");
+        body.extend([number(self.repair), count]);
+        for stop in &self.stops {
+            body.extend_from_slice(&stop.key.0);
+            put_target(body, &stop.address);
+        }
+    }
+
+    pub(super) fn parse(body: &mut Body<'_>) -> Result<Self, HeadError> {
+        let repair = repair(body.u8()?);
+        let count = usize::from(body.u8()?);
+        if count > STOPS_MAX {
+            return Err(BodyError::Stops(count).into());
+        }
+        let mut stops = Vec::with_capacity(count);
+        for _ in 0..count {
+            let mut key = [0; 32];
+            key.copy_from_slice(body.bytes(32)?);
+            stops.push(Stop { key: PublicKey(key), address: body.target()? });
+        }
+        Ok(Self { repair, stops })
+    }
+
+    /// The reply that the way is open, from a side that repairs the hop so.
+    #[must_use]
+    pub fn reply(repair: HopRepair) -> Reply {
+        Reply { code: ReplyCode::Succeeded, body: vec![number(repair)] }
+    }
+
+    /// How the side repairs the hop that sent a successful reply.
+    ///
+    /// # Errors
+    /// Returns an error if the body holds something else.
+    pub fn granted(reply: &Reply) -> Result<HopRepair, HeadError> {
+        let mut body = Body::new(&reply.body);
+        let repair = repair(body.u8()?);
+        body.end()?;
+        Ok(repair)
+    }
+}
+
+fn number(repair: HopRepair) -> u8 {
+    match repair {
+        HopRepair::Repetitions => 2,
+        _ => 1,
+    }
+}
+
+/// Numbers of later versions count as combinations: any receiver understands any repair.
+fn repair(number: u8) -> HopRepair {
+    if number == 2 { HopRepair::Repetitions } else { HopRepair::Combinations }
+}

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# A relay between client and server: both hops lose packets, and the relay repairs them without the keys of the ends.
+#
+#   client --- path 1 --- relay --- path 2 --- server       the relay is alone in its namespace, both ends share one
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+readonly PATHS=2
+readonly RELAY=10.71.1.1:4434 SERVER_BEHIND=10.71.2.2
+need curl python3
+network
+conditions() { link "1 rate 25mbit queue 100kb loss $1 delay 10ms"; link "2 rate 25mbit queue 100kb loss $2 delay 10ms"; }
+conditions 10% 10%
+program_and_keys
+"$ctcp" keygen --out "$scratch/relay.key" >"$scratch/relay.pub"
+random_file "$scratch/www/twenty" 20000000
+random_file "$scratch/www/small" 10000
+background "$client_ns" web.log python3 -m http.server --bind "$SERVER_BEHIND" --directory "$scratch/www" 8000
+wait_until 10 listens_tcp "$client_ns" 8000 || { cat "$scratch/web.log"; exit 1; }
+readonly WEB=http://$SERVER_BEHIND:8000
+server=$(cat "$scratch/server.pub") relay=$(cat "$scratch/relay.pub")
+readonly TO=$SERVER_BEHIND:$SERVER_PORT=$server VIA=$RELAY=$relay
+
+serve() {
+    background "$client_ns" server.log "$ctcp" server --listen "$SERVER_BEHIND:$SERVER_PORT" --key "$scratch/server.key" \
+        --client "$(cat "$scratch/client.pub")" --allow-target "$SERVER_BEHIND" "$@"
+    server_pid=$pid
+    wait_until 10 listens_udp "$client_ns" "$SERVER_PORT" || { cat "$scratch/server.log"; exit 1; }
+}
+
+# start_relay MODE OPTION...
+start_relay() {
+    local mode=$1
+    shift
+    [ -z "${relay_pid:-}" ] || stop "$relay_pid"
+    background "$server_ns" relay.log "$ctcp" relay --listen "$RELAY" --key "$scratch/relay.key" --mode "$mode" \
+        --client "$(cat "$scratch/client.pub")" "$@"
+    relay_pid=$pid
+    wait_until 10 listens_udp "$server_ns" "${RELAY##*:}" || { cat "$scratch/relay.log"; exit 1; }
+}
+
+remote=(--server "$SERVER_BEHIND:$SERVER_PORT" --server-key "$server" --key "$scratch/client.key" --via "$VIA")
+
+restart_client() {
+    [ -z "${client_pid:-}" ] || stop "$client_pid"
+    start_client "$@"
+}
+
+download() {
+    local begin end
+    rm -f "$scratch/got"
+    begin=$(milliseconds)
+    fetch "$WEB/twenty" "$scratch/got" || { tail -n 3 "$scratch/client.log"; return 1; }
+    end=$(milliseconds)
+    cmp "$scratch/www/twenty" "$scratch/got" || return 1
+    echo "$((20000000 * 8 / (end - begin) / 25)) thousandths of the link"
+    # A busy machine is slower than the 850 of a quiet one.
+    [ $((20000000 * 8 / (end - begin) / 25)) -ge "$1" ]
+}
+
+small() { fetch "$WEB/small" "$scratch/got" "$@" && cmp "$scratch/www/small" "$scratch/got"; }
+
+# refused TEXT: requests fail, and the client's log says why
+refused() {
+    restart_client
+    ! small --proxy "socks5h://$SOCKS" --max-time 8 || return 1
+    grep -q -- "$1" "$scratch/client.log" || { tail -n 3 "$scratch/client.log"; return 1; }
+}
+
+relay_returns() {
+    stop "$relay_pid"
+    ! small --proxy "socks5h://$SOCKS" --max-time 3 || return 1
+    start_relay recode --to "$TO"
+    wait_until 40 small
+}
+
+hides_the_contents() {
+    printf 'never seen by the relay %.0s' {1..2000} >"$scratch/www/marked"
+    rm -f "$scratch/capture"
+    on_server timeout 5 python3 -c '
+import socket, sys
+raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(3))
+raw.settimeout(1)
+with open(sys.argv[1], "wb") as out:
+    try:
+        while True: out.write(raw.recv(65535))
+    except TimeoutError: pass' "$scratch/capture" &
+    local capture=$!
+    sleep 0.3
+    fetch "$WEB/marked" "$scratch/got" && cmp "$scratch/www/marked" "$scratch/got" || return 1
+    cat "/proc/$relay_pid/maps" >/dev/null || return 1
+    python3 - "$relay_pid" <<'PY' || return 1
+import re, sys
+found = 0
+with open(f"/proc/{sys.argv[1]}/maps") as maps, open(f"/proc/{sys.argv[1]}/mem", "rb") as memory:
+    for line in maps:
+        match = re.match(r"([0-9a-f]+)-([0-9a-f]+) rw", line)
+        if match:
+            begin, end = (int(part, 16) for part in match.groups())
+            try:
+                memory.seek(begin)
+                found += memory.read(end - begin).count(b"never seen by the relay")
+            except OSError:
+                pass
+print(f"{found} times in the memory of the relay")
+sys.exit(found > 0)
+PY
+    wait "$capture" || true
+    [ "$(stat -c %s "$scratch/capture")" -gt 50000 ] || { echo 'the capture is too short'; return 1; }
+    ! grep -q 'never seen by the relay' "$scratch/capture"
+}
+
+serve --relay "$relay"
+start_relay recode --to "$TO"
+restart_client
+check 'a download through a relay that recodes, 10 % lost on each hop' shown download 500
+check 'the relay has nothing of it in its memory or on its wires' shown hides_the_contents
+conditions 20% 20%
+check 'a download through a relay that recodes, 20 % lost on each hop' shown download 450
+start_relay repeat --to "$TO"
+restart_client
+check 'a download through a relay that repeats, 20 % lost on each hop' shown download 400
+conditions 0 0
+start_relay recode --to "$TO"
+restart_client
+check 'a request works' small
+check 'a relay that is gone and returns' relay_returns
+stop "$relay_pid"
+start_relay recode --to "10.71.2.2:9=$server"
+check 'a relay that may not carry there refuses' refused 'does not carry to'
+stop "$relay_pid"
+background "$server_ns" relay.log "$ctcp" relay --listen "$RELAY" --key "$scratch/relay.key" --client "$(cat "$scratch/stranger.pub")" --to "$TO"
+relay_pid=$pid
+wait_until 10 listens_udp "$server_ns" "${RELAY##*:}"
+check 'a relay that does not know the client refuses' refused "is not on the server's list"
+start_relay recode --to "$TO"
+stop "$server_pid"
+serve
+check 'a server that does not know the relay refuses' refused "$SERVER_BEHIND"
+stop "$server_pid"
+serve --relay "$relay"
+check 'a relay may not use the server itself' ends_with 1 'may only carry' \
+    ip netns exec "$client_ns" timeout 20 "$ctcp" connect --server "$SERVER_BEHIND:$SERVER_PORT" --server-key "$server" --key "$scratch/relay.key" "$SERVER_BEHIND:8000"
+check 'a wrong stop is a wrong option' ends_with 2 'HOST:PORT=PUBKEY' "$ctcp" client "${remote[@]}" --socks "$SOCKS" --via nowhere
+check 'relay and server are alive' is_alive "$relay_pid" "$server_pid"
+finish
