@@ -101,14 +101,18 @@ impl Coverage {
         Some(self.oldest + place as u64)
     }
 
-    /// A symbol of a gap of which no repetition is in flight, or any that was lost.
-    pub(in crate::code) fn missing_in(&self, gap: MissingInterval) -> Option<SymbolIndex> {
+    /// A symbol of a run of gaps to be repeated, if possible one of which no repetition is in flight.
+    pub(in crate::code) fn missing_in(&self, run: MissingInterval) -> Option<SymbolIndex> {
         let is_repeated = |index| self.repairs.iter().any(|repair| repair.first == index);
-        let sent = || {
-            (gap.first..gap.end)
-                .filter(|&index| matches!(self.fate(index), Some(fate) if fate != Fate::Absent))
+        let is_reported = |index| self.gaps.iter().any(|gap| (gap.first..gap.end).contains(&index));
+        let is_missing = |&index: &SymbolIndex| match self.fate(index) {
+            Some(Fate::Lost) => index >= self.known_end || is_reported(index),
+            Some(Fate::InFlight | Fate::Arrived) => is_reported(index),
+            _ => false,
         };
-        sent().find(|&index| !is_repeated(index)).or_else(|| sent().next())
+        let mut missing = (run.first..run.end).filter(is_missing);
+        let first = missing.next()?;
+        Some(core::iter::once(first).chain(missing).find(|&index| !is_repeated(index)).unwrap_or(first))
     }
 
     /// A new symbol was sent.

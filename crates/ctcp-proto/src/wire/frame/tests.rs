@@ -282,7 +282,7 @@ fn unknown_types_below_the_skippable_ones_are_errors() {
 
 #[test]
 fn a_frame_of_an_unknown_context_or_with_that_of_the_streams_spelled_out_is_an_error() {
-    for context in [0, 3, 63] {
+    for context in [0, 4, 63] {
         let bytes = [0x09, context, 0, 0, 1];
         assert_eq!(
             frames(&bytes).next(),
