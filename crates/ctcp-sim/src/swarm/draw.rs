@@ -85,7 +85,7 @@ impl Plan {
         }
         plan.happenings.sort_by_key(|(at, _)| *at);
         // Either side may be one that knows no connection ids for paths.
-        plan.client.path_ids = seed % 4 != 0;
+        plan.client.path_ids = !seed.is_multiple_of(4);
         plan.server.path_ids = seed % 8 < 6;
         plan
     }
