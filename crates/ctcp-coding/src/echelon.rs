@@ -15,7 +15,7 @@
 //! Rows are not reduced by later ones, which is sufficient for both uses of this form. For a relay, the rows with
 //! pivots at or above an index span exactly what is known of the symbols from there on, so the rows below it can be
 //! dropped ([`Echelon::drop_below`]). For a block, back-substitution is done once, at the end
-//! ([`Echelon::solve_last`]).
+//! ([`Echelon::reduce`]).
 //!
 //! Invariant: rows ascend by pivot, and pivots are unique. The first and last coefficients of a row are not zero.
 
@@ -303,30 +303,8 @@ impl Echelon {
         }
     }
 
-    /// Reduces the row at `position` to its pivot's symbol. All later symbols it involves must be led by rows that are
-    /// already solved. That holds when going from the last row to the first, if there are as many rows as symbols.
-    pub fn solve_last(&mut self, position: usize) {
-        let row = &self.rows[position];
-        if row.coefficients == [1] {
-            return;
-        }
-        let inverse = element::inverse(row.coefficients[0]).expect("a row's lead is not zero");
-        let mut slot = self.pool.take();
-        let later = self.rows.range(position + 1..).zip(&row.coefficients[1..]);
-        let later = later.filter(|&(_, &coefficient)| coefficient != 0);
-        let later = later.map(|(other, &coefficient)| (&other.payload, element::mul(coefficient, inverse)));
-        let terms = later.chain([(&row.payload, inverse)]);
-        let length = terms.clone().map(|(term, _)| term.used()).max().unwrap_or(0);
-        sum_into(slot.buffer(round_up_to_line(length)), terms.clone());
-        self.work.payload_terms += terms.count() as u64;
-        let row = &mut self.rows[position];
-        row.coefficients.truncate(1);
-        row.coefficients[0] = 1;
-        self.pool.give_back(core::mem::replace(&mut row.payload, slot));
-    }
-
     /// Reduces the row at `position` to its pivot's symbol, if all other symbols that it involves are rows of their own. Returns whether it
-    /// is a single symbol now.
+    /// is a single symbol now. From the last row to the first, this solves as many rows as there are symbols.
     pub fn reduce(&mut self, position: usize) -> bool {
         let Some(row) = self.rows.get(position) else { return false };
         if row.coefficients == [1] {

@@ -25,4 +25,5 @@ mod resets;
 mod several;
 mod smaller_mtu;
 mod strangers;
+mod transfer;
 mod versions;

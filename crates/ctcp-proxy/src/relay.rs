@@ -22,13 +22,6 @@ use crate::counters::Counters;
 use crate::link::ServerAddress;
 use crate::request::{Carry, Reply, ReplyCode, Request, Stop};
 
-/// Where a relay may carry datagrams.
-#[derive(Clone, Debug)]
-pub enum Destinations {
-    /// To these stops only, as they are named here.
-    Listed(Vec<Stop>),
-}
-
 /// Limits of a relay.
 #[derive(Clone, Copy, Debug)]
 pub struct RelayLimits {
@@ -48,7 +41,8 @@ impl Default for RelayLimits {
 
 /// A relay.
 pub struct Relay {
-    destinations: Destinations,
+    /// The stops to which it carries, as clients name them.
+    destinations: Vec<Stop>,
     repair: HopRepair,
     limits: RelayLimits,
     ways: Semaphore,
@@ -67,7 +61,7 @@ type Refusal = (ReplyCode, String);
 impl Relay {
     /// A relay to these destinations that repairs losses of its hops so.
     #[must_use]
-    pub fn new(destinations: Destinations, repair: HopRepair, limits: RelayLimits) -> Arc<Self> {
+    pub fn new(destinations: Vec<Stop>, repair: HopRepair, limits: RelayLimits) -> Arc<Self> {
         let ways = Semaphore::new(limits.ways.min(Semaphore::MAX_PERMITS));
         Arc::new(Self { destinations, repair, limits, ways, counters: Arc::new(Counters::new("relay")) })
     }
@@ -161,33 +155,18 @@ impl Relay {
         let Some((stop, rest)) = carry.stops.split_first() else {
             return Err((ReplyCode::CommandNotSupported, "this is a relay, not a server".to_owned()));
         };
-        if !self.may_reach(stop) {
+        if !self.destinations.contains(stop) {
             return Err((ReplyCode::NotAllowed, format!("this relay does not carry to {stop}")));
         }
-        let onward = timeout(self.limits.connect, self.connect(endpoint, stop, rest));
-        let next = onward.await.map_err(|_| (ReplyCode::TimedOut, format!("{stop} does not answer")))??;
+        let carry = Carry { repair: self.repair, stops: rest.to_vec() };
+        let onward = timeout(self.limits.connect, open(endpoint, stop, carry));
+        let (next, _) =
+            onward.await.map_err(|_| (ReplyCode::TimedOut, format!("{stop} does not answer")))??;
         client
             .relay_to(&next, self.repair)
             .map_err(|error| (ReplyCode::GeneralFailure, error.to_string()))?;
         info!(next = %stop, "a way is open");
         Ok(next)
-    }
-
-    fn may_reach(&self, stop: &Stop) -> bool {
-        let Destinations::Listed(stops) = &self.destinations;
-        stops.contains(stop)
-    }
-
-    /// Connects to the next stop and asks it for the rest of the way.
-    async fn connect(
-        &self,
-        endpoint: &ctcp::Endpoint,
-        stop: &Stop,
-        rest: &[Stop],
-    ) -> Result<ctcp::Connection, Refusal> {
-        let (connection, _) =
-            open(endpoint, stop, Carry { repair: self.repair, stops: rest.to_vec() }).await?;
-        Ok(connection)
     }
 }
 

@@ -28,7 +28,6 @@ use crate::clock::Clock;
 use crate::entropy;
 use crate::ports::Ports;
 use crate::refusals::Refusals;
-use crate::slot::Owner;
 use crate::socket::{ReceiveBatch, Received, Socket, Train};
 use crate::state::SocketChange;
 use crate::state::{Fault, Key, Shared, State};
@@ -211,13 +210,9 @@ impl Driver {
                         let arrival = Arrival { at, network_path, ecn, datagram };
                         handle_or_keep(state, &mut booking, key, arrival, &mut self.wakers);
                     }
-                    DatagramOutcome::Incoming(incoming) if state.is_held && !state.is_closed => {
-                        // `None` means that the limit of connections is reached.
-                        if let Some((handle, connection)) = state.endpoint.accept(at, *incoming) {
-                            state.insert(handle, connection, network_path.remote, Owner::HalfOpen);
-                        }
+                    DatagramOutcome::Incoming(incoming) => {
+                        state.admit(at, *incoming, network_path.remote);
                     }
-                    DatagramOutcome::Incoming(incoming) => state.endpoint.refuse(*incoming),
                     DatagramOutcome::Answer(answer) if self.ports.waiting() < ANSWERS_SIZE_MAX => {
                         let source = network_path.local;
                         let destination = network_path.remote;
@@ -307,10 +302,10 @@ impl Driver {
 
     /// Returns true if the connection has nothing more to send.
     fn collect_datagrams(&mut self, state: &mut State, now: Instant, key: Key) -> bool {
+        if state.has_hops {
+            state.tell_room(key);
+        }
         for _ in 0..DATAGRAMS_PER_TURN {
-            if state.has_hops {
-                state.tell_room(key);
-            }
             let Some(slot) = state.slot(key) else { return true };
             if slot.connection.wants_entropy(now) {
                 entropy::mix(|fresh| slot.connection.mix_entropy(fresh));

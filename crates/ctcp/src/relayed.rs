@@ -16,7 +16,6 @@ use ctcp_proto::{
     relayed_address,
 };
 
-use crate::slot::Owner;
 use crate::state::{Key, State};
 
 /// What a connection carries.
@@ -173,13 +172,11 @@ impl State {
                 self.board(hop, key);
                 self.on_input(now, key, wakers);
             }
-            DatagramOutcome::Incoming(incoming) if self.is_held && !self.is_closed => {
-                if let Some((handle, connection)) = self.endpoint.accept(now, *incoming) {
-                    let (key, _) = self.insert(handle, connection, remote, Owner::HalfOpen);
+            DatagramOutcome::Incoming(incoming) => {
+                if let Some(key) = self.admit(now, *incoming, remote) {
                     self.board(hop, key);
                 }
             }
-            DatagramOutcome::Incoming(incoming) => self.endpoint.refuse(*incoming),
             DatagramOutcome::Answer(answer) => {
                 if let Some(slot) = self.slot(hop)
                     && slot.connection.send_relayed(now, &answer).is_ok()

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ctcp_base::Instant;
 use ctcp_proto::{
-    Connection, ConnectionError, ConnectionHandle, Endpoint, EndpointEvent, Event, PublicKey, TransportConfig,
+    Connection, ConnectionError, ConnectionHandle, Endpoint, EndpointEvent, Event, Incoming, PublicKey,
+    TransportConfig,
 };
 use tokio::sync::Notify;
 
@@ -176,6 +177,16 @@ impl State {
         self.keys.insert(handle, key);
         self.mark_ready(key);
         (key, signals)
+    }
+
+    /// Accepts a client that has sent its first packet, or refuses it. Returns its connection, unless the limit of connections is reached.
+    pub(crate) fn admit(&mut self, now: Instant, incoming: Incoming, remote: SocketAddr) -> Option<Key> {
+        if !self.is_held || self.is_closed {
+            self.endpoint.refuse(incoming);
+            return None;
+        }
+        let (handle, connection) = self.endpoint.accept(now, incoming)?;
+        Some(self.insert(handle, connection, remote, Owner::HalfOpen).0)
     }
 
     /// Marks that the outputs of a connection need draining. Returns true if they were not marked before.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ctcp::{Catalogue, ClientPolicy, Endpoint, HopRepair, PublicKey, ServerConfig};
-use ctcp_proxy::relay::{Destinations, Relay, RelayLimits};
+use ctcp_proxy::relay::{Relay, RelayLimits};
 use tracing::info;
 
 use crate::args::{RelayArgs, RelayMode};
@@ -29,7 +29,7 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
         RelayMode::Recode => HopRepair::Combinations,
         RelayMode::Repeat => HopRepair::Repetitions,
     };
-    let relay = Relay::new(Destinations::Listed(args.to.clone()), repair, RelayLimits::default());
+    let relay = Relay::new(args.to.clone(), repair, RelayLimits::default());
     let serve = async {
         tokio::select! {
             () = relay.serve(&endpoint) => {}

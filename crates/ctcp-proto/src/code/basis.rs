@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ctcp_coding::echelon::Echelon;
 use ctcp_coding::{Arrival, DecodeError, MissingInterval, SymbolRange, check_combination, coefficients};
 
-use super::plug::{SymbolDecoder, SymbolEncoder};
+use super::plug::{SymbolDecoder, SymbolEncoder, generate};
 use crate::id::SymbolIndex;
 
 /// The most symbols that a combination of relayed datagrams spans. Each costs a byte of every recoded combination.
@@ -237,8 +237,7 @@ impl SymbolDecoder for BasisDecoder {
         key: u16,
         payload: &[u8],
     ) -> Result<Arrival, DecodeError> {
-        self.coefficients.resize(usize::from(range.length()), 0);
-        coefficients::generate(key, density, &mut self.coefficients);
+        generate(range, density, key, &mut self.coefficients);
         self.buffer.lock().handle_combination(range, &self.coefficients, payload)
     }
 

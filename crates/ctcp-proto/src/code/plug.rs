@@ -133,6 +133,12 @@ pub trait Coding: fmt::Debug + Send + Sync {
     fn peer_window(&self) -> u64;
 }
 
+/// Replaces `out` by the coefficients of a combination of `range`.
+pub(super) fn generate(range: SymbolRange, density: u8, key: u16, out: &mut Vec<u8>) {
+    out.resize(usize::from(range.length()), 0);
+    coefficients::generate(key, density, out);
+}
+
 /// The regular encoder with a buffer for coefficients.
 #[derive(Debug)]
 pub(super) struct RealEncoder {
@@ -159,8 +165,7 @@ impl SymbolEncoder for RealEncoder {
     }
 
     fn combine(&mut self, range: SymbolRange, density: u8, key: u16, out: &mut Vec<u8>) -> bool {
-        self.coefficients.resize(usize::from(range.length()), 0);
-        coefficients::generate(key, density, &mut self.coefficients);
+        generate(range, density, key, &mut self.coefficients);
         self.encoder.combine(range, &self.coefficients, out).is_ok()
     }
 
@@ -221,8 +226,7 @@ impl SymbolDecoder for RealDecoder {
         key: u16,
         payload: &[u8],
     ) -> Result<Arrival, DecodeError> {
-        self.coefficients.resize(usize::from(range.length()), 0);
-        coefficients::generate(key, density, &mut self.coefficients);
+        generate(range, density, key, &mut self.coefficients);
         self.decoder.handle_combination(range, &self.coefficients, payload)
     }
 

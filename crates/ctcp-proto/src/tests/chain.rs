@@ -11,17 +11,17 @@ use ctcp_base::{Instant, Prng};
 use ctcp_netem::{Link, Packet};
 
 use super::several::Conditions;
+use super::transfer::Transfer;
 use crate::{
     Carriage, ClientPolicy, Connection, ConnectionHandle, DatagramOutcome, Endpoint, EndpointConfig, Event,
-    HopRepair, NetworkPath, PublicKey, ReadOutcome, RelayBuffer, SecretKey, StreamId, TransportConfig,
-    WriteError, relayed_address,
+    HopRepair, NetworkPath, PublicKey, RelayBuffer, SecretKey, TransportConfig, relayed_address,
 };
 
 /// How many symbols a relay holds in each direction.
 const WINDOW: u32 = 512;
 
 #[derive(Clone)]
-pub(super) struct Datagram(pub(super) Vec<u8>);
+struct Datagram(Vec<u8>);
 
 impl AsRef<[u8]> for Datagram {
     fn as_ref(&self) -> &[u8] {
@@ -55,7 +55,6 @@ struct Line {
     down: Link<Datagram>,
     /// Bytes of UDP payload that were sent up and down.
     sent: [u64; 2],
-    is_cut: bool,
 }
 
 pub(super) struct Chain {
@@ -64,16 +63,7 @@ pub(super) struct Chain {
     lines: Vec<Line>,
     /// What each relay holds, up and down.
     pub(super) buffers: Vec<[RelayBuffer; 2]>,
-    stream: Option<StreamId>,
-    serving: Option<StreamId>,
-    size: u64,
-    written: u64,
-    read: u64,
-    is_whole: bool,
-}
-
-fn pattern(index: u64) -> u8 {
-    ((index * 37) ^ (index >> 8) ^ (index >> 16)) as u8
+    transfer: Transfer,
 }
 
 fn address(node: usize) -> SocketAddr {
@@ -105,19 +95,13 @@ impl Chain {
             up: Link::new(conditions.link(), prng.fork(&format!("up {index}"))),
             down: Link::new(conditions.link(), prng.fork(&format!("down {index}"))),
             sent: [0; 2],
-            is_cut: false,
         };
         let mut chain = Self {
             now: Instant::from_secs(1),
             nodes: (0..=hops.len()).map(node).collect(),
             lines: hops.iter().enumerate().map(line).collect(),
             buffers: Vec::new(),
-            stream: None,
-            serving: None,
-            size: 0,
-            written: 0,
-            read: 0,
-            is_whole: false,
+            transfer: Transfer::default(),
         };
         for hop in 0..hops.len() {
             let begun = chain.nodes[hop].endpoint.connect(
@@ -175,21 +159,22 @@ impl Chain {
 
     /// Asks for so many bytes.
     pub(super) fn request(&mut self, bytes: u64) {
-        let stream = self.client().open().expect("a stream");
-        self.client().write(stream, b"GET").expect("room");
-        self.client().finish(stream).expect("open");
-        (self.stream, self.size, self.written, self.read, self.is_whole) = (Some(stream), bytes, 0, 0, false);
+        self.transfer = Transfer::request(self.client(), bytes);
     }
 
     pub(super) fn bytes_read(&self) -> u64 {
-        self.read
+        self.transfer.read
     }
 
     /// How long a download takes.
     pub(super) fn download(&mut self, bytes: u64) -> Duration {
         let begun = self.now;
         self.request(bytes);
-        assert!(self.run(Duration::from_secs(600), |chain| chain.is_whole), "{} of {bytes} bytes", self.read);
+        assert!(
+            self.run(Duration::from_secs(600), |chain| chain.transfer.is_whole),
+            "{} of {bytes} bytes",
+            self.bytes_read()
+        );
         self.now - begun
     }
 
@@ -243,9 +228,7 @@ impl Chain {
                     let line = &mut self.lines[number + side - 1];
                     let way = if side == 1 { &mut line.up } else { &mut line.down };
                     line.sent[1 - side] += transmit.size as u64;
-                    if !line.is_cut {
-                        way.handle_packet(now, Datagram(buffer.clone()));
-                    }
+                    way.handle_packet(now, Datagram(buffer.clone()));
                 }
                 node.drain_events();
             }
@@ -253,39 +236,12 @@ impl Chain {
     }
 
     fn serve(&mut self) {
-        let mut scratch = vec![0; 65_536];
         let last = self.nodes.len() - 1;
         if let Some((_, server)) = &mut self.nodes[last].end {
-            while let Some(id) = server.accept() {
-                self.serving = Some(id);
-            }
-            while let Some(id) = self.serving.filter(|_| self.written < self.size) {
-                let end = (self.written + 65_536).min(self.size);
-                let chunk: Vec<u8> = (self.written..end).map(pattern).collect();
-                match server.write(id, &chunk) {
-                    Ok(taken) => self.written += taken as u64,
-                    Err(WriteError::Blocked) => break,
-                    Err(error) => panic!("{error}"),
-                }
-                if self.written == self.size {
-                    server.finish(id).expect("open");
-                }
-            }
+            self.transfer.serve(server);
         }
-        let Some((_, client)) = &mut self.nodes[0].end else { return };
-        while let Some(id) = self.stream.filter(|_| !self.is_whole) {
-            match client.read(id, &mut scratch) {
-                Ok(ReadOutcome::Data(count)) => {
-                    let expected = (self.read..).map(pattern);
-                    assert!(scratch[..count].iter().copied().eq(expected.take(count)), "bytes as sent");
-                    self.read += count as u64;
-                }
-                Ok(ReadOutcome::Finished) => {
-                    assert_eq!(self.read, self.size);
-                    self.is_whole = true;
-                }
-                _ => break,
-            }
+        if let Some((_, client)) = &mut self.nodes[0].end {
+            self.transfer.receive(client);
         }
     }
 }

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use ctcp_base::{Instant, Prng, Probability, Rate};
 use ctcp_netem::{Link, LinkConfig, LossModel, Packet, QueueLimit};
 
+use super::transfer::Transfer;
 use crate::{
     ClientPolicy, Connection, ConnectionHandle, ConnectionId, DatagramOutcome, Endpoint, EndpointConfig,
-    Event, NetworkPath, PREFERENCE_OF_FIRST, PathId, ReadOutcome, SecretKey, StreamId, TransportConfig,
-    WriteError,
+    Event, NetworkPath, PREFERENCE_OF_FIRST, PathId, SecretKey, StreamId, TransportConfig,
 };
 
 /// Both directions of a path.
@@ -110,21 +110,6 @@ pub(super) struct Several {
     transfer: Transfer,
 }
 
-/// A download.
-#[derive(Default)]
-struct Transfer {
-    stream: Option<StreamId>,
-    serving: Option<StreamId>,
-    size: u64,
-    written: u64,
-    read: u64,
-    is_whole: bool,
-}
-
-fn pattern(index: u64) -> u8 {
-    ((index * 31) ^ (index >> 8) ^ (index >> 16)) as u8
-}
-
 impl Several {
     /// Connects over the first line.
     pub(super) fn new(conditions: &[Conditions], seed: u64) -> Self {
@@ -204,10 +189,7 @@ impl Several {
 
     /// Asks for so many bytes.
     pub(super) fn request(&mut self, bytes: u64) {
-        let stream = self.client.open().expect("a stream");
-        self.client.write(stream, b"GET").expect("room");
-        self.client.finish(stream).expect("open");
-        self.transfer = Transfer { stream: Some(stream), size: bytes, ..Transfer::default() };
+        self.transfer = Transfer::request(&mut self.client, bytes);
     }
 
     /// Bytes that the client has read.
@@ -381,39 +363,9 @@ impl Several {
     }
 
     fn serve(&mut self) {
-        let transfer = &mut self.transfer;
-        let mut scratch = vec![0; 65_536];
         if let Some(server) = &mut self.server {
-            if let Some(id) = server.accept() {
-                transfer.serving = Some(id);
-            }
-            while let Some(id) = transfer.serving.filter(|_| transfer.written < transfer.size) {
-                let end = (transfer.written + 65_536).min(transfer.size);
-                let chunk: Vec<u8> = (transfer.written..end).map(pattern).collect();
-                match server.write(id, &chunk) {
-                    Ok(taken) => transfer.written += taken as u64,
-                    Err(WriteError::Blocked) => break,
-                    Err(error) => panic!("{error}"),
-                }
-                if transfer.written == transfer.size {
-                    server.finish(id).expect("open");
-                }
-            }
+            self.transfer.serve(server);
         }
-        while let Some(id) = transfer.stream {
-            match self.client.read(id, &mut scratch) {
-                Ok(ReadOutcome::Data(count)) => {
-                    let expected = (transfer.read..).map(pattern);
-                    assert!(scratch[..count].iter().copied().eq(expected.take(count)), "bytes as sent");
-                    transfer.read += count as u64;
-                }
-                Ok(ReadOutcome::Finished) => {
-                    assert_eq!(transfer.read, transfer.size);
-                    transfer.is_whole = true;
-                    break;
-                }
-                _ => break,
-            }
-        }
+        self.transfer.receive(&mut self.client);
     }
 }

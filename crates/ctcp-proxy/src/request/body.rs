@@ -45,7 +45,7 @@ impl<'a> Body<'a> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], BodyError> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], BodyError> {
         let (taken, rest) = self.0.split_first_chunk::<N>().ok_or(BodyError::Short)?;
         self.0 = rest;
         Ok(*taken)

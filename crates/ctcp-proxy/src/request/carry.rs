@@ -69,9 +69,7 @@ impl Carry {
         }
         let mut stops = Vec::with_capacity(count);
         for _ in 0..count {
-            let mut key = [0; 32];
-            key.copy_from_slice(body.bytes(32)?);
-            stops.push(Stop { key: PublicKey(key), address: body.target()? });
+            stops.push(Stop { key: PublicKey(body.array()?), address: body.target()? });
         }
         Ok(Self { repair, stops })
     }

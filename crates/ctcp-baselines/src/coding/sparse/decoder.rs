@@ -56,7 +56,10 @@ impl SparseDecoder {
             return Ok(Arrival::Redundant);
         }
         if self.is_decoded() {
-            (0..self.rows.rank()).rev().for_each(|position| self.rows.solve_last(position));
+            for position in (0..self.rows.rank()).rev() {
+                let is_solved = self.rows.reduce(position);
+                debug_assert!(is_solved, "there are as many rows as symbols");
+            }
         }
         Ok(Arrival::Innovative)
     }

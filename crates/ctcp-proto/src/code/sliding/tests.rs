@@ -1,6 +1,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use super::repair_state::TAIL_PART;
 use super::*;
 use crate::code::CodeLimits;
 use crate::code::plug::{RealDecoder, SymbolDecoder};
