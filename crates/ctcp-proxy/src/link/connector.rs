@@ -132,6 +132,9 @@ impl CtcpConnector {
         let stops = rest.iter().cloned().chain([server]).collect();
         let carry = Carry { repair: ctcp::HopRepair::default(), stops };
         let fail = |text: String| ConnectFailure::from(format!("through the relay {first}: {text}"));
+        if !carry.fits() {
+            return Err(fail("the relays after it are too many, or their names too long".to_owned()));
+        }
         self.hop.put(None);
         let opened = timeout(HOPS * self.attempt, relay::open(&self.endpoint, first, carry)).await;
         let (hop, repair) = match opened {

@@ -8,7 +8,7 @@
 use ctcp::{HopRepair, PublicKey};
 
 use super::body::{Body, BodyError, put_target};
-use super::{HeadError, Reply, ReplyCode};
+use super::{BODY_BYTES_MAX, HeadError, Reply, ReplyCode};
 use crate::address::TargetAddress;
 
 /// The most relays after one another. Each sees the rest of the way.
@@ -51,9 +51,19 @@ impl core::str::FromStr for Stop {
 }
 
 impl Carry {
+    /// Whether a request can hold the way: names of stops may be long.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        let mut body = Vec::new();
+        let is_short = self.stops.len() <= STOPS_MAX;
+        if is_short {
+            self.write(&mut body);
+        }
+        is_short && body.len() <= BODY_BYTES_MAX
+    }
+
     pub(super) fn write(&self, body: &mut Vec<u8>) {
-        let count =
-            u8::try_from(self.stops.len()).expect("the number of stops is checked when a way is made");
+        let count = u8::try_from(self.stops.len()).expect("the sender checks that the way fits");
         body.extend([number(self.repair), count]);
         for stop in &self.stops {
             body.extend_from_slice(&stop.key.0);

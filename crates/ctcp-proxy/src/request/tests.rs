@@ -111,3 +111,17 @@ proptest! {
         prop_assert_eq!(Reply::connected(bound).bound().unwrap(), bound);
     }
 }
+
+#[test]
+fn a_way_that_no_request_can_hold_is_noticed_before_it_is_sent() {
+    let way = |count: usize, name: &str| Carry {
+        repair: ctcp::HopRepair::Combinations,
+        stops: vec![format!("{name}:1={}", ctcp::PublicKey([7; 32])).parse().unwrap(); count],
+    };
+    let long = vec!["a".repeat(60); 4].join(".");
+    assert!(way(0, "a").fits() && way(STOPS_MAX, "relay.example").fits() && way(5, &long).fits());
+    assert!(!way(STOPS_MAX + 1, "a").fits() && !way(300, "a").fits() && !way(STOPS_MAX, &long).fits());
+    let carry = way(STOPS_MAX, "relay.example");
+    let encoded = Request::Carry(carry.clone()).encode();
+    assert_eq!(Request::decode(encoded[1], &encoded[4..]).unwrap(), Request::Carry(carry));
+}
