@@ -72,6 +72,8 @@ pub(crate) struct Driver {
     rest_until: Option<Instant>,
     refusals: Refusals,
     timer: Timer,
+    /// Sockets must change before anything is sent.
+    awaits_sockets: bool,
     /// Why the driver ends, if it ends while it is needed. It starts as `Shutdown`, which applies if the runtime drops the task, even
     /// before its first poll.
     fault: Option<Fault>,
@@ -89,6 +91,7 @@ impl Driver {
             rest_until: None,
             refusals: Refusals::default(),
             timer: Timer::new(),
+            awaits_sockets: false,
             fault: Some(Fault::Shutdown),
         }
     }
@@ -239,7 +242,7 @@ impl Driver {
         for _ in 0..TURNS_PER_ROUND {
             last = self.take_turn(&shared, last);
             if last.is_none() {
-                return false;
+                return core::mem::take(&mut self.awaits_sockets);
             }
             // Flushes and wakes without the mutex: these are system calls, and woken tasks need the mutex at once.
             let is_flushed = self.ports.flush();
@@ -278,6 +281,11 @@ impl Driver {
         let state = &mut *shared.lock();
         if let Some((peer, begun)) = last {
             state.turns.charge(peer, flushed - begun);
+        }
+        // A path may begin at a socket that was added after the changes of this round. Its packets must not leave from another one.
+        if !state.socket_changes.is_empty() {
+            self.awaits_sockets = true;
+            return None;
         }
         let peer = state.turns.begin_turn()?;
         let begun = shared.clock.now();
