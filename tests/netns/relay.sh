@@ -1,15 +1,22 @@
 #!/usr/bin/env bash
 # A relay between client and server: both hops lose packets, and the relay repairs them without the keys of the ends.
 #
-#   client --- path 1 --- relay --- path 2 --- server       the relay is alone in its namespace, both ends share one
+#   client --- path 1 --- relay --- path 2 --- server       the relays are alone in their namespace, both ends share one
+#          --- path 3 --- relay --- path 4 ---              the second relay
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-readonly PATHS=2
-readonly RELAY=10.71.1.1:4434 SERVER_BEHIND=10.71.2.2
+readonly PATHS=4
+readonly RELAY=10.71.1.1:4434 SECOND=10.71.3.1:4434 SERVER_BEHIND=10.71.2.2
 need curl python3
 network
-conditions() { link "1 rate 25mbit queue 100kb loss $1 delay 10ms"; link "2 rate 25mbit queue 100kb loss $2 delay 10ms"; }
-conditions 10% 10%
+# conditions LOSS LOSS: of the first and the second hop of each relay
+conditions() {
+    local path
+    for path in 1 2 3 4; do
+        link "$path rate 25mbit queue 100kb loss $((path % 2 ? $1 : $2))% delay 10ms"
+    done
+}
+conditions 10 10
 program_and_keys
 "$ctcp" keygen --out "$scratch/relay.key" >"$scratch/relay.pub"
 random_file "$scratch/www/twenty" 20000000
@@ -17,6 +24,11 @@ random_file "$scratch/www/small" 10000
 background "$client_ns" web.log python3 -m http.server --bind "$SERVER_BEHIND" --directory "$scratch/www" 8000
 wait_until 10 listens_tcp "$client_ns" 8000 || { cat "$scratch/web.log"; exit 1; }
 readonly WEB=http://$SERVER_BEHIND:8000
+# Between the second relay and the server packets take the fourth path.
+ip -n "$server_ns" route add "$SERVER_BEHIND" dev path4 table 34
+ip -n "$server_ns" rule add from "${SECOND%:*}" to "$SERVER_BEHIND" lookup 34
+ip -n "$client_ns" route add "${SECOND%:*}" dev path4 table 34
+ip -n "$client_ns" rule add from "$SERVER_BEHIND" to "${SECOND%:*}" lookup 34
 server=$(cat "$scratch/server.pub") relay=$(cat "$scratch/relay.pub")
 readonly TO=$SERVER_BEHIND:$SERVER_PORT=$server VIA=$RELAY=$relay
 
@@ -25,6 +37,13 @@ serve() {
         --client "$(cat "$scratch/client.pub")" --allow-target "$SERVER_BEHIND" "$@"
     server_pid=$pid
     wait_until 10 listens_udp "$client_ns" "$SERVER_PORT" || { cat "$scratch/server.log"; exit 1; }
+}
+
+second_relay() {
+    background "$server_ns" second.log "$ctcp" relay --listen "$SECOND" --key "$scratch/relay.key" \
+        --client "$(cat "$scratch/client.pub")" --to "$TO"
+    second_pid=$pid
+    wait_until 10 listens_udp "$server_ns" 4434
 }
 
 # start_relay MODE OPTION...
@@ -38,7 +57,8 @@ start_relay() {
     wait_until 10 listens_udp "$server_ns" "${RELAY##*:}" || { cat "$scratch/relay.log"; exit 1; }
 }
 
-remote=(--server "$SERVER_BEHIND:$SERVER_PORT" --server-key "$server" --key "$scratch/client.key" --via "$VIA")
+readonly plain=(--server "$SERVER_BEHIND:$SERVER_PORT" --server-key "$server" --key "$scratch/client.key")
+remote=("${plain[@]}" --via "$VIA")
 
 restart_client() {
     [ -z "${client_pid:-}" ] || stop "$client_pid"
@@ -64,6 +84,12 @@ refused() {
     restart_client
     ! small --proxy "socks5h://$SOCKS" --max-time 8 || return 1
     grep -q -- "$1" "$scratch/client.log" || { tail -n 3 "$scratch/client.log"; return 1; }
+}
+
+# A download goes on without a pause when one of two relays dies.
+survives() {
+    (sleep 2; kill -KILL "$second_pid") &
+    download "$1"
 }
 
 relay_returns() {
@@ -114,8 +140,15 @@ start_relay recode --to "$TO"
 restart_client
 check 'a download through a relay that recodes, 10 % lost on each hop' shown download 500
 check 'the relay has nothing of it in its memory or on its wires' shown hides_the_contents
-conditions 20% 20%
+conditions 20 20
 check 'a download through a relay that recodes, 20 % lost on each hop' shown download 450
+second_relay
+remote=("${plain[@]}" --via "$VIA,$SECOND=$relay")
+restart_client
+wait_until 5 grep -q 'new path' "$scratch/client.log"
+check 'two relays side by side, 20 % lost on each hop' shown download 800
+check 'one of them dies during a download' shown survives 500
+remote=("${plain[@]}" --via "$VIA")
 start_relay repeat --to "$TO"
 restart_client
 check 'a download through a relay that repeats, 20 % lost on each hop' shown download 400

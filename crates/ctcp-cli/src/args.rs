@@ -9,7 +9,7 @@ use ctcp::{Catalogue, Grant, PathMode, Profile, PublicKey, Redundancy, UnknownNa
 use ctcp_base::{Probability, Rate, parse_bytes, parse_duration};
 use ctcp_proxy::address::TargetAddress;
 use ctcp_proxy::forward::Forward;
-use ctcp_proxy::link::{PathChoice, ServerAddress};
+use ctcp_proxy::link::{PathChoice, ServerAddress, Via};
 use ctcp_proxy::request::Stop;
 use ctcp_proxy::target_policy::Rule;
 
@@ -228,16 +228,17 @@ pub(crate) struct RemoteArgs {
         value_delimiter = ','
     )]
     pub(crate) path: Vec<PathChoice>,
-    /// Go through this relay; given several times, through one after the other, the nearest first
+    /// Go through this relay; given several times, through one after the other, the nearest first. Relays separated by commas are
+    /// side by side, each a path of the connection
     #[arg(
         long,
-        value_name = "RELAY:PORT=PUBKEY",
+        value_name = "RELAY:PORT=PUBKEY[,...]",
         env = "CTCP_VIA",
         hide_env_values = true,
-        value_delimiter = ',',
+        value_delimiter = ' ',
         conflicts_with_all = ["path", "ticket_file"]
     )]
-    pub(crate) via: Vec<Stop>,
+    pub(crate) via: Vec<Via>,
     /// How to use several paths. `aggregate`: all at once. `backup`: the first, and the next ones while it does not answer.
     /// `redundant`: as aggregate, but what must arrive soon (small writes, UDP, profile low-latency) goes over each.
     /// `independent`: as aggregate, but each competes with other traffic as a connection of its own

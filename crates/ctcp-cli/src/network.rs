@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ctcp::{Catalogue, ClientConfig, Endpoint, Profile, TransportConfig};
 use ctcp_proxy::counters::Counters;
-use ctcp_proxy::link::{CtcpConnector, LinkState, LinkTimes, ServerLink, Tickets};
+use ctcp_proxy::link::{CtcpConnector, LinkState, LinkTimes, ServerLink, Tickets, Ways};
 
 use crate::args::RemoteArgs;
 use crate::error::CliError;
@@ -44,14 +44,15 @@ pub(crate) fn link(
     let mut config = ClientConfig::new(secret_key);
     let mut transport = transport(profile, catalogue);
     transport.tickets(remote.ticket_file.is_some());
-    transport.path_mode(remote.paths).further_paths(!remote.path.is_empty());
+    let ways = Ways::new(&remote.via).map_err(|error| CliError::usage(format!("--via: {error}")))?;
+    transport.path_mode(remote.paths).further_paths(!remote.path.is_empty() || ways.count() > 1);
     config.transport(transport);
     let endpoint = Endpoint::client(config)
         .map_err(|error| CliError::failure(format!("cannot open a UDP socket: {error}")))?;
     let mut connector = CtcpConnector::new(endpoint.clone(), remote.server.clone(), remote.server_key)
         .with_own_key(own_key)
         .with_paths(remote.path.clone())
-        .with_via(remote.via.clone());
+        .with_via(ways);
     if let Some(file) = &remote.ticket_file {
         connector = connector.with_tickets(Tickets::in_file(file.clone()));
     }

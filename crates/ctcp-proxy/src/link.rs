@@ -18,6 +18,7 @@ mod address_changes;
 mod connector;
 mod paths;
 mod tickets;
+mod via;
 
 use core::convert::Infallible;
 use core::time::Duration;
@@ -41,6 +42,7 @@ use crate::unanswered::Unanswered;
 pub use connector::{CtcpConnector, SERVER_ADDRESSES_MAX, ServerAddress};
 pub use paths::PathChoice;
 pub use tickets::Tickets;
+pub use via::{Via, Ways};
 
 /// The time-outs and pauses of the link.
 #[derive(Clone, Copy, Debug)]

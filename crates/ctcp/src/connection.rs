@@ -276,17 +276,22 @@ impl Connection {
         self.0.look(|slot| slot.connection.is_hybrid())
     }
 
-    /// Opens a further path to an address of the server, from the address of a socket of [`crate::Endpoint::add_socket`]. It is used as soon as both sides
-    /// have validated it, which [`Self::paths`] shows. If nothing answers for a while, it is closed. Of paths for backup, the one with the
+    /// Opens a further path to an address of the server, from the address of a socket of [`crate::Endpoint::add_socket`], or to one of
+    /// [`Self::carry`], which needs no local address. It is used as soon as both sides have validated it, which [`Self::paths`] shows. If nothing answers for a while, it is closed. Of paths for backup, the one with the
     /// lowest `preference` is used; that of the first path is [`crate::PREFERENCE_OF_FIRST`].
     ///
     /// # Errors
     /// Returns an error if this side is no client, or if the server allows no further path.
-    pub fn add_path(&self, local: IpAddr, remote: SocketAddr, preference: u8) -> Result<PathId, PathError> {
+    pub fn add_path(
+        &self,
+        local: impl Into<Option<IpAddr>>,
+        remote: SocketAddr,
+        preference: u8,
+    ) -> Result<PathId, PathError> {
         let now = self.0.shared.clock.now();
+        let network = NetworkPath { local: local.into(), remote };
         self.0.act(|slot| {
-            let result =
-                slot.connection.add_path(now, NetworkPath { local: Some(local), remote }, preference);
+            let result = slot.connection.add_path(now, network, preference);
             (result, result.is_ok())
         })
     }

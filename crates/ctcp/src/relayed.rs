@@ -12,8 +12,8 @@ use core::task::Waker;
 
 use ctcp_base::Instant;
 use ctcp_proto::{
-    Carriage, DatagramOutcome, HopRepair, MessageError, NetworkPath, RelayBuffer, Transmit, hop_of,
-    relayed_address,
+    Carriage, DatagramOutcome, HopRepair, MessageError, NetworkPath, PathStats, RelayBuffer, Transmit,
+    hop_of, relayed_address,
 };
 
 use crate::state::{Key, State};
@@ -195,13 +195,26 @@ impl State {
             Some(Load::Of(other)) => self.close_connection(now, other, RELAY_ENDED, wakers),
             Some(Load::Passengers(passengers)) => {
                 for passenger in passengers {
-                    let Some(slot) = self.slot(passenger) else { continue };
-                    if slot.connection.hops() == [key] && slot.connection.paths().len() == 1 {
-                        self.close_connection(now, passenger, HOP_LOST, wakers);
-                    }
+                    self.on_hop_lost(now, passenger, key, wakers);
                 }
             }
         }
+    }
+
+    /// A connection has lost the hop that carried a path of it. The other paths repair what was in flight there.
+    fn on_hop_lost(&mut self, now: Instant, passenger: Key, hop: Key, wakers: &mut Vec<Waker>) {
+        let Some(slot) = self.slot(passenger) else { return };
+        let paths = slot.connection.paths();
+        let is_on_hop = |path: &&PathStats| hop_of(path.remote) == Some(hop);
+        if paths.iter().all(|path| is_on_hop(&path)) {
+            self.close_connection(now, passenger, HOP_LOST, wakers);
+            return;
+        }
+        for path in paths.iter().filter(is_on_hop) {
+            // If the others do not work yet, this path stays until one does.
+            let _ = slot.connection.abandon_path(path.id);
+        }
+        self.mark_ready(passenger);
     }
 }
 

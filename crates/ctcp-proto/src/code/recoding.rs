@@ -116,6 +116,8 @@ impl Scheme for RecodingCode {
             if let Some(choice) = self.combination(first, end) {
                 return Some(choice);
             }
+            // What is held involves other symbols, too.
+            self.state.end_tail();
         }
         self.next_row().map(Choice::Again)
     }

@@ -151,9 +151,7 @@ impl Established {
         while let Some(id) = self.paths.id_at(position) {
             position += 1;
             if self.probe_deadline(&self.paths[id]).is_some_and(|deadline| deadline <= now) {
-                let owed = &mut self.paths[id].owed;
-                owed.probe.on_timeout();
-                owed.probes = owed.probe.packets();
+                self.paths[id].on_probe_timeout(now);
                 self.counts.timeouts += 1;
                 self.tell_control_again(id);
                 if self.paths[id].has_just_failed() {

@@ -76,10 +76,17 @@ impl Owed {
         if self.probe.count() >= LARGE_PROBES { BASE } else { self.mtu.current() }
     }
 
-    /// When to send a probe. `None` if no packet is waiting for an acknowledgement.
-    pub(super) fn probe_deadline<C>(&self, sent: &SentPackets<C>, rtt: &RttEstimator) -> Option<Instant> {
+    /// When to send a probe. `None` if no packet is waiting for an acknowledgement. The time counts from the last packet, or from
+    /// `unanswered_since` if that is earlier.
+    pub(super) fn probe_deadline<C>(
+        &self,
+        sent: &SentPackets<C>,
+        rtt: &RttEstimator,
+        unanswered_since: Option<Instant>,
+    ) -> Option<Instant> {
         let outstanding = sent.has_ack_eliciting_outstanding();
         let last = sent.last_ack_eliciting_sent().filter(|_| outstanding)?;
+        let last = unanswered_since.map_or(last, |since| last.min(since));
         let deadline = self.probe.deadline(last, rtt, MAX_ACK_DELAY);
         let hasty =
             self.hasty_rtt.filter(|_| sent.largest_acked().is_none() && self.probe.count() < HASTY_PROBES);

@@ -13,6 +13,8 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
+mod hop;
+
 use super::admission::Admission;
 use super::copies::Copies;
 use super::ecn::EcnState;
@@ -24,7 +26,7 @@ use super::owed::Owed;
 use super::silence::Silence;
 use super::validation::{OPENING_MAX, PathValidation};
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
-use crate::congestion::{Acked, ControllerFactory, Lost, Sent, TimedOut, Unlimited};
+use crate::congestion::{Acked, ControllerFactory, Lost, Sent, TimedOut};
 use crate::connection::{Contents, PathStats};
 use crate::crypto::ReplayWindow;
 use crate::crypto::random::SecretRng;
@@ -32,19 +34,15 @@ use crate::id::{ConnectionId, PacketNumber, PathId};
 use crate::network::{Ecn, NetworkPath, Transmit, is_relayed};
 use crate::profile::{ExpiryRule, Profile};
 use crate::recovery::delivery_rate::DeliverySnapshot;
-use crate::recovery::loss::LossDetector;
 use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets, SpuriousLoss};
 use crate::wire::EcnCounts;
+use hop::{Hop, RELAYED_DATAGRAM_MAX};
 
 /// Unanswered probe time-outs after which other paths are used instead. A single one may be due to the loss of one acknowledgement.
 const SILENT_PROBES: u32 = 2;
 
 /// Unanswered probe time-outs that make an outage: about a second on most paths. So many in a row are hardly due to loss alone.
 const DEAD_PROBES: u32 = 5;
-
-/// The largest datagram that fits into one symbol of a hop of 1472 bytes: its headers take 40 bytes and one for the context, the
-/// coefficients of a relay 32, and the header of the datagram in the symbol at most 23.
-const RELAYED_DATAGRAM_MAX: u64 = 1472 - 40 - 1 - 32 - 23;
 
 /// What arrived on a path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,8 +90,8 @@ pub(crate) struct Path {
     pub(crate) lost_scratch: Vec<LostPacket<Contents>>,
     profile: Profile,
     datagram_ceiling: u64,
-    /// How many datagrams the hop takes that carries this path, if it is one through a relay.
-    room: Option<u64>,
+    /// What is known of the hop that carries this path, if it is one through a relay.
+    hop: Option<Hop>,
 }
 
 impl Path {
@@ -128,32 +126,9 @@ impl Path {
             lost_scratch: Vec::new(),
             profile,
             datagram_ceiling,
-            room: None,
+            hop: None,
         }
         .through_relay_if_it_is()
-    }
-
-    /// What carries a path through a relay controls congestion, and repairs what is lost.
-    fn through_relay_if_it_is(self) -> Self {
-        if !is_relayed(self.network.remote) {
-            return self;
-        }
-        let mut path = Self { room: Some(0), ..self };
-        path.measured.losses = LossDetector::patient();
-        path.acks = AckScheduler::new(MAX_ACK_DELAY, path.profile.acknowledges_every_packet()).patient();
-        path.with_controller(Some(ControllerFactory::new(|_| Box::new(Unlimited))))
-    }
-
-    /// Whether hops through relays carry it. They repair losses, so that packets may arrive long after later ones.
-    pub(crate) fn is_relayed(&self) -> bool {
-        self.room.is_some()
-    }
-
-    /// Sets how many datagrams the hop takes that carries this path.
-    pub(crate) fn set_room(&mut self, datagrams: u64) {
-        if let Some(room) = &mut self.room {
-            *room = datagrams;
-        }
     }
 
     /// A further path, which must be validated first.
@@ -178,12 +153,12 @@ impl Path {
 
     /// Whether other paths are used instead, if there are any: nothing answered the last probes, or the path is about to be closed.
     pub(crate) fn is_avoided(&self) -> bool {
-        self.is_leaving || self.owed.probe.count() >= SILENT_PROBES
+        self.is_leaving || self.owed.probe.count() >= self.silent_probes()
     }
 
     /// Whether the last probe time-out was the one from which on other paths are used.
     pub(crate) fn has_just_failed(&self) -> bool {
-        self.owed.probe.count() == SILENT_PROBES
+        self.owed.probe.count() == self.silent_probes()
     }
 
     /// An authentic datagram of `bytes` arrived.
@@ -214,8 +189,9 @@ impl Path {
         Self { admission: self.admission.with_window_max(packets), ..self }
     }
 
-    /// Disables pacing if the scheme sends packets at times of its own.
+    /// Disables pacing if the scheme sends packets at times of its own. Paths through relays have none: each hop paces.
     pub(crate) fn with_unpaced(self, is_unpaced: bool) -> Self {
+        let is_unpaced = is_unpaced || self.is_relayed();
         Self { admission: self.admission.with_unpaced(is_unpaced), ..self }
     }
 
@@ -291,7 +267,7 @@ impl Path {
             return;
         }
         self.silence.on_eliciting(now);
-        self.room = self.room.map(|room| room.saturating_sub(1));
+        self.take_room();
         self.admission.on_sent(now, size);
         self.owed.retransmission.on_sent(now);
         if !is_mtu_probe && !self.profile.counts_symbols() {
@@ -441,6 +417,7 @@ impl Path {
             self.revive(now);
         }
         self.owed.probe.on_ack();
+        self.on_hop_answer(now);
         self.owed.retransmission.on_ack(now, self.sent.has_ack_eliciting_outstanding());
     }
 
@@ -479,7 +456,8 @@ impl Path {
 
     /// True if the congestion window has room for another packet.
     pub(crate) fn has_window(&self) -> bool {
-        self.room != Some(0) && self.admission.has_window(self.sent.packets_in_flight())
+        let in_flight = self.sent.packets_in_flight();
+        self.hop_takes(in_flight).unwrap_or_else(|| self.admission.has_window(in_flight))
     }
 
     /// When the pacer allows the next full datagram. `None` means now.
@@ -494,7 +472,7 @@ impl Path {
 
     /// When to send a probe. `None` if no packet is waiting for an acknowledgement.
     pub(crate) fn probe_deadline(&self) -> Option<Instant> {
-        self.owed.probe_deadline(&self.sent, &self.measured.rtt)
+        self.owed.probe_deadline(&self.sent, &self.measured.rtt, self.unanswered_since())
     }
 
     /// See [`Owed::set_hasty_rtt`].

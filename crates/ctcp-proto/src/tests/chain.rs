@@ -1,7 +1,9 @@
-//! A client and a server joined by hops through relays, in virtual time.
+//! A client and a server joined by relays, in virtual time: one chain of hops, or several side by side.
 //!
 //! ```text
-//!   node 0 == hop 0 == node 1 == hop 1 == ... node N       each hop a connection; the end-to-end connection runs inside
+//!              /== relay == relay ==\
+//!   client ====                      ==== server      each hop a connection; the end-to-end connection runs inside, with a path per chain
+//!              \====== relay =======/
 //! ```
 
 use core::net::SocketAddr;
@@ -14,11 +16,16 @@ use super::several::Conditions;
 use super::transfer::Transfer;
 use crate::{
     Carriage, ClientPolicy, Connection, ConnectionHandle, DatagramOutcome, Endpoint, EndpointConfig, Event,
-    HopRepair, NetworkPath, PublicKey, RelayBuffer, SecretKey, TransportConfig, relayed_address,
+    HopRepair, NetworkPath, PREFERENCE_OF_FIRST, PublicKey, RelayBuffer, SecretKey, TransportConfig, hop_of,
+    relayed_address,
 };
 
 /// How many symbols a relay holds in each direction.
 const WINDOW: u32 = 512;
+
+/// The nodes at the ends; relays have the following numbers.
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
 
 #[derive(Clone)]
 struct Datagram(Vec<u8>);
@@ -40,21 +47,30 @@ impl Packet for Datagram {}
 /// A connection and where the node's endpoint routes its datagrams.
 type Slot = Option<(ConnectionHandle, Connection)>;
 
-/// A node: an end has one hop, a relay two.
+/// A node: an end has a hop for each chain, a relay two, the first of them towards the client.
 struct Node {
     endpoint: Endpoint,
-    /// The hop towards the client, and the one towards the server.
-    hops: [Slot; 2],
+    hops: Vec<Hop>,
     /// The end-to-end connection.
     end: Slot,
+}
+
+/// One side of a hop.
+struct Hop {
+    line: usize,
+    connection: Slot,
 }
 
 /// Both directions of a hop.
 struct Line {
     up: Link<Datagram>,
     down: Link<Datagram>,
+    /// The nodes towards the client and towards the server.
+    nodes: [usize; 2],
     /// Bytes of UDP payload that were sent up and down.
     sent: [u64; 2],
+    /// Nothing arrives.
+    is_cut: bool,
 }
 
 pub(super) struct Chain {
@@ -64,10 +80,7 @@ pub(super) struct Chain {
     /// What each relay holds, up and down.
     pub(super) buffers: Vec<[RelayBuffer; 2]>,
     transfer: Transfer,
-}
-
-fn address(node: usize) -> SocketAddr {
-    SocketAddr::from(([10, 9, node as u8, 1], 1000))
+    repair: HopRepair,
 }
 
 fn key(node: usize) -> SecretKey {
@@ -78,83 +91,128 @@ fn public(node: usize) -> PublicKey {
     key(node).public_key()
 }
 
+impl Line {
+    /// The address of the node on one side: 0 is towards the client.
+    fn address(line: usize, side: usize) -> SocketAddr {
+        SocketAddr::from(([10, 9, line as u8, side as u8 + 1], 1000))
+    }
+
+    fn side_of(&self, node: usize) -> usize {
+        usize::from(self.nodes[1] == node)
+    }
+}
+
+fn config() -> TransportConfig {
+    TransportConfig { coding_window: WINDOW, ..TransportConfig::default() }
+}
+
 impl Chain {
     /// Connects all hops, and the ends through them.
     pub(super) fn new(hops: &[Conditions], repair: HopRepair, seed: u64) -> Self {
-        let prng = Prng::new(seed);
-        let config = TransportConfig { coding_window: WINDOW, ..TransportConfig::default() };
-        let node = |number: usize| {
-            let server = EndpointConfig::server(key(number), ClientPolicy::Any);
-            let endpoint = Endpoint::new(
-                EndpointConfig { transport: config.clone(), ..server },
-                [number as u8 + 3 + seed as u8; 32],
-            );
-            Node { endpoint, hops: [None, None], end: None }
-        };
-        let line = |(index, conditions): (usize, &Conditions)| Line {
-            up: Link::new(conditions.link(), prng.fork(&format!("up {index}"))),
-            down: Link::new(conditions.link(), prng.fork(&format!("down {index}"))),
-            sent: [0; 2],
-        };
+        Self::side_by_side(&[hops], repair, seed)
+    }
+
+    /// The same with several chains between the ends. The end-to-end connection begins on the first one.
+    pub(super) fn side_by_side(chains: &[&[Conditions]], repair: HopRepair, seed: u64) -> Self {
         let mut chain = Self {
             now: Instant::from_secs(1),
-            nodes: (0..=hops.len()).map(node).collect(),
-            lines: hops.iter().enumerate().map(line).collect(),
+            nodes: Vec::new(),
+            lines: Vec::new(),
             buffers: Vec::new(),
             transfer: Transfer::default(),
+            repair,
         };
-        for hop in 0..hops.len() {
-            let begun = chain.nodes[hop].endpoint.connect(
-                chain.now,
-                address(hop + 1),
-                public(hop + 1),
-                config.clone(),
-            );
-            chain.nodes[hop].hops[1] = Some(begun.expect("a valid configuration"));
+        let prng = Prng::new(seed);
+        chain.add_node(seed);
+        chain.add_node(seed);
+        for hops in chains {
+            let mut left = CLIENT;
+            for (position, conditions) in hops.iter().enumerate() {
+                let is_last = position + 1 == hops.len();
+                let right = if is_last { SERVER } else { chain.add_node(seed) };
+                chain.add_line(&prng, conditions, [left, right]);
+                left = right;
+            }
         }
         let are_up = |chain: &mut Self| {
-            let hops = chain.nodes.iter().flat_map(|node| node.hops.iter().flatten());
-            hops.clone().count() == 2 * chain.lines.len() && hops.clone().all(|(_, hop)| hop.is_connected())
+            let hops = chain.nodes.iter().flat_map(|node| node.hops.iter().map(|hop| &hop.connection));
+            hops.clone().all(|hop| hop.as_ref().is_some_and(|(_, hop)| hop.is_connected()))
         };
         assert!(chain.run(Duration::from_secs(20), are_up), "the hops connect");
         chain.run(Duration::from_millis(200), |_| false);
-        chain.carry(repair);
-        let last = hops.len();
-        let (now, first) = (chain.now, &mut chain.nodes[0]);
-        first.end =
-            Some(first.endpoint.connect(now, relayed_address(1), public(last), config).expect("valid"));
+        chain.carry();
+        let (now, client) = (chain.now, &mut chain.nodes[CLIENT]);
+        client.end =
+            Some(client.endpoint.connect(now, relayed_address(0), public(SERVER), config()).expect("valid"));
         let is_up = |chain: &mut Self| chain.client().is_connected();
         assert!(chain.run(Duration::from_secs(20), is_up), "the ends connect");
+        for way in 1..chains.len() {
+            let network = NetworkPath { local: None, remote: relayed_address(way as u64) };
+            let now = chain.now;
+            chain.client().add_path(now, network, PREFERENCE_OF_FIRST).expect("room for a path");
+        }
         chain
     }
 
-    fn carry(&mut self, repair: HopRepair) {
-        let last = self.nodes.len() - 1;
-        for number in 0..=last {
-            let [towards_client, towards_server] = &mut self.nodes[number].hops;
-            match (towards_client, towards_server) {
-                (Some((_, left)), Some((_, right))) => {
-                    let [up, down] = [(); 2].map(|()| RelayBuffer::new(1_440, u64::from(WINDOW)));
-                    self.buffers.push([up.clone(), down.clone()]);
-                    let (incoming, outgoing) = (up.clone(), down.clone());
-                    left.carry(Carriage::Relay { incoming, outgoing, repair }).expect("connected");
-                    right.carry(Carriage::Relay { incoming: down, outgoing: up, repair }).expect("connected");
-                }
-                (Some((_, hop)), None) | (None, Some((_, hop))) => {
+    fn add_node(&mut self, seed: u64) -> usize {
+        let number = self.nodes.len();
+        let server = EndpointConfig::server(key(number), ClientPolicy::Any);
+        let endpoint = Endpoint::new(
+            EndpointConfig { transport: config(), ..server },
+            [number as u8 + 3 + seed as u8; 32],
+        );
+        self.nodes.push(Node { endpoint, hops: Vec::new(), end: None });
+        number
+    }
+
+    fn add_line(&mut self, prng: &Prng, conditions: &Conditions, nodes: [usize; 2]) {
+        let line = self.lines.len();
+        self.lines.push(Line {
+            up: Link::new(conditions.link(), prng.fork(&format!("up {line}"))),
+            down: Link::new(conditions.link(), prng.fork(&format!("down {line}"))),
+            nodes,
+            sent: [0; 2],
+            is_cut: false,
+        });
+        let [left, right] = nodes;
+        let begun =
+            self.nodes[left].endpoint.connect(self.now, Line::address(line, 1), public(right), config());
+        self.nodes[left].hops.push(Hop { line, connection: Some(begun.expect("a valid configuration")) });
+        self.nodes[right].hops.push(Hop { line, connection: None });
+    }
+
+    fn carry(&mut self) {
+        let repair = self.repair;
+        for (number, node) in self.nodes.iter_mut().enumerate() {
+            let hops = node.hops.iter_mut().filter_map(|hop| hop.connection.as_mut());
+            let mut hops: Vec<&mut Connection> = hops.map(|(_, hop)| hop).collect();
+            if number == CLIENT || number == SERVER {
+                for hop in hops {
                     hop.carry(Carriage::End { repair }).expect("connected");
                 }
-                (None, None) => {}
+                continue;
             }
+            let [left, right] = &mut hops[..] else { panic!("a relay has two hops") };
+            let [up, down] = [(); 2].map(|()| RelayBuffer::new(1_440, u64::from(WINDOW)));
+            self.buffers.push([up.clone(), down.clone()]);
+            let (incoming, outgoing) = (up.clone(), down.clone());
+            left.carry(Carriage::Relay { incoming, outgoing, repair }).expect("connected");
+            right.carry(Carriage::Relay { incoming: down, outgoing: up, repair }).expect("connected");
         }
     }
 
     pub(super) fn client(&mut self) -> &mut Connection {
-        &mut self.nodes[0].end.as_mut().expect("begun").1
+        &mut self.nodes[CLIENT].end.as_mut().expect("begun").1
     }
 
-    /// Bytes of UDP payload sent towards the client on a hop.
+    /// Bytes of UDP payload sent towards the client on a hop. They are counted from the client's, chain after chain.
     pub(super) fn sent_down(&self, hop: usize) -> u64 {
         self.lines[hop].sent[1]
+    }
+
+    /// Nothing arrives over a hop any more.
+    pub(super) fn cut(&mut self, hop: usize) {
+        self.lines[hop].is_cut = true;
     }
 
     /// Asks for so many bytes.
@@ -178,6 +236,19 @@ impl Chain {
         self.now - begun
     }
 
+    /// Runs for a time and returns the longest part of it without a new byte.
+    pub(super) fn longest_stall(&mut self, time: Duration) -> Duration {
+        let (mut last, mut stall) = ((self.now, self.bytes_read()), Duration::ZERO);
+        self.run(time, |chain| {
+            stall = stall.max(chain.now - last.0);
+            if chain.bytes_read() > last.1 {
+                last = (chain.now, chain.bytes_read());
+            }
+            false
+        });
+        stall
+    }
+
     pub(super) fn run(&mut self, limit: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now + limit;
         let mut stuck = 0;
@@ -192,24 +263,42 @@ impl Chain {
             let links = self.lines.iter().flat_map(|line| [line.up.poll_timeout(), line.down.poll_timeout()]);
             let Some(next) = timers.chain(links.flatten()).min() else { return false };
             stuck = if next <= self.now { stuck + 1 } else { 0 };
-            assert!(stuck < 10_000, "time does not advance at {}", self.now);
+            let due =
+                self.nodes.iter().map(|node| node.connections().map(Connection::poll_timeout).collect());
+            assert!(
+                stuck < 10_000,
+                "time does not advance at {}: {:?}",
+                self.now,
+                due.collect::<Vec<Vec<_>>>()
+            );
             if next > end {
                 self.now = end;
                 return false;
             }
             self.now = self.now.max(next);
+            self.deliver();
             let now = self.now;
-            for hop in 0..self.lines.len() {
-                while let Some(datagram) = self.lines[hop].up.poll_delivery(now) {
-                    self.nodes[hop + 1].receive(now, address(hop), datagram.0);
-                }
-                while let Some(datagram) = self.lines[hop].down.poll_delivery(now) {
-                    self.nodes[hop].receive(now, address(hop + 1), datagram.0);
-                }
-            }
             for connection in self.nodes.iter_mut().flat_map(Node::connections_mut) {
                 if connection.poll_timeout().is_some_and(|(deadline, _)| deadline <= now) {
                     connection.handle_timeout(now);
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self) {
+        let now = self.now;
+        for index in 0..self.lines.len() {
+            let line = &mut self.lines[index];
+            let ([left, right], is_cut) = (line.nodes, line.is_cut);
+            while let Some(datagram) = line.up.poll_delivery(now) {
+                if !is_cut {
+                    self.nodes[right].receive(now, index, Line::address(index, 0), datagram.0);
+                }
+            }
+            while let Some(datagram) = line.down.poll_delivery(now) {
+                if !is_cut {
+                    self.nodes[left].receive(now, index, Line::address(index, 1), datagram.0);
                 }
             }
         }
@@ -221,13 +310,14 @@ impl Chain {
         while core::mem::take(&mut is_busy) {
             for (number, node) in self.nodes.iter_mut().enumerate() {
                 node.pass_on(now);
-                for (side, hop) in node.hops.iter_mut().enumerate() {
-                    let Some((_, hop)) = hop else { continue };
-                    let Some(transmit) = hop.poll_transmit(now, &mut buffer) else { continue };
+                for hop in &mut node.hops {
+                    let Some((_, connection)) = &mut hop.connection else { continue };
+                    let Some(transmit) = connection.poll_transmit(now, &mut buffer) else { continue };
                     is_busy = true;
-                    let line = &mut self.lines[number + side - 1];
-                    let way = if side == 1 { &mut line.up } else { &mut line.down };
-                    line.sent[1 - side] += transmit.size as u64;
+                    let line = &mut self.lines[hop.line];
+                    let side = line.side_of(number);
+                    line.sent[side] += transmit.size as u64;
+                    let way = if side == 0 { &mut line.up } else { &mut line.down };
                     way.handle_packet(now, Datagram(buffer.clone()));
                 }
                 node.drain_events();
@@ -236,11 +326,10 @@ impl Chain {
     }
 
     fn serve(&mut self) {
-        let last = self.nodes.len() - 1;
-        if let Some((_, server)) = &mut self.nodes[last].end {
+        if let Some((_, server)) = &mut self.nodes[SERVER].end {
             self.transfer.serve(server);
         }
-        if let Some((_, client)) = &mut self.nodes[0].end {
+        if let Some((_, client)) = &mut self.nodes[CLIENT].end {
             self.transfer.receive(client);
         }
     }
@@ -248,25 +337,30 @@ impl Chain {
 
 impl Node {
     fn connections(&self) -> impl Iterator<Item = &Connection> {
-        self.hops.iter().chain([&self.end]).flatten().map(|(_, connection)| connection)
+        let hops = self.hops.iter().map(|hop| &hop.connection);
+        hops.chain([&self.end]).flatten().map(|(_, connection)| connection)
     }
 
     fn connections_mut(&mut self) -> impl Iterator<Item = &mut Connection> {
-        self.hops.iter_mut().chain([&mut self.end]).flatten().map(|(_, connection)| connection)
+        let hops = self.hops.iter_mut().map(|hop| &mut hop.connection);
+        hops.chain([&mut self.end]).flatten().map(|(_, connection)| connection)
     }
 
     /// A datagram arrives over the network.
-    fn receive(&mut self, now: Instant, remote: SocketAddr, mut datagram: Vec<u8>) {
+    fn receive(&mut self, now: Instant, line: usize, remote: SocketAddr, mut datagram: Vec<u8>) {
         let network = NetworkPath { local: None, remote };
         match self.endpoint.handle_datagram(now, network, None, &datagram) {
             DatagramOutcome::Connection(handle) => {
-                let hop = self.hops.iter_mut().flatten().find(|(other, _)| *other == handle);
-                if let Some((_, hop)) = hop {
+                let hops = self.hops.iter_mut().filter_map(|hop| hop.connection.as_mut());
+                if let Some((_, hop)) = hops.into_iter().find(|(other, _)| *other == handle) {
                     hop.handle_datagram(now, network, None, &mut datagram);
                 }
             }
-            DatagramOutcome::Incoming(incoming) if self.hops[0].is_none() => {
-                self.hops[0] = self.endpoint.accept(now, *incoming);
+            DatagramOutcome::Incoming(incoming) => {
+                let hop = self.hops.iter_mut().find(|hop| hop.line == line && hop.connection.is_none());
+                if let Some(hop) = hop {
+                    hop.connection = self.endpoint.accept(now, *incoming);
+                }
             }
             _ => {}
         }
@@ -274,39 +368,56 @@ impl Node {
 
     /// Hands on what the hops have received, and what the end-to-end connection has to send.
     fn pass_on(&mut self, now: Instant) {
-        for hop in self.hops.iter_mut().flatten() {
-            hop.1.on_relay_progress(now);
-        }
-        let Some((_, hop)) = self.hops.iter_mut().flatten().next() else { return };
-        let network = NetworkPath { local: None, remote: relayed_address(1) };
-        while let Some(mut datagram) = hop.receive_relayed() {
-            match self.endpoint.handle_datagram(now, network, None, &datagram) {
-                DatagramOutcome::Connection(handle) => {
-                    if let Some((_, end)) = self.end.as_mut().filter(|(other, _)| *other == handle) {
-                        end.handle_datagram(now, network, None, &mut datagram);
-                    }
-                }
-                DatagramOutcome::Incoming(incoming) if self.end.is_none() => {
-                    self.end = self.endpoint.accept(now, *incoming);
-                }
-                DatagramOutcome::Answer(answer) => {
-                    let _ = hop.send_relayed(now, &answer);
-                }
-                _ => {}
+        for number in 0..self.hops.len() {
+            while let Some(datagram) = self.next_relayed(now, number) {
+                self.receive_relayed(now, number, datagram);
             }
         }
         let Some((_, end)) = &mut self.end else { return };
         let mut buffer = Vec::new();
-        end.set_hop_room(1, hop.relayed_room());
-        while end.poll_transmit(now, &mut buffer).is_some() {
-            let _ = hop.send_relayed(now, &buffer);
-            end.set_hop_room(1, hop.relayed_room());
+        loop {
+            for (number, hop) in self.hops.iter().enumerate() {
+                let room = hop.connection.as_ref().map_or(0, |(_, hop)| hop.relayed_room());
+                end.set_hop_room(number as u64, room);
+            }
+            let Some(transmit) = end.poll_transmit(now, &mut buffer) else { return };
+            let number = hop_of(transmit.destination).expect("the address of a hop") as usize;
+            if let Some((_, hop)) = &mut self.hops[number].connection {
+                let _ = hop.send_relayed(now, &buffer);
+            }
+        }
+    }
+
+    fn next_relayed(&mut self, now: Instant, hop: usize) -> Option<Vec<u8>> {
+        let (_, hop) = self.hops[hop].connection.as_mut()?;
+        hop.on_relay_progress(now);
+        hop.receive_relayed()
+    }
+
+    fn receive_relayed(&mut self, now: Instant, hop: usize, mut datagram: Vec<u8>) {
+        let network = NetworkPath { local: None, remote: relayed_address(hop as u64) };
+        match self.endpoint.handle_datagram(now, network, None, &datagram) {
+            DatagramOutcome::Connection(handle) => {
+                if let Some((_, end)) = self.end.as_mut().filter(|(other, _)| *other == handle) {
+                    end.handle_datagram(now, network, None, &mut datagram);
+                }
+            }
+            DatagramOutcome::Incoming(incoming) if self.end.is_none() => {
+                self.end = self.endpoint.accept(now, *incoming);
+            }
+            DatagramOutcome::Answer(answer) => {
+                if let Some((_, hop)) = &mut self.hops[hop].connection {
+                    let _ = hop.send_relayed(now, &answer);
+                }
+            }
+            _ => {}
         }
     }
 
     fn drain_events(&mut self) {
         let Self { endpoint, hops, end } = self;
-        for (handle, connection) in hops.iter_mut().chain([end]).flatten() {
+        let hops = hops.iter_mut().map(|hop| &mut hop.connection);
+        for (handle, connection) in hops.chain([end]).flatten() {
             while let Some(event) = connection.poll_endpoint_event() {
                 endpoint.handle_event(*handle, event);
             }

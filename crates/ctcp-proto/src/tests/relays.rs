@@ -16,6 +16,17 @@ fn hops(losses: &[f64]) -> Vec<Conditions> {
     losses.iter().map(|&loss| Conditions::new(25.0, 20, loss)).collect()
 }
 
+/// The share of the payload of two chains of relays, side by side, that a download gets.
+fn measure_side_by_side(losses: [f64; 2], repair: HopRepair) -> f64 {
+    const BYTES: u64 = 40_000_000;
+    let (one, other) = (hops(&losses), hops(&losses));
+    let mut chain = Chain::side_by_side(&[&one, &other], repair, 1);
+    let time = chain.download(BYTES);
+    let share = BYTES as f64 * 8e-6 / time.as_secs_f64() / 50.0 / PAYLOAD;
+    println!("{repair:?}, two chains, losses {losses:?}: {share:.3} of the payload's share");
+    share
+}
+
 /// The share of the narrowest hop's payload that a download gets, and bytes sent on the last hop for each useful byte that arrives.
 fn measure(losses: &[f64], repair: HopRepair) -> (f64, f64) {
     const BYTES: u64 = 20_000_000;
@@ -60,4 +71,32 @@ fn a_relay_holds_a_bounded_number_of_symbols_however_slow_the_next_hop_is() {
     assert!(chain.bytes_read() > 500_000, "{}", chain.bytes_read());
     // 512 symbols and a group of kept ones, of 1,536 bytes each, in one direction, and a few in the other.
     assert!((100_000..1_100_000).contains(&most), "{most} bytes");
+}
+
+// Requirement: C13
+#[test]
+fn two_relays_side_by_side_add_up() {
+    for losses in [[0.0, 0.0], [0.1, 0.1], [0.2, 0.2]] {
+        let share = measure_side_by_side(losses, HopRepair::Combinations);
+        assert!(share > 0.9, "{share}");
+    }
+    measure_side_by_side([0.1, 0.1], HopRepair::Repetitions);
+}
+
+// Requirement: C13
+#[test]
+fn a_relay_that_falls_silent_stalls_a_download_for_two_round_trips() {
+    for hop in [0, 1] {
+        let (one, other) = (hops(&[0.05, 0.05]), hops(&[0.05, 0.05]));
+        let mut chain = Chain::side_by_side(&[&one, &other], HopRepair::Combinations, 1);
+        chain.request(100_000_000);
+        chain.run(Duration::from_secs(2), |_| false);
+        chain.cut(hop);
+        let stall = chain.longest_stall(Duration::from_secs(3));
+        let before = chain.bytes_read();
+        chain.run(Duration::from_secs(4), |_| false);
+        let megabits = (chain.bytes_read() - before) as f64 * 8e-6 / 4.0;
+        println!("hop {hop} cut: {stall:?} without data, then {megabits:.1} Mbit/s");
+        assert!(stall < Duration::from_millis(2 * 40 + 200) && megabits > 0.85 * 25.0 * PAYLOAD);
+    }
 }

@@ -5,17 +5,16 @@ use core::net::SocketAddr;
 use core::str::FromStr;
 use core::time::Duration;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 
 use ctcp::{ConnectError, ConnectionError, LocalPath};
 use tokio::time::timeout;
 use tracing::debug;
 
 use super::paths::{self, PathChoice, PathKeeper};
+use super::via::{First, Opener, Ways};
 use super::{ConnectFailure, Connector, FailureKind, Tickets};
 use crate::address::{AddressError, Host, TargetAddress};
-use crate::relay;
-use crate::request::{Carry, ReplyCode, Stop};
+use crate::request::Stop;
 
 /// The address of a ctcp server as configured: `HOST:PORT` with a name or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,10 +69,10 @@ pub struct CtcpConnector {
     pub paths: Vec<PathChoice>,
     /// Tickets of the server; `None` to ask for none.
     pub tickets: Option<Tickets>,
-    /// The relays on the way to the server, in order.
-    pub via: Vec<Stop>,
-    /// The connection to the first of them.
-    hop: Hop,
+    /// The ways to the server, if they lead through relays.
+    pub via: Ways,
+    /// The one that carries a new connection.
+    first_way: First,
     /// How long an attempt at one address may take. This also bounds how late a change of the server's name is noticed.
     pub attempt: Duration,
 }
@@ -83,16 +82,15 @@ impl CtcpConnector {
     #[must_use]
     pub fn new(endpoint: ctcp::Endpoint, server: ServerAddress, server_key: ctcp::PublicKey) -> Self {
         let attempt = Duration::from_secs(5);
-        let (own_key, tickets, hop) = (None, None, Hop::default());
         Self {
             endpoint,
             server,
             server_key,
-            own_key,
+            own_key: None,
             paths: Vec::new(),
-            tickets,
-            via: Vec::new(),
-            hop,
+            tickets: None,
+            via: Ways::default(),
+            first_way: First::default(),
             attempt,
         }
     }
@@ -119,45 +117,48 @@ impl CtcpConnector {
         self
     }
 
-    /// Goes through these relays, the nearest first. They are asked for one after the other and carry what they cannot read.
+    /// Goes through relays, which carry what they cannot read.
     #[must_use]
-    pub fn with_via(mut self, via: Vec<Stop>) -> Self {
+    pub fn with_via(mut self, via: Ways) -> Self {
         self.via = via;
         self
     }
 
-    /// Connects through the relays.
-    async fn connect_via(&self, first: &Stop, rest: &[Stop]) -> Result<ctcp::Connection, ConnectFailure> {
+    /// Connects through relays.
+    async fn connect_via(&self) -> Result<ctcp::Connection, ConnectFailure> {
+        self.first_way.put(None);
+        let mut racing = self.opener().race(&self.via);
+        let mut last = ConnectFailure::from("no way leads to the server".to_owned());
+        while let Some(opened) = racing.join_next().await {
+            let Ok(opened) = opened else { continue };
+            let failure = match opened {
+                Ok(way) => {
+                    match timeout(self.attempt, self.endpoint.connect(way.address, self.server_key)).await {
+                        Ok(Ok(connection)) => {
+                            self.first_way.put(Some(way));
+                            return Ok(connection);
+                        }
+                        Ok(Err(error)) => {
+                            let mut failure = self.failure(way.address, &error);
+                            failure.reason =
+                                failure.reason.replace(&way.address.to_string(), &self.server.to_string());
+                            way.failure(&self.via, failure)
+                        }
+                        Err(_) => way.failure(&self.via, format!("{} does not answer", self.server).into()),
+                    }
+                }
+                Err(failure) => failure,
+            };
+            if failure.kind >= last.kind {
+                last = failure;
+            }
+        }
+        Err(last)
+    }
+
+    fn opener(&self) -> Opener {
         let server = Stop { address: self.server.0.clone(), key: self.server_key };
-        let stops = rest.iter().cloned().chain([server]).collect();
-        let carry = Carry { repair: ctcp::HopRepair::default(), stops };
-        let fail = |text: String| ConnectFailure::from(format!("through the relay {first}: {text}"));
-        if !carry.fits() {
-            return Err(fail("the relays after it are too many, or their names too long".to_owned()));
-        }
-        self.hop.put(None);
-        let opened = timeout(HOPS * self.attempt, relay::open(&self.endpoint, first, carry)).await;
-        let (hop, repair) = match opened {
-            Err(_) => return Err(fail("no answer".to_owned())),
-            Ok(Err((code, text))) => {
-                let is_refusal = matches!(code, ReplyCode::NotAllowed | ReplyCode::CommandNotSupported);
-                let kind = if is_refusal { FailureKind::Refusal } else { FailureKind::NoAnswer };
-                return Err(ConnectFailure { kind, ..fail(text) });
-            }
-            Ok(Ok(opened)) => opened,
-        };
-        let address = hop.carry(repair);
-        self.hop.put(Some(hop));
-        let address = address.map_err(|error| fail(error.to_string()))?;
-        match timeout(self.attempt, self.endpoint.connect(address, self.server_key)).await {
-            Ok(Ok(connection)) => Ok(connection),
-            Ok(Err(error)) => {
-                let failure = self.failure(address, &error);
-                let reason = failure.reason.replace(&address.to_string(), &self.server.to_string());
-                Err(ConnectFailure { kind: failure.kind, ..fail(reason) })
-            }
-            Err(_) => Err(fail(format!("{} does not answer", self.server))),
-        }
+        Opener { endpoint: self.endpoint.clone(), server, attempt: self.attempt }
     }
 
     /// A connection that can be used at once, if there is a ticket for one of the addresses.
@@ -223,31 +224,9 @@ impl CtcpConnector {
     }
 }
 
-/// The connection to a relay. It is closed when another one takes its place.
-#[derive(Debug, Default)]
-struct Hop(Mutex<Option<ctcp::Connection>>);
-
-impl Hop {
-    fn put(&self, hop: Option<ctcp::Connection>) {
-        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(old) = core::mem::replace(&mut *place, hop) {
-            old.close(0, "the way is not needed any more");
-        }
-    }
-}
-
-impl Drop for Hop {
-    fn drop(&mut self) {
-        self.put(None);
-    }
-}
-
 fn silence(address: SocketAddr) -> ConnectFailure {
     format!("{address}: no answer (is a server running there, and does UDP get through?)").into()
 }
-
-/// How many times the duration of an attempt the relays of a way may take to connect one after the other.
-const HOPS: u32 = 3;
 
 /// Codes of refusals in the handshake (PROTOCOL.md section 3.1).
 const UNLISTED: u8 = 1;
@@ -261,8 +240,8 @@ impl Connector for CtcpConnector {
     }
 
     async fn connect(&self) -> Result<ctcp::Connection, ConnectFailure> {
-        if let Some((first, rest)) = self.via.split_first() {
-            return self.connect_via(first, rest).await;
+        if self.via.count() > 0 {
+            return self.connect_via().await;
         }
         let resolved = timeout(self.attempt, self.server.resolve()).await;
         let addresses = resolved
@@ -312,6 +291,11 @@ impl Connector for CtcpConnector {
                 tickets.put(&self.server_key, connection.remote_address(), &ticket);
             }
         };
-        tokio::join!(keep_paths, keep_tickets);
+        let keep_ways = async {
+            if let Some(way) = self.first_way.put(None) {
+                self.opener().keep(&self.via, way, connection).await;
+            }
+        };
+        tokio::join!(keep_paths, keep_tickets, keep_ways);
     }
 }

@@ -20,8 +20,8 @@ const LOOK: Duration = Duration::from_secs(1);
 const SETTLED: Duration = Duration::from_millis(20);
 
 /// The first and the longest pause before a path on which nothing answered is tried again. Each try uses one of 255 ids.
-const RETRY_MIN: Duration = Duration::from_secs(5);
-const RETRY_MAX: Duration = Duration::from_secs(300);
+pub(super) const RETRY_MIN: Duration = Duration::from_secs(5);
+pub(super) const RETRY_MAX: Duration = Duration::from_secs(300);
 
 /// Where the paths of a client begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -241,7 +241,7 @@ impl<'a> PathKeeper<'a> {
 }
 
 /// The preference of the path at a position among the choices, if the connection began at the position `first`.
-fn preference(position: usize, first: usize) -> u8 {
+pub(super) fn preference(position: usize, first: usize) -> u8 {
     let preference = usize::from(PREFERENCE_OF_FIRST) + position;
     u8::try_from(preference.saturating_sub(first)).unwrap_or(u8::MAX)
 }

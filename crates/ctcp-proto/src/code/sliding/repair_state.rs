@@ -94,6 +94,11 @@ impl RepairState {
         self.tail.filter(|_| self.coverage.is_newest_uncertain() && self.protection.is_owed(true))
     }
 
+    /// The last symbols get no repair until another one follows.
+    pub(in crate::code) fn end_tail(&mut self) {
+        self.tail = None;
+    }
+
     fn end_tail_if_certain(&mut self) {
         if !self.coverage.is_newest_uncertain() {
             self.tail = None;

@@ -1,0 +1,88 @@
+//! Paths through relays: hops carry them, which control congestion and repair losses.
+
+use ctcp_base::Instant;
+
+use super::{Path, SILENT_PROBES};
+use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
+use crate::congestion::{ControllerFactory, Unlimited};
+use crate::network::is_relayed;
+use crate::recovery::loss::LossDetector;
+
+/// The largest datagram that fits into one symbol of a hop of 1472 bytes: its headers take 40 bytes and one for the context, the
+/// coefficients of a relay 32, and the header of the datagram in the symbol at most 23.
+pub(super) const RELAYED_DATAGRAM_MAX: u64 = 1472 - 40 - 1 - 32 - 23;
+
+/// The most packets in flight on a path through relays, whatever the first hop takes.
+const RELAYED_IN_FLIGHT_MAX: u64 = 1 << 14;
+
+/// The hop that carries a path through relays.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hop {
+    /// How many datagrams it takes.
+    room: u64,
+    /// When the peer last acknowledged anything new, or was last probed. A relay that has lost the next hop goes on taking packets, so the
+    /// last packet sent says nothing about the path.
+    last_answer: Instant,
+}
+
+impl Path {
+    /// What carries a path through a relay controls congestion, and repairs what is lost.
+    pub(super) fn through_relay_if_it_is(self) -> Self {
+        if !is_relayed(self.network.remote) {
+            return self;
+        }
+        let mut path = Self { hop: Some(Hop { room: 0, last_answer: self.began }), ..self };
+        path.measured.losses = LossDetector::patient();
+        path.acks = AckScheduler::new(MAX_ACK_DELAY, path.profile.acknowledges_every_packet()).patient();
+        path.with_controller(Some(ControllerFactory::new(|size| Box::new(Unlimited::new(size)))))
+    }
+
+    /// Whether hops through relays carry it. They repair losses, so that packets may arrive long after later ones.
+    pub(crate) fn is_relayed(&self) -> bool {
+        self.hop.is_some()
+    }
+
+    /// Sets how many datagrams the hop takes that carries this path.
+    pub(crate) fn set_room(&mut self, datagrams: u64) {
+        if let Some(hop) = &mut self.hop {
+            hop.room = datagrams;
+        }
+    }
+
+    /// A packet was sent.
+    pub(super) fn take_room(&mut self) {
+        if let Some(hop) = &mut self.hop {
+            hop.room = hop.room.saturating_sub(1);
+        }
+    }
+
+    /// Whether the hop takes another packet when `in_flight` are in flight. `None` if there is no hop.
+    pub(super) fn hop_takes(&self, in_flight: u64) -> Option<bool> {
+        self.hop.map(|hop| hop.room > 0 && in_flight < RELAYED_IN_FLIGHT_MAX)
+    }
+
+    /// The peer has acknowledged something new, or was probed.
+    pub(super) fn on_hop_answer(&mut self, now: Instant) {
+        if let Some(hop) = &mut self.hop {
+            hop.last_answer = now;
+        }
+    }
+
+    /// Since when the peer of a path through relays should have answered.
+    pub(super) fn unanswered_since(&self) -> Option<Instant> {
+        let oldest = self.hop.and_then(|_| self.sent.outstanding().next())?;
+        self.hop.map(|hop| oldest.time.max(hop.last_answer))
+    }
+
+    /// A probe time-out has passed.
+    pub(crate) fn on_probe_timeout(&mut self, now: Instant) {
+        self.owed.probe.on_timeout();
+        self.owed.probes = self.owed.probe.packets();
+        self.on_hop_answer(now);
+    }
+
+    /// How many probe time-outs in a row mean that a path has failed. Hops repair acknowledgements as they repair everything.
+    pub(super) fn silent_probes(&self) -> u32 {
+        if self.is_relayed() { 1 } else { SILENT_PROBES }
+    }
+}

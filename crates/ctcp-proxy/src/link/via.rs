@@ -1,0 +1,280 @@
+//! Ways through relays: chains of hops, one or several side by side as paths of one connection.
+//!
+//! ```text
+//!   --via A1,B1 --via A2,B2        client == A1 == A2 == server
+//!                                  client == B1 == B2 == server
+//! ```
+
+use core::fmt;
+use core::net::SocketAddr;
+use core::str::FromStr;
+use core::time::Duration;
+use std::sync::{Mutex, PoisonError};
+
+use ctcp::HopRepair;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tracing::{debug, info, warn};
+
+use super::paths::{RETRY_MAX, RETRY_MIN, preference};
+use super::{ConnectFailure, FailureKind};
+use crate::relay;
+use crate::request::{Carry, ReplyCode, Stop};
+
+/// The most ways side by side.
+const WAYS_MAX: usize = 8;
+
+/// How much later than the one before each further way is tried when a connection begins.
+const HEAD_START: Duration = Duration::from_secs(1);
+
+/// How many times the duration of an attempt the relays of a way may take to connect one after the other.
+const HOPS: u32 = 3;
+
+/// How often a path is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The relays at one place of the way: one, or several side by side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Via(Vec<Stop>);
+
+impl FromStr for Via {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stops: Vec<String> = self.0.iter().map(Stop::to_string).collect();
+        formatter.write_str(&stops.join(","))
+    }
+}
+
+/// The ways to a server. None if packets go to it directly.
+#[derive(Clone, Debug, Default)]
+pub struct Ways(Vec<Vec<Stop>>);
+
+impl Ways {
+    /// The ways over these places, the nearest first. Where a place has one relay, all ways go through it.
+    ///
+    /// # Errors
+    /// Returns a text for people if the places do not fit together, or if no request can hold a way.
+    pub fn new(places: &[Via]) -> Result<Self, String> {
+        let count = places.iter().map(|place| place.0.len()).max().unwrap_or(0);
+        if count > WAYS_MAX {
+            return Err(format!("at most {WAYS_MAX} relays may be side by side, not {count}"));
+        }
+        let mut ways = vec![Vec::new(); count];
+        for Via(stops) in places {
+            if stops.len() != 1 && stops.len() != count {
+                return Err(format!(
+                    "{} relays side by side follow {count}: it must be one, or as many",
+                    stops.len()
+                ));
+            }
+            for (way, stop) in ways.iter_mut().zip(stops.iter().cycle()) {
+                way.push(stop.clone());
+            }
+        }
+        let carries = |way: &Vec<Stop>| Carry { repair: HopRepair::default(), stops: way.clone() }.fits();
+        if !ways.iter().all(carries) {
+            return Err("the relays after one another are too many, or their names too long".to_owned());
+        }
+        Ok(Self(ways))
+    }
+
+    /// How many ways there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// What it takes to open ways.
+#[derive(Clone, Debug)]
+pub(super) struct Opener {
+    pub(super) endpoint: ctcp::Endpoint,
+    pub(super) server: Stop,
+    /// How long an attempt at one stop may take.
+    pub(super) attempt: Duration,
+}
+
+/// A way that is open as far as the server.
+#[derive(Debug)]
+pub(super) struct OpenWay {
+    /// Which one it is.
+    number: usize,
+    /// The connection to its first relay.
+    hop: ctcp::Connection,
+    /// The address that stands for it.
+    pub(super) address: SocketAddr,
+}
+
+impl OpenWay {
+    /// Adds what it was that failed.
+    pub(super) fn failure(&self, ways: &Ways, failure: ConnectFailure) -> ConnectFailure {
+        through(&ways.0[self.number], failure)
+    }
+}
+
+/// The way that carried the handshake, until its connection is attended.
+#[derive(Debug, Default)]
+pub(super) struct First(Mutex<Option<OpenWay>>);
+
+impl First {
+    pub(super) fn put(&self, way: Option<OpenWay>) -> Option<OpenWay> {
+        core::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), way)
+    }
+}
+
+fn through(way: &[Stop], failure: ConnectFailure) -> ConnectFailure {
+    let relay = way.first().map(Stop::to_string).unwrap_or_default();
+    ConnectFailure { reason: format!("through the relay {relay}: {}", failure.reason), ..failure }
+}
+
+impl Opener {
+    async fn open(&self, number: usize, way: &[Stop]) -> Result<OpenWay, ConnectFailure> {
+        let fail = |text: String| through(way, ConnectFailure::from(text));
+        let (first, rest) = way.split_first().ok_or_else(|| fail("no relay".to_owned()))?;
+        let stops = rest.iter().chain([&self.server]).cloned().collect();
+        let carry = Carry { repair: HopRepair::default(), stops };
+        if !carry.fits() {
+            return Err(fail("the stops after it are too many, or their names too long".to_owned()));
+        }
+        let (hop, repair) =
+            match timeout(HOPS * self.attempt, relay::open(&self.endpoint, first, carry)).await {
+                Err(_) => return Err(fail("no answer".to_owned())),
+                Ok(Err((code, text))) => {
+                    let is_refusal = matches!(code, ReplyCode::NotAllowed | ReplyCode::CommandNotSupported);
+                    let kind = if is_refusal { FailureKind::Refusal } else { FailureKind::NoAnswer };
+                    return Err(ConnectFailure { kind, ..fail(text) });
+                }
+                Ok(Ok(opened)) => opened,
+            };
+        let address = hop.carry(repair).map_err(|error| fail(error.to_string()))?;
+        Ok(OpenWay { number, hop, address })
+    }
+
+    /// Begins to open all ways, the first ones a little earlier.
+    pub(super) fn race(&self, ways: &Ways) -> JoinSet<Result<OpenWay, ConnectFailure>> {
+        let mut racing = JoinSet::new();
+        for (number, way) in ways.0.iter().cloned().enumerate() {
+            let opener = self.clone();
+            racing.spawn(async move {
+                sleep(HEAD_START * u32::try_from(number).unwrap_or(u32::MAX)).await;
+                opener.open(number, &way).await
+            });
+        }
+        racing
+    }
+
+    /// Keeps the ways of a connection open as long as it lasts, each as a path of it. The connection is on the way `first`.
+    pub(super) async fn keep(&self, ways: &Ways, first: OpenWay, connection: &ctcp::Connection) {
+        let mut keeping = JoinSet::new();
+        let (begun, mut first) = (first.number, Some(first));
+        for (number, way) in ways.0.iter().cloned().enumerate() {
+            let opened = first.take_if(|first| first.number == number);
+            let preference = preference(number, begun);
+            let keeper =
+                Keeper { opener: self.clone(), number, way, preference, connection: connection.clone() };
+            keeping.spawn(keeper.keep(opened));
+        }
+        while keeping.join_next().await.is_some() {}
+    }
+}
+
+/// Keeps one way open.
+struct Keeper {
+    opener: Opener,
+    number: usize,
+    way: Vec<Stop>,
+    preference: u8,
+    connection: ctcp::Connection,
+}
+
+impl Keeper {
+    async fn keep(self, opened: Option<OpenWay>) {
+        if self.connection.connected().await.is_err() {
+            return;
+        }
+        let relay = self.way.first().map(Stop::to_string).unwrap_or_default();
+        if let Some(way) = opened {
+            let reason = self.attend(way).await;
+            warn!(relay, reason, "a way is lost");
+        }
+        let mut pause = RETRY_MIN;
+        while !self.connection.is_closed() {
+            match self.open().await {
+                Ok(way) => {
+                    info!(relay, "new path");
+                    let reason = self.attend(way).await;
+                    warn!(relay, reason, "a way is lost");
+                    pause = RETRY_MIN;
+                }
+                Err(failure) => {
+                    // Said once for each series of attempts.
+                    if pause == RETRY_MIN {
+                        warn!("no path {}", failure.reason);
+                    } else {
+                        debug!("no path {}", failure.reason);
+                    }
+                    pause = (2 * pause).min(RETRY_MAX);
+                }
+            }
+            sleep(pause).await;
+        }
+    }
+
+    async fn open(&self) -> Result<OpenWay, ConnectFailure> {
+        let way = self.opener.open(self.number, &self.way).await?;
+        self.connection
+            .add_path(None, way.address, self.preference)
+            .map_err(|error| through(&self.way, ConnectFailure::from(error.to_string())))?;
+        Ok(way)
+    }
+
+    /// Waits until the way is of no use any more, and returns why.
+    async fn attend(&self, way: OpenWay) -> String {
+        loop {
+            tokio::select! {
+                error = way.hop.closed() => return error.to_string(),
+                () = sleep(LOOK) => {}
+            }
+            if !self.connection.paths().iter().any(|path| path.remote == way.address) {
+                return "the server does not answer on it".to_owned();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn via(names: &str) -> Via {
+        let key = ctcp::SecretKey::from_bytes([1; 32]).public_key();
+        let stops: Vec<String> = names.chars().map(|name| format!("{name}:1={key}")).collect();
+        stops.join(",").parse().unwrap()
+    }
+
+    fn names(places: &[&str]) -> Result<Vec<String>, String> {
+        let places: Vec<Via> = places.iter().map(|names| via(names)).collect();
+        let name = |stop: &Stop| stop.address.to_string().replace(":1", "");
+        Ways::new(&places).map(|ways| ways.0.iter().map(|way| way.iter().map(name).collect()).collect())
+    }
+
+    #[test]
+    fn relays_of_a_place_are_side_by_side_and_places_follow_each_other() {
+        assert_eq!(names(&[]).unwrap(), [""; 0]);
+        assert_eq!(names(&["a", "b"]).unwrap(), ["ab"]);
+        assert_eq!(names(&["ab"]).unwrap(), ["a", "b"]);
+        assert_eq!(names(&["ab", "c"]).unwrap(), ["ac", "bc"]);
+        assert_eq!(names(&["ab", "cd"]).unwrap(), ["ac", "bd"]);
+        assert!(names(&["abc", "de"]).unwrap_err().contains("2 relays side by side follow 3"));
+        assert!(names(&["abcdefghi"]).is_err() && names(&["a"; 9]).is_err());
+        assert_eq!(via("ab").to_string().parse(), Ok(via("ab")));
+        assert!("nowhere".parse::<Via>().is_err());
+    }
+}
