@@ -7,6 +7,8 @@ mod basis;
 mod block;
 mod blocks;
 mod ends;
+#[cfg(test)]
+pub(crate) mod mischief;
 mod plain;
 mod plug;
 mod receiver;

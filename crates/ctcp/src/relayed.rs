@@ -168,8 +168,13 @@ impl State {
                 if slot.load.is_some() {
                     return;
                 }
+                let forged = slot.connection.forged_datagrams();
                 slot.connection.handle_datagram(now, network_path, None, &mut datagram);
+                let is_forged = slot.connection.forged_datagrams() > forged;
                 self.board(hop, key);
+                if let Some(slot) = self.slot(hop).filter(|_| is_forged) {
+                    slot.connection.on_forged_datagram(now);
+                }
                 self.on_input(now, key, wakers);
             }
             DatagramOutcome::Incoming(incoming) => {

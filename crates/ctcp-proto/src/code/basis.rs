@@ -51,6 +51,8 @@ pub(super) struct Basis {
     sums: usize,
     /// The floor that the previous hop was told.
     told: SymbolIndex,
+    #[cfg(test)]
+    mischief: Option<super::mischief::Mischief>,
 }
 
 impl RelayBuffer {
@@ -66,7 +68,15 @@ impl RelayBuffer {
             news: VecDeque::new(),
             sums: 0,
             told: 0,
+            #[cfg(test)]
+            mischief: None,
         })))
+    }
+
+    /// Makes it a relay that does not do what it should.
+    #[cfg(test)]
+    pub(crate) fn misbehave(&self, mischief: super::mischief::Mischief) {
+        self.lock().mischief = Some(mischief);
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Basis> {
@@ -107,6 +117,21 @@ impl Basis {
 
     fn limit(&self) -> SymbolIndex {
         self.floor.saturating_add(self.window)
+    }
+
+    /// Stores a symbol or a combination, as far as it is new.
+    fn take(&mut self, range: SymbolRange, factors: &[u8], payload: &[u8]) -> Result<Arrival, DecodeError> {
+        #[cfg(test)]
+        if let Some(mut mischief) = self.mischief.take() {
+            let taken = mischief
+                .apply(range, factors, payload, |range, factors, payload| self.take(range, factors, payload));
+            self.mischief = Some(mischief);
+            return taken;
+        }
+        if range.length() == 1 && factors == [1] {
+            return self.handle_source(range.first(), payload);
+        }
+        self.handle_combination(range, factors, payload)
     }
 
     fn handle_source(&mut self, index: SymbolIndex, contents: &[u8]) -> Result<Arrival, DecodeError> {
@@ -227,7 +252,8 @@ impl BasisDecoder {
 
 impl SymbolDecoder for BasisDecoder {
     fn handle_source(&mut self, index: SymbolIndex, contents: &[u8]) -> Result<Arrival, DecodeError> {
-        self.buffer.lock().handle_source(index, contents)
+        let range = SymbolRange::new(index, 1).ok_or(DecodeError::OutsideWindow)?;
+        self.buffer.lock().take(range, &[1], contents)
     }
 
     fn handle_keyed(
@@ -238,7 +264,7 @@ impl SymbolDecoder for BasisDecoder {
         payload: &[u8],
     ) -> Result<Arrival, DecodeError> {
         generate(range, density, key, &mut self.coefficients);
-        self.buffer.lock().handle_combination(range, &self.coefficients, payload)
+        self.buffer.lock().take(range, &self.coefficients, payload)
     }
 
     fn handle_combination(
@@ -247,7 +273,7 @@ impl SymbolDecoder for BasisDecoder {
         coefficients: &[u8],
         payload: &[u8],
     ) -> Result<Arrival, DecodeError> {
-        self.buffer.lock().handle_combination(range, coefficients, payload)
+        self.buffer.lock().take(range, coefficients, payload)
     }
 
     fn poll_decoded(&mut self) -> Option<(SymbolIndex, &[u8])> {

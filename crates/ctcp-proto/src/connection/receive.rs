@@ -107,6 +107,7 @@ impl Established {
             )),
             OpenError::Malformed | OpenError::NotAuthentic => {
                 let is_reset = self.negotiated.reset_token.is_some_and(|token| is_reset(datagram, &token));
+                self.counts.datagrams_forged += u64::from(!is_reset);
                 Ok(if is_reset { Received::Reset } else { Received::Handled })
             }
         }
@@ -136,7 +137,7 @@ impl Established {
             self.messages.incoming.settle_before(combination.floor());
             is_news
         } else if id == ContextId::Relayed {
-            receiver.handle(combination, &mut self.relayed.incoming)?
+            receiver.handle(combination, &mut self.relayed.incoming).map_err(super::relayed::name_forgery)?
         } else {
             receiver.handle(combination, &mut self.streams)?
         };

@@ -15,8 +15,9 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
-use super::{Connection, Established, State};
+use super::{Connection, Established, State, TransportError};
 use crate::code::RelayBuffer;
+use crate::error::TransportErrorCode;
 use crate::id::ContextId;
 use crate::message::MessageError;
 use crate::network::hop_of;
@@ -29,6 +30,12 @@ const WAITING_MAX: u64 = 16;
 
 /// Beyond this many nothing is queued, whatever was sent before the limit above was known.
 const WAITING_LIMIT: usize = 256;
+
+/// Forged datagrams that a hop may carry. A connection may have renewed its keys since an honest one was sent.
+const FORGED_MAX: u64 = 8;
+
+/// What is wrong with a hop that carried something else than what the other end sent. A relay cannot tell, so it may be any of them.
+const FORGERY: &str = "it, or a relay behind it, forges datagrams";
 
 /// How a hop repairs its losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,6 +103,25 @@ impl Connection {
         established.relayed.incoming.pop()
     }
 
+    /// How many datagrams for this connection failed authentication.
+    #[must_use]
+    pub fn forged_datagrams(&self) -> u64 {
+        let State::Established(established) = &self.state else { return 0 };
+        established.counts.datagrams_forged
+    }
+
+    /// A datagram of another connection, which this hop has carried, failed authentication there ([`Self::forged_datagrams`]). The hop is
+    /// closed after a few.
+    pub fn on_forged_datagram(&mut self, now: Instant) {
+        let now = self.advance(now);
+        let State::Established(established) = &mut self.state else { return };
+        established.counts.relayed_forged += 1;
+        if established.counts.relayed_forged > FORGED_MAX {
+            self.on_fault(now, TransportError::new(TransportErrorCode::SymbolEncoding, FORGERY));
+            self.settle();
+        }
+    }
+
     /// How many datagrams [`Self::send_relayed`] takes now before more would only wait.
     #[must_use]
     pub fn relayed_room(&self) -> u64 {
@@ -144,4 +170,10 @@ impl Established {
             self.ping = true;
         }
     }
+}
+
+/// The symbols of a hop are wrong only if a relay forged them.
+pub(super) fn name_forgery(error: TransportError) -> TransportError {
+    let is_contents = error.code == TransportErrorCode::SymbolEncoding;
+    if is_contents { TransportError { reason: FORGERY, ..error } } else { error }
 }

@@ -29,6 +29,8 @@ pub struct ConnectionStats {
     pub bytes_received: u64,
     /// Datagrams that failed authentication or were duplicates.
     pub datagrams_dropped: u64,
+    /// Those of them that failed authentication.
+    pub datagrams_forged: u64,
     /// Packets sent that were declared lost.
     pub packets_lost: u64,
     /// Packets that arrived after they had been declared lost.
@@ -97,6 +99,10 @@ pub(crate) struct Counts {
     pub(crate) datagrams_received: u64,
     pub(crate) bytes_received: u64,
     pub(crate) datagrams_dropped: u64,
+    /// Those of them that failed authentication.
+    pub(crate) datagrams_forged: u64,
+    /// Datagrams of other connections that failed authentication, by the word of these.
+    pub(crate) relayed_forged: u64,
     pub(crate) packets_lost: u64,
     pub(crate) spurious_losses: u64,
     pub(crate) timeouts: u64,
@@ -127,6 +133,7 @@ impl Connection {
             datagrams_received: counts.datagrams_received,
             bytes_received: counts.bytes_received,
             datagrams_dropped: counts.datagrams_dropped,
+            datagrams_forged: counts.datagrams_forged,
             packets_lost: counts.packets_lost,
             spurious_losses: counts.spurious_losses,
             congestion_marks: path.ecn.congestion_marks(),

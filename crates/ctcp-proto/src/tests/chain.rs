@@ -15,9 +15,9 @@ use ctcp_netem::{Link, Packet};
 use super::several::Conditions;
 use super::transfer::Transfer;
 use crate::{
-    Carriage, ClientPolicy, Connection, ConnectionHandle, DatagramOutcome, Endpoint, EndpointConfig, Event,
-    HopRepair, NetworkPath, PREFERENCE_OF_FIRST, PublicKey, RelayBuffer, SecretKey, TransportConfig, hop_of,
-    relayed_address,
+    Carriage, ClientPolicy, Connection, ConnectionError, ConnectionHandle, DatagramOutcome, Endpoint,
+    EndpointConfig, Event, HopRepair, NetworkPath, PREFERENCE_OF_FIRST, PublicKey, RelayBuffer, SecretKey,
+    TransportConfig, hop_of, relayed_address,
 };
 
 /// How many symbols a relay holds in each direction.
@@ -81,6 +81,8 @@ pub(super) struct Chain {
     pub(super) buffers: Vec<[RelayBuffer; 2]>,
     transfer: Transfer,
     repair: HopRepair,
+    /// Why connections were closed. An error of a hop closes it on both sides.
+    pub(super) errors: Vec<ConnectionError>,
 }
 
 fn key(node: usize) -> SecretKey {
@@ -121,6 +123,7 @@ impl Chain {
             buffers: Vec::new(),
             transfer: Transfer::default(),
             repair,
+            errors: Vec::new(),
         };
         let prng = Prng::new(seed);
         chain.add_node(seed);
@@ -233,7 +236,12 @@ impl Chain {
             "{} of {bytes} bytes",
             self.bytes_read()
         );
+        assert_eq!(self.errors, []);
         self.now - begun
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.transfer.is_whole
     }
 
     /// Runs for a time and returns the longest part of it without a new byte.
@@ -320,7 +328,7 @@ impl Chain {
                     let way = if side == 0 { &mut line.up } else { &mut line.down };
                     way.handle_packet(now, Datagram(buffer.clone()));
                 }
-                node.drain_events();
+                self.errors.extend(node.drain_events(now));
             }
         }
     }
@@ -398,8 +406,12 @@ impl Node {
         let network = NetworkPath { local: None, remote: relayed_address(hop as u64) };
         match self.endpoint.handle_datagram(now, network, None, &datagram) {
             DatagramOutcome::Connection(handle) => {
-                if let Some((_, end)) = self.end.as_mut().filter(|(other, _)| *other == handle) {
-                    end.handle_datagram(now, network, None, &mut datagram);
+                let Some((_, end)) = self.end.as_mut().filter(|(other, _)| *other == handle) else { return };
+                let forged = end.forged_datagrams();
+                end.handle_datagram(now, network, None, &mut datagram);
+                let is_forged = end.forged_datagrams() > forged;
+                if let Some((_, hop)) = self.hops[hop].connection.as_mut().filter(|_| is_forged) {
+                    hop.on_forged_datagram(now);
                 }
             }
             DatagramOutcome::Incoming(incoming) if self.end.is_none() => {
@@ -414,18 +426,42 @@ impl Node {
         }
     }
 
-    fn drain_events(&mut self) {
+    /// Returns why connections were closed. Their paths are given up, and the other hop of a relay is closed.
+    fn drain_events(&mut self, now: Instant) -> Vec<ConnectionError> {
+        let mut errors = Vec::new();
         let Self { endpoint, hops, end } = self;
-        let hops = hops.iter_mut().map(|hop| &mut hop.connection);
-        for (handle, connection) in hops.chain([end]).flatten() {
-            while let Some(event) = connection.poll_endpoint_event() {
-                endpoint.handle_event(*handle, event);
-            }
-            while let Some(event) = connection.poll_event() {
-                if let Event::Closed(error) = event {
-                    panic!("{error}");
-                }
+        let (is_relay, mut is_over) = (end.is_none() && hops.len() == 2, false);
+        for (number, hop) in hops.iter_mut().enumerate() {
+            let Some(error) = drain(endpoint, &mut hop.connection) else { continue };
+            errors.push(error);
+            is_over = true;
+            let Some((_, end)) = end else { continue };
+            let lost = end.paths().into_iter().find(|path| hop_of(path.remote) == Some(number as u64));
+            if let Some(path) = lost {
+                let _ = end.abandon_path(path.id);
             }
         }
+        if is_relay && is_over {
+            for (_, hop) in hops.iter_mut().filter_map(|hop| hop.connection.as_mut()) {
+                hop.close(now, 0, "the relay has ended");
+            }
+        }
+        errors.extend(drain(endpoint, end));
+        errors
     }
+}
+
+/// Handles the events of a connection, and returns why it was closed.
+fn drain(endpoint: &mut Endpoint, slot: &mut Slot) -> Option<ConnectionError> {
+    let (handle, connection) = slot.as_mut()?;
+    while let Some(event) = connection.poll_endpoint_event() {
+        endpoint.handle_event(*handle, event);
+    }
+    let mut error = None;
+    while let Some(event) = connection.poll_event() {
+        if let Event::Closed(closed) = event {
+            error = Some(closed);
+        }
+    }
+    error
 }

@@ -2,9 +2,12 @@
 
 use core::time::Duration;
 
+use ctcp_base::Prng;
+
 use super::chain::Chain;
 use super::several::Conditions;
-use crate::{HopRepair, RelayBuffer};
+use crate::code::mischief::{Mischief, Wrong};
+use crate::{ConnectionError, HopRepair, RelayBuffer};
 
 /// Bytes of a download in a packet of 1500 bytes on a hop: without 28 of IP and UDP, 40 of the hop's packet and its frame, one of the
 /// context, 32 of coefficients in the longest combination, 23 of the message in its symbol, 28 of the datagram in it and about 9 of the
@@ -98,5 +101,53 @@ fn a_relay_that_falls_silent_stalls_a_download_for_two_round_trips() {
         let megabits = (chain.bytes_read() - before) as f64 * 8e-6 / 4.0;
         println!("hop {hop} cut: {stall:?} without data, then {megabits:.1} Mbit/s");
         assert!(stall < Duration::from_millis(2 * 40 + 200) && megabits > 0.85 * 25.0 * PAYLOAD);
+    }
+}
+
+/// The things that a relay does wrong, how often, and in which direction.
+fn mischief(seed: u64) -> (Mischief, usize, Vec<Wrong>) {
+    let mut prng = Prng::new(seed);
+    let mut bytes = [0; 8];
+    prng.fill(&mut bytes);
+    let chosen = Wrong::ALL.into_iter().enumerate().filter(|(place, _)| bytes[0] >> place & 1 == 1);
+    let wrongs: Vec<Wrong> = chosen.map(|(_, wrong)| wrong).collect();
+    let rate = if bytes[1] < 128 { 1 + bytes[2] % 8 } else { bytes[2] };
+    (Mischief::new(wrongs.clone(), rate, prng), usize::from(bytes[3] % 4 > 0), wrongs)
+}
+
+/// What arrives is what was sent, whatever a relay does, and the other relay carries it when that one is found out.
+#[test]
+fn a_relay_that_misbehaves_changes_nothing_and_is_named() {
+    const BYTES: u64 = 6_000_000;
+    let mut found = 0;
+    for seed in 0..32 {
+        let (good, bad) = (hops(&[0.03, 0.03]), hops(&[0.03, 0.03]));
+        let mut chain = Chain::side_by_side(&[&bad, &good], HopRepair::Combinations, seed);
+        let (mischief, direction, wrongs) = mischief(seed);
+        chain.request(BYTES);
+        chain.run(Duration::from_millis(500), |_| false);
+        chain.buffers[0][direction].misbehave(mischief);
+        let stall = chain.longest_stall(Duration::from_secs(8));
+        println!(
+            "seed {seed}, {wrongs:?} in direction {direction}: {stall:?} without data, {:?}",
+            chain.errors.first()
+        );
+        assert!(chain.is_whole() && stall < Duration::from_millis(700), "{} bytes", chain.bytes_read());
+        let is_named = |error: &ConnectionError| error.to_string().contains("forges datagrams");
+        found += u32::from(chain.errors.iter().any(is_named));
+    }
+    assert!(found > 8, "{found} relays were found out");
+}
+
+#[test]
+fn without_another_way_a_relay_that_misbehaves_is_an_error() {
+    for seed in 0..16 {
+        let mut chain = Chain::new(&hops(&[0.03, 0.03]), HopRepair::Combinations, seed);
+        let (mischief, direction, _) = mischief(seed);
+        chain.request(3_000_000);
+        chain.buffers[0][direction].misbehave(mischief);
+        chain.run(Duration::from_secs(30), |chain| chain.is_whole() || !chain.errors.is_empty());
+        println!("seed {seed}: whole {}, {:?}", chain.is_whole(), chain.errors.first());
+        assert!(chain.is_whole() || !chain.errors.is_empty(), "{} bytes", chain.bytes_read());
     }
 }
