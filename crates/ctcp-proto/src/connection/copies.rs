@@ -3,6 +3,7 @@
 use ctcp_base::Instant;
 
 use super::Established;
+use super::transmit::Turn;
 use crate::Code;
 use crate::code::Choice;
 use crate::id::{ContextId, PathId, SymbolIndex};
@@ -30,6 +31,19 @@ impl Established {
         let contexts = &self.contexts;
         self.paths[path].copies.next(|context, packet| {
             contexts.get(context).is_some_and(|context| context.sender.is_copy_needed(packet))
+        })
+    }
+
+    /// What goes on each path, and the best path cannot send now: after a burst of losses its window is full until they are noticed.
+    pub(super) fn choose_urgent(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
+        let is_stuck = |id| !self.paths[id].has_window();
+        if self.paths.mode() != PathMode::Redundant || !turn.ranking.first().is_some_and(is_stuck) {
+            return None;
+        }
+        let urgent = [ContextId::Interactive, ContextId::Messages, ContextId::Streams];
+        urgent.into_iter().find_map(|id| {
+            let choice = if self.is_copied(id) { self.choose_in(now, turn, id) } else { None };
+            Some((id, choice?))
         })
     }
 

@@ -22,9 +22,9 @@ const RELAYED_HEADROOM: usize = RELAYED_SPAN_MAX as usize;
 
 /// A path that may send now, among all.
 #[derive(Clone, Copy)]
-struct Turn {
+pub(super) struct Turn {
     id: PathId,
-    ranking: Ranking,
+    pub(super) ranking: Ranking,
 }
 
 /// How a packet leaves: its path and its ECN codepoint.
@@ -410,8 +410,9 @@ impl Established {
     fn choose_useful(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
         use ContextId::{Interactive, Messages, Relayed, Streams};
         if !turn.is_first() {
-            if let Some(copy) = self.choose_copy(turn.id) {
-                return Some(copy);
+            let urgent = self.choose_copy(turn.id).or_else(|| self.choose_urgent(now, turn));
+            if urgent.is_some() {
+                return urgent;
             }
             // What must arrive soon takes the fastest path.
             let situation = self.situation(now, turn, Streams);
@@ -428,10 +429,13 @@ impl Established {
             Streams => [Relayed, Messages, Interactive, Streams],
             Relayed => [Messages, Interactive, Streams, Relayed],
         };
-        order.into_iter().find_map(|id| self.choose_in(now, turn, id).map(|choice| (id, choice)))
+        let chosen =
+            order.into_iter().find_map(|id| self.choose_in(now, turn, id).map(|choice| (id, choice)));
+        // Others may have sent what must arrive soon before it could.
+        chosen.or_else(|| self.choose_copy(turn.id))
     }
 
-    fn choose_in(&mut self, now: Instant, turn: Turn, id: ContextId) -> Option<Choice> {
+    pub(super) fn choose_in(&mut self, now: Instant, turn: Turn, id: ContextId) -> Option<Choice> {
         if self.contexts.get(id).is_none() && !self.has_data(id) {
             return None;
         }

@@ -96,8 +96,8 @@ fn redundant_paths_deliver_sooner_than_those_that_add_up() {
     eprintln!(
         "p50 and p99: alone {alone:.1?} ms, aggregate {aggregate:.1?}, redundant {redundant:.1?}; {sent:.2} bytes per byte"
     );
-    // A symbol that both paths lose waits for a repair, and all after it. The aim is 50 ms.
-    assert!(redundant.1 < 0.45 * aggregate.1, "{redundant:?} ms");
+    // 10 ms more than the one-way delay of the slower path. A symbol that both paths lose waits for a combination, and all after it.
+    assert!(redundant.1 < 50.0, "{redundant:?} ms");
     assert!(redundant.0 < 25.0, "the faster path decides when it does not fail: {redundant:?}");
     assert!(sent < 2.9, "{sent} bytes per byte");
 }
