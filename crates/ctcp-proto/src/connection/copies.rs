@@ -34,15 +34,16 @@ impl Established {
         })
     }
 
-    /// What goes on each path, and the best path cannot send now: after a burst of losses its window is full until they are noticed.
+    /// What must arrive soon while the best path cannot send: after a burst of losses its window is full until they are noticed.
     pub(super) fn choose_urgent(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
         let is_stuck = |id| !self.paths[id].has_window();
-        if self.paths.mode() != PathMode::Redundant || !turn.ranking.first().is_some_and(is_stuck) {
+        if !turn.ranking.first().is_some_and(is_stuck) {
             return None;
         }
         let urgent = [ContextId::Interactive, ContextId::Messages, ContextId::Streams];
         urgent.into_iter().find_map(|id| {
-            let choice = if self.is_copied(id) { self.choose_in(now, turn, id) } else { None };
+            let is_urgent = id != ContextId::Streams || self.is_copied(id);
+            let choice = if is_urgent { self.choose_in(now, turn, id) } else { None };
             Some((id, choice?))
         })
     }
