@@ -153,6 +153,10 @@ remote=("${plain[@]}" --via "$VIA")
 start_relay repeat --to "$TO"
 restart_client
 check 'a download through a relay that repeats, 20 % lost on each hop' shown download 650
+conditions 10 10
+start_relay forward --to "$TO"
+restart_client
+check 'a download through a relay that forwards, 10 % lost on each hop' shown download 600
 conditions 0 0
 start_relay recode --to "$TO"
 restart_client

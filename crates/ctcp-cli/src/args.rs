@@ -189,21 +189,23 @@ pub(crate) struct RelayArgs {
     /// A server or a further relay to carry to, as clients name it; may be repeated
     #[arg(long, value_name = "HOST:PORT=PUBKEY", required = true)]
     pub(crate) to: Vec<Stop>,
-    /// How to repair losses on the hops of this relay. `recode`: with combinations of what it holds. `repeat`: lost symbols again
+    /// What to do about losses on the hops of this relay. `recode`: send combinations of what it holds. `repeat`: send lost symbols again.
+    /// `forward`: nothing; UDP datagrams pass as they are, on a port of their own for each client. A server after it needs no `--relay`
     #[arg(long, value_name = "MODE", value_enum, default_value = "recode")]
     pub(crate) mode: RelayMode,
-    /// How many symbols to hold in each direction of a connection; 1.4 KB each
+    /// How many symbols to hold in each direction of a connection; 1.4 KB each. Not used with `--mode forward`
     #[arg(long, value_name = "SYMBOLS", default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..=16_384))]
     pub(crate) window: u32,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
 
-/// How a relay repairs losses.
+/// What a relay does about losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RelayMode {
     Recode,
     Repeat,
+    Forward,
 }
 
 /// The server to use and the key to use it with.

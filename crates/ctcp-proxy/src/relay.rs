@@ -2,12 +2,16 @@
 //!
 //! ```text
 //!  Endpoint --accept--> hop of a client --CARRY--> next stop allowed? --> connect, CARRY the rest --> join both hops
+//!                                                                    \--> a pair of UDP sockets, if it only forwards
 //! ```
 //!
 //! A client is known by its key, and the next stop is one that the operator named. The relay learns the addresses and keys of the stops that
 //! follow, and which datagrams belong together; it never holds a key of what they contain.
 
 use core::fmt;
+use core::future::pending;
+use core::net::{IpAddr, SocketAddr};
+use core::num::NonZeroU16;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -20,7 +24,20 @@ use tracing::{Instrument, debug, error_span, info, warn};
 
 use crate::counters::Counters;
 use crate::link::ServerAddress;
-use crate::request::{Carry, Reply, ReplyCode, Request, Stop};
+use crate::request::{Carry, Granted, HeadError, Reply, ReplyCode, Request, Stop};
+
+mod forward;
+
+use forward::Forwarder;
+
+/// What a relay does with datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Carries them, and repairs losses of its hops so.
+    Repair(HopRepair),
+    /// Forwards them as they are.
+    Forward,
+}
 
 /// Limits of a relay.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +60,7 @@ impl Default for RelayLimits {
 pub struct Relay {
     /// The stops to which it carries, as clients name them.
     destinations: Vec<Stop>,
-    repair: HopRepair,
+    mode: Mode,
     limits: RelayLimits,
     ways: Semaphore,
     counters: Arc<Counters>,
@@ -58,12 +75,21 @@ impl fmt::Debug for Relay {
 /// Why a way was not opened: the code and the text for the client.
 type Refusal = (ReplyCode, String);
 
+/// A way that is open.
+#[derive(Debug)]
+enum Way {
+    /// The connection to the next stop is joined with that of the client.
+    Joined { next: ctcp::Connection, repair: HopRepair },
+    /// The task forwards as long as it is held. There is a connection to the next stop if that is a relay.
+    Forwarded { next: Option<ctcp::Connection>, port: NonZeroU16, _task: JoinSet<()> },
+}
+
 impl Relay {
-    /// A relay to these destinations that repairs losses of its hops so.
+    /// A relay to these destinations.
     #[must_use]
-    pub fn new(destinations: Vec<Stop>, repair: HopRepair, limits: RelayLimits) -> Arc<Self> {
+    pub fn new(destinations: Vec<Stop>, mode: Mode, limits: RelayLimits) -> Arc<Self> {
         let ways = Semaphore::new(limits.ways.min(Semaphore::MAX_PERMITS));
-        Arc::new(Self { destinations, repair, limits, ways, counters: Arc::new(Counters::new("relay")) })
+        Arc::new(Self { destinations, mode, limits, ways, counters: Arc::new(Counters::new("relay")) })
     }
 
     /// The counters of the relay.
@@ -113,17 +139,7 @@ impl Relay {
             }
         };
         match opened {
-            Ok(next) => {
-                if Carry::reply(self.repair).write(&mut stream).await.is_ok() {
-                    // The stream stays open as long as the way; nothing more is said on it.
-                    tokio::select! {
-                        error = client.closed() => info!(reason = %error, "a client is gone"),
-                        error = next.closed() => info!(reason = %error, "the next stop is gone"),
-                        _ = stream.read_u8() => {}
-                    }
-                }
-                next.close(0, "the client of the relay is gone");
-            }
+            Ok(way) => keep(client, stream, &way).await,
             Err((code, text)) => {
                 self.counters.streams_failed.add(1);
                 warn!(?code, "refused: {text}");
@@ -140,8 +156,8 @@ impl Relay {
         &self,
         client: &ctcp::Connection,
         endpoint: &ctcp::Endpoint,
-        request: Result<Request, crate::request::HeadError>,
-    ) -> Result<ctcp::Connection, Refusal> {
+        request: Result<Request, HeadError>,
+    ) -> Result<Way, Refusal> {
         let carry = match request {
             Ok(Request::Carry(carry)) => carry,
             Ok(_) => {
@@ -158,19 +174,155 @@ impl Relay {
         if !self.destinations.contains(stop) {
             return Err((ReplyCode::NotAllowed, format!("this relay does not carry to {stop}")));
         }
-        let carry = Carry { repair: self.repair, stops: rest.to_vec() };
-        let onward = timeout(self.limits.connect, open(endpoint, stop, carry));
-        let (next, _) =
-            onward.await.map_err(|_| (ReplyCode::TimedOut, format!("{stop} does not answer")))??;
-        client
-            .relay_to(&next, self.repair)
-            .map_err(|error| (ReplyCode::GeneralFailure, error.to_string()))?;
-        info!(next = %stop, "a way is open");
-        Ok(next)
+        let opening = async {
+            match self.mode {
+                Mode::Repair(repair) => {
+                    join(client, endpoint, stop, Carry { repair, stops: rest.to_vec() }).await
+                }
+                Mode::Forward => forward(client, endpoint, stop, rest).await,
+            }
+        };
+        let opened = timeout(self.limits.connect, opening).await;
+        let way = opened.map_err(|_| (ReplyCode::TimedOut, format!("{stop} does not answer")))??;
+        info!(next = %stop, mode = ?self.mode, "a way is open");
+        Ok(way)
     }
 }
 
-/// Connects to a stop and asks it to carry further. Returns the connection and how the other side repairs losses on it.
+impl Way {
+    fn granted(&self) -> Granted {
+        match self {
+            Self::Joined { repair, .. } => Granted::Repair(*repair),
+            Self::Forwarded { port, .. } => Granted::Forward { port: *port },
+        }
+    }
+
+    fn next(&self) -> Option<&ctcp::Connection> {
+        match self {
+            Self::Joined { next, .. } => Some(next),
+            Self::Forwarded { next, .. } => next.as_ref(),
+        }
+    }
+}
+
+/// Grants a way, and keeps it until the client or the next stop is gone.
+async fn keep(client: &ctcp::Connection, mut stream: ctcp::Stream, way: &Way) {
+    let next_closed = async {
+        match way.next() {
+            Some(next) => next.closed().await,
+            None => pending().await,
+        }
+    };
+    if Carry::reply(way.granted()).write(&mut stream).await.is_ok() {
+        // The stream stays open as long as the way; nothing more is said on it.
+        tokio::select! {
+            error = client.closed() => info!(reason = %error, "a client is gone"),
+            error = next_closed => info!(reason = %error, "the next stop is gone"),
+            _ = stream.read_u8() => {}
+        }
+    }
+    if let Some(next) = way.next() {
+        next.close(0, "the client of the relay is gone");
+    }
+}
+
+/// Opens a way whose losses are repaired.
+async fn join(
+    client: &ctcp::Connection,
+    endpoint: &ctcp::Endpoint,
+    stop: &Stop,
+    carry: Carry,
+) -> Result<Way, Refusal> {
+    let repair = carry.repair;
+    let (next, granted) = open(endpoint, stop, carry).await?;
+    let joined = match granted {
+        Granted::Repair(_) => {
+            client.relay_to(&next, repair).map_err(|error| (ReplyCode::GeneralFailure, error.to_string()))
+        }
+        Granted::Forward { .. } => Err(misfit(stop, "that relay only forwards, but this one repairs losses")),
+    };
+    joined.inspect_err(|(_, text)| next.close(0, text))?;
+    Ok(Way::Joined { next, repair })
+}
+
+/// Opens a way without repair. A server at its end learns nothing of it.
+async fn forward(
+    client: &ctcp::Connection,
+    endpoint: &ctcp::Endpoint,
+    stop: &Stop,
+    rest: &[Stop],
+) -> Result<Way, Refusal> {
+    let (next, addresses) = if rest.is_empty() {
+        (None, resolve(stop).await?)
+    } else {
+        let (next, granted) =
+            open(endpoint, stop, Carry { repair: HopRepair::default(), stops: rest.to_vec() }).await?;
+        match granted {
+            Granted::Forward { port } => {
+                let address = with_port(next.remote_address(), port);
+                (Some(next), vec![address])
+            }
+            Granted::Repair(_) => {
+                let refusal = misfit(stop, "that relay repairs losses, but this one only forwards");
+                next.close(0, &refusal.1);
+                return Err(refusal);
+            }
+        }
+    };
+    let opened = forwarder(client, endpoint, stop, &addresses);
+    let forwarder = opened.inspect_err(|(_, text)| {
+        if let Some(next) = &next {
+            next.close(0, text);
+        }
+    })?;
+    let (port, client, mut task) = (forwarder.port(), client.clone(), JoinSet::new());
+    task.spawn(forwarder.run(move || client.remote_address().ip()));
+    Ok(Way::Forwarded { next, port, _task: task })
+}
+
+/// A forwarder to the first of these addresses to which a route leads.
+fn forwarder(
+    client: &ctcp::Connection,
+    endpoint: &ctcp::Endpoint,
+    stop: &Stop,
+    addresses: &[SocketAddr],
+) -> Result<Forwarder, Refusal> {
+    let failure =
+        |error: &dyn fmt::Display| (ReplyCode::GeneralFailure, format!("{}: {error}", stop.address));
+    let listening = endpoint.local_addr().map_err(|error| failure(&error))?;
+    let client: IpAddr = client.remote_address().ip();
+    let mut last = unreachable(stop, &NO_ADDRESS);
+    for &address in addresses {
+        match Forwarder::open(listening, client, address) {
+            Ok(forwarder) => return Ok(forwarder),
+            Err(error) => last = unreachable(stop, &error),
+        }
+    }
+    Err(last)
+}
+
+/// The next stop treats datagrams in a way that does not go together with ours.
+fn misfit(stop: &Stop, text: &str) -> Refusal {
+    (ReplyCode::CommandNotSupported, format!("{}: {text}", stop.address))
+}
+
+fn unreachable(stop: &Stop, error: &dyn fmt::Display) -> Refusal {
+    (ReplyCode::HostUnreachable, format!("{}: {error}", stop.address))
+}
+
+const NO_ADDRESS: &str = "it has no address";
+
+async fn resolve(stop: &Stop) -> Result<Vec<SocketAddr>, Refusal> {
+    ServerAddress(stop.address.clone()).resolve().await.map_err(|error| unreachable(stop, &error))
+}
+
+/// The address at which a relay forwards on this port.
+pub(crate) fn with_port(mut relay: SocketAddr, port: NonZeroU16) -> SocketAddr {
+    relay.set_port(port.get());
+    relay
+}
+
+/// Connects to a stop and asks it to carry further. Returns the connection and what the other side does with datagrams.
 ///
 /// # Errors
 /// Returns a code and a text for people.
@@ -178,16 +330,12 @@ pub(crate) async fn open(
     endpoint: &ctcp::Endpoint,
     stop: &Stop,
     carry: Carry,
-) -> Result<(ctcp::Connection, HopRepair), Refusal> {
-    let unreachable =
-        |error: &dyn fmt::Display| (ReplyCode::HostUnreachable, format!("{}: {error}", stop.address));
-    let addresses =
-        ServerAddress(stop.address.clone()).resolve().await.map_err(|error| unreachable(&error))?;
-    let mut last = unreachable(&"it has no address");
-    for address in addresses {
+) -> Result<(ctcp::Connection, Granted), Refusal> {
+    let mut last = unreachable(stop, &NO_ADDRESS);
+    for address in resolve(stop).await? {
         match endpoint.connect(address, stop.key).await {
             Ok(connection) => return ask(connection, stop, carry).await,
-            Err(error) => last = unreachable(&error),
+            Err(error) => last = unreachable(stop, &error),
         }
     }
     Err(last)
@@ -197,21 +345,20 @@ async fn ask(
     connection: ctcp::Connection,
     stop: &Stop,
     carry: Carry,
-) -> Result<(ctcp::Connection, HopRepair), Refusal> {
-    let lost = |error: &dyn fmt::Display| (ReplyCode::HostUnreachable, format!("{}: {error}", stop.address));
-    let mut stream = connection.open().await.map_err(|error| lost(&error))?;
-    Request::Carry(carry).write(&mut stream).await.map_err(|error| lost(&error))?;
-    let reply = Reply::read(&mut stream).await.map_err(|error| lost(&error))?;
+) -> Result<(ctcp::Connection, Granted), Refusal> {
+    let mut stream = connection.open().await.map_err(|error| unreachable(stop, &error))?;
+    Request::Carry(carry).write(&mut stream).await.map_err(|error| unreachable(stop, &error))?;
+    let reply = Reply::read(&mut stream).await.map_err(|error| unreachable(stop, &error))?;
     if !reply.is_success() {
         return Err((reply.code, format!("{}: {reply}", stop.address)));
     }
-    let repair = Carry::granted(&reply).map_err(|error| lost(&error))?;
-    debug!(stop = %stop.address, ?repair, "the way goes on");
+    let granted = Carry::granted(&reply).map_err(|error| unreachable(stop, &error))?;
+    debug!(stop = %stop.address, ?granted, "the way goes on");
     // Kept as long as the connection: the other side would take its end for that of the way.
     let held = connection.clone();
     tokio::spawn(async move {
         let _stream = stream;
         held.closed().await;
     });
-    Ok((connection, repair))
+    Ok((connection, granted))
 }

@@ -30,7 +30,7 @@ mod reply;
 pub use associate::{Associate, Notice};
 pub(crate) use associate::{put_datagram_head, split_datagram, split_number};
 pub use body::BodyError;
-pub use carry::{Carry, STOPS_MAX, Stop};
+pub use carry::{Carry, Granted, STOPS_MAX, Stop};
 pub use file::{FileIdentity, GetAccepted, GetRequest, PutAccepted, PutRequest};
 pub use reply::{Reply, ReplyCode, TEXT_BYTES_MAX};
 

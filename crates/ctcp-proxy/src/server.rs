@@ -27,7 +27,7 @@ use crate::counters::Counters;
 use crate::dial::{DialError, Dialer};
 use crate::failures::Failures;
 use crate::files::FileService;
-use crate::request::{Carry, Reply, ReplyCode, Request};
+use crate::request::{Carry, Granted, Reply, ReplyCode, Request};
 use crate::seldom::{Seldom, WARNING_PAUSE};
 use crate::shares::{Place, Shares, Taken};
 use crate::splice::{Meter, SpliceEnd, SpliceOptions, splice};
@@ -358,7 +358,7 @@ impl ReverseProxy {
         match connection.carry(carry.repair) {
             Ok(_) => {
                 info!("a relay carries datagrams of clients here");
-                if Carry::reply(carry.repair).write(&mut stream).await.is_ok() {
+                if Carry::reply(Granted::Repair(carry.repair)).write(&mut stream).await.is_ok() {
                     connection.closed().await;
                 }
             }

@@ -154,7 +154,10 @@ pub fn listen(address: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// Binds a UDP socket that serves one address family only.
-fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
+///
+/// # Errors
+/// Returns an error if the address cannot be bound.
+pub(crate) fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
     let domain = socket2::Domain::for_address(address);
     let socket = socket2::Socket::new(domain, socket2::Type::DGRAM, Some(socket2::Protocol::UDP))?;
     if address.is_ipv6() {

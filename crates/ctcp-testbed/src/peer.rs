@@ -15,6 +15,7 @@ pub(crate) mod metrics;
 mod mptcp;
 mod program;
 mod quinn;
+mod relayed;
 mod srt;
 mod udp;
 
@@ -36,6 +37,7 @@ pub use kernel_tcp::KernelTcp;
 pub use messages::CtcpMessages;
 pub use mptcp::Mptcp;
 pub use quinn::Quinn;
+pub use relayed::Relayed;
 pub use srt::Srt;
 pub use udp::Udp;
 
@@ -206,6 +208,9 @@ pub fn named(name: &str) -> Option<Box<dyn Peer>> {
         "path-1-2" => Some(Box::new(Ctcp::FIRST_TWO_PATHS)),
         "independent" => Some(Box::new(Ctcp::INDEPENDENT)),
         "redundant" => Some(Box::new(Ctcp::REDUNDANT)),
+        "relay-recode" => Some(Box::new(Relayed::RECODE)),
+        "relay-repeat" => Some(Box::new(Relayed::REPEAT)),
+        "relay-forward" => Some(Box::new(Relayed::FORWARD)),
         "messages" => Some(Box::new(CtcpMessages)),
         "udp" => Some(Box::new(Udp)),
         "fec-10-3" => Some(Box::new(Fec::USUAL)),

@@ -22,7 +22,7 @@ use ctcp_base::{Instant, Rate};
 use ctcp_netem::{FULL_PACKET_BYTES, Hop, LinkConfig, LossModel, LossPlace, PathConfig, QueueLimit, Trace};
 
 /// The maximum number of paths of a network.
-pub const PATHS_MAX: usize = 4;
+pub const PATHS_MAX: usize = 5;
 
 /// One direction of a path: consecutive links.
 #[derive(Clone, Debug, PartialEq)]

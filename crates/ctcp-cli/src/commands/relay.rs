@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ctcp::{Catalogue, ClientPolicy, Endpoint, HopRepair, PublicKey, ServerConfig};
-use ctcp_proxy::relay::{Relay, RelayLimits};
+use ctcp_proxy::relay::{Mode, Relay, RelayLimits};
 use tracing::info;
 
 use crate::args::{RelayArgs, RelayMode};
@@ -25,11 +25,12 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
     let endpoint = Endpoint::server(config)
         .map_err(|error| CliError::failure(format!("cannot listen on {}: {error}", args.listen)))?;
     announce(&endpoint, args, &public_key);
-    let repair = match args.mode {
-        RelayMode::Recode => HopRepair::Combinations,
-        RelayMode::Repeat => HopRepair::Repetitions,
+    let mode = match args.mode {
+        RelayMode::Recode => Mode::Repair(HopRepair::Combinations),
+        RelayMode::Repeat => Mode::Repair(HopRepair::Repetitions),
+        RelayMode::Forward => Mode::Forward,
     };
-    let relay = Relay::new(args.to.clone(), repair, RelayLimits::default());
+    let relay = Relay::new(args.to.clone(), mode, RelayLimits::default());
     let serve = async {
         tokio::select! {
             () = relay.serve(&endpoint) => {}
@@ -46,6 +47,8 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
 fn announce(endpoint: &Endpoint, args: &RelayArgs, public_key: &PublicKey) {
     let listening = endpoint.local_addr().unwrap_or(args.listen);
     info!(%listening, "listening");
-    println!("servers take datagrams from this relay with: --relay {public_key}");
+    if args.mode != RelayMode::Forward {
+        println!("servers take datagrams from this relay with: --relay {public_key}");
+    }
     println!("clients use it with: --via {}={public_key}", network::reachable(listening));
 }

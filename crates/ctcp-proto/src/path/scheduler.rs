@@ -3,7 +3,7 @@
 //! ```text
 //!   validated paths, ranked by round trip; those to avoid last
 //!
-//!   first   everything: control, messages, small writes, repairs, new symbols
+//!   first   everything: control, messages, small writes, repairs, new symbols. While it cannot send, messages and small writes take others
 //!   others  new symbols, as long as the better paths could not deliver all that waits before one would arrive here (as in ECF, Lim et al.
 //!           2017); repairs unless the better ones can surely send them in time
 //!   to avoid  PINGs only

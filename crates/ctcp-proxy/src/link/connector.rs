@@ -158,7 +158,12 @@ impl CtcpConnector {
 
     fn opener(&self) -> Opener {
         let server = Stop { address: self.server.0.clone(), key: self.server_key };
-        Opener { endpoint: self.endpoint.clone(), server, attempt: self.attempt }
+        Opener {
+            endpoint: self.endpoint.clone(),
+            server,
+            is_only: self.via.count() == 1,
+            attempt: self.attempt,
+        }
     }
 
     /// A connection that can be used at once, if there is a ticket for one of the addresses.

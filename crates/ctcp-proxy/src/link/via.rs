@@ -12,6 +12,7 @@ use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
 use ctcp::HopRepair;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
@@ -19,7 +20,7 @@ use tracing::{debug, info, warn};
 use super::paths::{RETRY_MAX, RETRY_MIN, preference};
 use super::{ConnectFailure, FailureKind};
 use crate::relay;
-use crate::request::{Carry, ReplyCode, Stop};
+use crate::request::{Carry, Granted, ReplyCode, Stop};
 
 /// The most ways side by side.
 const WAYS_MAX: usize = 8;
@@ -32,6 +33,9 @@ const HOPS: u32 = 3;
 
 /// How often a path is looked at.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How long a hop outlives its way, so that it carries the last packets of the connection.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// The relays at one place of the way: one, or several side by side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +101,8 @@ impl Ways {
 pub(super) struct Opener {
     pub(super) endpoint: ctcp::Endpoint,
     pub(super) server: Stop,
+    /// Whether there is only one way to it.
+    pub(super) is_only: bool,
     /// How long an attempt at one stop may take.
     pub(super) attempt: Duration,
 }
@@ -108,8 +114,23 @@ pub(super) struct OpenWay {
     number: usize,
     /// The connection to its first relay.
     hop: ctcp::Connection,
-    /// The address that stands for it.
+    /// The address that stands for it, or that of the relay if it forwards.
     pub(super) address: SocketAddr,
+    forwards: bool,
+}
+
+impl Drop for OpenWay {
+    fn drop(&mut self) {
+        let hop = self.hop.clone();
+        let close = async move {
+            sleep(LINGER).await;
+            hop.close(0, "the way is of no use any more");
+        };
+        // Without a runtime the endpoint has ended, too.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(close);
+        }
+    }
 }
 
 impl OpenWay {
@@ -143,7 +164,7 @@ impl Opener {
         if !carry.fits() {
             return Err(fail("the stops after it are too many, or their names too long".to_owned()));
         }
-        let (hop, repair) =
+        let (hop, granted) =
             match timeout(HOPS * self.attempt, relay::open(&self.endpoint, first, carry)).await {
                 Err(_) => return Err(fail("no answer".to_owned())),
                 Ok(Err((code, text))) => {
@@ -153,8 +174,17 @@ impl Opener {
                 }
                 Ok(Ok(opened)) => opened,
             };
-        let address = hop.carry(repair).map_err(|error| fail(error.to_string()))?;
-        Ok(OpenWay { number, hop, address })
+        let address = match granted {
+            Granted::Repair(repair) => hop.carry(repair).map_err(|error| fail(error.to_string())),
+            // Each path would need a socket of its own.
+            Granted::Forward { .. } if !self.is_only => Err(ConnectFailure {
+                kind: FailureKind::Refusal,
+                ..fail("it only forwards, and such a relay cannot be one of several side by side".to_owned())
+            }),
+            Granted::Forward { port } => Ok(relay::with_port(hop.remote_address(), port)),
+        };
+        let address = address.inspect_err(|failure| hop.close(0, &failure.reason))?;
+        Ok(OpenWay { number, hop, address, forwards: matches!(granted, Granted::Forward { .. }) })
     }
 
     /// Begins to open all ways, the first ones a little earlier.
@@ -201,8 +231,13 @@ impl Keeper {
         }
         let relay = self.way.first().map(Stop::to_string).unwrap_or_default();
         if let Some(way) = opened {
+            let forwards = way.forwards;
             let reason = self.attend(way).await;
             warn!(relay, reason, "a way is lost");
+            if forwards {
+                // It is the only way, and the next one begins at another port.
+                self.connection.close(0, "the relay does not forward any more");
+            }
         }
         let mut pause = RETRY_MIN;
         while !self.connection.is_closed() {
@@ -229,6 +264,10 @@ impl Keeper {
 
     async fn open(&self) -> Result<OpenWay, ConnectFailure> {
         let way = self.opener.open(self.number, &self.way).await?;
+        if way.forwards {
+            let text = "it only forwards, which a connection that began otherwise cannot use";
+            return Err(through(&self.way, ConnectFailure::from(text.to_owned())));
+        }
         self.connection
             .add_path(None, way.address, self.preference)
             .map_err(|error| through(&self.way, ConnectFailure::from(error.to_string())))?;

@@ -29,6 +29,9 @@ pub enum BodyError {
     /// A way of too many stops.
     #[error("a way of {0} stops, at most {max}", max = super::carry::STOPS_MAX)]
     Stops(usize),
+    /// An unknown way to carry datagrams, or a port 0 for it.
+    #[error("unknown way to carry datagrams: {0}")]
+    Granted(u8),
 }
 
 /// Parses fields from the front of a body.

@@ -3,7 +3,10 @@
 //! ```text
 //!  CARRY   repair (8), count (8), stops ...    stop: key (32 bytes), address     none: here is the end of the way
 //!          reply: repair (8)                   how the other side repairs this hop: 1 combinations, 2 repetitions
+//!                 3 (8), port (16)             it forwards UDP datagrams, to and from this port
 //! ```
+
+use core::num::NonZeroU16;
 
 use ctcp::{HopRepair, PublicKey};
 
@@ -31,6 +34,21 @@ pub struct Carry {
     /// The stops after the receiver of the request; the last one is the server. None if the receiver is the server.
     pub stops: Vec<Stop>,
 }
+
+/// What the receiver of a request does with the datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granted {
+    /// The connection on which it was asked carries them, and the receiver repairs losses on it so.
+    Repair(HopRepair),
+    /// It forwards them as they are.
+    Forward {
+        /// Its UDP port that faces the sender of the request.
+        port: NonZeroU16,
+    },
+}
+
+/// The number of [`Granted::Forward`].
+const FORWARD: u8 = 3;
 
 impl core::fmt::Display for Stop {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -84,21 +102,36 @@ impl Carry {
         Ok(Self { repair, stops })
     }
 
-    /// The reply that the way is open, from a side that repairs the hop so.
+    /// The reply that the way is open, from a side that does so with the datagrams.
     #[must_use]
-    pub fn reply(repair: HopRepair) -> Reply {
-        Reply { code: ReplyCode::Succeeded, body: vec![number(repair)] }
+    pub fn reply(granted: Granted) -> Reply {
+        let mut body = Vec::new();
+        match granted {
+            Granted::Repair(repair) => body.push(number(repair)),
+            Granted::Forward { port } => {
+                body.push(FORWARD);
+                body.extend_from_slice(&port.get().to_be_bytes());
+            }
+        }
+        Reply { code: ReplyCode::Succeeded, body }
     }
 
-    /// How the side repairs the hop that sent a successful reply.
+    /// What the side that sent a successful reply does with the datagrams.
     ///
     /// # Errors
     /// Returns an error if the body holds something else.
-    pub fn granted(reply: &Reply) -> Result<HopRepair, HeadError> {
+    pub fn granted(reply: &Reply) -> Result<Granted, HeadError> {
         let mut body = Body::new(&reply.body);
-        let repair = repair(body.u8()?);
+        let granted = match body.u8()? {
+            known @ (1 | 2) => Granted::Repair(repair(known)),
+            FORWARD => {
+                let port = NonZeroU16::new(body.u16()?).ok_or(BodyError::Granted(FORWARD))?;
+                Granted::Forward { port }
+            }
+            unknown => return Err(BodyError::Granted(unknown).into()),
+        };
         body.end()?;
-        Ok(repair)
+        Ok(granted)
     }
 }
 
@@ -109,7 +142,7 @@ fn number(repair: HopRepair) -> u8 {
     }
 }
 
-/// Numbers of later versions count as combinations: any receiver understands any repair.
+/// In requests, numbers of later versions count as combinations: any receiver understands any repair.
 fn repair(number: u8) -> HopRepair {
     if number == 2 { HopRepair::Repetitions } else { HopRepair::Combinations }
 }

@@ -125,3 +125,22 @@ fn a_way_that_no_request_can_hold_is_noticed_before_it_is_sent() {
     let encoded = Request::Carry(carry.clone()).encode();
     assert_eq!(Request::decode(encoded[1], &encoded[4..]).unwrap(), Request::Carry(carry));
 }
+
+#[test]
+fn a_relay_grants_repair_or_a_port() {
+    let port = core::num::NonZeroU16::new(0x1234).unwrap();
+    let cases: [(Granted, &[u8]); 3] = [
+        (Granted::Repair(ctcp::HopRepair::Combinations), &[1]),
+        (Granted::Repair(ctcp::HopRepair::Repetitions), &[2]),
+        (Granted::Forward { port }, &[3, 0x12, 0x34]),
+    ];
+    for (granted, body) in cases {
+        let reply = Carry::reply(granted);
+        assert_eq!((&*reply.body, Carry::granted(&reply).unwrap()), (body, granted));
+    }
+    let wrong: [&[u8]; 7] = [&[], &[0], &[4], &[1, 0], &[3], &[3, 0, 0], &[3, 0, 1, 0]];
+    for body in wrong {
+        let reply = Reply { code: ReplyCode::Succeeded, body: body.to_vec() };
+        assert!(Carry::granted(&reply).is_err(), "{body:?}");
+    }
+}

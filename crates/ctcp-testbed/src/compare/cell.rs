@@ -20,6 +20,7 @@ const LOSSES_LONG: [f64; 4] = [0.0, 0.01, 0.05, 0.2];
 const LOSSES_LATENCY: [f64; 4] = [0.0, 0.01, 0.05, 0.1];
 const LOSSES_MESSAGES: [f64; 2] = [0.05, 0.1];
 const LOSSES_PATHS: [f64; 4] = [0.0, 0.05, 0.15, 0.2];
+const LOSSES_RELAYS: [f64; 3] = [0.0, 0.1, 0.2];
 
 /// A kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub enum Test {
     Shared,
     /// A transfer and a download on published profiles of two paths.
     Profiles,
+    /// A download and a stream of messages through relays.
+    Relays,
 }
 
 /// What distinguishes the cells of a test besides the loss rate.
@@ -89,6 +92,12 @@ pub enum Condition {
     SharedLink,
     /// A published profile, by its index.
     Profile(usize),
+    /// One relay between two hops.
+    TwoHops,
+    /// Two relays after one another; the hops lose a quarter, a half and all of the loss.
+    ThreeHops,
+    /// Two relays side by side.
+    SideBySide,
 }
 
 /// A test on a network.
@@ -104,7 +113,7 @@ pub struct Cell {
 
 impl Test {
     /// All tests, in the order of the report.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Goodput,
         Self::Long,
         Self::Beside,
@@ -118,6 +127,7 @@ impl Test {
         Self::PathStream,
         Self::Shared,
         Self::Profiles,
+        Self::Relays,
     ];
 
     /// The name on the command line.
@@ -137,6 +147,7 @@ impl Test {
             Self::PathStream => "path-stream",
             Self::Shared => "shared",
             Self::Profiles => "profiles",
+            Self::Relays => "relays",
         }
     }
 
@@ -171,6 +182,9 @@ impl Condition {
             Self::BurstyPaths => "25 + 25 Mbit/s, 50 + 80 ms, lost: 10 % in bursts of 12 + 2 %",
             Self::SharedLink => "two paths through one link",
             Self::Profile(index) => PROFILES[index].name,
+            Self::TwoHops => "one relay, two hops",
+            Self::ThreeHops => "two relays, three hops that lose a quarter, a half and all of it",
+            Self::SideBySide => "two relays side by side",
         }
     }
 }
@@ -241,8 +255,12 @@ impl Cell {
         self.links()[0].rate
     }
 
-    /// The rate of all paths together, to which shares refer.
+    /// The rate of all paths together, to which shares refer. Of relays, that of the narrowest hop of each chain.
     pub(super) fn total_rate(&self) -> f64 {
+        if self.test == Test::Relays {
+            let chains = if self.condition == Condition::SideBySide { 2.0 } else { 1.0 };
+            return chains * self.rate().as_bits_per_second() as f64;
+        }
         self.links().iter().map(|link| link.rate.as_bits_per_second() as f64).sum()
     }
 
@@ -287,7 +305,8 @@ pub(super) fn percent(share: f64) -> f64 {
 fn rows(test: Test, quick: bool) -> Vec<(Condition, Vec<f64>)> {
     use Condition::{
         Bursts, BurstyPaths, EqualPaths, FarPath, Fast, Frequent, Independent, Jitter, LongBursts, LossyPath,
-        Profile, SharedLink, ShortBursts, Sparse, ThirdPath, UnequalPaths, Video,
+        Profile, SharedLink, ShortBursts, SideBySide, Sparse, ThirdPath, ThreeHops, TwoHops, UnequalPaths,
+        Video,
     };
     let each = |conditions: &[Condition], losses: &[f64]| -> Vec<(Condition, Vec<f64>)> {
         conditions.iter().map(|condition| (*condition, losses.to_vec())).collect()
@@ -321,6 +340,11 @@ fn rows(test: Test, quick: bool) -> Vec<(Condition, Vec<f64>)> {
         (Test::PathRequests, false) => each(&[UnequalPaths, LossyPath, FarPath], &[0.0, 0.05]),
         (Test::PathStream, _) => each(&[BurstyPaths], &[0.1]),
         (Test::Shared, _) => each(&[SharedLink], &[0.0]),
+        (Test::Relays, true) => each(&[TwoHops], &[0.1]),
+        (Test::Relays, false) => {
+            [each(&[TwoHops], &LOSSES_RELAYS), each(&[ThreeHops], &[0.2]), each(&[SideBySide], &[0.1])]
+                .concat()
+        }
         (Test::Profiles, _) => {
             let count = if quick { 1 } else { PROFILES.len() };
             (0..count).map(|index| (Profile(index), vec![PROFILES[index].loss()])).collect()

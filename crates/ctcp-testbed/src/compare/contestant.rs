@@ -15,7 +15,7 @@ use crate::plan::{NetworkPlan, PathPlan};
 use crate::testbed::{Testbed, start_warm};
 
 /// All peers by their names on the command line, ours first.
-pub const PEER_NAMES: [&str; 23] = [
+pub const PEER_NAMES: [&str; 26] = [
     "default",
     "path-1",
     "path-2",
@@ -24,6 +24,9 @@ pub const PEER_NAMES: [&str; 23] = [
     "redundant",
     "low-latency-forward",
     "low-latency",
+    "relay-recode",
+    "relay-repeat",
+    "relay-forward",
     "messages",
     "ctcp",
     "reno",
@@ -74,9 +77,8 @@ impl Contestant {
                 matches!(test, Test::Requests | Test::Stream | Test::Latency | Test::Mixed | Test::Datagrams)
             }
             "low-latency-forward" => matches!(test, Test::Latency | Test::Mixed),
-            "path-1" | "path-2" | "path-1-2" | "independent" | "redundant" | "mptcp-cubic" | "mptcp-bbr" => {
-                false
-            }
+            "path-1" | "path-2" | "path-1-2" | "independent" | "redundant" | "mptcp-cubic" | "mptcp-bbr"
+            | "relay-recode" | "relay-repeat" | "relay-forward" => false,
             "default" | "quinn-bbr" => true,
             "bbr" => test != Test::Datagrams,
             "kcptun" => test != Test::Datagrams,
@@ -86,6 +88,9 @@ impl Contestant {
 
     fn takes_part_on_paths(&self, cell: &Cell) -> bool {
         match (cell.test, cell.condition) {
+            // Forwarding relays are no paths of one connection.
+            (Test::Relays, Condition::SideBySide) => matches!(self.name, "relay-recode" | "relay-repeat"),
+            (Test::Relays, _) => matches!(self.name, "relay-recode" | "relay-repeat" | "relay-forward"),
             (Test::Paths, Condition::ThirdPath) => matches!(self.name, "default" | "path-1-2"),
             (Test::Paths, _) => {
                 matches!(self.name, "default" | "path-1" | "path-2" | "bbr" | "mptcp-cubic" | "mptcp-bbr")

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::cell::{Cell, Test};
+use super::cell::{Cell, Condition, Test};
 use super::metric::Metric;
 use super::profiles::TRANSFER;
 use crate::bulk::{BulkServer, Download, Request};
@@ -55,7 +55,7 @@ impl Spent {
     /// The duration of a download.
     fn download(self, cell: &Cell) -> Duration {
         let seconds = match (cell.test, self.quick) {
-            (Test::Paths | Test::Shared | Test::Profiles, quick) => {
+            (Test::Paths | Test::Shared | Test::Profiles | Test::Relays, quick) => {
                 self.seconds.unwrap_or(if quick { 2 } else { 30 })
             }
             (Test::Long, false) => 10,
@@ -83,6 +83,7 @@ pub(super) fn measure(
         Test::Profiles => transfer(network, peer, cell, spent),
         Test::Mixed => mixed(network, peer, cell, quick),
         Test::Datagrams => datagrams(network, peer, cell, quick),
+        Test::Relays => relays(network, peer, cell, spent),
     }
 }
 
@@ -270,4 +271,45 @@ fn datagrams(
     ];
     found.extend([500, 990].map(|share| percentile(messages, &delivery, share, Metric::Delivery)));
     Ok(found)
+}
+
+/// A download and then a stream of messages through relays.
+fn relays(network: &Network, peer: &dyn Peer, cell: &Cell, spent: Spent) -> Result<Vec<Found>, TestbedError> {
+    let server = BulkServer::start(network, peer.socket())?;
+    let mut carrier = start_warm(network, peer, &server)?;
+    let (sent, cpu) = (first_hop(network, cell), carrier.cpu_seconds());
+    let request = Request { bytes: None, time: spent.download(cell) };
+    let transfer = Download::start(network, carrier.entry, peer.socket(), request).join()?;
+    carrier.check()?;
+    let mut found = vec![(Metric::Goodput, transfer.goodput() / cell.total_rate(), false)];
+    let bytes = transfer.bytes as f64;
+    if bytes > 0.0 {
+        let (sent, loss) = (first_hop(network, cell) - sent, cell.loss);
+        found.push((Metric::FirstHop, sent as f64 / bytes * (1.0 - loss), false));
+        found.push((Metric::Cpu, (carrier.cpu_seconds() - cpu) / bytes * 1e9, false));
+    }
+    drop((carrier, server));
+    let messages = cell.messages(Duration::from_secs(if spent.quick { 2 } else { 15 }));
+    let server = MessageServer::start(network, peer.socket(), messages.bytes)?;
+    let mut carrier = peer.start(network, server.address())?;
+    let delivery = messages.run(network, peer, &carrier, || {})?;
+    carrier.check()?;
+    found.push((Metric::Undelivered, delivery.missing(), false));
+    found.extend([500, 990].map(|share| percentile(messages, &delivery, share, Metric::Delivery)));
+    Ok(found)
+}
+
+/// Bytes that the server has sent on its hops.
+fn first_hop(network: &Network, cell: &Cell) -> u64 {
+    let ways = network.report().ways;
+    // Forward is from the namespace of the target; the server of two hops is in the other one.
+    let sent = |path: usize, way: usize| {
+        let link = ways.get(path).and_then(|path| path[way].first());
+        link.map_or(0, |link| link.bytes_offered)
+    };
+    match cell.condition {
+        Condition::ThreeHops => sent(2, 0),
+        Condition::SideBySide => sent(1, 1) + sent(3, 1),
+        _ => sent(1, 1),
+    }
 }

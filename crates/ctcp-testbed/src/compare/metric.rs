@@ -27,6 +27,8 @@ pub enum Metric {
     Wasted,
     /// Bytes of IP packets in the direction of the data per byte of the application.
     SentPerByte,
+    /// The same on the first hop of a chain of relays, times the share of it that arrives.
+    FirstHop,
     /// CPU time of both ends' programs per 10^9 bytes of the application.
     Cpu,
     /// The time from before the connection request to the last of this many bytes.
@@ -80,6 +82,7 @@ impl Metric {
             Self::CubicOfCubic => "the Cubic flow's goodput over the mean of two Cubic flows".to_owned(),
             Self::Wasted => "symbols received in vain".to_owned(),
             Self::SentPerByte => "bytes sent per byte".to_owned(),
+            Self::FirstHop => "bytes sent on the first hop per byte, times 1 - p".to_owned(),
             Self::Cpu => "CPU per GB".to_owned(),
             Self::Request(bytes) if bytes >= 1_000_000 => format!("request of {} MB", bytes / 1_000_000),
             Self::Request(bytes) => format!("request of {} KB", bytes / 1_000),
@@ -108,7 +111,7 @@ impl Metric {
             | Self::CubicBeside
             | Self::DownloadAlone
             | Self::DownloadBeside => "share of the link",
-            Self::SentPerByte => "bytes/byte",
+            Self::SentPerByte | Self::FirstHop => "bytes/byte",
             Self::Cpu => "s/GB",
             Self::Request(_) => "s",
             Self::Delivery(_) | Self::StreamAlone(_) | Self::StreamBeside(_) => "ms",
@@ -133,6 +136,7 @@ impl Metric {
             self,
             Self::Wasted
                 | Self::SentPerByte
+                | Self::FirstHop
                 | Self::Cpu
                 | Self::Request(_)
                 | Self::Delivery(_)

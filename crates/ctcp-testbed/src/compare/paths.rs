@@ -49,8 +49,22 @@ pub(super) fn paths(condition: Condition, loss: f64) -> Vec<PathConfig> {
         // All of the delay is in the link that they share.
         Condition::SharedLink => vec![PathConfig::symmetric(LinkConfig::default()); 2],
         Condition::Profile(index) => PROFILES[index].paths().to_vec(),
+        Condition::TwoHops => chain(&[loss, loss]),
+        Condition::ThreeHops => chain(&[loss / 4.0, loss / 2.0, loss]),
+        Condition::SideBySide => chain(&[loss; 4]),
         _ => Vec::new(),
     }
+}
+
+/// The hops of relays, which lose as much in both directions, and the clean path behind the server.
+fn chain(losses: &[f64]) -> Vec<PathConfig> {
+    let (megabits, rtt_ms) = SHARED;
+    let hop = |&loss: &f64| {
+        let loss = LossModel::Bernoulli(Probability::new(loss).expect("a probability"));
+        PathConfig::new(Rate::from_megabits_per_second(megabits), Duration::from_millis(rtt_ms), loss)
+    };
+    let clean = PathConfig::symmetric(LinkConfig::default());
+    losses.iter().map(hop).chain([clean]).collect()
 }
 
 /// The link that all paths of a condition share.

@@ -180,6 +180,8 @@ pub(super) struct Keys {
     folder: TempDir,
     pub(super) server: String,
     pub(super) client: String,
+    /// That of the relays, if there are any.
+    pub(super) relay: String,
 }
 
 impl Keys {
@@ -189,7 +191,14 @@ impl Keys {
         let generate =
             |name| output(&network.executable, &["peer", "keygen", "--out", &key_file(&folder, name)]);
         let (server, client) = (generate("server")?, generate("client")?);
-        Ok(Self { folder, server, client })
+        Ok(Self { folder, server, client, relay: String::new() })
+    }
+
+    /// The same with a key for relays.
+    pub(super) fn with_relay(network: &Network) -> Result<Self, TestbedError> {
+        let keys = Self::new(network)?;
+        let relay = output(&network.executable, &["peer", "keygen", "--out", &keys.file("relay")])?;
+        Ok(Self { relay, ..keys })
     }
 
     /// The file with the private key of `server` or `client`.
