@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use tracing::debug;
 
 use crate::error::CliError;
-pub(crate) use figures::{LinkFigures, ServerFigures};
+pub(crate) use figures::{LinkFigures, RelayFigures, ServerFigures};
 
 /// The maximum number of connections; further ones wait. A scraper has one.
 const CONNECTIONS_MAX: usize = 16;

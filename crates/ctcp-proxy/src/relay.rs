@@ -25,6 +25,7 @@ use tracing::{Instrument, debug, error_span, info, warn};
 use crate::counters::Counters;
 use crate::link::ServerAddress;
 use crate::request::{Carry, Granted, HeadError, Reply, ReplyCode, Request, Stop};
+use crate::traffic::Traffic;
 
 mod forward;
 
@@ -64,6 +65,8 @@ pub struct Relay {
     limits: RelayLimits,
     ways: Semaphore,
     counters: Arc<Counters>,
+    /// The connections of clients, and those to the next stops.
+    traffic: [Arc<Traffic>; 2],
 }
 
 impl fmt::Debug for Relay {
@@ -89,13 +92,20 @@ impl Relay {
     #[must_use]
     pub fn new(destinations: Vec<Stop>, mode: Mode, limits: RelayLimits) -> Arc<Self> {
         let ways = Semaphore::new(limits.ways.min(Semaphore::MAX_PERMITS));
-        Arc::new(Self { destinations, mode, limits, ways, counters: Arc::new(Counters::new("relay")) })
+        let counters = Arc::new(Counters::new("relay"));
+        Arc::new(Self { destinations, mode, limits, ways, counters, traffic: Default::default() })
     }
 
     /// The counters of the relay.
     #[must_use]
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
+    }
+
+    /// The statistics of the connections of clients, and of those to the next stops.
+    #[must_use]
+    pub fn traffic(&self) -> &[Arc<Traffic>; 2] {
+        &self.traffic
     }
 
     /// Serves the clients of an endpoint until it is closed, or the future is dropped.
@@ -120,6 +130,8 @@ impl Relay {
     async fn serve_client(&self, client: &ctcp::Connection, endpoint: &ctcp::Endpoint) {
         self.counters.connections_total.add(1);
         let _present = self.counters.connections.enter();
+        let [clients, stops] = &self.traffic;
+        let _up = clients.enter(stats_of(client));
         let remote = client.remote_address();
         info!(%remote, "a client connected");
         let asked = async {
@@ -139,7 +151,12 @@ impl Relay {
             }
         };
         match opened {
-            Ok(way) => keep(client, stream, &way).await,
+            Ok(way) => {
+                self.counters.streams_total.add(1);
+                let _open = self.counters.streams_open.enter();
+                let _up = way.next().map(|next| stops.enter(stats_of(next)));
+                keep(client, stream, &way).await;
+            }
             Err((code, text)) => {
                 self.counters.streams_failed.add(1);
                 warn!(?code, "refused: {text}");
@@ -203,6 +220,11 @@ impl Way {
             Self::Forwarded { next, .. } => next.as_ref(),
         }
     }
+}
+
+fn stats_of(connection: &ctcp::Connection) -> impl Fn() -> ctcp::ConnectionStats + Send + Sync + use<> {
+    let connection = connection.clone();
+    move || connection.stats()
 }
 
 /// Grants a way, and keeps it until the client or the next stop is gone.

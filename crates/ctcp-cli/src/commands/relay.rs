@@ -8,13 +8,12 @@ use tracing::info;
 
 use crate::args::{RelayArgs, RelayMode};
 use crate::error::CliError;
+use crate::metrics::{self, RelayFigures};
 use crate::{key_file, network};
 
 /// Carries until it is interrupted.
 pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
-    if args.common.metrics.is_some() {
-        return Err(CliError::usage("--metrics: a relay has no metrics yet"));
-    }
+    let listener = metrics::start(args.common.metrics)?;
     let secret_key = key_file::read_or_make(&args.key)?;
     let public_key = secret_key.public_key();
     let policy = ClientPolicy::Listed(args.client.iter().copied().collect());
@@ -31,6 +30,7 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
         RelayMode::Forward => Mode::Forward,
     };
     let relay = Relay::new(args.to.clone(), mode, RelayLimits::default());
+    let _metrics = metrics::publish(listener, RelayFigures::of(&relay, &endpoint))?;
     let serve = async {
         tokio::select! {
             () = relay.serve(&endpoint) => {}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ctcp::{Connection, Endpoint, PathStats};
 use ctcp_proxy::counters::Counters;
 use ctcp_proxy::link::{CtcpConnector, LinkState, ServerLink};
+use ctcp_proxy::relay::Relay;
 use ctcp_proxy::server::ReverseProxy;
 use ctcp_proxy::traffic::{TOTALS, Traffic, TrafficStats};
 use prometheus_client::collector::Collector;
@@ -80,30 +81,53 @@ impl fmt::Debug for ServerFigures {
 impl Collector for ServerFigures {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let clients = self.proxy.clients().stats();
-        let stats = self.endpoint.stats();
         let mut page = Page(encoder);
         page.build()?;
         let clients: Vec<_> =
             clients.iter().map(|(name, stats)| (vec![("client", name.as_str())], stats.clone())).collect();
         page.traffic(&clients)?;
         page.proxy(self.proxy.counters())?;
-        page.gauge(
-            "ctcp_half_open_handshakes",
-            "Handshakes of clients that have not proved their key yet",
-            [(vec![], stats.half_open as f64)],
-        )?;
-        for (name, help, value) in [
-            (
-                "ctcp_clients_refused",
-                "Handshakes refused because the client's key is not listed",
-                stats.refused,
-            ),
-            ("ctcp_strangers_dropped", "Datagrams of unknown senders that were dropped", stats.dropped),
-            ("ctcp_cookies_sent", "Cookies requested from unknown senders under load", stats.cookies),
+        page.endpoint(&self.endpoint)
+    }
+}
+
+/// The metrics of a relay: the connections of its clients, those to the next stops, and its socket.
+pub(crate) struct RelayFigures {
+    relay: Arc<Relay>,
+    endpoint: Endpoint,
+}
+
+impl RelayFigures {
+    pub(crate) fn of(relay: &Arc<Relay>, endpoint: &Endpoint) -> Self {
+        Self { relay: relay.clone(), endpoint: endpoint.clone() }
+    }
+}
+
+impl fmt::Debug for RelayFigures {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("RelayFigures").finish_non_exhaustive()
+    }
+}
+
+impl Collector for RelayFigures {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let [clients, stops] = self.relay.traffic();
+        let mut page = Page(encoder);
+        page.build()?;
+        page.traffic(&[
+            (vec![("towards", "clients")], clients.stats()),
+            (vec![("towards", "stops")], stops.stats()),
+        ])?;
+        let counters = self.relay.counters();
+        let open = counters.streams_open.value() as f64;
+        page.gauge("ctcp_relay_ways", "Clients that are being carried to a stop", [(vec![], open)])?;
+        for (name, help, count) in [
+            ("ctcp_relay_ways_opened", "Ways opened so far", &counters.streams_total),
+            ("ctcp_relay_ways_refused", "Ways that were refused", &counters.streams_failed),
         ] {
-            page.counter(name, help, [(vec![], value)])?;
+            page.counter(name, help, [(vec![], count.value())])?;
         }
-        Ok(())
+        page.endpoint(&self.endpoint)
     }
 }
 
@@ -183,6 +207,28 @@ impl Page<'_> {
         for (index, total) in TOTALS.iter().enumerate() {
             let samples = peers.iter().map(|(labels, stats)| (labels.clone(), stats.totals[index]));
             self.counter(total.name, total.help, samples)?;
+        }
+        Ok(())
+    }
+
+    /// The socket of a server or relay, and its handshakes.
+    fn endpoint(&mut self, endpoint: &Endpoint) -> fmt::Result {
+        let stats = endpoint.stats();
+        self.gauge(
+            "ctcp_half_open_handshakes",
+            "Handshakes of clients that have not proved their key yet",
+            [(vec![], stats.half_open as f64)],
+        )?;
+        for (name, help, value) in [
+            (
+                "ctcp_clients_refused",
+                "Handshakes refused because the client's key is not listed",
+                stats.refused,
+            ),
+            ("ctcp_strangers_dropped", "Datagrams of unknown senders that were dropped", stats.dropped),
+            ("ctcp_cookies_sent", "Cookies requested from unknown senders under load", stats.cookies),
+        ] {
+            self.counter(name, help, [(vec![], value)])?;
         }
         Ok(())
     }
