@@ -337,6 +337,9 @@ pub trait Scheme: fmt::Debug + Send {
         0
     }
 
+    /// A choice cannot be sent: its combination is too large for the path, and cannot be divided. Another one is asked for.
+    fn on_too_large(&mut self, _choice: Choice) {}
+
     /// When [`Self::choose`] will return a repair although nothing has happened; `None` if never. It is called then, unless the window or
     /// the pacer forbids a packet.
     fn next_repair(&self) -> Option<Instant> {

@@ -164,6 +164,8 @@ pub enum ConnectionError {
     ClosedByPeer(CloseReason),
     /// This side closed the connection.
     ClosedLocally,
+    /// The connection to the relay was lost, and no other path works.
+    RelayLost,
     /// The driver of the endpoint's connections is gone: its task panicked, or its runtime was shut down. Only the runtime reports this
     /// error, never the protocol itself.
     EndpointLost,
@@ -218,6 +220,7 @@ impl fmt::Display for ConnectionError {
             }
             Self::ClosedByPeer(close) => write!(formatter, "closed by the peer: {}", Escaped(&close.reason)),
             Self::ClosedLocally => formatter.write_str("closed by this side"),
+            Self::RelayLost => formatter.write_str("the connection to the relay was lost"),
             Self::EndpointLost => {
                 formatter.write_str("the endpoint on this side is lost: its task has ended")
             }

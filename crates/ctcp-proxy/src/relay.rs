@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 use ctcp::HopRepair;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::{Instrument, debug, error_span, info, warn};
@@ -25,6 +24,7 @@ use tracing::{Instrument, debug, error_span, info, warn};
 use crate::counters::Counters;
 use crate::link::ServerAddress;
 use crate::request::{Carry, Granted, HeadError, Reply, ReplyCode, Request, Stop};
+use crate::shares::{Shares, Taken};
 use crate::traffic::Traffic;
 
 mod forward;
@@ -47,7 +47,7 @@ pub struct RelayLimits {
     pub head: Duration,
     /// How long the next stop may take to answer.
     pub connect: Duration,
-    /// Ways that may be open at the same time.
+    /// Ways that may be open at the same time. A client may have half of them.
     pub ways: usize,
 }
 
@@ -63,7 +63,7 @@ pub struct Relay {
     destinations: Vec<Stop>,
     mode: Mode,
     limits: RelayLimits,
-    ways: Semaphore,
+    ways: Shares,
     counters: Arc<Counters>,
     /// The connections of clients, and those to the next stops.
     traffic: [Arc<Traffic>; 2],
@@ -91,7 +91,7 @@ impl Relay {
     /// A relay to these destinations.
     #[must_use]
     pub fn new(destinations: Vec<Stop>, mode: Mode, limits: RelayLimits) -> Arc<Self> {
-        let ways = Semaphore::new(limits.ways.min(Semaphore::MAX_PERMITS));
+        let ways = Shares::new(limits.ways, (limits.ways / 2).max(1));
         let counters = Arc::new(Counters::new("relay"));
         Arc::new(Self { destinations, mode, limits, ways, counters, traffic: Default::default() })
     }
@@ -143,12 +143,12 @@ impl Relay {
             client.close(0, "no request");
             return;
         };
-        let way = self.ways.try_acquire();
-        let opened = match &way {
+        let place = self.ways.place_now(&client.peer_key().to_string());
+        let full = |text: &str| Err((ReplyCode::TooManyStreams, text.to_owned()));
+        let opened = match &place {
             Ok(_) => self.open_way(client, endpoint, request).await,
-            Err(_) => {
-                Err((ReplyCode::TooManyStreams, "the relay has as many ways as it may have".to_owned()))
-            }
+            Err(Taken::Share) => full("this client has as many paths through the relay as it may have"),
+            Err(Taken::All) => full("the relay is full"),
         };
         match opened {
             Ok(way) => {
@@ -312,6 +312,9 @@ fn forwarder(
     let failure =
         |error: &dyn fmt::Display| (ReplyCode::GeneralFailure, format!("{}: {error}", stop.address));
     let listening = endpoint.local_addr().map_err(|error| failure(&error))?;
+    // The client takes answers only from the address to which it sends.
+    let local = client.paths().first().and_then(|path| path.local);
+    let listening = SocketAddr::new(local.unwrap_or(listening.ip()), listening.port());
     let client: IpAddr = client.remote_address().ip();
     let mut last = unreachable(stop, &NO_ADDRESS);
     for &address in addresses {
@@ -323,7 +326,7 @@ fn forwarder(
     Err(last)
 }
 
-/// The next stop treats datagrams in a way that does not go together with ours.
+/// The next stop treats datagrams in a way that is incompatible with ours.
 fn misfit(stop: &Stop, text: &str) -> Refusal {
     (ReplyCode::CommandNotSupported, format!("{}: {text}", stop.address))
 }

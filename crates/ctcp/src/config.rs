@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ctcp_proto::{Catalogue, ClientPolicy, EndpointConfig, Grant, PathMode, Profile, SecretKey};
+use ctcp_proto::{Catalogue, ClientPolicy, EndpointConfig, Grant, PathMode, Profile, PublicKey, SecretKey};
 
 /// Limits and time-outs of connections. Each side has its own; values that both sides must share are negotiated in the handshake.
 ///
@@ -219,6 +219,12 @@ impl ServerConfig {
     /// The maximum number of connections of one client key. Beyond it the client is refused. Default: 256.
     pub fn connections_per_client(&mut self, most: usize) -> &mut Self {
         self.endpoint.connections_per_client = most;
+        self
+    }
+
+    /// The keys of relays, which may have any number of connections, since each of these carries another client. Default: none.
+    pub fn relays(&mut self, keys: impl IntoIterator<Item = PublicKey>) -> &mut Self {
+        self.endpoint.relays = keys.into_iter().collect();
         self
     }
 

@@ -9,11 +9,12 @@
 //! for addresses holds for hops: several are several paths, and one that falls silent is replaced.
 
 use core::task::Waker;
+use std::collections::BTreeSet;
 
 use ctcp_base::Instant;
 use ctcp_proto::{
-    Carriage, DatagramOutcome, HopRepair, MessageError, NetworkPath, PathStats, RelayBuffer, Transmit,
-    hop_of, relayed_address,
+    Carriage, DatagramOutcome, HopRepair, MessageError, NetworkPath, RelayBuffer, Transmit, hop_of,
+    relayed_address,
 };
 
 use crate::state::{Key, State};
@@ -22,7 +23,7 @@ use crate::state::{Key, State};
 #[derive(Debug)]
 pub(crate) enum Load {
     /// The datagrams of these connections of the same endpoint.
-    Passengers(Vec<Key>),
+    Passengers(BTreeSet<Key>),
     /// What this other connection of the same endpoint receives.
     Of(Key),
 }
@@ -65,7 +66,7 @@ impl State {
             return Err(RelayError::Busy);
         }
         slot.connection.carry(Carriage::End { repair })?;
-        slot.load = Some(Load::Passengers(Vec::new()));
+        slot.load = Some(Load::Passengers(BTreeSet::new()));
         self.has_hops = true;
         Ok(())
     }
@@ -99,10 +100,8 @@ impl State {
 
     /// Notes that a connection goes through a hop.
     pub(crate) fn board(&mut self, hop: Key, passenger: Key) {
-        if let Some(Load::Passengers(passengers)) = self.slot(hop).and_then(|slot| slot.load.as_mut())
-            && !passengers.contains(&passenger)
-        {
-            passengers.push(passenger);
+        if let Some(Load::Passengers(passengers)) = self.slot(hop).and_then(|slot| slot.load.as_mut()) {
+            passengers.insert(passenger);
         }
     }
 
@@ -148,11 +147,16 @@ impl State {
 
     /// The outputs of a connection were drained: its passengers may have waited for that.
     pub(crate) fn on_drained(&mut self, key: Key) {
-        let Some(slot) = self.slot(key) else { return };
-        let Some(Load::Passengers(passengers)) = &slot.load else { return };
-        let passengers = passengers.clone();
+        let passengers = match self.slot(key).and_then(|slot| slot.load.as_ref()) {
+            Some(Load::Passengers(passengers)) => passengers.iter().copied().collect::<Vec<Key>>(),
+            _ => return,
+        };
         for passenger in passengers {
-            self.mark_ready(passenger);
+            if self.slot(passenger).is_some() {
+                self.mark_ready(passenger);
+            } else if let Some(Load::Passengers(left)) = self.slot(key).and_then(|slot| slot.load.as_mut()) {
+                left.remove(&passenger);
+            }
         }
     }
 
@@ -171,8 +175,9 @@ impl State {
                 let forged = slot.connection.forged_datagrams();
                 slot.connection.handle_datagram(now, network_path, None, &mut datagram);
                 let is_forged = slot.connection.forged_datagrams() > forged;
-                self.board(hop, key);
-                if let Some(slot) = self.slot(hop).filter(|_| is_forged) {
+                if !is_forged {
+                    self.board(hop, key);
+                } else if let Some(slot) = self.slot(hop) {
                     slot.connection.on_forged_datagram(now);
                 }
                 self.on_input(now, key, wakers);
@@ -193,38 +198,21 @@ impl State {
         }
     }
 
-    /// A connection has ended: those that it carried have lost a path, and the other side of a relay has nothing to do any more.
-    pub(crate) fn on_load_lost(&mut self, now: Instant, key: Key, wakers: &mut Vec<Waker>) {
-        match self.slot(key).and_then(|slot| slot.load.take()) {
-            None => {}
-            Some(Load::Of(other)) => self.close_connection(now, other, RELAY_ENDED, wakers),
-            Some(Load::Passengers(passengers)) => {
+    /// A connection with this load has ended: those that it carried have lost a path, and the other side of a relay has nothing to do any more.
+    pub(crate) fn on_load_lost(&mut self, now: Instant, key: Key, load: Load, wakers: &mut Vec<Waker>) {
+        match load {
+            Load::Of(other) => self.close_connection(now, other, RELAY_ENDED, wakers),
+            Load::Passengers(passengers) => {
                 for passenger in passengers {
-                    self.on_hop_lost(now, passenger, key, wakers);
+                    if let Some(slot) = self.slot(passenger) {
+                        slot.connection.on_hop_lost(now, key);
+                        self.on_input(now, passenger, wakers);
+                    }
                 }
             }
         }
-    }
-
-    /// A connection has lost the hop that carried a path of it. The other paths repair what was in flight there.
-    fn on_hop_lost(&mut self, now: Instant, passenger: Key, hop: Key, wakers: &mut Vec<Waker>) {
-        let Some(slot) = self.slot(passenger) else { return };
-        let paths = slot.connection.paths();
-        let is_on_hop = |path: &&PathStats| hop_of(path.remote) == Some(hop);
-        if paths.iter().all(|path| is_on_hop(&path)) {
-            self.close_connection(now, passenger, HOP_LOST, wakers);
-            return;
-        }
-        for path in paths.iter().filter(is_on_hop) {
-            // If the others do not work yet, this path stays until one does.
-            let _ = slot.connection.abandon_path(path.id);
-        }
-        self.mark_ready(passenger);
     }
 }
 
 /// The code and text for the other side of a relay whose one side has ended.
 const RELAY_ENDED: (u64, &str) = (0, "the other side of the relay has ended");
-
-/// The same for a connection that has lost its only way.
-const HOP_LOST: (u64, &str) = (0, "the connection to the relay was lost");

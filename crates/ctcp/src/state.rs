@@ -221,8 +221,12 @@ impl State {
         self.hand_on(now, key, wakers);
         let has_ended = |slot: &Slot| slot.error.is_none() && slot.connection.is_closed();
         if self.slots.get(&key).is_some_and(has_ended) {
-            self.on_load_lost(now, key, wakers);
+            let load = self.slot(key).and_then(|slot| slot.load.take());
+            // First of all its own users learn why.
             self.drain_events(now, key, wakers);
+            if let Some(load) = load {
+                self.on_load_lost(now, key, load, wakers);
+            }
         }
     }
 

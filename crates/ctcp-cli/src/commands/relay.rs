@@ -9,7 +9,10 @@ use tracing::info;
 use crate::args::{RelayArgs, RelayMode};
 use crate::error::CliError;
 use crate::metrics::{self, RelayFigures};
-use crate::{key_file, network};
+use crate::{key_file, network, open_files};
+
+/// Open files that a client needs of a relay that forwards: two sockets, and as many for all else.
+const FILES_PER_WAY: usize = 4;
 
 /// Carries until it is interrupted.
 pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
@@ -20,7 +23,12 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
     let mut config = ServerConfig::new(args.listen, secret_key, policy);
     let mut transport = network::transport(args.common.profile(catalogue)?, catalogue);
     transport.relay_window(args.window);
-    config.transport(transport);
+    let mut limits = RelayLimits::default();
+    if args.mode == RelayMode::Forward {
+        limits.ways = limits.ways.min(open_files::raise_limit() / FILES_PER_WAY);
+    }
+    // A client may be another relay, with a connection for each of its own clients.
+    config.transport(transport).connections_per_client(limits.ways);
     let endpoint = Endpoint::server(config)
         .map_err(|error| CliError::failure(format!("cannot listen on {}: {error}", args.listen)))?;
     announce(&endpoint, args, &public_key);
@@ -29,7 +37,7 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
         RelayMode::Repeat => Mode::Repair(HopRepair::Repetitions),
         RelayMode::Forward => Mode::Forward,
     };
-    let relay = Relay::new(args.to.clone(), mode, RelayLimits::default());
+    let relay = Relay::new(args.to.clone(), mode, limits);
     let _metrics = metrics::publish(listener, RelayFigures::of(&relay, &endpoint))?;
     let serve = async {
         tokio::select! {

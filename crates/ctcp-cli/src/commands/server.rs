@@ -44,7 +44,7 @@ pub(crate) async fn run(args: &ServerArgs, catalogue: &Arc<Catalogue>) -> Result
     let mut transport = network::transport(profile, catalogue);
     transport.idle_timeout(CLIENT_IDLE_TIMEOUT);
     config.transport(transport).further_addresses(args.further_address.clone());
-    config.grant(args.grant(catalogue)?).memory(args.memory);
+    config.grant(args.grant(catalogue)?).memory(args.memory).relays(args.relay.iter().copied());
     let endpoint = Endpoint::server(config)
         .map_err(|error| CliError::failure(format!("cannot listen on {}: {error}", args.listen)))?;
     let listening = endpoint.local_addr().unwrap_or(args.listen);

@@ -9,4 +9,6 @@ mod limits;
 mod memory;
 mod messages;
 mod metrics;
+#[cfg(target_os = "linux")]
+mod relays;
 mod setup;

@@ -43,7 +43,7 @@ fn endless() -> SocketAddr {
 }
 
 /// The resident memory of a process without its files (the program itself), in bytes.
-fn resident(process: u32) -> u64 {
+pub(crate) fn resident(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
     let line = status.lines().find(|line| line.starts_with("RssAnon:")).expect("Linux says it");
     line.split_whitespace().nth(1).and_then(|kilobytes| kilobytes.parse::<u64>().ok()).expect("a number")

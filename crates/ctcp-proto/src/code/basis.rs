@@ -110,6 +110,11 @@ impl Basis {
         self.rows.rows_within(range).next().is_some()
     }
 
+    /// Whether the symbol itself is there.
+    pub(super) fn is_symbol(&self, index: SymbolIndex) -> bool {
+        self.rows.row_of(index).is_some_and(ctcp_coding::echelon::Row::is_source)
+    }
+
     /// Whether the row that the symbol leads fits into a combination.
     pub(super) fn is_sendable(&self, index: SymbolIndex) -> bool {
         self.rows.row_of(index).is_some_and(|row| row.coefficients().len() <= usize::from(RELAYED_SPAN_MAX))

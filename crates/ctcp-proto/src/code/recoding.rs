@@ -38,6 +38,8 @@ pub(super) struct RecodingCode {
     peer_window: u64,
     /// Repairs are combinations, some of them ahead of feedback. Otherwise rows are repeated when they are reported missing.
     combines: bool,
+    /// The packets of the next hop are too small for combinations.
+    is_narrow: bool,
 }
 
 impl RecodingCode {
@@ -49,6 +51,7 @@ impl RecodingCode {
             waiting: VecDeque::new(),
             peer_window,
             combines,
+            is_narrow: false,
         }
     }
 
@@ -83,7 +86,8 @@ impl RecodingCode {
     /// A repair for what the next hop lacks of a run of gaps.
     fn repair_of(&self, run: MissingInterval) -> Option<Choice> {
         if !self.combines {
-            return self.state.coverage.missing_in(run).map(Choice::Again);
+            let is_whole = |&index: &SymbolIndex| !self.is_narrow || self.buffer.lock().is_symbol(index);
+            return self.state.coverage.missing_in(run).filter(is_whole).map(Choice::Again);
         }
         let group_end = (run.first / SPAN + 1) * SPAN;
         let exact = self.combination(run.first, run.end);
@@ -111,13 +115,15 @@ impl Scheme for RecodingCode {
         if let Some(choice) = self.short().and_then(|run| self.repair_of(run)) {
             return Some(choice);
         }
-        if let Some(owed) = self.state.owed(situation.now) {
+        if let Some(owed) = self.state.owed(situation.now).filter(|_| self.combines) {
             let (first, end) = self.state.coverage.exposed(SPAN, owed.is_tail);
             if let Some(choice) = self.combination(first, end) {
                 return Some(choice);
             }
             // What is held involves other symbols, too.
-            self.state.end_tail();
+            if owed.is_tail {
+                self.state.end_tail();
+            }
         }
         self.next_row().map(Choice::Again)
     }
@@ -135,6 +141,17 @@ impl Scheme for RecodingCode {
         }
         let is_for_deficit = self.short().is_some();
         self.state.on_repair(choice, index, is_for_deficit)
+    }
+
+    /// From now on only single symbols are sent, which can be divided. A sum waits until it is one.
+    fn on_too_large(&mut self, choice: Choice) {
+        (self.combines, self.is_narrow) = (false, true);
+        self.state.end_tail();
+        if let Choice::Again(index) = choice
+            && self.waiting.front() == Some(&index)
+        {
+            self.waiting.pop_front();
+        }
     }
 
     fn on_acked(&mut self, sent: &Sent) {
@@ -159,6 +176,6 @@ impl Scheme for RecodingCode {
     }
 
     fn next_repair(&self) -> Option<Instant> {
-        self.state.next_repair()
+        self.state.next_repair().filter(|_| self.combines)
     }
 }

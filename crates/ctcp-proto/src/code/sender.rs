@@ -389,7 +389,11 @@ impl CodedSender {
             }
             Fit::Later => None,
             Fit::Never => {
-                self.combine(identity)?;
+                if self.combine(identity).is_none() {
+                    self.scheme.on_too_large(choice);
+                    let other = self.scheme.choose(situation).filter(|other| *other != choice)?;
+                    return self.write_repair(other, builder, situation);
+                }
                 self.counts.repairs += 1;
                 let sent = self.scheme.on_sent(choice, first, situation);
                 let bytes = core::mem::take(&mut self.scratch);

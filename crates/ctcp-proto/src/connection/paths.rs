@@ -320,6 +320,16 @@ impl Established {
         sent.give_up_flight(sent.next_number());
     }
 
+    /// Closes a path, or avoids it until another one works.
+    pub(super) fn leave_path(&mut self, id: PathId) {
+        if self.has_other_path(id) {
+            self.path_changes.tell(id);
+            self.close_path(id);
+        } else {
+            self.paths[id].is_leaving = true;
+        }
+    }
+
     fn has_other_path(&self, id: PathId) -> bool {
         self.paths.iter().any(|path| path.id != id && path.is_validated())
     }

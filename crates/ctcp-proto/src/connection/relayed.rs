@@ -17,8 +17,8 @@ use ctcp_base::Instant;
 
 use super::{Connection, Established, State, TransportError};
 use crate::code::RelayBuffer;
-use crate::error::TransportErrorCode;
-use crate::id::ContextId;
+use crate::error::{CloseReason, ConnectionError, TransportErrorCode};
+use crate::id::{ContextId, PathId};
 use crate::message::MessageError;
 use crate::network::hop_of;
 
@@ -34,8 +34,9 @@ const WAITING_LIMIT: usize = 256;
 /// Forged datagrams that a hop may carry. A connection may have renewed its keys since an honest one was sent.
 const FORGED_MAX: u64 = 8;
 
-/// What is wrong with a hop that carried something else than what the other end sent. A relay cannot tell, so it may be any of them.
-const FORGERY: &str = "it, or a relay behind it, forges datagrams";
+/// What is wrong with a hop that carried something else than what the other end sent. Who forged it is not known: the peer, or someone
+/// behind it.
+const FORGERY: &str = "datagrams that it carried are forged";
 
 /// How a hop repairs its losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -147,6 +148,27 @@ impl Connection {
         established.paths.iter().filter_map(|path| hop_of(path.network.remote)).collect()
     }
 
+    /// A hop that carried paths of this connection is lost. Others repair what was in flight there. If they do not work yet, those paths stay
+    /// until one does; without others the connection ends.
+    pub fn on_hop_lost(&mut self, now: Instant, hop: u64) {
+        let now = self.advance(now);
+        let State::Established(established) = &mut self.state else { return };
+        let on_hop = |path: &&crate::path::Path| hop_of(path.network.remote) == Some(hop);
+        if established.paths.iter().all(|path| on_hop(&path)) {
+            let close = CloseReason {
+                by_application: false,
+                code: TransportErrorCode::NoError.number(),
+                reason: "the connection to the relay was lost".to_owned(),
+            };
+            self.begin_ending(now, &close, ConnectionError::RelayLost);
+        } else {
+            let lost: Vec<PathId> = established.paths.iter().filter(on_hop).map(|path| path.id).collect();
+            lost.into_iter().for_each(|id| established.leave_path(id));
+            self.drain_established();
+        }
+        self.settle();
+    }
+
     /// Sets how many datagrams a hop takes now.
     pub fn set_hop_room(&mut self, hop: u64, datagrams: u64) {
         let State::Established(established) = &mut self.state else { return };
@@ -172,7 +194,7 @@ impl Established {
     }
 }
 
-/// The symbols of a hop are wrong only if a relay forged them.
+/// The symbols of a hop are wrong only if someone on the way forged them, or the other end did.
 pub(super) fn name_forgery(error: TransportError) -> TransportError {
     let is_contents = error.code == TransportErrorCode::SymbolEncoding;
     if is_contents { TransportError { reason: FORGERY, ..error } } else { error }

@@ -101,7 +101,7 @@ pub(crate) struct Counts {
     pub(crate) datagrams_dropped: u64,
     /// Those of them that failed authentication.
     pub(crate) datagrams_forged: u64,
-    /// Datagrams of other connections that failed authentication, by the word of these.
+    /// Datagrams of other connections that failed authentication, as reported by them.
     pub(crate) relayed_forged: u64,
     pub(crate) packets_lost: u64,
     pub(crate) spurious_losses: u64,

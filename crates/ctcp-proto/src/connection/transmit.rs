@@ -23,7 +23,7 @@ const RELAYED_HEADROOM: usize = RELAYED_SPAN_MAX as usize;
 /// A path that may send now, among all.
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
-    id: PathId,
+    pub(super) id: PathId,
     pub(super) ranking: Ranking,
 }
 
@@ -408,31 +408,37 @@ impl Established {
     /// The first context that has something useful to send. Messages and small streams go before bulk data, but those that wait take turns,
     /// so that none can starve another.
     fn choose_useful(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
-        use ContextId::{Interactive, Messages, Relayed, Streams};
         if !turn.is_first() {
             let urgent = self.choose_copy(turn.id).or_else(|| self.choose_urgent(now, turn));
             if urgent.is_some() {
                 return urgent;
             }
             // What must arrive soon takes the fastest path.
-            let situation = self.situation(now, turn, Streams);
+            let situation = self.situation(now, turn, ContextId::Streams);
             let queued = self.streams.queued_bytes();
             if !turn.ranking.is_useful(&self.paths, turn.id, &situation, queued) {
                 return None;
             }
             let choice = self.contexts.streams_mut().sender.choose(&situation);
-            return choice.map(|choice| (Streams, choice));
+            return choice.map(|choice| (ContextId::Streams, choice));
         }
-        let order = match self.last_context {
+        let chosen = self
+            .contexts_in_turn()
+            .into_iter()
+            .find_map(|id| self.choose_in(now, turn, id).map(|choice| (id, choice)));
+        // Others may have sent what must arrive soon before it could.
+        chosen.or_else(|| self.choose_copy(turn.id))
+    }
+
+    /// The contexts in the order in which they may send.
+    pub(super) fn contexts_in_turn(&self) -> [ContextId; 4] {
+        use ContextId::{Interactive, Messages, Relayed, Streams};
+        match self.last_context {
             Messages => [Interactive, Streams, Relayed, Messages],
             Interactive => [Streams, Relayed, Messages, Interactive],
             Streams => [Relayed, Messages, Interactive, Streams],
             Relayed => [Messages, Interactive, Streams, Relayed],
-        };
-        let chosen =
-            order.into_iter().find_map(|id| self.choose_in(now, turn, id).map(|choice| (id, choice)));
-        // Others may have sent what must arrive soon before it could.
-        chosen.or_else(|| self.choose_copy(turn.id))
+        }
     }
 
     pub(super) fn choose_in(&mut self, now: Instant, turn: Turn, id: ContextId) -> Option<Choice> {

@@ -45,7 +45,7 @@ impl Endpoint {
     /// first packet, so the number of connections is checked again here.
     pub(super) fn on_confirmed(&mut self, handle: ConnectionHandle) {
         let Some(key) = self.half_open_keys.remove(&handle) else { return };
-        if self.clients.count(key) < self.config.connections_per_client {
+        if self.clients.count(key) < self.config.connections_of(&key) {
             self.clients.insert(handle, key);
         } else {
             self.closes.push_back((handle, close(TOO_MANY_OF_CLIENT)));

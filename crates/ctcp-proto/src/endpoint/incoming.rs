@@ -252,7 +252,7 @@ impl Endpoint {
         if self.routes.len() >= self.config.connections {
             return Some("the server has as many connections as it may have");
         }
-        if self.clients.count(client) >= self.config.connections_per_client {
+        if self.clients.count(client) >= self.config.connections_of(&client) {
             return Some(TOO_MANY_OF_CLIENT);
         }
         let room = self.account(client, Memory::for_client).room();

@@ -105,6 +105,18 @@ fn connections_per_client_are_limited_until_one_closes() {
 }
 
 #[test]
+fn relays_may_have_more_connections_than_other_clients() {
+    let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
+    let relay = SecretKey::from_bytes([1; 32]).public_key();
+    let config = EndpointConfig::server(SecretKey::from_bytes([2; 32]), ClientPolicy::Any);
+    let config = EndpointConfig { connections_per_client: 2, relays: [relay].into(), ..config };
+    pair.server.endpoint = Endpoint::new(config, [9; 32]);
+    let handles: Vec<_> = (0..5).map(|_| pair.connect(TransportConfig::default())).collect();
+    pair.run_until(Duration::from_secs(2), |_| false);
+    assert!(handles.iter().all(|handle| pair.client.connections[handle].is_connected()));
+}
+
+#[test]
 fn both_versions_are_reported_if_they_differ() {
     let mut pair = Pair::new(LinkConfig::default(), TransportConfig::default(), 1);
     pair.connect(TransportConfig::default());

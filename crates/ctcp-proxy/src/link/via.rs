@@ -11,10 +11,10 @@ use core::str::FromStr;
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
-use ctcp::HopRepair;
+use ctcp::{ConnectionError, HopRepair};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
 use super::paths::{RETRY_MAX, RETRY_MIN, preference};
@@ -22,14 +22,17 @@ use super::{ConnectFailure, FailureKind};
 use crate::relay;
 use crate::request::{Carry, Granted, ReplyCode, Stop};
 
-/// The most ways side by side.
-const WAYS_MAX: usize = 8;
+/// The most ways side by side: as many as the paths that servers allow.
+const WAYS_MAX: usize = 4;
 
 /// How much later than the one before each further way is tried when a connection begins.
 const HEAD_START: Duration = Duration::from_secs(1);
 
 /// How many times the duration of an attempt the relays of a way may take to connect one after the other.
 const HOPS: u32 = 3;
+
+/// A path that lasted so long is opened again soon when it is lost.
+const LASTING: Duration = Duration::from_secs(60);
 
 /// How often a path is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -73,9 +76,9 @@ impl Ways {
         let mut ways = vec![Vec::new(); count];
         for Via(stops) in places {
             if stops.len() != 1 && stops.len() != count {
+                let named = stops.len();
                 return Err(format!(
-                    "{} relays side by side follow {count}: it must be one, or as many",
-                    stops.len()
+                    "{named} relays at one place and {count} at another: each place needs one relay or the same number"
                 ));
             }
             for (way, stop) in ways.iter_mut().zip(stops.iter().cycle()) {
@@ -112,7 +115,8 @@ pub(super) struct Opener {
 pub(super) struct OpenWay {
     /// Which one it is.
     number: usize,
-    /// The connection to its first relay.
+    /// Its first relay, and the connection to it.
+    relay: String,
     hop: ctcp::Connection,
     /// The address that stands for it, or that of the relay if it forwards.
     pub(super) address: SocketAddr,
@@ -122,9 +126,12 @@ pub(super) struct OpenWay {
 impl Drop for OpenWay {
     fn drop(&mut self) {
         let hop = self.hop.clone();
+        if let Some(reason) = hop.close_reason().filter(|reason| *reason != ConnectionError::ClosedLocally) {
+            warn!(relay = self.relay, %reason, "lost the connection to the relay");
+        }
         let close = async move {
             sleep(LINGER).await;
-            hop.close(0, "the way is of no use any more");
+            hop.close(0, "the path through the relay is no longer needed");
         };
         // Without a runtime the endpoint has ended, too.
         if let Ok(runtime) = Handle::try_current() {
@@ -140,7 +147,7 @@ impl OpenWay {
     }
 }
 
-/// The way that carried the handshake, until its connection is attended.
+/// The way that carried the handshake, until the link takes it over.
 #[derive(Debug, Default)]
 pub(super) struct First(Mutex<Option<OpenWay>>);
 
@@ -184,7 +191,13 @@ impl Opener {
             Granted::Forward { port } => Ok(relay::with_port(hop.remote_address(), port)),
         };
         let address = address.inspect_err(|failure| hop.close(0, &failure.reason))?;
-        Ok(OpenWay { number, hop, address, forwards: matches!(granted, Granted::Forward { .. }) })
+        Ok(OpenWay {
+            number,
+            relay: first.to_string(),
+            hop,
+            address,
+            forwards: matches!(granted, Granted::Forward { .. }),
+        })
     }
 
     /// Begins to open all ways, the first ones a little earlier.
@@ -232,8 +245,7 @@ impl Keeper {
         let relay = self.way.first().map(Stop::to_string).unwrap_or_default();
         if let Some(way) = opened {
             let forwards = way.forwards;
-            let reason = self.attend(way).await;
-            warn!(relay, reason, "a way is lost");
+            self.attend(way).await;
             if forwards {
                 // It is the only way, and the next one begins at another port.
                 self.connection.close(0, "the relay does not forward any more");
@@ -241,24 +253,20 @@ impl Keeper {
         }
         let mut pause = RETRY_MIN;
         while !self.connection.is_closed() {
+            let begun = Instant::now();
             match self.open().await {
                 Ok(way) => {
-                    info!(relay, "new path");
-                    let reason = self.attend(way).await;
-                    warn!(relay, reason, "a way is lost");
-                    pause = RETRY_MIN;
+                    debug!(relay, "opening a path");
+                    self.attend(way).await;
                 }
-                Err(failure) => {
-                    // Said once for each series of attempts.
-                    if pause == RETRY_MIN {
-                        warn!("no path {}", failure.reason);
-                    } else {
-                        debug!("no path {}", failure.reason);
-                    }
-                    pause = (2 * pause).min(RETRY_MAX);
-                }
+                // Said once for each series of attempts.
+                Err(failure) if pause == RETRY_MIN => warn!("no path {}", failure.reason),
+                Err(failure) => debug!("no path {}", failure.reason),
             }
-            sleep(pause).await;
+            // A relay that loses the path again and again is tried less and less: each try uses one of the connection's path ids.
+            let is_lasting = begun.elapsed() > LASTING;
+            sleep(if is_lasting { RETRY_MIN } else { pause }).await;
+            pause = if is_lasting { RETRY_MIN } else { (2 * pause).min(RETRY_MAX) };
         }
     }
 
@@ -274,15 +282,23 @@ impl Keeper {
         Ok(way)
     }
 
-    /// Waits until the way is of no use any more, and returns why.
-    async fn attend(&self, way: OpenWay) -> String {
+    /// Waits until the way is lost.
+    async fn attend(&self, way: OpenWay) {
+        let relay = &way.relay;
+        let mut was_usable = false;
         loop {
-            tokio::select! {
-                error = way.hop.closed() => return error.to_string(),
-                () = sleep(LOOK) => {}
+            let path = self.connection.paths().into_iter().find(|path| path.remote == way.address);
+            let Some(path) = path else {
+                warn!(relay, "lost the path through the relay: the server does not answer on it");
+                return;
+            };
+            if path.is_validated && !core::mem::replace(&mut was_usable, true) {
+                info!(relay, path = path.id.0, "new path");
             }
-            if !self.connection.paths().iter().any(|path| path.remote == way.address) {
-                return "the server does not answer on it".to_owned();
+            tokio::select! {
+                // Dropping the way says so.
+                _ = way.hop.closed() => return,
+                () = sleep(LOOK) => {}
             }
         }
     }
@@ -311,8 +327,8 @@ mod tests {
         assert_eq!(names(&["ab"]).unwrap(), ["a", "b"]);
         assert_eq!(names(&["ab", "c"]).unwrap(), ["ac", "bc"]);
         assert_eq!(names(&["ab", "cd"]).unwrap(), ["ac", "bd"]);
-        assert!(names(&["abc", "de"]).unwrap_err().contains("2 relays side by side follow 3"));
-        assert!(names(&["abcdefghi"]).is_err() && names(&["a"; 9]).is_err());
+        assert!(names(&["abc", "de"]).unwrap_err().contains("2 relays at one place and 3 at another"));
+        assert!(names(&["abcde"]).is_err() && names(&["a"; 9]).is_err());
         assert_eq!(via("ab").to_string().parse(), Ok(via("ab")));
         assert!("nowhere".parse::<Via>().is_err());
     }

@@ -7,11 +7,13 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::num::NonZeroU16;
+use core::time::Duration;
 use std::io;
 
 use socket2::SockRef;
 use tokio::net::UdpSocket;
 use tokio::task::yield_now;
+use tokio::time::Instant;
 
 use crate::udp;
 
@@ -20,6 +22,10 @@ const DATAGRAM_BYTES_MAX: usize = 65_535;
 
 /// How many datagrams one socket may pass on before the other one and other tasks have their turn.
 const BURST: usize = 64;
+
+/// How long the client's port must be silent before another one of the same address takes its place, as when a NAT chose a new one. So others
+/// behind that NAT cannot divert what it gets.
+const PORT_SILENCE: Duration = Duration::from_secs(1);
 
 /// The kernel buffers requested, in bytes: some 50 ms at 150 Mbit/s.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -71,21 +77,30 @@ impl Forwarder {
     }
 
     /// Returns how often it received.
-    fn pass_onward(&self, buffer: &mut [u8], client: IpAddr, answers_to: &mut Option<SocketAddr>) -> usize {
+    fn pass_onward(
+        &self,
+        buffer: &mut [u8],
+        client: IpAddr,
+        answers_to: &mut Option<(SocketAddr, Instant)>,
+    ) -> usize {
         burst(|| {
             let (length, from) = self.facing.try_recv_from(buffer)?;
             if from.ip().to_canonical() == client.to_canonical() {
-                *answers_to = Some(from);
+                let now = Instant::now();
+                let is_silent = |(port, at): (SocketAddr, Instant)| port == from || now - at > PORT_SILENCE;
+                if answers_to.is_none_or(is_silent) {
+                    *answers_to = Some((from, now));
+                }
                 self.onward.try_send(&buffer[..length])?;
             }
             Ok(())
         })
     }
 
-    fn pass_back(&self, buffer: &mut [u8], answers_to: Option<SocketAddr>) -> usize {
+    fn pass_back(&self, buffer: &mut [u8], answers_to: Option<(SocketAddr, Instant)>) -> usize {
         burst(|| {
             let length = self.onward.try_recv(buffer)?;
-            if let Some(client) = answers_to {
+            if let Some((client, _)) = answers_to {
                 self.facing.try_send_to(&buffer[..length], client)?;
             }
             Ok(())
@@ -116,8 +131,6 @@ fn bind(listening: SocketAddr, peer: IpAddr) -> io::Result<UdpSocket> {
 
 #[cfg(test)]
 mod tests {
-    use core::time::Duration;
-
     use tokio::task::JoinHandle;
     use tokio::time::timeout;
 
@@ -145,18 +158,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn datagrams_pass_both_ways_and_answers_go_to_the_latest_port() {
+    async fn datagrams_pass_both_ways_and_answers_go_to_a_new_port_once_the_old_one_is_silent() {
         let server = socket().await;
         let (_forwarding, address) = start(&server);
-        for client in [socket().await, socket().await] {
+        let clients = [socket().await, socket().await];
+        for client in &clients {
+            tokio::time::sleep(PORT_SILENCE * 11 / 10).await;
             for length in [0, 1, 1_400, 60_000] {
                 client.send_to(&vec![7; length], address).await.unwrap();
                 let (there, relay) = received(&server).await;
                 server.send_to(&vec![8; length + 1], relay).await.unwrap();
-                let (back, from) = received(&client).await;
+                let (back, from) = received(client).await;
                 assert_eq!((there, back, from), (vec![7; length], vec![8; length + 1], address));
             }
         }
+        clients[0].send_to(b"too soon", address).await.unwrap();
+        let (_, relay) = received(&server).await;
+        server.send_to(b"answer", relay).await.unwrap();
+        assert_eq!(received(&clients[1]).await.0, b"answer");
     }
 
     #[tokio::test]

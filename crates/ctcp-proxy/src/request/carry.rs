@@ -102,7 +102,7 @@ impl Carry {
         Ok(Self { repair, stops })
     }
 
-    /// The reply that the way is open, from a side that does so with the datagrams.
+    /// The reply that the way is open, from a side that handles datagrams like this.
     #[must_use]
     pub fn reply(granted: Granted) -> Reply {
         let mut body = Vec::new();

@@ -70,7 +70,7 @@ impl Path {
 
     /// Since when the peer of a path through relays should have answered.
     pub(super) fn unanswered_since(&self) -> Option<Instant> {
-        let oldest = self.hop.and_then(|_| self.sent.outstanding().next())?;
+        let oldest = self.hop.and_then(|_| self.sent.outstanding().find(|packet| packet.ack_eliciting))?;
         self.hop.map(|hop| oldest.time.max(hop.last_answer))
     }
 
