@@ -206,7 +206,8 @@ pub struct EndpointConfig {
     /// Maximum number of connections per client key. Half-open ones do not count, since anyone may claim a key. A client that proves its
     /// key on one too many gets a CLOSE with the reason.
     pub connections_per_client: usize,
-    /// Keys of relays. Each connection of a relay carries another client, so only [`Self::connections`] limits their number.
+    /// Keys of relays. Each connection of a relay carries another client, so only [`Self::connections`] limits their number, and a relay may
+    /// use half of the free memory.
     pub relays: BTreeSet<PublicKey>,
     /// Bytes of memory for all connections together. A client may use an eighth of what is free.
     pub memory: u64,

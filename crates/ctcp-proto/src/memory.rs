@@ -69,6 +69,11 @@ impl Memory {
         Account { budget: self.0.clone(), used: Arc::default(), leases: Arc::default(), parts: PARTS }
     }
 
+    /// Opens an account for a relay, which stands for many clients: it may use half of what is free.
+    pub(crate) fn for_relay(&self) -> Account {
+        Account { parts: 1, ..self.for_client() }
+    }
+
     /// Opens an account for a server that this endpoint connects to.
     pub(crate) fn for_server(&self) -> Account {
         Account { parts: 0, ..self.for_client() }

@@ -222,7 +222,8 @@ impl ServerConfig {
         self
     }
 
-    /// The keys of relays, which may have any number of connections, since each of these carries another client. Default: none.
+    /// The keys of relays, which may have any number of connections and half of the free memory, since each connection carries another
+    /// client. Default: none.
     pub fn relays(&mut self, keys: impl IntoIterator<Item = PublicKey>) -> &mut Self {
         self.endpoint.relays = keys.into_iter().collect();
         self

@@ -9,7 +9,7 @@ use tracing::info;
 use crate::args::{RelayArgs, RelayMode};
 use crate::error::CliError;
 use crate::metrics::{self, RelayFigures};
-use crate::{key_file, network, open_files};
+use crate::{allocator, key_file, network, open_files};
 
 /// Open files that a client needs of a relay that forwards: two sockets, and as many for all else.
 const FILES_PER_WAY: usize = 4;
@@ -28,7 +28,7 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
         limits.ways = limits.ways.min(open_files::raise_limit() / FILES_PER_WAY);
     }
     // A client may be another relay, with a connection for each of its own clients.
-    config.transport(transport).connections_per_client(limits.ways);
+    config.transport(transport).relays(args.client.iter().copied());
     let endpoint = Endpoint::server(config)
         .map_err(|error| CliError::failure(format!("cannot listen on {}: {error}", args.listen)))?;
     announce(&endpoint, args, &public_key);
@@ -42,6 +42,7 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
     let serve = async {
         tokio::select! {
             () = relay.serve(&endpoint) => {}
+            () = allocator::give_back(&endpoint) => {}
             _ = super::interrupted() => info!("interrupted: closing connections"),
         }
     };

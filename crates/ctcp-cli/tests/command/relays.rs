@@ -10,7 +10,7 @@ use ctcp_proxy::request::{Carry, Granted, Reply, Request, Stop};
 use tempfile::TempDir;
 
 use crate::memory::resident;
-use crate::setup::{Running, ctcp};
+use crate::setup::{Running, ctcp, key};
 
 /// Bytes of memory for a way that is open and idle.
 const IDLE: u64 = 160 << 10;
@@ -70,8 +70,9 @@ fn a_relay_needs_little_memory_for_each_client_and_returns_it() {
     let runtime = runtime.expect("a runtime");
     let _inside = runtime.enter();
     let loopback: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+    let relay_key = key(directory.path(), "relay.key").parse().expect("a key");
     let mut config = ServerConfig::new(loopback, SecretKey::from_bytes([7; 32]), ClientPolicy::Any);
-    config.connections_per_client(10_000);
+    config.relays([relay_key]);
     let server = Endpoint::server(config).expect("a socket");
     let address = server.local_addr().expect("an address");
     let stop: Stop =

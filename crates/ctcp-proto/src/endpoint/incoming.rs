@@ -15,7 +15,7 @@ use crate::crypto::kem::{KEM_KEY_LENGTH, encapsulate};
 use crate::crypto::{EarlyKey, PacketProtection, PublicKey, Visit};
 use crate::handshake::{Admission, Responder};
 use crate::id::{ConnectionId, Role};
-use crate::memory::{CONNECTION_COST, CONNECTION_MIN, Memory};
+use crate::memory::{Account, CONNECTION_COST, CONNECTION_MIN, Memory};
 use crate::network::NetworkPath;
 use crate::wire::{HybridParameter, LongHeader, LongPacket, PART_LENGTH, Parameters, Refusal, RejectReason};
 
@@ -87,7 +87,7 @@ impl Endpoint {
         incoming: Incoming,
     ) -> Option<(ConnectionHandle, Connection)> {
         let token = self.reset_key.token(incoming.network_path.remote, &local);
-        let account = self.account(incoming.client_key, Memory::for_client);
+        let account = self.account_of_client(incoming.client_key);
         let config = self.config.transport.within(account.first_promise());
         let mut own =
             server_parameters(&config, &self.config.grant, local, token, &incoming.parameters).ok()?;
@@ -247,6 +247,11 @@ impl Endpoint {
         }
     }
 
+    fn account_of_client(&mut self, client: PublicKey) -> Account {
+        let is_relay = self.config.relays.contains(&client);
+        self.account(client, if is_relay { Memory::for_relay } else { Memory::for_client })
+    }
+
     /// The reason if there is no room for another connection of a client.
     fn no_room(&mut self, client: PublicKey) -> Option<&'static str> {
         if self.routes.len() >= self.config.connections {
@@ -255,7 +260,7 @@ impl Endpoint {
         if self.clients.count(client) >= self.config.connections_of(&client) {
             return Some(TOO_MANY_OF_CLIENT);
         }
-        let room = self.account(client, Memory::for_client).room();
+        let room = self.account_of_client(client).room();
         (room < CONNECTION_MIN)
             .then_some("the server has no memory left for another connection of this client")
     }

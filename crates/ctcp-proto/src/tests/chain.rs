@@ -244,7 +244,7 @@ impl Chain {
         self.transfer.is_whole
     }
 
-    /// Runs for a time and returns the longest part of it without a new byte.
+    /// Runs for a time, or until the download is whole, and returns the longest part of it without a new byte.
     pub(super) fn longest_stall(&mut self, time: Duration) -> Duration {
         let (mut last, mut stall) = ((self.now, self.bytes_read()), Duration::ZERO);
         self.run(time, |chain| {
@@ -252,7 +252,7 @@ impl Chain {
             if chain.bytes_read() > last.1 {
                 last = (chain.now, chain.bytes_read());
             }
-            false
+            chain.is_whole()
         });
         stall
     }
