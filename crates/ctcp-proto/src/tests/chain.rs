@@ -116,6 +116,16 @@ impl Chain {
 
     /// The same with several chains between the ends. The end-to-end connection begins on the first one.
     pub(super) fn side_by_side(chains: &[&[Conditions]], repair: HopRepair, seed: u64) -> Self {
+        Self::with_datagrams(chains, repair, seed, |_| config().datagram_size_max)
+    }
+
+    /// The same with the size of the largest datagram on each hop. They are counted from the client's, chain after chain.
+    pub(super) fn with_datagrams(
+        chains: &[&[Conditions]],
+        repair: HopRepair,
+        seed: u64,
+        size: impl Fn(usize) -> u16,
+    ) -> Self {
         let mut chain = Self {
             now: Instant::from_secs(1),
             nodes: Vec::new(),
@@ -133,7 +143,7 @@ impl Chain {
             for (position, conditions) in hops.iter().enumerate() {
                 let is_last = position + 1 == hops.len();
                 let right = if is_last { SERVER } else { chain.add_node(seed) };
-                chain.add_line(&prng, conditions, [left, right]);
+                chain.add_line(&prng, conditions, [left, right], size(chain.lines.len()));
                 left = right;
             }
         }
@@ -168,7 +178,7 @@ impl Chain {
         number
     }
 
-    fn add_line(&mut self, prng: &Prng, conditions: &Conditions, nodes: [usize; 2]) {
+    fn add_line(&mut self, prng: &Prng, conditions: &Conditions, nodes: [usize; 2], datagram_size_max: u16) {
         let line = self.lines.len();
         self.lines.push(Line {
             up: Link::new(conditions.link(), prng.fork(&format!("up {line}"))),
@@ -178,8 +188,9 @@ impl Chain {
             is_cut: false,
         });
         let [left, right] = nodes;
+        let config = TransportConfig { datagram_size_max, ..config() };
         let begun =
-            self.nodes[left].endpoint.connect(self.now, Line::address(line, 1), public(right), config());
+            self.nodes[left].endpoint.connect(self.now, Line::address(line, 1), public(right), config);
         self.nodes[left].hops.push(Hop { line, connection: Some(begun.expect("a valid configuration")) });
         self.nodes[right].hops.push(Hop { line, connection: None });
     }

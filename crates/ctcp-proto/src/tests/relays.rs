@@ -76,6 +76,19 @@ fn a_relay_holds_a_bounded_number_of_symbols_however_slow_the_next_hop_is() {
     assert!((100_000..1_100_000).contains(&most), "{most} bytes");
 }
 
+#[test]
+fn a_relay_divides_what_is_too_large_for_its_next_hop() {
+    for narrow in [0, 1] {
+        let size = |hop| if hop == narrow { 1_280 } else { 1_472 };
+        let hops = hops(&[0.1, 0.1]);
+        let mut chain = Chain::with_datagrams(&[&hops], HopRepair::Combinations, 1, size);
+        let time = chain.download(5_000_000);
+        let share = 40.0 / time.as_secs_f64() / 25.0;
+        println!("hop {narrow} takes 1,280 bytes: {share:.3} of the link");
+        assert!(share > 0.5, "{share}");
+    }
+}
+
 // Requirement: C13
 #[test]
 fn two_relays_side_by_side_add_up() {
