@@ -36,7 +36,7 @@ fn unknown_peers_and_tests_are_refused_with_the_known_ones() {
     };
     refused(
         &["testbed", "compare", "--peers", "bbr,nobody"],
-        "there are default, path-1, path-2, path-1-2, independent, redundant, low-latency-forward, low-latency, messages, ctcp, reno, cubic, bbr",
+        "there are default, path-1, path-2, path-1-2, independent, redundant, low-latency-forward, low-latency, relay-recode, relay-repeat, relay-forward, messages, ctcp, reno, cubic, bbr",
     );
     refused(
         &["testbed", "compare", "--tests", "speed"],
