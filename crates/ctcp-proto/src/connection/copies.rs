@@ -34,20 +34,18 @@ impl Established {
         })
     }
 
-    /// What must arrive soon while the best path cannot send: after a burst of losses its window is full until they are noticed. Where packets
-    /// do not go on each path anyway, that path must have been silent for as long as this one takes longer.
+    /// What goes on each path, while the best one cannot send: after a burst of losses its window is full until they are noticed.
     pub(super) fn choose_urgent(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
-        let first = &self.paths[turn.ranking.first()?];
-        let silence = now.saturating_since(first.silence.last_received());
-        let later =
-            self.paths[turn.id].measured.rtt.smoothed().saturating_sub(first.measured.rtt.smoothed()) / 2;
-        let is_patient = self.paths.mode() != PathMode::Redundant && silence < later;
-        if first.has_window() || is_patient {
+        let first = turn.ranking.first()?;
+        if self.paths.mode() != PathMode::Redundant || self.paths[first].has_window() {
             return None;
         }
         self.contexts_in_turn().into_iter().find_map(|id| {
-            let is_urgent = matches!(id, ContextId::Interactive | ContextId::Messages) || self.is_copied(id);
-            let choice = if is_urgent { self.choose_in(now, turn, id) } else { None };
+            let choice = if id != ContextId::Relayed && self.is_copied(id) {
+                self.choose_in(now, turn, id)
+            } else {
+                None
+            };
             Some((id, choice?))
         })
     }

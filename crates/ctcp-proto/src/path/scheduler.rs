@@ -3,14 +3,14 @@
 //! ```text
 //!   validated paths, ranked by round trip; those to avoid last
 //!
-//!   first   everything: control, messages, small writes, repairs, new symbols. While it cannot send, messages and small writes take others
+//!   first   everything: control, messages, small writes, repairs, new symbols
 //!   others  new symbols, as long as the better paths could not deliver all that waits before one would arrive here (as in ECF, Lim et al.
 //!           2017); repairs unless the better ones can surely send them in time
 //!   to avoid  PINGs only
 //! ```
 //!
 //! In [`PathMode::Backup`] the preference goes before the round trip, and all others are avoided. In [`PathMode::Redundant`] the others
-//! send copies of what must arrive soon before anything else.
+//! send copies of what must arrive soon before anything else, and the symbols themselves while the first path cannot send.
 //!
 //! A block lacks degrees of freedom, whatever path they come from, so nothing is ever moved from one path to another.
 

@@ -65,11 +65,6 @@ impl Silence {
         Some(self.last_packet() + (FLOW_SILENCE + answer) * (1 << self.checks))
     }
 
-    /// When the last authentic packet arrived.
-    pub(crate) fn last_received(&self) -> Instant {
-        self.last_received
-    }
-
     /// When the last packet arrived or was sent that the peer must acknowledge.
     pub(crate) fn last_packet(&self) -> Instant {
         self.last_received.max(self.last_eliciting)
