@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "1 to 4 paths")]
+    #[should_panic(expected = "1 to 5 paths")]
     fn a_network_without_paths_is_refused() {
         let _ = NetworkPlan::new(1, []);
     }
