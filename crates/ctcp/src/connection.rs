@@ -277,8 +277,9 @@ impl Connection {
     }
 
     /// Opens a further path to an address of the server, from the address of a socket of [`crate::Endpoint::add_socket`], or to one of
-    /// [`Self::carry`], which needs no local address. It is used as soon as both sides have validated it, which [`Self::paths`] shows. If nothing answers for a while, it is closed. Of paths for backup, the one with the
-    /// lowest `preference` is used; that of the first path is [`crate::PREFERENCE_OF_FIRST`].
+    /// [`Self::carry`], which needs no local address. It is used as soon as both sides have validated it, which [`Self::paths`] shows. If
+    /// nothing answers for a while, it is closed. Of paths for backup, the one with the lowest `preference` is used; that of the first path
+    /// is [`crate::PREFERENCE_OF_FIRST`].
     ///
     /// # Errors
     /// Returns an error if this side is no client, or if the server allows no further path.

@@ -92,6 +92,7 @@ impl Collector for ServerFigures {
 }
 
 /// The metrics of a relay: the connections of its clients, those to the next stops, and its socket.
+#[derive(Debug)]
 pub(crate) struct RelayFigures {
     relay: Arc<Relay>,
     endpoint: Endpoint,
@@ -100,12 +101,6 @@ pub(crate) struct RelayFigures {
 impl RelayFigures {
     pub(crate) fn of(relay: &Arc<Relay>, endpoint: &Endpoint) -> Self {
         Self { relay: relay.clone(), endpoint: endpoint.clone() }
-    }
-}
-
-impl fmt::Debug for RelayFigures {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("RelayFigures").finish_non_exhaustive()
     }
 }
 

@@ -446,10 +446,8 @@ impl Node {
             let Some(error) = drain(endpoint, &mut hop.connection) else { continue };
             errors.push(error);
             is_over = true;
-            let Some((_, end)) = end else { continue };
-            let lost = end.paths().into_iter().find(|path| hop_of(path.remote) == Some(number as u64));
-            if let Some(path) = lost {
-                let _ = end.abandon_path(path.id);
+            if let Some((_, end)) = end {
+                end.on_hop_lost(now, number as u64);
             }
         }
         if is_relay && is_over {
