@@ -4,6 +4,7 @@ mod chain;
 mod flows;
 mod pair;
 mod parallel;
+mod relayed;
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -14,13 +15,14 @@ use ctcp_proto::TransportConfig;
 
 use crate::Simulation;
 use crate::link::{Direction, DuplexLink, LinkId};
-use crate::node::host::HostConfig;
+use crate::node::host::{HostConfig, WayConfig};
 use crate::node::{Host, Node, NodeId, Port, Router, Uplinks};
 use crate::routes::{self, Neighbours};
 
 pub use chain::Chain;
 pub use pair::Pair;
 pub use parallel::Parallel;
+pub use relayed::Relayed;
 
 /// A network under construction: nodes connected by links.
 ///
@@ -95,6 +97,14 @@ impl Topology {
         match &mut self.nodes[router.0] {
             Node::Router(router) => router.recode(destination, recoder),
             Node::Host(host) => panic!("{} is not a router", host.name()),
+        }
+    }
+
+    /// Makes a host a stop of a way through relays.
+    fn add_way(&mut self, host: NodeId, way: WayConfig) {
+        match &mut self.nodes[host.0] {
+            Node::Host(host) => host.add_way(way),
+            Node::Router(router) => panic!("{} is not a host", router.name()),
         }
     }
 

@@ -4,6 +4,7 @@
 mod interfaces;
 mod keeper;
 mod peers;
+mod ways;
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -14,12 +15,14 @@ use ctcp_baselines::symbolic::SymbolicChannel;
 use ctcp_netem::MAX_HELD_PACKETS;
 use ctcp_proto::{
     ConnectError, ConnectionHandle, ConnectionStats, DatagramOutcome, Ecn, Endpoint, EndpointConfig,
-    EndpointEvent, NetworkPath, PublicKey, Role, TimerKind, TransportConfig,
+    EndpointEvent, NetworkPath, PublicKey, Role, TimerKind, TransportConfig, hop_of,
 };
 
 use interfaces::Interfaces;
 pub use peers::Peer;
 use peers::Peers;
+pub(crate) use ways::WayConfig;
+use ways::Ways;
 
 use super::Datagram;
 use crate::agenda::Agenda;
@@ -73,6 +76,9 @@ pub struct Host {
     script: Arc<Script>,
     symbolic: Option<SymbolicChannel>,
     peers: Peers,
+    ways: Ways,
+    /// Why hops were closed.
+    lost_hops: Vec<String>,
     /// The deadline of each connection.
     agenda: Agenda,
     /// Connections that are due, kept to reuse the memory.
@@ -146,6 +152,8 @@ impl Host {
             script: config.script,
             symbolic: config.symbolic,
             peers: Peers::default(),
+            ways: Ways::default(),
+            lost_hops: Vec::new(),
             agenda: Agenda::default(),
             due: Vec::new(),
             retired: Vec::new(),
@@ -228,6 +236,12 @@ impl Host {
         self.counts
     }
 
+    /// Returns why hops were closed, oldest first.
+    #[must_use]
+    pub fn lost_hops(&self) -> &[String] {
+        &self.lost_hops
+    }
+
     pub(crate) fn set_noise(&mut self, now: Instant, prng: Prng) {
         self.noise = Some(Noise { prng, next: now });
     }
@@ -290,7 +304,9 @@ impl Host {
     ) -> Result<ConnectionName, ConnectError> {
         let transport = with_baselines(transport);
         let (handle, connection) = self.endpoint.connect(world.now, remote, key, transport)?;
-        let name = world.ledger.on_attempt(self.key, self.address);
+        // Through relays the server sees the address that stands for the way.
+        let seen = if hop_of(remote).is_some() { remote } else { self.address };
+        let name = world.ledger.on_attempt(self.key, seen);
         for &further in self.interfaces.further() {
             world.ledger.on_address(self.key, further);
         }
@@ -301,6 +317,7 @@ impl Host {
         let application = Application::new(script, Role::Client, Some(name));
         self.peers.insert(handle, Peer::new(connection, application, self.address));
         self.drain(handle, world);
+        self.serve_ways(world);
         Ok(name)
     }
 
@@ -311,16 +328,22 @@ impl Host {
             }
             self.drain(handle, world);
         }
+        self.serve_ways(world);
     }
 
     pub(crate) fn handle_datagram(&mut self, mut datagram: Datagram, world: &mut World<'_>) {
-        if !self.has_address(datagram.destination) {
+        let way = self.way_at(datagram.destination);
+        if way.is_none() && !self.has_address(datagram.destination) {
             self.counts.misaddressed += 1;
             return;
         }
         self.counts.received += 1;
         let size = datagram.bytes.len() as u64;
         world.checker.on_received(&self.name, datagram.source, datagram.bytes.len());
+        if let Some(way) = way {
+            self.handle_of_way(way, datagram, world);
+            return;
+        }
         let (now, remote, local) = (world.now, datagram.source, datagram.destination);
         let of_path = self.interfaces.are_several().then_some(local.ip());
         let network_path = NetworkPath { local: of_path, remote };
@@ -369,6 +392,7 @@ impl Host {
             noise.plan_next(now);
         }
         self.endpoint.handle_timeout(now);
+        self.handle_hop_timeouts(world, &mut kinds);
         let mut handles = core::mem::take(&mut self.due);
         self.collect_due(now, is_noise, &mut handles);
         for &handle in &handles {
@@ -391,6 +415,7 @@ impl Host {
             }
         }
         self.due = handles;
+        self.serve_ways(world);
         self.counts.wakes += 1;
         self.counts.idle_wakes += u64::from(self.activity() == before && !is_for_application && !is_noise);
         kinds
@@ -401,7 +426,7 @@ impl Host {
     pub fn next_timeout(&self) -> Option<Instant> {
         let peers = self.agenda.first().map(|(time, _)| time);
         let noise = self.noise.as_ref().filter(|_| !self.peers.is_empty()).map(|noise| noise.next);
-        [peers, self.endpoint.poll_timeout(), noise].into_iter().flatten().min()
+        [peers, self.endpoint.poll_timeout(), noise, self.ways.next_timeout()].into_iter().flatten().min()
     }
 
     /// Returns whether datagrams for this address are for the host.
@@ -494,9 +519,16 @@ impl Host {
     fn transmit(&mut self, handle: ConnectionHandle, world: &mut World<'_>) {
         let mut buffer = world.spare.pop().unwrap_or_default();
         while let Some(peer) = self.peers.get_mut(handle) {
+            if !self.ways.is_empty() {
+                self.ways.tell_room(&mut peer.connection);
+            }
             let Some(transmit) = peer.connection.poll_transmit(world.now, &mut buffer) else { break };
             peer.sent += buffer.len() as u64;
             world.checker.on_transmit(&self.name, peer, &transmit, &buffer);
+            if hop_of(transmit.destination).is_some() {
+                self.ways.send(world.now, &transmit, &buffer);
+                continue;
+            }
             let Some(source) = self.interfaces.source(transmit.source, peer.local) else {
                 self.counts.unsent += 1;
                 continue;
@@ -526,8 +558,13 @@ impl Host {
 
     /// Opens and closes the paths of a client with several interfaces.
     fn keep_paths(&mut self, handle: ConnectionHandle, now: Instant) {
-        let Some(peer) = self.peers.get_mut(handle).filter(|_| self.interfaces.are_several()) else { return };
-        if peer.connection.role() == Role::Client {
+        let Some(peer) = self.peers.get_mut(handle) else { return };
+        let is_client = peer.connection.role() == Role::Client;
+        if is_client && !self.ways.is_empty() && peer.connection.is_connected() && !peer.is_spread {
+            peer.is_spread = true;
+            self.ways.spread(now, &mut peer.connection);
+        }
+        if is_client && self.interfaces.are_several() {
             let present: Vec<SocketAddr> = self.interfaces.present(peer.local).collect();
             peer.keeper.keep(now, &mut peer.connection, peer.application.path_events(), &present);
         }

@@ -68,6 +68,12 @@ impl Simulation {
         self.with_host(host, |host, world| host.abandon_path(number, world));
     }
 
+    /// Connects the hops of all ways through relays that begin at this host, and of their further stops after them.
+    pub(crate) fn begin_ways(&mut self, host: NodeId) {
+        self.recorder.note(self.now, || "begin ways".to_owned());
+        self.with_host(host, |host, world| host.begin_ways(world));
+    }
+
     /// Makes the host drop all connections and restart, like a restarted process.
     pub fn restart(&mut self, host: NodeId, config: EndpointConfig) {
         self.recorder.note(self.now, || "restart".to_owned());

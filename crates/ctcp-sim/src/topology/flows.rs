@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 use std::sync::Arc;
 
-use ctcp_proto::{ClientPolicy, EndpointConfig, SecretKey, TransportConfig};
+use ctcp_proto::{ClientPolicy, EndpointConfig, PublicKey, SecretKey, TransportConfig};
 
 use super::{Topology, loosest};
 use crate::link::LinkId;
@@ -32,11 +32,26 @@ impl Flows {
         &self.flows[number]
     }
 
+    pub(super) fn get_mut(&mut self, number: usize) -> &mut NetworkFlow {
+        &mut self.flows[number]
+    }
+
     /// Adds a flow from a sender at the router `from` to a receiver at the router `to`. Returns its number.
     ///
     /// # Panics
     /// Panics if the configuration is invalid, or there are more than 65,536 flows.
     pub(super) fn add(&mut self, from: NodeId, to: NodeId, config: FlowConfig) -> usize {
+        self.add_relayed(from, to, config, &[])
+    }
+
+    /// As [`Self::add`], with a receiver that also accepts connections of these relays.
+    pub(super) fn add_relayed(
+        &mut self,
+        from: NodeId,
+        to: NodeId,
+        config: FlowConfig,
+        relays: &[PublicKey],
+    ) -> usize {
         let number = self.flows.len();
         assert!(number < FLOWS_MAX, "a network has at most {FLOWS_MAX} flows");
         if let Err(what) = with_baselines(config.transport.clone()).check() {
@@ -44,7 +59,7 @@ impl Flows {
         }
         let (client_key, server_key) = (key(1, number), key(2, number));
         let script = Arc::new(config.script.clone());
-        let policy = ClientPolicy::Listed([client_key.public_key()].into_iter().collect());
+        let policy = ClientPolicy::Listed(relays.iter().copied().chain([client_key.public_key()]).collect());
         let server = EndpointConfig::server(server_key.clone(), policy);
         let remote = address(1, number, 4_433);
         let sender = HostConfig {
@@ -84,14 +99,14 @@ impl Flows {
 }
 
 /// Returns a different key for every host.
-fn key(side: u8, number: usize) -> SecretKey {
+pub(super) fn key(side: u8, number: usize) -> SecretKey {
     let mut bytes = [side; 32];
     bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());
     SecretKey::from_bytes(bytes)
 }
 
 /// Returns the address 10.side.number, with the number in two bytes.
-fn address(side: u8, number: usize, port: u16) -> SocketAddr {
+pub(super) fn address(side: u8, number: usize, port: u16) -> SocketAddr {
     let [high, low] = u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes();
     SocketAddr::from(([10, side, high, low], port))
 }

@@ -24,12 +24,14 @@ pub struct Peer {
     pub sent: u64,
     /// Keeps the paths of a client with several interfaces.
     pub(super) keeper: PathKeeper,
+    /// It has a path on each way through relays.
+    pub(super) is_spread: bool,
 }
 
 impl Peer {
     pub(super) fn new(connection: Connection, application: Application, local: SocketAddr) -> Self {
         let keeper = PathKeeper::default();
-        Self { connection, application, local, received: 0, sent: 0, keeper }
+        Self { connection, application, local, received: 0, sent: 0, keeper, is_spread: false }
     }
 
     /// Returns the next deadline of the connection, its application or its paths.
