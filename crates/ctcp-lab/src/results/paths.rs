@@ -23,7 +23,7 @@ const SIDE_BY_SIDE: &str = "two relays side by side";
 
 /// The share of an application in the bytes of a full packet through relays. The rest is, from the outside in: IP and UDP, the hop's packet and
 /// frame, the context, coefficients, the message, the datagram in it, and the frames in that.
-const PAYLOAD: f64 = (1500 - 28 - 40 - 1 - 32 - 23 - 28 - 9) as f64 / 1500.0;
+const PAYLOAD: f64 = ctcp::RELAYED_PAYLOAD_MAX as f64 / 1500.0;
 
 /// The loss of the picture.
 const PICTURED: f64 = 0.05;

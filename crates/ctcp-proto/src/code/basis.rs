@@ -24,7 +24,7 @@ use super::plug::{SymbolDecoder, SymbolEncoder, generate};
 use crate::id::SymbolIndex;
 
 /// The most symbols that a combination of relayed datagrams spans. Each costs a byte of every recoded combination.
-pub(crate) const RELAYED_SPAN_MAX: u16 = 32;
+pub(crate) const RELAYED_SPAN_MAX: u16 = 16;
 
 /// How many symbols that the next hop has are kept all the same: the previous hop combines them until it knows.
 const KEPT_BELOW: u64 = 2 * RELAYED_SPAN_MAX as u64;

@@ -126,10 +126,11 @@ impl SymbolSource for Outgoing {
             let room = symbol.room_for(number, total, offset);
             // A message is lost with any of its symbols, so it is cut only if it does not touch more of them for that.
             let symbols_of = |bytes: usize| bytes.div_ceil(capacity.saturating_sub(PART_OVERHEAD).max(1));
+            let fits_alone = offset == 0 && FragmentBuilder::holds_whole(capacity, number, total);
             let is_worth_it = |count: usize| {
                 let rest = total - offset;
-                count == rest
-                    || count > 0 && (symbol.is_empty() || symbols_of(rest - count) < symbols_of(rest))
+                let saves_one = || !fits_alone && symbols_of(rest - count) < symbols_of(rest);
+                count == rest || count > 0 && (symbol.is_empty() || saves_one())
             };
             let Some(count) = room.filter(|&count| is_worth_it(count)) else { break };
             let data = &waiting.data[offset..offset + count];

@@ -7,12 +7,10 @@ use ctcp_base::Prng;
 use super::chain::Chain;
 use super::several::Conditions;
 use crate::code::mischief::{Mischief, Wrong};
-use crate::{ConnectionError, HopRepair, RelayBuffer};
+use crate::{ConnectionError, HopRepair, RELAYED_PAYLOAD_MAX, RelayBuffer};
 
-/// Bytes of a download in a packet of 1500 bytes on a hop: without 28 of IP and UDP, 40 of the hop's packet and its frame, one of the
-/// context, 32 of coefficients in the longest combination, 23 of the message in its symbol, 28 of the datagram in it and about 9 of the
-/// frames in that.
-const PAYLOAD: f64 = (1500 - 28 - 40 - 1 - 32 - 23 - 28 - 9) as f64 / 1500.0;
+/// The share of a download in a full packet on a hop.
+const PAYLOAD: f64 = RELAYED_PAYLOAD_MAX as f64 / 1500.0;
 
 /// Megabits per second and milliseconds of each hop.
 fn hops(losses: &[f64]) -> Vec<Conditions> {

@@ -107,17 +107,21 @@ impl FragmentBuilder {
         self.bytes.len() == CONTENT_LENGTH_BYTES
     }
 
+    /// Whether a symbol of `capacity` bytes holds a whole message of `total` bytes.
+    #[must_use]
+    pub fn holds_whole(capacity: usize, message: u64, total: usize) -> bool {
+        CONTENT_LENGTH_BYTES + whole_length(message, total) <= capacity
+    }
+
     /// How many bytes of a message of `total` bytes fit from `offset` on. `None` if not even the header of the fragment fits.
     #[must_use]
     pub fn room_for(&self, message: u64, total: usize, offset: usize) -> Option<usize> {
         let room = self.capacity.checked_sub(self.bytes.len())?;
-        let head = 1 + varint_length(message);
-        let length = |bytes: usize| varint_length(bytes as u64);
-        let whole = head + length(total) + total;
-        if offset == 0 && whole <= room {
+        if offset == 0 && whole_length(message, total) <= room {
             return Some(total);
         }
-        let head = head + length(total) + length(offset);
+        let length = |bytes: usize| varint_length(bytes as u64);
+        let head = 1 + varint_length(message) + length(total) + length(offset);
         let data = room.checked_sub(head + length(total))?;
         Some(data.min(total - offset))
     }
@@ -147,6 +151,11 @@ impl FragmentBuilder {
         self.bytes[..CONTENT_LENGTH_BYTES].copy_from_slice(&(content as u16).to_be_bytes());
         self.bytes
     }
+}
+
+/// Bytes of the fragment that holds all of a message.
+fn whole_length(message: u64, total: usize) -> usize {
+    1 + varint_length(message) + varint_length(total as u64) + total
 }
 
 #[cfg(test)]

@@ -30,7 +30,10 @@ const DEVIATIONS: f64 = 3.0;
 
 /// The part of the expected losses that is repaired ahead of feedback where rate counts. The rest follows feedback, so that nearly every
 /// repair is useful.
-const THRIFTY_PART: f64 = 0.75;
+const THRIFTY_PART: f64 = 0.5;
+
+/// How many repairs for a deficit may be missing on average there.
+const THRIFTY_DEFICIT: f64 = 1.0;
 
 /// The loss that is assumed at first, and the number of packets that this assumption is worth.
 const LOSS_FIRST: f64 = 0.01;
@@ -53,7 +56,7 @@ pub(in crate::code) struct Margin {
     loss: f64,
     /// The variance of the losses of many packets relative to independent losses.
     dispersion: f64,
-    /// Half a repair may be missing on average.
+    /// [`THRIFTY_DEFICIT`] may be missing on average.
     is_thrifty: bool,
     /// The budget has room for more than the deficit itself.
     has_budget: bool,
@@ -169,7 +172,7 @@ impl Margin {
         // All packets have one fate at most, so their dispersion is at most their number.
         let variance = self.dispersion.min(sent) * sent * self.loss * (1.0 - self.loss);
         let surplus = (1.0 - self.loss) * sent - missing;
-        let wanted = if self.is_thrifty { -0.5 } else { DEVIATIONS * variance.sqrt() };
+        let wanted = if self.is_thrifty { -THRIFTY_DEFICIT } else { DEVIATIONS * variance.sqrt() };
         sent < missing || self.has_budget && surplus < wanted
     }
 }

@@ -4,13 +4,18 @@ use ctcp_base::Instant;
 
 use super::{Path, SILENT_PROBES};
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
+use crate::code::RELAYED_SPAN_MAX;
 use crate::congestion::{ControllerFactory, Unlimited};
 use crate::network::is_relayed;
 use crate::recovery::loss::LossDetector;
 
 /// The largest datagram that fits into one symbol of a hop of 1472 bytes: its headers take 40 bytes and one for the context, the
-/// coefficients of a relay 32, and the header of the datagram in the symbol at most 23.
-pub(super) const RELAYED_DATAGRAM_MAX: u64 = 1472 - 40 - 1 - 32 - 23;
+/// coefficients of a relay one each, and the header of a whole message in the symbol at most 13.
+pub(super) const RELAYED_DATAGRAM_MAX: u64 = 1472 - 40 - 1 - RELAYED_SPAN_MAX as u64 - 13;
+
+/// Bytes of a stream in a full packet of a hop, of 1500 bytes with IPv4 and UDP. The datagram in it has a header and a tag of 28 bytes
+/// together, and frames of about 9.
+pub const RELAYED_PAYLOAD_MAX: u64 = RELAYED_DATAGRAM_MAX - 28 - 9;
 
 /// The most packets in flight on a path through relays, whatever the first hop takes.
 const RELAYED_IN_FLIGHT_MAX: u64 = 1 << 14;
