@@ -27,6 +27,10 @@ const PATH_ACK_SIZE_MAX: usize = 500;
 /// Number of ack-eliciting packets covered by one ACK.
 const PACKETS_PER_ACK: u32 = 2;
 
+/// The same through relays, which repair losses and control congestion themselves: nothing waits for such an ACK, and it costs a symbol on
+/// each hop.
+const PACKETS_PER_ACK_PATIENT: u32 = 8;
+
 /// Number of ranges from which an ACK is long enough to request its own acknowledgement, so that old ranges can be dropped (RFC 9000
 /// section 13.2.4).
 const RANGES_WORTH_A_PING: usize = 8;
@@ -74,9 +78,13 @@ impl AckScheduler {
         }
     }
 
-    /// For a path on which packets may arrive long after later ones.
+    /// For a path through relays, on which packets may arrive long after later ones.
     pub(crate) fn patient(self) -> Self {
         Self { remembered: REMEMBERED, ..self }
+    }
+
+    fn is_patient(&self) -> bool {
+        self.remembered > 0
     }
 
     /// Adapts the delay to the round trip: more than a quarter of it could stall the sender.
@@ -106,9 +114,10 @@ impl AckScheduler {
         if ack_eliciting {
             self.pending += 1;
             // RFC 9000 13.2.1: a congestion mark should not wait, either.
-            let is_urgent = is_out_of_order || self.every_packet || ecn == Some(Ecn::Ce);
-            let deadline =
-                if is_urgent || self.pending >= PACKETS_PER_ACK { now } else { now + self.ack_delay };
+            let is_late = is_out_of_order && !self.is_patient();
+            let is_urgent = is_late || self.every_packet || ecn == Some(Ecn::Ce);
+            let packets = if self.is_patient() { PACKETS_PER_ACK_PATIENT } else { PACKETS_PER_ACK };
+            let deadline = if is_urgent || self.pending >= packets { now } else { now + self.ack_delay };
             self.due = Some(self.due.map_or(deadline, |due| due.min(deadline)));
         }
         true
