@@ -114,26 +114,48 @@ with open(sys.argv[1], "wb") as out:
     local capture=$!
     sleep 0.3
     fetch "$WEB/marked" "$scratch/got" && cmp "$scratch/www/marked" "$scratch/got" || return 1
-    cat "/proc/$relay_pid/maps" >/dev/null || return 1
-    python3 - "$relay_pid" <<'PY' || return 1
-import re, sys
-found = 0
-with open(f"/proc/{sys.argv[1]}/maps") as maps, open(f"/proc/{sys.argv[1]}/mem", "rb") as memory:
+    python3 - "$relay_pid" "$scratch"/{relay,client,server}.key <<'PY' || return 1
+import base64, re, sys
+process, *files = sys.argv[1:]
+own, *others = (base64.b64decode(open(file).read()) for file in files)
+wanted = {"its own key": own, "the contents": b"never seen by the relay", "the client's key": others[0], "the server's key": others[1]}
+found = dict.fromkeys(wanted, 0)
+with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/mem", "rb") as memory:
     for line in maps:
         match = re.match(r"([0-9a-f]+)-([0-9a-f]+) rw", line)
         if match:
             begin, end = (int(part, 16) for part in match.groups())
             try:
                 memory.seek(begin)
-                found += memory.read(end - begin).count(b"never seen by the relay")
+                contents = memory.read(end - begin)
             except OSError:
-                pass
-print(f"{found} times in the memory of the relay")
-sys.exit(found > 0)
+                continue
+            for name, text in wanted.items():
+                found[name] += contents.count(text)
+print("in the memory of the relay:", ", ".join(f"{name} {count} times" for name, count in found.items()))
+sys.exit(found.pop("its own key") == 0 or any(found.values()))
 PY
     wait "$capture" || true
     [ "$(stat -c %s "$scratch/capture")" -gt 50000 ] || { echo 'the capture is too short'; return 1; }
     ! grep -q 'never seen by the relay' "$scratch/capture"
+}
+
+# Strangers who know the relay's public key send first packets from many networks, while a client connects and downloads.
+withstands_a_flood() {
+    local before after
+    before=$(awk '/^VmRSS/ { print $2 }' "/proc/$relay_pid/status")
+    ip -n "$server_ns" route replace local 64.0.0.0/3 dev lo
+    background "$server_ns" flood.log python3 "$repository/tests/netns/strangers.py" "${RELAY%:*}" "${RELAY##*:}" 4 3000 200 informed "$relay"
+    local flood=$pid status=0
+    sleep 2
+    restart_client
+    wait_until 10 small || status=1
+    download 300 || status=1
+    stop "$flood" TERM
+    cat "$scratch/flood.log"
+    after=$(awk '/^VmRSS/ { print $2 }' "/proc/$relay_pid/status")
+    echo "resident: $before kB before, $after kB after"
+    [ "$status" = 0 ] && [ $((after - before)) -lt 32768 ]
 }
 
 serve --relay "$relay"
@@ -162,6 +184,14 @@ start_relay recode --to "$TO"
 restart_client
 check 'a request works' small
 check 'a relay that is gone and returns' relay_returns
+check 'first packets of strangers, 3,000 a second' shown withstands_a_flood
+remote=("${plain[@]}" --via "$VIA" --via "$VIA")
+check 'a way that passes the relay twice is refused' refused 'a way passes a relay only once'
+remote=("${plain[@]}" --via "$VIA")
+stop "$relay_pid"
+start_relay recode --allow-target "${SERVER_BEHIND%.*}.0/24:$SERVER_PORT"
+restart_client
+check 'a relay carries where its rules allow it' small
 stop "$relay_pid"
 start_relay recode --to "10.71.2.2:9=$server"
 check 'a relay that may not carry there refuses' refused 'does not carry to'

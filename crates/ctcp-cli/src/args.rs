@@ -187,8 +187,15 @@ pub(crate) struct RelayArgs {
     #[arg(long, value_name = "PUBKEY", required = true)]
     pub(crate) client: Vec<PublicKey>,
     /// A server or a further relay to carry to, as clients name it; may be repeated
-    #[arg(long, value_name = "HOST:PORT=PUBKEY", required = true)]
+    #[arg(long, value_name = "HOST:PORT=PUBKEY", required_unless_present = "allow_target")]
     pub(crate) to: Vec<Stop>,
+    /// Also carry to any server or relay at these addresses, with rules as of `ctcp server --allow-target`: `public` for the internet,
+    /// CIDR[:PORT], *.name[:PORT]; may be repeated
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow_target: Vec<Rule>,
+    /// Carry to none of these, even if they are allowed
+    #[arg(long, value_name = "RULE", requires = "allow_target")]
+    pub(crate) deny_target: Vec<Rule>,
     /// What to do about losses on the hops of this relay. `recode`: send combinations of what it holds. `repeat`: send lost symbols again.
     /// `forward`: nothing; UDP datagrams pass as they are, on a port of their own for each client. A server after it needs no `--relay`
     #[arg(long, value_name = "MODE", value_enum, default_value = "recode")]

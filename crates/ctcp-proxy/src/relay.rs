@@ -27,8 +27,10 @@ use crate::request::{Carry, Granted, HeadError, Reply, ReplyCode, Request, Stop}
 use crate::shares::{Shares, Taken};
 use crate::traffic::Traffic;
 
+mod destinations;
 mod forward;
 
+pub use destinations::Destinations;
 use forward::Forwarder;
 
 /// What a relay does with datagrams.
@@ -59,8 +61,7 @@ impl Default for RelayLimits {
 
 /// A relay.
 pub struct Relay {
-    /// The stops to which it carries, as clients name them.
-    destinations: Vec<Stop>,
+    destinations: Destinations,
     mode: Mode,
     limits: RelayLimits,
     ways: Shares,
@@ -78,6 +79,15 @@ impl fmt::Debug for Relay {
 /// Why a way was not opened: the code and the text for the client.
 type Refusal = (ReplyCode, String);
 
+/// The rest of a way after a relay.
+struct Next<'a> {
+    stop: &'a Stop,
+    /// The addresses of the stop.
+    addresses: Vec<SocketAddr>,
+    /// The stops after it.
+    rest: &'a [Stop],
+}
+
 /// A way that is open.
 #[derive(Debug)]
 enum Way {
@@ -90,7 +100,7 @@ enum Way {
 impl Relay {
     /// A relay to these destinations.
     #[must_use]
-    pub fn new(destinations: Vec<Stop>, mode: Mode, limits: RelayLimits) -> Arc<Self> {
+    pub fn new(destinations: Destinations, mode: Mode, limits: RelayLimits) -> Arc<Self> {
         let ways = Shares::new(limits.ways, (limits.ways / 2).max(1));
         let counters = Arc::new(Counters::new("relay"));
         Arc::new(Self { destinations, mode, limits, ways, counters, traffic: Default::default() })
@@ -188,15 +198,12 @@ impl Relay {
         let Some((stop, rest)) = carry.stops.split_first() else {
             return Err((ReplyCode::CommandNotSupported, "this is a relay, not a server".to_owned()));
         };
-        if !self.destinations.contains(stop) {
-            return Err((ReplyCode::NotAllowed, format!("this relay does not carry to {stop}")));
-        }
         let opening = async {
+            let addresses = self.destinations.addresses(&client.peer_key().to_string(), stop, rest).await?;
+            let next = Next { stop, addresses, rest };
             match self.mode {
-                Mode::Repair(repair) => {
-                    join(client, endpoint, stop, Carry { repair, stops: rest.to_vec() }).await
-                }
-                Mode::Forward => forward(client, endpoint, stop, rest).await,
+                Mode::Repair(repair) => join(client, endpoint, &next, repair).await,
+                Mode::Forward => forward(client, endpoint, &next).await,
             }
         };
         let opened = timeout(self.limits.connect, opening).await;
@@ -252,16 +259,17 @@ async fn keep(client: &ctcp::Connection, mut stream: ctcp::Stream, way: &Way) {
 async fn join(
     client: &ctcp::Connection,
     endpoint: &ctcp::Endpoint,
-    stop: &Stop,
-    carry: Carry,
+    way: &Next<'_>,
+    repair: HopRepair,
 ) -> Result<Way, Refusal> {
-    let repair = carry.repair;
-    let (next, granted) = open(endpoint, stop, carry).await?;
+    let (next, granted) = way.open(endpoint, repair).await?;
     let joined = match granted {
         Granted::Repair(_) => {
             client.relay_to(&next, repair).map_err(|error| (ReplyCode::GeneralFailure, error.to_string()))
         }
-        Granted::Forward { .. } => Err(misfit(stop, "that relay only forwards, but this one repairs losses")),
+        Granted::Forward { .. } => {
+            Err(misfit(way.stop, "that relay only forwards, but this one repairs losses"))
+        }
     };
     joined.inspect_err(|(_, text)| next.close(0, text))?;
     Ok(Way::Joined { next, repair })
@@ -271,27 +279,25 @@ async fn join(
 async fn forward(
     client: &ctcp::Connection,
     endpoint: &ctcp::Endpoint,
-    stop: &Stop,
-    rest: &[Stop],
+    way: &Next<'_>,
 ) -> Result<Way, Refusal> {
-    let (next, addresses) = if rest.is_empty() {
-        (None, resolve(stop).await?)
+    let (next, addresses) = if way.rest.is_empty() {
+        (None, way.addresses.clone())
     } else {
-        let (next, granted) =
-            open(endpoint, stop, Carry { repair: HopRepair::default(), stops: rest.to_vec() }).await?;
+        let (next, granted) = way.open(endpoint, HopRepair::default()).await?;
         match granted {
             Granted::Forward { port } => {
                 let address = with_port(next.remote_address(), port);
                 (Some(next), vec![address])
             }
             Granted::Repair(_) => {
-                let refusal = misfit(stop, "that relay repairs losses, but this one only forwards");
+                let refusal = misfit(way.stop, "that relay repairs losses, but this one only forwards");
                 next.close(0, &refusal.1);
                 return Err(refusal);
             }
         }
     };
-    let opened = forwarder(client, endpoint, stop, &addresses);
+    let opened = forwarder(client, endpoint, way.stop, &addresses);
     let forwarder = opened.inspect_err(|(_, text)| {
         if let Some(next) = &next {
             next.close(0, text);
@@ -314,11 +320,11 @@ fn forwarder(
     let listening = endpoint.local_addr().map_err(|error| failure(&error))?;
     // The client takes answers only from the address to which it sends.
     let local = client.paths().first().and_then(|path| path.local);
-    let listening = SocketAddr::new(local.unwrap_or(listening.ip()), listening.port());
+    let facing = SocketAddr::new(local.unwrap_or(listening.ip()), listening.port());
     let client: IpAddr = client.remote_address().ip();
     let mut last = unreachable(stop, &NO_ADDRESS);
     for &address in addresses {
-        match Forwarder::open(listening, client, address) {
+        match Forwarder::open([facing, listening], client, address) {
             Ok(forwarder) => return Ok(forwarder),
             Err(error) => last = unreachable(stop, &error),
         }
@@ -347,6 +353,17 @@ pub(crate) fn with_port(mut relay: SocketAddr, port: NonZeroU16) -> SocketAddr {
     relay
 }
 
+impl Next<'_> {
+    /// Connects to the stop and asks it to carry further.
+    async fn open(
+        &self,
+        endpoint: &ctcp::Endpoint,
+        repair: HopRepair,
+    ) -> Result<(ctcp::Connection, Granted), Refusal> {
+        connect(endpoint, self.stop, &self.addresses, Carry { repair, stops: self.rest.to_vec() }).await
+    }
+}
+
 /// Connects to a stop and asks it to carry further. Returns the connection and what the other side does with datagrams.
 ///
 /// # Errors
@@ -356,8 +373,17 @@ pub(crate) async fn open(
     stop: &Stop,
     carry: Carry,
 ) -> Result<(ctcp::Connection, Granted), Refusal> {
+    connect(endpoint, stop, &resolve(stop).await?, carry).await
+}
+
+async fn connect(
+    endpoint: &ctcp::Endpoint,
+    stop: &Stop,
+    addresses: &[SocketAddr],
+    carry: Carry,
+) -> Result<(ctcp::Connection, Granted), Refusal> {
     let mut last = unreachable(stop, &NO_ADDRESS);
-    for address in resolve(stop).await? {
+    for &address in addresses {
         match endpoint.connect(address, stop.key).await {
             Ok(connection) => return ask(connection, stop, carry).await,
             Err(error) => last = unreachable(stop, &error),

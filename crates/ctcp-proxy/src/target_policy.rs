@@ -59,7 +59,7 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Denied(rule) => write!(formatter, "the server's rule --deny-target {rule} forbids it"),
+            Self::Denied(rule) => write!(formatter, "a rule --deny-target {rule} forbids it"),
             Self::Special(Special::Own) => {
                 write!(
                     formatter,
@@ -77,7 +77,7 @@ impl fmt::Display for Refusal {
                 let error = io::Error::from_raw_os_error(*code);
                 write!(formatter, "the server could not check whether it is an address of its own: {error}")
             }
-            Self::NotListed => formatter.write_str("none of the server's --allow-target rules allows it"),
+            Self::NotListed => formatter.write_str("no rule --allow-target allows it"),
         }
     }
 }

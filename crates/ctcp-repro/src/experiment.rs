@@ -97,6 +97,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
     tcp_nc::fig8::EXPERIMENT,
     tcp_nc::lemma1::EXPERIMENT,
     tcp_nc::theorem2::EXPERIMENT,
+    tcp_nc::relays::DELAY,
+    tcp_nc::relays::MEMORY,
     eot_pb::table1::EXPERIMENT,
     eot_pb::table2::EXPERIMENT,
     eot_pb::fig3::EXPERIMENT,

@@ -8,6 +8,7 @@ pub(crate) mod fig7;
 pub(crate) mod fig8;
 mod knowledge;
 pub(crate) mod lemma1;
+pub(crate) mod relays;
 mod slotted_chain;
 mod tandem;
 pub(crate) mod theorem2;

@@ -8,6 +8,7 @@ use ctcp_proto::{ConnectionStats, Role, TransportConfig};
 
 use crate::application::script::Script;
 use crate::link::Direction;
+use crate::network::Network;
 use crate::topology::Pair;
 use crate::{Scrutiny, Simulation};
 
@@ -45,31 +46,81 @@ impl Messages {
     /// Panics if `transport` is invalid or a checker finds a violation.
     #[must_use]
     pub fn run(self, seed: u64, path: &PathConfig, transport: &TransportConfig) -> Delivery {
-        let script = Script::constant_rate(self.rate, self.bytes, self.time);
+        let script = self.script();
         let count = script.size() / self.bytes;
         let mut pair = Pair::new(seed, path, transport, &script);
         pair.simulation.set_scrutiny(Scrutiny::LIGHT);
         pair.connect().expect("a valid configuration");
-        let (mut written, mut delays) = (Vec::new(), Vec::new());
-        pair.simulation.run_for(self.time + AFTERWARDS, |simulation| {
-            let (bytes_written, bytes_read) = progress(simulation);
-            let now = simulation.now();
-            written.resize((bytes_written / self.bytes) as usize, now);
-            let read = (bytes_read / self.bytes) as usize;
-            delays.extend(written[delays.len()..read].iter().map(|&since: &Instant| now - since));
-            read as u64 == count
-        });
+        let mut clock = Clock::new(self.bytes, count);
+        pair.simulation.run_for(self.time + AFTERWARDS, |simulation| clock.on_event(simulation));
         assert_eq!(pair.simulation.violations().next(), None);
         let sent = pair.simulation.link(pair.link).way(Direction::Forward).stats();
         let bytes = sent.bytes_offered + sent.offered * path.forward.overhead;
-        delays.sort_unstable();
         Delivery {
-            delays,
+            delays: clock.into_delays(),
             count: count as usize,
             sent_per_byte: bytes as f64 / (count * self.bytes) as f64,
             sender: pair.simulation.host(pair.client).stats(),
         }
     }
+
+    /// Returns the script of the client that sends them.
+    #[must_use]
+    pub fn script(&self) -> Script {
+        Script::constant_rate(self.rate, self.bytes, self.time)
+    }
+
+    /// Runs a network whose only flow sends them. Returns the delays in milliseconds that these shares of the messages did
+    /// not exceed.
+    ///
+    /// # Panics
+    /// Panics if a checker finds a violation.
+    #[must_use]
+    pub fn delays_in<const N: usize>(self, network: &mut Network, shares: [f64; N]) -> [f64; N] {
+        let count = self.script().size() / self.bytes;
+        let mut clock = Clock::new(self.bytes, count);
+        network.run_until(self.time + AFTERWARDS, |simulation| clock.on_event(simulation));
+        assert_eq!(network.simulation.violations().next(), None);
+        let delays = clock.into_delays();
+        shares.map(|share| percentile(&delays, count as usize, share))
+    }
+}
+
+/// When messages were written and read.
+struct Clock {
+    bytes: u64,
+    count: u64,
+    written: Vec<Instant>,
+    delays: Vec<Duration>,
+}
+
+impl Clock {
+    fn new(bytes: u64, count: u64) -> Self {
+        Self { bytes, count, written: Vec::new(), delays: Vec::new() }
+    }
+
+    /// Returns whether all messages were read.
+    fn on_event(&mut self, simulation: &Simulation) -> bool {
+        let (bytes_written, bytes_read) = progress(simulation);
+        let now = simulation.now();
+        self.written.resize((bytes_written / self.bytes) as usize, now);
+        let read = (bytes_read / self.bytes) as usize;
+        self.delays.extend(self.written[self.delays.len()..read].iter().map(|&since| now - since));
+        read as u64 == self.count
+    }
+
+    /// Returns the delays, ascending.
+    fn into_delays(self) -> Vec<Duration> {
+        let mut delays = self.delays;
+        delays.sort_unstable();
+        delays
+    }
+}
+
+/// Returns the delay in milliseconds that this share of `count` messages did not exceed, infinite if fewer were read.
+fn percentile(delays: &[Duration], count: usize, share: f64) -> f64 {
+    let place = ((count as f64 * share).ceil() as usize).max(1) - 1;
+    delays.get(place).map_or(f64::INFINITY, |delay| delay.as_secs_f64() * 1e3)
 }
 
 /// Returns the bytes that the client has written and the server has read.
@@ -82,8 +133,7 @@ impl Delivery {
     /// Returns the delay in milliseconds that this share of the messages did not exceed. It is infinite if fewer were read.
     #[must_use]
     pub fn percentile(&self, share: f64) -> f64 {
-        let place = ((self.count as f64 * share).ceil() as usize).max(1) - 1;
-        self.delays.get(place).map_or(f64::INFINITY, |delay| delay.as_secs_f64() * 1e3)
+        percentile(&self.delays, self.count, share)
     }
 
     /// Returns the repairs sent per symbol.

@@ -132,12 +132,25 @@ impl Network {
 
     /// Runs for `limit` and starts each flow at its time. Returns [`Stop::Silence`] if nothing will ever happen again.
     pub fn run_for(&mut self, limit: Duration) -> Stop {
-        self.run(limit, false)
+        self.run(limit, |_, _| false)
+    }
+
+    /// The same, until `is_done` returns true after an event.
+    pub fn run_until(&mut self, limit: Duration, mut is_done: impl FnMut(&Simulation) -> bool) -> Stop {
+        self.run(limit, |simulation, _| is_done(simulation))
     }
 
     /// Runs until every flow has completed its script, for at most `limit`.
     pub fn run_to_completion(&mut self, limit: Duration) -> Stop {
-        self.run(limit, true)
+        let mut complete_below = self.complete_below;
+        let stop = self.run(limit, |simulation, flows| {
+            while flows.get(complete_below).is_some_and(|flow| is_complete(simulation, flow)) {
+                complete_below += 1;
+            }
+            complete_below == flows.len()
+        });
+        self.complete_below = complete_below;
+        stop
     }
 
     /// Returns whether both sides have completed the flow's script.
@@ -165,22 +178,14 @@ impl Network {
         self.simulation.host(self.flows[flow].receiver).stats()
     }
 
-    fn run(&mut self, limit: Duration, to_completion: bool) -> Stop {
+    fn run(&mut self, limit: Duration, mut is_done: impl FnMut(&Simulation, &[NetworkFlow]) -> bool) -> Stop {
         let end = self.simulation.now() + limit;
         loop {
             self.begin_due();
             let next = self.next_start().filter(|start| *start <= end);
             let rest = next.unwrap_or(end) - self.simulation.now();
-            let (flows, complete_below) = (&self.flows, &mut self.complete_below);
-            let stop = self.simulation.run_for(rest, |simulation| {
-                if !to_completion {
-                    return false;
-                }
-                while flows.get(*complete_below).is_some_and(|flow| is_complete(simulation, flow)) {
-                    *complete_below += 1;
-                }
-                *complete_below == flows.len()
-            });
+            let flows = &self.flows;
+            let stop = self.simulation.run_for(rest, |simulation| is_done(simulation, flows));
             match (stop, next) {
                 (Stop::TimeUp | Stop::Silence, Some(start)) => self.simulation.skip_to(start),
                 _ => return stop,

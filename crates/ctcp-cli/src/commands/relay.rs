@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use ctcp::{Catalogue, ClientPolicy, Endpoint, HopRepair, PublicKey, ServerConfig};
-use ctcp_proxy::relay::{Mode, Relay, RelayLimits};
+use ctcp_proxy::dial::Dialer;
+use ctcp_proxy::relay::{Destinations, Mode, Relay, RelayLimits};
+use ctcp_proxy::target_policy::TargetPolicy;
 use tracing::info;
 
 use crate::args::{RelayArgs, RelayMode};
@@ -37,7 +39,7 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
         RelayMode::Repeat => Mode::Repair(HopRepair::Repetitions),
         RelayMode::Forward => Mode::Forward,
     };
-    let relay = Relay::new(args.to.clone(), mode, limits);
+    let relay = Relay::new(destinations(args, public_key)?, mode, limits);
     let _metrics = metrics::publish(listener, RelayFigures::of(&relay, &endpoint))?;
     let serve = async {
         tokio::select! {
@@ -49,6 +51,17 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
     super::unless_lost(&endpoint, serve).await?;
     super::close(&endpoint, "the relay was stopped").await;
     Ok(())
+}
+
+/// Where it carries.
+fn destinations(args: &RelayArgs, own: PublicKey) -> Result<Destinations, CliError> {
+    let named = Destinations::new(own, args.to.clone());
+    if args.allow_target.is_empty() {
+        return Ok(named);
+    }
+    let policy = TargetPolicy::new(args.allow_target.clone(), args.deny_target.clone());
+    let policy = policy.map_err(|error| CliError::usage(error.to_string()))?;
+    Ok(named.or_allowed_by(Dialer::new(policy)))
 }
 
 /// Prints what servers and clients need to know.

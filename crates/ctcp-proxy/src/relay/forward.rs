@@ -39,13 +39,17 @@ pub(super) struct Forwarder {
 }
 
 impl Forwarder {
-    /// Opens the sockets of a relay that listens at `listening`, to forward between a client and the next stop.
+    /// Opens the sockets of a relay, to forward between a client and the next stop: at these addresses, with ports of their own.
     ///
     /// # Errors
     /// Returns an error if the system has no socket for it, or if no route leads to the next stop.
-    pub(super) fn open(listening: SocketAddr, client: IpAddr, next: SocketAddr) -> io::Result<Self> {
-        let facing = bind(listening, client)?;
-        let onward = bind(listening, next.ip())?;
+    pub(super) fn open(
+        [facing, onward]: [SocketAddr; 2],
+        client: IpAddr,
+        next: SocketAddr,
+    ) -> io::Result<Self> {
+        let facing = bind(facing, client)?;
+        let onward = bind(onward, next.ip())?;
         SockRef::from(&onward).connect(&next.into())?;
         let port = NonZeroU16::new(facing.local_addr()?.port()).ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok(Self { facing, onward, port })
@@ -114,7 +118,7 @@ fn burst(mut pass: impl FnMut() -> io::Result<()>) -> usize {
     (0..BURST).find(|_| pass().is_err_and(is_empty)).unwrap_or(BURST)
 }
 
-/// Binds a socket for datagrams from and to `peer`, at the relay's address if that is of the same family.
+/// Binds a socket for datagrams from and to `peer`, at the relay's address `listening` if that is of the same family.
 fn bind(listening: SocketAddr, peer: IpAddr) -> io::Result<UdpSocket> {
     let mut address = match peer.to_canonical() {
         peer if peer.is_ipv4() == listening.is_ipv4() => listening,
@@ -145,7 +149,7 @@ mod tests {
     /// A forwarder to this server, and its address.
     fn start(server: &UdpSocket) -> (JoinHandle<()>, SocketAddr) {
         let listening = "127.0.0.1:1".parse().unwrap();
-        let forwarder = Forwarder::open(listening, CLIENT, server.local_addr().unwrap()).unwrap();
+        let forwarder = Forwarder::open([listening; 2], CLIENT, server.local_addr().unwrap()).unwrap();
         let address = SocketAddr::new(CLIENT, forwarder.port().get());
         (tokio::spawn(forwarder.run(|| CLIENT)), address)
     }
