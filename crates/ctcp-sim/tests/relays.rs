@@ -7,6 +7,7 @@ use ctcp_netem::{LossModel, LossPlace, PathConfig};
 use ctcp_proto::{HopRepair, TransportConfig};
 use ctcp_sim::Stop;
 use ctcp_sim::application::script::{Script, StreamPlan};
+use ctcp_sim::messages::Messages;
 use ctcp_sim::network::{FlowConfig, Network};
 use ctcp_sim::topology::{Chain, Relayed};
 
@@ -16,10 +17,13 @@ const SECOND: Duration = Duration::from_secs(1);
 /// times 1 - p.
 const MEGABITS: f64 = 10.0;
 
-fn link(loss: f64) -> PathConfig {
-    let loss = LossModel::Bernoulli(Probability::new(loss).expect("a probability"));
-    let path =
-        PathConfig::new(Rate::from_megabits_per_second(MEGABITS as u64), Duration::from_millis(20), loss);
+fn loss(share: f64) -> LossModel {
+    LossModel::Bernoulli(Probability::new(share).expect("a probability"))
+}
+
+fn link(share: f64) -> PathConfig {
+    let rate = Rate::from_megabits_per_second(MEGABITS as u64);
+    let path = PathConfig::new(rate, Duration::from_millis(20), loss(share));
     let [forward, backward] =
         [path.forward, path.backward].map(|way| way.with_loss_place(LossPlace::BehindQueue));
     PathConfig { forward, backward }
@@ -86,7 +90,7 @@ fn the_flows_of_a_butterfly_share_its_links() {
     // Each flow has a way of its own and one over the middle, and both ways cross the two links of the source. So two flows
     // get two links in all. Only what both sinks want, if the middle combines it, gets four: `ctcp-coding`,
     // `tests/butterfly.rs`.
-    let mut butterfly = Relayed::butterfly(1, &link(0.05), HopRepair::Combinations);
+    let mut butterfly = Relayed::butterfly(2, &link(0.05), HopRepair::Combinations);
     let left = butterfly.flow(0, 5, &[&[1], &[2, 3, 4]], upload(100_000_000));
     let right = butterfly.flow(0, 6, &[&[2], &[1, 3, 4]], upload(100_000_000));
     let mut network = butterfly.build();
@@ -97,4 +101,26 @@ fn the_flows_of_a_butterfly_share_its_links() {
     println!("butterfly: {megabits:.2?} Mbit/s, links of {cut:.1}");
     assert!(megabits.iter().sum::<f64>() > 0.75 * 2.0 * cut);
     assert!(megabits.iter().all(|rate| *rate > 0.7 * cut), "{megabits:?}");
+}
+
+/// A stream sends two or three packets together, which wait for each other, and each direction loses a fifth. None of this is
+/// congestion.
+#[test]
+fn a_stream_is_not_taken_for_congestion() {
+    let messages = Messages { bytes: 1_200, rate: Rate::from_megabits_per_second(3), time: 30 * SECOND };
+    for seed in 0..4 {
+        let link = PathConfig::new(Rate::from_megabits_per_second(25), Duration::from_millis(20), loss(0.2));
+        let flow = FlowConfig::new(messages.script(), &TransportConfig::default());
+        let mut direct = Chain::new(seed, core::slice::from_ref(&link));
+        direct.flow(flow.clone());
+        let mut relayed = Relayed::chain(seed, &[link.clone(), link], HopRepair::Combinations);
+        relayed.flow(0, 2, &[&[1]], flow);
+        for (name, mut network, bound) in
+            [("direct", direct.build(), 100.0), ("through a relay", relayed.build(), 150.0)]
+        {
+            let [half, most] = messages.delays_in(&mut network, [0.5, 0.99]);
+            println!("{name}: {half:.1} ms, {most:.1} ms");
+            assert!(most < bound, "{name}, seed {seed}: {most} ms");
+        }
+    }
 }

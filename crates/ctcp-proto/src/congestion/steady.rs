@@ -111,6 +111,10 @@ const RESTLESS: u32 = 10;
 /// On a path measured by means, samples within this many standard deviations of its noise are calm.
 const CALM_DEVIATIONS: f64 = 1.4;
 
+/// While the application sends less than the path carries, packets that leave together wait for each other. A queue below this fraction of
+/// the base, which is no longer than any before, is then taken for that.
+const OWN_QUEUE: u32 = 8;
+
 /// Above this window, noise can be distinguished from a queue.
 const NOISE_WINDOW_MIN: f64 = 12.0;
 
@@ -183,6 +187,8 @@ pub(super) struct Steady {
     breaker: Breaker,
     /// More packets are lost than the path loses by itself.
     is_lossy: bool,
+    /// The application sent less than the window allows before the latest acknowledged packet.
+    is_app_limited: bool,
     /// Kept until the first acknowledgement after a timeout.
     before_timeout: Option<BeforeTimeout>,
     datagram: u64,
@@ -223,6 +229,7 @@ impl Steady {
             rate: None,
             breaker: Breaker::default(),
             is_lossy: false,
+            is_app_limited: false,
             before_timeout: None,
             ack_at: None,
             round_began: None,
@@ -269,7 +276,8 @@ impl Steady {
         } else {
             target / 2
         };
-        longest <= base + queue
+        let own = if self.is_app_limited { self.highest_queue.min(base / OWN_QUEUE) } else { Duration::ZERO };
+        longest <= base + queue.max(own)
     }
 
     fn is_yielding(&self) -> bool {
@@ -516,6 +524,7 @@ impl Controller for Steady {
         self.undo_spurious_timeout(acked.number);
         self.rtt = Some(*rtt);
         self.rate = acked.delivery_rate;
+        self.is_app_limited = acked.is_app_limited;
         self.packet += (acked.size as f64 - self.packet) * PACKET_WEIGHT;
         if self.backed_off.is_behind(acked.number) {
             self.is_recovering = false;
