@@ -205,6 +205,15 @@ impl Basis {
         self.sums = sums;
     }
 
+    /// The floor as it is reported to the previous hop.
+    fn reported_floor(&self) -> SymbolIndex {
+        #[cfg(test)]
+        if self.mischief.as_ref().is_some_and(super::mischief::Mischief::lies) {
+            return self.end.max(self.floor);
+        }
+        self.floor
+    }
+
     fn oldest_kept(&self) -> SymbolIndex {
         self.floor.saturating_sub(KEPT_BELOW)
     }
@@ -216,8 +225,8 @@ impl Basis {
 
     /// Runs of symbols that lead no row.
     fn unseen(&self, limit: usize, intervals: &mut Vec<MissingInterval>) -> SymbolIndex {
-        let mut next = self.floor;
-        let rows = self.rows.rows_in(self.floor, self.end).map(|row| row.pivot());
+        let mut next = self.reported_floor();
+        let rows = self.rows.rows_in(next, self.end).map(|row| row.pivot());
         for pivot in rows.chain([self.end]) {
             if pivot > next {
                 if intervals.len() == limit {
@@ -290,11 +299,12 @@ impl SymbolDecoder for BasisDecoder {
 
     /// What the next hop has, so that the previous one is at most a window ahead of it.
     fn oldest_undecoded(&self) -> SymbolIndex {
-        self.buffer.lock().floor
+        self.buffer.lock().reported_floor()
     }
 
     fn oldest_unseen(&self) -> SymbolIndex {
-        self.buffer.lock().oldest_unseen()
+        let basis = self.buffer.lock();
+        basis.oldest_unseen().max(basis.reported_floor())
     }
 
     fn known_end(&self) -> SymbolIndex {

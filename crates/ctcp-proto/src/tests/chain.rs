@@ -26,6 +26,15 @@ const WINDOW: u32 = 512;
 /// The nodes at the ends; relays have the following numbers.
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
+/// The first relay.
+const RELAY: usize = 2;
+
+/// Why a connection from end to end must fail.
+pub(super) enum Expected {
+    /// The client wants a server that has another key than the node which answers.
+    AnotherServer,
+    ServerThatListsOthers,
+}
 
 #[derive(Clone)]
 struct Datagram(Vec<u8>);
@@ -126,6 +135,36 @@ impl Chain {
         seed: u64,
         size: impl Fn(usize) -> u16,
     ) -> Self {
+        let mut chain = Self::hops(chains, repair, seed, size);
+        chain.connect(public(SERVER));
+        let is_up = |chain: &mut Self| chain.client().is_connected();
+        assert!(chain.run(Duration::from_secs(20), is_up), "the ends connect");
+        for way in 1..chains.len() {
+            let network = NetworkPath { local: None, remote: relayed_address(way as u64) };
+            let now = chain.now;
+            chain.client().add_path(now, network, PREFERENCE_OF_FIRST).expect("room for a path");
+        }
+        chain
+    }
+
+    /// Begins a connection from end to end through one relay, to a server with the key of `expected`, or by a client that the server does
+    /// not list. Returns why it failed.
+    pub(super) fn refusal(hops: &[Conditions], expected: Expected) -> Option<ConnectionError> {
+        let mut chain = Self::hops(&[hops], HopRepair::Combinations, 1, |_| config().datagram_size_max);
+        let key = match expected {
+            Expected::AnotherServer => public(RELAY + 1),
+            Expected::ServerThatListsOthers => {
+                chain.nodes[SERVER].endpoint.set_clients(ClientPolicy::Listed([public(RELAY)].into()));
+                public(SERVER)
+            }
+        };
+        chain.connect(key);
+        chain.run(Duration::from_secs(60), |chain| !chain.errors.is_empty());
+        chain.errors.pop()
+    }
+
+    /// Connects all hops, which carry from then on.
+    fn hops(chains: &[&[Conditions]], repair: HopRepair, seed: u64, size: impl Fn(usize) -> u16) -> Self {
         let mut chain = Self {
             now: Instant::from_secs(1),
             nodes: Vec::new(),
@@ -154,17 +193,14 @@ impl Chain {
         assert!(chain.run(Duration::from_secs(20), are_up), "the hops connect");
         chain.run(Duration::from_millis(200), |_| false);
         chain.carry();
-        let (now, client) = (chain.now, &mut chain.nodes[CLIENT]);
-        client.end =
-            Some(client.endpoint.connect(now, relayed_address(0), public(SERVER), config()).expect("valid"));
-        let is_up = |chain: &mut Self| chain.client().is_connected();
-        assert!(chain.run(Duration::from_secs(20), is_up), "the ends connect");
-        for way in 1..chains.len() {
-            let network = NetworkPath { local: None, remote: relayed_address(way as u64) };
-            let now = chain.now;
-            chain.client().add_path(now, network, PREFERENCE_OF_FIRST).expect("room for a path");
-        }
         chain
+    }
+
+    /// Begins the connection from end to end.
+    fn connect(&mut self, server: PublicKey) {
+        let (now, client) = (self.now, &mut self.nodes[CLIENT]);
+        let begun = client.endpoint.connect(now, relayed_address(0), server, config());
+        client.end = Some(begun.expect("a valid configuration"));
     }
 
     fn add_node(&mut self, seed: u64) -> usize {

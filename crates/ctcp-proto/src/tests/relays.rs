@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use ctcp_base::Prng;
 
-use super::chain::Chain;
+use super::chain::{Chain, Expected};
 use super::several::Conditions;
 use crate::code::mischief::{Mischief, Wrong};
 use crate::{ConnectionError, HopRepair, RELAYED_PAYLOAD_MAX, RelayBuffer};
@@ -161,4 +161,20 @@ fn without_another_way_a_relay_that_misbehaves_is_an_error() {
         println!("seed {seed}: whole {}, {:?}", chain.is_whole(), chain.errors.first());
         assert!(chain.is_whole() || !chain.errors.is_empty(), "{} bytes", chain.bytes_read());
     }
+}
+
+/// A relay that answers in the place of the server does not have its key.
+#[test]
+fn a_relay_cannot_answer_for_the_server() {
+    let error = Chain::refusal(&hops(&[0.0, 0.0]), Expected::AnotherServer);
+    println!("{error:?}");
+    assert_eq!(error, Some(ConnectionError::HandshakeTimedOut { rejected: true }));
+}
+
+/// The server takes datagrams from the relay, but admits its clients itself.
+#[test]
+fn a_relay_cannot_let_in_strangers() {
+    let error = Chain::refusal(&hops(&[0.0, 0.0]), Expected::ServerThatListsOthers);
+    println!("{error:?}");
+    assert!(matches!(error, Some(ConnectionError::Refused { code: 1, .. })), "{error:?}");
 }

@@ -40,7 +40,9 @@ impl Destinations {
     ) -> Result<Vec<SocketAddr>, Refusal> {
         let refuse = |text: String| Err((ReplyCode::NotAllowed, text));
         if core::iter::once(stop).chain(rest).any(|stop| stop.key == self.own) {
-            return refuse("a way passes a relay only once".to_owned());
+            return refuse(
+                "a way passes a relay only once, and each relay needs a key of its own".to_owned(),
+            );
         }
         if self.stops.contains(stop) {
             return resolve(stop).await;
@@ -104,7 +106,7 @@ mod tests {
         let destinations = Destinations::new(OWN, vec![stop("127.0.0.1:9", 1), stop("127.0.0.1:8", 2)]);
         for way in [vec![stop("127.0.0.1:9", 1)], vec![stop("127.0.0.1:8", 2), stop("127.0.0.1:9", 1)]] {
             let refused = answer(&destinations, &way).await.expect_err("a circle");
-            assert_eq!(refused, "NotAllowed a way passes a relay only once");
+            assert!(refused.starts_with("NotAllowed a way passes a relay only once"), "{refused}");
         }
     }
 }

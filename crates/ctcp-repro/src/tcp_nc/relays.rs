@@ -201,12 +201,12 @@ fn delays(seeds: u32, found: &[(Cell, (f64, f64))]) -> Outcome {
         let of = |means: &Means| means.of(REPEATS, loss) / means.of(RECODES, loss);
         outcome.check(
             &format!("99 of 100 messages, repeating / re-encoding at {loss}"),
-            Want::AtLeast(1.3),
+            Want::AtLeast(1.2),
             of(&most),
         );
         outcome.check(
             &format!("half of the messages, repeating / re-encoding at {loss}"),
-            Want::AtLeast(1.3),
+            Want::AtLeast(1.2),
             of(&half),
         );
     }

@@ -175,13 +175,16 @@ impl Ctcp {
     }
 }
 
+/// The names of the keys of relays.
+pub(super) const RELAYS: [&str; 2] = ["relay", "second-relay"];
+
 /// The keys of a server and its client: public ones as text, private ones in files.
 pub(super) struct Keys {
     folder: TempDir,
     pub(super) server: String,
     pub(super) client: String,
-    /// That of the relays, if there are any.
-    pub(super) relay: String,
+    /// Those of two relays, if there are any.
+    pub(super) relays: [String; 2],
 }
 
 impl Keys {
@@ -191,17 +194,20 @@ impl Keys {
         let generate =
             |name| output(&network.executable, &["peer", "keygen", "--out", &key_file(&folder, name)]);
         let (server, client) = (generate("server")?, generate("client")?);
-        Ok(Self { folder, server, client, relay: String::new() })
+        Ok(Self { folder, server, client, relays: Default::default() })
     }
 
-    /// The same with a key for relays.
-    pub(super) fn with_relay(network: &Network) -> Result<Self, TestbedError> {
-        let keys = Self::new(network)?;
-        let relay = output(&network.executable, &["peer", "keygen", "--out", &keys.file("relay")])?;
-        Ok(Self { relay, ..keys })
+    /// The same with keys of relays.
+    pub(super) fn with_relays(network: &Network) -> Result<Self, TestbedError> {
+        let mut keys = Self::new(network)?;
+        for (number, name) in RELAYS.into_iter().enumerate() {
+            keys.relays[number] =
+                output(&network.executable, &["peer", "keygen", "--out", &keys.file(name)])?;
+        }
+        Ok(keys)
     }
 
-    /// The file with the private key of `server` or `client`.
+    /// The file with the private key of `server`, `client` or one of [`RELAYS`].
     pub(super) fn file(&self, name: &str) -> String {
         key_file(&self.folder, name)
     }

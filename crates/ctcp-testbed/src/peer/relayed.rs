@@ -17,7 +17,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
-use super::ctcp::{Keys, output};
+use super::ctcp::{Keys, RELAYS, output};
 use super::program::start;
 use super::{Carrier, Description, Peer, READY_WITHIN};
 use crate::error::TestbedError;
@@ -85,7 +85,7 @@ impl Peer for Relayed {
 
     fn start(&self, network: &Network, target: SocketAddr) -> Result<Carrier, TestbedError> {
         let layout = Layout::of(network)?;
-        let keys = Keys::with_relay(network)?;
+        let keys = Keys::with_relays(network)?;
         let at = |path: usize, is_server_side: bool| {
             let addresses = network.paths().nth(path - 1).expect("the layout has this path");
             let address = if is_server_side { addresses.server } else { addresses.client };
@@ -102,13 +102,14 @@ impl Peer for Relayed {
         let mut processes = vec![self.server(network, &keys, &server)?];
         for (index, relay) in relays.iter().enumerate() {
             let next = if layout == Layout::ThreeHops { relays.get(index + 1) } else { None };
-            let to = next.map_or((server.address, &*keys.server), |next| (next.address, &*keys.relay));
+            let to =
+                next.map_or((server.address, &keys.server), |next| (next.address, &keys.relays[index + 1]));
             // The second of two relays side by side has an address of its own, by which its routes differ.
             let is_other = layout == Layout::SideBySide && index == 1;
-            processes.push(self.relay(network, &keys, relay, to, is_other)?);
+            processes.push(self.relay(network, (&keys, index), relay, to, is_other)?);
         }
         let vias: Vec<String> =
-            relays.iter().map(|relay| format!("{}={}", relay.address, keys.relay)).collect();
+            relays.iter().zip(&keys.relays).map(|(relay, key)| format!("{}={key}", relay.address)).collect();
         let via = vias.join(if layout == Layout::SideBySide { "," } else { " --via " });
         let entry = SocketAddrV4::new(Ipv4Addr::LOCALHOST, network.new_port());
         let line = format!(
@@ -132,11 +133,12 @@ impl Peer for Relayed {
 impl Relayed {
     fn server(&self, network: &Network, keys: &Keys, place: &Place<'_>) -> Result<Process, TestbedError> {
         let line = format!(
-            "peer server -q --config /dev/null --listen {} --key {} --client {} --relay {} --allow-target {}/32",
+            "peer server -q --config /dev/null --listen {} --key {} --client {} --relay {} --relay {} --allow-target {}/32",
             place.address,
             keys.file("server"),
             keys.client,
-            keys.relay,
+            keys.relays[0],
+            keys.relays[1],
             network.server_address()
         );
         launch(network, "ctcp server", place, &line)
@@ -145,7 +147,7 @@ impl Relayed {
     fn relay(
         &self,
         network: &Network,
-        keys: &Keys,
+        (keys, number): (&Keys, usize),
         place: &Place<'_>,
         (next, key): (SocketAddrV4, &str),
         has_own_address: bool,
@@ -154,9 +156,9 @@ impl Relayed {
         let listen = if has_own_address { place.address } else { any };
         let line = format!(
             "peer relay -q --config /dev/null --listen {listen} --key {} --client {} --client {} --to {next}={key} --mode {}",
-            keys.file("relay"),
+            keys.file(RELAYS[number]),
             keys.client,
-            keys.relay,
+            keys.relays[0],
             self.mode
         );
         launch(network, "ctcp relay", place, &line)
