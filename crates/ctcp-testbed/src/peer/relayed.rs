@@ -102,8 +102,10 @@ impl Peer for Relayed {
         let mut processes = vec![self.server(network, &keys, &server)?];
         for (index, relay) in relays.iter().enumerate() {
             let next = if layout == Layout::ThreeHops { relays.get(index + 1) } else { None };
-            let to =
-                next.map_or((server.address, &keys.server), |next| (next.address, &keys.relays[index + 1]));
+            let to = match next {
+                Some(next) => (next.address, keys.relays[index + 1].as_str()),
+                None => (server.address, keys.server.as_str()),
+            };
             // The second of two relays side by side has an address of its own, by which its routes differ.
             let is_other = layout == Layout::SideBySide && index == 1;
             processes.push(self.relay(network, (&keys, index), relay, to, is_other)?);
