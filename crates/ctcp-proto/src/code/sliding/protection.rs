@@ -32,8 +32,14 @@ const DEVIATIONS: f64 = 3.0;
 /// repair is useful.
 const THRIFTY_PART: f64 = 0.5;
 
-/// How many repairs for a deficit may be missing on average there.
+/// How many repairs for a deficit may be missing on average there, unless the flow is thin.
 const THRIFTY_DEFICIT: f64 = 1.0;
+
+/// Fewer symbols than this in a round trip, and than half of the window, are a thin flow, which gets all repairs for a deficit at once.
+const THIN: f64 = 16.0;
+
+/// The weight of one pause between symbols in their mean.
+const PAUSE_WEIGHT: f64 = 1.0 / 16.0;
 
 /// The loss that is assumed at first, and the number of packets that this assumption is worth.
 const LOSS_FIRST: f64 = 0.01;
@@ -56,8 +62,8 @@ pub(in crate::code) struct Margin {
     loss: f64,
     /// The variance of the losses of many packets relative to independent losses.
     dispersion: f64,
-    /// [`THRIFTY_DEFICIT`] may be missing on average.
-    is_thrifty: bool,
+    /// So many may be missing on average; `None` if the [`DEVIATIONS`] decide.
+    shortfall: Option<f64>,
     /// The budget has room for more than the deficit itself.
     has_budget: bool,
 }
@@ -68,6 +74,9 @@ pub(in crate::code) struct Protection {
     redundancy: Redundancy,
     /// Repairs are counted for what loss takes on average, and not for every single symbol to be in time.
     is_thrifty: bool,
+    /// The mean pause between symbols, in seconds, and whether the flow is thin ([`THIN`]).
+    pause: f64,
+    is_thin: bool,
     /// The average of the losses.
     loss: f64,
     /// Packets of which the fate is known.
@@ -84,7 +93,17 @@ impl Protection {
     pub(in crate::code) fn new(redundancy: Redundancy) -> Self {
         let (loss, known) = (LOSS_FIRST, PACKETS_FIRST);
         let budget = SAVINGS_MAX;
-        Self { redundancy, is_thrifty: false, loss, known, debt: 0.0, budget, last_symbol: None }
+        Self {
+            redundancy,
+            is_thrifty: false,
+            pause: 0.0,
+            is_thin: false,
+            loss,
+            known,
+            debt: 0.0,
+            budget,
+            last_symbol: None,
+        }
     }
 
     /// For data of which the rate counts as much as the delay.
@@ -107,6 +126,8 @@ impl Protection {
     pub(in crate::code) fn on_symbol(&mut self, situation: &Situation) {
         let pause = self.last_symbol.map_or(situation.rtt, |last| situation.now - last);
         self.last_symbol = Some(situation.now);
+        self.pause += (pause.min(situation.rtt).as_secs_f64() - self.pause) * PAUSE_WEIGHT;
+        self.is_thin = situation.rtt.as_secs_f64() < self.pause * THIN.min(situation.window / 2.0);
         self.debt += self.share();
         let thin = pause.as_secs_f64() * situation.thin_repairs;
         let earned = self.earned().max(thin.min(1.0));
@@ -138,7 +159,7 @@ impl Protection {
         Margin {
             loss,
             dispersion,
-            is_thrifty: self.is_thrifty,
+            shortfall: self.is_thrifty.then_some(if self.is_thin { 0.0 } else { THRIFTY_DEFICIT }),
             has_budget: self.redundancy != Redundancy::FEEDBACK && self.budget > -OVERDRAFT_MAX,
         }
     }
@@ -172,7 +193,7 @@ impl Margin {
         // All packets have one fate at most, so their dispersion is at most their number.
         let variance = self.dispersion.min(sent) * sent * self.loss * (1.0 - self.loss);
         let surplus = (1.0 - self.loss) * sent - missing;
-        let wanted = if self.is_thrifty { -THRIFTY_DEFICIT } else { DEVIATIONS * variance.sqrt() };
+        let wanted = self.shortfall.map_or_else(|| DEVIATIONS * variance.sqrt(), |shortfall| -shortfall);
         sent < missing || self.has_budget && surplus < wanted
     }
 }
