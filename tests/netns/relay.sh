@@ -18,7 +18,9 @@ conditions() {
 }
 conditions 10 10
 program_and_keys
-"$ctcp" keygen --out "$scratch/relay.key" >"$scratch/relay.pub"
+for name in relay second; do
+    "$ctcp" keygen --out "$scratch/$name.key" >"$scratch/$name.pub"
+done
 random_file "$scratch/www/twenty" 20000000
 random_file "$scratch/www/small" 10000
 background "$client_ns" web.log python3 -m http.server --bind "$SERVER_BEHIND" --directory "$scratch/www" 8000
@@ -29,7 +31,7 @@ ip -n "$server_ns" route add "$SERVER_BEHIND" dev path4 table 34
 ip -n "$server_ns" rule add from "${SECOND%:*}" to "$SERVER_BEHIND" lookup 34
 ip -n "$client_ns" route add "${SECOND%:*}" dev path4 table 34
 ip -n "$client_ns" rule add from "$SERVER_BEHIND" to "${SECOND%:*}" lookup 34
-server=$(cat "$scratch/server.pub") relay=$(cat "$scratch/relay.pub")
+server=$(cat "$scratch/server.pub") relay=$(cat "$scratch/relay.pub") second=$(cat "$scratch/second.pub")
 readonly TO=$SERVER_BEHIND:$SERVER_PORT=$server VIA=$RELAY=$relay
 
 serve() {
@@ -40,7 +42,7 @@ serve() {
 }
 
 second_relay() {
-    background "$server_ns" second.log "$ctcp" relay --listen "$SECOND" --key "$scratch/relay.key" \
+    background "$server_ns" second.log "$ctcp" relay --listen "$SECOND" --key "$scratch/second.key" \
         --client "$(cat "$scratch/client.pub")" --to "$TO"
     second_pid=$pid
     wait_until 10 listens_udp "$server_ns" "${SECOND##*:}"
@@ -158,7 +160,7 @@ withstands_a_flood() {
     [ "$status" = 0 ] && [ $((after - before)) -lt 32768 ]
 }
 
-serve --relay "$relay"
+serve --relay "$relay" --relay "$second"
 start_relay recode --to "$TO"
 restart_client
 check 'a download through a relay that recodes, 10 % lost on each hop' shown download 750
@@ -166,7 +168,7 @@ check 'the relay has nothing of it in its memory or on its wires' shown hides_th
 conditions 20 20
 check 'a download through a relay that recodes, 20 % lost on each hop' shown download 700
 second_relay
-remote=("${plain[@]}" --via "$VIA,$SECOND=$relay")
+remote=("${plain[@]}" --via "$VIA,$SECOND=$second")
 restart_client
 wait_until 5 grep -q 'new path' "$scratch/client.log"
 check 'two relays side by side, 20 % lost on each hop' shown download 1300
@@ -208,6 +210,10 @@ stop "$server_pid"
 serve --relay "$relay"
 check 'a relay may not use the server itself' ends_with 1 'may only carry' \
     ip netns exec "$client_ns" timeout 20 "$ctcp" connect --server "$SERVER_BEHIND:$SERVER_PORT" --server-key "$server" --key "$scratch/relay.key" "$SERVER_BEHIND:8000"
+check 'forwarding to any port is a wrong option' ends_with 2 'any UDP port' \
+    "$ctcp" relay --listen 127.0.0.1:0 --key "$scratch/relay.key" --client "$server" --allow-target 127.0.0.0/8 --mode forward
+check 'the relay itself as the next stop is a wrong option' ends_with 2 'key of the relay itself' \
+    "$ctcp" relay --listen 127.0.0.1:0 --key "$scratch/relay.key" --client "$server" --to "$VIA"
 check 'a wrong stop is a wrong option' ends_with 2 'HOST:PORT=PUBKEY' "$ctcp" client "${remote[@]}" --socks "$SOCKS" --via nowhere
 check 'relay and server are alive' is_alive "$relay_pid" "$server_pid"
 finish

@@ -190,10 +190,10 @@ pub(crate) struct RelayArgs {
     #[arg(long, value_name = "HOST:PORT=PUBKEY", required_unless_present = "allow_target")]
     pub(crate) to: Vec<Stop>,
     /// Also carry to any server or relay at these addresses, with rules as of `ctcp server --allow-target`: `public` for the internet,
-    /// CIDR[:PORT], *.name[:PORT]; may be repeated
+    /// CIDR[:PORT], *.name[:PORT]; may be repeated. Not with `--mode forward`, which does not check the keys of stops
     #[arg(long, value_name = "RULE")]
     pub(crate) allow_target: Vec<Rule>,
-    /// Carry to none of these, even if they are allowed
+    /// Carry to none of these, even if --allow-target allows them
     #[arg(long, value_name = "RULE", requires = "allow_target")]
     pub(crate) deny_target: Vec<Rule>,
     /// What to do about losses on the hops of this relay. `recode`: send combinations of what it holds. `repeat`: send lost symbols again.

@@ -39,6 +39,11 @@ fn finish(network: &mut Network) -> f64 {
     let begun = network.simulation.now();
     let stop = network.run_to_completion(600 * SECOND);
     assert_eq!(stop, Stop::Done, "{:?}", network.simulation.violations().collect::<Vec<_>>());
+    for flow in network.flows() {
+        for end in [flow.sender, flow.receiver] {
+            assert_eq!(network.simulation.host(end).lost_hops(), &[] as &[String]);
+        }
+    }
     (network.simulation.now() - begun).as_secs_f64()
 }
 

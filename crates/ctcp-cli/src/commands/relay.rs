@@ -21,6 +21,7 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
     let listener = metrics::start(args.common.metrics)?;
     let secret_key = key_file::read_or_make(&args.key)?;
     let public_key = secret_key.public_key();
+    let destinations = destinations(args, public_key)?;
     let policy = ClientPolicy::Listed(args.client.iter().copied().collect());
     let mut config = ServerConfig::new(args.listen, secret_key, policy);
     let mut transport = network::transport(args.common.profile(catalogue)?, catalogue);
@@ -39,7 +40,7 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
         RelayMode::Repeat => Mode::Repair(HopRepair::Repetitions),
         RelayMode::Forward => Mode::Forward,
     };
-    let relay = Relay::new(destinations(args, public_key)?, mode, limits);
+    let relay = Relay::new(destinations, mode, limits);
     let _metrics = metrics::publish(listener, RelayFigures::of(&relay, &endpoint))?;
     let serve = async {
         tokio::select! {
@@ -55,9 +56,17 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
 
 /// Where it carries.
 fn destinations(args: &RelayArgs, own: PublicKey) -> Result<Destinations, CliError> {
+    if let Some(stop) = args.to.iter().find(|stop| stop.key == own) {
+        return Err(CliError::usage(format!("--to {stop}: this is the key of the relay itself")));
+    }
     let named = Destinations::new(own, args.to.clone());
     if args.allow_target.is_empty() {
         return Ok(named);
+    }
+    if args.mode == RelayMode::Forward {
+        return Err(CliError::usage(
+            "--allow-target with --mode forward would forward to any UDP port there: name the stops with --to",
+        ));
     }
     let policy = TargetPolicy::new(args.allow_target.clone(), args.deny_target.clone());
     let policy = policy.map_err(|error| CliError::usage(error.to_string()))?;

@@ -21,9 +21,8 @@ const FAR_APART: [&str; 2] = [PAIRS[2].0, PAIRS[3].0];
 /// Two chains of relays.
 const SIDE_BY_SIDE: &str = "two relays side by side";
 
-/// The share of an application in the bytes of a full packet through relays. The rest is, from the outside in: IP and UDP, the hop's packet and
-/// frame, the context, coefficients, the message, the datagram in it, and the frames in that.
-const PAYLOAD: f64 = ctcp::RELAYED_PAYLOAD_MAX as f64 / 1500.0;
+/// The share of an application in the bytes of a full packet through relays.
+const PAYLOAD: f64 = ctcp::RELAYED_PAYLOAD as f64 / 1500.0;
 
 /// The loss of the picture.
 const PICTURED: f64 = 0.05;

@@ -44,6 +44,7 @@ use crate::recovery::rtt::RttView;
 
 mod base;
 mod breaker;
+mod calm;
 mod hold;
 mod loss;
 mod loss_origin;
@@ -57,6 +58,7 @@ mod tally;
 
 use base::Base;
 use breaker::Breaker;
+use calm::own_queue;
 use hold::{Hold, Seen, Step};
 use loss::{BACK_OFF_OVERFLOW, growth_of_reno};
 use loss_origin::{Fate, LossOrigin};
@@ -104,19 +106,6 @@ const FULL: f64 = 15.0 / 16.0;
 
 /// The weight of one packet in the mean size: about a small window.
 const PACKET_WEIGHT: f64 = 1.0 / 32.0;
-
-/// The variance of the round trip counts as high above this fraction of the base.
-const RESTLESS: u32 = 10;
-
-/// On a path measured by means, samples within this many standard deviations of its noise are calm.
-const CALM_DEVIATIONS: f64 = 1.4;
-
-/// While the application sends less than the path carries, packets that leave together wait for each other. A queue below this fraction of
-/// the base, which is no longer than any before, is then taken for that.
-const OWN_QUEUE: u32 = 8;
-
-/// Above this window, noise can be distinguished from a queue.
-const NOISE_WINDOW_MIN: f64 = 12.0;
 
 /// Minimum back-off factor on a path whose delay varies by itself.
 const BACK_OFF_RESTLESS: f64 = 0.7;
@@ -189,6 +178,8 @@ pub(super) struct Steady {
     is_lossy: bool,
     /// The application sent less than the window allows before the latest acknowledged packet.
     is_app_limited: bool,
+    /// In the last round trip the queue was once shorter than half of that, as between bursts of this flow, but not if it is always full.
+    has_emptied: bool,
     /// Kept until the first acknowledgement after a timeout.
     before_timeout: Option<BeforeTimeout>,
     datagram: u64,
@@ -230,6 +221,7 @@ impl Steady {
             breaker: Breaker::default(),
             is_lossy: false,
             is_app_limited: false,
+            has_emptied: false,
             before_timeout: None,
             ack_at: None,
             round_began: None,
@@ -259,25 +251,6 @@ impl Steady {
         let full = self.datagram as f64;
         let packet = if self.packet < full * FULL { self.packet.max(1.0) } else { full };
         self.rate.map(|rate| rate * time.as_secs_f64() / packet)
-    }
-
-    /// Whether the latest sample and that of the packet before it, `before`, took little longer than the empty path. On a path whose delay
-    /// varies by itself few samples are below the target, so the limit is higher there.
-    fn is_calm(&self, rtt: &RttView, before: Duration) -> bool {
-        let longest = before.max(rtt.latest);
-        let base = self.base.empty(rtt);
-        let target = self.target(rtt);
-        let queue = if self.base.is_restless() {
-            target.max(self.base.noise().mul_f64(CALM_DEVIATIONS))
-        } else if rtt.variance > base / RESTLESS {
-            target
-        } else if self.tokens > NOISE_WINDOW_MIN {
-            target / 2 + 2 * self.base.noise()
-        } else {
-            target / 2
-        };
-        let own = if self.is_app_limited { self.highest_queue.min(base / OWN_QUEUE) } else { Duration::ZERO };
-        longest <= base + queue.max(own)
     }
 
     fn is_yielding(&self) -> bool {
@@ -325,6 +298,7 @@ impl Steady {
         let target = self.target(&acked.rtt);
         self.origin.on_queue(self.highest_stretch, base);
         let above = if self.base.is_restless() { queue } else { lowest.saturating_sub(base) };
+        self.has_emptied = above < own_queue(base) / 2;
         self.consider_yielding(acked, above < target / 8);
         match self.mode {
             Mode::SlowStart(start) if tally.is_overflow(base) && !acked.is_app_limited => {

@@ -9,7 +9,7 @@ use crate::code::SymbolSource;
 use crate::id::SymbolIndex;
 use crate::wire::{Fragment, FragmentBuilder, MESSAGE_SIZE_MAX};
 
-/// Bytes of a symbol beside a part of a message, at most: the content's length, the fragment's first byte and four varints.
+/// Bytes of a symbol in addition to a part of a message, at most: the content's length, the fragment's first byte and four varints.
 const PART_OVERHEAD: usize = 2 + 1 + 8 + 3 * 4;
 
 /// Statistics of sent messages.

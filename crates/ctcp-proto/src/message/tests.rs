@@ -206,3 +206,18 @@ fn fragments_that_disagree_are_a_fault() {
     assert!(fragment(10).is_ok());
     assert!(fragment(11).is_err());
 }
+
+/// A message that fits a symbol of its own is not divided to fill the one before.
+#[test]
+fn a_message_that_fits_one_symbol_is_not_divided() {
+    for size in [SYMBOL - 30, SYMBOL - 12, SYMBOL - 7] {
+        let mut outgoing = Outgoing::default();
+        for size in [20, size, 20] {
+            outgoing.push(NOW, &message(size), NOW + DEADLINE).expect("there is room");
+        }
+        let symbols = all_symbols(&mut outgoing);
+        let mut incoming = Incoming::new();
+        deliver(&mut incoming, 1, &symbols[1], false);
+        assert_eq!(incoming.pop().map(|whole| whole.len()), Some(size), "of {} symbols", symbols.len());
+    }
+}

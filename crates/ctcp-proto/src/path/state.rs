@@ -36,7 +36,7 @@ use crate::profile::{ExpiryRule, Profile};
 use crate::recovery::delivery_rate::DeliverySnapshot;
 use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets, SpuriousLoss};
 use crate::wire::EcnCounts;
-pub use hop::RELAYED_PAYLOAD_MAX;
+pub use hop::RELAYED_PAYLOAD;
 use hop::{Hop, RELAYED_DATAGRAM_MAX};
 
 /// Unanswered probe time-outs after which other paths are used instead. A single one may be due to the loss of one acknowledgement.

@@ -7,10 +7,10 @@ use ctcp_base::Prng;
 use super::chain::{Chain, Expected};
 use super::several::Conditions;
 use crate::code::mischief::{Mischief, Wrong};
-use crate::{ConnectionError, HopRepair, RELAYED_PAYLOAD_MAX, RelayBuffer};
+use crate::{ConnectionError, HopRepair, RELAYED_PAYLOAD, RelayBuffer};
 
 /// The share of a download in a full packet on a hop.
-const PAYLOAD: f64 = RELAYED_PAYLOAD_MAX as f64 / 1500.0;
+const PAYLOAD: f64 = RELAYED_PAYLOAD as f64 / 1500.0;
 
 /// Megabits per second and milliseconds of each hop.
 fn hops(losses: &[f64]) -> Vec<Conditions> {
@@ -70,8 +70,8 @@ fn a_relay_holds_a_bounded_number_of_symbols_however_slow_the_next_hop_is() {
         false
     });
     assert!(chain.bytes_read() > 500_000, "{}", chain.bytes_read());
-    // 512 symbols and a group of kept ones, of 1,536 bytes each, in one direction, and a few in the other.
-    assert!((100_000..1_100_000).contains(&most), "{most} bytes");
+    // 512 symbols and two groups of kept ones, of 1,536 bytes each, in one direction, and kept ones in the other.
+    assert!((100_000..900_000).contains(&most), "{most} bytes");
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //! the source's redundancy must compensate for all three hops. The paper calls its losses "specified" but does not
 //! print them; ours vary by 80 % of their means.
 //!
-//! Beside the paper's three, the same network with the library itself: end to end, and through its relays.
+//! In addition to the paper's three, the same network with the library itself: end to end, and through its relays.
 //!
 //! Requirement: N4, N5
 
@@ -185,7 +185,7 @@ fn outcome(seeds: u32, found: &[((Coding, u64), Run)]) -> Outcome {
         "the losses are ours: p_k(t) = a_k (1 + 0.8 sin(2 pi t / T_k)), a = 0.08, 0.08, 0.34, T = 160, 214, 107 s, both ways",
         "node 3 sends what comes and, behind it, combinations of all that came, 1.5 for each arrival together",
         "ctcp: real sizes of packets and what the application reads; its controller takes loss above 35 to 48 % for congestion, so it hardly sends while a hop, or the whole way, loses more",
-        "one run says little: the third hop loses up to 61 %, and a flow that loses its acknowledgements then stands still",
+        "one run says little: the third hop loses up to 61 %, and a flow that loses its acknowledgements then stalls",
     ];
     outcome
 }

@@ -291,6 +291,7 @@ impl Host {
     pub(crate) fn restart(&mut self, config: EndpointConfig, seed: [u8; 32]) {
         self.endpoint = Endpoint::new(for_laboratories(config), seed);
         self.retired.extend(self.peers.take().map(|peer| peer.application));
+        self.ways.lose_hops();
         self.agenda.clear();
     }
 

@@ -133,3 +133,14 @@ fn a_decoded_symbol_makes_an_ack_due_only_if_a_packet_was_received() {
     acks.on_news(at(2));
     assert!(acks.is_due(at(2)));
 }
+
+#[test]
+fn through_relays_the_eighth_packet_makes_an_ack_due_whatever_is_missing() {
+    let mut acks = scheduler().patient();
+    for number in 0..7 {
+        acks.on_packet(at(1), 2 * number, true, None);
+    }
+    assert!(!acks.is_due(at(5)) && acks.next_timeout() == Some(at(6)));
+    acks.on_packet(at(2), 3, true, None);
+    assert!(acks.is_due(at(2)));
+}

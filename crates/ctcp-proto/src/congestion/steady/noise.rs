@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use super::NOISE_WINDOW_MIN;
+use super::calm::NOISE_WINDOW_MIN;
 use super::samples::Samples;
 
 /// Number of round trips combined on a path that varies. More would detect a queue late.

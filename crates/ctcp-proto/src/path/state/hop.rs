@@ -15,7 +15,7 @@ pub(super) const RELAYED_DATAGRAM_MAX: u64 = 1472 - 40 - 1 - RELAYED_SPAN_MAX as
 
 /// Bytes of a stream in a full packet of a hop, of 1500 bytes with IPv4 and UDP. The datagram in it has a header and a tag of 28 bytes
 /// together, and frames of about 9.
-pub const RELAYED_PAYLOAD_MAX: u64 = RELAYED_DATAGRAM_MAX - 28 - 9;
+pub const RELAYED_PAYLOAD: u64 = RELAYED_DATAGRAM_MAX - 28 - 9;
 
 /// The most packets in flight on a path through relays, whatever the first hop takes.
 const RELAYED_IN_FLIGHT_MAX: u64 = 1 << 14;

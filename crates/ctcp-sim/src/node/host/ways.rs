@@ -120,6 +120,11 @@ impl Ways {
         self.list.iter_mut().flat_map(|way| way.hops.iter_mut().flatten())
     }
 
+    /// Forgets the hops, as a process that restarts.
+    pub(super) fn lose_hops(&mut self) {
+        self.list.iter_mut().for_each(|way| way.hops = [None, None]);
+    }
+
     /// Tells an end-to-end connection how much its hops take now.
     pub(super) fn tell_room(&mut self, passenger: &mut Connection) {
         for way in &mut self.list {
