@@ -210,7 +210,7 @@ fn fragments_that_disagree_are_a_fault() {
 /// A message that fits a symbol of its own is not divided to fill the one before.
 #[test]
 fn a_message_that_fits_one_symbol_is_not_divided() {
-    for size in [SYMBOL - 30, SYMBOL - 12, SYMBOL - 7] {
+    for size in [SYMBOL - 20, SYMBOL - 12, SYMBOL - 7] {
         let mut outgoing = Outgoing::default();
         for size in [20, size, 20] {
             outgoing.push(NOW, &message(size), NOW + DEADLINE).expect("there is room");
