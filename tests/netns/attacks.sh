@@ -19,8 +19,6 @@ serves() {
     fetch "$WEB/small" "$scratch/small" && cmp "$scratch/www/small" "$scratch/small" && is_alive "$server_pid" "$client_pid"
 }
 
-resident_kilobytes() { awk '/^VmRSS/ { print $2 }' "/proc/$1/status"; }
-
 # Sends 100,000 datagrams, random ones and ones with valid-looking headers. They are sent on the server's side, to avoid
 # the link.
 datagrams() {

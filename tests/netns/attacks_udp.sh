@@ -36,7 +36,6 @@ for address in 127.0.0.1 127.1.2.3 ::1 10.99.0.1 169.254.169.254 fd99::1; do for
 targets=("$SERVER_ADDRESS" "$TARGET" "$SERVER_ADDRESS" "$OTHER" "${forbidden[@]}")
 
 good_client() { on_client python3 "$TOOL" good "${GOOD_SOCKS:-$SOCKS}" echo.test "$ECHO" "$1"; }
-resident_kilobytes() { awk '/^VmRSS/ { print $2 }' "/proc/$1/status"; }
 
 # metric SIDE NAME [LABELS]: the value of a metric of this side, `server` or `client`, as an integer
 metric() {

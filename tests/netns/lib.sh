@@ -99,6 +99,9 @@ stop() {
     wait "$1" 2>/dev/null || true
 }
 
+# resident_kilobytes PID
+resident_kilobytes() { awk '/^VmRSS/ { print $2 }' "/proc/$1/status"; }
+
 # wait_until SECONDS COMMAND...: repeats the command until it succeeds; fails after the time
 wait_until() {
     local end=$(($(date +%s%N) + $1 * 1000000000))

@@ -145,7 +145,7 @@ PY
 # Strangers who know the relay's public key send first packets from many networks, while a client connects and downloads.
 withstands_a_flood() {
     local before after
-    before=$(awk '/^VmRSS/ { print $2 }' "/proc/$relay_pid/status")
+    before=$(resident_kilobytes "$relay_pid")
     ip -n "$server_ns" route replace local 64.0.0.0/3 dev lo
     background "$server_ns" flood.log python3 "$repository/tests/netns/strangers.py" "${RELAY%:*}" "${RELAY##*:}" 4 3000 200 informed "$relay"
     local flood=$pid status=0
@@ -155,7 +155,7 @@ withstands_a_flood() {
     download 300 || status=1
     stop "$flood" TERM
     cat "$scratch/flood.log"
-    after=$(awk '/^VmRSS/ { print $2 }' "/proc/$relay_pid/status")
+    after=$(resident_kilobytes "$relay_pid")
     echo "resident: $before kB before, $after kB after"
     [ "$status" = 0 ] && [ $((after - before)) -lt 32768 ]
 }

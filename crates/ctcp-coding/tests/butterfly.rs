@@ -3,10 +3,10 @@
 //!
 //! ```text
 //!            /== left =========== sink          source -> left: even symbols, source -> right: odd ones
-//!   source ==       \\          /
-//!            \       middle ====                what comes over the middle has to help both sinks
-//!             ==    //          \
-//!              right ============ sink
+//!   source ==        \         /
+//!            \        middle ==                 what comes over the middle has to help both sinks
+//!             \      /         \
+//!              == right ========= sink
 //! ```
 
 #[path = "../src/test_random.rs"]

@@ -5,8 +5,8 @@
 //!                                                                    \--> a pair of UDP sockets, if it only forwards
 //! ```
 //!
-//! A client is known by its key, and the next stop is one that the operator named or allowed. The relay learns the addresses and keys of the stops that
-//! follow, and which datagrams belong together; it never holds a key of what they contain.
+//! A client is known by its key, and the next stop is one that the operator named or allowed. The relay learns the addresses and keys of
+//! the stops that follow, and which datagrams belong together; it never holds a key of what they contain.
 
 use core::fmt;
 use core::future::pending;

@@ -43,8 +43,6 @@ pub struct Relayed {
     links: Vec<LinkId>,
     /// The relays, by their routers' numbers.
     relays: BTreeMap<usize, Stop>,
-    /// The senders, whose ways are opened before the flows begin.
-    senders: Vec<NodeId>,
     ways: u16,
     repair: HopRepair,
     hop: TransportConfig,
@@ -75,7 +73,6 @@ impl Relayed {
             routers,
             links,
             relays: BTreeMap::new(),
-            senders: Vec::new(),
             ways: 0,
             repair,
             hop: TransportConfig::default(),
@@ -122,7 +119,6 @@ impl Relayed {
             let stops: Vec<Stop> = way.into_iter().chain([server]).collect();
             self.add_way(sender, &stops);
         }
-        self.senders.push(sender);
         number
     }
 
@@ -176,13 +172,14 @@ impl Relayed {
     /// Panics if a hop does not open.
     #[must_use]
     pub fn build(self) -> Network {
-        let mut hosts = self.senders.clone();
-        hosts.extend(self.relays.values().map(|relay| relay.node));
         let mut network = self.flows.build(self.links, self.routers);
+        let senders: Vec<NodeId> = network.flows().iter().map(|flow| flow.sender).collect();
         let simulation = &mut network.simulation;
-        self.senders.iter().for_each(|&sender| simulation.begin_ways(sender));
-        let are_open =
-            |simulation: &crate::Simulation| hosts.iter().all(|&host| simulation.host(host).has_open_ways());
+        senders.iter().for_each(|&sender| simulation.begin_ways(sender));
+        let are_open = |simulation: &crate::Simulation| {
+            let mut hosts = senders.iter().copied().chain(self.relays.values().map(|relay| relay.node));
+            hosts.all(|host| simulation.host(host).has_open_ways())
+        };
         simulation.run_for(OPENING, are_open);
         simulation.run_for(SETTLING, |_| false);
         assert!(are_open(simulation), "all hops open");
