@@ -32,6 +32,8 @@ pub struct Block<R> {
     pub missing: u32,
     /// Whether the last report had room for all of it.
     is_reported: bool,
+    /// Packets acknowledged since that report.
+    acked: u32,
     /// State of the code for its repairs.
     pub repairs: R,
 }
@@ -64,6 +66,7 @@ impl<R> Blocks<R> {
                 in_flight: 0,
                 missing: 0,
                 is_reported: false,
+                acked: 0,
                 repairs,
             });
         }
@@ -83,8 +86,9 @@ impl<R> Blocks<R> {
     /// A packet was acknowledged. Its effect at the receiver is part of the acknowledgement's feedback, unless that had no room for the
     /// block: then each packet counts as one degree of freedom.
     pub fn on_acked(&mut self, sent: &Sent) {
-        if let Some(block) = self.block_of(sent.first).filter(|block| !block.is_reported) {
-            block.missing = block.missing.saturating_sub(1);
+        if let Some(block) = self.block_of(sent.first) {
+            block.acked += 1;
+            block.count_acked_if_unreported();
         }
         self.on_resolved(sent);
     }
@@ -108,7 +112,9 @@ impl<R> Blocks<R> {
             let reported = block.missing_by(feedback);
             block.is_reported =
                 block.end() <= feedback.reported_end || feedback.reported_end >= feedback.known_end;
+            block.count_acked_if_unreported();
             block.missing = if block.is_reported { reported } else { block.missing.max(reported) };
+            block.acked = 0;
         }
     }
 
@@ -137,6 +143,13 @@ impl<R> Block<R> {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.length >= self.capacity
+    }
+
+    /// Each acknowledged packet counts as one degree of freedom, unless reports tell.
+    fn count_acked_if_unreported(&mut self) {
+        if !self.is_reported {
+            self.missing = self.missing.saturating_sub(core::mem::take(&mut self.acked));
+        }
     }
 
     /// The degrees of freedom that the receiver lacked when it sent `feedback`.

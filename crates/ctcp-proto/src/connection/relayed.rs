@@ -16,7 +16,7 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::{Connection, Established, State, TransportError};
-use crate::code::RelayBuffer;
+use crate::code::{Choice, RelayBuffer};
 use crate::error::{CloseReason, ConnectionError, TransportErrorCode};
 use crate::id::{ContextId, PathId};
 use crate::message::MessageError;
@@ -181,6 +181,22 @@ impl Connection {
 }
 
 impl Established {
+    /// Whether a datagram of another connection would be cut in two symbols, because only `room` bytes are left in a packet.
+    pub(super) fn cuts_datagram(
+        &mut self,
+        choice: Option<(ContextId, Choice)>,
+        path: PathId,
+        datagram_size: usize,
+        room: usize,
+    ) -> bool {
+        if choice != Some((ContextId::Relayed, Choice::NewSymbol)) {
+            return false;
+        }
+        let whole = self.symbol_size(path, ContextId::Relayed, datagram_size);
+        let overhead = self.contexts.open(ContextId::Relayed).sender.overhead();
+        self.relayed.outgoing.is_cut(whole, room.saturating_sub(overhead))
+    }
+
     fn on_relay_progress(&mut self, now: Instant) {
         if self.contexts.relay_buffer().is_none_or(|buffer| !buffer.take_progress()) {
             return;

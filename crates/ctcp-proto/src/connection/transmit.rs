@@ -17,6 +17,9 @@ use crate::recovery::sent::SentPacket;
 use crate::stream::{Lane, Outlet, Pace};
 use crate::wire::{DatagramBuilder, Frame, NewPacket, symbol_size_for_datagram};
 
+/// Bytes of a short acknowledgement with a report.
+const ACK_TYPICAL: usize = 32;
+
 /// The bytes by which the header of a relay's combination is longer than that of a source's: coefficients instead of a key.
 const RELAYED_HEADROOM: usize = RELAYED_SPAN_MAX as usize;
 
@@ -235,7 +238,11 @@ impl Established {
             *buffer = builder.abandon();
             return Ok(None);
         }
-        self.write_acknowledgement(now, id, ack_is_due, &mut builder, &mut contents);
+        if ack_is_due
+            || !self.cuts_datagram(choice, id, datagram_size, builder.remaining().saturating_sub(ACK_TYPICAL))
+        {
+            self.write_acknowledgement(now, id, ack_is_due, &mut builder, &mut contents);
+        }
         if turn.is_first() {
             contents.abandoned = self.path_changes.write(&mut builder);
             contents.path_id = self.path_changes.ids.write(&mut builder);
@@ -245,7 +252,10 @@ impl Established {
             let loss = self.paths[id].measured.loss_average.value();
             self.control.write(&mut self.streams, pace, loss, &mut builder, &mut contents.control);
         }
-        if let Some(choice) = choice {
+        // An acknowledgement leaves alone rather than cut a datagram in two symbols, each with repairs.
+        let is_cut =
+            !builder.is_empty() && self.cuts_datagram(choice, id, datagram_size, builder.remaining());
+        if let Some(choice) = choice.filter(|_| !is_cut) {
             contents.combination = self.write_combination(now, turn, choice, datagram_size, &mut builder);
         }
         // A choice may produce no frame. An owed probe is sent all the same, or its timer would fire again at once.
@@ -315,24 +325,29 @@ impl Established {
             return Some(carried);
         }
         let situation = self.situation(now, turn, id);
+        let size = self.symbol_size(turn.id, id, datagram_size);
         let source: &mut dyn SymbolSource = match id {
             ContextId::Messages => &mut self.messages.outgoing,
             ContextId::Relayed => &mut self.relayed.outgoing,
             _ => &mut Outlet { streams: &mut self.streams, lane: Lane::of(id) },
         };
-        let destination = self.paths[turn.id].destination;
-        let sender = &mut self.contexts.open(id).sender;
-        let size = symbol_size_for_datagram(datagram_size, &destination, sender.overhead());
-        let size = size.min(self.negotiated.symbol_size_max);
-        // Relays write the coefficients of their combinations.
-        let size = if id == ContextId::Relayed { size.saturating_sub(RELAYED_HEADROOM) } else { size };
-        let carried = sender.write(choice, size, source, builder, &situation);
+        let carried = self.contexts.open(id).sender.write(choice, size, source, builder, &situation);
         if let (Choice::NewSymbol, Some(carried)) = (choice, &carried) {
             self.owe_copies(now, turn.id, id, carried.sent.first);
         }
         self.last_context = id;
         self.tell_controller();
         carried
+    }
+
+    /// The size of new symbols of a context in datagrams of `datagram_size` bytes.
+    pub(super) fn symbol_size(&mut self, path: PathId, id: ContextId, datagram_size: usize) -> usize {
+        let destination = self.paths[path].destination;
+        let overhead = self.contexts.open(id).sender.overhead();
+        let size = symbol_size_for_datagram(datagram_size, &destination, overhead);
+        let size = size.min(self.negotiated.symbol_size_max);
+        // Relays write the coefficients of their combinations.
+        if id == ContextId::Relayed { size.saturating_sub(RELAYED_HEADROOM) } else { size }
     }
 
     /// Whether the context has data to send, sent before or not.

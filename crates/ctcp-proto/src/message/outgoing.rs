@@ -53,6 +53,17 @@ impl Outgoing {
         self.queue.len()
     }
 
+    /// Whether the next message fits a symbol of `whole` bytes, but would be cut in one of `room` bytes. Its rest would take a symbol of its
+    /// own.
+    pub(crate) fn is_cut(&self, whole: usize, room: usize) -> bool {
+        let holds = |waiting: &Waiting, capacity| {
+            let number = waiting.number.unwrap_or(self.counts.sent);
+            FragmentBuilder::holds_whole(capacity, number, waiting.data.len())
+        };
+        let next = self.queue.front().filter(|waiting| waiting.sent == 0);
+        next.is_some_and(|waiting| holds(waiting, whole) && !holds(waiting, room))
+    }
+
     /// Bytes of memory for waiting messages.
     pub(crate) fn memory(&self) -> u64 {
         self.queued as u64

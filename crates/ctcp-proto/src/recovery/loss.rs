@@ -27,11 +27,16 @@ const TIME_EIGHTHS: u32 = 9;
 /// Maximum of the time threshold: twice the round trip. Waiting for a packet later than that is not worthwhile.
 const TIME_EIGHTHS_MAX: u32 = 16;
 
-/// The time threshold where hops repair what is lost: three round trips, in which they have tried again and again.
-const TIME_EIGHTHS_PATIENT: u32 = 24;
+/// The time threshold where hops repair what is lost: one and a half round trips, in which one of them has repaired it. Up to three if that
+/// takes several attempts.
+const TIME_EIGHTHS_PATIENT: u32 = 12;
+const TIME_EIGHTHS_PATIENT_MAX: u32 = 24;
 
 /// Number of round trips without a spurious loss after which the thresholds return half of the way.
 const QUIET_ROUNDS: u32 = 16;
+
+/// The same where hops repair. They are late as often as they lose.
+const QUIET_ROUNDS_PATIENT: u32 = 512;
 
 /// The current thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +54,10 @@ pub(crate) struct LossDetector {
     eighths: u32,
     /// To which the thresholds return.
     least: (u64, u32),
+    /// Maximum of the time threshold.
+    eighths_max: u32,
+    /// Round trips after which they return half of the way.
+    quiet_rounds: u32,
     /// When the thresholds were last changed.
     changed: Instant,
 }
@@ -56,21 +65,33 @@ pub(crate) struct LossDetector {
 impl LossDetector {
     /// The thresholds of RFC 9002.
     pub(crate) fn new() -> Self {
-        Self::returning_to(PACKET_THRESHOLD, TIME_EIGHTHS)
+        let (packets, eighths) = (PACKET_THRESHOLD, TIME_EIGHTHS);
+        Self {
+            packets,
+            eighths,
+            least: (packets, eighths),
+            eighths_max: TIME_EIGHTHS_MAX,
+            quiet_rounds: QUIET_ROUNDS,
+            changed: Instant::ZERO,
+        }
     }
 
     /// For a path on which packets are repaired and come late rather than not at all.
     pub(crate) fn patient() -> Self {
-        Self::returning_to(u64::MAX, TIME_EIGHTHS_PATIENT)
-    }
-
-    fn returning_to(packets: u64, eighths: u32) -> Self {
-        Self { packets, eighths, least: (packets, eighths), changed: Instant::ZERO }
+        let (packets, eighths) = (u64::MAX, TIME_EIGHTHS_PATIENT);
+        Self {
+            packets,
+            eighths,
+            least: (packets, eighths),
+            eighths_max: TIME_EIGHTHS_PATIENT_MAX,
+            quiet_rounds: QUIET_ROUNDS_PATIENT,
+            ..Self::new()
+        }
     }
 
     /// The thresholds for detecting losses now.
     pub(crate) fn thresholds(&mut self, now: Instant, rtt: &RttEstimator) -> LossThresholds {
-        if now - self.changed > rtt.smoothed() * QUIET_ROUNDS {
+        if now - self.changed > rtt.smoothed() * self.quiet_rounds {
             let (packets, eighths) = self.least;
             self.packets = packets + (self.packets - packets) / 2;
             self.eighths = eighths + (self.eighths - eighths) / 2;
@@ -85,7 +106,7 @@ impl LossDetector {
         self.packets = self.packets.max((spurious.distance + 1).min(PACKET_THRESHOLD_MAX));
         let round = rtt.smoothed().max(rtt.latest()).max(GRANULARITY);
         let mut needed = self.eighths;
-        while needed < TIME_EIGHTHS_MAX && round * needed / 8 <= spurious.age {
+        while needed < self.eighths_max && round * needed / 8 <= spurious.age {
             needed += 1;
         }
         self.eighths = needed;
@@ -121,6 +142,11 @@ pub(crate) struct LossAverage {
 }
 
 impl LossAverage {
+    /// An average that is always zero, where hops repair what is lost.
+    pub(crate) fn none() -> Self {
+        Self::new(0.0, 0.0)
+    }
+
     /// Creates an average that starts at `initial` and gives each packet the weight `mu`, both in `[0, 1]`.
     pub(crate) fn new(initial: f64, mu: f64) -> Self {
         let initial = initial.clamp(0.0, 1.0);

@@ -82,6 +82,15 @@ struct Line {
     is_cut: bool,
 }
 
+/// The longest times without something new for the client.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stall {
+    /// Without a byte that the application can read.
+    pub(super) in_order: Duration,
+    /// Without a packet that helps to decode one.
+    pub(super) any: Duration,
+}
+
 pub(super) struct Chain {
     pub(super) now: Instant,
     nodes: Vec<Node>,
@@ -291,13 +300,21 @@ impl Chain {
         self.transfer.is_whole
     }
 
-    /// Runs for a time, or until the download is whole, and returns the longest part of it without a new byte.
-    pub(super) fn longest_stall(&mut self, time: Duration) -> Duration {
-        let (mut last, mut stall) = ((self.now, self.bytes_read()), Duration::ZERO);
+    /// Runs for a time, or until the download is whole, and returns the longest parts of it without a new byte.
+    pub(super) fn longest_stall(&mut self, time: Duration) -> Stall {
+        let mut stall = Stall::default();
+        let mut last = [(self.now, 0); 2];
         self.run(time, |chain| {
-            stall = stall.max(chain.now - last.0);
-            if chain.bytes_read() > last.1 {
-                last = (chain.now, chain.bytes_read());
+            let counts = chain.client().stats();
+            let symbols = counts.datagrams_received - counts.redundant_received;
+            let longest = [&mut stall.in_order, &mut stall.any];
+            for ((longest, last), count) in
+                longest.into_iter().zip(&mut last).zip([chain.bytes_read(), symbols])
+            {
+                *longest = (*longest).max(chain.now - last.0);
+                if count > last.1 {
+                    *last = (chain.now, count);
+                }
             }
             chain.is_whole()
         });

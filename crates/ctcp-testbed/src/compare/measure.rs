@@ -284,8 +284,8 @@ fn relays(network: &Network, peer: &dyn Peer, cell: &Cell, spent: Spent) -> Resu
     let mut found = vec![(Metric::Goodput, transfer.goodput() / cell.total_rate(), false)];
     let bytes = transfer.bytes as f64;
     if bytes > 0.0 {
-        let (sent, loss) = (first_hop(network, cell) - sent, cell.loss);
-        found.push((Metric::FirstHop, sent as f64 / bytes * (1.0 - loss), false));
+        let sent = first_hop(network, cell).since(&sent);
+        found.push((Metric::FirstHop, sent.bytes as f64 / bytes * sent.arriving(), false));
         found.push((Metric::Cpu, (carrier.cpu_seconds() - cpu) / bytes * 1e9, false));
     }
     drop((carrier, server));
@@ -299,17 +299,41 @@ fn relays(network: &Network, peer: &dyn Peer, cell: &Cell, spent: Spent) -> Resu
     Ok(found)
 }
 
-/// Bytes that the server has sent on its hops.
-fn first_hop(network: &Network, cell: &Cell) -> u64 {
+/// What the server has sent on its hops.
+#[derive(Default)]
+struct FirstHop {
+    bytes: u64,
+    packets: u64,
+    lost: u64,
+}
+
+impl FirstHop {
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            bytes: self.bytes - before.bytes,
+            packets: self.packets - before.packets,
+            lost: self.lost - before.lost,
+        }
+    }
+
+    /// The share of packets that were not lost.
+    fn arriving(&self) -> f64 {
+        1.0 - self.lost as f64 / self.packets.max(1) as f64
+    }
+}
+
+fn first_hop(network: &Network, cell: &Cell) -> FirstHop {
     let ways = network.report().ways;
     // Forward is from the namespace of the target; the server of two hops is in the other one.
-    let sent = |path: usize, way: usize| {
-        let link = ways.get(path).and_then(|path| path[way].first());
-        link.map_or(0, |link| link.bytes_offered)
+    let links = match cell.condition {
+        Condition::ThreeHops => &[(2, 0)][..],
+        Condition::SideBySide => &[(1, 1), (3, 1)],
+        _ => &[(1, 1)],
     };
-    match cell.condition {
-        Condition::ThreeHops => sent(2, 0),
-        Condition::SideBySide => sent(1, 1) + sent(3, 1),
-        _ => sent(1, 1),
-    }
+    let stats = links.iter().filter_map(|&(path, way)| ways.get(path).and_then(|path| path[way].first()));
+    stats.fold(FirstHop::default(), |sum, link| FirstHop {
+        bytes: sum.bytes + link.bytes_offered,
+        packets: sum.packets + link.offered,
+        lost: sum.lost + link.lost,
+    })
 }

@@ -7,7 +7,7 @@ use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
 use crate::code::RELAYED_SPAN_MAX;
 use crate::congestion::{ControllerFactory, Unlimited};
 use crate::network::is_relayed;
-use crate::recovery::loss::LossDetector;
+use crate::recovery::loss::{LossAverage, LossDetector};
 
 /// The largest datagram that fits into one symbol of a hop of 1472 bytes: its headers take 40 bytes and one for the context, the
 /// coefficients of a relay one each, and the header of a whole message in the symbol at most 13.
@@ -38,6 +38,7 @@ impl Path {
         }
         let mut path = Self { hop: Some(Hop { room: 0, last_answer: self.began }), ..self };
         path.measured.losses = LossDetector::patient();
+        path.measured.loss_average = LossAverage::none();
         path.acks = AckScheduler::new(MAX_ACK_DELAY, path.profile.acknowledges_every_packet()).patient();
         path.with_controller(Some(ControllerFactory::new(|size| Box::new(Unlimited::new(size)))))
     }
