@@ -205,7 +205,7 @@ check 'a relay that does not know the client refuses' refused "is not on the ser
 start_relay recode --to "$TO"
 stop "$server_pid"
 serve
-check 'a server that does not know the relay refuses' refused "$SERVER_BEHIND"
+check 'a server that does not know the relay refuses' refused 'a server: --relay'
 stop "$server_pid"
 serve --relay "$relay"
 check 'a relay may not use the server itself' ends_with 1 'may only carry' \

@@ -344,6 +344,12 @@ impl Echelon {
         self.pool.memory() + self.rows.iter().map(|row| row.coefficients.capacity()).sum::<usize>()
     }
 
+    /// Frees memory that is not in use, but for `keep` rows.
+    pub fn trim(&mut self, keep: usize) {
+        self.spare.truncate(keep);
+        self.pool.trim(keep);
+    }
+
     /// Frees memory that is not in use.
     pub fn shrink(&mut self) {
         self.spare = Vec::new();

@@ -206,7 +206,9 @@ impl Relay {
                 Mode::Forward => forward(client, endpoint, &next).await,
             }
         };
-        let opened = timeout(self.limits.connect, opening).await;
+        // The stops after it have their own time, and say which of them does not answer.
+        let limit = self.limits.connect * (1 + rest.len() as u32);
+        let opened = timeout(limit, opening).await;
         let way = opened.map_err(|_| (ReplyCode::TimedOut, format!("{stop} does not answer")))??;
         info!(next = %stop, mode = ?self.mode, "a way is open");
         Ok(way)
@@ -341,6 +343,9 @@ fn unreachable(stop: &Stop, error: &dyn fmt::Display) -> Refusal {
     (ReplyCode::HostUnreachable, format!("{}: {error}", stop.address))
 }
 
+/// The code of a refusal because the key is not on the list.
+const UNLISTED: u8 = 1;
+
 const NO_ADDRESS: &str = "it has no address";
 
 async fn resolve(stop: &Stop) -> Result<Vec<SocketAddr>, Refusal> {
@@ -360,7 +365,8 @@ impl Next<'_> {
         endpoint: &ctcp::Endpoint,
         repair: HopRepair,
     ) -> Result<(ctcp::Connection, Granted), Refusal> {
-        connect(endpoint, self.stop, &self.addresses, Carry { repair, stops: self.rest.to_vec() }).await
+        let carry = Carry { repair, stops: self.rest.to_vec() };
+        connect(endpoint, self.stop, &self.addresses, carry, unknown_relay).await
     }
 }
 
@@ -373,7 +379,21 @@ pub(crate) async fn open(
     stop: &Stop,
     carry: Carry,
 ) -> Result<(ctcp::Connection, Granted), Refusal> {
-    connect(endpoint, stop, &resolve(stop).await?, carry).await
+    connect(endpoint, stop, &resolve(stop).await?, carry, |stop, error| unreachable(stop, error)).await
+}
+
+/// Why a relay does not reach the next stop.
+fn unknown_relay(stop: &Stop, error: &ctcp::ConnectError) -> Refusal {
+    match error {
+        ctcp::ConnectError::Failed(ctcp::ConnectionError::Refused { code: UNLISTED, .. }) => (
+            ReplyCode::NotAllowed,
+            format!(
+                "{} does not take datagrams from this relay: name its key there (a server: --relay, a relay: --client)",
+                stop.address
+            ),
+        ),
+        _ => unreachable(stop, error),
+    }
 }
 
 async fn connect(
@@ -381,12 +401,13 @@ async fn connect(
     stop: &Stop,
     addresses: &[SocketAddr],
     carry: Carry,
+    failed: impl Fn(&Stop, &ctcp::ConnectError) -> Refusal,
 ) -> Result<(ctcp::Connection, Granted), Refusal> {
     let mut last = unreachable(stop, &NO_ADDRESS);
     for &address in addresses {
         match endpoint.connect(address, stop.key).await {
             Ok(connection) => return ask(connection, stop, carry).await,
-            Err(error) => last = unreachable(stop, &error),
+            Err(error) => last = failed(stop, &error),
         }
     }
     Err(last)

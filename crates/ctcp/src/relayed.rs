@@ -79,13 +79,16 @@ impl State {
         window: u64,
         repair: HopRepair,
     ) -> Result<(), RelayError> {
+        for key in [one, other] {
+            let slot = self.slot(key).ok_or(MessageError::Closed)?;
+            if slot.load.is_some() || one == other {
+                return Err(RelayError::Busy);
+            }
+        }
         let size = usize::from(self.transport.symbol_size_max);
         let [there, back] = [(); 2].map(|()| RelayBuffer::new(size, window));
         for (key, next, incoming, outgoing) in [(one, other, &there, &back), (other, one, &back, &there)] {
             let Some(slot) = self.slot(key) else { return Err(MessageError::Closed.into()) };
-            if slot.load.is_some() {
-                return Err(RelayError::Busy);
-            }
             let (incoming, outgoing) = (incoming.clone(), outgoing.clone());
             slot.connection.carry(Carriage::Relay { incoming, outgoing, repair })?;
             slot.load = Some(Load::Of(next));

@@ -221,6 +221,9 @@ impl Basis {
     fn release_before(&mut self, index: SymbolIndex) {
         self.floor = self.floor.max(index.min(self.end));
         self.rows.drop_below(self.oldest_kept());
+        if self.floor == self.end {
+            self.rows.trim(KEPT_BELOW as usize);
+        }
     }
 
     /// Runs of symbols that lead no row.

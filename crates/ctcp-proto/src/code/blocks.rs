@@ -145,7 +145,7 @@ impl<R> Block<R> {
         self.length >= self.capacity
     }
 
-    /// Each acknowledged packet counts as one degree of freedom, unless reports tell.
+    /// Each acknowledged packet counts as one degree of freedom, unless reports cover the block.
     fn count_acked_if_unreported(&mut self) {
         if !self.is_reported {
             self.missing = self.missing.saturating_sub(core::mem::take(&mut self.acked));

@@ -27,6 +27,9 @@ use crate::wire::MissingInterval;
 /// Symbols are combined in groups of so many.
 const SPAN: u64 = RELAYED_SPAN_MAX as u64;
 
+/// After so many rows a combination is tried again that was too large. The packets of the next hop may have grown since.
+const NARROW_ROWS: u32 = 64;
+
 /// The sender half of a relay.
 #[derive(Debug)]
 pub(super) struct RecodingCode {
@@ -38,8 +41,8 @@ pub(super) struct RecodingCode {
     peer_window: u64,
     /// Repairs are combinations, some of them ahead of feedback. Otherwise rows are repeated when they are reported missing.
     combines: bool,
-    /// The packets of the next hop are too small for combinations.
-    is_narrow: bool,
+    /// The packets of the next hop were too small for a combination: until so many rows were sent, single symbols are, which can be divided.
+    narrow: u32,
 }
 
 impl RecodingCode {
@@ -51,7 +54,7 @@ impl RecodingCode {
             waiting: VecDeque::new(),
             peer_window,
             combines,
-            is_narrow: false,
+            narrow: 0,
         }
     }
 
@@ -78,6 +81,10 @@ impl RecodingCode {
         None
     }
 
+    fn combines(&self) -> bool {
+        self.combines && self.narrow == 0
+    }
+
     /// Gaps for which too few repairs are in flight.
     fn short(&self) -> Option<MissingInterval> {
         self.state.coverage.short_run(self.state.protection.margin(1.0), SPAN)
@@ -85,8 +92,8 @@ impl RecodingCode {
 
     /// A repair for what the next hop lacks of a run of gaps.
     fn repair_of(&self, run: MissingInterval) -> Option<Choice> {
-        if !self.combines {
-            let is_whole = |&index: &SymbolIndex| !self.is_narrow || self.buffer.lock().is_symbol(index);
+        if !self.combines() {
+            let is_whole = |&index: &SymbolIndex| self.narrow == 0 || self.buffer.lock().is_symbol(index);
             return self.state.coverage.missing_in(run).filter(is_whole).map(Choice::Again);
         }
         let group_end = (run.first / SPAN + 1) * SPAN;
@@ -115,7 +122,7 @@ impl Scheme for RecodingCode {
         if let Some(choice) = self.short().and_then(|run| self.repair_of(run)) {
             return Some(choice);
         }
-        if let Some(owed) = self.state.owed(situation.now).filter(|_| self.combines) {
+        if let Some(owed) = self.state.owed(situation.now).filter(|_| self.combines()) {
             let (first, end) = self.state.coverage.exposed(SPAN, owed.is_tail);
             if let Some(choice) = self.combination(first, end) {
                 return Some(choice);
@@ -137,15 +144,16 @@ impl Scheme for RecodingCode {
     fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent {
         if matches!(choice, Choice::Again(_)) && self.state.coverage.is_absent(index) {
             self.state.coverage.on_present(index);
+            self.narrow = self.narrow.saturating_sub(1);
             return self.state.on_symbol(index, situation);
         }
         let is_for_deficit = self.short().is_some();
         self.state.on_repair(choice, index, is_for_deficit)
     }
 
-    /// From now on only single symbols are sent, which can be divided. A sum waits until it is one.
+    /// A sum waits until it is a symbol.
     fn on_too_large(&mut self, choice: Choice) {
-        (self.combines, self.is_narrow) = (false, true);
+        self.narrow = NARROW_ROWS;
         self.state.end_tail();
         if let Choice::Again(index) = choice
             && self.waiting.front() == Some(&index)
@@ -176,6 +184,6 @@ impl Scheme for RecodingCode {
     }
 
     fn next_repair(&self) -> Option<Instant> {
-        self.state.next_repair().filter(|_| self.combines)
+        self.state.next_repair().filter(|_| self.combines())
     }
 }

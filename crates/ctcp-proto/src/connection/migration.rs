@@ -7,7 +7,7 @@ use ctcp_base::Instant;
 use super::transmit::Way;
 use super::{Established, TransportError};
 use crate::id::{PathId, Role};
-use crate::network::{NetworkPath, Transmit};
+use crate::network::{NetworkPath, Transmit, is_relayed};
 use crate::path::migration::Candidate;
 use crate::path::validation::{OPENING_MAX, PathValidation};
 use crate::wire::{DATAGRAM_SIZE_MIN, Frame};
@@ -41,8 +41,8 @@ impl Established {
             }
             return;
         }
-        // Servers do not move.
-        if self.role != Role::Server {
+        // Servers do not move, and nobody moves between a hop and an address of the network.
+        if self.role != Role::Server || is_relayed(network.remote) != path.is_relayed() {
             return;
         }
         if let Some(validation) = &mut path.opening {

@@ -26,6 +26,11 @@ impl Measured {
         }
     }
 
+    /// For a path on which hops repair what is lost.
+    pub(super) fn patient(self) -> Self {
+        Self { losses: LossDetector::patient(), ..self }
+    }
+
     /// Starts the loss average anew.
     pub(super) fn forget_loss(&mut self, rules: Rules) {
         self.loss_average = loss_average(rules);

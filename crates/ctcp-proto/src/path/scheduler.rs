@@ -87,7 +87,7 @@ impl Ranking {
         let age = (now - path.began).as_nanos() % TRIAL_EVERY.as_nanos();
         let is_known =
             age < (TRIAL_EVERY - TRIAL).as_nanos() && path.admission.controller.phase() != Phase::SlowStart;
-        let arrives = |path: &Path| rate(path) * (1.0 - path.measured.loss_average.value());
+        let arrives = |path: &Path| rate(path) * (1.0 - path.loss());
         is_slow && is_known && arrives(path) < LITTLE * used(paths).map(arrives).sum::<f64>()
     }
 
@@ -124,14 +124,14 @@ pub(crate) fn late_share(paths: &Paths, id: PathId) -> f64 {
     let arrival = one_way(&paths[id]);
     // Packets in flight have half of their way behind them on average.
     let is_late = |path: &Path| path.is_avoided() || one_way(path) / 2 > arrival;
-    let share = |path: &Path| if is_late(path) { 1.0 - path.measured.loss_average.value() } else { 0.0 };
+    let share = |path: &Path| if is_late(path) { 1.0 - path.loss() } else { 0.0 };
     if paths.len() == 1 { 0.0 } else { mean(paths, share).unwrap_or(0.0) }
 }
 
 /// The loss average of what is being sent: of all paths, each by its rate. It is right for new blocks, and older ones get fewer repairs ahead
 /// of feedback than they may need. That of `path` if nothing else is known.
 pub(crate) fn loss(paths: &Paths, path: &Path) -> f64 {
-    let average = |path: &Path| path.measured.loss_average.value();
+    let average = |path: &Path| path.loss();
     if paths.len() == 1 {
         return average(path);
     }

@@ -211,7 +211,8 @@ impl Path {
             self.first_number_of_way = self.first_number;
             self.owed.mtu = MtuDiscovery::new(now, self.datagram_ceiling);
             self.ecn.on_new_way(self.profile.answers_to_marks());
-            self.measured = Measured::new(now, self.profile.rules);
+            let measured = Measured::new(now, self.profile.rules);
+            self.measured = if self.is_relayed() { measured.patient() } else { measured };
             self.admission.on_new_way(now, self.owed.mtu.current());
         }
         self.network = network;

@@ -2,7 +2,8 @@
 //!
 //! [`LossDetector`] holds the thresholds of RFC 9002 section 6.1 for one path: three newer packets acknowledged, or 9/8 of a round trip
 //! passed since a packet older than an acknowledged one was sent. Reordering is not loss: each spurious declaration raises the thresholds,
-//! within bounds, and round trips without one lower them again.
+//! within bounds, and round trips without one lower them again. On a path through relays only time counts, and more of it: their repairs are
+//! late, but not lost.
 //!
 //! [`LossAverage`] is the paper's `p` (CTCP Algorithm 1).
 
@@ -27,15 +28,15 @@ const TIME_EIGHTHS: u32 = 9;
 /// Maximum of the time threshold: twice the round trip. Waiting for a packet later than that is not worthwhile.
 const TIME_EIGHTHS_MAX: u32 = 16;
 
-/// The time threshold where hops repair what is lost: one and a half round trips, in which one of them has repaired it. Up to three if that
-/// takes several attempts.
+/// The time threshold where hops repair what is lost: one and a half round trips, which is long enough for a repair on one hop. After
+/// spurious losses it rises to three.
 const TIME_EIGHTHS_PATIENT: u32 = 12;
 const TIME_EIGHTHS_PATIENT_MAX: u32 = 24;
 
 /// Number of round trips without a spurious loss after which the thresholds return half of the way.
 const QUIET_ROUNDS: u32 = 16;
 
-/// The same where hops repair. They are late as often as they lose.
+/// The same where hops repair. They make packets late at a steady rate, so what was learned is kept for longer.
 const QUIET_ROUNDS_PATIENT: u32 = 512;
 
 /// The current thresholds.
@@ -142,11 +143,6 @@ pub(crate) struct LossAverage {
 }
 
 impl LossAverage {
-    /// An average that is always zero, where hops repair what is lost.
-    pub(crate) fn none() -> Self {
-        Self::new(0.0, 0.0)
-    }
-
     /// Creates an average that starts at `initial` and gives each packet the weight `mu`, both in `[0, 1]`.
     pub(crate) fn new(initial: f64, mu: f64) -> Self {
         let initial = initial.clamp(0.0, 1.0);

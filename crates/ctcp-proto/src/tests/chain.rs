@@ -306,7 +306,7 @@ impl Chain {
         let mut last = [(self.now, 0); 2];
         self.run(time, |chain| {
             let counts = chain.client().stats();
-            let symbols = counts.datagrams_received - counts.redundant_received;
+            let symbols = counts.symbols_decoded + counts.repairs_received - counts.redundant_received;
             let longest = [&mut stall.in_order, &mut stall.any];
             for ((longest, last), count) in
                 longest.into_iter().zip(&mut last).zip([chain.bytes_read(), symbols])

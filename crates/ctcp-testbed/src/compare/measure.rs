@@ -316,7 +316,7 @@ impl FirstHop {
         }
     }
 
-    /// The share of packets that were not lost.
+    /// The share of packets that were not lost at random.
     fn arriving(&self) -> f64 {
         1.0 - self.lost as f64 / self.packets.max(1) as f64
     }

@@ -27,7 +27,7 @@ pub enum Metric {
     Wasted,
     /// Bytes of IP packets in the direction of the data per byte of the application.
     SentPerByte,
-    /// The same on the first hop of a chain of relays, times the share of its packets that arrived.
+    /// The same on the first hop of a chain of relays, times the share of its packets that were not lost at random.
     FirstHop,
     /// CPU time of both ends' programs per 10^9 bytes of the application.
     Cpu,

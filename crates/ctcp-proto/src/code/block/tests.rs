@@ -191,6 +191,33 @@ fn in_blocks_beyond_a_truncated_report_each_acknowledged_packet_counts() {
 }
 
 #[test]
+fn what_arrived_since_a_complete_report_counts_when_the_next_is_truncated() {
+    let mut code = code_of(Redundancy::FEEDBACK);
+    let mut next = 0;
+    let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
+    let report = |code: &mut BlockCode, reported_end, second| {
+        let intervals = [
+            MissingInterval { first: 3, end: 4, missing: 1 },
+            MissingInterval { first: 32, end: 64, missing: second },
+        ];
+        let feedback = Feedback {
+            oldest_undecoded: 3,
+            oldest_unseen: 3,
+            intervals: &intervals,
+            known_end: 64,
+            reported_end,
+        };
+        code.on_feedback(Instant::ZERO, &feedback);
+        code.blocks.iter().map(|block| block.missing).collect::<Vec<_>>()
+    };
+    sent[..40].iter().for_each(|packet| code.on_acked(packet));
+    assert_eq!(report(&mut code, 64, 24), [1, 24]);
+    sent[40..50].iter().for_each(|packet| code.on_acked(packet));
+    assert_eq!(report(&mut code, 32, 0), [1, 14]);
+    assert_eq!(report(&mut code, 32, 0), [1, 14]);
+}
+
+#[test]
 fn algorithm_3_sends_no_more_ahead_at_the_end() {
     let mut code = code_of(Redundancy::ALGORITHM_3);
     let mut next = 0;

@@ -7,7 +7,6 @@ use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
 use crate::code::RELAYED_SPAN_MAX;
 use crate::congestion::{ControllerFactory, Unlimited};
 use crate::network::is_relayed;
-use crate::recovery::loss::{LossAverage, LossDetector};
 
 /// The largest datagram that fits into one symbol of a hop of 1472 bytes: its headers take 40 bytes and one for the context, the
 /// coefficients of a relay one each, and the header of a whole message in the symbol at most 13.
@@ -37,8 +36,7 @@ impl Path {
             return self;
         }
         let mut path = Self { hop: Some(Hop { room: 0, last_answer: self.began }), ..self };
-        path.measured.losses = LossDetector::patient();
-        path.measured.loss_average = LossAverage::none();
+        path.measured = path.measured.patient();
         path.acks = AckScheduler::new(MAX_ACK_DELAY, path.profile.acknowledges_every_packet()).patient();
         path.with_controller(Some(ControllerFactory::new(|size| Box::new(Unlimited::new(size)))))
     }
@@ -46,6 +44,11 @@ impl Path {
     /// Whether hops through relays carry it. They repair losses, so that packets may arrive long after later ones.
     pub(crate) fn is_relayed(&self) -> bool {
         self.hop.is_some()
+    }
+
+    /// The loss that data and repairs have to reckon with: none where hops repair. What an end takes for lost there is late, or withheld.
+    pub(crate) fn loss(&self) -> f64 {
+        if self.is_relayed() { 0.0 } else { self.measured.loss_average.value() }
     }
 
     /// Sets how many datagrams the hop takes that carries this path.
