@@ -1,5 +1,7 @@
 //! Assembly of one outgoing datagram: each component writes its frames into the remaining room, then the packet is sealed and recorded.
 
+use core::time::Duration;
+
 use ctcp_base::Instant;
 
 use super::contents::Contents;
@@ -28,6 +30,17 @@ const RELAYED_HEADROOM: usize = RELAYED_SPAN_MAX as usize;
 pub(super) struct Turn {
     pub(super) id: PathId,
     pub(super) ranking: Ranking,
+    conditions: Conditions,
+}
+
+/// What holds on a path for all contexts: see [`Situation`].
+#[derive(Clone, Copy)]
+struct Conditions {
+    loss: f64,
+    late: f64,
+    dispersion: f64,
+    window: f64,
+    rtt: Duration,
 }
 
 /// How a packet leaves: its path and its ECN codepoint.
@@ -77,7 +90,8 @@ impl Established {
             if let Some(transmit) = self.transmit_mtu_probe(now, id, buffer)? {
                 return Ok(Some(transmit));
             }
-            if let Some(transmit) = self.transmit_frames(now, Turn { id, ranking }, buffer)? {
+            let turn = Turn { id, ranking, conditions: self.conditions(id) };
+            if let Some(transmit) = self.transmit_frames(now, turn, buffer)? {
                 return Ok(Some(transmit));
             }
         }
@@ -359,20 +373,31 @@ impl Established {
         }
     }
 
+    fn conditions(&self, id: PathId) -> Conditions {
+        let path = &self.paths[id];
+        Conditions {
+            loss: scheduler::loss(&self.paths, path),
+            late: scheduler::late_share(&self.paths, id),
+            dispersion: path.measured.loss_average.dispersion(),
+            window: scheduler::window(&self.paths),
+            rtt: path.measured.rtt.smoothed(),
+        }
+    }
+
     fn situation(&self, now: Instant, turn: Turn, id: ContextId) -> Situation {
         let sender = self.contexts.get(id).map(|context| &context.sender);
         let (has_room, outstanding) =
             sender.map_or((true, 0), |sender| (sender.has_room(), sender.outstanding()));
-        let path = &self.paths[turn.id];
+        let Conditions { loss, late, dispersion, window, rtt } = turn.conditions;
         let situation = Situation {
             now,
-            loss: scheduler::loss(&self.paths, path),
-            late: scheduler::late_share(&self.paths, turn.id),
-            dispersion: path.measured.loss_average.dispersion(),
+            loss,
+            late,
+            dispersion,
             has_data: self.has_data(id),
             has_room: has_room && (self.streams.room() > 0 || outstanding < SYMBOLS_MIN),
-            window: scheduler::window(&self.paths),
-            rtt: path.measured.rtt.smoothed(),
+            window,
+            rtt,
             thin_repairs: sender.map_or(0.0, |sender| sender.repairs_for(self.config.thin_repair_rate)),
             prefers_new: false,
         };
@@ -457,7 +482,13 @@ impl Established {
     }
 
     pub(super) fn choose_in(&mut self, now: Instant, turn: Turn, id: ContextId) -> Option<Choice> {
-        if self.contexts.get(id).is_none() && !self.has_data(id) {
+        let is_needed = match (self.contexts.get(id), id) {
+            (None, _) => false,
+            // Their sliding windows repair nothing that has arrived.
+            (Some(context), ContextId::Messages | ContextId::Interactive) => context.sender.outstanding() > 0,
+            _ => true,
+        };
+        if !is_needed && !self.has_data(id) {
             return None;
         }
         let situation = self.situation(now, turn, id);

@@ -121,11 +121,14 @@ pub(crate) fn window(paths: &Paths) -> f64 {
 
 /// The share of packets in flight that will arrive, but later than a packet sent now on the path `id`.
 pub(crate) fn late_share(paths: &Paths, id: PathId) -> f64 {
+    if paths.len() == 1 {
+        return 0.0;
+    }
     let arrival = one_way(&paths[id]);
     // Packets in flight have half of their way behind them on average.
     let is_late = |path: &Path| path.is_avoided() || one_way(path) / 2 > arrival;
     let share = |path: &Path| if is_late(path) { 1.0 - path.loss() } else { 0.0 };
-    if paths.len() == 1 { 0.0 } else { mean(paths, share).unwrap_or(0.0) }
+    mean(paths, share).unwrap_or(0.0)
 }
 
 /// The loss average of what is being sent: of all paths, each by its rate. It is right for new blocks, and older ones get fewer repairs ahead
