@@ -20,7 +20,7 @@ use tracing::{debug, info, warn};
 use super::paths::{RETRY_MAX, RETRY_MIN, preference};
 use super::{ConnectFailure, FailureKind};
 use crate::relay;
-use crate::request::{Carry, Granted, ReplyCode, Stop};
+use crate::request::{Carry, Granted, ReplyCode, STOPS_MAX, Stop};
 
 /// The most ways side by side: as many as the paths that servers allow.
 const WAYS_MAX: usize = 4;
@@ -81,13 +81,18 @@ impl Ways {
                     "{named} relays at one place and {count} at another: each place needs one relay or the same number"
                 ));
             }
+            if stops.iter().enumerate().any(|(place, stop)| stops[..place].contains(stop)) {
+                return Err("the same relay twice side by side".to_owned());
+            }
             for (way, stop) in ways.iter_mut().zip(stops.iter().cycle()) {
                 way.push(stop.clone());
             }
         }
         let carries = |way: &Vec<Stop>| Carry { repair: HopRepair::default(), stops: way.clone() }.fits();
         if !ways.iter().all(carries) {
-            return Err("the relays after one another are too many, or their names too long".to_owned());
+            return Err(format!(
+                "more than {STOPS_MAX} relays one after another, or names that are too long for a request"
+            ));
         }
         Ok(Self(ways))
     }
@@ -328,7 +333,8 @@ mod tests {
         assert_eq!(names(&["ab", "c"]).unwrap(), ["ac", "bc"]);
         assert_eq!(names(&["ab", "cd"]).unwrap(), ["ac", "bd"]);
         assert!(names(&["abc", "de"]).unwrap_err().contains("2 relays at one place and 3 at another"));
-        assert!(names(&["abcde"]).is_err() && names(&["a"; 9]).is_err());
+        assert!(names(&["abcde"]).is_err() && names(&["a"; 9]).unwrap_err().contains("more than 8 relays"));
+        assert!(names(&["aba"]).unwrap_err().contains("twice"));
         assert_eq!(via("ab").to_string().parse(), Ok(via("ab")));
         assert!("nowhere".parse::<Via>().is_err());
     }
