@@ -172,6 +172,13 @@ remote=("${plain[@]}" --via "$VIA,$SECOND=$second")
 restart_client
 wait_until 5 grep -q 'new path' "$scratch/client.log"
 check 'two relays side by side, 20 % lost on each hop' shown download 1300
+# The ways are lost one after the other, so that there is always one.
+stop "$server_pid"
+kill -STOP "$second_pid"
+serve --relay "$relay" --relay "$second"
+sleep 2
+kill -CONT "$second_pid"
+check 'both lead to a server that has restarted' wait_until 15 small --proxy "socks5h://$SOCKS" --max-time 12
 check 'one of them dies during a download' shown survives 500
 remote=("${plain[@]}" --via "$VIA")
 start_relay repeat --to "$TO"

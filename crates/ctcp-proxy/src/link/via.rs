@@ -9,7 +9,8 @@ use core::fmt;
 use core::net::SocketAddr;
 use core::str::FromStr;
 use core::time::Duration;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ctcp::{ConnectionError, HopRepair};
 use tokio::runtime::Handle;
@@ -36,6 +37,9 @@ const LASTING: Duration = Duration::from_secs(60);
 
 /// How often a path is looked at.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How long a new path may take to work. The server has just answered over the way, so a server that takes longer has lost the connection.
+const UNKNOWN: Duration = Duration::from_secs(5);
 
 /// How long a hop outlives its way, so that it carries the last packets of the connection.
 const LINGER: Duration = Duration::from_secs(1);
@@ -221,12 +225,19 @@ impl Opener {
     /// Keeps the ways of a connection open as long as it lasts, each as a path of it. The connection is on the way `first`.
     pub(super) async fn keep(&self, ways: &Ways, first: OpenWay, connection: &ctcp::Connection) {
         let mut keeping = JoinSet::new();
+        let usable = Arc::new(AtomicUsize::new(0));
         let (begun, mut first) = (first.number, Some(first));
         for (number, way) in ways.0.iter().cloned().enumerate() {
             let opened = first.take_if(|first| first.number == number);
             let preference = preference(number, begun);
-            let keeper =
-                Keeper { opener: self.clone(), number, way, preference, connection: connection.clone() };
+            let keeper = Keeper {
+                opener: self.clone(),
+                number,
+                way,
+                preference,
+                connection: connection.clone(),
+                usable: Arc::clone(&usable),
+            };
             keeping.spawn(keeper.keep(opened));
         }
         while keeping.join_next().await.is_some() {}
@@ -240,6 +251,24 @@ struct Keeper {
     way: Vec<Stop>,
     preference: u8,
     connection: ctcp::Connection,
+    /// How many ways of the connection work.
+    usable: Arc<AtomicUsize>,
+}
+
+/// A way that works, as long as this lives.
+struct Usable(Arc<AtomicUsize>);
+
+impl Usable {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Usable {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Keeper {
@@ -290,15 +319,21 @@ impl Keeper {
     /// Waits until the way is lost.
     async fn attend(&self, way: OpenWay) {
         let relay = &way.relay;
-        let mut was_usable = false;
+        let (mut usable, begun) = (None, Instant::now());
         loop {
             let path = self.connection.paths().into_iter().find(|path| path.remote == way.address);
             let Some(path) = path else {
                 warn!(relay, "lost the path through the relay: the server does not answer on it");
                 return;
             };
-            if path.is_validated && !core::mem::replace(&mut was_usable, true) {
+            if path.is_validated && usable.is_none() {
+                usable = Some(Usable::new(&self.usable));
                 info!(relay, path = path.id.0, "new path");
+            }
+            if begun.elapsed() > UNKNOWN && self.usable.load(Ordering::Relaxed) == 0 {
+                warn!(relay, "the server does not know the connection any more");
+                self.connection.close(0, "the server does not know the connection any more");
+                return;
             }
             tokio::select! {
                 // Dropping the way says so.
