@@ -41,7 +41,7 @@ pub(super) struct RecodingCode {
     peer_window: u64,
     /// Repairs are combinations, some of them ahead of feedback. Otherwise rows are repeated when they are reported missing.
     combines: bool,
-    /// The packets of the next hop were too small for a combination: until so many rows were sent, single symbols are, which can be divided.
+    /// How many rows to send before the next combination. The packets of the next hop were too small for one. Single symbols can be divided.
     narrow: u32,
 }
 

@@ -258,13 +258,7 @@ impl Established {
             self.write_acknowledgement(now, id, ack_is_due, &mut builder, &mut contents);
         }
         if turn.is_first() {
-            contents.abandoned = self.path_changes.write(&mut builder);
-            contents.path_id = self.path_changes.ids.write(&mut builder);
-            self.write_reset_token(&mut builder, &mut contents);
-            self.write_key_share(now, &mut builder, &mut contents);
-            self.write_ticket(now, &mut builder, &mut contents);
-            let loss = self.paths[id].measured.loss_average.value();
-            self.control.write(&mut self.streams, pace, loss, &mut builder, &mut contents.control);
+            self.write_control(now, id, pace, &mut builder, &mut contents);
         }
         // An acknowledgement leaves alone rather than cut a datagram in two symbols, each with repairs.
         let is_cut =
@@ -294,6 +288,24 @@ impl Established {
             self.paths[id].acks.on_ack_sent(now, builder.is_ack_eliciting());
         }
         self.send(now, id, builder, contents, buffer).map(Some)
+    }
+
+    /// Writes what is neither an acknowledgement nor coded data.
+    fn write_control(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        pace: Pace,
+        builder: &mut DatagramBuilder,
+        contents: &mut Contents,
+    ) {
+        contents.abandoned = self.path_changes.write(builder);
+        contents.path_id = self.path_changes.ids.write(builder);
+        self.write_reset_token(builder, contents);
+        self.write_key_share(now, builder, contents);
+        self.write_ticket(now, builder, contents);
+        let loss = self.paths[id].measured.loss_average.value();
+        self.control.write(&mut self.streams, pace, loss, builder, &mut contents.control);
     }
 
     /// Whether something needs an ack-eliciting packet on the first path.

@@ -134,17 +134,12 @@ pub(crate) fn late_share(paths: &Paths, id: PathId) -> f64 {
 /// The loss average of what is being sent: of all paths, each by its rate. It is right for new blocks, and older ones get fewer repairs ahead
 /// of feedback than they may need. That of `path` if nothing else is known.
 pub(crate) fn loss(paths: &Paths, path: &Path) -> f64 {
-    let average = |path: &Path| path.loss();
     if paths.len() == 1 {
-        return average(path);
+        return path.loss();
     }
     let used = || used(paths);
     let total: f64 = used().map(rate).sum();
-    if total > 0.0 {
-        used().map(|path| rate(path) * average(path)).sum::<f64>() / total
-    } else {
-        average(path)
-    }
+    if total > 0.0 { used().map(|path| rate(path) * path.loss()).sum::<f64>() / total } else { path.loss() }
 }
 
 /// The mean of `value` over the packets in flight.

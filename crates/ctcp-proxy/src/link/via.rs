@@ -40,6 +40,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// How long a new path may take to work. The server has just answered over the way, so a server that takes longer has lost the connection.
 const UNKNOWN: Duration = Duration::from_secs(5);
+const FORGOTTEN: &str = "the server does not know the connection any more";
 
 /// How long a hop outlives its way, so that it carries the last packets of the connection.
 const LINGER: Duration = Duration::from_secs(1);
@@ -331,8 +332,8 @@ impl Keeper {
                 info!(relay, path = path.id.0, "new path");
             }
             if begun.elapsed() > UNKNOWN && self.usable.load(Ordering::Relaxed) == 0 {
-                warn!(relay, "the server does not know the connection any more");
-                self.connection.close(0, "the server does not know the connection any more");
+                warn!(relay, "{FORGOTTEN}");
+                self.connection.close(0, FORGOTTEN);
                 return;
             }
             tokio::select! {

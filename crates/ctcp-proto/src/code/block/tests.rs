@@ -159,25 +159,27 @@ fn a_probe_repairs_the_oldest_block_even_if_enough_is_in_flight() {
     assert_eq!(code.choose_probe(), Some(Choice::Again(0)));
 }
 
+/// What each block lacks after a report of 64 symbols, of which one is missing in the first block and `second` in the next. It is complete
+/// below `reported_end`.
+fn missing_after(code: &mut BlockCode, reported_end: u64, second: MissingInterval) -> Vec<u32> {
+    let feedback = Feedback {
+        oldest_undecoded: 3,
+        oldest_unseen: 3,
+        intervals: &[MissingInterval { first: 3, end: 4, missing: 1 }, second],
+        known_end: 64,
+        reported_end,
+    };
+    code.on_feedback(Instant::ZERO, &feedback);
+    code.blocks.iter().map(|block| block.missing).collect()
+}
+
 #[test]
 fn in_blocks_beyond_a_truncated_report_each_acknowledged_packet_counts() {
     let mut code = code_of(Redundancy::FEEDBACK);
     let mut next = 0;
     let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
     let report = |code: &mut BlockCode, reported_end, second| {
-        let intervals = [
-            MissingInterval { first: 3, end: 4, missing: 1 },
-            MissingInterval { first: 40, end: 50, missing: second },
-        ];
-        let feedback = Feedback {
-            oldest_undecoded: 3,
-            oldest_unseen: 3,
-            intervals: &intervals,
-            known_end: 64,
-            reported_end,
-        };
-        code.on_feedback(Instant::ZERO, &feedback);
-        code.blocks.iter().map(|block| block.missing).collect::<Vec<_>>()
+        missing_after(code, reported_end, MissingInterval { first: 40, end: 50, missing: second })
     };
     sent[..50].iter().for_each(|packet| code.on_acked(packet));
     assert_eq!(report(&mut code, 32, 0), [1, 14]);
@@ -196,19 +198,7 @@ fn what_arrived_since_a_complete_report_counts_when_the_next_is_truncated() {
     let mut next = 0;
     let sent: Vec<Sent> = (0..64).filter_map(|_| send(&mut code, &mut next, &BULK)).map(|(_, s)| s).collect();
     let report = |code: &mut BlockCode, reported_end, second| {
-        let intervals = [
-            MissingInterval { first: 3, end: 4, missing: 1 },
-            MissingInterval { first: 32, end: 64, missing: second },
-        ];
-        let feedback = Feedback {
-            oldest_undecoded: 3,
-            oldest_unseen: 3,
-            intervals: &intervals,
-            known_end: 64,
-            reported_end,
-        };
-        code.on_feedback(Instant::ZERO, &feedback);
-        code.blocks.iter().map(|block| block.missing).collect::<Vec<_>>()
+        missing_after(code, reported_end, MissingInterval { first: 32, end: 64, missing: second })
     };
     sent[..40].iter().for_each(|packet| code.on_acked(packet));
     assert_eq!(report(&mut code, 64, 24), [1, 24]);
