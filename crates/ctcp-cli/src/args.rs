@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use ctcp::{Catalogue, Grant, PathMode, Profile, PublicKey, Redundancy, UnknownName};
 use ctcp_base::{Probability, Rate, parse_bytes, parse_duration};
 use ctcp_proxy::address::TargetAddress;
@@ -174,7 +174,8 @@ pub(crate) struct ServerArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  ctcp relay --listen 0.0.0.0:4434 --key relay.key --client CLIENTS_PUBLIC_KEY --to server.example:4433=SERVERS_PUBLIC_KEY\n\nThe server names this relay with --relay, and the client with --via."
+    after_help = "Example:\n  ctcp relay --listen 0.0.0.0:4434 --key relay.key --client CLIENTS_PUBLIC_KEY --to server.example:4433=SERVERS_PUBLIC_KEY\n\nThe server names this relay with --relay, and the client with --via.",
+    group = ArgGroup::new("destinations").required(true).multiple(true).args(["to", "allow_target"])
 )]
 pub(crate) struct RelayArgs {
     /// Address and UDP port to listen on
@@ -187,7 +188,7 @@ pub(crate) struct RelayArgs {
     #[arg(long, value_name = "PUBKEY", required = true)]
     pub(crate) client: Vec<PublicKey>,
     /// A server or a further relay to carry to, as clients name it; may be repeated
-    #[arg(long, value_name = "HOST:PORT=PUBKEY", required_unless_present = "allow_target")]
+    #[arg(long, value_name = "HOST:PORT=PUBKEY")]
     pub(crate) to: Vec<Stop>,
     /// Also carry to any server or relay at these addresses, with rules as of `ctcp server --allow-target`: `public` for the internet,
     /// CIDR[:PORT], *.name[:PORT]; may be repeated. Not with `--mode forward`, which does not check the keys of stops

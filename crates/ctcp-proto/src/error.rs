@@ -138,7 +138,7 @@ pub enum ConnectionError {
     Busy,
     /// The server refused the connection with this code and text (authenticated).
     Refused {
-        /// 1: this client's key is not listed; 2: the server is full; 3: both sides support a newer version.
+        /// [`Self::UNLISTED`], [`Self::FULL`] or [`Self::NEWER_VERSION`].
         code: u8,
         /// The server's text, exactly as sent. Escape it before printing or logging it, as [`fmt::Display`] does.
         reason: String,
@@ -226,6 +226,15 @@ impl fmt::Display for ConnectionError {
             }
         }
     }
+}
+
+impl ConnectionError {
+    /// Refused: this client's key is not listed.
+    pub const UNLISTED: u8 = 1;
+    /// Refused: the server is full.
+    pub const FULL: u8 = 2;
+    /// Refused: both sides support a newer version.
+    pub const NEWER_VERSION: u8 = 3;
 }
 
 impl core::error::Error for TransportError {}

@@ -15,10 +15,10 @@ use core::num::NonZeroU16;
 use core::time::Duration;
 use std::sync::Arc;
 
-use ctcp::HopRepair;
+use ctcp::{ConnectError, ConnectionError, HopRepair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tracing::{Instrument, debug, error_span, info, warn};
 
 use crate::counters::Counters;
@@ -40,6 +40,16 @@ pub enum Mode {
     Repair(HopRepair),
     /// Forwards them as they are.
     Forward,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Repair(HopRepair::Combinations) => "recode",
+            Self::Repair(HopRepair::Repetitions) => "repeat",
+            Self::Forward => "forward",
+        })
+    }
 }
 
 /// Limits of a relay.
@@ -190,13 +200,16 @@ impl Relay {
             Ok(_) => {
                 return Err((
                     ReplyCode::CommandNotSupported,
-                    "this is a relay, which only carries".to_owned(),
+                    "this is a relay, not a server: name it with --via".to_owned(),
                 ));
             }
             Err(error) => return Err((error.reply_code(), error.to_string())),
         };
         let Some((stop, rest)) = carry.stops.split_first() else {
-            return Err((ReplyCode::CommandNotSupported, "this is a relay, not a server".to_owned()));
+            return Err((
+                ReplyCode::CommandNotSupported,
+                "this is a relay, not a server: the way must go on to one".to_owned(),
+            ));
         };
         let opening = async {
             let addresses = self.destinations.addresses(&client.peer_key().to_string(), stop, rest).await?;
@@ -210,7 +223,7 @@ impl Relay {
         let limit = self.limits.connect * (1 + rest.len() as u32);
         let opened = timeout(limit, opening).await;
         let way = opened.map_err(|_| (ReplyCode::TimedOut, format!("{stop} does not answer")))??;
-        info!(next = %stop, mode = ?self.mode, "a way is open");
+        info!(next = %stop, mode = %self.mode, "a way is open");
         Ok(way)
     }
 }
@@ -236,6 +249,9 @@ fn stats_of(connection: &ctcp::Connection) -> impl Fn() -> ctcp::ConnectionStats
     move || connection.stats()
 }
 
+/// How long one side of a way outlives the other, to carry what arrived last: an end has closed its connection, and says so to the other end.
+const LINGER: Duration = Duration::from_secs(1);
+
 /// Grants a way, and keeps it until the client or the next stop is gone.
 async fn keep(client: &ctcp::Connection, mut stream: ctcp::Stream, way: &Way) {
     let next_closed = async {
@@ -251,6 +267,7 @@ async fn keep(client: &ctcp::Connection, mut stream: ctcp::Stream, way: &Way) {
             error = next_closed => info!(reason = %error, "the next stop is gone"),
             _ = stream.read_u8() => {}
         }
+        sleep(LINGER).await;
     }
     if let Some(next) = way.next() {
         next.close(0, "the client of the relay is gone");
@@ -340,11 +357,10 @@ fn misfit(stop: &Stop, text: &str) -> Refusal {
 }
 
 fn unreachable(stop: &Stop, error: &dyn fmt::Display) -> Refusal {
-    (ReplyCode::HostUnreachable, format!("{}: {error}", stop.address))
+    // The stop is named already, and may be a relay.
+    let text = error.to_string().replace("the server", "it");
+    (ReplyCode::HostUnreachable, format!("{}: {text}", stop.address))
 }
-
-/// The code of a refusal because the key is not on the list.
-const UNLISTED: u8 = 1;
 
 const NO_ADDRESS: &str = "it has no address";
 
@@ -383,9 +399,9 @@ pub(crate) async fn open(
 }
 
 /// Why a relay does not reach the next stop.
-fn unknown_relay(stop: &Stop, error: &ctcp::ConnectError) -> Refusal {
+fn unknown_relay(stop: &Stop, error: &ConnectError) -> Refusal {
     match error {
-        ctcp::ConnectError::Failed(ctcp::ConnectionError::Refused { code: UNLISTED, .. }) => (
+        ConnectError::Failed(ConnectionError::Refused { code: ConnectionError::UNLISTED, .. }) => (
             ReplyCode::NotAllowed,
             format!(
                 "{} does not take datagrams from this relay: name its key there (a server: --relay, a relay: --client)",
@@ -401,7 +417,7 @@ async fn connect(
     stop: &Stop,
     addresses: &[SocketAddr],
     carry: Carry,
-    failed: impl Fn(&Stop, &ctcp::ConnectError) -> Refusal,
+    failed: impl Fn(&Stop, &ConnectError) -> Refusal,
 ) -> Result<(ctcp::Connection, Granted), Refusal> {
     let mut last = unreachable(stop, &NO_ADDRESS);
     for &address in addresses {

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::pin::pin;
+use core::task::Waker;
 use core::time::Duration;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -14,8 +15,9 @@ use crate::slot::Owner;
 use crate::socket::{self, Counters, Socket, SocketStats};
 use crate::state::{Shared, SocketChange, State};
 use crate::{ClientConfig, ConnectError, Connection, EndpointLost, ServerConfig, TransportConfig, entropy};
+use ctcp_base::Instant;
 use ctcp_proto::{ClientPolicy, ConnectionError, EndpointConfig, EndpointStats, PublicKey, Ticket, hop_of};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// A handshake fails early if it counts as rejected at two checks in a row, this far apart. Rejections are not authenticated: they may be
 /// forged, or answer a message that was damaged in transit. In this time the repetitions of that message (PROTOCOL.md section 3) can
@@ -219,7 +221,7 @@ impl Endpoint {
             state.endpoint.set_clients(clients);
             state.close_what_must_go(now, &mut wakers);
         }
-        wakers.into_iter().for_each(core::task::Waker::wake);
+        wakers.into_iter().for_each(Waker::wake);
         shared.work.notify_one();
     }
 
@@ -267,16 +269,36 @@ impl Endpoint {
     }
 
     /// Closes all connections with a code and a text for the peer, accepts no more, and waits until the closing packets are sent.
+    /// Connections that carry others are closed after these: after two of their round trips, at most a second.
     pub async fn close(&self, code: u64, reason: &str) {
+        let carriage_time = self.close_with(|state, now| {
+            let wakers = state.close(now, (code, reason));
+            (wakers, state.carriage_time())
+        });
+        self.0.shared.incoming.notify_waiters();
+        self.idle().await;
+        if !carriage_time.is_zero() {
+            sleep(carriage_time).await;
+            self.close_with(|state, now| (state.close_hops(now, (code, reason)), ()));
+            self.idle().await;
+        }
+    }
+
+    fn close_with<T>(&self, close: impl FnOnce(&mut State, Instant) -> (Vec<Waker>, T)) -> T {
         let shared = &self.0.shared;
-        let wakers = {
+        let (wakers, result) = {
             let mut state = shared.lock();
             let now = state.at(shared.clock.now());
-            state.close(now, code, reason)
+            close(&mut state, now)
         };
-        wakers.into_iter().for_each(core::task::Waker::wake);
-        shared.incoming.notify_waiters();
+        wakers.into_iter().for_each(Waker::wake);
         shared.work.notify_one();
+        result
+    }
+
+    /// Waits until nothing waits to be sent.
+    async fn idle(&self) {
+        let shared = &self.0.shared;
         loop {
             let mut idle = core::pin::pin!(shared.idle.notified());
             idle.as_mut().enable();

@@ -98,7 +98,7 @@ impl State {
 
     /// Whether a connection to this address would go through a hop that exists.
     pub(crate) fn is_hop(&mut self, hop: u64) -> bool {
-        self.slot(hop).is_some_and(|slot| matches!(slot.load, Some(Load::Passengers(_))))
+        self.slot(hop).is_some_and(|slot| slot.is_hop())
     }
 
     /// Notes that a connection goes through a hop.
@@ -201,9 +201,11 @@ impl State {
         }
     }
 
-    /// A connection with this load has ended: those that it carried have lost a path, and the other side of a relay has nothing to do any more.
+    /// A connection with this load has ended: those that it carried have lost a path, and the other side of a relay has nothing to do any
+    /// more. If the peer closed it in order, its last datagrams may be on their way, and the application closes the other side.
     pub(crate) fn on_load_lost(&mut self, now: Instant, key: Key, load: Load, wakers: &mut Vec<Waker>) {
         match load {
+            Load::Of(_) if self.slot(key).is_some_and(|slot| slot.was_closed_in_order()) => {}
             Load::Of(other) => self.close_connection(now, other, RELAY_ENDED, wakers),
             Load::Passengers(passengers) => {
                 for passenger in passengers {

@@ -119,6 +119,20 @@ impl Slot {
         self.is_retired && matches!(self.owner, Owner::HalfOpen | Owner::Abandoned)
     }
 
+    /// Returns true if it carries connections of this endpoint.
+    pub(crate) fn is_hop(&self) -> bool {
+        matches!(self.load, Some(Load::Passengers(_)))
+    }
+
+    /// Returns true if the application of the peer closed the connection, without an error.
+    pub(crate) fn was_closed_in_order(&self) -> bool {
+        let close = match &self.error {
+            Some(ConnectionError::ClosedByPeer(close)) => close,
+            _ => return false,
+        };
+        close.by_application && close.code == 0
+    }
+
     /// Passes an event to the waiting tasks; their wakers are added to `wakers`.
     pub(crate) fn on_event(&mut self, event: Event, wakers: &mut Vec<Waker>) {
         match event {

@@ -7,6 +7,7 @@
 //! A connection is removed when the protocol has retired it and no handle of it exists or will exist.
 
 use core::task::Waker;
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,6 +32,10 @@ const BACKLOG_MAX: usize = 1024;
 
 /// The code and text for those clients.
 const BUSY: (u64, &str) = (0, "the server is busy");
+
+/// How long a closing endpoint waits for its hops beyond their round trips, and at most.
+const CARRIAGE_SLACK: Duration = Duration::from_millis(20);
+const CARRIAGE_MAX: Duration = Duration::from_secs(1);
 
 /// The driver's own id of a connection: never reused, unlike the protocol's handles.
 pub(crate) type Key = u64;
@@ -384,18 +389,35 @@ impl State {
         self.on_input(now, key, wakers);
     }
 
-    /// Closes every connection, including those in the backlog, and accepts no more. The caller must wake the returned
-    /// wakers.
-    pub(crate) fn close(&mut self, now: Instant, code: u64, reason: &str) -> Vec<Waker> {
+    /// Closes every connection, including those in the backlog, and accepts no more. The hops of others stay open for now. The caller
+    /// must wake the returned wakers.
+    pub(crate) fn close(&mut self, now: Instant, close: (u64, &str)) -> Vec<Waker> {
         self.is_closed = true;
-        let mut wakers = Vec::new();
         for key in self.give_up_backlog() {
             self.forget_if_unwanted(key);
         }
-        for key in self.slots.keys().copied().collect::<Vec<_>>() {
-            self.close_connection(now, key, (code, reason), &mut wakers);
+        self.close_each(now, close, |slot| !slot.is_hop())
+    }
+
+    /// Closes the hops, too.
+    pub(crate) fn close_hops(&mut self, now: Instant, close: (u64, &str)) -> Vec<Waker> {
+        self.close_each(now, close, Slot::is_hop)
+    }
+
+    fn close_each(&mut self, now: Instant, close: (u64, &str), which: impl Fn(&Slot) -> bool) -> Vec<Waker> {
+        let mut wakers = Vec::new();
+        let keys = self.slots.iter().filter(|(_, slot)| which(slot)).map(|(&key, _)| key);
+        for key in keys.collect::<Vec<_>>() {
+            self.close_connection(now, key, close, &mut wakers);
         }
         wakers
+    }
+
+    /// How long the hops need to carry what was just sent, with one repair. Zero without hops.
+    pub(crate) fn carriage_time(&self) -> Duration {
+        let hops = self.slots.values().filter(|slot| slot.is_hop() && !slot.connection.is_closed());
+        let time = hops.map(|slot| 2 * slot.connection.stats().rtt.smoothed + CARRIAGE_SLACK).max();
+        time.unwrap_or_default().min(CARRIAGE_MAX)
     }
 
     /// Returns true if nothing waits to be sent.

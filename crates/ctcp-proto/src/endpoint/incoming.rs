@@ -13,6 +13,7 @@ use crate::connection::{
 };
 use crate::crypto::kem::{KEM_KEY_LENGTH, encapsulate};
 use crate::crypto::{EarlyKey, PacketProtection, PublicKey, Visit};
+use crate::error::ConnectionError;
 use crate::handshake::{Admission, Responder};
 use crate::id::{ConnectionId, Role};
 use crate::memory::{Account, CONNECTION_COST, CONNECTION_MIN, Memory};
@@ -203,7 +204,7 @@ impl Endpoint {
                 now,
                 header,
                 responder,
-                1,
+                ConnectionError::UNLISTED,
                 "this client's public key is not on the server's list",
             );
         }
@@ -212,13 +213,13 @@ impl Endpoint {
                 now,
                 header,
                 responder,
-                3,
+                ConnectionError::NEWER_VERSION,
                 "both sides support a newer version of the protocol",
             );
         }
         if let Some(reason) = self.no_room(client_key) {
             self.refused = Some(RefusedClient::NoRoom { key: client_key, reason });
-            return self.refusal(now, header, responder, 2, reason);
+            return self.refusal(now, header, responder, ConnectionError::FULL, reason);
         }
         let visit = visit.filter(|visit| visit.client == client_key);
         let visit = visit.map(|visit| {

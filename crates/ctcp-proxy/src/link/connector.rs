@@ -213,13 +213,13 @@ impl CtcpConnector {
                 format!("a server is there, but its public key is not {}", self.server_key),
                 FailureKind::Refusal,
             ),
-            ConnectError::Failed(ConnectionError::Refused { code: UNLISTED, .. }) => {
+            ConnectError::Failed(ConnectionError::Refused { code: ConnectionError::UNLISTED, .. }) => {
                 let key = self.own_key.map(|key| format!(" (it is {key})"));
                 (format!("{error}{}", key.unwrap_or_default()), FailureKind::Refusal)
             }
-            ConnectError::Failed(ConnectionError::Refused { code: FULL, .. } | ConnectionError::Busy) => {
-                (error.to_string(), FailureKind::Busy)
-            }
+            ConnectError::Failed(
+                ConnectionError::Refused { code: ConnectionError::FULL, .. } | ConnectionError::Busy,
+            ) => (error.to_string(), FailureKind::Busy),
             ConnectError::Failed(
                 ConnectionError::Refused { .. } | ConnectionError::VersionMismatch { .. },
             ) => (error.to_string(), FailureKind::Refusal),
@@ -232,10 +232,6 @@ impl CtcpConnector {
 fn silence(address: SocketAddr) -> ConnectFailure {
     format!("{address}: no answer (is a server running there, and does UDP get through?)").into()
 }
-
-/// Codes of refusals in the handshake (PROTOCOL.md section 3.1).
-const UNLISTED: u8 = 1;
-const FULL: u8 = 2;
 
 impl Connector for CtcpConnector {
     type Connection = ctcp::Connection;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod bad_paths;
+mod carried;
 mod early;
 mod ends;
 mod handshakes;

@@ -48,6 +48,19 @@ fn reordering_never_raises_the_thresholds_beyond_their_bounds() {
 }
 
 #[test]
+fn a_patient_detector_waits_longer_and_ignores_order() {
+    let mut detector = LossDetector::patient();
+    let thresholds = detector.thresholds(Instant::ZERO, &rtt(80));
+    assert_eq!((thresholds.packets, thresholds.delay), (u64::MAX, Duration::from_millis(120)));
+    detector.on_spurious_loss(Instant::ZERO, spurious(10, 10_000), &rtt(80));
+    assert_eq!(detector.thresholds(Instant::ZERO, &rtt(80)).delay, Duration::from_millis(240));
+    let quiet = Instant::from_millis(80 * u64::from(QUIET_ROUNDS_PATIENT));
+    assert_eq!(detector.thresholds(quiet, &rtt(80)).delay, Duration::from_millis(240));
+    let calmer = quiet + Duration::from_millis(1);
+    assert_eq!(detector.thresholds(calmer, &rtt(80)).delay, Duration::from_millis(180));
+}
+
+#[test]
 fn round_trips_without_reordering_lower_the_thresholds() {
     let mut detector = LossDetector::new();
     detector.on_spurious_loss(Instant::ZERO, spurious(63, 10_000), &rtt(80));
