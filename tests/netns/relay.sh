@@ -208,7 +208,7 @@ stop "$relay_pid"
 background "$server_ns" relay.log "$ctcp" relay --listen "0.0.0.0:${RELAY##*:}" --key "$scratch/relay.key" --client "$(cat "$scratch/stranger.pub")" --to "$TO"
 relay_pid=$pid
 wait_until 10 listens_udp "$server_ns" "${RELAY##*:}"
-check 'a relay that does not know the client refuses' refused "is not on the server's list"
+check 'a relay that does not know the client refuses' refused "is not on the other side's list"
 start_relay recode --to "$TO"
 stop "$server_pid"
 serve

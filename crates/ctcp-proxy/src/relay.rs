@@ -358,11 +358,11 @@ fn misfit(stop: &Stop, text: &str) -> Refusal {
 
 fn unreachable(stop: &Stop, error: &dyn fmt::Display) -> Refusal {
     // The stop is named already, and may be a relay.
-    let text = error.to_string().replace("the server", "it");
+    let text = error.to_string().replace("the server", "the other side");
     (ReplyCode::HostUnreachable, format!("{}: {text}", stop.address))
 }
 
-const NO_ADDRESS: &str = "it has no address";
+const NO_ADDRESS: &str = "the name has no address";
 
 async fn resolve(stop: &Stop) -> Result<Vec<SocketAddr>, Refusal> {
     ServerAddress(stop.address.clone()).resolve().await.map_err(|error| unreachable(stop, &error))
