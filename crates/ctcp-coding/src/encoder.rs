@@ -46,8 +46,8 @@ pub enum CombineError {
     CoefficientCount,
 }
 
-/// Free slots kept when the window is empty, so that a stream of small messages does not allocate.
-pub(crate) const SLOTS_KEPT: usize = 64;
+/// Free slots kept when the window is empty, so that neither small messages nor a fast transfer over a short path allocate.
+pub(crate) const SLOTS_KEPT: usize = 256;
 
 impl Encoder {
     /// Returns the bytes of memory used by symbols, including slots kept for reuse.

@@ -32,6 +32,7 @@ mod facts;
 mod forge;
 mod grease;
 mod handshaking;
+mod idle;
 mod keys;
 mod lease;
 mod messages;
@@ -75,6 +76,7 @@ use early::Early;
 pub(crate) use early::{EarlyFlight, has_room_for_early_data};
 use grease::Grease;
 pub(crate) use handshaking::{ClientHandshake, KemOffer};
+use idle::Idleness;
 use keys::Keys;
 use messages::Messages;
 pub(crate) use negotiation::{
@@ -163,6 +165,7 @@ pub(crate) struct Established {
     grease: Grease,
     counts: Counts,
     timers: Timers,
+    idleness: Idleness,
     /// Source of values that the peer must not be able to guess.
     rng: SecretRng,
 }
@@ -283,6 +286,7 @@ impl Established {
             grease: Grease::default(),
             counts: Counts::default(),
             timers: Timers::new(now),
+            idleness: Idleness::default(),
             rng,
             negotiated,
         }

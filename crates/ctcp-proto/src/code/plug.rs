@@ -56,6 +56,9 @@ pub trait SymbolEncoder: fmt::Debug + Send {
     /// Bytes of memory.
     fn memory(&self) -> usize;
 
+    /// Frees memory kept for reuse.
+    fn shrink(&mut self) {}
+
     /// A datagram with this combination was sealed. Simulated nodes may use it.
     fn on_sealed(&mut self, _sent: &Sent, _datagram: &[u8]) {}
 }
@@ -119,6 +122,9 @@ pub trait SymbolDecoder: fmt::Debug + Send {
 
     /// Bytes of memory.
     fn memory(&self) -> usize;
+
+    /// Frees memory kept for reuse.
+    fn shrink(&mut self) {}
 }
 
 /// Creates the encoder and decoder of a connection.
@@ -191,6 +197,10 @@ impl SymbolEncoder for RealEncoder {
 
     fn memory(&self) -> usize {
         self.encoder.memory()
+    }
+
+    fn shrink(&mut self) {
+        self.encoder.shrink();
     }
 }
 
@@ -272,5 +282,9 @@ impl SymbolDecoder for RealDecoder {
 
     fn memory(&self) -> usize {
         self.decoder.memory()
+    }
+
+    fn shrink(&mut self) {
+        self.decoder.shrink();
     }
 }

@@ -119,6 +119,11 @@ impl CodedReceiver {
         (self.decoder.memory() + self.incomplete.memory()) as u64
     }
 
+    /// Frees memory kept for reuse.
+    pub(crate) fn shrink(&mut self) {
+        self.decoder.shrink();
+    }
+
     pub(crate) fn counts(&self) -> ReceiverCounts {
         self.counts
     }

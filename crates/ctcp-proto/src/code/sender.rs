@@ -125,6 +125,11 @@ impl CodedSender {
         self.encoder.memory() as u64
     }
 
+    /// Frees memory kept for reuse.
+    pub(crate) fn shrink(&mut self) {
+        self.encoder.shrink();
+    }
+
     /// Symbols that the receiver may not have decoded yet.
     pub(crate) fn outstanding(&self) -> u64 {
         self.encoder.next_index() - self.peer_undecoded

@@ -165,6 +165,14 @@ impl Contexts {
     pub(crate) fn memory(&self) -> u64 {
         self.used().map(|context| context.sender.memory() + context.receiver.memory()).sum()
     }
+
+    /// Frees memory kept for reuse.
+    pub(crate) fn shrink(&mut self) {
+        for (_, context) in self.used_mut() {
+            context.sender.shrink();
+            context.receiver.shrink();
+        }
+    }
 }
 
 impl Plan {

@@ -165,7 +165,7 @@ impl Connection {
 
 impl Established {
     /// The counters of all contexts together.
-    fn coding_counts(&self) -> (SenderCounts, ReceiverCounts) {
+    pub(super) fn coding_counts(&self) -> (SenderCounts, ReceiverCounts) {
         let (mut sent, mut received) = (SenderCounts::default(), ReceiverCounts::default());
         for context in self.contexts.used() {
             let (from, to) = (context.sender.counts(), context.receiver.counts());

@@ -29,6 +29,8 @@ const RELAYED_HEADROOM: usize = RELAYED_SPAN_MAX as usize;
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
     pub(super) id: PathId,
+    /// Whether it is the best path.
+    is_first: bool,
     pub(super) ranking: Ranking,
     conditions: Conditions,
 }
@@ -48,13 +50,6 @@ struct Conditions {
 pub(super) struct Way {
     pub(super) id: PathId,
     pub(super) ecn: Option<Ecn>,
-}
-
-impl Turn {
-    /// Whether it is the best path.
-    fn is_first(&self) -> bool {
-        self.ranking.first() == Some(self.id)
-    }
 }
 
 impl Established {
@@ -90,8 +85,7 @@ impl Established {
             if let Some(transmit) = self.transmit_mtu_probe(now, id, buffer)? {
                 return Ok(Some(transmit));
             }
-            let turn = Turn { id, ranking, conditions: self.conditions(id) };
-            if let Some(transmit) = self.transmit_frames(now, turn, buffer)? {
+            if let Some(transmit) = self.transmit_frames(now, id, ranking, buffer)? {
                 return Ok(Some(transmit));
             }
         }
@@ -220,22 +214,22 @@ impl Established {
     fn transmit_frames(
         &mut self,
         now: Instant,
-        turn: Turn,
+        id: PathId,
+        ranking: Ranking,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
-        let id = turn.id;
+        let is_first = ranking.first() == Some(id);
         let ack_is_due = self.paths[id].acks.is_due(now);
         let must_ping =
-            ack_is_due && self.protection.needs_acknowledgement() || turn.is_first() && self.must_ping(now);
-        if turn.is_first() {
+            ack_is_due && self.protection.needs_acknowledgement() || is_first && self.must_ping(now);
+        let pace = self.pace(now);
+        if is_first {
             self.expire_messages(now);
             self.streams.set_now(now);
-        }
-        let pace = self.pace(now);
-        if turn.is_first() {
+            self.shrink_if_idle(now);
             self.control.fetch(&mut self.streams, pace);
         }
-        let is_owed = ack_is_due || must_ping || turn.is_first() && self.control.is_waiting();
+        let is_owed = ack_is_due || must_ping || is_first && self.control.is_waiting();
         if !is_owed && !self.may_have_symbols(id) {
             if !self.is_unpaced() {
                 let path = &mut self.paths[id];
@@ -243,6 +237,7 @@ impl Established {
             }
             return Ok(None);
         }
+        let turn = Turn { id, is_first, ranking, conditions: self.conditions(id) };
         let mut contents = Contents::default();
         let datagram_size = usize::try_from(self.paths[id].datagram_size()).unwrap_or(usize::MAX);
         let mut builder = self.open_builder(id, core::mem::take(buffer), datagram_size);
@@ -257,7 +252,7 @@ impl Established {
         {
             self.write_acknowledgement(now, id, ack_is_due, &mut builder, &mut contents);
         }
-        if turn.is_first() {
+        if turn.is_first {
             self.write_control(now, id, pace, &mut builder, &mut contents);
         }
         // An acknowledgement leaves alone rather than cut a datagram in two symbols, each with repairs.
@@ -280,7 +275,7 @@ impl Established {
             self.grease.write(&mut self.rng, &mut builder);
         }
         if builder.is_ack_eliciting() {
-            self.ping &= !turn.is_first();
+            self.ping &= !turn.is_first;
             let owed = &mut self.paths[id].owed;
             owed.probes = owed.probes.saturating_sub(1);
         }
@@ -413,7 +408,7 @@ impl Established {
             thin_repairs: sender.map_or(0.0, |sender| sender.repairs_for(self.config.thin_repair_rate)),
             prefers_new: false,
         };
-        if turn.is_first() {
+        if turn.is_first {
             return situation;
         }
         let repairs = sender.map_or(0, |sender| sender.scheme().deficit(&situation));
@@ -423,11 +418,11 @@ impl Established {
     /// Chooses the coded data to send now and its context, as far as congestion control and pacing allow.
     fn choose(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
         if self.is_unpaced() {
-            return if turn.is_first() { self.choose_useful(now, turn) } else { None };
+            return if turn.is_first { self.choose_useful(now, turn) } else { None };
         }
         let mode = self.paths.mode();
         let path = &mut self.paths[turn.id];
-        if !turn.is_first() && (path.is_avoided() || mode == PathMode::Backup) {
+        if !turn.is_first && (path.is_avoided() || mode == PathMode::Backup) {
             // Data would be lost if the path is dead. A PING shows whether it is. A copy may be lost.
             let may_copy = mode == PathMode::Redundant && path.has_window() && path.next_paced(now).is_none();
             return if may_copy { self.choose_copy(turn.id) } else { None };
@@ -443,7 +438,7 @@ impl Established {
         let Some(choice) = self.choose_useful(now, turn) else {
             self.paths[turn.id].set_app_limited(true);
             let situation = self.situation(now, turn, ContextId::Streams);
-            if turn.is_first() && situation.has_data && !situation.has_room {
+            if turn.is_first && situation.has_data && !situation.has_room {
                 self.counts.window_stalls += 1;
             }
             return None;
@@ -460,7 +455,7 @@ impl Established {
     /// The first context that has something useful to send. Messages and small streams go before bulk data, but those that wait take turns,
     /// so that none can starve another.
     fn choose_useful(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
-        if !turn.is_first() {
+        if !turn.is_first {
             let urgent = self.choose_copy(turn.id).or_else(|| self.choose_urgent(now, turn));
             if urgent.is_some() {
                 return urgent;

@@ -8,9 +8,12 @@
 /// (1024 streams: 2.3 MiB). It is large enough that a symbol touches at most two pages.
 pub(super) const PAGE_SIZE: usize = 2048;
 
-/// Number of pages kept for reuse. A symbol touches two, which return once they are read, so a few suffice to avoid allocations. An idle
-/// connection keeps at most 18 KiB.
-const SPARE_PAGES: usize = 8;
+/// Number of pages kept for reuse: what a read or a write of the application and a batch of datagrams move at a time, so that a running
+/// transfer allocates none.
+const SPARE_PAGES: usize = 128;
+
+/// Number of pages that an idle connection keeps: 18 KiB.
+const SPARE_PAGES_IDLE: usize = 8;
 
 const BITS: usize = u64::BITS as usize;
 
@@ -105,6 +108,12 @@ impl PagePool {
         }
     }
 
+    /// Frees most of the spare pages.
+    pub(super) fn shrink(&mut self) {
+        self.spare.truncate(SPARE_PAGES_IDLE);
+        self.spare.shrink_to_fit();
+    }
+
     /// Takes the scratch buffer, cleared. Its capacity is reused and grows to at most a symbol.
     pub(super) fn take_scratch(&mut self) -> Vec<u8> {
         let mut scratch = core::mem::take(&mut self.scratch);
@@ -154,5 +163,7 @@ mod tests {
         }
         assert_eq!(pool.spare.len(), SPARE_PAGES);
         assert_eq!(pool.take().run_from(0), 0);
+        pool.shrink();
+        assert_eq!(pool.spare.len(), SPARE_PAGES_IDLE);
     }
 }

@@ -245,6 +245,11 @@ impl Streams {
         self.now = now;
     }
 
+    /// Frees memory that only a busy connection needs.
+    pub fn shrink(&mut self) {
+        self.pool.shrink();
+    }
+
     /// Memory that may still be promised or used, in bytes.
     #[must_use]
     pub fn room(&self) -> u64 {
