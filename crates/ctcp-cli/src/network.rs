@@ -1,7 +1,6 @@
 //! Names, addresses and endpoints, as several commands need them.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +30,19 @@ pub(crate) fn reachable(listen: SocketAddr) -> SocketAddr {
         address => address,
     };
     SocketAddr::new(address, listen.port())
+}
+
+/// The address from which this machine would send to the internet, determined without sending a packet.
+pub(crate) fn source_address(any: IpAddr) -> Option<IpAddr> {
+    let source = |any: IpAddr, far: IpAddr| {
+        let socket = UdpSocket::bind((any, 0)).ok()?;
+        socket.connect((far, 9)).ok()?; // discard
+        Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_unspecified() && !ip.is_loopback())
+    };
+    // Documentation addresses (RFC 5737, RFC 3849): they use the default route.
+    let v4 = source(Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into());
+    let v6 = || source(any, Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into());
+    v4.or_else(|| any.is_ipv6().then(v6).flatten())
 }
 
 /// Creates a client's link to the server of `remote`; it starts to connect at once.

@@ -206,9 +206,10 @@ pub struct EndpointConfig {
     /// Maximum number of connections per client key. Half-open ones do not count, since anyone may claim a key. A client that proves its
     /// key on one too many gets a CLOSE with the reason.
     pub connections_per_client: usize,
-    /// Keys of relays. Each connection of a relay carries another client, so only [`Self::connections`] limits their number, and a relay may
-    /// use half of the free memory.
+    /// Keys of relays. Each connection of a relay carries another client, so a relay may have more of them, and use half of the free memory.
     pub relays: BTreeSet<PublicKey>,
+    /// Maximum number of connections per relay.
+    pub connections_per_relay: usize,
     /// Bytes of memory for all connections together. A client may use an eighth of what is free.
     pub memory: u64,
 }
@@ -234,13 +235,14 @@ impl EndpointConfig {
             connections: Self::CONNECTIONS,
             connections_per_client: Self::CONNECTIONS_PER_CLIENT,
             relays: BTreeSet::new(),
+            connections_per_relay: Self::CONNECTIONS,
             memory: Self::MEMORY,
         }
     }
 
     /// The maximum number of connections of a client.
     pub(crate) fn connections_of(&self, client: &PublicKey) -> usize {
-        if self.relays.contains(client) { self.connections } else { self.connections_per_client }
+        if self.relays.contains(client) { self.connections_per_relay } else { self.connections_per_client }
     }
 
     /// An endpoint that also accepts connections.

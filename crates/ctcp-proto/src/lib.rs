@@ -49,7 +49,7 @@ pub use grant::Grant;
 pub use id::{ConnectionId, ContextId, Direction, PacketNumber, PathId, Role, StreamId, SymbolIndex};
 pub use message::MessageError;
 pub use network::{Ecn, NetworkPath, Transmit, hop_of, relayed_address};
-pub use path::{PREFERENCE_OF_FIRST, PathMode, RELAYED_PAYLOAD};
+pub use path::{PREFERENCE_OF_FIRST, PathMode, RELAYED_PACKET, RELAYED_PAYLOAD};
 pub use profile::{AckRule, ExpiryRule, LossRule, Misfit, Profile, ProfileName, Rules};
 pub use stream::{OpenError, ReadError, ReadOutcome, UnknownStream, WriteError};
 

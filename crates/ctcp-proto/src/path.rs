@@ -18,4 +18,4 @@ pub(crate) use copies::{Copies, CopyBudget};
 pub use mode::{PREFERENCE_OF_FIRST, PathMode};
 pub(crate) use set::{PathUse, Paths};
 pub(crate) use state::Path;
-pub use state::RELAYED_PAYLOAD;
+pub use state::{RELAYED_PACKET, RELAYED_PAYLOAD};

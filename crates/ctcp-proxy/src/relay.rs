@@ -15,7 +15,7 @@ use core::num::NonZeroU16;
 use core::time::Duration;
 use std::sync::Arc;
 
-use ctcp::{ConnectError, ConnectionError, HopRepair};
+use ctcp::{ConnectError, ConnectionError, HopRepair, PublicKey};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -24,6 +24,7 @@ use tracing::{Instrument, debug, error_span, info, warn};
 use crate::counters::Counters;
 use crate::link::ServerAddress;
 use crate::request::{Carry, Granted, HeadError, Reply, ReplyCode, Request, Stop};
+use crate::seldom::Seldom;
 use crate::shares::{Shares, Taken};
 use crate::traffic::Traffic;
 
@@ -63,11 +64,22 @@ pub struct RelayLimits {
     pub ways: usize,
 }
 
+impl RelayLimits {
+    /// Ways that a client may have open at the same time.
+    #[must_use]
+    pub fn ways_of_client(&self) -> usize {
+        (self.ways / 2).max(1)
+    }
+}
+
 impl Default for RelayLimits {
     fn default() -> Self {
         Self { head: Duration::from_secs(10), connect: Duration::from_secs(10), ways: 1024 }
     }
 }
+
+/// The pause between log lines about refused ways. An operator may be waiting for one.
+const REFUSALS_PAUSE: Duration = Duration::from_secs(1);
 
 /// A relay.
 pub struct Relay {
@@ -75,6 +87,8 @@ pub struct Relay {
     mode: Mode,
     limits: RelayLimits,
     ways: Shares,
+    /// A client may ask again and again.
+    refusals: Seldom,
     counters: Arc<Counters>,
     /// The connections of clients, and those to the next stops.
     traffic: [Arc<Traffic>; 2],
@@ -111,9 +125,10 @@ impl Relay {
     /// A relay to these destinations.
     #[must_use]
     pub fn new(destinations: Destinations, mode: Mode, limits: RelayLimits) -> Arc<Self> {
-        let ways = Shares::new(limits.ways, (limits.ways / 2).max(1));
+        let ways = Shares::new(limits.ways, limits.ways_of_client());
         let counters = Arc::new(Counters::new("relay"));
-        Arc::new(Self { destinations, mode, limits, ways, counters, traffic: Default::default() })
+        let refusals = Seldom::new(REFUSALS_PAUSE);
+        Arc::new(Self { destinations, mode, limits, ways, refusals, counters, traffic: Default::default() })
     }
 
     /// The counters of the relay.
@@ -160,7 +175,7 @@ impl Relay {
             Some((stream, request))
         };
         let Ok(Some((mut stream, request))) = timeout(self.limits.head, asked).await else {
-            client.close(0, "no request");
+            client.close(0, "this is a relay, and it got no request (name it with --via, not --server)");
             return;
         };
         let place = self.ways.place_now(&client.peer_key().to_string());
@@ -179,7 +194,9 @@ impl Relay {
             }
             Err((code, text)) => {
                 self.counters.streams_failed.add(1);
-                warn!(?code, "refused: {text}");
+                if let Some(suppressed) = self.refusals.is_due() {
+                    warn!(?code, suppressed, "refused: {text}");
+                }
                 if Reply::failure(code, &text).write(&mut stream).await.is_ok() {
                     let _ = stream.shutdown().await;
                     let _ = timeout(Duration::from_secs(1), stream.read_u8()).await;
@@ -394,8 +411,25 @@ pub(crate) async fn open(
     endpoint: &ctcp::Endpoint,
     stop: &Stop,
     carry: Carry,
+    own_key: Option<PublicKey>,
 ) -> Result<(ctcp::Connection, Granted), Refusal> {
-    connect(endpoint, stop, &resolve(stop).await?, carry, |stop, error| unreachable(stop, error)).await
+    let failed = |stop: &Stop, error: &ConnectError| refused(stop, error, own_key);
+    connect(endpoint, stop, &resolve(stop).await?, carry, failed).await
+}
+
+/// Why a client with this key does not reach its first relay.
+fn refused(stop: &Stop, error: &ConnectError, own_key: Option<PublicKey>) -> Refusal {
+    let (code, text) = unreachable(stop, error);
+    match error {
+        ConnectError::Failed(ConnectionError::Refused { code: ConnectionError::UNLISTED, .. }) => {
+            let key = own_key.map(|key| format!(" (it is {key})")).unwrap_or_default();
+            (ReplyCode::NotAllowed, text + &key)
+        }
+        ConnectError::Failed(
+            ConnectionError::HandshakeTimedOut { rejected: true } | ConnectionError::VersionMismatch { .. },
+        ) => (ReplyCode::NotAllowed, text),
+        _ => (code, text),
+    }
 }
 
 /// Why a relay does not reach the next stop.

@@ -44,6 +44,9 @@ const ONLY_RELAY: &str = "a relay (--relay) may only carry, not ask for anything
 /// The reply to a peer that is no relay of this server.
 const NO_RELAY: &str = "this server takes nothing from this relay (its key is not named with --relay)";
 
+/// The reply to a way that would go on after this server.
+const NO_STOPS: &str = "this is a server, not a relay";
+
 /// Simultaneous requests. Each has two kernel buffers besides its descriptor.
 pub const STREAMS_MAX: usize = 65_536;
 
@@ -291,6 +294,9 @@ impl ReverseProxy {
                 Ok(association) => association.serve(stream).await,
                 Err((code, text)) => self.refuse(&mut stream, code, text).await,
             },
+            Request::Carry(carry) if !carry.stops.is_empty() => {
+                self.refuse(&mut stream, ReplyCode::CommandNotSupported, NO_STOPS).await;
+            }
             Request::Carry(carry) if is_relay => self.serve_carry(stream, connection, &carry).await,
             Request::Carry(_) => self.refuse(&mut stream, ReplyCode::NotAllowed, NO_RELAY).await,
             Request::Get(get) => match &self.files {
@@ -351,10 +357,6 @@ impl ReverseProxy {
 
     /// Ends a way that goes through relays here.
     async fn serve_carry<C: CodedConnection>(&self, mut stream: C::Stream, connection: &C, carry: &Carry) {
-        if !carry.stops.is_empty() {
-            self.refuse(&mut stream, ReplyCode::CommandNotSupported, "this is a server, not a relay").await;
-            return;
-        }
         match connection.carry(carry.repair) {
             Ok(_) => {
                 info!("a relay carries datagrams of clients here");

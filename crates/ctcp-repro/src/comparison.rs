@@ -159,7 +159,7 @@ impl RecordedComparison {
         writeln!(
             text,
             "Load average {load:.1}; the emulator's 99th percentile of lateness was at most {lateness:.2} ms in a run. CPU is that of \
-             programs, both ends together, and not what the kernel does for packets between its calls.\n"
+             programs, both ends together and relays, and not what the kernel does for packets between its calls.\n"
         )?;
         writeln!(
             text,

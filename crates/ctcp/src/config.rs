@@ -222,10 +222,16 @@ impl ServerConfig {
         self
     }
 
-    /// The keys of relays, which may have any number of connections and half of the free memory, since each connection carries another
-    /// client. Default: none.
+    /// The keys of relays, which may have more connections and half of the free memory, since each connection carries another client.
+    /// Default: none.
     pub fn relays(&mut self, keys: impl IntoIterator<Item = PublicKey>) -> &mut Self {
         self.endpoint.relays = keys.into_iter().collect();
+        self
+    }
+
+    /// The maximum number of connections of one relay. Default: 10,000.
+    pub fn connections_per_relay(&mut self, most: usize) -> &mut Self {
+        self.endpoint.connections_per_relay = most;
         self
     }
 

@@ -67,8 +67,9 @@ pub use connection::Connection;
 pub use ctcp_proto::{
     Catalogue, ClientPolicy, CloseReason, Code, ConnectionError, ConnectionStats, EndpointStats, Grant,
     HopRepair, KeyError, MessageError, MessageStats, Misfit, PREFERENCE_OF_FIRST, PathError, PathId,
-    PathMode, PathStats, Profile, ProfileName, PublicKey, RELAYED_PAYLOAD, Ratio, Redundancy, Role, RttStats,
-    SecretKey, StreamId, Ticket, TransportError, TransportErrorCode, UnknownName, congestion::Algorithm,
+    PathMode, PathStats, Profile, ProfileName, PublicKey, RELAYED_PACKET, RELAYED_PAYLOAD, Ratio, Redundancy,
+    Role, RttStats, SecretKey, StreamId, Ticket, TransportError, TransportErrorCode, UnknownName,
+    congestion::Algorithm,
 };
 pub use endpoint::Endpoint;
 pub use entropy::generate_key;

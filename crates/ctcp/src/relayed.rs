@@ -36,6 +36,8 @@ pub enum RelayError {
     DifferentEndpoints,
     /// One of them carries something already.
     Busy,
+    /// They were granted different sizes of symbols or blocks.
+    DifferentSizes,
     /// One of them is closed, or its peer cannot carry datagrams.
     Unsupported(MessageError),
 }
@@ -44,6 +46,9 @@ impl core::fmt::Display for RelayError {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::DifferentEndpoints => formatter.write_str("the connections belong to different endpoints"),
+            Self::DifferentSizes => {
+                formatter.write_str("the next hop takes other sizes of symbols or blocks")
+            }
             Self::Busy => formatter.write_str("one of the connections carries something already"),
             Self::Unsupported(error) => error.fmt(formatter),
         }
@@ -85,7 +90,12 @@ impl State {
                 return Err(RelayError::Busy);
             }
         }
-        let size = usize::from(self.transport.symbol_size_max);
+        let [limits, others] =
+            [one, other].map(|key| self.slot(key).and_then(|slot| slot.connection.symbol_limits()));
+        let (size, _) = limits.ok_or(MessageError::Closed)?;
+        if limits != others {
+            return Err(RelayError::DifferentSizes);
+        }
         let [there, back] = [(); 2].map(|()| RelayBuffer::new(size, window));
         for (key, next, incoming, outgoing) in [(one, other, &there, &back), (other, one, &back, &there)] {
             let Some(slot) = self.slot(key) else { return Err(MessageError::Closed.into()) };

@@ -226,12 +226,7 @@ impl State {
         self.hand_on(now, key, wakers);
         let has_ended = |slot: &Slot| slot.error.is_none() && slot.connection.is_closed();
         if self.slots.get(&key).is_some_and(has_ended) {
-            let load = self.slot(key).and_then(|slot| slot.load.take());
-            // First of all its own users learn why.
             self.drain_events(now, key, wakers);
-            if let Some(load) = load {
-                self.on_load_lost(now, key, load, wakers);
-            }
         }
     }
 
@@ -298,6 +293,11 @@ impl State {
         {
             has_come_up |= event == Event::Connected;
             slot.on_event(event, wakers);
+        }
+        // First of all its own users have learnt why.
+        let ended = self.slots.get_mut(&key).filter(|slot| slot.error.is_some());
+        if let Some(load) = ended.and_then(|slot| slot.load.take()) {
+            self.on_load_lost(now, key, load, wakers);
         }
         let has_client = has_come_up && self.on_client(now, key);
         self.forget_if_unwanted(key);

@@ -1,5 +1,7 @@
 //! `ctcp relay`: carries datagrams between clients and servers.
 
+use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 
 use ctcp::{Catalogue, ClientPolicy, Endpoint, HopRepair, PublicKey, ServerConfig};
@@ -16,6 +18,9 @@ use crate::{allocator, key_file, network, open_files};
 /// Open files that a client needs of a relay that forwards: two sockets, and as many for all else.
 const FILES_PER_WAY: usize = 4;
 
+/// Connections that a client may have beside its ways: those that have just begun or ended.
+const CONNECTIONS_SPARE: usize = 16;
+
 /// Carries until it is interrupted.
 pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<(), CliError> {
     let listener = metrics::start(args.common.metrics)?;
@@ -31,7 +36,10 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
         limits.ways = limits.ways.min(open_files::raise_limit() / FILES_PER_WAY);
     }
     // A client may be another relay, with a connection for each of its own clients.
-    config.transport(transport).relays(args.client.iter().copied());
+    config
+        .transport(transport)
+        .relays(args.client.iter().copied())
+        .connections_per_relay(limits.ways_of_client() + CONNECTIONS_SPARE);
     let endpoint = Endpoint::server(config)
         .map_err(|error| CliError::failure(format!("cannot listen on {}: {error}", args.listen)))?;
     announce(&endpoint, args, &public_key);
@@ -42,9 +50,11 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
     };
     let relay = Relay::new(destinations, mode, limits);
     let _metrics = metrics::publish(listener, RelayFigures::of(&relay, &endpoint))?;
+    // Its connections must outlast it, so that they are closed with the reason.
+    let mut serving = pin!(relay.serve(&endpoint));
     let serve = async {
         tokio::select! {
-            () = relay.serve(&endpoint) => {}
+            () = &mut serving => {}
             () = allocator::give_back(&endpoint) => {}
             _ = super::interrupted() => info!("interrupted: closing connections"),
         }
@@ -81,5 +91,9 @@ fn announce(endpoint: &Endpoint, args: &RelayArgs, public_key: &PublicKey) {
     if args.mode != RelayMode::Forward {
         println!("servers take datagrams from this relay with: --relay {public_key}");
     }
-    println!("clients use it with: --via {}={public_key}", network::reachable(listening));
+    let (ip, port) = (listening.ip(), listening.port());
+    let known = if ip.is_unspecified() { network::source_address(ip) } else { Some(ip) };
+    let address =
+        known.map_or_else(|| format!("RELAY_ADDRESS:{port}"), |ip| SocketAddr::new(ip, port).to_string());
+    println!("clients use it with: --via {address}={public_key}");
 }

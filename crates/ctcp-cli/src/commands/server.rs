@@ -1,7 +1,8 @@
 //! `ctcp server`: the reverse proxy.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,9 +56,11 @@ pub(crate) async fn run(args: &ServerArgs, catalogue: &Arc<Catalogue>) -> Result
     }
     proxy.accept_relays(args.relay.iter().copied());
     let _publisher = metrics::publish(listener, ServerFigures::of(&proxy, &endpoint))?;
+    // Its connections must outlast it, so that they are closed with the reason.
+    let mut serving = pin!(proxy.serve(&endpoint));
     let serve = async {
         tokio::select! {
-            () = proxy.serve(&endpoint) => {}
+            () = &mut serving => {}
             () = clients.follow(&mut hangups, &endpoint, &proxy) => {}
             () = allocator::give_back(&endpoint) => {}
             _ = super::interrupted() => info!("interrupted: closing connections"),
@@ -86,7 +89,7 @@ fn open_files_folder(folder: &Path, is_writable: bool) -> Result<FileService, Cl
 /// Prints the command to run on the client's machine.
 #[expect(clippy::print_stdout, reason = "the line to paste is the result")]
 fn announce(listening: SocketAddr, public_key: &PublicKey) {
-    let guessed = listening.ip().is_unspecified().then(|| source_address(listening.ip()));
+    let guessed = listening.ip().is_unspecified().then(|| network::source_address(listening.ip()));
     let host = guessed.unwrap_or(Some(listening.ip()));
     info!(%listening, "listening");
     if let Some(Some(host)) = guessed {
@@ -116,19 +119,6 @@ fn invitation(host: Option<IpAddr>, port: u16, public_key: &PublicKey) -> String
     )
 }
 
-/// The address from which this machine would send to the internet, determined without sending a packet.
-fn source_address(any: IpAddr) -> Option<IpAddr> {
-    let source = |any: IpAddr, far: IpAddr| {
-        let socket = UdpSocket::bind((any, 0)).ok()?;
-        socket.connect((far, 9)).ok()?; // discard
-        Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_unspecified() && !ip.is_loopback())
-    };
-    // Documentation addresses (RFC 5737, RFC 3849): they use the default route.
-    let v4 = source(Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into());
-    let v6 = || source(any, Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into());
-    v4.or_else(|| any.is_ipv6().then(v6).flatten())
-}
-
 /// The clients that may connect.
 async fn clients(args: &ServerArgs) -> Result<ClientList, CliError> {
     if args.any_client {
@@ -152,6 +142,8 @@ fn target_policy(args: &ServerArgs) -> Result<TargetPolicy, CliError> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use super::*;
 
     #[test]

@@ -22,7 +22,7 @@ const FAR_APART: [&str; 2] = [PAIRS[2].0, PAIRS[3].0];
 const SIDE_BY_SIDE: &str = "two relays side by side";
 
 /// The share of an application in the bytes of a full packet through relays.
-const PAYLOAD: f64 = ctcp::RELAYED_PAYLOAD as f64 / 1500.0;
+const PAYLOAD: f64 = ctcp::RELAYED_PAYLOAD as f64 / ctcp::RELAYED_PACKET as f64;
 
 /// The loss of the picture.
 const PICTURED: f64 = 0.05;
@@ -88,8 +88,9 @@ pub(super) fn promises_section(summary: &Summary) -> Option<String> {
     if summary.rows.iter().any(|row| summary.value(row, "relay-recode").is_some()) {
         let _ = write!(
             text,
-            "The payload share, of a stream in the bytes of a full packet through relays, is {PAYLOAD:.3}. Wanted is 0.94 of it, \
-             and side by side 0.9, of the min-cut, which is the rate of the link: packets are lost before the bottleneck.\n\n"
+            "The payload share, of a stream in the bytes of a full packet of the first hop, is {PAYLOAD:.3}. Wanted is 0.94 of it, and \
+             side by side 0.9 of it, of the min-cut, which is the rate of the link: packets are lost before the bottleneck. Some runs of relays \
+             that forward nearly stand still, at 32 % loss over three hops: direct connections do so beyond about a third, too.\n\n"
         );
     } else {
         text += "`path-1` and `path-2` are ctcp on one of the paths only.\n\n";

@@ -260,6 +260,11 @@ impl CodedReceiver {
         self.report.insert(report)
     }
 
+    /// Whether this is the number of the newest report, which the sender has not acknowledged.
+    pub(crate) fn is_newest_report(&self, number: u64) -> bool {
+        number == self.arrived && number > self.acked_report
+    }
+
     /// The sender acknowledged a packet with the report `number`.
     pub(crate) fn on_report_acked(&mut self, number: u64) {
         self.acked_report = self.acked_report.max(number);

@@ -138,6 +138,7 @@ impl Established {
             self.paths[id].on_mtu_probe_lost(now, lost.packet.number, size);
             return;
         }
+        self.on_report_lost(now, contents.reports);
         if let Some(carried) = contents.combination {
             self.contexts.open(carried.context).sender.on_lost(carried, lost.was_expired);
         }

@@ -15,8 +15,8 @@ use core::time::Duration;
 
 use ctcp_base::Instant;
 
-use super::{Connection, Established, State, TransportError};
-use crate::code::{Choice, RelayBuffer};
+use super::{Connection, Established, Negotiated, State, TransportError};
+use crate::code::{Choice, RELAYED_SPAN_MAX, RelayBuffer};
 use crate::error::{CloseReason, ConnectionError, TransportErrorCode};
 use crate::id::{ContextId, PathId};
 use crate::message::MessageError;
@@ -80,6 +80,15 @@ impl Connection {
         }
         established.contexts.carry(carriage);
         Ok(())
+    }
+
+    /// The longest symbol in bytes, and the longest block, on which both sides agreed. Both hops of a relay must have the same, as each
+    /// passes on what arrives on the other.
+    #[must_use]
+    pub fn symbol_limits(&self) -> Option<(usize, u16)> {
+        let State::Established(established) = &self.state else { return None };
+        let Negotiated { symbol_size_max, code, .. } = &established.negotiated;
+        Some((*symbol_size_max, code.block_size.min(RELAYED_SPAN_MAX)))
     }
 
     /// Queues a datagram of another connection.
@@ -203,9 +212,23 @@ impl Established {
         }
         if let Some(context) = self.contexts.get_mut(ContextId::Relayed) {
             context.receiver.on_progress();
-            self.paths.main_mut().acks.on_news(now);
-            // The peer may wait for just this, with nothing in flight: it must arrive.
-            self.ping = true;
+            self.report_progress(now);
+        }
+    }
+
+    /// The peer may wait for just this report, with nothing in flight. So its loss must be noticed.
+    fn report_progress(&mut self, now: Instant) {
+        self.paths.main_mut().acks.on_news(now);
+        self.ping = true;
+    }
+
+    /// Reports with these numbers, by context, were lost.
+    pub(super) fn on_report_lost(&mut self, now: Instant, reports: [u64; ContextId::ALL.len()]) {
+        if self.contexts.relay_buffer().is_some()
+            && let Some(context) = self.contexts.get(ContextId::Relayed)
+            && context.receiver.is_newest_report(reports[ContextId::Relayed as usize])
+        {
+            self.report_progress(now);
         }
     }
 }

@@ -36,8 +36,8 @@ use crate::profile::{ExpiryRule, Profile};
 use crate::recovery::delivery_rate::DeliverySnapshot;
 use crate::recovery::sent::{AckedPacket, LostPacket, SentPacket, SentPackets, SpuriousLoss};
 use crate::wire::EcnCounts;
-pub use hop::RELAYED_PAYLOAD;
 use hop::{Hop, RELAYED_DATAGRAM_MAX};
+pub use hop::{RELAYED_PACKET, RELAYED_PAYLOAD};
 
 /// Unanswered probe time-outs after which other paths are used instead. A single one may be due to the loss of one acknowledgement.
 const SILENT_PROBES: u32 = 2;

@@ -7,10 +7,10 @@ use ctcp_base::Prng;
 use super::chain::{Chain, Expected};
 use super::several::Conditions;
 use crate::code::mischief::{Mischief, Wrong};
-use crate::{ConnectionError, HopRepair, RELAYED_PAYLOAD, RelayBuffer};
+use crate::{ConnectionError, HopRepair, RELAYED_PACKET, RELAYED_PAYLOAD, RelayBuffer};
 
 /// The share of a download in a full packet on a hop.
-const PAYLOAD: f64 = RELAYED_PAYLOAD as f64 / 1500.0;
+const PAYLOAD: f64 = RELAYED_PAYLOAD as f64 / RELAYED_PACKET as f64;
 
 /// Megabits per second and milliseconds of each hop.
 fn hops(losses: &[f64]) -> Vec<Conditions> {

@@ -161,6 +161,7 @@ impl CtcpConnector {
         Opener {
             endpoint: self.endpoint.clone(),
             server,
+            own_key: self.own_key,
             is_only: self.via.count() == 1,
             attempt: self.attempt,
         }

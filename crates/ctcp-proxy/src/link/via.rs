@@ -53,7 +53,10 @@ impl FromStr for Via {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self)
+        let stop = |name: &str| {
+            if name.is_empty() { Err("no relay beside a comma".to_owned()) } else { name.parse() }
+        };
+        text.split(',').map(stop).collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -114,6 +117,7 @@ impl Ways {
 pub(super) struct Opener {
     pub(super) endpoint: ctcp::Endpoint,
     pub(super) server: Stop,
+    pub(super) own_key: Option<ctcp::PublicKey>,
     /// Whether there is only one way to it.
     pub(super) is_only: bool,
     /// How long an attempt at one stop may take.
@@ -182,7 +186,8 @@ impl Opener {
             return Err(fail("the stops after it are too many, or their names too long".to_owned()));
         }
         let (hop, granted) =
-            match timeout(HOPS * self.attempt, relay::open(&self.endpoint, first, carry)).await {
+            match timeout(HOPS * self.attempt, relay::open(&self.endpoint, first, carry, self.own_key)).await
+            {
                 Err(_) => return Err(fail("no answer".to_owned())),
                 Ok(Err((code, text))) => {
                     let is_refusal = matches!(code, ReplyCode::NotAllowed | ReplyCode::CommandNotSupported);

@@ -48,12 +48,17 @@ impl Destinations {
             return resolve(stop).await;
         }
         let Some(rules) = &self.rules else {
-            return refuse(format!("this relay does not carry to {stop}"));
+            return refuse(format!(
+                "this relay does not carry to {stop} (address and key must be as in its --to)"
+            ));
         };
         match rules.allowed_addresses(client, &stop.address).await {
             Ok(found) => Ok(found.into_iter().map(|ip| SocketAddr::new(ip, stop.address.port)).collect()),
             Err(DialError::Refused(why)) => refuse(format!("this relay does not carry to {stop}: {why}")),
-            Err(error) => Err((error.reply_code(), format!("{}: {error}", stop.address))),
+            Err(error) => {
+                let text = error.to_string().replace("the server", "the relay");
+                Err((error.reply_code(), format!("{}: {text}", stop.address)))
+            }
         }
     }
 }

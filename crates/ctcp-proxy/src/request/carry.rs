@@ -60,8 +60,7 @@ impl core::str::FromStr for Stop {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (address, key) =
-            text.split_once('=').ok_or_else(|| format!("expected HOST:PORT=PUBKEY, not {text:?}"))?;
+        let (address, key) = text.split_once('=').ok_or("expected HOST:PORT=PUBKEY")?;
         let address = address.parse().map_err(|error| format!("{address}: {error}"))?;
         // The key itself may end with `=`.
         let key = key.parse().map_err(|error| format!("the public key of {address}: {error}"))?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ctcp::{
-    ClientPolicy, CloseReason, Connection, ConnectionError, Endpoint, HopRepair, ServerConfig,
+    ClientPolicy, CloseReason, Connection, ConnectionError, Endpoint, HopRepair, RelayError, ServerConfig,
     TransportConfig,
 };
 use tokio::time::Instant;
@@ -74,6 +74,23 @@ async fn the_other_end_learns_why_an_endpoint_was_closed() {
         assert_eq!(in_time(gone.closed()).await, by_peer(0, "finished"));
         assert!(!left.is_closed());
     }
+}
+
+#[tokio::test]
+async fn hops_with_symbols_of_different_sizes_are_not_joined() {
+    let mut small = TransportConfig::default();
+    small.symbol_size_max(1200);
+    let (relay, relay_key) = server(TransportConfig::default());
+    let (far, far_key) = server(small);
+    let client = client(TransportConfig::default());
+    let [relay_address, far_address] = [&relay, &far].map(|endpoint| endpoint.local_addr().unwrap());
+    let (first, relayed) =
+        in_time(async { tokio::join!(client.connect(relay_address, relay_key), relay.accept()) }).await;
+    let second = in_time(relay.connect(far_address, far_key)).await.unwrap();
+    let (_first, relayed) = (first.unwrap(), relayed.unwrap());
+    let refused = relayed.relay_to(&second, HopRepair::default());
+    assert_eq!(refused, Err(RelayError::DifferentSizes));
+    assert!(!relayed.is_closed() && !second.is_closed());
 }
 
 #[tokio::test]

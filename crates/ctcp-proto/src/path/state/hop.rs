@@ -12,9 +12,12 @@ use crate::network::is_relayed;
 /// coefficients of a relay one each, and the header of a whole message in the symbol at most 13.
 pub(super) const RELAYED_DATAGRAM_MAX: u64 = 1472 - 40 - 1 - RELAYED_SPAN_MAX as u64 - 13;
 
-/// Bytes of a stream in a full packet of a hop, of 1500 bytes with IPv4 and UDP. The datagram in it has a header and a tag of 28 bytes
-/// together, and frames of about 9.
+/// Bytes of a stream in a full datagram that hops carry. It has a header and a tag of 28 bytes together, and frames of about 9.
 pub const RELAYED_PAYLOAD: u64 = RELAYED_DATAGRAM_MAX - 28 - 9;
+
+/// Bytes of the packet of a hop with such a datagram, with IPv4 and UDP: the source's headers take about 35. A combination of a relay is a
+/// little longer.
+pub const RELAYED_PACKET: u64 = RELAYED_DATAGRAM_MAX + 35 + 28;
 
 /// The most packets in flight on a path through relays, whatever the first hop takes.
 const RELAYED_IN_FLIGHT_MAX: u64 = 1 << 14;
