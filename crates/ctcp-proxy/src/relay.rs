@@ -16,7 +16,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use ctcp::{ConnectError, ConnectionError, HopRepair, PublicKey};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{Instrument, debug, error_span, info, warn};
@@ -185,12 +185,13 @@ impl Relay {
             Err(Taken::Share) => full("this client has as many paths through the relay as it may have"),
             Err(Taken::All) => full("the relay is full"),
         };
-        match opened {
+        let reason = match opened {
             Ok(way) => {
                 self.counters.streams_total.add(1);
                 let _open = self.counters.streams_open.enter();
                 let _up = way.next().map(|next| stops.enter(stats_of(next)));
                 keep(client, stream, &way).await;
+                "the way has ended".to_owned()
             }
             Err((code, text)) => {
                 self.counters.streams_failed.add(1);
@@ -199,11 +200,12 @@ impl Relay {
                 }
                 if Reply::failure(code, &text).write(&mut stream).await.is_ok() {
                     let _ = stream.shutdown().await;
-                    let _ = timeout(Duration::from_secs(1), stream.read_u8()).await;
+                    let _ = timeout(Duration::from_secs(1), copy(&mut stream, &mut sink())).await;
                 }
+                text
             }
-        }
-        client.close(0, "the way has ended");
+        };
+        client.close(0, &reason);
     }
 
     async fn open_way(
