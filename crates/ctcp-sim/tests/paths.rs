@@ -58,6 +58,28 @@ fn a_client_with_several_links_uses_them_together() {
     assert!((0..3).all(|number| delivered(&pair, number) > 1_500));
 }
 
+// The scheduler uses the slow path now and then, so that its packets count as limited by the application.
+#[test]
+fn a_slow_path_beside_a_fast_one_is_full_without_a_long_queue() {
+    for seed in 1..=5 {
+        let (rate, lossless) =
+            (Rate::from_bits_per_second(2_500_000), LossModel::Bernoulli(Probability::ZERO));
+        let slow = PathConfig::new(rate, Duration::from_millis(40), lossless);
+        let mut pair = download(seed, &[path(25, 40, 0.0), slow], 100_000_000);
+        let mut sent = 0;
+        for second in 1..=12 {
+            pair.simulation.run_for(SECOND, |_| false);
+            let server = pair.simulation.host(pair.server).newest().expect("a connection");
+            let path = &server.connection.paths()[1];
+            let megabits = (path.bytes_sent - sent) as f64 * 8e-6;
+            sent = path.bytes_sent;
+            let rtt = path.rtt.smoothed;
+            let is_good = (2.0..2.8).contains(&megabits) && rtt < Duration::from_millis(160);
+            assert!(second < 3 || is_good, "seed {seed}, second {second}: {megabits} Mbit/s, {rtt:?}");
+        }
+    }
+}
+
 #[test]
 fn two_runs_with_paths_that_come_and_go_are_equal() {
     let run = |seed| {

@@ -301,15 +301,12 @@ impl Steady {
         self.has_emptied = above < own_queue(base) / 2;
         self.consider_yielding(acked, above < target / 8);
         match self.mode {
-            Mode::SlowStart(start) if tally.is_overflow(base) && !acked.is_app_limited => {
+            Mode::SlowStart(start) if tally.is_overflow(base) && !self.is_thin(acked) => {
                 self.leave_lossy_slow_start(acked, &start, &tally);
             }
             Mode::SlowStart(mut start) => {
-                let is_full = start.on_round(
-                    &tally,
-                    acked.rtt.minimum,
-                    self.base.is_restless() && !acked.is_app_limited,
-                );
+                let is_restless = self.base.is_restless() && !self.is_thin(acked);
+                let is_full = start.on_round(&tally, acked.rtt.minimum, took, is_restless);
                 self.mode = Mode::SlowStart(start);
                 if is_full {
                     self.leave_slow_start(acked, &start);
@@ -364,8 +361,14 @@ impl Steady {
         }
     }
 
+    /// Whether the application sends so little that the queue is hardly its own. One that sends in bursts, or now and then over this path,
+    /// may fill it.
+    fn is_thin(&self, acked: &Acked) -> bool {
+        acked.is_app_limited && self.tokens <= INITIAL_WINDOW
+    }
+
     fn on_slow_start_ack(&mut self, acked: &Acked, mut start: SlowStart) {
-        if !start.waits() {
+        if !start.waits() && !acked.is_app_limited {
             self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
         }
         let mean = self.base.is_restless().then(|| self.base.empty(&acked.rtt));
@@ -525,8 +528,9 @@ impl Controller for Steady {
             self.back_off_once(acked.number, acked.largest_sent, BACK_OFF_MARK);
         } else {
             match self.mode {
-                Mode::SlowStart(_) | Mode::Compete { .. } if acked.is_app_limited => {}
+                Mode::SlowStart(_) if self.is_thin(acked) => {}
                 Mode::SlowStart(start) => self.on_slow_start_ack(acked, start),
+                Mode::Compete { .. } if acked.is_app_limited => {}
                 _ if self.is_yielding() || self.push.is_running() => {}
                 Mode::Hold(hold) => self.on_hold_ack(acked, hold),
                 Mode::Compete { .. } => {

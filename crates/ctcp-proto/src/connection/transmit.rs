@@ -237,7 +237,7 @@ impl Established {
             }
             return Ok(None);
         }
-        let turn = Turn { id, is_first, ranking, conditions: self.conditions(id) };
+        let turn = Turn { id, is_first, ranking, conditions: self.conditions(now, id) };
         let mut contents = Contents::default();
         let datagram_size = usize::try_from(self.paths[id].datagram_size()).unwrap_or(usize::MAX);
         let mut builder = self.open_builder(id, core::mem::take(buffer), datagram_size);
@@ -380,11 +380,11 @@ impl Established {
         }
     }
 
-    fn conditions(&self, id: PathId) -> Conditions {
+    fn conditions(&self, now: Instant, id: PathId) -> Conditions {
         let path = &self.paths[id];
         Conditions {
-            loss: scheduler::loss(&self.paths, path),
-            late: scheduler::late_share(&self.paths, id),
+            loss: scheduler::loss(now, &self.paths, path),
+            late: scheduler::late_share(now, &self.paths, id),
             dispersion: path.measured.loss_average.dispersion(),
             window: scheduler::window(&self.paths),
             rtt: path.measured.rtt.smoothed(),

@@ -83,11 +83,11 @@ impl Ranking {
     fn only_costs(&self, now: Instant, paths: &Paths, id: PathId) -> bool {
         let path = &paths[id];
         let Some(first) = self.first().filter(|&first| first != id) else { return false };
-        let is_slow = one_way(path) > SLOW * one_way(&paths[first]);
+        let is_slow = one_way(now, path) > SLOW * one_way(now, &paths[first]);
         let age = (now - path.began).as_nanos() % TRIAL_EVERY.as_nanos();
         let is_known =
             age < (TRIAL_EVERY - TRIAL).as_nanos() && path.admission.controller.phase() != Phase::SlowStart;
-        let arrives = |path: &Path| rate(path) * (1.0 - path.loss());
+        let arrives = |path: &Path| rate(now, path) * (1.0 - path.loss());
         is_slow && is_known && arrives(path) < LITTLE * used(paths).map(arrives).sum::<f64>()
     }
 
@@ -102,7 +102,7 @@ impl Ranking {
         let better = || self.iter().take_while(|&other| other != id).map(|other| &paths[other]);
         let Some(first) = better().next() else { return -1.0 };
         let later = arrival(now, &paths[id]).saturating_sub(arrival(now, first));
-        better().map(rate).sum::<f64>() * later.as_secs_f64()
+        better().map(|path| rate(now, path)).sum::<f64>() * later.as_secs_f64()
     }
 }
 
@@ -120,26 +120,30 @@ pub(crate) fn window(paths: &Paths) -> f64 {
 }
 
 /// The share of packets in flight that will arrive, but later than a packet sent now on the path `id`.
-pub(crate) fn late_share(paths: &Paths, id: PathId) -> f64 {
+pub(crate) fn late_share(now: Instant, paths: &Paths, id: PathId) -> f64 {
     if paths.len() == 1 {
         return 0.0;
     }
-    let arrival = one_way(&paths[id]);
+    let arrival = one_way(now, &paths[id]);
     // Packets in flight have half of their way behind them on average.
-    let is_late = |path: &Path| path.is_avoided() || one_way(path) / 2 > arrival;
+    let is_late = |path: &Path| path.is_avoided() || one_way(now, path) / 2 > arrival;
     let share = |path: &Path| if is_late(path) { 1.0 - path.loss() } else { 0.0 };
     mean(paths, share).unwrap_or(0.0)
 }
 
 /// The loss average of what is being sent: of all paths, each by its rate. It is right for new blocks, and older ones get fewer repairs ahead
 /// of feedback than they may need. That of `path` if nothing else is known.
-pub(crate) fn loss(paths: &Paths, path: &Path) -> f64 {
+pub(crate) fn loss(now: Instant, paths: &Paths, path: &Path) -> f64 {
     if paths.len() == 1 {
         return path.loss();
     }
     let used = || used(paths);
-    let total: f64 = used().map(rate).sum();
-    if total > 0.0 { used().map(|path| rate(path) * path.loss()).sum::<f64>() / total } else { path.loss() }
+    let total: f64 = used().map(|path| rate(now, path)).sum();
+    if total > 0.0 {
+        used().map(|path| rate(now, path) * path.loss()).sum::<f64>() / total
+    } else {
+        path.loss()
+    }
 }
 
 /// The mean of `value` over the packets in flight.
@@ -171,26 +175,32 @@ pub(crate) fn share_bottlenecks(now: Instant, paths: &mut Paths) {
         return;
     }
     let competes = |path: &Path| path.is_validated() && path.admission.controller.is_competing(now);
-    let total: f64 = paths.iter().filter(|path| competes(path)).map(rate).sum();
+    let total: f64 = paths.iter().filter(|path| competes(path)).map(|path| rate(now, path)).sum();
     for path in paths.iter_mut() {
-        let share = if competes(path) && total > 0.0 { rate(path) / total } else { 1.0 };
+        let share = if competes(path) && total > 0.0 { rate(now, path) / total } else { 1.0 };
         path.admission.controller.set_share(share);
     }
 }
 
-fn one_way(path: &Path) -> Duration {
-    path.measured.rtt.smoothed() / 2
+/// The round trip of a packet sent now. The queue of a path with nothing in flight has drained since the last sample.
+fn round_trip(now: Instant, path: &Path) -> Duration {
+    let rtt = &path.measured.rtt;
+    if path.sent.packets_in_flight() > 0 { rtt.smoothed() } else { rtt.smoothed().min(rtt.minimum(now)) }
+}
+
+fn one_way(now: Instant, path: &Path) -> Duration {
+    round_trip(now, path) / 2
 }
 
 /// How long a packet takes that is sent now: half of the empty round trip, and the queue, which is in its direction.
 fn arrival(now: Instant, path: &Path) -> Duration {
     let rtt = &path.measured.rtt;
     let empty = rtt.minimum(now).min(rtt.smoothed());
-    rtt.smoothed() - empty / 2
+    round_trip(now, path) - empty / 2
 }
 
 /// What congestion control allows, in bytes per second.
-fn rate(path: &Path) -> f64 {
+fn rate(now: Instant, path: &Path) -> f64 {
     let window = path.admission.controller.window() * path.owed.mtu.current() as f64;
-    window / path.measured.rtt.smoothed().as_secs_f64().max(1e-6)
+    window / round_trip(now, path).as_secs_f64().max(1e-6)
 }

@@ -31,6 +31,10 @@ const PACKETS_MIN: u32 = 24;
 const SLOW: f64 = 1.3;
 const SLOW_ROUNDS: u32 = 2;
 
+/// More packets arrive in a round trip that a queue makes longer, though not at a greater rate. Delay that varies by itself hardly takes
+/// so many times the empty path.
+const LONG: u32 = 2;
+
 /// State of slow start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SlowStart {
@@ -40,6 +44,7 @@ pub(super) struct SlowStart {
     calm: (u32, u32),
     calm_before: (u32, u32),
     acked_before: u32,
+    took_before: Duration,
     /// Consecutive round trips in which hardly more packets arrived than before.
     slow_rounds: u32,
     rounds: u32,
@@ -96,15 +101,23 @@ impl SlowStart {
         self.suspects.is_some()
     }
 
-    /// A round trip is over. Returns whether the link is full.
-    pub(super) fn on_round(&mut self, round: &Tally, base: Duration, is_restless: bool) -> bool {
+    /// A round trip is over, which took so long. Returns whether the link is full.
+    pub(super) fn on_round(
+        &mut self,
+        round: &Tally,
+        base: Duration,
+        took: Duration,
+        is_restless: bool,
+    ) -> bool {
         let mut is_full = false;
         self.calm_before = self.calm;
         if !round.is_moving(base) {
             self.calm.0 += round.acked;
             self.calm.1 += round.lost;
         }
-        let is_slow = f64::from(round.acked) < SLOW * f64::from(self.acked_before);
+        let arrived =
+            |acked: u32, took: Duration| f64::from(acked) / took.max(base * LONG).as_secs_f64().max(1e-9);
+        let is_slow = arrived(round.acked, took) < SLOW * arrived(self.acked_before, self.took_before);
         self.slow_rounds = if is_slow && is_restless { self.slow_rounds + 1 } else { 0 };
         if let Some(loss) = round.loss() {
             let is_flat = f64::from(round.acked) < MORE_PACKETS * f64::from(self.acked_before);
@@ -113,7 +126,7 @@ impl SlowStart {
                 self.least_loss = Some(self.least_loss.map_or(loss, |least| least.min(loss)));
             }
         }
-        self.acked_before = round.acked;
+        (self.acked_before, self.took_before) = (round.acked, took);
         self.rounds += 1;
         // A whole round trip did not confirm it.
         if self.suspects.is_some_and(|since| since + 1 < self.rounds) {
