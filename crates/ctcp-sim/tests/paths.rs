@@ -81,6 +81,16 @@ fn a_slow_path_beside_a_fast_one_is_full_without_a_long_queue() {
 }
 
 #[test]
+fn a_far_path_beside_a_near_one_is_full_after_some_round_trips() {
+    let mut pair = download(1, &[path(12, 40, 0.0), path(9, 640, 0.0)], 100_000_000);
+    pair.simulation.run_for(6 * SECOND, |_| false);
+    let before = delivered(&pair, 1);
+    pair.simulation.run_for(4 * SECOND, |_| false);
+    let megabits = (delivered(&pair, 1) - before) as f64 * 1_500.0 * 8e-6 / 4.0;
+    assert!(megabits > 0.9 * 9.0, "{megabits} Mbit/s");
+}
+
+#[test]
 fn two_runs_with_paths_that_come_and_go_are_equal() {
     let run = |seed| {
         let mut pair = download(seed, &[path(5, 20, 0.05), path(5, 60, 0.1)], 3_000_000);

@@ -436,7 +436,11 @@ impl Established {
             return None;
         }
         let Some(choice) = self.choose_useful(now, turn) else {
-            self.paths[turn.id].set_app_limited(true);
+            let path = &mut self.paths[turn.id];
+            // The scheduler leaves out a further path for moments. One that carries much of its window all the same may have a larger one.
+            if turn.is_first || !path.is_half_full() {
+                path.set_app_limited(true);
+            }
             let situation = self.situation(now, turn, ContextId::Streams);
             if turn.is_first && situation.has_data && !situation.has_room {
                 self.counts.window_stalls += 1;

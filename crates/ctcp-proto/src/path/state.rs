@@ -462,6 +462,11 @@ impl Path {
         self.hop_takes(in_flight).unwrap_or_else(|| self.admission.has_window(in_flight))
     }
 
+    /// Whether at least half of the congestion window is in flight.
+    pub(crate) fn is_half_full(&self) -> bool {
+        2.0 * self.sent.packets_in_flight() as f64 >= self.admission.controller.window()
+    }
+
     /// When the pacer allows the next full datagram. `None` means now.
     pub(crate) fn next_paced(&self, now: Instant) -> Option<Instant> {
         self.admission.next_paced(now, self.owed.mtu.current())
