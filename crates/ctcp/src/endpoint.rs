@@ -200,7 +200,7 @@ impl Endpoint {
         let (handle, connection) = begun.map_err(ConnectError::from)?;
         let (key, signals) = state.insert(handle, connection, remote, Owner::Held);
         if let Some(hop) = hop_of(remote) {
-            state.board(hop, key);
+            state.note_carried(hop, key);
         }
         drop(state);
         shared.work.notify_one();

@@ -1,11 +1,11 @@
 //! Connections that carry the datagrams of others, hop by hop.
 //!
 //! ```text
-//!   client, server     passengers --- room, datagrams ---> hop --> socket
+//!   client, server     carried connections --- room, datagrams ---> hop --> socket
 //!   relay              hop <--- buffers ---> hop
 //! ```
 //!
-//! A passenger is a connection like any other. Its paths lead to addresses that stand for hops ([`relayed_address`]), so that whatever holds
+//! A carried connection is one like any other. Its paths lead to addresses that stand for hops ([`relayed_address`]), so that whatever holds
 //! for addresses holds for hops: several are several paths, and one that falls silent is replaced.
 
 use core::task::Waker;
@@ -23,7 +23,7 @@ use crate::state::{Key, State};
 #[derive(Debug)]
 pub(crate) enum Load {
     /// The datagrams of these connections of the same endpoint.
-    Passengers(BTreeSet<Key>),
+    Carried(BTreeSet<Key>),
     /// What this other connection of the same endpoint receives.
     Of(Key),
 }
@@ -71,7 +71,7 @@ impl State {
             return Err(RelayError::Busy);
         }
         slot.connection.carry(Carriage::End { repair })?;
-        slot.load = Some(Load::Passengers(BTreeSet::new()));
+        slot.load = Some(Load::Carried(BTreeSet::new()));
         self.has_hops = true;
         Ok(())
     }
@@ -112,9 +112,9 @@ impl State {
     }
 
     /// Notes that a connection goes through a hop.
-    pub(crate) fn board(&mut self, hop: Key, passenger: Key) {
-        if let Some(Load::Passengers(passengers)) = self.slot(hop).and_then(|slot| slot.load.as_mut()) {
-            passengers.insert(passenger);
+    pub(crate) fn note_carried(&mut self, hop: Key, carried: Key) {
+        if let Some(Load::Carried(keys)) = self.slot(hop).and_then(|slot| slot.load.as_mut()) {
+            keys.insert(carried);
         }
     }
 
@@ -129,10 +129,10 @@ impl State {
         }
     }
 
-    /// Gives a datagram of a passenger to its hop. A datagram without a hop is lost, as in a network.
-    pub(crate) fn send_relayed(&mut self, now: Instant, passenger: Key, transmit: Transmit, datagram: &[u8]) {
+    /// Gives a datagram of a carried connection to its hop. A datagram without a hop is lost, as in a network.
+    pub(crate) fn send_relayed(&mut self, now: Instant, carried: Key, transmit: Transmit, datagram: &[u8]) {
         let Some(hop) = hop_of(transmit.destination) else { return };
-        self.board(hop, passenger);
+        self.note_carried(hop, carried);
         let Some(slot) = self.slot(hop) else { return };
         match slot.connection.send_relayed(now, datagram) {
             Ok(()) => drop(self.mark_ready(hop)),
@@ -150,7 +150,7 @@ impl State {
                     self.mark_ready(other);
                 }
             }
-            Some(Load::Passengers(_)) => {
+            Some(Load::Carried(_)) => {
                 while let Some(datagram) = self.slot(key).and_then(|slot| slot.connection.receive_relayed()) {
                     self.receive_relayed(now, key, datagram, wakers);
                 }
@@ -158,22 +158,22 @@ impl State {
         }
     }
 
-    /// The outputs of a connection were drained: its passengers may have waited for that.
+    /// The outputs of a connection were drained: those that it carries may have waited for that.
     pub(crate) fn on_drained(&mut self, key: Key) {
-        let passengers = match self.slot(key).and_then(|slot| slot.load.as_ref()) {
-            Some(Load::Passengers(passengers)) => passengers.iter().copied().collect::<Vec<Key>>(),
+        let keys = match self.slot(key).and_then(|slot| slot.load.as_ref()) {
+            Some(Load::Carried(keys)) => keys.iter().copied().collect::<Vec<Key>>(),
             _ => return,
         };
-        for passenger in passengers {
-            if self.slot(passenger).is_some() {
-                self.mark_ready(passenger);
-            } else if let Some(Load::Passengers(left)) = self.slot(key).and_then(|slot| slot.load.as_mut()) {
-                left.remove(&passenger);
+        for carried in keys {
+            if self.slot(carried).is_some() {
+                self.mark_ready(carried);
+            } else if let Some(Load::Carried(left)) = self.slot(key).and_then(|slot| slot.load.as_mut()) {
+                left.remove(&carried);
             }
         }
     }
 
-    /// A datagram of a passenger, or of one that will be, has arrived through a hop.
+    /// A datagram of a carried connection, or of one that will be, has arrived through a hop.
     fn receive_relayed(&mut self, now: Instant, hop: Key, mut datagram: Vec<u8>, wakers: &mut Vec<Waker>) {
         let remote = relayed_address(hop);
         let network_path = NetworkPath { local: None, remote };
@@ -189,7 +189,7 @@ impl State {
                 slot.connection.handle_datagram(now, network_path, None, &mut datagram);
                 let is_forged = slot.connection.forged_datagrams() > forged;
                 if !is_forged {
-                    self.board(hop, key);
+                    self.note_carried(hop, key);
                 } else if let Some(slot) = self.slot(hop) {
                     slot.connection.on_forged_datagram(now);
                 }
@@ -197,7 +197,7 @@ impl State {
             }
             DatagramOutcome::Incoming(incoming) => {
                 if let Some(key) = self.admit(now, *incoming, remote) {
-                    self.board(hop, key);
+                    self.note_carried(hop, key);
                 }
             }
             DatagramOutcome::Answer(answer) => {
@@ -217,11 +217,11 @@ impl State {
         match load {
             Load::Of(_) if self.slot(key).is_some_and(|slot| slot.was_closed_in_order()) => {}
             Load::Of(other) => self.close_connection(now, other, RELAY_ENDED, wakers),
-            Load::Passengers(passengers) => {
-                for passenger in passengers {
-                    if let Some(slot) = self.slot(passenger) {
+            Load::Carried(keys) => {
+                for carried in keys {
+                    if let Some(slot) = self.slot(carried) {
                         slot.connection.on_hop_lost(now, key);
-                        self.on_input(now, passenger, wakers);
+                        self.on_input(now, carried, wakers);
                     }
                 }
             }

@@ -121,7 +121,7 @@ impl Slot {
 
     /// Returns true if it carries connections of this endpoint.
     pub(crate) fn is_hop(&self) -> bool {
-        matches!(self.load, Some(Load::Passengers(_)))
+        matches!(self.load, Some(Load::Carried(_)))
     }
 
     /// Returns true if the application of the peer closed the connection, without an error.

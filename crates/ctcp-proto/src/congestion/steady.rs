@@ -65,7 +65,7 @@ use loss_origin::{Fate, LossOrigin};
 use neighbours::Neighbours;
 use push::{Found, MORE, Push};
 use share::Share;
-use slow_start::SlowStart;
+use slow_start::{LONG, SlowStart};
 use tally::{Tally, seconds_ratio};
 
 /// Packets in the initial window, which are paced. 46 KB: most short responses fit into one round trip.
@@ -306,7 +306,7 @@ impl Steady {
             }
             Mode::SlowStart(mut start) => {
                 let is_restless = self.base.is_restless() && !self.is_thin(acked);
-                let is_full = start.on_round(&tally, acked.rtt.minimum, took, is_restless);
+                let is_full = start.on_round(&tally, acked.rtt.minimum, took.max(base * LONG), is_restless);
                 self.mode = Mode::SlowStart(start);
                 if is_full {
                     self.leave_slow_start(acked, &start);

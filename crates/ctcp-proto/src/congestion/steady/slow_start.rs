@@ -32,8 +32,8 @@ const SLOW: f64 = 1.3;
 const SLOW_ROUNDS: u32 = 2;
 
 /// More packets arrive in a round trip that a queue makes longer, though not at a greater rate. Delay that varies by itself hardly takes
-/// so many times the empty path.
-const LONG: u32 = 2;
+/// so many times the empty path, and shorter ones count as so long.
+pub(super) const LONG: u32 = 2;
 
 /// State of slow start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -115,8 +115,7 @@ impl SlowStart {
             self.calm.0 += round.acked;
             self.calm.1 += round.lost;
         }
-        let arrived =
-            |acked: u32, took: Duration| f64::from(acked) / took.max(base * LONG).as_secs_f64().max(1e-9);
+        let arrived = |acked: u32, took: Duration| f64::from(acked) / took.as_secs_f64().max(1e-9);
         let is_slow = arrived(round.acked, took) < SLOW * arrived(self.acked_before, self.took_before);
         self.slow_rounds = if is_slow && is_restless { self.slow_rounds + 1 } else { 0 };
         if let Some(loss) = round.loss() {

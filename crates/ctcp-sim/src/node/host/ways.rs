@@ -64,7 +64,7 @@ struct Way {
 #[derive(Debug, Default)]
 pub(super) struct Ways {
     list: Vec<Way>,
-    /// A passenger has given a datagram to a hop, or may have something to send.
+    /// A carried connection has given a datagram to a hop, or may have something to send.
     is_busy: bool,
 }
 
@@ -126,10 +126,10 @@ impl Ways {
     }
 
     /// Tells an end-to-end connection how much its hops take now.
-    pub(super) fn tell_room(&mut self, passenger: &mut Connection) {
+    pub(super) fn tell_room(&mut self, carried: &mut Connection) {
         for way in &mut self.list {
             let (number, hop) = (way.number(), way.hop_of_end());
-            passenger.set_hop_room(number, hop.map_or(0, |hop| hop.connection.relayed_room()));
+            carried.set_hop_room(number, hop.map_or(0, |hop| hop.connection.relayed_room()));
         }
     }
 
@@ -144,10 +144,10 @@ impl Ways {
     }
 
     /// Opens a path on each way but the first.
-    pub(super) fn spread(&self, now: Instant, passenger: &mut Connection) {
+    pub(super) fn spread(&self, now: Instant, carried: &mut Connection) {
         for way in self.list.iter().skip(1) {
             let network = NetworkPath { local: None, remote: relayed_address(way.number()) };
-            let _ = passenger.add_path(now, network, PREFERENCE_OF_FIRST);
+            let _ = carried.add_path(now, network, PREFERENCE_OF_FIRST);
         }
     }
 }
