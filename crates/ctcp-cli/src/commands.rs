@@ -73,8 +73,13 @@ async fn unless_lost<T>(endpoint: &ctcp::Endpoint, work: impl Future<Output = T>
 
 /// Closes an endpoint and waits a short time until its peers are notified.
 async fn close(endpoint: &ctcp::Endpoint, why: &str) {
+    close_with(endpoint, 0, why).await;
+}
+
+/// The same with a code.
+async fn close_with(endpoint: &ctcp::Endpoint, code: u64, why: &str) {
     // A peer that is gone need not be notified.
-    let _ = tokio::time::timeout(FAREWELL, endpoint.close(0, why)).await;
+    let _ = tokio::time::timeout(FAREWELL, endpoint.close(code, why)).await;
 }
 
 #[cfg(test)]

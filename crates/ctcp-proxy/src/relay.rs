@@ -281,12 +281,21 @@ async fn keep(client: &ctcp::Connection, mut stream: ctcp::Stream, way: &Way) {
     };
     if Carry::reply(way.granted()).write(&mut stream).await.is_ok() {
         // The stream stays open as long as the way; nothing more is said on it.
-        tokio::select! {
-            error = client.closed() => info!(reason = %error, "a client is gone"),
-            error = next_closed => info!(reason = %error, "the next stop is gone"),
-            _ = stream.read_u8() => {}
+        let error = tokio::select! {
+            error = client.closed() => {
+                info!(reason = %error, "a client is gone");
+                Some(error)
+            }
+            error = next_closed => {
+                info!(reason = %error, "the next stop is gone");
+                Some(error)
+            }
+            _ = stream.read_u8() => None,
+        };
+        if matches!(error, Some(ConnectionError::ClosedByPeer(close)) if close.by_application && close.code == 0)
+        {
+            sleep(LINGER).await;
         }
-        sleep(LINGER).await;
     }
     if let Some(next) = way.next() {
         next.close(0, "the client of the relay is gone");
@@ -303,7 +312,7 @@ async fn join(
     let (next, granted) = way.open(endpoint, repair).await?;
     let joined = match granted {
         Granted::Repair(_) => {
-            client.relay_to(&next, repair).map_err(|error| (ReplyCode::GeneralFailure, error.to_string()))
+            client.relay_to(&next, repair).map_err(|error| misfit(way.stop, &error.to_string()))
         }
         Granted::Forward { .. } => {
             Err(misfit(way.stop, "that relay only forwards, but this one repairs losses"))
@@ -428,8 +437,13 @@ fn refused(stop: &Stop, error: &ConnectError, own_key: Option<PublicKey>) -> Ref
             (ReplyCode::NotAllowed, text + &key)
         }
         ConnectError::Failed(
-            ConnectionError::HandshakeTimedOut { rejected: true } | ConnectionError::VersionMismatch { .. },
+            ConnectionError::HandshakeTimedOut { rejected: true }
+            | ConnectionError::VersionMismatch { .. }
+            | ConnectionError::Refused { code: ConnectionError::NEWER_VERSION, .. },
         ) => (ReplyCode::NotAllowed, text),
+        ConnectError::Failed(
+            ConnectionError::Busy | ConnectionError::Refused { code: ConnectionError::FULL, .. },
+        ) => (ReplyCode::TooManyStreams, text),
         _ => (code, text),
     }
 }
@@ -459,6 +473,8 @@ async fn connect(
     for &address in addresses {
         match endpoint.connect(address, stop.key).await {
             Ok(connection) => return ask(connection, stop, carry).await,
+            // A refusal says more than silence.
+            Err(_) if last.0 == ReplyCode::NotAllowed => {}
             Err(error) => last = failed(stop, &error),
         }
     }

@@ -174,7 +174,7 @@ impl Connection {
 
     /// Relays: what either connection receives for others the other one sends on. At most
     /// [`crate::TransportConfig::relay_window`] symbols are held in each direction. When one of them fails, the other one is closed. When
-    /// the peer closes one, the other one still sends what has arrived, until it is closed or dropped.
+    /// one is closed, here or by its peer with code 0, the other one still sends what has arrived, until it is closed or dropped.
     ///
     /// # Errors
     /// Returns an error if one of them is closed or carries something already, if its peer cannot, or if they belong to different

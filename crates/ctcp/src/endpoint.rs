@@ -269,19 +269,16 @@ impl Endpoint {
     }
 
     /// Closes all connections with a code and a text for the peer, accepts no more, and waits until the closing packets are sent.
-    /// Connections that carry others are closed after these: after two of their round trips, at most a second.
+    /// Connections that carry others are closed after these: after two of their round trips, at most 0.7 s.
     pub async fn close(&self, code: u64, reason: &str) {
         let carriage_time = self.close_with(|state, now| {
-            let wakers = state.close(now, (code, reason));
-            (wakers, state.carriage_time())
+            let time = state.carriage_time();
+            (state.close(now, (code, reason)), time)
         });
         self.0.shared.incoming.notify_waiters();
+        sleep(carriage_time).await;
+        self.close_with(|state, now| (state.close_hops(now, (code, reason)), ()));
         self.idle().await;
-        if !carriage_time.is_zero() {
-            sleep(carriage_time).await;
-            self.close_with(|state, now| (state.close_hops(now, (code, reason)), ()));
-            self.idle().await;
-        }
     }
 
     fn close_with<T>(&self, close: impl FnOnce(&mut State, Instant) -> (Vec<Waker>, T)) -> T {

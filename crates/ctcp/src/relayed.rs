@@ -212,7 +212,7 @@ impl State {
     }
 
     /// A connection with this load has ended: those that it carried have lost a path, and the other side of a relay has nothing to do any
-    /// more. If the peer closed it in order, its last datagrams may be on their way, and the application closes the other side.
+    /// more. If it was closed in order, its last datagrams may be on their way, and the application closes the other side.
     pub(crate) fn on_load_lost(&mut self, now: Instant, key: Key, load: Load, wakers: &mut Vec<Waker>) {
         match load {
             Load::Of(_) if self.slot(key).is_some_and(|slot| slot.was_closed_in_order()) => {}
@@ -230,4 +230,4 @@ impl State {
 }
 
 /// The code and text for the other side of a relay whose one side has ended.
-const RELAY_ENDED: (u64, &str) = (0, "the other side of the relay has ended");
+const RELAY_ENDED: (u64, &str) = (1, "the other side of the relay has ended");

@@ -124,13 +124,13 @@ impl Slot {
         matches!(self.load, Some(Load::Carried(_)))
     }
 
-    /// Returns true if the application of the peer closed the connection, without an error.
+    /// Returns true if an application closed the connection: this one, or that of the peer with code 0.
     pub(crate) fn was_closed_in_order(&self) -> bool {
-        let close = match &self.error {
-            Some(ConnectionError::ClosedByPeer(close)) => close,
-            _ => return false,
-        };
-        close.by_application && close.code == 0
+        match &self.error {
+            Some(ConnectionError::ClosedByPeer(close)) => close.by_application && close.code == 0,
+            Some(ConnectionError::ClosedLocally) => true,
+            _ => false,
+        }
     }
 
     /// Passes an event to the waiting tasks; their wakers are added to `wakers`.

@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::error::EndpointLost;
+use crate::relayed::Load;
 use crate::slot::{Owner, Signals, Slot};
 use crate::socket::Counters;
 use crate::timer::Deadline;
@@ -35,7 +36,7 @@ const BUSY: (u64, &str) = (0, "the server is busy");
 
 /// How long a closing endpoint waits for its hops beyond their round trips, and at most.
 const CARRIAGE_SLACK: Duration = Duration::from_millis(20);
-const CARRIAGE_MAX: Duration = Duration::from_secs(1);
+const CARRIAGE_MAX: Duration = Duration::from_millis(700);
 
 /// The driver's own id of a connection: never reused, unlike the protocol's handles.
 pub(crate) type Key = u64;
@@ -413,9 +414,13 @@ impl State {
         wakers
     }
 
-    /// How long the hops need to carry what was just sent, with one repair. Zero without hops.
+    /// How long the hops of connections that are open need to carry their last datagrams, with one repair. Zero without any.
     pub(crate) fn carriage_time(&self) -> Duration {
-        let hops = self.slots.values().filter(|slot| slot.is_hop() && !slot.connection.is_closed());
+        let is_open = |key: &Key| self.slots.get(key).is_some_and(|slot| !slot.connection.is_closed());
+        let hops = self.slots.values().filter(|slot| match &slot.load {
+            Some(Load::Carried(keys)) => !slot.connection.is_closed() && keys.iter().any(is_open),
+            _ => false,
+        });
         let time = hops.map(|slot| 2 * slot.connection.stats().rtt.smoothed + CARRIAGE_SLACK).max();
         time.unwrap_or_default().min(CARRIAGE_MAX)
     }

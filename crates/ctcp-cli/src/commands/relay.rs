@@ -60,7 +60,8 @@ pub(crate) async fn run(args: &RelayArgs, catalogue: &Arc<Catalogue>) -> Result<
         }
     };
     super::unless_lost(&endpoint, serve).await?;
-    super::close(&endpoint, "the relay was stopped").await;
+    // Not 0: what the ways carried is not over.
+    super::close_with(&endpoint, 1, "the relay was stopped").await;
     Ok(())
 }
 

@@ -301,11 +301,11 @@ impl Steady {
         self.has_emptied = above < own_queue(base) / 2;
         self.consider_yielding(acked, above < target / 8);
         match self.mode {
-            Mode::SlowStart(start) if tally.is_overflow(base) && !self.is_thin(acked) => {
+            Mode::SlowStart(start) if tally.is_overflow(base) && !self.is_thin(acked, tally.acked) => {
                 self.leave_lossy_slow_start(acked, &start, &tally);
             }
             Mode::SlowStart(mut start) => {
-                let is_restless = self.base.is_restless() && !self.is_thin(acked);
+                let is_restless = self.base.is_restless() && !self.is_thin(acked, tally.acked);
                 let is_full = start.on_round(&tally, acked.rtt.minimum, took.max(base * LONG), is_restless);
                 self.mode = Mode::SlowStart(start);
                 if is_full {
@@ -361,10 +361,10 @@ impl Steady {
         }
     }
 
-    /// Whether the application sends so little that the queue is hardly its own. One that sends in bursts, or now and then over this path,
-    /// may fill it.
-    fn is_thin(&self, acked: &Acked) -> bool {
-        acked.is_app_limited && self.tokens <= INITIAL_WINDOW
+    /// Whether the application sends so little, `packets` of a round trip, that the queue is hardly its own. One that uses much of a window
+    /// that has grown may fill it.
+    fn is_thin(&self, acked: &Acked, packets: u32) -> bool {
+        acked.is_app_limited && (self.tokens <= INITIAL_WINDOW || 2.0 * f64::from(packets) < self.tokens)
     }
 
     fn on_slow_start_ack(&mut self, acked: &Acked, mut start: SlowStart) {
@@ -528,7 +528,7 @@ impl Controller for Steady {
             self.back_off_once(acked.number, acked.largest_sent, BACK_OFF_MARK);
         } else {
             match self.mode {
-                Mode::SlowStart(_) if self.is_thin(acked) => {}
+                Mode::SlowStart(_) if self.is_thin(acked, self.tally.acked) => {}
                 Mode::SlowStart(start) => self.on_slow_start_ack(acked, start),
                 Mode::Compete { .. } if acked.is_app_limited => {}
                 _ if self.is_yielding() || self.push.is_running() => {}

@@ -116,7 +116,8 @@ impl Connection {
         self.drain_established();
         let stats = self.stats();
         if let State::Established(established) = core::mem::replace(&mut self.state, next) {
-            let streams = established.streams;
+            let mut streams = established.streams;
+            streams.shrink();
             self.remains = Some(Box::new(Remains { streams, stats }));
         }
     }

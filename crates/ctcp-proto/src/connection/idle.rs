@@ -1,4 +1,5 @@
-//! The memory that only a busy connection keeps for reuse.
+//! The memory that only a busy connection keeps for reuse. It is freed when the connection is polled for something to send, at the latest
+//! with the second keep-alive.
 
 use core::time::Duration;
 
@@ -6,8 +7,11 @@ use ctcp_base::Instant;
 
 use super::Established;
 
-/// A connection is idle if nothing was coded between two looks, which are at least so far apart.
+/// The least time between two looks.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// A connection is idle if it codes less than so many packets a second between two looks.
+const BUSY: u64 = 32;
 
 /// What was seen at the last look.
 #[derive(Debug, Default)]
@@ -20,12 +24,13 @@ pub(super) struct Idleness {
 impl Established {
     /// Frees what an idle connection does not need. Called whenever it may send, so also when it answers a keep-alive.
     pub(super) fn shrink_if_idle(&mut self, now: Instant) {
-        if now.saturating_since(self.idleness.looked) < LOOK {
+        let time = now.saturating_since(self.idleness.looked);
+        if time < LOOK {
             return;
         }
         let (sent, received) = self.coding_counts();
         let combinations = sent.symbols + sent.repairs + received.decoded + received.repairs;
-        if combinations == self.idleness.combinations {
+        if combinations - self.idleness.combinations < BUSY * time.as_secs() {
             self.streams.shrink();
             self.contexts.shrink();
         }

@@ -182,10 +182,12 @@ pub(crate) fn share_bottlenecks(now: Instant, paths: &mut Paths) {
     }
 }
 
-/// The round trip of a packet sent now. The queue of a path with nothing in flight has drained since the last sample.
+/// The round trip of a packet sent now. The queue of a path with little in flight has drained since it was measured.
 fn round_trip(now: Instant, path: &Path) -> Duration {
-    let rtt = &path.measured.rtt;
-    if path.sent.packets_in_flight() > 0 { rtt.smoothed() } else { rtt.smoothed().min(rtt.minimum(now)) }
+    let (smoothed, minimum) = (path.measured.rtt.smoothed(), path.measured.rtt.minimum(now));
+    let in_flight = path.sent.packets_in_flight() as f64;
+    let full = (2.0 * in_flight / path.admission.controller.window().max(1.0)).min(1.0);
+    smoothed - smoothed.saturating_sub(minimum).mul_f64(1.0 - full)
 }
 
 fn one_way(now: Instant, path: &Path) -> Duration {

@@ -108,6 +108,11 @@ impl PagePool {
         }
     }
 
+    /// Bytes of memory beyond that of an idle connection.
+    pub(super) fn memory(&self) -> usize {
+        self.spare.len().saturating_sub(SPARE_PAGES_IDLE) * size_of::<Contents>()
+    }
+
     /// Frees most of the spare pages.
     pub(super) fn shrink(&mut self) {
         self.spare.truncate(SPARE_PAGES_IDLE);

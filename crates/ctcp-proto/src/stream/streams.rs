@@ -270,7 +270,10 @@ impl Streams {
     #[must_use]
     pub fn memory(&self) -> u64 {
         let streams = (self.streams.len() as u64).max(self.peer.allowance.concurrent());
-        self.receive_credit.promised() + self.queued as u64 + streams * STREAM_COST
+        self.receive_credit.promised()
+            + self.queued as u64
+            + self.pool.memory() as u64
+            + streams * STREAM_COST
     }
 
     /// What the connection-level window may grow to now.

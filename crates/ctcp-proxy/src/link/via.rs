@@ -190,8 +190,11 @@ impl Opener {
             {
                 Err(_) => return Err(fail("no answer".to_owned())),
                 Ok(Err((code, text))) => {
-                    let is_refusal = matches!(code, ReplyCode::NotAllowed | ReplyCode::CommandNotSupported);
-                    let kind = if is_refusal { FailureKind::Refusal } else { FailureKind::NoAnswer };
+                    let kind = match code {
+                        ReplyCode::NotAllowed | ReplyCode::CommandNotSupported => FailureKind::Refusal,
+                        ReplyCode::TooManyStreams => FailureKind::Busy,
+                        _ => FailureKind::NoAnswer,
+                    };
                     return Err(ConnectFailure { kind, ..fail(text) });
                 }
                 Ok(Ok(opened)) => opened,

@@ -20,7 +20,7 @@ struct Chain {
     sides: [Connection; 2],
     _relay: Endpoint,
     /// The hops of the ends, which last as long as a handle does.
-    _hops: [Connection; 2],
+    hops: [Connection; 2],
 }
 
 impl Chain {
@@ -49,7 +49,7 @@ impl Chain {
             ends: [mine.unwrap(), theirs.unwrap()],
             sides: [relayed, second],
             _relay: relay,
-            _hops: [first, last],
+            hops: [first, last],
         }
     }
 }
@@ -96,7 +96,7 @@ async fn hops_with_symbols_of_different_sizes_are_not_joined() {
 #[tokio::test]
 async fn a_side_that_fails_ends_the_way_at_once() {
     let chain = in_time(Chain::new()).await;
-    chain.sides[1].close(3, "out of order");
+    chain.hops[1].close(3, "out of order");
     let lost = in_time(chain.ends[1].closed()).await;
     assert_eq!(lost, ConnectionError::RelayLost);
     assert_eq!(in_time(chain.sides[0].closed()).await, ConnectionError::ClosedLocally);
