@@ -57,6 +57,8 @@ pub struct Row {
 pub struct Echelon {
     rows: VecDeque<Row>,
     spare: Vec<Vec<u8>>,
+    /// Capacity of the coefficients of all rows.
+    coefficients: usize,
     pool: SlotPool,
     /// Scratch: the payload as it arrived, and the rows subtracted from it with their factors.
     incoming: Slot,
@@ -110,6 +112,7 @@ impl Echelon {
         Self {
             rows: VecDeque::new(),
             spare: Vec::new(),
+            coefficients: 0,
             pool: SlotPool::new(symbol_size_max),
             incoming: Slot::default(),
             reductions: Vec::new(),
@@ -148,7 +151,13 @@ impl Echelon {
 
     /// Returns the position of the first row with a pivot of at least `index`.
     fn position(&self, index: u64) -> usize {
-        self.rows.partition_point(|row| row.pivot < index)
+        // Most often a row leads each symbol.
+        let first = self.rows.front().map_or(index, |row| row.pivot);
+        let guess = index.checked_sub(first).and_then(|distance| usize::try_from(distance).ok());
+        match guess.filter(|&guess| self.rows.get(guess).is_some_and(|row| row.pivot == index)) {
+            Some(position) => position,
+            None => self.rows.partition_point(|row| row.pivot < index),
+        }
     }
 
     /// Adds the sum of the symbols starting at `first` with these coefficients, unless it depends on the present rows.
@@ -171,6 +180,7 @@ impl Echelon {
         let payload = self.eliminate_payload(payload);
         let pivot = first + lead as u64;
         let position = self.position(pivot);
+        self.coefficients += row.capacity();
         self.rows.insert(position, Row { pivot, coefficients: row, payload });
         Some(pivot)
     }
@@ -190,7 +200,9 @@ impl Echelon {
         coefficients.push(1);
         let mut payload = self.pool.take();
         payload.write(contents);
+        self.coefficients += coefficients.capacity();
         let sum = core::mem::replace(row, Row { pivot: index, coefficients, payload });
+        self.coefficients -= sum.coefficients.capacity();
         let pivot = self.insert_led(index, &sum.coefficients, &sum.payload.padded()[..sum.payload.used()]);
         self.spare.push(sum.coefficients);
         self.pool.give_back(sum.payload);
@@ -298,6 +310,7 @@ impl Echelon {
     pub fn drop_below(&mut self, index: u64) {
         while self.rows.front().is_some_and(|row| row.pivot < index) {
             let Some(row) = self.rows.pop_front() else { break };
+            self.coefficients -= row.coefficients.capacity();
             self.spare.push(row.coefficients);
             self.pool.give_back(row.payload);
         }
@@ -341,7 +354,7 @@ impl Echelon {
     /// Returns the bytes of memory for payloads and coefficients, in use or not.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.pool.memory() + self.rows.iter().map(|row| row.coefficients.capacity()).sum::<usize>()
+        self.pool.memory() + self.coefficients
     }
 
     /// Frees memory that is not in use, but for `keep` rows.

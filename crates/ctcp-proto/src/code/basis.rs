@@ -29,6 +29,9 @@ pub(crate) const RELAYED_SPAN_MAX: u16 = 16;
 /// How many symbols that the next hop has are kept all the same: the previous hop combines them until it knows.
 const KEPT_BELOW: u64 = 2 * RELAYED_SPAN_MAX as u64;
 
+/// Buffers of symbols that are kept for reuse while a relay holds nothing.
+const SPARE: usize = 128;
+
 /// The part of the window by which the floor rises before the previous hop is told, if nothing else is to be acknowledged.
 const TOLD_PART: u64 = 8;
 
@@ -182,16 +185,14 @@ impl Basis {
             // The symbol itself took the place of a sum, which has another lead now.
             self.news.push_back(end - 1);
         }
-        self.solve();
+        if self.sums > 0 || self.rows.row_of(pivot).is_some_and(|row| !row.is_source()) {
+            self.solve();
+        }
         Arrival::Innovative
     }
 
     /// Finds the rows that are single symbols by now.
     fn solve(&mut self) {
-        let is_sum = |row: &ctcp_coding::echelon::Row| !row.is_source();
-        if self.sums == 0 && !self.news.iter().any(|&lead| self.rows.row_of(lead).is_some_and(is_sum)) {
-            return;
-        }
         let mut sums = 0;
         for position in (0..self.rows.rank()).rev() {
             let Some(row) = self.rows.row(position).filter(|row| !row.is_source()) else { continue };
@@ -222,7 +223,7 @@ impl Basis {
         self.floor = self.floor.max(index.min(self.end));
         self.rows.drop_below(self.oldest_kept());
         if self.floor == self.end {
-            self.rows.trim(KEPT_BELOW as usize);
+            self.rows.trim(SPARE);
         }
     }
 
