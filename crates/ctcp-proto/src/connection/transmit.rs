@@ -438,7 +438,7 @@ impl Established {
         let Some(choice) = self.choose_useful(now, turn) else {
             let path = &mut self.paths[turn.id];
             // The scheduler leaves out a further path for moments. One that carries much of its window all the same may have a larger one.
-            if turn.is_first || path.is_relayed() || !path.is_half_full() {
+            if turn.is_first || !path.may_grow() {
                 path.set_app_limited(true);
             }
             let situation = self.situation(now, turn, ContextId::Streams);

@@ -39,6 +39,9 @@ use crate::wire::EcnCounts;
 use hop::{Hop, RELAYED_DATAGRAM_MAX};
 pub use hop::{RELAYED_PACKET, RELAYED_PAYLOAD};
 
+/// Loss up to which a path that is not always used grows its window.
+const LOSS_TO_GROW: f64 = 0.1;
+
 /// Unanswered probe time-outs after which other paths are used instead. A single one may be due to the loss of one acknowledgement.
 const SILENT_PROBES: u32 = 2;
 
@@ -462,9 +465,11 @@ impl Path {
         self.hop_takes(in_flight).unwrap_or_else(|| self.admission.has_window(in_flight))
     }
 
-    /// Whether at least half of the congestion window is in flight.
-    pub(crate) fn is_half_full(&self) -> bool {
-        2.0 * self.sent.packets_in_flight() as f64 >= self.admission.controller.window()
+    /// Whether the window may be too small for a path that is left out for moments: at least half of it is in flight. Where much is lost,
+    /// more in flight would only delay the blocks.
+    pub(crate) fn may_grow(&self) -> bool {
+        let is_half_full = 2.0 * self.sent.packets_in_flight() as f64 >= self.admission.controller.window();
+        is_half_full && self.loss() < LOSS_TO_GROW && !self.is_relayed()
     }
 
     /// When the pacer allows the next full datagram. `None` means now.
