@@ -32,8 +32,13 @@ pub(crate) fn reachable(listen: SocketAddr) -> SocketAddr {
     SocketAddr::new(address, listen.port())
 }
 
+/// The address under which other machines probably reach a socket bound to `listen`, if it is known.
+pub(crate) fn reachable_from_outside(listen: IpAddr) -> Option<IpAddr> {
+    if listen.is_unspecified() { source_address(listen) } else { Some(listen) }
+}
+
 /// The address from which this machine would send to the internet, determined without sending a packet.
-pub(crate) fn source_address(any: IpAddr) -> Option<IpAddr> {
+fn source_address(any: IpAddr) -> Option<IpAddr> {
     let source = |any: IpAddr, far: IpAddr| {
         let socket = UdpSocket::bind((any, 0)).ok()?;
         socket.connect((far, 9)).ok()?; // discard

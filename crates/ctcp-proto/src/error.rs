@@ -235,6 +235,12 @@ impl ConnectionError {
     pub const FULL: u8 = 2;
     /// Refused: both sides support a newer version.
     pub const NEWER_VERSION: u8 = 3;
+
+    /// Whether the application of the peer closed the connection in order, with code 0.
+    #[must_use]
+    pub fn is_orderly_close(&self) -> bool {
+        matches!(self, Self::ClosedByPeer(close) if close.by_application && close.code == 0)
+    }
 }
 
 impl core::error::Error for TransportError {}

@@ -292,8 +292,7 @@ async fn keep(client: &ctcp::Connection, mut stream: ctcp::Stream, way: &Way) {
             }
             _ = stream.read_u8() => None,
         };
-        if matches!(error, Some(ConnectionError::ClosedByPeer(close)) if close.by_application && close.code == 0)
-        {
+        if error.is_some_and(|error| error.is_orderly_close()) {
             sleep(LINGER).await;
         }
     }

@@ -126,11 +126,9 @@ impl Slot {
 
     /// Returns true if an application closed the connection: this one, or that of the peer with code 0.
     pub(crate) fn was_closed_in_order(&self) -> bool {
-        match &self.error {
-            Some(ConnectionError::ClosedByPeer(close)) => close.by_application && close.code == 0,
-            Some(ConnectionError::ClosedLocally) => true,
-            _ => false,
-        }
+        let is_orderly =
+            |error: &ConnectionError| *error == ConnectionError::ClosedLocally || error.is_orderly_close();
+        self.error.as_ref().is_some_and(is_orderly)
     }
 
     /// Passes an event to the waiting tasks; their wakers are added to `wakers`.

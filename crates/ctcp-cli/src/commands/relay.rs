@@ -92,9 +92,8 @@ fn announce(endpoint: &Endpoint, args: &RelayArgs, public_key: &PublicKey) {
     if args.mode != RelayMode::Forward {
         println!("servers take datagrams from this relay with: --relay {public_key}");
     }
-    let (ip, port) = (listening.ip(), listening.port());
-    let known = if ip.is_unspecified() { network::source_address(ip) } else { Some(ip) };
-    let address =
-        known.map_or_else(|| format!("RELAY_ADDRESS:{port}"), |ip| SocketAddr::new(ip, port).to_string());
+    let port = listening.port();
+    let address = network::reachable_from_outside(listening.ip())
+        .map_or_else(|| format!("RELAY_ADDRESS:{port}"), |ip| SocketAddr::new(ip, port).to_string());
     println!("clients use it with: --via {address}={public_key}");
 }

@@ -89,10 +89,9 @@ fn open_files_folder(folder: &Path, is_writable: bool) -> Result<FileService, Cl
 /// Prints the command to run on the client's machine.
 #[expect(clippy::print_stdout, reason = "the line to paste is the result")]
 fn announce(listening: SocketAddr, public_key: &PublicKey) {
-    let guessed = listening.ip().is_unspecified().then(|| network::source_address(listening.ip()));
-    let host = guessed.unwrap_or(Some(listening.ip()));
+    let host = network::reachable_from_outside(listening.ip());
     info!(%listening, "listening");
-    if let Some(Some(host)) = guessed {
+    if let Some(host) = host.filter(|_| listening.ip().is_unspecified()) {
         info!(
             "if clients reach this server by another address or name than {host}, they must use that in the command below"
         );

@@ -224,10 +224,7 @@ impl Established {
             ack_is_due && self.protection.needs_acknowledgement() || is_first && self.must_ping(now);
         let pace = self.pace(now);
         if is_first {
-            self.expire_messages(now);
-            self.streams.set_now(now);
-            self.shrink_if_idle(now);
-            self.control.fetch(&mut self.streams, pace);
+            self.prepare(now, pace);
         }
         let is_owed = ack_is_due || must_ping || is_first && self.control.is_waiting();
         if !is_owed && !self.may_have_symbols(id) {
@@ -274,15 +271,23 @@ impl Established {
         if contents.combination.is_none() {
             self.grease.write(&mut self.rng, &mut builder);
         }
+        let path = &mut self.paths[id];
         if builder.is_ack_eliciting() {
             self.ping &= !turn.is_first;
-            let owed = &mut self.paths[id].owed;
-            owed.probes = owed.probes.saturating_sub(1);
+            path.owed.probes = path.owed.probes.saturating_sub(1);
         }
         if contents.largest_acked.is_some() {
-            self.paths[id].acks.on_ack_sent(now, builder.is_ack_eliciting());
+            path.acks.on_ack_sent(now, builder.is_ack_eliciting());
         }
         self.send(now, id, builder, contents, buffer).map(Some)
+    }
+
+    /// What precedes the packets of all paths.
+    fn prepare(&mut self, now: Instant, pace: Pace) {
+        self.expire_messages(now);
+        self.streams.set_now(now);
+        self.shrink_if_idle(now);
+        self.control.fetch(&mut self.streams, pace);
     }
 
     /// Writes what is neither an acknowledgement nor coded data.

@@ -49,6 +49,10 @@ pub struct Incoming {
     pub(super) place: Option<Place>,
 }
 
+/// The texts of refusals.
+const NOT_LISTED: &str = "this client's public key is not on the server's list";
+const NEWER_VERSION: &str = "both sides support a newer version of the protocol";
+
 impl Incoming {
     /// The client's static public key. The message may be a replay. The key is proved only when the connection receives the client's first
     /// sealed packet, which causes its first event.
@@ -200,22 +204,10 @@ impl Endpoint {
         if !self.accepts(&client_key) {
             self.stats.refused += 1;
             self.refused = Some(RefusedClient::Unlisted(client_key));
-            return self.refusal(
-                now,
-                header,
-                responder,
-                ConnectionError::UNLISTED,
-                "this client's public key is not on the server's list",
-            );
+            return self.refusal(now, header, responder, ConnectionError::UNLISTED, NOT_LISTED);
         }
         if is_downgraded(&VERSIONS, &parameters.versions) {
-            return self.refusal(
-                now,
-                header,
-                responder,
-                ConnectionError::NEWER_VERSION,
-                "both sides support a newer version of the protocol",
-            );
+            return self.refusal(now, header, responder, ConnectionError::NEWER_VERSION, NEWER_VERSION);
         }
         if let Some(reason) = self.no_room(client_key) {
             self.refused = Some(RefusedClient::NoRoom { key: client_key, reason });
