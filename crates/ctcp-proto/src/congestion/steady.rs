@@ -139,6 +139,8 @@ struct BeforeTimeout {
     is_settled: bool,
     /// The last packet sent before the timeout.
     last: PacketNumber,
+    /// Timeouts since then.
+    count: u32,
 }
 
 /// The default controller.
@@ -190,7 +192,7 @@ pub(super) struct Steady {
     round_began: Option<Instant>,
     push: Push,
     neighbours: Neighbours,
-    /// After a timeout, the window doubles up to this size.
+    /// After a timeout, the window doubles up to this size while no queue is seen.
     regain: Option<f64>,
 }
 
@@ -454,8 +456,10 @@ impl Steady {
         }
         let (base, target) = (self.base.empty(&acked.rtt), self.target(&acked.rtt));
         if let Some(wanted) = self.regain {
-            if self.tokens < wanted && acked.rtt.standing < base + target {
-                self.tokens += 1.0;
+            if self.tokens < wanted {
+                if acked.rtt.standing < base + target {
+                    self.tokens += 1.0;
+                }
                 return;
             }
             self.regain = None;
@@ -507,7 +511,7 @@ impl Controller for Steady {
             self.is_recovering = false;
         }
         let before = self.neighbours.on_sample(acked.number, rtt.latest);
-        let is_calm = self.is_calm(rtt, before);
+        let is_calm = self.is_calm(rtt, before.max(rtt.latest));
         self.on_fate(
             Fate { now: acked.now, number: acked.number, is_lost: false, is_calm },
             acked.largest_sent,

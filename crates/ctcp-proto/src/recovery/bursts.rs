@@ -17,6 +17,9 @@ const CORRELATION_MIN: f64 = 0.2;
 /// Maximum correlation: a mean burst of ten packets.
 const CORRELATION_MAX: f64 = 0.9;
 
+/// Packets that are sent at once are also dropped together. In doubtful moments a loss follows others from the third in a row.
+const ROW_MIN: u32 = 2;
+
 /// Limits how much bursts slow an average down, so that it always adapts within some thousand packets.
 const SLOWER_MAX: f64 = 8.0;
 
@@ -24,6 +27,8 @@ const SLOWER_MAX: f64 = 8.0;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bursts {
     last: Option<PacketNumber>,
+    /// How many losses in a row precede the last one.
+    row: u32,
     losses: u32,
     /// The fraction of losses that immediately follow another one.
     following: f64,
@@ -32,8 +37,19 @@ pub(crate) struct Bursts {
 impl Bursts {
     /// A packet was lost. Must be called in the order of packet numbers.
     pub(crate) fn on_loss(&mut self, number: PacketNumber) {
+        self.add(number, 1);
+    }
+
+    /// The same in a moment in which a queue may have dropped the packet.
+    pub(crate) fn on_doubtful_loss(&mut self, number: PacketNumber) {
+        self.add(number, ROW_MIN);
+    }
+
+    /// Adds a loss, which follows others if at least `least` precede it in a row.
+    fn add(&mut self, number: PacketNumber, least: u32) {
         self.losses = self.losses.saturating_add(1);
-        let follows = self.last.is_some_and(|last| last.0 + 1 == number.0);
+        self.row = if self.last.is_some_and(|last| last.0 + 1 == number.0) { self.row + 1 } else { 0 };
+        let follows = self.row >= least;
         let weight = WEIGHT.max(1.0 / f64::from(self.losses.saturating_add(PRIOR)));
         self.following += weight * (f64::from(u8::from(follows)) - self.following);
         self.last = Some(number);
@@ -90,6 +106,20 @@ mod tests {
             let (told, found) = learnt(loss, burst);
             assert!((told / found - 1.0).abs() < 0.15, "loss {loss}, bursts of {burst}: {told} for {found}");
         }
+    }
+
+    #[test]
+    fn pairs_are_bursts_only_where_no_queue_drops_them_and_longer_rows_always_are() {
+        let learnt = |row: u64, add: fn(&mut Bursts, PacketNumber)| {
+            let mut bursts = Bursts::default();
+            (0..100).flat_map(|burst| (0..row).map(move |index| 50 * burst + index)).for_each(|number| {
+                add(&mut bursts, PacketNumber(number));
+            });
+            bursts.dispersion(0.1)
+        };
+        assert!(learnt(2, Bursts::on_loss) > 2.0);
+        assert_eq!(learnt(2, Bursts::on_doubtful_loss), 1.0);
+        assert!(learnt(12, Bursts::on_doubtful_loss) > 6.0);
     }
 
     #[test]

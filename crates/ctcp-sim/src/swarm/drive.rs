@@ -323,8 +323,11 @@ impl<'a> Driver<'a> {
         }
         self.pair.simulation.close(closing, CLOSE_CODE, "done");
         // Three probe intervals, which a full queue extends, and half-open connections that were not needed.
-        let mut limit = Duration::from_secs(10) + 20 * self.round_trip() + 10 * self.queueing_time();
-        if self.plan.count(|happening| matches!(happening, Happening::Close(_))) > 0 {
+        let measured = [closing, other].map(|host| self.pair.simulation.host(host).stats().rtt.smoothed);
+        let round_trip = measured.into_iter().fold(self.round_trip(), Duration::max);
+        let mut limit = Duration::from_secs(10) + 20 * round_trip + 10 * self.queueing_time();
+        let closes = self.plan.count(|happening| matches!(happening, Happening::Close(_)));
+        if closes > 0 || self.attempts > 1 {
             // The CLOSE of an earlier connection may have been lost.
             limit += self.plan.server.idle_timeout;
         }
@@ -376,20 +379,22 @@ impl<'a> Driver<'a> {
 
     /// Returns how long a healed network may take. This is the sum of:
     /// - the pauses of the script,
-    /// - the time of the content at a tenth of the slower direction's rate, or at ten packets per round trip if that
-    ///   is slower (at one with Vegas on a path that became longer, which it takes for a queue),
+    /// - the time of the content at a tenth of the slower direction's rate, or at ten packets of a symbol per round trip
+    ///   if that is slower (at one with Vegas on a path that became longer or varies, which it takes for a queue),
     /// - the remainder of time-outs that have grown in a blackout.
     fn liveness_limit(&self) -> Duration {
         let script = &self.plan.script;
         let links = self.pair.links.iter().map(|&link| self.pair.simulation.link(link));
         let ways = links.flat_map(|link| [Direction::Forward, Direction::Backward].map(|way| link.way(way)));
         let rate = ways.map(|way: &Way| way.config().rate).min().unwrap_or_default();
-        let packets =
-            u32::try_from(script.size() / 1_000 + script.streams().count() as u64).unwrap_or(u32::MAX);
+        let symbol = self.plan.client.symbol_size_max.min(self.plan.server.symbol_size_max).min(1_000);
+        let packets = u32::try_from(script.size() / u64::from(symbol) + script.streams().count() as u64)
+            .unwrap_or(u32::MAX);
         let transfer = 10 * rate.time_to_send(script.size());
         let is_vegas = [TCP_NC, TCP_NC_EOT, TCP_NC_PB].contains(&self.plan.client.profile);
         let is_longer = self.plan.networks().any(|network| !network.delays.is_empty());
-        let in_a_round = if is_vegas && is_longer { 1 } else { 10 };
+        let varies = self.longest(|config| config.jitter) > Duration::ZERO;
+        let in_a_round = if is_vegas && (is_longer || varies) { 1 } else { 10 };
         let windows = self.round_trip() * packets / in_a_round;
         // With small limits: one window per round trip, and streams one after the other.
         let rounds =

@@ -21,10 +21,9 @@ const OWN_QUEUE_MAX: Duration = Duration::from_micros(2_500);
 pub(super) const NOISE_WINDOW_MIN: f64 = 12.0;
 
 impl Steady {
-    /// Whether the latest sample and that of the packet before it, `before`, took little longer than the empty path. On a path whose delay
-    /// varies by itself few samples are below the target, so the limit is higher there.
-    pub(super) fn is_calm(&self, rtt: &RttView, before: Duration) -> bool {
-        let longest = before.max(rtt.latest);
+    /// Whether a packet whose neighbours took at most `longest` took little longer than the empty path. On a path whose delay varies by
+    /// itself few samples are below the target, so the limit is higher there.
+    pub(super) fn is_calm(&self, rtt: &RttView, longest: Duration) -> bool {
         let base = self.base.empty(rtt);
         let target = self.target(rtt);
         let queue = if self.base.is_restless() {

@@ -10,8 +10,15 @@ use super::{BeforeTimeout, COMPETE_MIN, INITIAL_WINDOW, Mode, Steady, TOKENS_MIN
 use crate::PacketNumber;
 use crate::congestion::{Lost, TimedOut};
 
-/// A timeout leaves at least this many tokens, if there were as many.
+/// The first timeouts leave at least this many tokens, if there were as many. What the window held may be a burst of losses, which ends
+/// only when more is sent. The intervals double, so this is little even on a dead path.
 const FEW_TOKENS: f64 = 8.0;
+const FEW_TIMEOUTS: u32 = 6;
+
+/// After a timeout, half of the window is regained quickly. All of it is regained if losses come in bursts with this dispersion, so that
+/// the timeout is probably one of them.
+const REGAINED: f64 = 0.5;
+const BURSTY: f64 = 4.0;
 
 /// How long the target is halved after congestion loss. A smaller fraction of the target would be starved by noise.
 const CAREFUL: Duration = Duration::from_secs(5);
@@ -104,7 +111,8 @@ impl Steady {
     pub(super) fn answer_loss(&mut self, lost: &Lost) {
         let rtt = &lost.rtt;
         self.tally.lost += 1;
-        let is_calm = self.is_calm(rtt, self.neighbours.before(lost.number));
+        let after = self.neighbours.after(lost.number).unwrap_or(rtt.latest);
+        let is_calm = self.is_calm(rtt, self.neighbours.before(lost.number).max(after));
         self.on_fate(Fate { now: lost.now, number: lost.number, is_lost: true, is_calm }, lost.largest_sent);
         if let Mode::Compete { .. } = self.mode {
             let queue = rtt.latest.saturating_sub(rtt.minimum_ever);
@@ -121,19 +129,24 @@ impl Steady {
     pub(super) fn answer_timeout(&mut self, timed_out: &TimedOut) {
         let is_first = self.before_timeout.is_none();
         let is_settled = !matches!(self.mode, Mode::SlowStart(_));
-        let before = *self.before_timeout.get_or_insert(BeforeTimeout {
+        let before = self.before_timeout.get_or_insert(BeforeTimeout {
             tokens: self.tokens,
             is_settled,
             last: timed_out.largest_sent,
+            count: 0,
         });
+        before.count += 1;
+        let before = *before;
         if is_first {
             self.empty_at = None;
             self.base.forget_longer();
-            self.regain = before.is_settled.then_some(self.tokens / 2.0);
+            let part = if self.origin.dispersion() > BURSTY { 1.0 } else { REGAINED };
+            self.regain = before.is_settled.then_some(self.tokens * part);
             // Never more than there were. A small window stays as it is, since what is sent after a burst of losses must get through.
             self.tokens = (self.tokens / 2.0).clamp(self.tokens.min(FEW_TOKENS), INITIAL_WINDOW);
         } else {
-            self.tokens = (self.tokens / 2.0).max(self.tokens.min(1.0));
+            let least = if before.count < FEW_TIMEOUTS { FEW_TOKENS } else { 1.0 };
+            self.tokens = (self.tokens / 2.0).max(self.tokens.min(least));
         }
         self.origin.abandon();
         self.push.abandon();

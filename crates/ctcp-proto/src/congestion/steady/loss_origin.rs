@@ -184,10 +184,13 @@ impl LossOrigin {
     /// Processes the fate of a packet. Returns the verdict once a packet after the experiment is acknowledged or lost.
     pub(super) fn on_fate(&mut self, fate: Fate) -> Option<Verdict> {
         self.calm_at = self.calm_at.filter(|_| !fate.is_calm).or(Some(fate.now));
-        if fate.is_calm && self.ignored.is_none_or(|last| fate.number > last) {
-            if fate.is_lost {
-                self.bursts.on_loss(fate.number);
-            }
+        let counts = self.ignored.is_none_or(|last| fate.number > last);
+        match (counts && fate.is_lost, fate.is_calm) {
+            (true, true) => self.bursts.on_loss(fate.number),
+            (true, false) => self.bursts.on_doubtful_loss(fate.number),
+            (false, _) => {}
+        }
+        if fate.is_calm && counts {
             self.samples += 1;
             let weight = self.bursts.weight(WEIGHT, self.calm).max(1.0 / (self.samples + PRIOR) as f64);
             self.calm += weight * (f64::from(u8::from(fate.is_lost)) - self.calm);

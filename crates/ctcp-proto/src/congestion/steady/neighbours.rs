@@ -32,10 +32,17 @@ impl Neighbours {
 
     /// The round trip of the last acknowledged packet shortly before `number`; zero if there is none.
     pub(super) fn before(&self, number: PacketNumber) -> Duration {
-        (1..=NEAR.min(number.0))
-            .map(|back| number.0 - back)
-            .find_map(|near| self.samples[near as usize % SAMPLES].filter(|sample| sample.0.0 == near))
-            .map_or(Duration::ZERO, |(_, rtt)| rtt)
+        self.first((1..=NEAR.min(number.0)).map(|back| number.0 - back)).unwrap_or_default()
+    }
+
+    /// The round trip of the first acknowledged packet shortly after `number`, if there is one.
+    pub(super) fn after(&self, number: PacketNumber) -> Option<Duration> {
+        self.first((1..=NEAR).map(|ahead| number.0 + ahead))
+    }
+
+    fn first(&self, mut numbers: impl Iterator<Item = u64>) -> Option<Duration> {
+        let sample = |near: u64| self.samples[near as usize % SAMPLES].filter(|sample| sample.0.0 == near);
+        numbers.find_map(sample).map(|(_, rtt)| rtt)
     }
 }
 
@@ -44,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_earlier_sample_is_found() {
+    fn the_nearest_samples_are_found() {
         let mut neighbours = Neighbours::default();
         let millis = Duration::from_millis;
         assert_eq!(neighbours.before(PacketNumber(9)), Duration::ZERO);
@@ -52,5 +59,7 @@ mod tests {
         assert_eq!(neighbours.on_sample(PacketNumber(7), millis(70)), millis(30));
         assert_eq!(neighbours.before(PacketNumber(6)), millis(30));
         assert_eq!(neighbours.before(PacketNumber(8)), millis(70));
+        assert_eq!(neighbours.after(PacketNumber(4)), Some(millis(70)));
+        assert_eq!(neighbours.after(PacketNumber(7)), None);
     }
 }
