@@ -495,10 +495,11 @@ impl Connection {
     fn advance(&mut self, now: Instant) -> Instant {
         let before = self.now;
         self.now = before.max(now);
-        if self.now - before > timers::SUSPENDED
-            && let State::Established(established) = &mut self.state
-        {
-            established.on_pause(self.now);
+        if let State::Established(established) = &mut self.state {
+            if self.now - before > timers::SUSPENDED {
+                established.on_pause(self.now);
+            }
+            established.on_handling();
         }
         self.now
     }

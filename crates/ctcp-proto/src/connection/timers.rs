@@ -62,6 +62,8 @@ pub(crate) struct Timers {
     pub(crate) last_received: Instant,
     /// When this side last resumed after it was suspended.
     last_resumed: Instant,
+    /// Streams were open when something was last handled, so that the silence of the peer counted.
+    was_waiting: bool,
     /// When the last ack-eliciting packet was sent.
     pub(crate) last_eliciting: Instant,
     /// When coded data was last received.
@@ -76,7 +78,14 @@ pub(super) struct IdleTimedOut;
 
 impl Timers {
     pub(super) fn new(now: Instant) -> Self {
-        Self { last_received: now, last_resumed: now, last_eliciting: now, last_activity: now, pacing: None }
+        Self {
+            last_received: now,
+            last_resumed: now,
+            was_waiting: false,
+            last_eliciting: now,
+            last_activity: now,
+            pacing: None,
+        }
     }
 
     pub(super) fn on_received(&mut self, now: Instant) {
@@ -177,6 +186,11 @@ impl Established {
     }
 
     pub(super) fn next_timeout(&self) -> Option<(Instant, TimerKind)> {
+        self.next_timeout_of(|_| true)
+    }
+
+    /// The first deadline of the kinds that count.
+    fn next_timeout_of(&self, counts: impl Fn(TimerKind) -> bool) -> Option<(Instant, TimerKind)> {
         let is_gated = self.is_gated();
         let sending = [
             (self.scheme_deadline(), TimerKind::Retransmission),
@@ -190,6 +204,7 @@ impl Established {
         sending
             .chain([(self.idle_deadline(), TimerKind::Idle)])
             .filter_map(|(deadline, kind)| Some((deadline?, kind)))
+            .filter(|&(_, kind)| counts(kind))
             .min()
     }
 
@@ -243,10 +258,17 @@ impl Established {
         }
     }
 
+    /// Something is about to be handled.
+    pub(super) fn on_handling(&mut self) {
+        self.timers.was_waiting = self.streams.open_streams() > 0;
+    }
+
     /// Nothing was handled for longer than [`SUSPENDED`]. If deadlines have passed meanwhile, this side was suspended, and could not hear the
     /// peer: its silence counts from now, as long as the peer keeps the connection. The peer may have to learn a new address at once.
     pub(super) fn on_pause(&mut self, now: Instant) {
-        let was_suspended = self.next_timeout().is_some_and(|(deadline, _)| now - deadline > SUSPENDED);
+        // A stream that the application has just opened makes the silence before count, which nobody was to notice.
+        let was_due = self.next_timeout_of(|kind| kind != TimerKind::Silence || self.timers.was_waiting);
+        let was_suspended = was_due.is_some_and(|(deadline, _)| now - deadline > SUSPENDED);
         let silence = now - self.timers.last_received;
         let is_kept = self.negotiated.peer_idle_timeout.is_none_or(|timeout| silence < timeout);
         if was_suspended && is_kept && !self.is_gated() {

@@ -116,6 +116,21 @@ fn a_client_that_sleeps_and_wakes_elsewhere_goes_on() {
     }
 }
 
+/// A stream makes the silence of the peer count, also that before it, which no timer was to notice.
+#[test]
+fn a_client_that_does_nothing_is_not_taken_for_suspended_when_it_asks_for_something() {
+    let config = TransportConfig { keep_alive: None, ..TransportConfig::default() };
+    let idle = config.idle_timeout;
+    let mut several = Several::with_configs(&CONDITIONS, 5, config.clone(), config);
+    assert!(several.run(Duration::from_secs(5), |several| several.client.is_connected()));
+    several.run(idle - Duration::from_secs(5), |_| false);
+    several.server = None;
+    several.request(1_000);
+    let begun = several.now;
+    assert!(several.run(idle, |several| several.client.is_closed()), "the silence counts from the start");
+    assert!(several.now - begun < Duration::from_secs(6), "{:?}", several.now - begun);
+}
+
 /// Writes what there is room for and returns how many bytes the server has read.
 fn exchange(several: &mut Several, stream: StreamId) -> u64 {
     while several.client.write(stream, &[7; 65_536]).is_ok() {}
