@@ -16,14 +16,15 @@
 //!   that its own queue is never mistaken for the path.
 //! - Slow start ignores loss while delay is constant or only noisy. It ends when packets are lost while delay changes, because then a queue
 //!   overflows.
+//! - A timeout is followed by eight packets, and the window is regained quickly: half of it, or all of it where the path loses in bursts.
 //! - Independently of delay, much more loss than the path's own halves the window ([`Breaker`]). Among many flows a full queue looks like a
 //!   lossy path.
 //!
 //! ```text
 //!              queue seen, full without queue, or loss while delay changes
 //!   SlowStart ----------------------------------------------------------> Hold <--.
-//!       ^                                                                |  ^  |   | timeout: half of the window is regained
-//!       | timeout                   four back-offs and still a queue:    |  |  '---'  at once, the rest by growth
+//!       ^                                                                |  ^  |   | timeout: half or all of the window
+//!       | timeout                   four back-offs and still a queue:    |  |  '---'  is regained by doubling
 //!       '--- in SlowStart           another flow causes it               v  | the queue is gone
 //!                                                                      Compete: one packet per round trip more, back off at loss,
 //!                                                                               like TCP
@@ -452,6 +453,7 @@ impl Steady {
 
     fn on_hold_ack(&mut self, acked: &Acked, hold: Hold) {
         if acked.is_app_limited && self.tokens >= INITIAL_WINDOW {
+            self.regain = None;
             return;
         }
         let (base, target) = (self.base.empty(&acked.rtt), self.target(&acked.rtt));

@@ -55,6 +55,10 @@ pub enum TimerKind {
     Close,
 }
 
+/// A request just before the idle timeout has this long to be answered, in round trips and at least.
+const ANSWER_RTTS: u32 = 6;
+const ANSWER_MIN: Duration = Duration::from_millis(500);
+
 /// Times from which deadlines are computed.
 #[derive(Debug)]
 pub(crate) struct Timers {
@@ -62,10 +66,11 @@ pub(crate) struct Timers {
     pub(crate) last_received: Instant,
     /// When this side last resumed after it was suspended.
     last_resumed: Instant,
-    /// Streams were open when something was last handled, so that the silence of the peer counted.
+    /// Streams were open when something was last handled, so that the silence of the peer counted. Callers poll after they open one.
     was_waiting: bool,
-    /// When the last ack-eliciting packet was sent.
+    /// When the last ack-eliciting packet was sent, and the first one since the last authentic packet was received.
     pub(crate) last_eliciting: Instant,
+    first_unanswered: Instant,
     /// When coded data was last received.
     pub(crate) last_activity: Instant,
     /// When the pacer allows the next packet, if one is waiting.
@@ -83,6 +88,7 @@ impl Timers {
             last_resumed: now,
             was_waiting: false,
             last_eliciting: now,
+            first_unanswered: now,
             last_activity: now,
             pacing: None,
         }
@@ -99,6 +105,9 @@ impl Timers {
 
     pub(super) fn on_sent(&mut self, now: Instant, ack_eliciting: bool) {
         if ack_eliciting {
+            if self.last_eliciting <= self.last_received {
+                self.first_unanswered = now;
+            }
             self.last_eliciting = now;
         }
     }
@@ -266,7 +275,7 @@ impl Established {
     /// Nothing was handled for longer than [`SUSPENDED`]. If deadlines have passed meanwhile, this side was suspended, and could not hear the
     /// peer: its silence counts from now, as long as the peer keeps the connection. The peer may have to learn a new address at once.
     pub(super) fn on_pause(&mut self, now: Instant) {
-        // A stream that the application has just opened makes the silence before count, which nobody was to notice.
+        // Opening a stream after a pause puts the deadline for checking a silent peer in the past, for which no timer was set.
         let was_due = self.next_timeout_of(|kind| kind != TimerKind::Silence || self.timers.was_waiting);
         let was_suspended = was_due.is_some_and(|(deadline, _)| now - deadline > SUSPENDED);
         let silence = now - self.timers.last_received;
@@ -306,9 +315,15 @@ impl Established {
             }
             None => {
                 let since = self.timers.last_received.max(self.timers.last_resumed);
-                self.negotiated.idle_timeout.map(|timeout| since + timeout)
+                let answered_by = self.timers.first_unanswered + self.patience();
+                self.negotiated.idle_timeout.map(|timeout| (since + timeout).max(answered_by))
             }
         }
+    }
+
+    /// How long a peer may take to answer, even at the end of the idle timeout: some three probe timeouts (RFC 9000 section 10.1).
+    fn patience(&self) -> Duration {
+        (ANSWER_RTTS * self.paths.main().measured.rtt.smoothed()).max(ANSWER_MIN)
     }
 
     fn keep_alive_deadline(&self) -> Option<Instant> {

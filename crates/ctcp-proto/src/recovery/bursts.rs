@@ -17,9 +17,6 @@ const CORRELATION_MIN: f64 = 0.2;
 /// Maximum correlation: a mean burst of ten packets.
 const CORRELATION_MAX: f64 = 0.9;
 
-/// Packets that are sent at once are also dropped together. In doubtful moments a loss follows others from the third in a row.
-const ROW_MIN: u32 = 2;
-
 /// Limits how much bursts slow an average down, so that it always adapts within some thousand packets.
 const SLOWER_MAX: f64 = 8.0;
 
@@ -30,7 +27,7 @@ pub(crate) struct Bursts {
     /// How many losses in a row precede the last one.
     row: u32,
     losses: u32,
-    /// The fraction of losses that immediately follow another one.
+    /// The fraction of losses that follow others immediately.
     following: f64,
 }
 
@@ -40,19 +37,24 @@ impl Bursts {
         self.add(number, 1);
     }
 
-    /// The same in a moment in which a queue may have dropped the packet.
-    pub(crate) fn on_doubtful_loss(&mut self, number: PacketNumber) {
-        self.add(number, ROW_MIN);
+    /// The same in a moment in which a queue may have dropped the packet. Of packets that are sent at once, `at_once`, it drops several in a
+    /// row. So a loss follows others only if at least so many precede it, and at least two.
+    pub(crate) fn on_doubtful_loss(&mut self, number: PacketNumber, at_once: u32) {
+        self.add(number, at_once.max(2));
     }
 
-    /// Adds a loss, which follows others if at least `least` precede it in a row.
+    /// Adds a loss. It follows others if at least `least` precede it in a row, and does not if none does. Between that it tells nothing.
     fn add(&mut self, number: PacketNumber, least: u32) {
+        let is_next = self.last.is_some_and(|last| last.0 + 1 == number.0);
+        self.row = if is_next { self.row.saturating_add(1) } else { 0 };
+        self.last = Some(number);
+        if (1..least).contains(&self.row) {
+            return;
+        }
         self.losses = self.losses.saturating_add(1);
-        self.row = if self.last.is_some_and(|last| last.0 + 1 == number.0) { self.row + 1 } else { 0 };
-        let follows = self.row >= least;
+        let follows = self.row > 0;
         let weight = WEIGHT.max(1.0 / f64::from(self.losses.saturating_add(PRIOR)));
         self.following += weight * (f64::from(u8::from(follows)) - self.following);
-        self.last = Some(number);
     }
 
     /// The variance of the number of lost packets relative to that of independent losses with the same mean `loss`: 1 for independent
@@ -110,6 +112,7 @@ mod tests {
 
     #[test]
     fn pairs_are_bursts_only_where_no_queue_drops_them_and_longer_rows_always_are() {
+        let doubtful = |bursts: &mut Bursts, number| bursts.on_doubtful_loss(number, 0);
         let learnt = |row: u64, add: fn(&mut Bursts, PacketNumber)| {
             let mut bursts = Bursts::default();
             (0..100).flat_map(|burst| (0..row).map(move |index| 50 * burst + index)).for_each(|number| {
@@ -118,8 +121,9 @@ mod tests {
             bursts.dispersion(0.1)
         };
         assert!(learnt(2, Bursts::on_loss) > 2.0);
-        assert_eq!(learnt(2, Bursts::on_doubtful_loss), 1.0);
-        assert!(learnt(12, Bursts::on_doubtful_loss) > 6.0);
+        assert_eq!(learnt(2, doubtful), 1.0);
+        assert!(learnt(12, doubtful) > 6.0);
+        assert_eq!(learnt(12, |bursts, number| bursts.on_doubtful_loss(number, 12)), 1.0, "sent at once");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 /// The duration of the largest burst at the pacing rate.
-const BURST_TIME: Duration = Duration::from_millis(2);
+pub(crate) const BURST_TIME: Duration = Duration::from_millis(2);
 /// The minimum size of the largest burst.
 const BURST_DATAGRAMS_MIN: f64 = 2.0;
 /// The same for a caller with a punctual timer: longer than the timer's delay, and at most two datagrams at the papers' rates.

@@ -116,7 +116,7 @@ fn a_client_that_sleeps_and_wakes_elsewhere_goes_on() {
     }
 }
 
-/// A stream makes the silence of the peer count, also that before it, which no timer was to notice.
+/// Opening a stream after a pause puts the deadline for checking a silent peer in the past. That is no suspension: no timer was set for it.
 #[test]
 fn a_client_that_does_nothing_is_not_taken_for_suspended_when_it_asks_for_something() {
     let config = TransportConfig { keep_alive: None, ..TransportConfig::default() };
@@ -129,6 +129,19 @@ fn a_client_that_does_nothing_is_not_taken_for_suspended_when_it_asks_for_someth
     let begun = several.now;
     assert!(several.run(idle, |several| several.client.is_closed()), "the silence counts from the start");
     assert!(several.now - begun < Duration::from_secs(6), "{:?}", several.now - begun);
+}
+
+#[test]
+fn a_request_just_before_the_idle_timeout_is_answered_by_a_server_that_keeps_the_connection() {
+    let config = TransportConfig { keep_alive: None, ..TransportConfig::default() };
+    let of_server = TransportConfig { idle_timeout: Duration::from_secs(180), ..config.clone() };
+    let idle = config.idle_timeout;
+    let mut several = Several::with_configs(&CONDITIONS, 6, config, of_server);
+    assert!(several.run(Duration::from_secs(5), |several| several.client.is_connected()));
+    // What is left of the handshake arrives meanwhile.
+    several.run(Duration::from_secs(1), |_| false);
+    several.run(idle - Duration::from_millis(1_010), |_| false);
+    several.download(1_000);
 }
 
 /// Writes what there is room for and returns how many bytes the server has read.

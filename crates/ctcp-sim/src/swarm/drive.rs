@@ -24,6 +24,12 @@ const MIDDLE_CODE: u64 = 43;
 /// How long the client waits before it reconnects after losing a connection.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
+/// The longest measured round trip that may prolong a close.
+const LONG_ROUND_TRIP: Duration = Duration::from_secs(3);
+
+/// With jitter above this fraction of the round trip, Vegas takes it for a queue.
+const VARIES: u32 = 20;
+
 /// The maximum number of connections, more than a network that heals after 20 s can need.
 const ATTEMPTS_MAX: u32 = 20;
 
@@ -324,11 +330,13 @@ impl<'a> Driver<'a> {
         self.pair.simulation.close(closing, CLOSE_CODE, "done");
         // Three probe intervals, which a full queue extends, and half-open connections that were not needed.
         let measured = [closing, other].map(|host| self.pair.simulation.host(host).stats().rtt.smoothed);
+        // What they measured before the path changed still counts, but a wrong value must not excuse itself.
+        let measured = measured.map(|time| time.min(LONG_ROUND_TRIP));
         let round_trip = measured.into_iter().fold(self.round_trip(), Duration::max);
         let mut limit = Duration::from_secs(10) + 20 * round_trip + 10 * self.queueing_time();
         let closes = self.plan.count(|happening| matches!(happening, Happening::Close(_)));
         if closes > 0 || self.attempts > 1 {
-            // The CLOSE of an earlier connection may have been lost.
+            // The CLOSE of an earlier connection may have been lost, or its client gave it up silently.
             limit += self.plan.server.idle_timeout;
         }
         let (client, server) = (self.pair.client, self.pair.server);
@@ -393,7 +401,7 @@ impl<'a> Driver<'a> {
         let transfer = 10 * rate.time_to_send(script.size());
         let is_vegas = [TCP_NC, TCP_NC_EOT, TCP_NC_PB].contains(&self.plan.client.profile);
         let is_longer = self.plan.networks().any(|network| !network.delays.is_empty());
-        let varies = self.longest(|config| config.jitter) > Duration::ZERO;
+        let varies = self.longest(|config| config.jitter) > self.round_trip() / VARIES;
         let in_a_round = if is_vegas && (is_longer || varies) { 1 } else { 10 };
         let windows = self.round_trip() * packets / in_a_round;
         // With small limits: one window per round trip, and streams one after the other.

@@ -8,15 +8,16 @@ use super::slow_start::SlowStart;
 use super::tally::Tally;
 use super::{BeforeTimeout, COMPETE_MIN, INITIAL_WINDOW, Mode, Steady, TOKENS_MIN, seconds_ratio};
 use crate::PacketNumber;
-use crate::congestion::{Lost, TimedOut};
+use crate::congestion::{Controller, Lost, TimedOut};
+use crate::recovery::pacer::BURST_TIME;
 
 /// The first timeouts leave at least this many tokens, if there were as many. What the window held may be a burst of losses, which ends
 /// only when more is sent. The intervals double, so this is little even on a dead path.
 const FEW_TOKENS: f64 = 8.0;
-const FEW_TIMEOUTS: u32 = 6;
+const FEW_TIMEOUTS: u32 = 5;
 
-/// After a timeout, half of the window is regained quickly. All of it is regained if losses come in bursts with this dispersion, so that
-/// the timeout is probably one of them.
+/// After a timeout, half of the window is regained quickly. All of it is regained if the path itself loses packets in bursts of this
+/// dispersion, so that the timeout is probably due to one of them.
 const REGAINED: f64 = 0.5;
 const BURSTY: f64 = 4.0;
 
@@ -43,10 +44,11 @@ impl Steady {
         } else if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, self.tokens, is_beginning) {
             self.trip(fate.number, largest_sent);
         }
-        match self.origin.on_fate(fate) {
+        match self.origin.on_fate(fate, self.sent_at_once()) {
             // The queue overflowed below the target or is too short to be seen: aim at a shorter one.
             Some(Verdict::Ours) => {
                 self.careful_until = Some(fate.now + CAREFUL);
+                self.regain = None;
                 self.limit_to_delivered(self.rtt.map(|rtt| self.base.empty(&rtt)));
                 if let Mode::Hold(hold) = &mut self.mode {
                     hold.slow_down();
@@ -55,6 +57,12 @@ impl Steady {
             Some(Verdict::Innocent) => self.careful_until = None,
             None => {}
         }
+    }
+
+    /// How many packets the pacer lets go at once.
+    fn sent_at_once(&self) -> u32 {
+        self.pacing_rate()
+            .map_or(0, |rate| (rate * BURST_TIME.as_secs_f64() / self.datagram as f64).ceil() as u32)
     }
 
     /// Far more is lost than is attributed to the path: halves the window, whatever else is known.
@@ -140,12 +148,13 @@ impl Steady {
         if is_first {
             self.empty_at = None;
             self.base.forget_longer();
-            let part = if self.origin.dispersion() > BURSTY { 1.0 } else { REGAINED };
+            let is_burst = self.origin.seen() >= LOSS_KNOWN && self.origin.dispersion() > BURSTY;
+            let part = if is_burst { 1.0 } else { REGAINED };
             self.regain = before.is_settled.then_some(self.tokens * part);
             // Never more than there were. A small window stays as it is, since what is sent after a burst of losses must get through.
             self.tokens = (self.tokens / 2.0).clamp(self.tokens.min(FEW_TOKENS), INITIAL_WINDOW);
         } else {
-            let least = if before.count < FEW_TIMEOUTS { FEW_TOKENS } else { 1.0 };
+            let least = if before.count <= FEW_TIMEOUTS { FEW_TOKENS } else { 1.0 };
             self.tokens = (self.tokens / 2.0).max(self.tokens.min(least));
         }
         self.origin.abandon();

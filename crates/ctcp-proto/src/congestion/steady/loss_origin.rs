@@ -181,14 +181,17 @@ impl LossOrigin {
         }
     }
 
-    /// Processes the fate of a packet. Returns the verdict once a packet after the experiment is acknowledged or lost.
-    pub(super) fn on_fate(&mut self, fate: Fate) -> Option<Verdict> {
+    /// Processes the fate of a packet. `at_once` packets are sent at once. Returns the verdict once a packet after the experiment is
+    /// acknowledged or lost.
+    pub(super) fn on_fate(&mut self, fate: Fate, at_once: u32) -> Option<Verdict> {
         self.calm_at = self.calm_at.filter(|_| !fate.is_calm).or(Some(fate.now));
         let counts = self.ignored.is_none_or(|last| fate.number > last);
-        match (counts && fate.is_lost, fate.is_calm) {
-            (true, true) => self.bursts.on_loss(fate.number),
-            (true, false) => self.bursts.on_doubtful_loss(fate.number),
-            (false, _) => {}
+        if counts && fate.is_lost {
+            if fate.is_calm {
+                self.bursts.on_loss(fate.number);
+            } else {
+                self.bursts.on_doubtful_loss(fate.number, at_once);
+            }
         }
         if fate.is_calm && counts {
             self.samples += 1;

@@ -130,3 +130,16 @@ fn a_time_out_never_makes_a_window_larger() {
         assert!(controller.window() <= before, "{} after {before}", controller.window());
     }
 }
+
+#[test]
+fn a_time_out_after_another_leaves_eight_packets_five_times_and_then_half() {
+    let mut controller = Algorithm::DEFAULT.controller(DATAGRAM);
+    let windows: Vec<f64> = (0..9)
+        .map(|number| {
+            let (now, largest_sent) = (Instant::from_millis(number), PacketNumber(number));
+            controller.on_timeout(&TimedOut { now, in_flight: 1, largest_sent, rtt: super::rtt(0) });
+            controller.window()
+        })
+        .collect();
+    assert_eq!(windows, [16.0, 8.0, 8.0, 8.0, 8.0, 4.0, 2.0, 1.0, 1.0]);
+}

@@ -7,12 +7,10 @@ fn feed(origin: &mut LossOrigin, from: u64, count: u64, every: u64, is_calm: boo
     let verdicts = (from..from + count)
         .filter_map(|number| {
             let is_lost = every > 0 && number.is_multiple_of(every);
-            origin.on_fate(Fate {
-                now: Instant::from_millis(number),
-                number: PacketNumber(number),
-                is_lost,
-                is_calm,
-            })
+            origin.on_fate(
+                Fate { now: Instant::from_millis(number), number: PacketNumber(number), is_lost, is_calm },
+                2,
+            )
         })
         .collect();
     (verdicts, from + count)
