@@ -44,7 +44,8 @@ impl Steady {
         } else if self.breaker.on_fate(&fate, self.origin.seen(), dispersion, self.tokens, is_beginning) {
             self.trip(fate.number, largest_sent);
         }
-        match self.origin.on_fate(fate, self.sent_at_once()) {
+        let at_once = if fate.is_lost { self.sent_at_once() } else { 0 };
+        match self.origin.on_fate(fate, at_once) {
             // The queue overflowed below the target or is too short to be seen: aim at a shorter one.
             Some(Verdict::Ours) => {
                 self.careful_until = Some(fate.now + CAREFUL);

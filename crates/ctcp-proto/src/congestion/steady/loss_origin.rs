@@ -181,8 +181,8 @@ impl LossOrigin {
         }
     }
 
-    /// Processes the fate of a packet. `at_once` packets are sent at once. Returns the verdict once a packet after the experiment is
-    /// acknowledged or lost.
+    /// Processes the fate of a packet. If it is lost, the pacer lets `at_once` packets go at once. Returns the verdict once a packet after
+    /// the experiment is acknowledged or lost.
     pub(super) fn on_fate(&mut self, fate: Fate, at_once: u32) -> Option<Verdict> {
         self.calm_at = self.calm_at.filter(|_| !fate.is_calm).or(Some(fate.now));
         let counts = self.ignored.is_none_or(|last| fate.number > last);
