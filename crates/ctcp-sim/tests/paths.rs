@@ -199,3 +199,29 @@ fn an_application_may_close_a_path_while_data_flows() {
     let closed = pair.simulation.host(server).retired().last().and_then(|application| application.closed());
     assert!(matches!(closed, Some(ConnectionError::ClosedByPeer(close)) if close.code == 7), "{closed:?}");
 }
+
+/// The longest time without new bytes in order, between the first and the last.
+fn longest_stall(pair: &mut Pair) -> Duration {
+    let (mut read, mut since, mut longest) = (0, Simulation::START, Duration::ZERO);
+    while !Pair::is_complete(&pair.simulation, pair.client, pair.server) {
+        pair.simulation.run_for(SECOND / 100, |_| false);
+        let (now, bytes) = (pair.simulation.now(), pair.simulation.host(pair.client).bytes_read());
+        if bytes > read {
+            longest = if read > 0 { longest.max(now - since) } else { longest };
+            (read, since) = (bytes, now);
+        }
+        assert!(now - since < 20 * SECOND, "nothing arrives any more");
+    }
+    longest
+}
+
+// Its symbols take half a second, and each third one is lost. In slow start its window promises more than it delivers.
+#[test]
+fn a_path_that_adds_nothing_delays_nothing() {
+    let lossy = LossModel::Bernoulli(Probability::new(0.3).expect("a probability"));
+    let bad = PathConfig::new(Rate::from_bits_per_second(300_000), Duration::from_millis(800), lossy);
+    for seed in 1..=24 {
+        let stall = longest_stall(&mut download(seed, &[path(20, 20, 0.0), bad.clone()], 20_000_000));
+        assert!(stall <= SECOND / 20, "seed {seed}: {stall:?}");
+    }
+}

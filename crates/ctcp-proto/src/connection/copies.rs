@@ -34,6 +34,14 @@ impl Established {
         })
     }
 
+    /// A copy of the newest symbol, for a path that must show what it is capable of.
+    pub(super) fn choose_trial(&mut self, path: PathId) -> Option<(ContextId, Choice)> {
+        let sender = &self.contexts.streams().sender;
+        let newest = sender.next_index().checked_sub(1)?;
+        self.paths[path].copies.push_once(ContextId::Streams, newest);
+        self.choose_copy(path)
+    }
+
     /// What goes on each path, while the best one cannot send: after a burst of losses its window is full until they are noticed.
     pub(super) fn choose_urgent(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
         let first = turn.ranking.first()?;

@@ -13,7 +13,7 @@ use crate::id::{ContextId, PathId};
 use crate::memory::SYMBOLS_MIN;
 use crate::network::{Ecn, Transmit};
 use crate::path::PathMode;
-use crate::path::scheduler::{self, Ranking};
+use crate::path::scheduler::{self, Ranking, Use};
 use crate::recovery::rtt::INITIAL_RTT;
 use crate::recovery::sent::SentPacket;
 use crate::stream::{Lane, Outlet, Pace};
@@ -472,11 +472,14 @@ impl Established {
             // What must arrive soon takes the fastest path.
             let situation = self.situation(now, turn, ContextId::Streams);
             let queued = self.streams.queued_bytes();
-            if !turn.ranking.is_useful(&self.paths, turn.id, &situation, queued) {
-                return None;
-            }
-            let choice = self.contexts.streams_mut().sender.choose(&situation);
-            return choice.map(|choice| (ContextId::Streams, choice));
+            return match turn.ranking.use_of(&self.paths, turn.id, &situation, queued) {
+                Use::Nothing => None,
+                Use::Copies => self.choose_trial(turn.id),
+                Use::Symbols => {
+                    let choice = self.contexts.streams_mut().sender.choose(&situation);
+                    choice.map(|choice| (ContextId::Streams, choice))
+                }
+            };
         }
         let chosen = self
             .contexts_in_turn()

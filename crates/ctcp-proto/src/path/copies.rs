@@ -32,6 +32,8 @@ const KEYS: u16 = 0xff00;
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     waiting: VecDeque<(ContextId, Choice)>,
+    /// The last symbol of [`Self::push_once`].
+    newest: Option<SymbolIndex>,
 }
 
 impl Copies {
@@ -49,6 +51,14 @@ impl Copies {
             self.waiting.pop_front();
         }
         self.waiting.push_back((context, packet));
+    }
+
+    /// Nothing waits, and a copy of this symbol, which is the newest, would help.
+    pub(crate) fn push_once(&mut self, context: ContextId, symbol: SymbolIndex) {
+        if self.waiting.is_empty() && self.newest != Some(symbol) {
+            self.newest = Some(symbol);
+            self.push(context, Choice::Again(symbol));
+        }
     }
 
     /// The oldest packet that is still of use.

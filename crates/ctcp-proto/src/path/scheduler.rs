@@ -5,7 +5,7 @@
 //!
 //!   first   everything: control, messages, small writes, repairs, new symbols
 //!   others  new symbols, as long as the better paths could not deliver all that waits before one would arrive here (as in ECF, Lim et al.
-//!           2017); repairs unless the better ones can surely send them in time
+//!           2017); repairs unless the better ones can surely send them in time; only copies while a slow path adds next to nothing
 //!   to avoid  PINGs only
 //! ```
 //!
@@ -37,9 +37,20 @@ const LEFT_TO_BETTER: f64 = 0.125;
 const LITTLE: f64 = 0.025;
 const SLOW: u32 = 2;
 
-/// A path is used without regard to this in the last part of each such time, so that it can show what it has become.
+/// A path that is left out sends copies in the last part of each such time, so that it can show what it has become.
 const TRIAL_EVERY: Duration = Duration::from_secs(60);
 const TRIAL: Duration = Duration::from_secs(2);
+
+/// What is of use on a path other than the best one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Nothing: better paths are earlier.
+    Nothing,
+    /// Copies of symbols that better paths send. They show what the path is capable of, and nothing waits for them.
+    Copies,
+    /// New symbols and repairs.
+    Symbols,
+}
 
 /// The validated paths, best first.
 #[derive(Clone, Copy, Debug)]
@@ -68,27 +79,27 @@ impl Ranking {
         self.iter().next()
     }
 
-    /// Whether data is useful on the path `id`, which is not the first, when `queued` bytes of new data wait.
-    pub(crate) fn is_useful(&self, paths: &Paths, id: PathId, situation: &Situation, queued: usize) -> bool {
+    /// What is of use on the path `id`, which is not the first, when `queued` bytes of new data wait.
+    pub(crate) fn use_of(&self, paths: &Paths, id: PathId, situation: &Situation, queued: usize) -> Use {
         let now = situation.now;
         // Without a need for repairs here, only new data is of use.
-        let is_useful = !situation.prefers_new
+        let helps = !situation.prefers_new
             || queued >= ENDLESS
             || queued as f64 > self.sent_meanwhile(now, paths, id);
-        is_useful && !self.only_costs(now, paths, id)
+        match helps {
+            false => Use::Nothing,
+            true if !self.only_costs(now, paths, id) => Use::Symbols,
+            true if is_tried(now, &paths[id]) => Use::Copies,
+            true => Use::Nothing,
+        }
     }
 
-    /// Whether a path adds so little that the time for which others wait for its symbols is worth more. In slow start it is not known what
-    /// it adds.
+    /// Whether a path adds so little that the time for which others wait for its symbols is worth more.
     fn only_costs(&self, now: Instant, paths: &Paths, id: PathId) -> bool {
         let path = &paths[id];
         let Some(first) = self.first().filter(|&first| first != id) else { return false };
         let is_slow = one_way(now, path) > SLOW * one_way(now, &paths[first]);
-        let age = (now - path.began).as_nanos() % TRIAL_EVERY.as_nanos();
-        let is_known =
-            age < (TRIAL_EVERY - TRIAL).as_nanos() && path.admission.controller.phase() != Phase::SlowStart;
-        let arrives = |path: &Path| rate(now, path) * (1.0 - path.loss());
-        is_slow && is_known && arrives(path) < LITTLE * used(paths).map(arrives).sum::<f64>()
+        is_slow && adds(now, path) < LITTLE * used(paths).map(|path| adds(now, path)).sum::<f64>()
     }
 
     /// Whether better paths can surely send `packets` repairs before one would arrive on the path `id`.
@@ -104,6 +115,23 @@ impl Ranking {
         let later = arrival(now, &paths[id]).saturating_sub(arrival(now, first));
         better().map(|path| rate(now, path)).sum::<f64>() * later.as_secs_f64()
     }
+}
+
+/// What a path delivers, in bytes per second. Its window may allow more than arrives, in slow start above all.
+fn adds(now: Instant, path: &Path) -> f64 {
+    let allowed = rate(now, path) * (1.0 - path.loss());
+    let delivery = &path.measured.delivery;
+    let delivered = match path.admission.controller.phase() {
+        Phase::SlowStart => delivery.maximum().unwrap_or(0.0),
+        _ => delivery.capacity().unwrap_or(f64::INFINITY),
+    };
+    allowed.min(delivered)
+}
+
+/// Whether a path that adds little may show what it is capable of: in slow start nobody knows.
+fn is_tried(now: Instant, path: &Path) -> bool {
+    let age = (now - path.began).as_nanos() % TRIAL_EVERY.as_nanos();
+    age >= (TRIAL_EVERY - TRIAL).as_nanos() || path.admission.controller.phase() == Phase::SlowStart
 }
 
 /// What all paths carry in a round trip of the slowest one, in packets: a block of so many symbols is complete about when they are

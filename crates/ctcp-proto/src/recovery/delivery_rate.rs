@@ -54,6 +54,8 @@ pub(crate) struct DeliveryRate {
     round: u64,
     round_ends_at: u64,
     maximum: SlidingMaximum,
+    /// The round of the last sample that was not limited by the application.
+    full_round: Option<u64>,
     /// The newest packet of the current acknowledgement: its snapshot and send time.
     newest: Option<(DeliverySnapshot, Instant)>,
 }
@@ -69,6 +71,7 @@ impl DeliveryRate {
             round: 0,
             round_ends_at: 0,
             maximum: SlidingMaximum::new(WINDOW_ROUNDS),
+            full_round: None,
             newest: None,
         }
     }
@@ -133,6 +136,9 @@ impl DeliveryRate {
             return None;
         }
         let rate = (self.delivered - snapshot.delivered) as f64 / interval.as_secs_f64();
+        if !snapshot.is_app_limited {
+            self.full_round = Some(self.round);
+        }
         // An application-limited sample can only prove that the path is faster, never that it is slower.
         if !snapshot.is_app_limited || rate > self.maximum().unwrap_or(0.0) {
             self.maximum.insert(self.round, rate as u64);
@@ -143,6 +149,11 @@ impl DeliveryRate {
     /// The maximum rate of about the last ten round trips, in bytes per second.
     pub(crate) fn maximum(&self) -> Option<f64> {
         self.maximum.maximum(self.round).map(|rate| rate as f64)
+    }
+
+    /// The same, if the sender had more to send in one of these round trips, so that the path carries no more.
+    pub(crate) fn capacity(&self) -> Option<f64> {
+        self.full_round.filter(|round| self.round - round <= WINDOW_ROUNDS).and_then(|_| self.maximum())
     }
 
     /// Whether packets sent now are application-limited.

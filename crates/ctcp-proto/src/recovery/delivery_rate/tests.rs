@@ -58,6 +58,28 @@ fn an_application_limited_sample_never_lowers_the_maximum() {
 }
 
 #[test]
+fn only_a_sender_with_more_to_send_shows_what_the_path_carries() {
+    let mut meter = DeliveryRate::new(Instant::ZERO);
+    let send = |meter: &mut DeliveryRate, second| {
+        let now = Instant::from_secs(second);
+        let snapshot = meter.on_sent(now, 0);
+        meter.on_packet_acked(now + RTT, snapshot, now, 1_000);
+        meter.finish_ack(now + RTT, RTT).expect("a sample");
+        (meter.capacity().is_some(), meter.maximum().is_some())
+    };
+    meter.on_app_limited(2_000);
+    assert_eq!(send(&mut meter, 1), (false, true));
+    (2..5).for_each(|second| _ = send(&mut meter, second));
+    assert_eq!(send(&mut meter, 5), (true, true));
+    for second in 6..6 + WINDOW_ROUNDS {
+        meter.on_app_limited(0);
+        assert_eq!(send(&mut meter, second), (true, true));
+    }
+    meter.on_app_limited(0);
+    assert_eq!(send(&mut meter, 30), (false, true));
+}
+
+#[test]
 fn an_acknowledgement_without_new_packets_gives_no_sample() {
     assert_eq!(DeliveryRate::new(Instant::ZERO).finish_ack(Instant::from_secs(1), RTT), None);
 }
