@@ -11,6 +11,7 @@ mod ends;
 pub(crate) mod mischief;
 mod plain;
 mod plug;
+mod prospects;
 mod receiver;
 mod recoding;
 pub(crate) mod redundancy;
@@ -24,13 +25,14 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use crate::congestion::{Acked, Controller, Lost, Sent as SentSymbol, TimedOut, WindowOf};
-use crate::id::{ContextId, SymbolIndex};
+use crate::id::{ContextId, PathId, SymbolIndex};
 use crate::wire::MissingInterval;
 pub(crate) use basis::RELAYED_SPAN_MAX;
 pub use basis::RelayBuffer;
 pub use blocks::{Block, Blocks};
 pub(crate) use ends::{Arrived, SymbolSink, SymbolSource};
 pub use plug::{Coding, SymbolDecoder, SymbolEncoder};
+pub use prospects::{Prospect, Prospects};
 pub(crate) use receiver::{CodedReceiver, ReceiverCounts};
 use redundancy::Redundancy;
 pub(crate) use segments::Part;
@@ -61,6 +63,16 @@ pub struct Sent {
     pub first: SymbolIndex,
     /// Number of symbols; 1 for an uncoded symbol.
     pub length: u16,
+    /// The path that carried it.
+    pub path: PathId,
+}
+
+impl Sent {
+    /// On the first path of a connection.
+    #[must_use]
+    pub const fn new(first: SymbolIndex, length: u16) -> Self {
+        Self { first, length, path: PathId(0) }
+    }
 }
 
 /// The combination, or the segment of one, that a packet carried.
@@ -76,10 +88,12 @@ pub(crate) struct Carried {
 pub struct Situation {
     /// The current time.
     pub now: Instant,
-    /// The loss average `p` of the path.
+    /// The path.
+    pub path: PathId,
+    /// The loss average `p` of what is sent, over all paths.
     pub loss: f64,
-    /// The share of packets in flight that will arrive, but later than a packet sent now, because a slower path carries them.
-    pub late: f64,
+    /// What packets in flight are worth, by path. Empty if there is one path.
+    pub prospects: Prospects,
     /// The variance of the number of losses relative to independent losses, for which it is 1.
     pub dispersion: f64,
     /// The context has data that may be sent.
@@ -101,8 +115,9 @@ impl Situation {
     #[doc(hidden)]
     pub const BULK: Self = Self {
         now: Instant::ZERO,
+        path: PathId(0),
         loss: 0.0,
-        late: 0.0,
+        prospects: Prospects::NONE,
         dispersion: 1.0,
         has_data: true,
         has_room: true,
@@ -111,6 +126,12 @@ impl Situation {
         thin_repairs: 10.0,
         prefers_new: false,
     };
+
+    /// What a packet carries that is sent now.
+    #[must_use]
+    pub const fn sent(&self, first: SymbolIndex, length: u16) -> Sent {
+        Sent { first, length, path: self.path }
+    }
 }
 
 /// An acknowledgement's report on the receiver's decoder.

@@ -57,8 +57,8 @@ pub use stream::{OpenError, ReadError, ReadOutcome, UnknownStream, WriteError};
 pub mod scheme {
     pub use crate::code::redundancy::{Need, RepairRule, TakesRatio, whole_packets};
     pub use crate::code::{
-        Block, Blocks, Choice, Code, CodeLimits, CodeSpec, Coding, Feedback, Scheme, Sent, Setup, Signal,
-        Situation, SymbolDecoder, SymbolEncoder,
+        Block, Blocks, Choice, Code, CodeLimits, CodeSpec, Coding, Feedback, Prospect, Prospects, Scheme,
+        Sent, Setup, Signal, Situation, SymbolDecoder, SymbolEncoder,
     };
     pub use crate::congestion::WindowOf;
 }

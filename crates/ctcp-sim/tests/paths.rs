@@ -225,3 +225,48 @@ fn a_path_that_adds_nothing_delays_nothing() {
         assert!(stall <= SECOND / 20, "seed {seed}: {stall:?}");
     }
 }
+
+/// The seconds that each of `count` downloads of `size` bytes takes, one at a time, after a large one.
+fn requests(seed: u64, paths: &[PathConfig], size: u64, count: u32) -> Vec<f64> {
+    const WARM: u64 = 2_000_000;
+    let start = |number: u32| 15 * SECOND + 2 * SECOND * number;
+    let mut plans = vec![StreamPlan::download(Duration::ZERO, WARM)];
+    plans.extend((0..count).map(|number| StreamPlan::download(start(number), size)));
+    let transport = TransportConfig::default();
+    let mut pair = Pair::several(seed, paths, [&transport, &transport], &Script::of_client(plans));
+    pair.connect().expect("a first connection");
+    let client = pair.client;
+    let mut ends = (0..=count).map(|number| {
+        let read = WARM + u64::from(number) * size;
+        let stop = pair.simulation.run_for(60 * SECOND, |now| now.host(client).bytes_read() >= read);
+        assert_eq!(stop, Stop::Done);
+        let connected =
+            pair.simulation.host(client).newest().and_then(|peer| peer.application.connected_at());
+        pair.simulation.now() - connected.expect("a connection")
+    });
+    ends.next();
+    ends.zip(0..).map(|(end, number)| (end - start(number)).as_secs_f64()).collect()
+}
+
+// The near path has the shorter round trip until a few packets wait there.
+#[test]
+fn a_request_takes_no_longer_over_two_paths_than_over_the_better() {
+    let of = |loss| [path(2, 10, loss), path(50, 80, loss)];
+    // The better path for each size, and what is granted to chance and to the repairs after losses on the other.
+    for (size, better, loss, granted) in [
+        (10_000, 0, 0.0, 1.01),
+        (10_000, 0, 0.05, 1.1),
+        (100_000, 1, 0.0, 1.01),
+        (100_000, 1, 0.05, 1.1),
+        (1_000_000, 1, 0.0, 1.01),
+        (1_000_000, 1, 0.05, 1.1),
+    ] {
+        let slow = |paths: &[PathConfig]| {
+            let mut all: Vec<f64> = (1..=5).flat_map(|seed| requests(seed, paths, size, 20)).collect();
+            all.sort_by(f64::total_cmp);
+            all[all.len() * 95 / 100]
+        };
+        let (both, alone) = (slow(&of(loss)), slow(&of(loss)[better..=better]));
+        assert!(both <= granted * alone, "{size} bytes at {loss}: {both} s, {alone} s over one path");
+    }
+}

@@ -145,17 +145,17 @@ impl Scheme for Classic {
                 if let Some(coding) = &mut self.coding {
                     coding.on_new_symbol(situation.loss);
                 }
-                Sent { first: index, length: 1 }
+                situation.sent(index, 1)
             }
             Choice::Again(first) => {
                 self.sequence.on_sent(situation.now, Wanted::Again(first));
-                Sent { first, length: 1 }
+                situation.sent(first, 1)
             }
             Choice::Combination { first, length, .. } => {
                 if let Some(coding) = &mut self.coding {
                     coding.code.on_sent();
                 }
-                Sent { first, length }
+                situation.sent(first, length)
             }
         }
     }

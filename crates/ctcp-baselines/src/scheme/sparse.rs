@@ -101,18 +101,18 @@ impl Scheme for SparseBlockCode {
         Some(choice)
     }
 
-    fn on_sent(&mut self, choice: Choice, index: SymbolIndex, _situation: &Situation) -> Sent {
+    fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent {
         let sent = match choice {
             Choice::NewSymbol => {
                 self.blocks.add_symbol(index, self.block_size, None);
-                Sent { first: index, length: 1 }
+                situation.sent(index, 1)
             }
-            Choice::Again(first) => Sent { first, length: 1 },
+            Choice::Again(first) => situation.sent(first, 1),
             Choice::Combination { first, length, .. } => {
                 if let Some(block) = self.blocks.block_of(first) {
                     block.repairs = self.chosen.take().or(block.repairs);
                 }
-                Sent { first, length }
+                situation.sent(first, length)
             }
         };
         self.blocks.on_sent(&sent);

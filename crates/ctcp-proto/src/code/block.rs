@@ -78,14 +78,14 @@ impl Scheme for BlockCode {
                 let windows = self.redundancy.rule().windows_in_block;
                 let capacity = ((windows * situation.window) as u16).clamp(BLOCK_SIZE_MIN.min(most), most);
                 self.blocks.add_symbol(index, capacity, 0);
-                Sent { first: index, length: 1 }
+                situation.sent(index, 1)
             }
-            Choice::Again(first) => Sent { first, length: 1 },
+            Choice::Again(first) => situation.sent(first, 1),
             Choice::Combination { first, length, .. } => {
                 if let Some(block) = self.blocks.block_of(first) {
                     block.repairs = block.repairs.wrapping_add(1);
                 }
-                Sent { first, length }
+                situation.sent(first, length)
             }
         };
         self.blocks.on_sent(&sent);
@@ -142,15 +142,35 @@ impl BlockCode {
             // feedback.
             return known;
         }
+        let is_tail = !can_add;
+        let (in_flight, loss) = expected(block, is_tail, situation);
         (self.redundancy.rule().is_short)(&Need {
-            in_flight: block.in_flight,
+            in_flight,
             missing: block.missing,
-            loss: if can_add { situation.loss } else { situation.loss + situation.late },
+            loss,
             dispersion: situation.dispersion,
             ratio: self.redundancy.ratio(),
-            is_tail: !can_add,
+            is_tail,
         })
     }
+}
+
+/// The packets of a block in flight that may be waited for, and their loss. When nothing else is left to send, those that a new packet
+/// overtakes are not.
+fn expected(block: &Block<NextKey>, is_tail: bool, situation: &Situation) -> (u32, f64) {
+    if situation.prospects.is_empty() {
+        return (block.in_flight, situation.loss);
+    }
+    let (mut in_flight, mut lost) = (0.0, 0.0);
+    for (path, count) in block.flight() {
+        // A path that has gone delivers nothing any more.
+        let (late, loss) = situation.prospects.of(path).map_or((1.0, 1.0), |of| (of.late, of.loss));
+        let counted = f64::from(count) * if is_tail { 1.0 - late } else { 1.0 };
+        in_flight += counted;
+        lost += counted * loss;
+    }
+    let loss = if in_flight > 0.0 { lost / in_flight } else { situation.loss };
+    (in_flight as u32, loss)
 }
 
 #[cfg(test)]

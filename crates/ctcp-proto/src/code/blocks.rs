@@ -5,7 +5,10 @@
 use std::collections::VecDeque;
 
 use super::{Feedback, Sent};
-use crate::id::SymbolIndex;
+use crate::id::{PathId, SymbolIndex};
+
+/// The path of a connection that has no others, which is not counted by itself.
+const FIRST: PathId = PathId(0);
 
 /// Blocks that the receiver cannot decode yet or that are still being filled, ascending and adjacent.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub struct Block<R> {
     capacity: u16,
     /// Packets of this block that are neither acknowledged nor lost (the paper's `onfly`).
     pub in_flight: u32,
+    /// Those of them that are on other paths than the first one of the connection.
+    elsewhere: Vec<(PathId, u32)>,
     /// Degrees of freedom that the receiver lacks, not counting packets in flight (`blksize - currdof`).
     pub missing: u32,
     /// Whether the last report had room for all of it.
@@ -64,6 +69,7 @@ impl<R> Blocks<R> {
                 length: 0,
                 capacity,
                 in_flight: 0,
+                elsewhere: Vec::new(),
                 missing: 0,
                 is_reported: false,
                 acked: 0,
@@ -80,6 +86,7 @@ impl<R> Blocks<R> {
     pub fn on_sent(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
             block.in_flight += 1;
+            block.count_elsewhere(sent.path, |count| count + 1);
         }
     }
 
@@ -97,6 +104,7 @@ impl<R> Blocks<R> {
     pub fn on_resolved(&mut self, sent: &Sent) {
         if let Some(block) = self.block_of(sent.first) {
             block.in_flight = block.in_flight.saturating_sub(1);
+            block.count_elsewhere(sent.path, |count| count.saturating_sub(1));
         }
     }
 
@@ -143,6 +151,24 @@ impl<R> Block<R> {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.length >= self.capacity
+    }
+
+    /// The packets in flight, by path.
+    pub fn flight(&self) -> impl Iterator<Item = (PathId, u32)> {
+        let elsewhere = self.elsewhere.iter().map(|(_, count)| count).sum();
+        core::iter::once((FIRST, self.in_flight.saturating_sub(elsewhere)))
+            .chain(self.elsewhere.iter().copied())
+    }
+
+    fn count_elsewhere(&mut self, path: PathId, change: impl Fn(u32) -> u32) {
+        if path == FIRST {
+            return;
+        }
+        match self.elsewhere.iter_mut().find(|(other, _)| *other == path) {
+            Some((_, count)) => *count = change(*count),
+            None => self.elsewhere.push((path, change(0))),
+        }
+        self.elsewhere.retain(|(_, count)| *count > 0);
     }
 
     /// Each acknowledged packet counts as one degree of freedom, unless reports cover the block.

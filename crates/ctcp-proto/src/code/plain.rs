@@ -39,7 +39,7 @@ impl Scheme for PlainCode {
         (self.oldest_undecoded < self.next).then_some(Choice::Again(self.oldest_undecoded))
     }
 
-    fn on_sent(&mut self, choice: Choice, index: SymbolIndex, _situation: &Situation) -> Sent {
+    fn on_sent(&mut self, choice: Choice, index: SymbolIndex, situation: &Situation) -> Sent {
         match choice {
             Choice::NewSymbol => self.next = index + 1,
             Choice::Again(again) => {
@@ -47,7 +47,7 @@ impl Scheme for PlainCode {
             }
             Choice::Combination { .. } => {}
         }
-        Sent { first: index, length: 1 }
+        situation.sent(index, 1)
     }
 
     fn on_acked(&mut self, sent: &Sent) {
@@ -83,7 +83,7 @@ mod tests {
             assert_eq!(code.choose(&BULK), Some(Choice::NewSymbol));
             code.on_sent(Choice::NewSymbol, index, &BULK);
         }
-        code.on_lost(&Sent { first: 1, length: 1 }, false);
+        code.on_lost(&Sent::new(1, 1), false);
         assert_eq!(code.choose(&BULK), Some(Choice::Again(1)));
         code.on_sent(Choice::Again(1), 1, &BULK);
         assert_eq!(code.choose(&BULK), Some(Choice::NewSymbol));
@@ -95,11 +95,11 @@ mod tests {
         for index in 0..3 {
             code.on_sent(Choice::NewSymbol, index, &BULK);
         }
-        code.on_lost(&Sent { first: 0, length: 1 }, false);
+        code.on_lost(&Sent::new(0, 1), false);
         let feedback =
             Feedback { oldest_undecoded: 2, oldest_unseen: 2, intervals: &[], known_end: 2, reported_end: 2 };
         code.on_feedback(Instant::ZERO, &feedback);
-        code.on_lost(&Sent { first: 1, length: 1 }, false);
+        code.on_lost(&Sent::new(1, 1), false);
         assert_eq!(code.choose(&Situation { has_data: false, ..BULK }), None);
         assert_eq!(code.choose_probe(), Some(Choice::Again(2)));
     }

@@ -148,7 +148,7 @@ impl Scheme for RecodingCode {
             return self.state.on_symbol(index, situation);
         }
         let is_for_deficit = self.short().is_some();
-        self.state.on_repair(choice, index, is_for_deficit)
+        self.state.on_repair(choice, index, is_for_deficit, situation)
     }
 
     /// A sum waits until it is a symbol.

@@ -221,7 +221,7 @@ impl CodedSender {
         let identity = identity_of(choice)?;
         let Fit::Now = self.write_repair_now(choice, identity, builder)? else { return None };
         self.counts.repairs += 1;
-        Some(self.carried(Sent { first: identity.first, length: identity.length }, Part::Copy))
+        Some(self.carried(Sent::new(identity.first, identity.length), Part::Copy))
     }
 
     /// Whether the receiver may lack what a copy carries, and this side still has it.

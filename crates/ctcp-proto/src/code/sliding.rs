@@ -129,7 +129,7 @@ impl Scheme for SlidingCode {
             return self.state.on_symbol(index, situation);
         }
         let is_for_deficit = self.short(situation).is_some();
-        self.state.on_repair(choice, index, is_for_deficit)
+        self.state.on_repair(choice, index, is_for_deficit, situation)
     }
 
     fn on_acked(&mut self, sent: &Sent) {

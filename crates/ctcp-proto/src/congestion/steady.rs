@@ -500,6 +500,10 @@ impl Steady {
 impl Controller for Steady {
     fn on_sent(&mut self, sent: &Sent) {
         self.rtt.get_or_insert(sent.rtt);
+        // Nothing else is in flight, so this flow has no queue.
+        if sent.in_flight <= 1 {
+            self.empty_at = Some(sent.now);
+        }
     }
 
     fn on_ack(&mut self, acked: &Acked) {

@@ -335,7 +335,7 @@ impl Established {
     fn repair_deadline(&self) -> Option<Instant> {
         let due = self.contexts.used().filter_map(|context| context.sender.scheme().next_repair()).min()?;
         // Other paths than the best one may not be allowed to send it, and would be woken for nothing.
-        self.paths[Ranking::new(&self.paths).first()?].send_time(due)
+        self.paths[Ranking::new(due, &self.paths).first()?].send_time(due)
     }
 
     /// The deadline for checking a silent peer. Only a client checks: a server has no one to reconnect to.

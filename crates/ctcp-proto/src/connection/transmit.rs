@@ -6,7 +6,7 @@ use ctcp_base::Instant;
 
 use super::contents::Contents;
 use super::{Established, TransportError};
-use crate::code::{Carried, Choice, RELAYED_SPAN_MAX, Situation, SymbolSource};
+use crate::code::{Carried, Choice, Prospects, RELAYED_SPAN_MAX, Situation, SymbolSource};
 use crate::crypto::SealHeader;
 use crate::error::TransportErrorCode;
 use crate::id::{ContextId, PathId};
@@ -39,7 +39,7 @@ pub(super) struct Turn {
 #[derive(Clone, Copy)]
 struct Conditions {
     loss: f64,
-    late: f64,
+    prospects: Prospects,
     dispersion: f64,
     window: f64,
     rtt: Duration,
@@ -80,7 +80,7 @@ impl Established {
             }
             position += 1;
         }
-        let ranking = Ranking::new(&self.paths);
+        let ranking = Ranking::new(now, &self.paths);
         for id in ranking.iter() {
             if let Some(transmit) = self.transmit_mtu_probe(now, id, buffer)? {
                 return Ok(Some(transmit));
@@ -389,9 +389,9 @@ impl Established {
         let path = &self.paths[id];
         Conditions {
             loss: scheduler::loss(now, &self.paths, path),
-            late: scheduler::late_share(now, &self.paths, id),
+            prospects: scheduler::prospects(now, &self.paths, id),
             dispersion: path.measured.loss_average.dispersion(),
-            window: scheduler::window(&self.paths),
+            window: scheduler::window(now, &self.paths),
             rtt: path.measured.rtt.smoothed(),
         }
     }
@@ -400,11 +400,12 @@ impl Established {
         let sender = self.contexts.get(id).map(|context| &context.sender);
         let (has_room, outstanding) =
             sender.map_or((true, 0), |sender| (sender.has_room(), sender.outstanding()));
-        let Conditions { loss, late, dispersion, window, rtt } = turn.conditions;
+        let Conditions { loss, prospects, dispersion, window, rtt } = turn.conditions;
         let situation = Situation {
             now,
+            path: turn.id,
             loss,
-            late,
+            prospects,
             dispersion,
             has_data: self.has_data(id),
             has_room: has_room && (self.streams.room() > 0 || outstanding < SYMBOLS_MIN),

@@ -1,7 +1,7 @@
 //! Which path sends what: each symbol goes where it is useful when it arrives.
 //!
 //! ```text
-//!   validated paths, ranked by round trip; those to avoid last
+//!   validated paths, ranked by the round trip of a packet sent now; those to avoid last
 //!
 //!   first   everything: control, messages, small writes, repairs, new symbols
 //!   others  new symbols, as long as the better paths could not deliver all that waits before one would arrive here (as in ECF, Lim et al.
@@ -19,7 +19,7 @@ use core::time::Duration;
 use ctcp_base::Instant;
 
 use super::{Path, PathMode, Paths};
-use crate::code::Situation;
+use crate::code::{Prospect, Prospects, Situation};
 use crate::congestion::Phase;
 use crate::id::PathId;
 
@@ -41,6 +41,9 @@ const SLOW: u32 = 2;
 const TRIAL_EVERY: Duration = Duration::from_secs(60);
 const TRIAL: Duration = Duration::from_secs(2);
 
+/// A path that would take longer to deliver what is in flight is as bad as one that takes so long.
+const DRAIN_MAX: Duration = Duration::from_secs(10);
+
 /// What is of use on a path other than the best one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
@@ -60,13 +63,13 @@ pub(crate) struct Ranking {
 }
 
 impl Ranking {
-    pub(crate) fn new(paths: &Paths) -> Self {
+    pub(crate) fn new(now: Instant, paths: &Paths) -> Self {
         let mut ranking = Self { ids: [PathId(0); PATHS_MAX], length: 0 };
         for path in paths.iter().filter(|path| path.is_validated()).take(PATHS_MAX) {
             ranking.ids[ranking.length] = path.id;
             ranking.length += 1;
         }
-        ranking.ids[..ranking.length].sort_by_key(|&id| rank(paths.mode(), &paths[id]));
+        ranking.ids[..ranking.length].sort_by_key(|&id| rank(now, paths.mode(), &paths[id]));
         ranking
     }
 
@@ -99,7 +102,7 @@ impl Ranking {
         let path = &paths[id];
         let Some(first) = self.first().filter(|&first| first != id) else { return false };
         let is_slow = one_way(now, path) > SLOW * one_way(now, &paths[first]);
-        is_slow && adds(now, path) < LITTLE * used(paths).map(|path| adds(now, path)).sum::<f64>()
+        is_slow && adds(now, path) < LITTLE * used(now, paths).map(|path| adds(now, path)).sum::<f64>()
     }
 
     /// Whether better paths can surely send `packets` repairs before one would arrive on the path `id`.
@@ -136,9 +139,9 @@ fn is_tried(now: Instant, path: &Path) -> bool {
 
 /// What all paths carry in a round trip of the slowest one, in packets: a block of so many symbols is complete about when they are
 /// acknowledged.
-pub(crate) fn window(paths: &Paths) -> f64 {
+pub(crate) fn window(now: Instant, paths: &Paths) -> f64 {
     let rtt = |path: &Path| path.measured.rtt.smoothed().as_secs_f64().max(1e-6);
-    let used = || used(paths);
+    let used = || used(now, paths);
     let slowest = used().map(rtt).fold(0.0, f64::max);
     let window = |path: &Path| path.admission.controller.window();
     if paths.len() == 1 {
@@ -147,16 +150,23 @@ pub(crate) fn window(paths: &Paths) -> f64 {
     used().map(|path| window(path) * slowest / rtt(path)).sum::<f64>().max(window(paths.main()))
 }
 
-/// The share of packets in flight that will arrive, but later than a packet sent now on the path `id`.
-pub(crate) fn late_share(now: Instant, paths: &Paths, id: PathId) -> f64 {
+/// What packets in flight on each path are worth for what is sent now on the path `id`.
+///
+/// Packets of another path that were sent in the last round trip have ages between nothing and that. Those that are younger than the
+/// difference of both one-way delays arrive later than a packet sent now. Those that are older than their sum have arrived, and the reports
+/// on this path count them already.
+pub(crate) fn prospects(now: Instant, paths: &Paths, id: PathId) -> Prospects {
+    let mut prospects = Prospects::NONE;
     if paths.len() == 1 {
-        return 0.0;
+        return prospects;
     }
-    let arrival = one_way(now, &paths[id]);
-    // Packets in flight have half of their way behind them on average.
-    let is_late = |path: &Path| path.is_avoided() || one_way(now, path) / 2 > arrival;
-    let share = |path: &Path| if is_late(path) { 1.0 - path.loss() } else { 0.0 };
-    mean(paths, share).unwrap_or(0.0)
+    let arrival = one_way(now, &paths[id]).as_secs_f64();
+    for path in paths.iter() {
+        let later = one_way(now, path).as_secs_f64().max(1e-6);
+        let late = if path.is_avoided() { 1.0 } else { (1.0 - arrival / later).max(0.0) };
+        prospects.push(Prospect { path: path.id, loss: path.loss(), late });
+    }
+    prospects
 }
 
 /// The loss average of what is being sent: of all paths, each by its rate. It is right for new blocks, and older ones get fewer repairs ahead
@@ -165,7 +175,7 @@ pub(crate) fn loss(now: Instant, paths: &Paths, path: &Path) -> f64 {
     if paths.len() == 1 {
         return path.loss();
     }
-    let used = || used(paths);
+    let used = || used(now, paths);
     let total: f64 = used().map(|path| rate(now, path)).sum();
     if total > 0.0 {
         used().map(|path| rate(now, path) * path.loss()).sum::<f64>() / total
@@ -174,21 +184,14 @@ pub(crate) fn loss(now: Instant, paths: &Paths, path: &Path) -> f64 {
     }
 }
 
-/// The mean of `value` over the packets in flight.
-fn mean(paths: &Paths, value: impl Fn(&Path) -> f64) -> Option<f64> {
-    let in_flight = |path: &Path| path.sent.packets_in_flight() as f64;
-    let total: f64 = paths.iter().map(in_flight).sum();
-    (total > 0.0).then(|| paths.iter().map(|path| in_flight(path) * value(path)).sum::<f64>() / total)
-}
-
-fn rank(mode: PathMode, path: &Path) -> (bool, u8, Duration) {
+fn rank(now: Instant, mode: PathMode, path: &Path) -> (bool, u8, Duration) {
     let preference = if mode == PathMode::Backup { path.preference } else { 0 };
-    (path.is_avoided(), preference, path.measured.rtt.smoothed())
+    (path.is_avoided(), preference, round_trip(now, path))
 }
 
 /// The paths that carry data.
-fn used(paths: &Paths) -> impl Iterator<Item = &Path> {
-    let best = (paths.mode() == PathMode::Backup).then(|| Ranking::new(paths).first()).flatten();
+fn used(now: Instant, paths: &Paths) -> impl Iterator<Item = &Path> {
+    let best = (paths.mode() == PathMode::Backup).then(|| Ranking::new(now, paths).first()).flatten();
     let usable = paths.iter().filter(|path| path.is_validated() && !path.is_avoided());
     usable.filter(move |path| best.is_none_or(|best| path.id == best))
 }
@@ -210,10 +213,15 @@ pub(crate) fn share_bottlenecks(now: Instant, paths: &mut Paths) {
     }
 }
 
-/// The round trip of a packet sent now. The queue of a path with little in flight has drained since it was measured.
+/// The round trip of a packet sent now: what is in flight leaves first. Where it is not known how fast, the queue of a path with little in
+/// flight has drained since it was measured.
 fn round_trip(now: Instant, path: &Path) -> Duration {
     let (smoothed, minimum) = (path.measured.rtt.smoothed(), path.measured.rtt.minimum(now));
     let in_flight = path.sent.packets_in_flight() as f64;
+    if let Some(capacity) = path.measured.delivery.capacity() {
+        let arriving = (in_flight + 1.0) * path.owed.mtu.current() as f64 * (1.0 - path.loss());
+        return minimum.max(Duration::from_secs_f64(arriving / capacity.max(1.0)).min(DRAIN_MAX));
+    }
     let full = (2.0 * in_flight / path.admission.controller.window().max(1.0)).min(1.0);
     smoothed - smoothed.saturating_sub(minimum).mul_f64(1.0 - full)
 }

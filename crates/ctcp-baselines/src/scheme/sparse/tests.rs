@@ -156,7 +156,7 @@ fn the_last_missing_symbol_of_a_block_is_sent_uncoded_and_a_probe_spans_the_whol
 #[test]
 fn blocks_are_not_larger_than_the_handshake_allows() {
     let mut sender = Sender::new(Redundancy::FEEDBACK, CodeLimits { block_size: 1, blocks: 1 });
-    assert_eq!(sender.send_all(&BULK), [(Choice::NewSymbol, Sent { first: 0, length: 1 })]);
+    assert_eq!(sender.send_all(&BULK), [(Choice::NewSymbol, Sent::new(0, 1))]);
 }
 
 #[test]

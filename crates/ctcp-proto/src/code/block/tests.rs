@@ -1,4 +1,6 @@
 use super::*;
+use crate::code::{Prospect, Prospects};
+use crate::id::PathId;
 use crate::wire::MissingInterval;
 
 const LIMITS: CodeLimits = CodeLimits { block_size: 32, blocks: 4 };
@@ -226,4 +228,43 @@ fn the_default_rule_sends_less_ahead_in_the_middle() {
         (0..40).filter_map(|_| send(&mut code, &mut next, &lossy)).map(|(c, _)| c).collect();
     let ahead = sent.iter().filter(|&&choice| choice != Choice::NewSymbol).count();
     assert_eq!(ahead, 4);
+}
+
+#[test]
+fn at_the_end_a_faster_path_replaces_what_a_slow_one_delivers_too_late() {
+    let prospects = |late| {
+        let mut prospects = Prospects::NONE;
+        prospects.push(Prospect { path: PathId(0), loss: 0.0, late: 0.0 });
+        prospects.push(Prospect { path: PathId(1), loss: 0.0, late });
+        prospects
+    };
+    let repairs = |late| {
+        let mut code = code_of(Redundancy::FROM_LOSS);
+        let mut next = 0;
+        for path in [0, 0, 0, 0, 1, 1, 1, 1] {
+            send(&mut code, &mut next, &Situation { path: PathId(path), prospects: prospects(late), ..BULK });
+        }
+        let tail = Situation { prospects: prospects(late), ..IDLE };
+        core::iter::from_fn(|| send(&mut code, &mut next, &tail)).count()
+    };
+    assert_eq!([0.0, 0.5, 1.0].map(repairs), [0, 2, 4]);
+}
+
+#[test]
+fn a_block_knows_which_path_carries_its_packets() {
+    let mut code = code_of(Redundancy::FEEDBACK);
+    let mut next = 0;
+    let on = |path| Situation { path: PathId(path), ..BULK };
+    let sent: Vec<Sent> = [0, 3, 3, 5]
+        .into_iter()
+        .filter_map(|path| send(&mut code, &mut next, &on(path)))
+        .map(|(_, s)| s)
+        .collect();
+    let flight = |code: &BlockCode| code.blocks.iter().flat_map(Block::flight).collect::<Vec<_>>();
+    assert_eq!(flight(&code), [(PathId(0), 1), (PathId(3), 2), (PathId(5), 1)]);
+    code.on_lost(&sent[1], false);
+    code.on_expired(&sent[3]);
+    assert_eq!(flight(&code), [(PathId(0), 1), (PathId(3), 1)]);
+    code.on_acked(&sent[0]);
+    assert_eq!(flight(&code), [(PathId(0), 0), (PathId(3), 1)]);
 }

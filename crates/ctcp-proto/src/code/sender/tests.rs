@@ -124,7 +124,7 @@ fn symbols_of_a_larger_datagram_are_repeated_in_segments() {
         let (first, one) = line.packet(Choice::Again(index), SMALL);
         let (last, two) = line.packet(line.sender.rest().expect("a rest"), SMALL);
         assert_eq!((first.part, last.part), (Part::Piece, Part::LastPiece));
-        assert_eq!(first.sent, Sent { first: index, length: 1 });
+        assert_eq!(first.sent, Sent::new(index, 1));
         assert_eq!(line.sender.rest(), None);
         // In the opposite order, and one segment twice.
         for payload in [&two, &two, &one] {

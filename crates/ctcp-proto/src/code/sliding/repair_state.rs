@@ -39,7 +39,7 @@ impl RepairState {
     pub(in crate::code) fn on_symbol(&mut self, index: SymbolIndex, situation: &Situation) -> Sent {
         self.protection.on_symbol(situation);
         self.tail = self.protection.is_exposed().then(|| situation.now + situation.rtt / TAIL_PART);
-        Sent { first: index, length: 1 }
+        situation.sent(index, 1)
     }
 
     /// A repair was sent that begins with `first`.
@@ -48,10 +48,11 @@ impl RepairState {
         choice: Choice,
         first: SymbolIndex,
         is_for_deficit: bool,
+        situation: &Situation,
     ) -> Sent {
         let length = if let Choice::Combination { length, .. } = choice { length } else { 1 };
         self.key = self.key.wrapping_add(1);
-        let sent = Sent { first, length };
+        let sent = situation.sent(first, length);
         self.coverage.on_repair(&sent);
         self.protection.on_repair(is_for_deficit);
         if !is_for_deficit {

@@ -14,7 +14,7 @@ fn symbols(count: u64) -> Coverage {
 }
 
 fn source(index: SymbolIndex) -> Sent {
-    Sent { first: index, length: 1 }
+    Sent::new(index, 1)
 }
 
 fn report(coverage: &mut Coverage, oldest: SymbolIndex, known_end: SymbolIndex, gaps: &[(u64, u64, u64)]) {
@@ -32,30 +32,30 @@ fn report(coverage: &mut Coverage, oldest: SymbolIndex, known_end: SymbolIndex, 
 #[test]
 fn only_repairs_that_span_a_gap_count_for_it() {
     let mut coverage = symbols(6);
-    coverage.on_repair(&Sent { first: 0, length: 4 });
+    coverage.on_repair(&Sent::new(0, 4));
     (6..10).for_each(|index| coverage.on_symbol(index));
     report(&mut coverage, 2, 10, &[(2, 3, 1)]);
     assert!(coverage.short(bare()).is_none(), "the repair spans symbol 2");
     report(&mut coverage, 5, 10, &[(5, 6, 1)]);
     assert!(coverage.short(bare()).is_some(), "the repair ends before symbol 5");
-    coverage.on_repair(&Sent { first: 5, length: 5 });
+    coverage.on_repair(&Sent::new(5, 5));
     assert!(coverage.short(bare()).is_none());
 }
 
 #[test]
 fn a_repair_serves_one_gap_only() {
     let mut coverage = symbols(10);
-    coverage.on_repair(&Sent { first: 0, length: 10 });
+    coverage.on_repair(&Sent::new(0, 10));
     report(&mut coverage, 2, 10, &[(2, 3, 1), (7, 8, 1)]);
     assert!(coverage.short(bare()).is_some());
-    coverage.on_repair(&Sent { first: 0, length: 4 });
+    coverage.on_repair(&Sent::new(0, 4));
     assert!(coverage.short(bare()).is_none(), "the shorter one serves the older gap");
 }
 
 #[test]
 fn repairs_of_the_older_gap_do_not_help_the_newer_one() {
     let mut coverage = symbols(10);
-    (0..2).for_each(|_| coverage.on_repair(&Sent { first: 0, length: 4 }));
+    (0..2).for_each(|_| coverage.on_repair(&Sent::new(0, 4)));
     report(&mut coverage, 2, 10, &[(2, 3, 1), (7, 8, 1)]);
     assert!(coverage.short(bare()).is_some());
 }
@@ -65,7 +65,7 @@ fn a_deficit_is_not_repaired_twice_while_its_repair_is_in_flight() {
     let mut coverage = symbols(10);
     report(&mut coverage, 2, 10, &[(2, 3, 1)]);
     assert!(coverage.short(bare()).is_some());
-    let repair = Sent { first: 2, length: 8 };
+    let repair = Sent::new(2, 8);
     coverage.on_repair(&repair);
     report(&mut coverage, 2, 10, &[(2, 3, 1)]);
     assert!(coverage.short(bare()).is_none());
