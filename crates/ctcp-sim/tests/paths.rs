@@ -270,3 +270,18 @@ fn a_request_takes_no_longer_over_two_paths_than_over_the_better() {
         assert!(both <= granted * alone, "{size} bytes at {loss}: {both} s, {alone} s over one path");
     }
 }
+
+// After a pause nothing of this flow waits, so it need not drain a queue first, and its window follows the delay.
+#[test]
+fn requests_with_pauses_leave_no_long_queue_on_a_slow_near_path() {
+    let transport = TransportConfig::default();
+    let mut plans = vec![StreamPlan::download(Duration::ZERO, 2_000_000)];
+    plans.extend((0..8).map(|number| StreamPlan::download(15 * SECOND + 6 * SECOND * number, 1_000_000)));
+    let paths = [path(2, 10, 0.0), path(50, 80, 0.0)];
+    let mut pair = Pair::several(1, &paths, [&transport, &transport], &Script::of_client(plans));
+    pair.connect().expect("a first connection");
+    finish(&mut pair);
+    let server = pair.simulation.host(pair.server).newest().expect("a connection");
+    let near = &server.connection.paths()[0];
+    assert!(near.window < 10.0, "{} packets, of which two fill the path", near.window);
+}
