@@ -476,7 +476,7 @@ impl Connection {
     pub fn poll_timeout(&self) -> Option<(Instant, TimerKind)> {
         match &self.state {
             State::Handshaking(handshake) => Some(handshake.next_timeout()),
-            State::Established(established) => established.next_timeout(),
+            State::Established(established) => established.next_timeout(self.now),
             State::Ending(ending) => Some((ending.deadline(), TimerKind::Close)),
             State::Over => None,
         }

@@ -285,3 +285,15 @@ fn requests_with_pauses_leave_no_long_queue_on_a_slow_near_path() {
     let near = &server.connection.paths()[0];
     assert!(near.window < 10.0, "{} packets, of which two fill the path", near.window);
 }
+
+// Copies of symbols made for the first path do not fit into its datagrams.
+#[test]
+fn a_far_path_of_smaller_datagrams_is_used() {
+    let mut pair = download(1, &[path(20, 20, 0.0), path(20, 120, 0.0)], 100_000_000);
+    pair.simulation.set_mtu(pair.links[1], Some(1_300));
+    pair.simulation.run_for(5 * SECOND, |_| false);
+    let before = delivered(&pair, 1);
+    pair.simulation.run_for(5 * SECOND, |_| false);
+    let megabits = (delivered(&pair, 1) - before) as f64 * 1_300.0 * 8e-6 / 5.0;
+    assert!(megabits > 0.8 * 20.0, "{megabits} Mbit/s");
+}

@@ -111,9 +111,10 @@ impl Scheme for BlockCode {
         let arrives = (1.0 - situation.loss).max(ARRIVES_MIN);
         let needed = |block: &Block<NextKey>| {
             let all = f64::from(block.missing);
-            if block.is_full() || !can_add { (all / arrives).ceil() as u64 } else { all as u64 }
+            let needed = if block.is_full() || !can_add { (all / arrives).ceil() as u64 } else { all as u64 };
+            needed.saturating_sub(u64::from(expected(block, !can_add, situation).0))
         };
-        self.blocks.iter().map(|block| needed(block).saturating_sub(u64::from(block.in_flight))).sum()
+        self.blocks.iter().map(needed).sum()
     }
 
     fn on_feedback(&mut self, _now: Instant, feedback: &Feedback<'_>) {
@@ -170,7 +171,7 @@ fn expected(block: &Block<NextKey>, is_tail: bool, situation: &Situation) -> (u3
         lost += counted * loss;
     }
     let loss = if in_flight > 0.0 { lost / in_flight } else { situation.loss };
-    (in_flight as u32, loss)
+    ((in_flight + 0.5) as u32, loss)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use super::{Feedback, Sent};
 use crate::id::{PathId, SymbolIndex};
 
-/// The path of a connection that has no others, which is not counted by itself.
+/// The first path of a connection, which is not counted separately.
 const FIRST: PathId = PathId(0);
 
 /// Blocks that the receiver cannot decode yet or that are still being filled, ascending and adjacent.

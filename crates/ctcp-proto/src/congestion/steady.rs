@@ -168,7 +168,7 @@ pub(super) struct Steady {
     careful_until: Option<Instant>,
     /// Round trips of the current yield; `None` if not yielding.
     yielding: Option<u32>,
-    /// When a round trip last saw the queue nearly empty.
+    /// When a round trip last saw the queue nearly empty, or nothing was in flight.
     empty_at: Option<Instant>,
     compete_for: Duration,
     /// Growth in packets per round trip while competing.
@@ -500,7 +500,7 @@ impl Steady {
 impl Controller for Steady {
     fn on_sent(&mut self, sent: &Sent) {
         self.rtt.get_or_insert(sent.rtt);
-        // Nothing else is in flight, so this flow has no queue.
+        // Nothing else counts as in flight, so this flow hardly has a queue.
         if sent.in_flight <= 1 {
             self.empty_at = Some(sent.now);
         }

@@ -1,13 +1,14 @@
-//! Copies of what must arrive soon on further paths, in [`PathMode::Redundant`].
+//! Copies on further paths: of what must arrive soon, in [`PathMode::Redundant`], and of anything on a path that must show what it is capable of.
 
 use ctcp_base::Instant;
 
 use super::Established;
 use super::transmit::Turn;
 use crate::Code;
-use crate::code::Choice;
+use crate::code::{Carried, Choice};
 use crate::id::{ContextId, PathId, SymbolIndex};
 use crate::path::{Copies, PathMode};
+use crate::wire::{DatagramBuilder, Frame};
 
 impl Established {
     /// A new symbol of the context was sent on a path: the others owe a copy of it, as far as the budget goes.
@@ -38,8 +39,29 @@ impl Established {
     pub(super) fn choose_trial(&mut self, path: PathId) -> Option<(ContextId, Choice)> {
         let sender = &self.contexts.streams().sender;
         let newest = sender.next_index().checked_sub(1)?;
-        self.paths[path].copies.push_once(ContextId::Streams, newest);
+        self.paths[path].copies.push_trial(ContextId::Streams, newest);
         self.choose_copy(path)
+    }
+
+    /// Writes a copy. One that fits no datagram of the path is left out; a path that must show what it is capable of sends a PING of that size.
+    pub(super) fn write_copy(
+        &mut self,
+        path: PathId,
+        (context, choice): (ContextId, Choice),
+        datagram_size: usize,
+        builder: &mut DatagramBuilder,
+    ) -> Option<Carried> {
+        let is_alone = builder.is_empty();
+        let carried = self.contexts.open(context).sender.write_copy(choice, builder);
+        let copies = &mut self.paths[path].copies;
+        if carried.is_none() && is_alone && copies.is_trial(choice) {
+            builder.write(&Frame::Ping);
+            builder.pad_to(datagram_size);
+        }
+        if carried.is_some() || is_alone {
+            copies.on_sent();
+        }
+        carried
     }
 
     /// What goes on each path, while the best one cannot send: after a burst of losses its window is full until they are noticed.

@@ -194,17 +194,21 @@ impl Established {
         }
     }
 
-    pub(super) fn next_timeout(&self) -> Option<(Instant, TimerKind)> {
-        self.next_timeout_of(|_| true)
+    pub(super) fn next_timeout(&self, now: Instant) -> Option<(Instant, TimerKind)> {
+        self.next_timeout_of(now, |_| true)
     }
 
     /// The first deadline of the kinds that count.
-    fn next_timeout_of(&self, counts: impl Fn(TimerKind) -> bool) -> Option<(Instant, TimerKind)> {
+    fn next_timeout_of(
+        &self,
+        now: Instant,
+        counts: impl Fn(TimerKind) -> bool,
+    ) -> Option<(Instant, TimerKind)> {
         let is_gated = self.is_gated();
         let sending = [
             (self.scheme_deadline(), TimerKind::Retransmission),
             (self.timers.pacing, TimerKind::Pacing),
-            (self.repair_deadline(), TimerKind::Repair),
+            (self.repair_deadline(now), TimerKind::Repair),
             (self.keep_alive_deadline(), TimerKind::KeepAlive),
             (self.silence_deadline(), TimerKind::Silence),
         ];
@@ -276,7 +280,7 @@ impl Established {
     /// peer: its silence counts from now, as long as the peer keeps the connection. The peer may have to learn a new address at once.
     pub(super) fn on_pause(&mut self, now: Instant) {
         // Opening a stream after a pause puts the deadline for checking a silent peer in the past, for which no timer was set.
-        let was_due = self.next_timeout_of(|kind| kind != TimerKind::Silence || self.timers.was_waiting);
+        let was_due = self.next_timeout_of(now, |kind| kind != TimerKind::Silence || self.timers.was_waiting);
         let was_suspended = was_due.is_some_and(|(deadline, _)| now - deadline > SUSPENDED);
         let silence = now - self.timers.last_received;
         let is_kept = self.negotiated.peer_idle_timeout.is_none_or(|timeout| silence < timeout);
@@ -332,10 +336,10 @@ impl Established {
     }
 
     /// When the coding scheme sends a repair of its own accord. As for [`Path::mtu_deadline`], only when it may be sent.
-    fn repair_deadline(&self) -> Option<Instant> {
+    fn repair_deadline(&self, now: Instant) -> Option<Instant> {
         let due = self.contexts.used().filter_map(|context| context.sender.scheme().next_repair()).min()?;
         // Other paths than the best one may not be allowed to send it, and would be woken for nothing.
-        self.paths[Ranking::new(due, &self.paths).first()?].send_time(due)
+        self.paths[Ranking::new(due.max(now), &self.paths).first()?].send_time(due)
     }
 
     /// The deadline for checking a silent peer. Only a client checks: a server has no one to reconnect to.

@@ -346,9 +346,7 @@ impl Established {
         builder: &mut DatagramBuilder,
     ) -> Option<Carried> {
         if self.paths[turn.id].copies.is_next(id, choice) {
-            let carried = self.contexts.open(id).sender.write_copy(choice, builder)?;
-            self.paths[turn.id].copies.on_sent();
-            return Some(carried);
+            return self.write_copy(turn.id, (id, choice), datagram_size, builder);
         }
         let situation = self.situation(now, turn, id);
         let size = self.symbol_size(turn.id, id, datagram_size);
@@ -443,9 +441,10 @@ impl Established {
         }
         let Some(choice) = self.choose_useful(now, turn) else {
             let path = &mut self.paths[turn.id];
-            // The scheduler leaves out a further path for moments. One that carries much of its window all the same may have a larger one.
-            if turn.is_first || !path.may_grow() {
+            if turn.is_first {
                 path.set_app_limited(true);
+            } else {
+                path.on_left_out();
             }
             let situation = self.situation(now, turn, ContextId::Streams);
             if turn.is_first && situation.has_data && !situation.has_room {

@@ -1,4 +1,5 @@
-//! Copies of symbols that must arrive soon, for further paths ([`super::PathMode::Redundant`]): the earliest one wins.
+//! Copies of symbols for further paths. In [`super::PathMode::Redundant`] they are of what must arrive soon, and the earliest one wins. In
+//! other modes a path that adds little shows with them what it is capable of.
 //!
 //! ```text
 //!   first path    7   8   9   10  11  12
@@ -32,8 +33,8 @@ const KEYS: u16 = 0xff00;
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     waiting: VecDeque<(ContextId, Choice)>,
-    /// The last symbol of [`Self::push_once`].
-    newest: Option<SymbolIndex>,
+    /// The last symbol of [`Self::push_trial`].
+    trial: Option<SymbolIndex>,
 }
 
 impl Copies {
@@ -53,12 +54,17 @@ impl Copies {
         self.waiting.push_back((context, packet));
     }
 
-    /// Nothing waits, and a copy of this symbol, which is the newest, would help.
-    pub(crate) fn push_once(&mut self, context: ContextId, symbol: SymbolIndex) {
-        if self.waiting.is_empty() && self.newest != Some(symbol) {
-            self.newest = Some(symbol);
+    /// The path must show what it is capable of, with a copy of the newest symbol if nothing else waits.
+    pub(crate) fn push_trial(&mut self, context: ContextId, symbol: SymbolIndex) {
+        if self.waiting.is_empty() {
+            self.trial = Some(symbol);
             self.push(context, Choice::Again(symbol));
         }
+    }
+
+    /// Whether [`Self::push_trial`] added this packet.
+    pub(crate) fn is_trial(&self, packet: Choice) -> bool {
+        self.trial.is_some_and(|symbol| packet == Choice::Again(symbol))
     }
 
     /// The oldest packet that is still of use.

@@ -33,7 +33,7 @@ const ENDLESS: usize = crate::stream::SEND_BUFFER_MAX / 2;
 /// more of them may soon be needed; one too many costs a packet.
 const LEFT_TO_BETTER: f64 = 0.125;
 
-/// A path is left out if it adds less than this share of all, and takes so many times as long as the best one.
+/// A path is left out, or carries copies only, if it adds less than this share of all, and takes so many times as long as the best one.
 const LITTLE: f64 = 0.025;
 const SLOW: u32 = 2;
 
@@ -169,8 +169,8 @@ pub(crate) fn prospects(now: Instant, paths: &Paths, id: PathId) -> Prospects {
     prospects
 }
 
-/// The loss average of what is being sent: of all paths, each by its rate. It is right for new blocks, and older ones get fewer repairs ahead
-/// of feedback than they may need. That of `path` if nothing else is known.
+/// The loss average of what is being sent: of all paths, each by its rate. It is right for what is sent next;
+/// each block knows the paths of what it has in flight. That of `path` if nothing else is known.
 pub(crate) fn loss(now: Instant, paths: &Paths, path: &Path) -> f64 {
     if paths.len() == 1 {
         return path.loss();
@@ -186,7 +186,9 @@ pub(crate) fn loss(now: Instant, paths: &Paths, path: &Path) -> f64 {
 
 fn rank(now: Instant, mode: PathMode, path: &Path) -> (bool, u8, Duration) {
     let preference = if mode == PathMode::Backup { path.preference } else { 0 };
-    (path.is_avoided(), preference, round_trip(now, path))
+    // The order of backups does not change with what is in flight.
+    let rtt = if mode == PathMode::Backup { path.measured.rtt.smoothed() } else { round_trip(now, path) };
+    (path.is_avoided(), preference, rtt)
 }
 
 /// The paths that carry data.
@@ -216,14 +218,15 @@ pub(crate) fn share_bottlenecks(now: Instant, paths: &mut Paths) {
 /// The round trip of a packet sent now: what is in flight leaves first. Where it is not known how fast, the queue of a path with little in
 /// flight has drained since it was measured.
 fn round_trip(now: Instant, path: &Path) -> Duration {
-    let (smoothed, minimum) = (path.measured.rtt.smoothed(), path.measured.rtt.minimum(now));
-    let in_flight = path.sent.packets_in_flight() as f64;
-    if let Some(capacity) = path.measured.delivery.capacity() {
-        let arriving = (in_flight + 1.0) * path.owed.mtu.current() as f64 * (1.0 - path.loss());
-        return minimum.max(Duration::from_secs_f64(arriving / capacity.max(1.0)).min(DRAIN_MAX));
-    }
-    let full = (2.0 * in_flight / path.admission.controller.window().max(1.0)).min(1.0);
-    smoothed - smoothed.saturating_sub(minimum).mul_f64(1.0 - full)
+    let rtt = &path.measured.rtt;
+    let (smoothed, minimum) = (rtt.smoothed(), rtt.minimum(now));
+    let full = 2.0 * path.sent.packets_in_flight() as f64 / path.admission.controller.window().max(1.0);
+    let measured = smoothed - smoothed.saturating_sub(minimum).mul_f64(1.0 - full.min(1.0));
+    let Some(capacity) = path.measured.delivery.capacity() else { return measured };
+    let arriving = (path.sent.bytes_in_flight() + path.owed.mtu.current()) as f64 * (1.0 - path.loss());
+    let drained = minimum.max(Duration::from_secs_f64(arriving / capacity.max(1.0)).min(DRAIN_MAX));
+    // The path may have become slower since.
+    if full < 1.0 { drained } else { drained.max(rtt.standing(now)) }
 }
 
 fn one_way(now: Instant, path: &Path) -> Duration {

@@ -454,6 +454,16 @@ impl Path {
         }
     }
 
+    /// The scheduler leaves a path out for moments. One that carries much of its window all the same may have a larger one, so only others
+    /// count as limited by the application.
+    pub(crate) fn on_left_out(&mut self) {
+        if self.may_grow() {
+            self.measured.delivery.on_held_back(self.sent.bytes_in_flight());
+        } else {
+            self.set_app_limited(true);
+        }
+    }
+
     /// The largest datagram to send now.
     pub(crate) fn datagram_size(&self) -> u64 {
         self.owed.datagram_size()
@@ -467,7 +477,7 @@ impl Path {
 
     /// Whether the window may be too small for a path that is left out for moments: at least half of it is in flight. Where much is lost,
     /// more in flight would only delay the blocks.
-    pub(crate) fn may_grow(&self) -> bool {
+    fn may_grow(&self) -> bool {
         let is_half_full = 2.0 * self.sent.packets_in_flight() as f64 >= self.admission.controller.window();
         is_half_full && self.loss() < LOSS_TO_GROW && !self.is_relayed()
     }

@@ -51,6 +51,8 @@ pub(crate) struct DeliveryRate {
     first_sent_time: Instant,
     /// Samples are application-limited while `delivered` is below this.
     app_limited_until: Option<u64>,
+    /// Samples say nothing about the capacity of the path while `delivered` is below this.
+    held_back_until: Option<u64>,
     round: u64,
     round_ends_at: u64,
     maximum: SlidingMaximum,
@@ -68,6 +70,7 @@ impl DeliveryRate {
             delivered_time: now,
             first_sent_time: now,
             app_limited_until: None,
+            held_back_until: None,
             round: 0,
             round_ends_at: 0,
             maximum: SlidingMaximum::new(WINDOW_ROUNDS),
@@ -93,6 +96,11 @@ impl DeliveryRate {
     /// The sender has room but no data, with `bytes_in_flight` in flight.
     pub(crate) fn on_app_limited(&mut self, bytes_in_flight: u64) {
         self.app_limited_until = Some(self.delivered + bytes_in_flight.max(1));
+    }
+
+    /// The sender leaves the path out for moments, although it has data and the path has room.
+    pub(crate) fn on_held_back(&mut self, bytes_in_flight: u64) {
+        self.held_back_until = Some(self.delivered + bytes_in_flight.max(1));
     }
 
     /// A packet of `size` bytes sent at `sent` was acknowledged. Call this for each newly acknowledged packet in ascending order, then
@@ -123,6 +131,9 @@ impl DeliveryRate {
         if self.app_limited_until.is_some_and(|until| self.delivered > until) {
             self.app_limited_until = None;
         }
+        if self.held_back_until.is_some_and(|until| self.delivered > until) {
+            self.held_back_until = None;
+        }
         let (snapshot, sent) = self.newest.take()?;
         let is_round_start = snapshot.delivered >= self.round_ends_at;
         if is_round_start {
@@ -136,7 +147,7 @@ impl DeliveryRate {
             return None;
         }
         let rate = (self.delivered - snapshot.delivered) as f64 / interval.as_secs_f64();
-        if !snapshot.is_app_limited {
+        if !snapshot.is_app_limited && self.held_back_until.is_none() {
             self.full_round = Some(self.round);
         }
         // An application-limited sample can only prove that the path is faster, never that it is slower.
@@ -151,7 +162,7 @@ impl DeliveryRate {
         self.maximum.maximum(self.round).map(|rate| rate as f64)
     }
 
-    /// The same, if the sender had more to send in one of these round trips, so that the path carries no more.
+    /// The same, if in one of these round trips the sender sent all that congestion control allowed.
     pub(crate) fn capacity(&self) -> Option<f64> {
         self.full_round.filter(|round| self.round - round <= WINDOW_ROUNDS).and_then(|_| self.maximum())
     }

@@ -288,9 +288,10 @@ impl Coverage {
         is_first
     }
 
-    /// A repair is no longer in flight. Equal ones are interchangeable.
+    /// A repair is no longer in flight. Those of the same symbols are interchangeable, whichever path carries them.
     fn remove_repair(&mut self, sent: &Sent) {
-        if let Some(place) = self.repairs.iter().position(|repair| repair == sent) {
+        let is_equal = |repair: &Sent| (repair.first, repair.length) == (sent.first, sent.length);
+        if let Some(place) = self.repairs.iter().position(is_equal) {
             self.repairs.remove(place);
         }
     }

@@ -103,3 +103,13 @@ fn the_second_fate_of_a_symbol_is_that_of_its_repetition() {
     coverage.on_gone(&source(1));
     assert!(coverage.short(bare()).is_some());
 }
+
+#[test]
+fn a_repair_of_one_symbol_is_forgotten_whichever_path_is_acknowledged_first() {
+    let mut coverage = symbols(1);
+    let repair = Sent { path: crate::id::PathId(1), ..source(0) };
+    coverage.on_repair(&repair);
+    coverage.on_acked(&repair);
+    coverage.on_acked(&source(0));
+    assert!(coverage.repairs.is_empty(), "{:?}", coverage.repairs);
+}
