@@ -56,6 +56,10 @@ impl Copies {
 
     /// The path must show what it is capable of, with a copy of the newest symbol if nothing else waits.
     pub(crate) fn push_trial(&mut self, context: ContextId, symbol: SymbolIndex) {
+        // One that waits for the pacer gives way to a newer one.
+        if self.waiting.front().is_some_and(|&(_, packet)| self.is_trial(packet)) {
+            self.waiting.pop_front();
+        }
         if self.waiting.is_empty() {
             self.trial = Some(symbol);
             self.push(context, Choice::Again(symbol));
@@ -141,6 +145,19 @@ mod tests {
         assert!(copies.is_next(ContextId::Messages, Choice::Again(50)));
         copies.on_sent();
         assert_eq!(copies.next(|_, _| true), again(51));
+    }
+
+    #[test]
+    fn a_trial_that_waits_gives_way_to_a_newer_one_and_to_what_is_owed() {
+        let mut copies = Copies::default();
+        (3..6).for_each(|symbol| copies.push_trial(ContextId::Streams, symbol));
+        assert_eq!(copies.next(|_, _| true), Some((ContextId::Streams, Choice::Again(5))));
+        assert!(copies.is_trial(Choice::Again(5)));
+        copies.on_sent();
+        assert_eq!(copies.next(|_, _| true), None);
+        copies.push(ContextId::Messages, Choice::Again(1));
+        copies.push_trial(ContextId::Streams, 6);
+        assert_eq!(copies.next(|_, _| true), Some((ContextId::Messages, Choice::Again(1))));
     }
 
     #[test]
