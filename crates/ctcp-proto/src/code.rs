@@ -88,7 +88,7 @@ pub(crate) struct Carried {
 pub struct Situation {
     /// The current time.
     pub now: Instant,
-    /// The path.
+    /// The path that would carry it.
     pub path: PathId,
     /// The loss average `p` of what is sent, over all paths.
     pub loss: f64,

@@ -89,11 +89,14 @@ impl Ranking {
         let helps = !situation.prefers_new
             || queued >= ENDLESS
             || queued as f64 > self.sent_meanwhile(now, paths, id);
-        match helps {
-            false => Use::Nothing,
-            true if !self.only_costs(now, paths, id) => Use::Symbols,
-            true if is_tried(now, &paths[id]) => Use::Copies,
-            true => Use::Nothing,
+        if !helps {
+            Use::Nothing
+        } else if !self.only_costs(now, paths, id) {
+            Use::Symbols
+        } else if is_tried(now, &paths[id]) {
+            Use::Copies
+        } else {
+            Use::Nothing
         }
     }
 
@@ -219,10 +222,12 @@ pub(crate) fn share_bottlenecks(now: Instant, paths: &mut Paths) {
 /// flight has drained since it was measured.
 fn round_trip(now: Instant, path: &Path) -> Duration {
     let rtt = &path.measured.rtt;
-    let (smoothed, minimum) = (rtt.smoothed(), rtt.minimum(now));
+    let minimum = rtt.minimum(now);
     let full = 2.0 * path.sent.packets_in_flight() as f64 / path.admission.controller.window().max(1.0);
-    let measured = smoothed - smoothed.saturating_sub(minimum).mul_f64(1.0 - full.min(1.0));
-    let Some(capacity) = path.measured.delivery.capacity() else { return measured };
+    let Some(capacity) = path.measured.delivery.capacity() else {
+        let smoothed = rtt.smoothed();
+        return smoothed - smoothed.saturating_sub(minimum).mul_f64(1.0 - full.min(1.0));
+    };
     let arriving = (path.sent.bytes_in_flight() + path.owed.mtu.current()) as f64 * (1.0 - path.loss());
     let drained = minimum.max(Duration::from_secs_f64(arriving / capacity.max(1.0)).min(DRAIN_MAX));
     // The path may have become slower since.

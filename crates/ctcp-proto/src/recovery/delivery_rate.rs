@@ -56,7 +56,7 @@ pub(crate) struct DeliveryRate {
     round: u64,
     round_ends_at: u64,
     maximum: SlidingMaximum,
-    /// The round of the last sample that was not limited by the application.
+    /// The round of the last sample that was neither limited by the application nor held back.
     full_round: Option<u64>,
     /// The newest packet of the current acknowledgement: its snapshot and send time.
     newest: Option<(DeliverySnapshot, Instant)>,
@@ -128,11 +128,8 @@ impl DeliveryRate {
     /// Ends the processing of one acknowledgement. Intervals below `minimum_rtt` are rejected, since a burst of acknowledgements would make
     /// the path look too fast.
     pub(crate) fn finish_ack(&mut self, now: Instant, minimum_rtt: Duration) -> Option<RateSample> {
-        if self.app_limited_until.is_some_and(|until| self.delivered > until) {
-            self.app_limited_until = None;
-        }
-        if self.held_back_until.is_some_and(|until| self.delivered > until) {
-            self.held_back_until = None;
+        for limit in [&mut self.app_limited_until, &mut self.held_back_until] {
+            limit.take_if(|until| self.delivered > *until);
         }
         let (snapshot, sent) = self.newest.take()?;
         let is_round_start = snapshot.delivered >= self.round_ends_at;
