@@ -91,6 +91,9 @@ impl Established {
         for control in &contents.control {
             self.streams.on_control_acked(control);
         }
+        if let Some(closed) = contents.abandoned {
+            self.path_changes.on_told(closed);
+        }
         if let Some(size) = contents.mtu_probe {
             self.paths[id].on_mtu_probe_acked(now, acked.packet.number, size);
         }

@@ -128,10 +128,12 @@ impl Established {
         }
         let challenge = self.rng.next_u64();
         let interval = self.paths.main().probe_interval();
-        let frames =
-            [Frame::PathChallenge(challenge.to_be_bytes()), Frame::PathPreference(self.paths[id].preference)];
-        let opens = self.role == Role::Client && !self.paths[id].is_validated();
-        let transmit = self.send_to(now, id, network, &frames[..1 + usize::from(opens)], buffer)?;
+        let mut frames = vec![Frame::PathChallenge(challenge.to_be_bytes())];
+        if self.role == Role::Client && !self.paths[id].is_validated() {
+            frames.push(Frame::PathPreference(self.paths[id].preference));
+            frames.extend(self.path_changes.unconfirmed().map(Frame::PathAbandon));
+        }
+        let transmit = self.send_to(now, id, network, &frames, buffer)?;
         let path = &mut self.paths[id];
         let candidate = path.migration.candidate.as_mut().map(|candidate| &mut candidate.validation);
         if let Some(validation) = path.opening.as_mut().or(candidate) {

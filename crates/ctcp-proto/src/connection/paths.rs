@@ -20,7 +20,7 @@ use crate::id::{PathId, Role};
 use crate::network::NetworkPath;
 use crate::path::validation::PathValidation;
 use crate::path::{Path, PathUse};
-use crate::wire::{DatagramBuilder, Frame};
+use crate::wire::{DatagramBuilder, Frame, frames};
 
 /// Why a path was not opened or closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,22 +62,40 @@ pub(crate) enum PathEvent {
 /// Changes of the paths that the peer and the application are to be told of.
 #[derive(Debug)]
 pub(crate) struct PathChanges {
+    /// Closed paths of which a PATH_ABANDON is to be sent.
     abandoned: Vec<PathId>,
+    /// Closed paths of which no PATH_ABANDON has been acknowledged.
+    unconfirmed: Vec<PathId>,
     pub(super) ids: PathIds,
     events: VecDeque<PathEvent>,
 }
 
 impl PathChanges {
     pub(super) fn new(ids: PathIds) -> Self {
-        Self { abandoned: Vec::new(), ids, events: VecDeque::new() }
+        Self { abandoned: Vec::new(), unconfirmed: Vec::new(), ids, events: VecDeque::new() }
     }
 
     /// The peer must learn that the path is closed.
     pub(super) fn tell(&mut self, id: PathId) {
         // Every packet in flight that says so may ask for it again.
-        if !self.abandoned.contains(&id) {
-            self.abandoned.push(id);
+        for list in [&mut self.abandoned, &mut self.unconfirmed] {
+            if !list.contains(&id) {
+                list.push(id);
+            }
         }
+    }
+
+    /// The peer has learnt that the path is closed.
+    pub(super) fn on_told(&mut self, id: PathId) {
+        for list in [&mut self.abandoned, &mut self.unconfirmed] {
+            list.retain(|&other| other != id);
+        }
+    }
+
+    /// The closed paths that the peer may still hold open, of which a packet that opens a path has to tell: it may be the only one that
+    /// gets through.
+    pub(super) fn unconfirmed(&self) -> impl Iterator<Item = PathId> {
+        self.unconfirmed.iter().copied()
     }
 
     pub(super) fn is_due(&self) -> bool {
@@ -145,7 +163,7 @@ impl Connection {
             State::Established(established) if self.role == Role::Client => established,
             _ => return Err(PathError::NotNow),
         };
-        if established.paths.len() >= established.negotiated.paths {
+        if !established.has_room() {
             return Err(PathError::TooMany);
         }
         let id = established.paths.unused_id().ok_or(PathError::IdsUsedUp)?;
@@ -200,12 +218,14 @@ impl Established {
         self.paths.insert(path.with_destination(destination));
     }
 
-    /// Whether a packet of the path `id` is to be processed. A packet with an unused id opens a path of a server.
+    /// Whether a packet of the path `id` is to be processed. A packet with an unused id opens a path of a server, in place of those that it
+    /// says are closed.
     pub(super) fn takes_packets_of(
         &mut self,
         now: Instant,
         id: PathId,
         network: NetworkPath,
+        payload: &[u8],
     ) -> Result<bool, TransportError> {
         match self.paths.state_of(id) {
             PathUse::Open => Ok(true),
@@ -214,14 +234,32 @@ impl Established {
                 Err(violation("packet of a path that was never opened"))
             }
             PathUse::Never => {
-                let has_room = self.paths.len() < self.negotiated.paths;
-                if has_room {
+                if !self.has_room() {
+                    self.close_abandoned(payload)?;
+                }
+                // A packet that closes its own path opens none.
+                let is_taken = self.has_room() && self.paths.state_of(id) == PathUse::Never;
+                if is_taken {
                     let path = self.new_path(now, network).opening(id, PathValidation::new());
                     self.insert_path(path);
                 }
-                Ok(has_room)
+                Ok(is_taken)
             }
         }
+    }
+
+    fn has_room(&self) -> bool {
+        self.paths.len() < self.negotiated.paths
+    }
+
+    /// Closes the paths of which the payload has a PATH_ABANDON. Every other way to say so may be dead.
+    fn close_abandoned(&mut self, payload: &[u8]) -> Result<(), TransportError> {
+        for frame in frames(payload) {
+            if let Frame::PathAbandon(id) = frame? {
+                self.on_path_abandoned(id)?;
+            }
+        }
+        Ok(())
     }
 
     /// The path has been validated.

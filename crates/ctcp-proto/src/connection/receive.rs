@@ -51,7 +51,8 @@ impl Established {
             Err(error) => return self.handle_unopened(error, datagram),
         };
         let id = opened.path;
-        if !self.takes_packets_of(now, id, network_path)? {
+        let payload = datagram.get(opened.payload).unwrap_or_default();
+        if !self.takes_packets_of(now, id, network_path, payload)? {
             self.counts.datagrams_dropped += 1;
             return Ok(Received::Handled);
         }
@@ -63,7 +64,6 @@ impl Established {
         }
         self.renew_keys(now);
         self.on_authentic(now, id, network_path, is_newest, datagram.len());
-        let payload = datagram.get(opened.payload).unwrap_or_default();
         let packet = Packet { path: id, number: opened.packet_number, network: network_path, ecn };
         self.handle_frames(now, packet, payload)
     }

@@ -141,3 +141,34 @@ fn a_server_keeps_no_more_paths_than_it_allows_and_needs_no_client_to_keep_to_it
     assert_eq!(several.server.as_ref().map(|server| server.paths().len()), Some(4));
     several.download(100_000);
 }
+
+#[test]
+fn a_new_path_replaces_closed_ones_even_if_it_is_the_only_one_that_works() {
+    let mut several = Several::with_all_paths(&[path(10.0, 20, 0.0); 4], 7);
+    several.download(100_000);
+    several.lines.iter_mut().for_each(|line| line.is_cut = true);
+    for id in 1..4 {
+        assert_eq!(several.client.abandon_path(PathId(id)), Ok(()));
+    }
+    // The server still has four paths, and what says that three of them are closed does not arrive.
+    several.run(Duration::from_secs(1), |_| false);
+    several.lines[3].is_cut = false;
+    let added = several.add_path(3).expect("room");
+    let is_open = |several: &mut Several| several.client_events.contains(&Event::PathOpened(added));
+    assert!(several.run(Duration::from_secs(1), is_open));
+    several.download(100_000);
+}
+
+#[test]
+fn a_packet_that_closes_its_own_path_opens_none() {
+    let mut several = Several::new(&[path(10.0, 20, 0.0)], 8);
+    assert!(several.run(Duration::from_secs(5), |several| several.server.is_some()));
+    several.run(Duration::from_secs(1), |_| false);
+    (0..3).for_each(|_| assert!(several.add_path(0).is_ok()));
+    several.run(Duration::from_secs(1), |_| false);
+    let frames = [Frame::PathAbandon(PathId(1)), Frame::PathAbandon(PathId(9))];
+    let datagram = several.client.forge_on(PathId(9), &frames);
+    several.receive_at_server(0, several.lines[0].client, datagram);
+    assert_eq!(several.server.as_ref().map(|server| server.paths().len()), Some(3));
+    several.download(100_000);
+}
