@@ -22,7 +22,7 @@ pub fn run(data: &[u8]) {
     let (_, mut connection) =
         client.connect_early(NOW, remote, key, transport(), &ticket).expect("a valid configuration");
     let id = connection.open().expect("the ticket allows streams");
-    let written = connection.write(id, request).unwrap_or(0);
+    let written = connection.write(NOW, id, request).unwrap_or(0);
     if kind & 1 != 0 {
         connection.finish(id).expect("it is open");
     }

@@ -12,7 +12,7 @@ const NOW: Instant = Instant::from_secs(1);
 pub fn run(data: &[u8]) {
     let (mut client, mut server) = connected();
     let id = client.open().expect("streams are allowed");
-    client.write(id, b"true").expect("the stream is open");
+    client.write(NOW, id, b"true").expect("the stream is open");
     let datagram = next_datagram(&mut client).expect("there is data to send");
     let mut damaged = datagram.clone();
     match data.split_first() {

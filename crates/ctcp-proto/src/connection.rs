@@ -500,6 +500,7 @@ impl Connection {
                 established.on_pause(self.now);
             }
             established.on_handling();
+            established.streams.set_now(self.now);
         }
         self.now
     }

@@ -7,6 +7,7 @@ use core::time::Duration;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use ctcp_base::Instant;
 use ctcp_proto::{
     ConnectionError, ConnectionStats, HopRepair, MessageError, NetworkPath, OpenError, PathError, PathId,
     PathStats, Profile, PublicKey, StreamId, Ticket, relayed_address,
@@ -35,6 +36,11 @@ pub(crate) struct ConnectionRef {
 impl ConnectionRef {
     pub(crate) fn new(shared: Arc<Shared>, key: Key, signals: Arc<Signals>) -> Self {
         Self { shared, key, signals }
+    }
+
+    /// The time on the endpoint's clock.
+    pub(crate) fn now(&self) -> Instant {
+        self.shared.clock.now()
     }
 
     /// Runs an action on the connection that causes no output.
@@ -133,7 +139,7 @@ impl Connection {
     /// Returns an error if the message was not queued. Nothing waits: if the queue is full, the application produces more than the path
     /// carries.
     pub fn send_message(&self, data: &[u8], deadline: Duration) -> Result<(), MessageError> {
-        let now = self.0.shared.clock.now();
+        let now = self.0.now();
         self.0.act(|slot| {
             let result = slot.connection.send_message(now, data, deadline);
             (result, result.is_ok())
@@ -290,7 +296,7 @@ impl Connection {
         remote: SocketAddr,
         preference: u8,
     ) -> Result<PathId, PathError> {
-        let now = self.0.shared.clock.now();
+        let now = self.0.now();
         let network = NetworkPath { local: local.into(), remote };
         self.0.act(|slot| {
             let result = slot.connection.add_path(now, network, preference);

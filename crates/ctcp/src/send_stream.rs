@@ -6,6 +6,7 @@ use core::task::{Context, Poll, Waker};
 use std::io;
 use std::sync::Arc;
 
+use ctcp_base::Instant;
 use ctcp_proto::{StreamId, WriteError};
 use tokio::io::AsyncWrite;
 
@@ -139,8 +140,9 @@ impl SendStream {
             return Poll::Ready(Err(StreamError::Closed));
         }
         let id = self.id;
+        let now = self.connection.now();
         self.connection.act(|slot| {
-            let written = slot.write(id, data, waker);
+            let written = slot.write(now, id, data, waker);
             let has_output = written.is_ready();
             (written, has_output)
         })
@@ -148,11 +150,17 @@ impl SendStream {
 }
 
 impl Slot {
-    fn write(&mut self, id: StreamId, data: &[u8], waker: &Waker) -> Poll<Result<usize, StreamError>> {
+    fn write(
+        &mut self,
+        now: Instant,
+        id: StreamId,
+        data: &[u8],
+        waker: &Waker,
+    ) -> Poll<Result<usize, StreamError>> {
         if let Some(error) = &self.error {
             return Poll::Ready(Err(StreamError::Connection(error.clone())));
         }
-        match self.connection.write(id, data) {
+        match self.connection.write(now, id, data) {
             Err(WriteError::Blocked) => {
                 register(&mut self.streams.entry(id).or_default().writer, waker);
                 Poll::Pending

@@ -1,5 +1,7 @@
 //! The stream operations of the application.
 
+use ctcp_base::Instant;
+
 use super::{Connection, Established, State};
 use crate::code::Code;
 use crate::id::{ContextId, StreamId};
@@ -25,8 +27,8 @@ impl Connection {
     /// # Errors
     /// Returns [`WriteError::Blocked`] while the buffer is full ([`crate::Event::Writable`] follows), and other errors if the stream no
     /// longer accepts data.
-    pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
-        let now = self.now;
+    pub fn write(&mut self, now: Instant, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
+        let now = self.advance(now);
         if let Some(streams) = self.streams() {
             streams.set_now(now);
         }

@@ -285,7 +285,6 @@ impl Established {
     /// What precedes the packets of all paths.
     fn prepare(&mut self, now: Instant, pace: Pace) {
         self.expire_messages(now);
-        self.streams.set_now(now);
         self.shrink_if_idle(now);
         self.control.fetch(&mut self.streams, pace);
     }

@@ -59,10 +59,11 @@ fn download_between(
     let mut scratch = vec![0; 65_536];
     let mut serving: Option<StreamId> = None;
     let done = pair.run_until(Duration::from_secs(600), |pair| {
+        let now = pair.now;
         let client = pair.client_connection();
         if stream.is_none() && client.is_connected() {
             let id = client.open().expect("a stream");
-            client.write(id, b"GET").expect("room");
+            client.write(now, id, b"GET").expect("room");
             client.finish(id).expect("open");
             stream = Some(id);
         }
@@ -74,7 +75,7 @@ fn download_between(
             while let Some(id) = serving.filter(|_| written < size) {
                 let end = (written + scratch.len()).min(size);
                 let chunk: Vec<u8> = (written..end).map(pattern).collect();
-                match server.write(id, &chunk) {
+                match server.write(now, id, &chunk) {
                     Ok(taken) => written += taken,
                     Err(WriteError::Blocked) => break,
                     Err(error) => panic!("{error}"),
@@ -145,11 +146,12 @@ fn an_empty_write_does_not_cancel_the_event_of_a_waiting_writer() {
     let mut pair = Pair::new(LinkConfig::default(), transport.clone(), 3);
     pair.connect(transport);
     assert!(pair.run_until(Duration::from_secs(1), |pair| pair.client_connection().is_connected()));
+    let now = pair.now;
     let client = pair.client_connection();
     let id = client.open().expect("a stream");
     let data = vec![7; 64 * 1024];
-    while client.write(id, &data).is_ok() {}
-    assert_eq!(client.write(id, &[]), Ok(0));
+    while client.write(now, id, &data).is_ok() {}
+    assert_eq!(client.write(now, id, &[]), Ok(0));
     let is_told = pair.run_until(Duration::from_secs(5), |pair| {
         pair.client.events.iter().any(|(_, event)| *event == crate::Event::Writable(id))
     });

@@ -276,7 +276,8 @@ impl Chain {
 
     /// Asks for so many bytes.
     pub(super) fn request(&mut self, bytes: u64) {
-        self.transfer = Transfer::request(self.client(), bytes);
+        let now = self.now;
+        self.transfer = Transfer::request(now, self.client(), bytes);
     }
 
     pub(super) fn bytes_read(&self) -> u64 {
@@ -399,7 +400,7 @@ impl Chain {
 
     fn serve(&mut self) {
         if let Some((_, server)) = &mut self.nodes[SERVER].end {
-            self.transfer.serve(server);
+            self.transfer.serve(self.now, server);
         }
         if let Some((_, client)) = &mut self.nodes[CLIENT].end {
             self.transfer.receive(client);

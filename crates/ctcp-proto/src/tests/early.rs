@@ -58,7 +58,7 @@ fn return_with(pair: &mut Pair, ticket: &Ticket, data: &[u8]) -> (ConnectionHand
         .connect_early(pair.now, pair.server.address, pair.server_key, transport(), ticket)
         .expect("a valid configuration");
     let id = connection.open().expect("the ticket allows streams");
-    assert_eq!(connection.write(id, data), Ok(data.len()));
+    assert_eq!(connection.write(pair.now, id, data), Ok(data.len()));
     pair.client.connections.insert(handle, connection);
     (handle, id)
 }
@@ -86,7 +86,7 @@ fn time_of_answer(pair: &mut Pair, handle: ConnectionHandle, id: StreamId) -> Du
         read_at_server(pair, &mut request);
         if request == REQUEST && !is_answered {
             let connection = pair.server.connections.values_mut().next_back().expect("it was read");
-            assert_eq!(connection.write(StreamId(0), &[7; 8_000]), Ok(8_000));
+            assert_eq!(connection.write(pair.now, StreamId(0), &[7; 8_000]), Ok(8_000));
             is_answered = true;
         }
         let connection = pair.client.connections.get_mut(&handle).expect("the connection");
@@ -111,8 +111,9 @@ fn a_returning_client_has_its_answer_after_one_round_trip() {
     let handle = pair.connect(transport());
     let begin = pair.now;
     assert!(pair.run_until(Duration::from_secs(5), |pair| pair.client_connection().is_connected()));
+    let connected = pair.now;
     let id = pair.client_connection().open().expect("a stream");
-    assert_eq!(pair.client_connection().write(id, REQUEST), Ok(REQUEST.len()));
+    assert_eq!(pair.client_connection().write(connected, id, REQUEST), Ok(REQUEST.len()));
     time_of_answer(&mut pair, handle, id);
     let late = pair.now - begin;
     assert!(late >= 2 * ROUND_TRIP && late < ROUND_TRIP.mul_f64(2.2), "{late:?}");
@@ -152,8 +153,8 @@ fn early_data_of_several_writes_and_streams_arrives_in_order() {
     let (handle, first) = return_with(&mut pair, &ticket, b"one ");
     let connection = pair.client.connections.get_mut(&handle).expect("the connection");
     let second = connection.open().expect("another stream");
-    connection.write(second, b"other").expect("room");
-    connection.write(first, b"two").expect("room");
+    connection.write(pair.now, second, b"other").expect("room");
+    connection.write(pair.now, first, b"two").expect("room");
     connection.finish(second).expect("it was open");
     while connection.open().is_ok() {}
     let mut received = Vec::new();
@@ -236,7 +237,7 @@ fn a_ticket_of_another_client_or_a_spent_one_only_costs_the_round_trip() {
         .connect_early(pair.now, pair.server.address, pair.server_key, transport(), &fresh)
         .expect("a valid configuration");
     let id = connection.open().expect("a stream");
-    connection.write(id, REQUEST).expect("room");
+    connection.write(pair.now, id, REQUEST).expect("room");
     let mut buffer = Vec::new();
     let now = pair.now;
     let flight: Vec<Vec<u8>> =
@@ -299,10 +300,11 @@ fn a_client_that_sends_early_data_and_never_returns_is_forgotten() {
             DatagramOutcome::Answer(_) | DatagramOutcome::Dropped(_) => {}
         }
     }
+    let now = pair.now;
     let connection = pair.server_connection().expect("a connection");
     assert_eq!(connection.poll_event(), Some(Event::Connected));
     let id = connection.accept().expect("the stream");
-    connection.write(id, &[1; 50_000]).expect("room");
+    connection.write(now, id, &[1; 50_000]).expect("room");
     pair.run_until(Duration::from_secs(120), |_| false);
     assert!(pair.server_connection().expect("a connection").is_closed());
     assert_eq!(pair.server.endpoint.connections(), 0);
@@ -374,8 +376,10 @@ fn a_stream_reset_during_the_handshake_has_the_same_final_size_on_both_sides() {
         let next = pair.client_connection().open().expect("another stream");
         let mut rest = 300_000;
         assert!(pair.run_until(Duration::from_secs(30), |pair| {
+            let now = pair.now;
             while rest > 0 {
-                let Ok(count) = pair.client_connection().write(next, &[1; 10_000][..rest.min(10_000)]) else {
+                let Ok(count) = pair.client_connection().write(now, next, &[1; 10_000][..rest.min(10_000)])
+                else {
                     break;
                 };
                 rest -= count;

@@ -99,7 +99,8 @@ fn a_client_that_acknowledges_unreceived_packets_is_detected_soon() {
     let mut hostile = Hostile::new();
     let id = hostile.server().open().expect("a stream");
     for _ in 0..200 {
-        while hostile.server().write(id, &[7; 4_096]).is_ok() {}
+        let now = hostile.now;
+        while hostile.server().write(now, id, &[7; 4_096]).is_ok() {}
         hostile.drain();
         let sent = hostile.server().stats().datagrams_sent;
         // The client reads nothing and only counts packets.

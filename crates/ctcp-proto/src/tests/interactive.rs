@@ -73,11 +73,11 @@ fn run(load: Load, seed: u64) -> Outcome {
         let now = pair.now;
         let client = pair.client_connection();
         if load.writes.is_some() && now >= start + interval * times.len() as u32 {
-            written += client.write(thin, &vec![7; size]).unwrap_or(0) as u64;
+            written += client.write(now, thin, &vec![7; size]).unwrap_or(0) as u64;
             times.push(now);
             assert_eq!(written, (times.len() * size) as u64, "the buffer is large enough");
         }
-        while load.has_bulk && client.write(bulk, &[5; 16_384]).is_ok() {}
+        while load.has_bulk && client.write(now, bulk, &[5; 16_384]).is_ok() {}
         let next = start + interval * times.len() as u32;
         let step = next.saturating_since(now).clamp(Duration::from_micros(1), Duration::from_millis(2));
         pair.run_until(step, |pair| {
@@ -148,7 +148,7 @@ fn messages_and_a_stream_of_low_latency_together_do_not_starve_bulk_data() {
         let now = pair.now;
         let client = pair.client_connection();
         for id in [bulk, thin] {
-            while client.write(id, &[5; 16_384]).is_ok() {}
+            while client.write(now, id, &[5; 16_384]).is_ok() {}
         }
         while client.send_message(now, &[1; 1_000], Duration::from_millis(500)).is_ok() {}
         pair.run_until(Duration::from_millis(1), |pair| {

@@ -21,7 +21,8 @@ fn phases_on(link: LinkConfig, time: Duration, pause: Duration) -> [(u64, u64); 
     let id = pair.client_connection().open().expect("a stream");
     let (mut said, mut heard) = (0, 0);
     while pair.now < end {
-        said += pair.client_connection().write(id, b"still here").expect("room");
+        let now = pair.now;
+        said += pair.client_connection().write(now, id, b"still here").expect("room");
         let next = pair.now + pause;
         pair.run_until(pause, |_| false);
         pair.now = next;

@@ -31,12 +31,13 @@ fn upload(profile: Profile, size: usize, recoding: fn(u64, Ecn) -> Option<Ecn>) 
     let data = vec![7; 65_536];
     let mut scratch = vec![0; 65_536];
     let done = pair.run_until(Duration::from_secs(60), |pair| {
+        let now = pair.now;
         let client = pair.client_connection();
         if stream.is_none() && client.is_connected() {
             stream = Some(client.open().expect("a stream"));
         }
         if let Some(id) = stream.filter(|_| written < size) {
-            written += client.write(id, &data[..data.len().min(size - written)]).unwrap_or(0);
+            written += client.write(now, id, &data[..data.len().min(size - written)]).unwrap_or(0);
         }
         let Some(server) = pair.server_connection() else { return false };
         serving = serving.or_else(|| server.accept());

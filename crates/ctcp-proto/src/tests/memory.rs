@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use ctcp_base::Instant;
 use ctcp_netem::LinkConfig;
 
 use super::pair::Pair;
@@ -20,11 +21,11 @@ const CONNECTIONS_PER_KEY: usize = 3;
 const STREAMS: usize = 20;
 
 /// Writes as much as possible on some streams.
-fn write_everything(connection: &mut Connection) {
+fn write_everything(now: Instant, connection: &mut Connection) {
     let data = vec![7; 1 << 16];
     let streams: Vec<StreamId> = core::iter::from_fn(|| connection.open().ok()).take(STREAMS).collect();
     for id in streams {
-        while connection.write(id, &data).is_ok() {}
+        while connection.write(now, id, &data).is_ok() {}
     }
 }
 
@@ -74,8 +75,9 @@ fn clients_that_use_up_their_memory_are_refused_and_the_next_one_is_served() {
                 continue;
             };
             up += 1;
+            let now = pair.now;
             let connection = pair.client.connections.get_mut(&handle).expect("it is up");
-            write_everything(connection);
+            write_everything(now, connection);
             pair.run_until(Duration::from_millis(300), |_| false);
             let memory = pair.server.endpoint.stats().memory;
             assert!(memory <= BUDGET, "{memory} bytes accounted for");
@@ -96,7 +98,8 @@ fn clients_that_use_up_their_memory_are_refused_and_the_next_one_is_served() {
     let newest = *pair.server.connections.keys().next_back().expect("its connection");
     let mut read = 0;
     let done = pair.run_until(Duration::from_secs(5), |pair| {
-        let written = pair.client_connection().write(id, &vec![1; left.min(10_000)]).unwrap_or(0);
+        let now = pair.now;
+        let written = pair.client_connection().write(now, id, &vec![1; left.min(10_000)]).unwrap_or(0);
         left -= if left > 0 { written } else { 0 };
         let connection = pair.server.connections.get_mut(&newest).expect("its connection");
         let _ = connection.accept();

@@ -198,7 +198,7 @@ fn bulk_data_and_messages_share_the_link() {
     while pair.now < start + Duration::from_secs(5) {
         let now = pair.now;
         let client = pair.client_connection();
-        while client.write(id, &[5; 16_384]).is_ok() {}
+        while client.write(now, id, &[5; 16_384]).is_ok() {}
         if now >= next {
             client.send_message(now, &now.as_nanos().to_be_bytes(), DEADLINE).expect("it is queued");
             next += Duration::from_millis(5);

@@ -47,7 +47,7 @@ fn delays(several: &mut Several, writes: usize) -> (Vec<f64>, f64) {
     let interval = Duration::from_micros(3_200);
     let stream = several.client.open().expect("a stream");
     several.client.set_low_latency(stream, true).expect("open");
-    several.client.write(stream, b"GET").expect("room");
+    several.client.write(several.now, stream, b"GET").expect("room");
     assert!(several.run(Duration::from_secs(5), |several| several.has_accepted(stream)));
     several.server.as_mut().expect("it is up").set_low_latency(stream, true).expect("open");
     let before: u64 = received(several).iter().sum();
@@ -57,7 +57,7 @@ fn delays(several: &mut Several, writes: usize) -> (Vec<f64>, f64) {
             let server = several.server.as_mut().expect("it is up");
             // What finds no room is written later, and late.
             let rest = (written + 1) * 1_200 - taken;
-            taken += server.write(stream, &[7; 1_200][..rest]).unwrap_or(0);
+            taken += server.write(several.now, stream, &[7; 1_200][..rest]).unwrap_or(0);
             if taken < (written + 1) * 1_200 {
                 break;
             }

@@ -146,7 +146,7 @@ fn a_request_just_before_the_idle_timeout_is_answered_by_a_server_that_keeps_the
 
 /// Writes what there is room for and returns how many bytes the server has read.
 fn exchange(several: &mut Several, stream: StreamId) -> u64 {
-    while several.client.write(stream, &[7; 65_536]).is_ok() {}
+    while several.client.write(several.now, stream, &[7; 65_536]).is_ok() {}
     let (mut read, mut scratch) = (0, vec![0; 65_536]);
     let Some(server) = &mut several.server else { return 0 };
     while let Ok(ReadOutcome::Data(count)) = server.read(stream, &mut scratch) {

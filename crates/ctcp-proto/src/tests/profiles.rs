@@ -51,10 +51,11 @@ fn download(asked: Profile, grant: Grant, server: TransportConfig) -> Outcome {
     let (mut useful, mut stream, mut serving): (u64, Option<StreamId>, Option<StreamId>) = (0, None, None);
     let mut scratch = vec![0; 65_536];
     pair.run_until(TIME, |pair| {
+        let now = pair.now;
         let client = pair.client_connection();
         if stream.is_none() && client.is_connected() {
             let id = client.open().expect("a stream");
-            client.write(id, b"GET").expect("room");
+            client.write(now, id, b"GET").expect("room");
             stream = Some(id);
         }
         while let Some(ReadOutcome::Data(count)) = stream.and_then(|id| client.read(id, &mut scratch).ok()) {
@@ -62,7 +63,7 @@ fn download(asked: Profile, grant: Grant, server: TransportConfig) -> Outcome {
         }
         if let Some(server) = pair.server_connection() {
             serving = serving.or_else(|| server.accept());
-            while serving.is_some_and(|id| server.write(id, &[7; 16_384]).is_ok()) {}
+            while serving.is_some_and(|id| server.write(now, id, &[7; 16_384]).is_ok()) {}
         }
         false
     });

@@ -67,7 +67,8 @@ fn draws_of_a_server(count: usize) -> Vec<Option<u64>> {
     let (mut draws, mut last) = (Vec::new(), (None, None));
     for port in (1_001..2_000).cycle() {
         pair.client.address.set_port(port);
-        pair.client_connection().write(stream, b"I moved").expect("room");
+        let now = pair.now;
+        pair.client_connection().write(now, stream, b"I moved").expect("room");
         let mut is_asked = false;
         let has_moved = pair.run_until(Duration::from_secs(5), |pair| {
             let Some((challenge, left_out)) = pair.server_connection().and_then(|server| server.drawn())

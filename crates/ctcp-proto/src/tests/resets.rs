@@ -30,7 +30,7 @@ fn packet_of_client(pair: &mut Pair) -> Vec<u8> {
     let now = pair.now;
     let connection = pair.client_connection();
     let id = connection.open().expect("a stream");
-    connection.write(id, b"hello").expect("room");
+    connection.write(now, id, b"hello").expect("room");
     let mut datagram = Vec::new();
     connection.poll_transmit(now, &mut datagram).expect("a packet");
     datagram
@@ -79,12 +79,13 @@ fn a_client_that_moved_recognises_the_reset_of_a_restarted_server() {
     pair.client.address = "203.0.113.9:1234".parse().expect("an address");
     let now = pair.now;
     let id = pair.client_connection().open().expect("a stream");
-    pair.client_connection().write(id, b"from elsewhere").expect("room");
+    pair.client_connection().write(now, id, b"from elsewhere").expect("room");
     pair.run_until(Duration::from_secs(2), |_| false);
     assert!(pair.now > now && pair.server_connection().is_some_and(|one| one.stats().migrations == 1));
     pair.server.endpoint = another_server();
     pair.server.connections.clear();
-    pair.client_connection().write(id, b"are you there?").expect("room");
+    let now = pair.now;
+    pair.client_connection().write(now, id, b"are you there?").expect("room");
     pair.run_until(Duration::from_secs(2), |_| false);
     let end = pair.client.events.iter().find_map(|(_, event)| match event {
         Event::Closed(error) => Some(error.clone()),
@@ -101,7 +102,7 @@ fn a_suspended_client_times_out_instead_of_reporting_a_reset() {
     let now = pair.now;
     let server = pair.server_connection().expect("it is up");
     let id = server.open().expect("a stream");
-    server.write(id, b"news").expect("room");
+    server.write(now, id, b"news").expect("room");
     server.poll_transmit(now, &mut waiting).expect("a packet");
     pair.now += TransportConfig::default().idle_timeout + Duration::from_secs(5);
     let late = pair.now;
@@ -112,7 +113,8 @@ fn a_suspended_client_times_out_instead_of_reporting_a_reset() {
     give_client(&mut pair, waiting);
     let clients = NetworkPath { local: None, remote: pair.client.address };
     if let Ok(id) = pair.client_connection().open() {
-        pair.client_connection().write(id, b"hello").expect("room");
+        let now = pair.now;
+        pair.client_connection().write(now, id, b"hello").expect("room");
     }
     let mut datagram = Vec::new();
     while pair.client_connection().poll_transmit(late, &mut datagram).is_some() {

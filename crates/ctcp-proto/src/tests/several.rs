@@ -189,7 +189,7 @@ impl Several {
 
     /// Asks for so many bytes.
     pub(super) fn request(&mut self, bytes: u64) {
-        self.transfer = Transfer::request(&mut self.client, bytes);
+        self.transfer = Transfer::request(self.now, &mut self.client, bytes);
     }
 
     /// Bytes that the client has read.
@@ -364,7 +364,7 @@ impl Several {
 
     fn serve(&mut self) {
         if let Some(server) = &mut self.server {
-            self.transfer.serve(server);
+            self.transfer.serve(self.now, server);
         }
         self.transfer.receive(&mut self.client);
     }

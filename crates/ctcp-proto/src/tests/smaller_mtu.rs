@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use ctcp_base::{Probability, Rate};
+use ctcp_base::{Instant, Probability, Rate};
 use ctcp_netem::{LinkConfig, LossModel, QueueLimit};
 
 use super::pair::Pair;
@@ -39,23 +39,24 @@ impl Transfer {
 
     /// Advances both applications. Returns true once all bytes and the end were read.
     fn advance(&mut self, pair: &mut Pair) -> bool {
+        let now = pair.now;
         let client = pair.client_connection();
         if self.stream.is_none() && client.is_connected() {
             let id = client.open().expect("a stream");
             self.stream = Some(id);
             if self.direction == Direction::Download {
-                client.write(id, b"GET").expect("room");
+                client.write(now, id, b"GET").expect("room");
             }
         }
         if self.direction == Direction::Upload {
-            self.write(self.stream, pair.client_connection());
+            self.write(now, self.stream, pair.client_connection());
         }
         let is_read = match pair.server_connection() {
             Some(server) => {
                 self.serving = self.serving.or_else(|| server.accept());
                 match self.direction {
                     Direction::Download => {
-                        self.write(self.serving, server);
+                        self.write(now, self.serving, server);
                         false
                     }
                     Direction::Upload => self.read(self.serving, server),
@@ -69,11 +70,11 @@ impl Transfer {
         }
     }
 
-    fn write(&mut self, id: Option<StreamId>, connection: &mut Connection) {
+    fn write(&mut self, now: Instant, id: Option<StreamId>, connection: &mut Connection) {
         while let Some(id) = id.filter(|_| self.written < SIZE) {
             let end = (self.written + 65_536).min(SIZE);
             let chunk: Vec<u8> = (self.written..end).map(pattern).collect();
-            match connection.write(id, &chunk) {
+            match connection.write(now, id, &chunk) {
                 Ok(taken) => self.written += taken,
                 Err(WriteError::Blocked) => break,
                 Err(error) => panic!("{error}"),

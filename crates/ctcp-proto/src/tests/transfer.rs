@@ -1,5 +1,7 @@
 //! A download whose bytes are checked.
 
+use ctcp_base::Instant;
+
 use crate::{Connection, ReadOutcome, StreamId, WriteError};
 
 /// Bytes written or read at once.
@@ -23,22 +25,22 @@ fn pattern(index: u64) -> u8 {
 
 impl Transfer {
     /// Asks for so many bytes.
-    pub(super) fn request(client: &mut Connection, bytes: u64) -> Self {
+    pub(super) fn request(now: Instant, client: &mut Connection, bytes: u64) -> Self {
         let stream = client.open().expect("a stream");
-        client.write(stream, b"GET").expect("room");
+        client.write(now, stream, b"GET").expect("room");
         client.finish(stream).expect("open");
         Self { stream: Some(stream), size: bytes, ..Self::default() }
     }
 
     /// Writes as much as the server takes.
-    pub(super) fn serve(&mut self, server: &mut Connection) {
+    pub(super) fn serve(&mut self, now: Instant, server: &mut Connection) {
         if let Some(id) = server.accept() {
             self.serving = Some(id);
         }
         while let Some(id) = self.serving.filter(|_| self.written < self.size) {
             let end = (self.written + CHUNK).min(self.size);
             let chunk: Vec<u8> = (self.written..end).map(pattern).collect();
-            match server.write(id, &chunk) {
+            match server.write(now, id, &chunk) {
                 Ok(taken) => self.written += taken as u64,
                 Err(WriteError::Blocked) => break,
                 Err(error) => panic!("{error}"),

@@ -197,7 +197,7 @@ impl Outgoing {
         let offered = (self.plan.size - self.written).min(self.rest_of_chunk).min(SCRATCH as u64);
         let data = self.data(usize::try_from(offered).unwrap_or(SCRATCH), call.ledger);
         let offered = data.len() as u64;
-        match call.connection.write(call.id, data) {
+        match call.connection.write(call.now, call.id, data) {
             Ok(taken) => {
                 self.prepared_from += taken;
                 let taken = taken as u64;
