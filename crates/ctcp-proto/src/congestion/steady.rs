@@ -452,7 +452,7 @@ impl Steady {
     }
 
     fn on_hold_ack(&mut self, acked: &Acked, hold: Hold) {
-        if acked.is_app_limited && self.tokens >= INITIAL_WINDOW {
+        if acked.is_app_limited && self.tokens >= headroom(acked) {
             self.regain = None;
             return;
         }
@@ -472,7 +472,7 @@ impl Steady {
         }
         let room = self.delivered_in(base + target.mul_f64(CAP_TARGETS));
         // What an application sends is only a lower bound of what the path delivers.
-        let unused = if acked.is_app_limited { INITIAL_WINDOW } else { 0.0 };
+        let unused = if acked.is_app_limited { headroom(acked) } else { 0.0 };
         let cap = room.map_or(WINDOW_MAX, |room| (room + CAP_PACKETS).max(unused).min(WINDOW_MAX));
         if acked.rtt.standing < base + target && self.tokens < cap {
             self.tokens += hold.growth() / self.tokens.max(1.0);
@@ -495,6 +495,12 @@ impl Steady {
         let arrives = 1.0 - self.origin.innocent(self.tokens);
         (tokens * self.push.gain() / arrives).min(WINDOW_MAX)
     }
+}
+
+/// The window that an application may have that does not use all of it: twice what is in flight, so that the loss of all of that in one burst
+/// leaves room for what comes next.
+fn headroom(acked: &Acked) -> f64 {
+    (2.0 * acked.in_flight as f64).max(INITIAL_WINDOW)
 }
 
 impl Controller for Steady {
@@ -538,6 +544,11 @@ impl Controller for Steady {
             self.back_off_once(acked.number, acked.largest_sent, BACK_OFF_MARK);
         } else {
             match self.mode {
+                Mode::SlowStart(_) if acked.is_app_limited && self.tokens < headroom(acked) => {
+                    if rtt.standing <= rtt.minimum + SlowStart::visible(rtt) {
+                        self.tokens += 1.0;
+                    }
+                }
                 Mode::SlowStart(_) if self.is_thin(acked, self.tally.acked) => {}
                 Mode::SlowStart(start) => self.on_slow_start_ack(acked, start),
                 Mode::Compete { .. } if acked.is_app_limited => {}

@@ -154,7 +154,12 @@ impl Contexts {
         core::iter::once(&self.streams).chain(self.others.iter().flatten().map(|context| &**context))
     }
 
-    /// The same with their ids, to be changed.
+    /// The same with their ids.
+    pub(crate) fn used_with_ids(&self) -> impl Iterator<Item = (ContextId, &Context)> {
+        ContextId::ALL.into_iter().filter_map(|id| Some((id, self.get(id)?)))
+    }
+
+    /// The same, to be changed.
     pub(crate) fn used_mut(&mut self) -> impl Iterator<Item = (ContextId, &mut Context)> {
         let others = self.others.iter_mut().map(|context| context.as_deref_mut());
         let all = core::iter::once(Some(&mut self.streams)).chain(others);

@@ -7,22 +7,37 @@ use super::transmit::Turn;
 use crate::Code;
 use crate::code::{Carried, Choice};
 use crate::id::{ContextId, PathId, SymbolIndex};
-use crate::path::{Copies, PathMode};
+use crate::path::{Copies, PathMode, scheduler};
 use crate::wire::{DatagramBuilder, Frame};
 
 impl Established {
-    /// A new symbol of the context was sent on a path: the others owe a copy of it, as far as the budget goes.
-    pub(super) fn owe_copies(&mut self, now: Instant, path: PathId, context: ContextId, symbol: SymbolIndex) {
+    /// A new symbol of the context was sent on the path of this turn. In [`PathMode::Redundant`] the others owe a copy of it, as far as the
+    /// budget goes; otherwise those that must show what is lost on them.
+    pub(super) fn owe_copies(&mut self, now: Instant, turn: Turn, context: ContextId, symbol: SymbolIndex) {
+        if self.paths.len() == 1 {
+            return;
+        }
         if !self.is_copied(context) {
+            if self.must_hurry(context) {
+                self.owe_trials(now, turn, context, symbol);
+            }
             return;
         }
         let bytes = self.contexts.open(context).sender.packet_size();
         let packets = [Some(Choice::Again(symbol)), Copies::combination_behind(symbol)];
-        for other in self.paths.iter_mut().filter(|other| other.id != path && other.is_validated()) {
+        for other in self.paths.iter_mut().filter(|other| other.id != turn.id && other.is_validated()) {
             for packet in packets.into_iter().flatten() {
                 if self.copy_budget.take(now, self.config.copy_rate, bytes) {
                     other.copies.push(context, packet);
                 }
+            }
+        }
+    }
+
+    fn owe_trials(&mut self, now: Instant, turn: Turn, context: ContextId, symbol: SymbolIndex) {
+        for other in turn.ranking.iter().filter(|&other| other != turn.id) {
+            if scheduler::shows_losses(now, &self.paths, turn.id, other) {
+                self.paths[other].copies.push_trial(context, symbol);
             }
         }
     }
@@ -37,8 +52,7 @@ impl Established {
 
     /// A copy of the newest symbol, for a path that must show what it is capable of.
     pub(super) fn choose_trial(&mut self, path: PathId) -> Option<(ContextId, Choice)> {
-        let sender = &self.contexts.streams().sender;
-        let newest = sender.next_index().checked_sub(1)?;
+        let newest = self.contexts.streams().sender.next_index().checked_sub(1)?;
         self.paths[path].copies.push_trial(ContextId::Streams, newest);
         self.choose_copy(path)
     }
@@ -64,25 +78,32 @@ impl Established {
         carried
     }
 
-    /// What goes on each path, while the best one cannot send: after a burst of losses its window is full until they are noticed.
+    /// What must arrive soon, on the path for it, and in [`PathMode::Redundant`] on any path while the first one cannot send: after a burst of
+    /// losses its window is full until they are noticed.
     pub(super) fn choose_urgent(&mut self, now: Instant, turn: Turn) -> Option<(ContextId, Choice)> {
         let first = turn.ranking.first()?;
-        if self.paths.mode() != PathMode::Redundant || self.paths[first].has_window() {
+        let replaces_first = self.paths.mode() == PathMode::Redundant && !self.paths[first].has_window();
+        if turn.ranking.urgent() != Some(turn.id) && !replaces_first {
             return None;
         }
         self.contexts_in_turn().into_iter().find_map(|id| {
-            let choice = if id != ContextId::Relayed && self.is_copied(id) {
-                self.choose_in(now, turn, id)
-            } else {
-                None
-            };
+            let choice = if self.must_hurry(id) { self.choose_in(now, turn, id) } else { None };
             Some((id, choice?))
         })
     }
 
-    /// Whether the symbols of a context go on each path. Those of a block wait for the whole block anyway.
+    /// Whether the symbols of a context take the path on which they are late the least. Those that are relayed have their own deadlines.
+    pub(super) fn must_hurry(&self, context: ContextId) -> bool {
+        context != ContextId::Relayed && self.is_urgent(context)
+    }
+
+    /// Whether the symbols of a context go on each path.
     fn is_copied(&self, context: ContextId) -> bool {
-        let is_urgent = context != ContextId::Streams || self.negotiated.profile.code == Code::SLIDING;
-        is_urgent && self.paths.mode() == PathMode::Redundant
+        self.is_urgent(context) && self.paths.mode() == PathMode::Redundant
+    }
+
+    /// Whether the symbols of a context must arrive soon. Those of a block wait for the whole block anyway.
+    fn is_urgent(&self, context: ContextId) -> bool {
+        context != ContextId::Streams || self.negotiated.profile.code == Code::SLIDING
     }
 }

@@ -163,7 +163,10 @@ impl Established {
             self.is_confirmed = true;
             self.is_newly_confirmed = true;
             let first_sent = self.response.take().and_then(|response| response.first_sent);
-            self.on_handshake_round_trip(now, first_sent);
+            // A packet of another path may be faster than the one that answers the RESPONSE.
+            if id == self.paths.main().id {
+                self.on_handshake_round_trip(now, first_sent);
+            }
         }
         self.paths[id].on_received(now, size as u64);
         self.on_network_path(id, network_path, is_newest, size as u64);

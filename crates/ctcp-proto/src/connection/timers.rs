@@ -337,9 +337,13 @@ impl Established {
 
     /// When the coding scheme sends a repair of its own accord. As for [`Path::mtu_deadline`], only when it may be sent.
     fn repair_deadline(&self, now: Instant) -> Option<Instant> {
-        let due = self.contexts.used().filter_map(|context| context.sender.scheme().next_repair()).min()?;
-        // Other paths than the best one may not be allowed to send it, and would be woken for nothing.
-        self.paths[Ranking::new(due.max(now), &self.paths).first()?].send_time(due)
+        let used = self.contexts.used_with_ids();
+        let repairs = used.filter_map(|(id, context)| Some((context.sender.scheme().next_repair()?, id)));
+        let (due, context) = repairs.min()?;
+        let ranking = Ranking::new(due.max(now), &self.paths);
+        // Other paths may not be allowed to send it, and would be woken for nothing.
+        let path = if self.must_hurry(context) { ranking.urgent() } else { ranking.first() };
+        self.paths[path?].send_time(due)
     }
 
     /// The deadline for checking a silent peer. Only a client checks: a server has no one to reconnect to.

@@ -159,6 +159,8 @@ impl Established {
         self.contexts.streams_mut().sender.on_sealed(contents.combination.as_ref(), buffer);
         let size = buffer.len();
         let is_mtu_probe = contents.mtu_probe.is_some();
+        let hurries = contents.combination.as_ref().is_some_and(|carried| self.must_hurry(carried.context));
+        let is_alone = hurries && (self.must_hurry(ContextId::Streams) || !self.has_data(ContextId::Streams));
         let path = &mut self.paths[id];
         let delivery = path.delivery_snapshot(now);
         path.on_sent(
@@ -175,6 +177,9 @@ impl Established {
                 contents,
             },
         );
+        if is_alone {
+            path.admission.on_urgent_sent(now, path.sent.packets_in_flight());
+        }
         path.skip_number_sometimes(&mut self.rng);
         self.counts.datagrams_sent += 1;
         self.counts.bytes_sent += size as u64;
@@ -356,7 +361,7 @@ impl Established {
         };
         let carried = self.contexts.open(id).sender.write(choice, size, source, builder, &situation);
         if let (Choice::NewSymbol, Some(carried)) = (choice, &carried) {
-            self.owe_copies(now, turn.id, id, carried.sent.first);
+            self.owe_copies(now, turn, id, carried.sent.first);
         }
         self.last_context = id;
         self.tell_controller();
@@ -398,6 +403,8 @@ impl Established {
         let (has_room, outstanding) =
             sender.map_or((true, 0), |sender| (sender.has_room(), sender.outstanding()));
         let Conditions { loss, prospects, dispersion, window, rtt } = turn.conditions;
+        // One path carries what must arrive soon.
+        let loss = if self.must_hurry(id) { self.paths[turn.id].loss() } else { loss };
         let situation = Situation {
             now,
             path: turn.id,
@@ -480,10 +487,11 @@ impl Established {
                 }
             };
         }
-        let chosen = self
-            .contexts_in_turn()
-            .into_iter()
-            .find_map(|id| self.choose_in(now, turn, id).map(|choice| (id, choice)));
+        let hurries = turn.ranking.urgent() == Some(turn.id);
+        let chosen = self.contexts_in_turn().into_iter().find_map(|id| {
+            let choice = if hurries || !self.must_hurry(id) { self.choose_in(now, turn, id) } else { None };
+            Some((id, choice?))
+        });
         // Others may have sent what must arrive soon before it could.
         chosen.or_else(|| self.choose_copy(turn.id))
     }

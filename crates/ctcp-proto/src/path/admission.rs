@@ -1,8 +1,10 @@
 //! Admission of the next packet: congestion control and the pacer.
 
+use core::time::Duration;
+
 use ctcp_base::Instant;
 
-use crate::congestion::{self, Algorithm, Controller, ControllerFactory, Unlimited};
+use crate::congestion::{self, Algorithm, Controller, ControllerFactory, Phase, Unlimited};
 use crate::recovery::pacer::Pacer;
 use crate::recovery::rtt::RttEstimator;
 
@@ -17,6 +19,8 @@ pub(crate) struct Admission {
     window_max: f64,
     /// The window had room, but there was nothing to send.
     is_app_limited: bool,
+    /// When what must arrive soon filled the window by itself.
+    filled_by_urgent: Option<Instant>,
     /// Disables pacing for a controller that has no rate of its own.
     is_unpaced: bool,
     factory: Option<ControllerFactory>,
@@ -30,6 +34,7 @@ impl Admission {
             pacer: pacer(now, algorithm, datagram_size),
             window_max: f64::INFINITY,
             is_app_limited: true,
+            filled_by_urgent: None,
             is_unpaced: false,
             factory: None,
             algorithm,
@@ -60,6 +65,7 @@ impl Admission {
             None => self.algorithm.controller(datagram_size),
         };
         self.pacer = pacer(now, self.algorithm, datagram_size);
+        self.filled_by_urgent = None;
     }
 
     /// A packet that counts against the window was sent.
@@ -107,6 +113,18 @@ impl Admission {
     /// True if the congestion window has room for another packet when `in_flight` are in flight.
     pub(super) fn has_window(&self, in_flight: u64) -> bool {
         (in_flight as f64) < self.controller.window().min(self.window_max)
+    }
+
+    /// What must arrive soon was sent, and nothing else waits. If it fills a window that has stopped growing, the path is too small for it.
+    pub(crate) fn on_urgent_sent(&mut self, now: Instant, in_flight: u64) {
+        if !self.has_window(in_flight) && self.controller.phase() != Phase::SlowStart {
+            self.filled_by_urgent = Some(now);
+        }
+    }
+
+    /// Whether the window has had room for what must arrive soon for so long.
+    pub(crate) fn holds_urgent(&self, now: Instant, time: Duration) -> bool {
+        self.filled_by_urgent.is_none_or(|filled| now - filled > time)
     }
 
     /// When the pacer allows the next full datagram. `None` means now.

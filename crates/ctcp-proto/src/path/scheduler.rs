@@ -3,11 +3,14 @@
 //! ```text
 //!   validated paths, ranked by the round trip of a packet sent now; those to avoid last
 //!
-//!   first   everything: control, messages, small writes, repairs, new symbols
+//!   first   everything: control, repairs, new symbols, and what must arrive soon (messages, small writes)
 //!   others  new symbols, as long as the better paths could not deliver all that waits before one would arrive here (as in ECF, Lim et al.
 //!           2017); repairs unless the better ones can surely send them in time; only copies while a slow path adds next to nothing
 //!   to avoid  PINGs only
 //! ```
+//!
+//! What must arrive soon takes another path if the losses of the first one come in bursts and another one delivers sooner even after a loss:
+//! no repair that is sent ahead covers a burst, and what is sent behind it waits for a repair after feedback.
 //!
 //! In [`PathMode::Backup`] the preference goes before the round trip, and all others are avoided. In [`PathMode::Redundant`] the others
 //! send copies of what must arrive soon before anything else, and the symbols themselves while the first path cannot send.
@@ -41,6 +44,15 @@ const SLOW: u32 = 2;
 const TRIAL_EVERY: Duration = Duration::from_secs(60);
 const TRIAL: Duration = Duration::from_secs(2);
 
+/// What must arrive soon is late on a path if this many times the share of losses that come in bursts is no longer small.
+const BURSTS_MATTER: f64 = 5.0;
+
+/// How long a burst delays what comes next, in round trips: until it is noticed and repaired.
+const BURST_DELAY: f64 = 1.5;
+
+/// What must arrive soon leaves the first path only for one that takes this share of its time, so that it does not change paths often.
+const SOONER: f64 = 0.8;
+
 /// A path that would take longer to deliver what is in flight is as bad as one that takes so long.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 
@@ -60,21 +72,39 @@ pub(crate) enum Use {
 pub(crate) struct Ranking {
     ids: [PathId; PATHS_MAX],
     length: usize,
+    urgent: Option<PathId>,
 }
 
 impl Ranking {
     pub(crate) fn new(now: Instant, paths: &Paths) -> Self {
-        let mut ranking = Self { ids: [PathId(0); PATHS_MAX], length: 0 };
+        let mut ranking = Self { ids: [PathId(0); PATHS_MAX], length: 0, urgent: None };
         for path in paths.iter().filter(|path| path.is_validated()).take(PATHS_MAX) {
             ranking.ids[ranking.length] = path.id;
             ranking.length += 1;
         }
         ranking.ids[..ranking.length].sort_by_key(|&id| rank(now, paths.mode(), &paths[id]));
+        ranking.urgent = ranking.choose_urgent(now, paths);
         ranking
     }
 
+    fn choose_urgent(&self, now: Instant, paths: &Paths) -> Option<PathId> {
+        let first = self.first()?;
+        if self.length == 1 || matches!(paths.mode(), PathMode::Backup | PathMode::Redundant) {
+            return Some(first);
+        }
+        let others = self.iter().skip(1).filter(|&id| !paths[id].is_avoided() && paths[id].has_window());
+        let limit = lateness(now, &paths[first]).mul_f64(SOONER);
+        let soonest = others.min_by_key(|&id| lateness(now, &paths[id]));
+        Some(soonest.filter(|&id| lateness(now, &paths[id]) < limit).unwrap_or(first))
+    }
+
+    /// The path for what must arrive soon.
+    pub(crate) fn urgent(&self) -> Option<PathId> {
+        self.urgent
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = PathId> {
-        let Self { ids, length } = *self;
+        let Self { ids, length, .. } = *self;
         ids.into_iter().take(length)
     }
 
@@ -118,7 +148,7 @@ impl Ranking {
     fn sent_meanwhile(&self, now: Instant, paths: &Paths, id: PathId) -> f64 {
         let better = || self.iter().take_while(|&other| other != id).map(|other| &paths[other]);
         let Some(first) = better().next() else { return -1.0 };
-        let later = arrival(now, &paths[id]).saturating_sub(arrival(now, first));
+        let later = expected(now, &paths[id]).saturating_sub(expected(now, first));
         better().map(|path| rate(now, path)).sum::<f64>() * later.as_secs_f64()
     }
 }
@@ -136,8 +166,35 @@ fn adds(now: Instant, path: &Path) -> f64 {
 
 /// Whether a path that adds little may show what it is capable of: in slow start nobody knows.
 fn is_tried(now: Instant, path: &Path) -> bool {
+    is_trial_time(now, path) || path.admission.controller.phase() == Phase::SlowStart
+}
+
+/// Whether a path that is left out, by all or by what must arrive soon, may show what it has become.
+fn is_trial_time(now: Instant, path: &Path) -> bool {
     let age = (now - path.began).as_nanos() % TRIAL_EVERY.as_nanos();
-    age >= (TRIAL_EVERY - TRIAL).as_nanos() || path.admission.controller.phase() == Phase::SlowStart
+    age >= (TRIAL_EVERY - TRIAL).as_nanos()
+}
+
+/// Whether copies of what must arrive soon, and now takes the path `urgent`, show what is lost on the path `id`: on a new one, or on one that
+/// was left for a slower path.
+pub(crate) fn shows_losses(now: Instant, paths: &Paths, urgent: PathId, id: PathId) -> bool {
+    let (path, urgent) = (&paths[id], &paths[urgent]);
+    let is_new = now - path.began < TRIAL;
+    is_new || is_trial_time(now, path) && arrival(now, path) < arrival(now, urgent)
+}
+
+/// How late what must arrive soon may be on a path: it waits for the repair of a burst, if there are enough of them. A path whose window it
+/// fills by itself is no better.
+fn lateness(now: Instant, path: &Path) -> Duration {
+    let (losses, rtt) = (&path.measured.loss_average, path.measured.rtt.smoothed());
+    let in_bursts = BURSTS_MATTER * losses.value() * (losses.dispersion() - 1.0);
+    let is_small = !path.admission.holds_urgent(now, TRIAL_EVERY);
+    arrival(now, path) + rtt.mul_f64(BURST_DELAY * if is_small { 1.0 } else { in_bursts.min(1.0) })
+}
+
+/// When a packet counts as arrived: in profile `low-latency` everything must arrive soon.
+fn expected(now: Instant, path: &Path) -> Duration {
+    if path.is_urgent() { lateness(now, path) } else { arrival(now, path) }
 }
 
 /// What all paths carry in a round trip of the slowest one, in packets: a block of so many symbols is complete about when they are
@@ -189,9 +246,13 @@ pub(crate) fn loss(now: Instant, paths: &Paths, path: &Path) -> f64 {
 
 fn rank(now: Instant, mode: PathMode, path: &Path) -> (bool, u8, Duration) {
     let preference = if mode == PathMode::Backup { path.preference } else { 0 };
-    // The order of backups does not change with what is in flight.
-    let rtt = if mode == PathMode::Backup { path.measured.rtt.smoothed() } else { round_trip(now, path) };
-    (path.is_avoided(), preference, rtt)
+    let time = match mode {
+        // The order of backups does not change with what is in flight.
+        PathMode::Backup => path.measured.rtt.smoothed(),
+        PathMode::Aggregate | PathMode::Independent if path.is_urgent() => lateness(now, path),
+        _ => round_trip(now, path),
+    };
+    (path.is_avoided(), preference, time)
 }
 
 /// The paths that carry data.

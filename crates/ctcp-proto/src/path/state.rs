@@ -26,6 +26,7 @@ use super::owed::Owed;
 use super::silence::Silence;
 use super::validation::{OPENING_MAX, PathValidation};
 use crate::ack::receiver::{AckScheduler, MAX_ACK_DELAY};
+use crate::code::Code;
 use crate::congestion::{Acked, ControllerFactory, Lost, Sent, TimedOut};
 use crate::connection::{Contents, PathStats};
 use crate::crypto::ReplayWindow;
@@ -508,6 +509,11 @@ impl Path {
             return None;
         }
         self.owed.retransmission.deadline(&self.measured.rtt, MAX_ACK_DELAY)
+    }
+
+    /// Whether everything must arrive soon.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.profile.code == Code::SLIDING
     }
 
     /// The age at which a packet no longer counts as in flight: 1.5 RTT (CTCP section 4.5). Profiles that do not acknowledge every packet
