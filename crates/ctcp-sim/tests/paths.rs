@@ -262,7 +262,9 @@ fn a_request_takes_no_longer_over_two_paths_than_over_the_better() {
         (1_000_000, 1, 0.05, 1.1),
     ] {
         let slow = |paths: &[PathConfig]| {
-            let mut all: Vec<f64> = (1..=5).flat_map(|seed| requests(seed, paths, size, 20)).collect();
+            // One in twenty of the short ones is late, or nearly: many runs show which.
+            let seeds = if size == 10_000 { 40 } else { 5 };
+            let mut all: Vec<f64> = (1..=seeds).flat_map(|seed| requests(seed, paths, size, 20)).collect();
             all.sort_by(f64::total_cmp);
             all[all.len() * 95 / 100]
         };

@@ -72,6 +72,9 @@ use tally::{Tally, seconds_ratio};
 /// Packets in the initial window, which are paced. 46 KB: most short responses fit into one round trip.
 const INITIAL_WINDOW: f64 = 32.0;
 
+/// The largest window that an application gets without using it.
+const HEADROOM_MAX: f64 = 128.0;
+
 /// Minimum number of tokens: one packet in twenty round trips, which the pacer spreads.
 const TOKENS_MIN: f64 = 0.05;
 
@@ -371,7 +374,7 @@ impl Steady {
     }
 
     fn on_slow_start_ack(&mut self, acked: &Acked, mut start: SlowStart) {
-        if !start.waits() && !acked.is_app_limited {
+        if !start.waits() && (!acked.is_app_limited || may_have_more(acked, self.tokens)) {
             self.tokens = (self.tokens + 1.0).min(WINDOW_MAX);
         }
         let mean = self.base.is_restless().then(|| self.base.empty(&acked.rtt));
@@ -452,7 +455,7 @@ impl Steady {
     }
 
     fn on_hold_ack(&mut self, acked: &Acked, hold: Hold) {
-        if acked.is_app_limited && self.tokens >= headroom(acked) {
+        if acked.is_app_limited && self.tokens >= headroom(acked).max(INITIAL_WINDOW) {
             self.regain = None;
             return;
         }
@@ -472,7 +475,7 @@ impl Steady {
         }
         let room = self.delivered_in(base + target.mul_f64(CAP_TARGETS));
         // What an application sends is only a lower bound of what the path delivers.
-        let unused = if acked.is_app_limited { headroom(acked) } else { 0.0 };
+        let unused = if acked.is_app_limited { headroom(acked).max(INITIAL_WINDOW) } else { 0.0 };
         let cap = room.map_or(WINDOW_MAX, |room| (room + CAP_PACKETS).max(unused).min(WINDOW_MAX));
         if acked.rtt.standing < base + target && self.tokens < cap {
             self.tokens += hold.growth() / self.tokens.max(1.0);
@@ -498,9 +501,14 @@ impl Steady {
 }
 
 /// The window that an application may have that does not use all of it: twice what is in flight, so that the loss of all of that in one burst
-/// leaves room for what comes next.
+/// leaves room for what comes next. One that sends more than a thin stream has to earn its window.
 fn headroom(acked: &Acked) -> f64 {
-    (2.0 * acked.in_flight as f64).max(INITIAL_WINDOW)
+    (2.0 * acked.in_flight as f64).min(HEADROOM_MAX)
+}
+
+/// Whether such an application may have a larger window now: no queue shows.
+fn may_have_more(acked: &Acked, tokens: f64) -> bool {
+    tokens < headroom(acked) && acked.rtt.latest <= acked.rtt.minimum * 9 / 8
 }
 
 impl Controller for Steady {
@@ -544,12 +552,11 @@ impl Controller for Steady {
             self.back_off_once(acked.number, acked.largest_sent, BACK_OFF_MARK);
         } else {
             match self.mode {
-                Mode::SlowStart(_) if acked.is_app_limited && self.tokens < headroom(acked) => {
-                    if rtt.standing <= rtt.minimum + SlowStart::visible(rtt) {
+                Mode::SlowStart(_) if self.is_thin(acked, self.tally.acked) => {
+                    if may_have_more(acked, self.tokens) {
                         self.tokens += 1.0;
                     }
                 }
-                Mode::SlowStart(_) if self.is_thin(acked, self.tally.acked) => {}
                 Mode::SlowStart(start) => self.on_slow_start_ack(acked, start),
                 Mode::Compete { .. } if acked.is_app_limited => {}
                 _ if self.is_yielding() || self.push.is_running() => {}
